@@ -1,0 +1,3 @@
+//! The program `holdpoint`.
+
+fn main() {}
