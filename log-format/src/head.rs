@@ -1,0 +1,158 @@
+//! HEAD: the witness beside the segments. It names the newest durable record, and it never goes
+//! back.
+
+use crate::chain::ChainPosition;
+use crate::fault::Fault;
+use crate::fields::{Fields, FieldsMut};
+use crate::identity::{BootId, LogId};
+use crate::limits::{FORMAT_VERSION, HEAD_LENGTH};
+use crate::link::Link;
+use crate::segment::{check_magic, check_version, checksum_of};
+
+/// First eight bytes of HEAD.
+pub const HEAD_MAGIC: [u8; 8] = *b"HOLDHEAD";
+
+/// What HEAD says. Everything it names was durable before it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The log that it belongs to.
+    pub log: LogId,
+    /// The record before the first one that this log holds: sequence 0 and the genesis link for a
+    /// whole log.
+    pub anchor_sequence: u64,
+    /// The link at the anchor.
+    pub anchor_link: Link,
+    /// Sequence of the newest record; equal to the anchor's while there is none.
+    pub newest_sequence: u64,
+    /// Its link.
+    pub newest_link: Link,
+    /// First sequence of the segment that holds it; 0 while there is none.
+    pub segment: u64,
+    /// Offset of the newest record in that segment; 0 while there is none.
+    pub record_offset: u64,
+    /// Offset behind the newest record; 0 while there is none.
+    pub end_offset: u64,
+    /// The boot in which HEAD was written.
+    pub boot: BootId,
+}
+
+impl Head {
+    /// The HEAD of a log that has no record yet.
+    #[must_use]
+    pub fn at_anchor(log: LogId, anchor: &ChainPosition, boot: BootId) -> Self {
+        Self {
+            log,
+            anchor_sequence: anchor.sequence,
+            anchor_link: anchor.link,
+            newest_sequence: anchor.sequence,
+            newest_link: anchor.link,
+            segment: 0,
+            record_offset: 0,
+            end_offset: 0,
+            boot,
+        }
+    }
+
+    /// Whether no record is witnessed yet.
+    #[must_use]
+    pub fn is_at_anchor(&self) -> bool {
+        self.newest_sequence == self.anchor_sequence
+    }
+
+    /// The file's bytes.
+    #[must_use]
+    pub fn encode(&self) -> [u8; HEAD_LENGTH] {
+        let checksum = checksum_of(&self.fields(0));
+        self.fields(checksum)
+    }
+
+    /// Decodes the whole file.
+    ///
+    /// # Errors
+    /// A wrong length, checksum, magic or version, or a newest record before the anchor.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Fault> {
+        let bytes: &[u8; HEAD_LENGTH] =
+            bytes.try_into().map_err(|_| Fault::short(HEAD_LENGTH as u64, bytes.len()))?;
+        let mut fields = Fields::new(bytes);
+        let (magic, version, found) = (fields.array::<8>(), fields.u32(), fields.u32());
+        let expected = checksum_of(bytes);
+        if found != expected {
+            return Err(Fault::Checksum { expected, found });
+        }
+        check_magic(magic, HEAD_MAGIC)?;
+        check_version(version)?;
+        Self::from_fields(fields).checked()
+    }
+
+    fn from_fields(mut fields: Fields<'_>) -> Self {
+        Self {
+            log: LogId(fields.array()),
+            anchor_sequence: fields.u64(),
+            anchor_link: Link(fields.array()),
+            newest_sequence: fields.u64(),
+            newest_link: Link(fields.array()),
+            segment: fields.u64(),
+            record_offset: fields.u64(),
+            end_offset: fields.u64(),
+            boot: BootId(fields.array()),
+        }
+    }
+
+    fn checked(self) -> Result<Self, Fault> {
+        if self.newest_sequence < self.anchor_sequence {
+            return Err(Fault::Field {
+                field: "newest sequence",
+                expected: self.anchor_sequence,
+                found: self.newest_sequence,
+            });
+        }
+        Ok(self)
+    }
+
+    fn fields(&self, checksum: u32) -> [u8; HEAD_LENGTH] {
+        FieldsMut::with_capacity(HEAD_LENGTH)
+            .put(&HEAD_MAGIC)
+            .put(&FORMAT_VERSION.to_le_bytes())
+            .put(&checksum.to_le_bytes())
+            .put(&self.log.0)
+            .put(&self.anchor_sequence.to_le_bytes())
+            .put(&self.anchor_link.0)
+            .put(&self.newest_sequence.to_le_bytes())
+            .put(&self.newest_link.0)
+            .put(&self.segment.to_le_bytes())
+            .put(&self.record_offset.to_le_bytes())
+            .put(&self.end_offset.to_le_bytes())
+            .put(&self.boot.0)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn head_is_read_back_and_every_flip_and_every_cut_is_a_fault() {
+        let log = LogId([5; 16]);
+        let mut head = Head::at_anchor(log, &ChainPosition::genesis(log), BootId([1; 16]));
+        assert!(head.is_at_anchor());
+        head.newest_sequence = 12;
+        let bytes = head.encode();
+        assert_eq!(Head::decode(&bytes), Ok(head));
+        for position in 0..bytes.len() {
+            let mut damaged = bytes;
+            damaged[position] ^= 1;
+            assert!(Head::decode(&damaged).is_err(), "byte {position}");
+            assert!(Head::decode(&bytes[..position]).is_err(), "cut at {position}");
+        }
+    }
+
+    #[test]
+    fn a_newest_record_before_the_anchor_is_a_fault() {
+        let log = LogId([5; 16]);
+        let anchor = ChainPosition { sequence: 9, link: Link([0; 32]), time: 0 };
+        let mut head = Head::at_anchor(log, &anchor, BootId::UNKNOWN);
+        head.newest_sequence = 8;
+        assert!(matches!(Head::decode(&head.encode()), Err(Fault::Field { .. })));
+    }
+}

@@ -1,0 +1,84 @@
+//! The names of files in a log's directory: built and parsed here only.
+
+use alloc::format;
+use alloc::string::String;
+
+/// The lock file.
+pub const LOCK: &str = "LOCK";
+/// The witness.
+pub const HEAD: &str = "HEAD";
+/// The witness while it is being replaced.
+pub const HEAD_TEMPORARY: &str = "HEAD.tmp";
+/// The directory of segments.
+pub const SEGMENTS: &str = "segments";
+/// The directory of bytes that recovery cut, copied aside before anything was overwritten.
+pub const CUT: &str = "cut";
+
+const SEGMENT_SUFFIX: &str = ".seg";
+const PREPARED_SUFFIX: &str = ".prepared";
+const DIGITS: usize = 20;
+
+/// File name of the segment that begins at `first_sequence`: 20 digits and `.seg`.
+#[must_use]
+pub fn segment(first_sequence: u64) -> String {
+    format!("{first_sequence:0DIGITS$}{SEGMENT_SUFFIX}")
+}
+
+/// File name of a segment under preparation. It is no segment until it is renamed.
+#[must_use]
+pub fn prepared(first_sequence: u64) -> String {
+    format!("{first_sequence:0DIGITS$}{PREPARED_SUFFIX}")
+}
+
+/// File name of the `number`th copy of bytes cut at `offset` of the segment `first_sequence`.
+#[must_use]
+pub fn cut(first_sequence: u64, offset: u64, number: u32) -> String {
+    format!("{first_sequence:0DIGITS$}-{offset}-{number}.cut")
+}
+
+/// The first sequence in a segment's name, or `None` when it is not exactly such a name.
+#[must_use]
+pub fn parse_segment(name: &str) -> Option<u64> {
+    parse(name, SEGMENT_SUFFIX)
+}
+
+/// The first sequence in a prepared file's name, or `None`.
+#[must_use]
+pub fn parse_prepared(name: &str) -> Option<u64> {
+    parse(name, PREPARED_SUFFIX)
+}
+
+/// Whether a name in the log's directory is one that a log may hold.
+#[must_use]
+pub fn is_own(name: &str) -> bool {
+    [LOCK, HEAD, HEAD_TEMPORARY, SEGMENTS, CUT].contains(&name)
+}
+
+fn parse(name: &str, suffix: &str) -> Option<u64> {
+    let digits = name.strip_suffix(suffix)?;
+    let all_digits = digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if all_digits { digits.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_built_and_parsed_as_a_pair() {
+        for sequence in [0, 1, 42, u64::MAX] {
+            assert_eq!(parse_segment(&segment(sequence)), Some(sequence));
+            assert_eq!(parse_prepared(&prepared(sequence)), Some(sequence));
+            assert_eq!(parse_segment(&prepared(sequence)), None);
+        }
+        assert_eq!(segment(1), "00000000000000000001.seg");
+    }
+
+    #[test]
+    fn near_names_are_not_segments() {
+        for name in ["1.seg", "0000000000000000001.seg", "99999999999999999999.seg", ".seg"] {
+            assert_eq!(parse_segment(name), None, "{name}");
+        }
+        assert_eq!(parse_segment("+0000000000000000001.seg"), None);
+    }
+}

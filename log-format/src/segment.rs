@@ -1,0 +1,170 @@
+//! The segment's header block: which log, from where, how large, and what came before.
+
+use crate::chain::ChainPosition;
+use crate::checksum::{ChecksumSeed, plain};
+use crate::fault::Fault;
+use crate::fields::{Fields, FieldsMut};
+use crate::identity::LogId;
+use crate::limits::{
+    FORMAT_VERSION, PAGE, SEAL_LENGTH, SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX,
+    SEGMENT_HEADER_LENGTH,
+};
+use crate::link::Link;
+
+/// First eight bytes of every segment.
+pub const SEGMENT_MAGIC: [u8; 8] = *b"HOLDSEG\0";
+
+/// Bytes of the header block that carry fields; the rest is zero and covered by the checksum.
+const FIELDS_LENGTH: usize = 96;
+
+/// A segment's header. Its existence under its final name proves that every record before it is
+/// durable: it is written after the previous segment was sealed and synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentHeader {
+    /// The log that the segment belongs to.
+    pub log: LogId,
+    /// The place that the segment's first record follows.
+    pub previous: ChainPosition,
+    /// Length of the file in bytes, stated once and for ever.
+    pub capacity: u64,
+    /// Where the previous segment's seal lies; 0 for the first segment of a log.
+    pub previous_seal_offset: u64,
+}
+
+impl SegmentHeader {
+    /// Sequence of the segment's first record, also its file name.
+    #[must_use]
+    pub fn first_sequence(&self) -> u64 {
+        self.previous.sequence.saturating_add(1)
+    }
+
+    /// The seed of every checksum in the segment.
+    #[must_use]
+    pub fn seed(&self) -> ChecksumSeed {
+        ChecksumSeed::new(self.log, self.first_sequence())
+    }
+
+    /// Offset behind which no record may reach: the seal's room at the end.
+    #[must_use]
+    pub fn records_end(&self) -> u64 {
+        self.capacity.saturating_sub(SEAL_LENGTH as u64)
+    }
+
+    /// The header block.
+    #[must_use]
+    pub fn encode(&self) -> [u8; SEGMENT_HEADER_LENGTH] {
+        let without = self.fields(0);
+        let checksum = checksum_of(&without);
+        self.fields(checksum)
+    }
+
+    /// Decodes a header block. Magic, version and log id are believed only when the checksum
+    /// holds.
+    ///
+    /// # Errors
+    /// Checksum first, then magic, version, capacity, reserved bytes.
+    pub fn decode(bytes: &[u8; SEGMENT_HEADER_LENGTH]) -> Result<Self, Fault> {
+        let mut fields = Fields::new(bytes);
+        let (magic, version, found) = (fields.array::<8>(), fields.u32(), fields.u32());
+        let expected = checksum_of(bytes);
+        if found != expected {
+            return Err(Fault::Checksum { expected, found });
+        }
+        check_magic(magic, SEGMENT_MAGIC)?;
+        check_version(version)?;
+        let log = LogId(fields.array());
+        let (first, capacity) = (fields.u64(), fields.u64());
+        let link = Link(fields.array());
+        let (time, previous_seal_offset) = (fields.u64(), fields.u64());
+        let previous = ChainPosition { sequence: first_minus_one(first)?, link, time };
+        check_capacity(capacity)?;
+        check_reserved(&fields, FIELDS_LENGTH)?;
+        Ok(Self { log, previous, capacity, previous_seal_offset })
+    }
+
+    fn fields(&self, checksum: u32) -> [u8; SEGMENT_HEADER_LENGTH] {
+        FieldsMut::with_capacity(FIELDS_LENGTH)
+            .put(&SEGMENT_MAGIC)
+            .put(&FORMAT_VERSION.to_le_bytes())
+            .put(&checksum.to_le_bytes())
+            .put(&self.log.0)
+            .put(&self.first_sequence().to_le_bytes())
+            .put(&self.capacity.to_le_bytes())
+            .put(&self.previous.link.0)
+            .put(&self.previous.time.to_le_bytes())
+            .put(&self.previous_seal_offset.to_le_bytes())
+            .finish()
+    }
+}
+
+/// Checksum of a structure whose own checksum lies at bytes 12..16: the same place in the segment
+/// header, HEAD and LOCK of every version.
+pub(crate) fn checksum_of(bytes: &[u8]) -> u32 {
+    let (before, rest) = bytes.split_at_checked(12).unwrap_or((bytes, &[]));
+    plain(&[before, rest.get(4..).unwrap_or_default()])
+}
+
+pub(crate) fn check_magic(found: [u8; 8], expected: [u8; 8]) -> Result<(), Fault> {
+    if found == expected { Ok(()) } else { Err(Fault::Magic { expected, found }) }
+}
+
+pub(crate) fn check_version(found: u32) -> Result<(), Fault> {
+    match found {
+        FORMAT_VERSION => Ok(()),
+        0 => Err(Fault::Field { field: "format version", expected: 1, found: 0 }),
+        _ => Err(Fault::NewerVersion { found, supported: FORMAT_VERSION }),
+    }
+}
+
+pub(crate) fn check_reserved(fields: &Fields<'_>, at: usize) -> Result<(), Fault> {
+    if fields.rest_is_zero() { Ok(()) } else { Err(Fault::Padding { at: at as u64, found: 1 }) }
+}
+
+fn first_minus_one(first: u64) -> Result<u64, Fault> {
+    first.checked_sub(1).ok_or(Fault::Field { field: "first sequence", expected: 1, found: 0 })
+}
+
+fn check_capacity(capacity: u64) -> Result<(), Fault> {
+    let legal = (SEGMENT_CAPACITY_LEAST..=SEGMENT_CAPACITY_MAX).contains(&capacity)
+        && capacity.is_multiple_of(PAGE);
+    let expected = capacity.clamp(SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX) / PAGE * PAGE;
+    if legal { Ok(()) } else { Err(Fault::Field { field: "capacity", expected, found: capacity }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> SegmentHeader {
+        SegmentHeader {
+            log: LogId([8; 16]),
+            previous: ChainPosition { sequence: 41, link: Link([2; 32]), time: 77 },
+            capacity: 65_536,
+            previous_seal_offset: 9_000,
+        }
+    }
+
+    #[test]
+    fn a_header_is_read_back_and_every_flipped_byte_of_its_block_is_a_fault() {
+        let bytes = sample().encode();
+        assert_eq!(SegmentHeader::decode(&bytes), Ok(sample()));
+        for position in 0..bytes.len() {
+            let mut damaged = bytes;
+            damaged[position] ^= 0x40;
+            assert!(SegmentHeader::decode(&damaged).is_err(), "byte {position}");
+        }
+    }
+
+    #[test]
+    fn version_is_believed_only_under_a_good_checksum() {
+        let mut bytes = sample().encode();
+        bytes[8] = 2;
+        assert!(matches!(SegmentHeader::decode(&bytes), Err(Fault::Checksum { .. })));
+        let checksum = checksum_of(&bytes);
+        bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
+        assert_eq!(
+            SegmentHeader::decode(&bytes),
+            Err(Fault::NewerVersion { found: 2, supported: 1 })
+        );
+    }
+}
