@@ -3,3 +3,12 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+
+mod closed;
+pub mod confidence;
+pub mod evidence_capture;
+pub mod execution_loop;
+pub mod hash;
+pub mod sandbox_fault;
+pub mod text;
+pub mod time;

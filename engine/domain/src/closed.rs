@@ -1,0 +1,47 @@
+//! One way to write a closed enum: its members, the seeds' names for them, and nothing else.
+
+/// Declares an enum that is closed: `ALL` lists every member in the seed's order, `name` gives
+/// the seed's SCREAMING_SNAKE name, `from_name` is its exact inverse. The same names are used in
+/// every readable form (JSON, text); a name outside the set does not decode.
+macro_rules! closed_enum {
+    (
+        $(#[$meta:meta])*
+        pub enum $Enum:ident {
+            $( $(#[$doc:meta])* $Member:ident = $name:literal, )+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord,
+            serde::Serialize, serde::Deserialize,
+        )]
+        pub enum $Enum {
+            $( $(#[$doc])* #[serde(rename = $name)] $Member, )+
+        }
+
+        impl $Enum {
+            /// Every member, in the seed's order.
+            pub const ALL: &'static [Self] = &[ $( Self::$Member, )+ ];
+
+            /// The seed's name of this member.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $( Self::$Member => $name, )+ }
+            }
+
+            /// The member with exactly this name, or `None`: no case folding, no trimming.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $( $name => Some(Self::$Member), )+ _ => None }
+            }
+        }
+
+        impl core::fmt::Display for $Enum {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+pub(crate) use closed_enum;

@@ -1,0 +1,197 @@
+//! Transition, observation point, evidence type: the one table (Phase-31, "Integration points").
+
+use super::{EvidenceType, ObservationPoint};
+use crate::closed::closed_enum;
+use crate::execution_loop::ExecutionLoopState;
+
+closed_enum! {
+    /// What happens to a loop that may have to be observed.
+    pub enum LoopStep {
+        /// The loop was initialized.
+        Initialized = "INITIALIZED",
+        /// INIT -> DISPATCHED, and again after a retry.
+        Dispatched = "DISPATCHED",
+        /// DISPATCHED -> AWAITING_RESPONSE.
+        Awaiting = "AWAITING",
+        /// The executor put something out.
+        OutputReceived = "OUTPUT_RECEIVED",
+        /// The executor's resource use was measured.
+        ResourcesMeasured = "RESOURCES_MEASURED",
+        /// A time was observed.
+        TimeObserved = "TIME_OBSERVED",
+        /// AWAITING_RESPONSE -> EVALUATED.
+        Evaluated = "EVALUATED",
+        /// The response was normalized: ACCEPT, REJECT or ESCALATE.
+        ResultDecided = "RESULT_DECIDED",
+        /// EVALUATED, and the loop goes on.
+        Continued = "CONTINUED",
+        /// Any state -> HALTED, the work being done.
+        Completed = "COMPLETED",
+        /// Any state -> HALTED, by a stop condition, a fault or an illegal transition.
+        Stopped = "STOPPED",
+    }
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct IntegrationRow {
+    /// What happens.
+    pub step: LoopStep,
+    /// The state that the loop is in while the evidence is captured: the state before the step
+    /// for a "pre" capture, the state after it otherwise.
+    pub captured_in: ExecutionLoopState,
+    /// Where and as what it is captured; nothing for the internal step.
+    pub place: Option<(ObservationPoint, EvidenceType)>,
+    /// The row of the seed's table that says so.
+    pub seed: &'static str,
+}
+
+/// The table. Raw output is captured *before* normalization, the decision after it.
+///
+/// | step | captured in | observation point | evidence type | Phase-31's row |
+/// |---|---|---|---|---|
+/// | INITIALIZED | INIT | PRE_DISPATCH | STATE_TRANSITION | `initialize_execution_loop()` |
+/// | DISPATCHED | DISPATCHED | POST_DISPATCH | STATE_TRANSITION | `transition(DISPATCHED)` |
+/// | AWAITING | AWAITING_RESPONSE | - | - | `transition(AWAITING)`: none (internal) |
+/// | OUTPUT_RECEIVED | AWAITING_RESPONSE | PRE_EVALUATE | EXECUTOR_OUTPUT | `normalize()`: raw, before |
+/// | RESOURCES_MEASURED | AWAITING_RESPONSE | PRE_EVALUATE | RESOURCE_SNAPSHOT | the type "resource metrics" |
+/// | TIME_OBSERVED | AWAITING_RESPONSE | PRE_EVALUATE | TIMESTAMP_EVENT | the type "timed observation" |
+/// | EVALUATED | AWAITING_RESPONSE | PRE_EVALUATE | STATE_TRANSITION | `transition(EVALUATED)` |
+/// | RESULT_DECIDED | EVALUATED | POST_EVALUATE | STATE_TRANSITION | result decision |
+/// | CONTINUED | EVALUATED | POST_EVALUATE | STATE_TRANSITION | loop continuation |
+/// | COMPLETED | HALTED | HALT_ENTRY | STATE_TRANSITION | `transition(HALTED)` |
+/// | STOPPED | HALTED | HALT_ENTRY | STOP_CONDITION | `transition(HALTED)`, stop enforcement |
+pub const INTEGRATION: [IntegrationRow; 11] = {
+    use EvidenceType as Type;
+    use ExecutionLoopState as State;
+    use ObservationPoint as Point;
+    [
+        row(
+            LoopStep::Initialized,
+            State::Init,
+            Some((Point::PreDispatch, Type::StateTransition)),
+            "initialize_execution_loop() -> capture_pre_dispatch()",
+        ),
+        row(
+            LoopStep::Dispatched,
+            State::Dispatched,
+            Some((Point::PostDispatch, Type::StateTransition)),
+            "transition_execution_state(DISPATCHED) -> capture_post_dispatch()",
+        ),
+        row(
+            LoopStep::Awaiting,
+            State::AwaitingResponse,
+            None,
+            "transition_execution_state(AWAITING) -> None (internal)",
+        ),
+        row(
+            LoopStep::OutputReceived,
+            State::AwaitingResponse,
+            Some((Point::PreEvaluate, Type::ExecutorOutput)),
+            "normalize_executor_response() -> Capture raw before normalization",
+        ),
+        row(
+            LoopStep::ResourcesMeasured,
+            State::AwaitingResponse,
+            Some((Point::PreEvaluate, Type::ResourceSnapshot)),
+            "RESOURCE_SNAPSHOT: Resource metrics",
+        ),
+        row(
+            LoopStep::TimeObserved,
+            State::AwaitingResponse,
+            Some((Point::PreEvaluate, Type::TimestampEvent)),
+            "TIMESTAMP_EVENT: Timed observation",
+        ),
+        row(
+            LoopStep::Evaluated,
+            State::AwaitingResponse,
+            Some((Point::PreEvaluate, Type::StateTransition)),
+            "transition_execution_state(EVALUATED) -> capture_pre_evaluate()",
+        ),
+        row(
+            LoopStep::ResultDecided,
+            State::Evaluated,
+            Some((Point::PostEvaluate, Type::StateTransition)),
+            "Result decision -> Capture decision (ACCEPT/REJECT/ESCALATE)",
+        ),
+        row(
+            LoopStep::Continued,
+            State::Evaluated,
+            Some((Point::PostEvaluate, Type::StateTransition)),
+            "Loop continuation -> capture_post_evaluate()",
+        ),
+        row(
+            LoopStep::Completed,
+            State::Halted,
+            Some((Point::HaltEntry, Type::StateTransition)),
+            "transition_execution_state(HALTED) -> capture_halt_entry()",
+        ),
+        row(
+            LoopStep::Stopped,
+            State::Halted,
+            Some((Point::HaltEntry, Type::StopCondition)),
+            "Capture STOP_CONDITION evidence with condition details",
+        ),
+    ]
+};
+
+const fn row(
+    step: LoopStep,
+    captured_in: ExecutionLoopState,
+    place: Option<(ObservationPoint, EvidenceType)>,
+    seed: &'static str,
+) -> IntegrationRow {
+    IntegrationRow { step, captured_in, place, seed }
+}
+
+/// Where and as what a step is captured; `None` for the internal step.
+#[must_use]
+pub fn capture_place(step: LoopStep) -> Option<(ObservationPoint, EvidenceType)> {
+    INTEGRATION.iter().find(|row| row.step == step)?.place
+}
+
+/// Whether evidence of this point and type may be captured while the loop is in this state.
+#[must_use]
+pub fn may_capture(
+    state: ExecutionLoopState,
+    point: ObservationPoint,
+    evidence_type: EvidenceType,
+) -> bool {
+    let place = Some((point, evidence_type));
+    INTEGRATION.iter().any(|row| row.captured_in == state && row.place == place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_integration_has_every_step_once_in_order() {
+        let steps = INTEGRATION.map(|row| row.step);
+        assert_eq!(steps.as_slice(), LoopStep::ALL);
+        let points = ObservationPoint::ALL.iter();
+        for point in points {
+            let row = INTEGRATION.iter().find(|r| r.place.is_some_and(|(p, _)| p == *point));
+            assert!(row.is_some(), "{point} is captured nowhere");
+        }
+        for evidence_type in EvidenceType::ALL {
+            let row =
+                INTEGRATION.iter().find(|r| r.place.is_some_and(|(_, t)| t == *evidence_type));
+            assert!(row.is_some(), "{evidence_type} is captured nowhere");
+        }
+    }
+
+    #[test]
+    fn table_capture_is_allowed_exactly_where_a_row_says_so() {
+        let mut allowed = 0;
+        for state in ExecutionLoopState::ALL {
+            for point in ObservationPoint::ALL {
+                for evidence_type in EvidenceType::ALL {
+                    allowed += usize::from(may_capture(*state, *point, *evidence_type));
+                }
+            }
+        }
+        // RESULT_DECIDED and CONTINUED share a place, AWAITING has none.
+        assert_eq!(allowed, INTEGRATION.len() - 2);
+    }
+}

@@ -1,0 +1,234 @@
+//! SHA-256 in the two shapes the rules use: the seeds' hex texts, and an injective hash.
+
+use alloc::string::{String, ToString as _};
+use core::fmt;
+use core::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+use thiserror::Error;
+
+/// 32 bytes of SHA-256. As text it is 64 lower-case hexadecimal digits; upper case is refused, so
+/// that one digest has one text.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest with these bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&base16ct::lower::encode_string(&self.0))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({self})")
+    }
+}
+
+/// A text that is no digest.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("a digest is 64 lower-case hexadecimal digits; found {found_bytes} bytes of other text")]
+pub struct NotADigest {
+    /// The length of the text, in bytes.
+    pub found_bytes: usize,
+}
+
+impl FromStr for Digest {
+    type Err = NotADigest;
+
+    fn from_str(text: &str) -> Result<Self, NotADigest> {
+        let mut bytes = [0; 32];
+        let fault = NotADigest { found_bytes: text.len() };
+        match base16ct::lower::decode(text, &mut bytes) {
+            Ok(decoded) if decoded.len() == 32 => Ok(Self(bytes)),
+            _ => Err(fault),
+        }
+    }
+}
+
+/// Readable formats carry the text, binary ones the 32 bytes.
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.0.serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            text.parse().map_err(serde::de::Error::custom)
+        } else {
+            <[u8; 32]>::deserialize(deserializer).map(Self)
+        }
+    }
+}
+
+/// The SHA-256 of some bytes.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> Digest {
+    Digest(Sha256::digest(bytes).into())
+}
+
+/// Lower-case hex SHA-256 of parts joined by single NUL bytes, with none before or after: the
+/// seeds' recipe (Phase-31, "Evidence hash computation"). Parts may contain NUL themselves, so it
+/// is not injective: kept for compatibility, never relied on.
+#[must_use]
+pub(crate) fn nul_joined_sha256_hex(parts: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    for (index, part) in parts.iter().enumerate() {
+        if index > 0 {
+            hasher.update([0]);
+        }
+        hasher.update(part);
+    }
+    Digest(hasher.finalize().into()).to_string()
+}
+
+/// Builds a hash over typed fields such that different inputs never give the same preimage: a
+/// domain tag with a version comes first; every field starts with a byte that says its type;
+/// what varies in length is preceded by its length; everything else has a fixed width.
+///
+/// ```
+/// use holdpoint_domain::hash::HashBuilder;
+/// let ab_c = HashBuilder::new("example", 1).text("ab").text("c").finish();
+/// let a_bc = HashBuilder::new("example", 1).text("a").text("bc").finish();
+/// assert_ne!(ab_c, a_bc);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct HashBuilder(Sha256);
+
+/// The byte before each field. An absent option is a field of its own: null is not "".
+const TEXT: u8 = 1;
+const BYTES: u8 = 2;
+const NUMBER: u8 = 3;
+const DIGEST: u8 = 4;
+const ABSENT: u8 = 5;
+
+impl HashBuilder {
+    /// Starts a hash of one kind of thing. No two kinds share a tag; a change to what is hashed
+    /// raises the version.
+    pub fn new(domain_tag: &str, version: u16) -> Self {
+        Self(Sha256::new()).variable(TEXT, domain_tag.as_bytes()).number(u64::from(version))
+    }
+
+    /// A text, as UTF-8, not normalized.
+    pub fn text(self, text: &str) -> Self {
+        self.variable(TEXT, text.as_bytes())
+    }
+
+    /// A text that may be absent.
+    pub fn optional_text(self, text: Option<&str>) -> Self {
+        match text {
+            Some(text) => self.text(text),
+            None => self.absent(),
+        }
+    }
+
+    /// Opaque bytes.
+    pub fn bytes(self, bytes: &[u8]) -> Self {
+        self.variable(BYTES, bytes)
+    }
+
+    /// A number, eight bytes, little-endian.
+    pub fn number(mut self, number: u64) -> Self {
+        self.0.update([NUMBER]);
+        self.0.update(number.to_le_bytes());
+        self
+    }
+
+    /// A digest, 32 bytes.
+    pub fn digest(mut self, digest: &Digest) -> Self {
+        self.0.update([DIGEST]);
+        self.0.update(digest.as_bytes());
+        self
+    }
+
+    /// The place of a field that is not there.
+    pub fn absent(mut self) -> Self {
+        self.0.update([ABSENT]);
+        self
+    }
+
+    /// The hash of everything so far.
+    #[must_use]
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+
+    fn variable(mut self, kind: u8, bytes: &[u8]) -> Self {
+        self.0.update([kind]);
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn one_digest_has_one_text() {
+        let digest = sha256(b"abc");
+        let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(digest.to_string(), text);
+        assert_eq!(text.parse(), Ok(digest));
+        assert!(text.to_uppercase().parse::<Digest>().is_err());
+        assert!("ba".parse::<Digest>().is_err());
+        assert!("".parse::<Digest>().is_err());
+    }
+
+    #[test]
+    fn fields_never_run_into_each_other() {
+        let start = || HashBuilder::new("t", 1);
+        let mut seen: Vec<Digest> = [
+            start(),
+            start().text(""),
+            start().text("").text(""),
+            start().bytes(b""),
+            start().absent(),
+            start().text("ab").text("c"),
+            start().text("a").text("bc"),
+            start().text("abc"),
+            start().text("a\0bc"),
+            start().bytes(b"abc"),
+            start().number(0),
+            HashBuilder::new("t", 2),
+            HashBuilder::new("u", 1),
+            HashBuilder::new("", 1).text("t"),
+        ]
+        .into_iter()
+        .map(HashBuilder::finish)
+        .collect();
+        let count = seen.len();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), count);
+    }
+
+    #[test]
+    fn the_seeds_recipe_has_nul_only_between_parts() {
+        assert_eq!(nul_joined_sha256_hex(&[b"a", b"b", b""]), sha256(b"a\0b\0").to_string());
+    }
+}

@@ -1,0 +1,109 @@
+//! The types of Phase-21.
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::RetryPolicy;
+use crate::closed::closed_enum;
+
+closed_enum! {
+    /// How an execution went wrong. None of them is success.
+    pub enum ExecutionFaultType {
+        /// It died.
+        Crash = "CRASH",
+        /// It did not end in time.
+        Timeout = "TIMEOUT",
+        /// Its output is incomplete.
+        Partial = "PARTIAL",
+        /// Its output is not what it should be.
+        InvalidResponse = "INVALID_RESPONSE",
+        /// It used up what it was given.
+        ResourceExhausted = "RESOURCE_EXHAUSTED",
+        /// It tried what it may not do.
+        SecurityViolation = "SECURITY_VIOLATION",
+    }
+}
+
+closed_enum! {
+    /// What follows from a fault.
+    pub enum SandboxDecision {
+        /// The execution is over.
+        Terminate = "TERMINATE",
+        /// The same execution may be tried again: a permission. Where a hold applies, a human
+        /// still decides.
+        Retry = "RETRY",
+        /// A human has to decide.
+        Escalate = "ESCALATE",
+    }
+}
+
+/// One attempt at one execution. The numbers keep the whole range of their type, so that a number
+/// out of bounds is judged (and never retried) instead of lost in conversion.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxContext {
+    /// The execution.
+    pub execution_id: String,
+    /// The instruction it executes.
+    pub instruction_id: String,
+    /// Which attempt this is, counted from 1.
+    pub attempt_number: i64,
+    /// How many attempts there may be in all: 1 to [`super::DEFAULT_MAX_RETRIES`].
+    pub max_retries: i64,
+    /// How long an attempt may take, in milliseconds.
+    pub timeout_ms: i64,
+    /// When the attempt started, as ISO-8601 text.
+    pub timestamp: String,
+}
+
+/// A fault as it was reported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultReport {
+    /// The fault.
+    pub fault_id: String,
+    /// The execution it happened in.
+    pub execution_id: String,
+    /// What kind of fault.
+    pub fault_type: ExecutionFaultType,
+    /// What was said about it. Data, never read to decide anything.
+    pub fault_message: String,
+    /// When it happened, as ISO-8601 text.
+    pub occurred_at: String,
+    /// The attempt it happened in, counted from 1.
+    pub attempt_number: i64,
+}
+
+/// What follows from a fault, with the policy that was applied and a stable reason code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxDecisionResult {
+    /// TERMINATE, RETRY or ESCALATE.
+    pub decision: SandboxDecision,
+    /// The policy in force; `NO_RETRY` once nothing is left to retry.
+    pub retry_policy: RetryPolicy,
+    /// `SBX-OK`, or `SBX-001` to `SBX-006`.
+    pub reason_code: String,
+    /// The reason as a sentence.
+    pub reason_description: String,
+}
+
+/// A fault that is not of the execution, or not of the attempt, that it is judged in.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FaultMismatch {
+    /// Another execution.
+    #[error("the fault is of another execution; report it to the loop it happened in")]
+    Execution {
+        /// The execution that is judged.
+        expected: String,
+        /// The execution that the fault names.
+        found: String,
+    },
+    /// Another attempt.
+    #[error("the fault is of attempt {found}, but attempt {expected} is running; report it once")]
+    Attempt {
+        /// The attempt that is judged.
+        expected: i64,
+        /// The attempt that the fault names.
+        found: i64,
+    },
+}

@@ -1,0 +1,199 @@
+//! Text that people and executors supply: what counts as missing, and how it may be shown.
+
+use alloc::string::String;
+use core::fmt;
+
+use thiserror::Error;
+
+/// The 29 code points that make a text blank. This is the set that the public references strip
+/// (`U+001C` to `U+001F` included, which `str::trim` leaves in place). `U+0000`, `U+200B`,
+/// `U+2060` and `U+FEFF` are not in it.
+pub const BLANK_CODE_POINTS: [char; 29] = [
+    '\u{0009}', '\u{000A}', '\u{000B}', '\u{000C}', '\u{000D}', '\u{001C}', '\u{001D}', '\u{001E}',
+    '\u{001F}', '\u{0020}', '\u{0085}', '\u{00A0}', '\u{1680}', '\u{2000}', '\u{2001}', '\u{2002}',
+    '\u{2003}', '\u{2004}', '\u{2005}', '\u{2006}', '\u{2007}', '\u{2008}', '\u{2009}', '\u{200A}',
+    '\u{2028}', '\u{2029}', '\u{202F}', '\u{205F}', '\u{3000}',
+];
+
+/// The longest identifier that commands may carry, in bytes of UTF-8.
+pub const MAX_IDENTIFIER_BYTES: usize = 256;
+
+/// Whether the text is missing: nothing at all.
+#[must_use]
+pub fn is_empty(text: &str) -> bool {
+    text.is_empty()
+}
+
+/// Whether the text is missing in the wider sense: empty, or made only of blank code points.
+#[must_use]
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| BLANK_CODE_POINTS.contains(&c))
+}
+
+/// Whether a reader would see anything: some character that is neither blank, nor a control, nor
+/// invisible by design (zero-width, direction marks, variation selectors, tags).
+#[must_use]
+pub fn has_visible_character(text: &str) -> bool {
+    text.chars().any(|c| !BLANK_CODE_POINTS.contains(&c) && !is_hidden(c))
+}
+
+/// Why a text is not an identifier.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum IdentifierFault {
+    /// Nothing that a reader could see.
+    #[error(
+        "the {field} is missing or invisible; give it a name of at least one visible character"
+    )]
+    Missing {
+        /// Which identifier.
+        field: &'static str,
+    },
+    /// Longer than [`MAX_IDENTIFIER_BYTES`].
+    #[error("the {field} has {found} bytes; the limit is {expected}; shorten it")]
+    TooLong {
+        /// Which identifier.
+        field: &'static str,
+        /// The limit, in bytes.
+        expected: usize,
+        /// Its length, in bytes.
+        found: usize,
+    },
+    /// A control or invisible character, which could make two identifiers look alike.
+    #[error("the {field} has the hidden character U+{found:04X} at byte {offset}; remove it")]
+    Hidden {
+        /// Which identifier.
+        field: &'static str,
+        /// Where, in bytes from the start.
+        offset: usize,
+        /// The code point.
+        found: u32,
+    },
+}
+
+/// Whether the text may name something in a command: visible, at most [`MAX_IDENTIFIER_BYTES`],
+/// no control and no invisible character.
+///
+/// # Errors
+/// [`IdentifierFault`] names the field, what was expected and what was found.
+pub fn check_identifier(field: &'static str, text: &str) -> Result<(), IdentifierFault> {
+    if text.len() > MAX_IDENTIFIER_BYTES {
+        let (expected, found) = (MAX_IDENTIFIER_BYTES, text.len());
+        return Err(IdentifierFault::TooLong { field, expected, found });
+    }
+    if !has_visible_character(text) {
+        return Err(IdentifierFault::Missing { field });
+    }
+    match text.char_indices().find(|(_, c)| is_hidden(*c)) {
+        Some((offset, c)) => Err(IdentifierFault::Hidden { field, offset, found: u32::from(c) }),
+        None => Ok(()),
+    }
+}
+
+/// The text as it may be shown to a person: every control and invisible character as `\u{..}`,
+/// a backslash as `\\`, so that the output is one line and two different texts look different.
+#[must_use]
+pub fn visible(text: &str) -> Visible<'_> {
+    Visible(text)
+}
+
+/// Shows a text; see [`visible`].
+#[derive(Clone, Copy, Debug)]
+pub struct Visible<'a>(&'a str);
+
+impl fmt::Display for Visible<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write as _;
+        for c in self.0.chars() {
+            match c {
+                '\\' => f.write_str("\\\\")?,
+                c if is_hidden(c) => write!(f, "\\u{{{:x}}}", u32::from(c))?,
+                c => f.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The longest prefix of at most `max_bytes` bytes that ends between two characters.
+#[must_use]
+pub fn bounded(text: &str, max_bytes: usize) -> &str {
+    let end = (0..=max_bytes.min(text.len())).rev().find(|i| text.is_char_boundary(*i));
+    text.get(..end.unwrap_or(0)).unwrap_or("")
+}
+
+/// An id of the seeds: its prefix, then the entropy that the caller supplied. The rules mint
+/// nothing: the entropy is an argument and is recorded.
+#[must_use]
+pub fn id(prefix: &str, entropy: &str) -> String {
+    let mut id = String::with_capacity(prefix.len() + entropy.len());
+    id.push_str(prefix);
+    id.push_str(entropy);
+    id
+}
+
+/// Whether an entropy text is strong enough for ids that we mint: 128 bits in lower-case hex.
+/// Ids of 32 bits repeat after some 77 000 captures.
+#[must_use]
+pub fn is_strong_entropy(entropy: &str) -> bool {
+    entropy.len() == 32 && entropy.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Controls and the characters that are invisible by design. Line and paragraph separators are
+/// here too: they would break a line of output.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}'
+            | '\u{17B5}' | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}'
+            | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{3164}'
+            | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}'
+            | '\u{E0000}'..='\u{E0FFF}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString as _;
+
+    #[test]
+    fn blank_is_exactly_the_29_code_points() {
+        let blank =
+            (0..=0x10_FFFF).filter_map(char::from_u32).filter(|c| is_blank(&c.to_string())).count();
+        assert_eq!(blank, 29);
+        for c in ['\u{0}', '\u{1B}', '\u{200B}', '\u{2060}', '\u{FEFF}', '\u{180E}'] {
+            assert!(!is_blank(&c.to_string()), "{c:?}");
+        }
+        assert!(is_blank(""));
+        assert!(!is_blank(" x "));
+    }
+
+    #[test]
+    fn what_is_shown_is_one_line_and_tells_texts_apart() {
+        assert_eq!(visible("a\nb\u{202e}c\\").to_string(), "a\\u{a}b\\u{202e}c\\\\");
+        assert_ne!(visible("a\n").to_string(), visible("a\\u{a}").to_string());
+    }
+
+    #[test]
+    fn identifiers_are_visible_short_and_plain() {
+        assert_eq!(check_identifier("loop id", "LOOP-1"), Ok(()));
+        let missing = IdentifierFault::Missing { field: "x" };
+        for text in ["", " ", "\u{200b}", "\u{0}", "\u{1f}"] {
+            assert_eq!(check_identifier("x", text), Err(missing.clone()), "{text:?}");
+        }
+        let hidden = IdentifierFault::Hidden { field: "x", offset: 1, found: 0x200b };
+        assert_eq!(check_identifier("x", "a\u{200b}b"), Err(hidden));
+        assert!(matches!(
+            check_identifier("x", &"a".repeat(257)),
+            Err(IdentifierFault::TooLong { found: 257, .. })
+        ));
+    }
+
+    #[test]
+    fn a_cut_never_splits_a_character() {
+        assert_eq!(bounded("a\u{e9}b", 2), "a");
+        assert_eq!(bounded("a\u{e9}b", 3), "a\u{e9}");
+        assert_eq!(bounded("ab", 9), "ab");
+    }
+}

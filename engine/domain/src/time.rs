@@ -1,0 +1,163 @@
+//! Time as a value: the rules never read a clock, they are told when something happened.
+
+use alloc::string::String;
+use core::fmt;
+use core::str::FromStr;
+
+use jiff::fmt::temporal::DateTimePrinter;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use thiserror::Error;
+
+/// A moment: UTC nanoseconds since 1970-01-01T00:00:00Z, up to the year 2554. As text it is
+/// RFC 3339 with nine digits of fraction and `Z`, so that texts sort as moments do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// The moment so many nanoseconds after the epoch.
+    #[must_use]
+    pub const fn from_nanoseconds(nanoseconds: u64) -> Self {
+        Self(nanoseconds)
+    }
+
+    /// Nanoseconds since the epoch.
+    #[must_use]
+    pub const fn nanoseconds(self) -> u64 {
+        self.0
+    }
+
+    /// Nanoseconds from `earlier` to this moment; zero if `earlier` is not earlier.
+    #[must_use]
+    pub const fn nanoseconds_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moment = jiff::Timestamp::from_nanosecond(i128::from(self.0))
+            .expect("2^64 ns end in 2554, and the calendar in 9999");
+        let mut text = String::with_capacity(30);
+        DateTimePrinter::new()
+            .precision(Some(9))
+            .print_timestamp(&moment, &mut text)
+            .expect("writing into memory does not fail");
+        f.write_str(&text)
+    }
+}
+
+/// Reads an ISO-8601 date and time with a UTC offset (RFC 3339: `2026-01-25T16:00:00Z`,
+/// `2026-01-25T11:00:00.5-05:00`).
+impl FromStr for Timestamp {
+    type Err = TimeFault;
+
+    fn from_str(text: &str) -> Result<Self, TimeFault> {
+        let moment: jiff::Timestamp =
+            text.parse().map_err(|_| TimeFault::NotATime { found: shown(text) })?;
+        u64::try_from(moment.as_nanosecond())
+            .map(Self)
+            .map_err(|_| TimeFault::OutOfRange { found: shown(text) })
+    }
+}
+
+/// Readable formats carry the text, binary ones the number.
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            serializer.serialize_u64(self.0)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            text.parse().map_err(serde::de::Error::custom)
+        } else {
+            u64::deserialize(deserializer).map(Self)
+        }
+    }
+}
+
+/// Why a time is refused. A loop that is given such a time stops with `TIMESTAMP_INVALID`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TimeFault {
+    /// Not an ISO-8601 date and time with an offset.
+    #[error("{found:?} is not a time; write it as 2026-01-25T16:00:00Z")]
+    NotATime {
+        /// The text, shortened and made visible.
+        found: String,
+    },
+    /// Before 1970 or after 2554.
+    #[error("{found:?} is out of range; times lie between 1970 and 2554")]
+    OutOfRange {
+        /// The text, shortened and made visible.
+        found: String,
+    },
+    /// Earlier than the time before it.
+    #[error("time goes backwards: {found} comes after {expected}; supply times in order")]
+    Backwards {
+        /// The earliest time that may follow.
+        expected: Timestamp,
+        /// The time found.
+        found: Timestamp,
+    },
+}
+
+/// Reads `next` and checks that it does not lie before `prior`; equal times are in order.
+///
+/// # Errors
+/// [`TimeFault`]: not a time, out of range, or backwards.
+pub fn check_follows(prior: Option<Timestamp>, next: &str) -> Result<Timestamp, TimeFault> {
+    let found: Timestamp = next.parse()?;
+    match prior {
+        Some(expected) if found < expected => Err(TimeFault::Backwards { expected, found }),
+        _ => Ok(found),
+    }
+}
+
+/// At most 64 bytes of a refused text: it came from outside and may be anything.
+fn shown(text: &str) -> String {
+    alloc::format!("{}", crate::text::visible(crate::text::bounded(text, 64)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString as _;
+
+    #[test]
+    fn times_are_rfc_3339_with_nanoseconds() {
+        let text = "2026-01-25T16:00:00.000000001Z";
+        let time: Timestamp = text.parse().unwrap();
+        assert_eq!(time.nanoseconds(), 1_769_356_800_000_000_001);
+        assert_eq!(time.to_string(), text);
+        assert_eq!(Timestamp::default().to_string(), "1970-01-01T00:00:00.000000000Z");
+        let last = Timestamp::from_nanoseconds(u64::MAX);
+        assert_eq!(last.to_string().parse(), Ok(last));
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        for text in ["", "garbage", "1706212800", "2026-01-25", "2026-13-45T99:99:99Z", "\u{1f552}"]
+        {
+            let refused = text.parse::<Timestamp>();
+            assert!(matches!(refused, Err(TimeFault::NotATime { .. })), "{text:?}: {refused:?}");
+        }
+        for text in ["1969-12-31T23:59:59Z", "2999-01-01T00:00:00Z"] {
+            let refused = text.parse::<Timestamp>();
+            assert!(matches!(refused, Err(TimeFault::OutOfRange { .. })), "{text:?}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn time_never_goes_backwards() {
+        let first = check_follows(None, "2026-01-25T16:00:00Z").unwrap();
+        assert_eq!(check_follows(Some(first), "2026-01-25T11:00:00-05:00"), Ok(first));
+        let refused = check_follows(Some(first), "2026-01-25T15:59:59Z");
+        assert!(matches!(refused, Err(TimeFault::Backwards { .. })), "{refused:?}");
+    }
+}
