@@ -44,16 +44,10 @@ impl<'a> Fields<'a> {
         i64::from_le_bytes(self.array())
     }
 
-    /// Whether all that is left is zero: reserved bytes must be.
-    pub(crate) fn rest_is_zero(&self) -> bool {
-        is_zero(self.0)
+    /// The bytes behind the fields read so far.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.0
     }
-}
-
-/// Whether every byte is zero, eight at a time.
-pub(crate) fn is_zero(bytes: &[u8]) -> bool {
-    let (words, rest) = bytes.as_chunks::<8>();
-    words.iter().all(|word| u64::from_ne_bytes(*word) == 0) && rest.iter().all(|byte| *byte == 0)
 }
 
 /// Appends fields in order to a buffer that ends up `length` bytes long, the rest zero.

@@ -100,11 +100,11 @@ impl Lock {
             pid: fields.u32(),
             state: OwnerState::from_code(fields.u8())?,
             previous_state: OwnerState::from_code(fields.u8())?,
-            boot: BootId(skip_two(&mut fields).array()),
+            boot: BootId(reserved_then_boot(&mut fields)?),
             durable_sequence: fields.u64(),
             wall_minus_boot: fields.i64(),
         };
-        check_reserved(&fields, LOCK_LENGTH - 8)?;
+        check_reserved(fields.rest(), LOCK_LENGTH - 8)?;
         Ok(lock)
     }
 
@@ -122,9 +122,10 @@ impl Lock {
     }
 }
 
-fn skip_two<'a, 'b>(fields: &'a mut Fields<'b>) -> &'a mut Fields<'b> {
-    fields.u16();
-    fields
+/// The two reserved bytes at 22 are zero like every other one: decoding is canonical.
+fn reserved_then_boot(fields: &mut Fields<'_>) -> Result<[u8; 16], Fault> {
+    check_reserved(&fields.array::<2>(), 22)?;
+    Ok(fields.array())
 }
 
 #[cfg(test)]
@@ -149,6 +150,26 @@ mod tests {
                 damaged[position] ^= 1;
                 assert!(Lock::decode(&damaged).is_err(), "byte {position}");
             }
+        }
+    }
+
+    #[test]
+    fn a_reserved_byte_that_is_not_zero_is_named_with_its_place_and_value() {
+        let lock = Lock {
+            pid: 1,
+            state: OwnerState::Idle,
+            previous_state: OwnerState::Idle,
+            boot: BootId::UNKNOWN,
+            durable_sequence: 0,
+            wall_minus_boot: 0,
+        };
+        for position in [22, 23, 56, 63] {
+            let mut bytes = lock.encode();
+            bytes[position] = 9;
+            let checksum = checksum_of(&bytes);
+            bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
+            let expected = Fault::Padding { at: position as u64, found: 9 };
+            assert_eq!(Lock::decode(&bytes), Err(expected));
         }
     }
 

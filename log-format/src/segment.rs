@@ -78,7 +78,7 @@ impl SegmentHeader {
         let (time, previous_seal_offset) = (fields.u64(), fields.u64());
         let previous = ChainPosition { sequence: first_minus_one(first)?, link, time };
         check_capacity(capacity)?;
-        check_reserved(&fields, FIELDS_LENGTH)?;
+        check_reserved(fields.rest(), FIELDS_LENGTH)?;
         Ok(Self { log, previous, capacity, previous_seal_offset })
     }
 
@@ -116,8 +116,10 @@ pub(crate) fn check_version(found: u32) -> Result<(), Fault> {
     }
 }
 
-pub(crate) fn check_reserved(fields: &Fields<'_>, at: usize) -> Result<(), Fault> {
-    if fields.rest_is_zero() { Ok(()) } else { Err(Fault::Padding { at: at as u64, found: 1 }) }
+/// Checks that `bytes`, which lie at offset `at` of the structure, are zero.
+pub(crate) fn check_reserved(bytes: &[u8], at: usize) -> Result<(), Fault> {
+    let nonzero = bytes.iter().zip(at as u64..).find(|(byte, _)| **byte != 0);
+    nonzero.map_or(Ok(()), |(found, at)| Err(Fault::Padding { at, found: *found }))
 }
 
 fn first_minus_one(first: u64) -> Result<u64, Fault> {

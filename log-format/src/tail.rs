@@ -7,6 +7,7 @@ use crate::identity::LogId;
 use crate::item::{Item, ItemLength};
 use crate::limits::{ALIGNMENT, PAGE, RECORD_HEADER_LENGTH, SEAL_LENGTH};
 use crate::record::RecordHeader;
+use alloc::borrow::Cow;
 
 /// The bytes behind the longest valid run that ends a batch, up to the last one that is not zero.
 #[derive(Clone, Copy, Debug)]
@@ -77,11 +78,9 @@ impl Tail<'_> {
         position: usize,
         chain: &ChainPosition,
     ) -> Option<(usize, ChainPosition)> {
-        let offset = self.start + position as u64;
-        let rest = self.bytes.get(position..)?;
-        let Ok(Item::Record(record)) = Item::decode(rest, offset, self.seed) else {
-            return None;
-        };
+        let bytes = self.item_bytes(position)?;
+        let item = Item::decode(&bytes, self.offset_of(position), self.seed).ok()?;
+        let Item::Record(record) = item else { return None };
         if !record.header.flags.more_follows() {
             return None;
         }
@@ -89,10 +88,29 @@ impl Tail<'_> {
         Some((usize::try_from(record.header.footprint()).ok()?, next))
     }
 
+    /// Offset in the file of `position` in the bytes.
+    fn offset_of(&self, position: usize) -> u64 {
+        self.start.saturating_add(position as u64)
+    }
+
+    /// The bytes from `position` on, with the zeros that the last item ends in: they were left out
+    /// of `bytes`, which stop at the last byte that is not zero. Never more than the file holds.
+    fn item_bytes(&self, position: usize) -> Option<Cow<'_, [u8]>> {
+        let rest = self.bytes.get(position..)?;
+        let length = self.legal_length(rest, self.offset_of(position))?;
+        let length = usize::try_from(length).ok()?;
+        if rest.len() >= length {
+            return Some(Cow::Borrowed(rest));
+        }
+        let mut whole = rest.to_vec();
+        whole.resize(length, 0);
+        Some(Cow::Owned(whole))
+    }
+
     /// Whether a write that stopped at a multiple of 4 096 explains what begins at `position`: one
     /// item of a legal size that such a multiple cuts, or none at all when `position` is one.
     fn is_torn_at(&self, position: usize) -> bool {
-        let offset = self.start + position as u64;
+        let offset = self.offset_of(position);
         let Some(rest) = self.bytes.get(position..).filter(|rest| !rest.is_empty()) else {
             return offset.is_multiple_of(PAGE);
         };
@@ -100,7 +118,7 @@ impl Tail<'_> {
             return false;
         };
         let last_cut = (offset + length - 1) / PAGE * PAGE;
-        let nonzero_end = self.start + self.bytes.len() as u64;
+        let nonzero_end = self.offset_of(self.bytes.len());
         last_cut > offset && nonzero_end <= last_cut
     }
 
@@ -141,7 +159,7 @@ impl Tail<'_> {
     /// Bytes to hash at `position`, or `None` when no record or seal within bounds begins there.
     fn candidate_cost(&self, position: usize) -> Option<u64> {
         let rest = self.bytes.get(position..)?;
-        let length = self.legal_length(rest, self.start + position as u64)?;
+        let length = self.legal_length(rest, self.offset_of(position))?;
         let sequence = match ItemLength::of(*rest.first_chunk()?) {
             ItemLength::Seal => u64::from_le_bytes(*rest.get(8..)?.first_chunk()?),
             _ => RecordHeader::decode(rest.first_chunk::<RECORD_HEADER_LENGTH>()?).ok()?.sequence,
@@ -152,8 +170,8 @@ impl Tail<'_> {
     }
 
     fn mark_at(&self, position: usize) -> Option<FoundMark> {
-        let offset = self.start + position as u64;
-        let sequence = match Item::decode(self.bytes.get(position..)?, offset, self.seed).ok()? {
+        let offset = self.offset_of(position);
+        let sequence = match Item::decode(&self.item_bytes(position)?, offset, self.seed).ok()? {
             Item::Nothing => None,
             Item::Seal(seal) => Some(seal.last.sequence),
             Item::Record(record) => record.header.mark().ok().flatten(),
@@ -249,6 +267,16 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_cut_between_two_pages_is_unfinished_also_where_a_record_ends_in_zeros() {
+        for first_end in 8_000..=8_192_usize {
+            let lengths = [first_end - 4_096 - 64, 5_000];
+            let mut bytes = batch(&lengths);
+            bytes[4_096..].fill(0);
+            assert_eq!(tail(&bytes, 4_096).shape(), TailShape::Unfinished, "{first_end}");
+        }
+    }
+
+    #[test]
     fn an_empty_tail_is_zero_and_a_hole_is_other() {
         assert_eq!(tail(&[], 4_096).shape(), TailShape::Zero);
         let mut bytes = batch(&[100]);
@@ -271,6 +299,16 @@ mod tests {
         assert_eq!(resync.mark.map(|mark| mark.sequence), Some(5));
         assert!(!resync.budget_spent);
         assert!(tail(&bytes, 4_096).resync(10).budget_spent);
+    }
+
+    #[test]
+    fn a_record_behind_a_hole_proves_what_it_says_also_when_it_ends_in_padding() {
+        for length in 33..=40 {
+            let mut bytes = batch(&[0, 0, length]);
+            bytes[..64].fill(0);
+            let resync = tail(&bytes, 4_096).resync(4 * CAPACITY);
+            assert_eq!(resync.mark.map(|mark| mark.sequence), Some(5), "{length}");
+        }
     }
 
     #[test]
