@@ -1,1 +1,27 @@
-//! A room of Holdpoint.
+//! Where the bytes of a Holdpoint log lie: finding, ordering, mapping and reading its segments.
+//!
+//! Read-only by construction: [`ReadStorage`] has no call that changes anything. Opening for
+//! writing and verifying share [`survey`], which gathers everything that the recovery table of
+//! `holdpoint-log-format` looks at, and takes the verdict there.
+//!
+//! # Architecture invariants
+//!
+//! - No length in a file is trusted: a read is bounded by what the file system says the file has,
+//!   and no allocation is larger than the file.
+//! - Everything that has not been checked is read with `pread` into private memory. Only ranges
+//!   already validated, of files that never shrink, are mapped ([`map`]).
+#![cfg(not(windows))]
+
+pub mod finding;
+pub mod follow;
+pub mod map;
+pub mod run;
+pub mod storage;
+pub mod survey;
+pub mod window;
+
+pub use finding::{Finding, Place, Problem};
+pub use follow::{FollowError, Follower};
+pub use run::{RecordPlace, Run, Stop};
+pub use storage::{DirectoryStorage, Entry, EntryKind, ReadFile, ReadStorage};
+pub use survey::{Extent, Survey, SurveyError, SurveyOptions, survey};

@@ -1,0 +1,201 @@
+//! Something that a reader found wrong: where, what was expected, what is there.
+
+use holdpoint_log_format::{Fault, Link, LogId};
+use std::fmt;
+use thiserror::Error;
+
+/// Where in a log's directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// File name relative to the log's directory.
+    pub file: String,
+    /// Offset in bytes of the structure, or of the byte itself where it is known.
+    pub offset: u64,
+    /// Sequence of the record that lies there or was due there.
+    pub sequence: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}, byte {}, sequence {}", self.file, self.offset, self.sequence)
+    }
+}
+
+/// One thing wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{place}: {problem}")]
+pub struct Finding {
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub problem: Problem,
+}
+
+/// What is wrong: a closed list.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A record, seal, header or HEAD that does not hold.
+    #[error("{0}")]
+    Fault(#[from] Fault),
+    /// A link, directory or device where a regular file should be.
+    #[error("it is not a regular file")]
+    NotRegular,
+    /// A segment whose name and header disagree.
+    #[error("its name says that it begins at {expected}, its header says {found}")]
+    Renamed {
+        /// First sequence in the name.
+        expected: u64,
+        /// First sequence in the header.
+        found: u64,
+    },
+    /// Records missing between two segments, or there twice.
+    #[error(
+        "the segment before it ends so that {expected} comes next, and this one begins at {found}"
+    )]
+    Gap {
+        /// First sequence that should follow.
+        expected: u64,
+        /// First sequence that does.
+        found: u64,
+    },
+    /// A file of another log.
+    #[error("it belongs to log {found}, and this is log {expected}")]
+    ForeignLog {
+        /// This log.
+        expected: LogId,
+        /// The log that the file names.
+        found: LogId,
+    },
+    /// No HEAD beside segments.
+    #[error("HEAD is missing, so nothing witnesses how far this log reached")]
+    HeadMissing,
+    /// The first segments are missing.
+    #[error(
+        "HEAD says that this log begins at {expected}, and the first segment begins at {found}"
+    )]
+    NotTheAnchor {
+        /// First sequence after HEAD's anchor.
+        expected: u64,
+        /// First sequence there is.
+        found: u64,
+    },
+    /// HEAD witnesses records and there is no segment.
+    #[error("HEAD witnesses records up to {newest}, and there is no segment")]
+    SegmentsGone {
+        /// The newest sequence that HEAD names.
+        newest: u64,
+    },
+    /// A segment that should be sealed and is not, or whose seal is not the one its successor names.
+    #[error("a seal after sequence {expected} should be here")]
+    SealMissing {
+        /// Sequence of the last record before the seal.
+        expected: u64,
+    },
+    /// Another history than the witnessed one.
+    #[error("its link is {found}, and HEAD witnessed {expected}: the log was rewritten")]
+    Rewritten {
+        /// The link in HEAD.
+        expected: Link,
+        /// The link in the segment.
+        found: Link,
+    },
+    /// Records that were durable are damaged or missing.
+    #[error("records {first} to {last} were durable and are damaged or missing")]
+    BelowMark {
+        /// The first of them.
+        first: u64,
+        /// The last of them.
+        last: u64,
+    },
+    /// A file that was cut or grew.
+    #[error("the file is {found} bytes long, and its header says {expected}")]
+    Length {
+        /// The capacity that the header states.
+        expected: u64,
+        /// The file's length.
+        found: u64,
+    },
+    /// Bytes behind a seal or the newest record that no interrupted write can have left.
+    #[error("nothing should be here, and no interrupted write left it: it begins with {found:02x}")]
+    DamagedTail {
+        /// The first byte.
+        found: u8,
+    },
+    /// A search behind damage that was made to be slow.
+    #[error("the search for records behind it was stopped: the bytes were made to be slow")]
+    SearchStopped,
+    /// A withheld record that no event authorises.
+    #[error("its payload is withheld, and no event authorises that")]
+    Withheld,
+}
+
+impl Problem {
+    /// A stable name for programs.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Fault(fault) => fault.name(),
+            Self::NotRegular => "not_regular",
+            Self::Renamed { .. } => "renamed",
+            Self::Gap { .. } => "gap",
+            Self::ForeignLog { .. } => "foreign_log",
+            Self::HeadMissing => "head_missing",
+            Self::NotTheAnchor { .. } => "not_the_anchor",
+            Self::SegmentsGone { .. } => "segments_gone",
+            Self::SealMissing { .. } => "seal_missing",
+            Self::Rewritten { .. } => "rewritten",
+            Self::BelowMark { .. } => "below_mark",
+            Self::Length { .. } => "length",
+            Self::DamagedTail { .. } => "damaged_tail",
+            Self::SearchStopped => "search_stopped",
+            Self::Withheld => "withheld",
+        }
+    }
+
+    /// What was due, as text.
+    #[must_use]
+    pub fn expected(&self) -> String {
+        match self {
+            Self::Fault(fault) => fault.expected(),
+            Self::NotRegular => "a regular file".into(),
+            Self::Renamed { expected, .. }
+            | Self::Gap { expected, .. }
+            | Self::NotTheAnchor { expected, .. } => format!("first sequence {expected}"),
+            Self::ForeignLog { expected, .. } => expected.to_string(),
+            Self::HeadMissing => "HEAD".into(),
+            Self::SegmentsGone { newest } => format!("segments up to sequence {newest}"),
+            Self::SealMissing { expected } => format!("a seal after sequence {expected}"),
+            Self::Rewritten { expected, .. } => expected.to_string(),
+            Self::BelowMark { first, last } => format!("valid records {first} to {last}"),
+            Self::Length { expected, .. } => format!("{expected} bytes"),
+            Self::DamagedTail { .. } => "00".into(),
+            Self::SearchStopped => "a search within four segment lengths".into(),
+            Self::Withheld => "the payload, or an event that withholds it".into(),
+        }
+    }
+
+    /// What is there, as text.
+    #[must_use]
+    pub fn found(&self) -> String {
+        match self {
+            Self::Fault(fault) => fault.found(),
+            Self::NotRegular => "something else".into(),
+            Self::Renamed { found, .. }
+            | Self::Gap { found, .. }
+            | Self::NotTheAnchor { found, .. } => format!("first sequence {found}"),
+            Self::ForeignLog { found, .. } => found.to_string(),
+            Self::HeadMissing | Self::SegmentsGone { .. } | Self::SealMissing { .. } => {
+                "nothing".into()
+            }
+            Self::Rewritten { found, .. } => found.to_string(),
+            Self::BelowMark { first, .. } => {
+                format!("valid records up to {}", first.saturating_sub(1))
+            }
+            Self::Length { found, .. } => format!("{found} bytes"),
+            Self::DamagedTail { found } => format!("{found:02x}"),
+            Self::SearchStopped => "more candidates than that".into(),
+            Self::Withheld => "a digest alone".into(),
+        }
+    }
+}

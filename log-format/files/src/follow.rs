@@ -1,0 +1,130 @@
+//! Following a log from a known record on, across rolls: what a writer does to catch up with what
+//! others appended, and what a reader at the tail does.
+
+use crate::run::{Onward, RecordPlace, Run, Stop, walk};
+use crate::storage::{ReadFile, ReadStorage};
+use crate::survey::{SurveyError, segment_path};
+use crate::window::Window;
+use holdpoint_log_format::{Fault, Record, SegmentHeader};
+use std::io;
+use thiserror::Error;
+
+/// Why following stopped short.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FollowError {
+    /// A file cannot be read.
+    #[error(transparent)]
+    Read(#[from] SurveyError),
+    /// A successor's header that does not hold or does not follow.
+    #[error("{file}: {fault}")]
+    Header {
+        /// The segment.
+        file: String,
+        /// What is wrong.
+        fault: Fault,
+    },
+}
+
+/// A place in a log from which reading goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Follower {
+    /// Header of the segment that the place is in.
+    pub header: SegmentHeader,
+    /// The newest record seen that ends a batch.
+    pub run: Run,
+}
+
+impl Follower {
+    /// Reads every record that is there now, into the next segments too, and stands behind the
+    /// last one that ends a batch. What is not yet whole is left for the next call. `visit` sees
+    /// records of an unfinished batch again at the next call.
+    ///
+    /// # Errors
+    /// A file cannot be read, or a successor does not follow.
+    pub fn catch_up<S: ReadStorage>(
+        &mut self,
+        storage: &S,
+        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
+    ) -> Result<(), FollowError> {
+        loop {
+            let file = segment_path(self.header.first_sequence());
+            let mut window = open_window(storage, &file)?;
+            let mut onward = |place: &RecordPlace, record: &Record<'_>| {
+                visit(place, record);
+                Onward::Go
+            };
+            if self.run.record_offset == 0 {
+                self.refresh_header(&mut window, &file)?;
+            }
+            let from = Run::from(self.run.chain, self.run.record_offset, self.run.end_offset);
+            self.run = walk(&mut window, &self.header, from, &mut onward)
+                .map_err(|source| SurveyError::Io { file, source })?;
+            let Stop::Seal(seal) = self.run.stop.clone() else { return Ok(()) };
+            match read_successor(storage, &self.header, &seal)? {
+                Some(header) => *self = Self { header, run: Run::at_start(&header) },
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// A segment without a record may have been replaced by a larger one of the same name, because
+    /// the first batch did not fit.
+    fn refresh_header<F: ReadFile>(
+        &mut self,
+        window: &mut Window<F>,
+        file: &str,
+    ) -> Result<(), FollowError> {
+        if let Ok(header) = read_header(window, file)?
+            && header.previous == self.header.previous
+        {
+            self.header = header;
+        }
+        Ok(())
+    }
+}
+
+/// The header of the segment that follows `seal`; `None` while there is none.
+fn read_successor<S: ReadStorage>(
+    storage: &S,
+    before: &SegmentHeader,
+    seal: &holdpoint_log_format::Seal,
+) -> Result<Option<SegmentHeader>, FollowError> {
+    let file = segment_path(seal.last.sequence.saturating_add(1));
+    let opened = storage.open(&file).map_err(|source| io_error(&file, source))?;
+    let Some(opened) = opened else { return Ok(None) };
+    let mut window = Window::new(opened).map_err(|source| io_error(&file, source))?;
+    let header = read_header(&mut window, &file)?;
+    let follows = header.and_then(|header| follows(before, seal, header));
+    follows.map(Some).map_err(|fault| FollowError::Header { file, fault })
+}
+
+fn read_header<F: ReadFile>(
+    window: &mut Window<F>,
+    file: &str,
+) -> Result<Result<SegmentHeader, Fault>, FollowError> {
+    let header = window.header().map_err(|source| io_error(file, source))?;
+    Ok(header)
+}
+
+fn follows(
+    before: &SegmentHeader,
+    seal: &holdpoint_log_format::Seal,
+    header: SegmentHeader,
+) -> Result<SegmentHeader, Fault> {
+    if header.log != before.log || header.previous != seal.last {
+        return Err(Fault::Link { expected: seal.last.link, found: header.previous.link });
+    }
+    Ok(header)
+}
+
+fn open_window<S: ReadStorage>(storage: &S, file: &str) -> Result<Window<S::File>, FollowError> {
+    let opened = storage.open(file).map_err(|source| io_error(file, source))?;
+    let gone = || io_error(file, io::Error::new(io::ErrorKind::NotFound, "it is gone"));
+    let opened = opened.ok_or_else(gone)?;
+    Ok(Window::new(opened).map_err(|source| io_error(file, source))?)
+}
+
+fn io_error(file: &str, source: io::Error) -> SurveyError {
+    SurveyError::Io { file: file.to_string(), source }
+}

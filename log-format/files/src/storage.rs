@@ -1,0 +1,158 @@
+//! The few calls made on a disk to read a log, and the real directory behind them.
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, lstat, openat};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Reading calls on one log's directory. Paths are relative to it, with `/` between the parts.
+pub trait ReadStorage {
+    /// An open file.
+    type File: ReadFile;
+
+    /// The entries of a directory, in any order; `""` is the log's own. A missing directory has no
+    /// entries.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn list(&self, directory: &str) -> io::Result<Vec<Entry>>;
+
+    /// Opens a regular file; `None` when there is no such name.
+    ///
+    /// # Errors
+    /// What the disk says; a name that is not a regular file is an error, links are not followed.
+    fn open(&self, path: &str) -> io::Result<Option<Self::File>>;
+}
+
+/// A file open for reading at any offset.
+pub trait ReadFile {
+    /// Its length in bytes now.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+}
+
+/// A name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// The name; bytes that are not UTF-8 are shown as replacement characters, and such a name is
+    /// never one of a log's.
+    pub name: String,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A link, socket, device or anything else.
+    Other,
+}
+
+/// A log's directory on a real file system.
+#[derive(Clone, Debug)]
+pub struct DirectoryStorage {
+    root: PathBuf,
+}
+
+impl DirectoryStorage {
+    /// The directory at `root`, which need not exist.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The directory's path.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The path of a name inside.
+    #[must_use]
+    pub fn path(&self, relative: &str) -> PathBuf {
+        if relative.is_empty() { self.root.clone() } else { self.root.join(relative) }
+    }
+}
+
+impl ReadStorage for DirectoryStorage {
+    type File = File;
+
+    fn list(&self, directory: &str) -> io::Result<Vec<Entry>> {
+        let entries = match std::fs::read_dir(self.path(directory)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other?,
+        };
+        entries.map(|entry| entry.and_then(|entry| entry_of(&entry))).collect()
+    }
+
+    fn open(&self, path: &str) -> io::Result<Option<File>> {
+        match open_regular(&self.path(path), OFlags::RDONLY) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Opens a regular file without following a link, without waiting on a pipe.
+///
+/// # Errors
+/// What the disk says; anything that is not a regular file.
+pub fn open_regular(path: &Path, access: OFlags) -> io::Result<File> {
+    let flags = access | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let opened: OwnedFd = openat(CWD, path, flags, Mode::empty()).map_err(|error| {
+        let is_link = lstat(path).is_ok_and(|stat| !is_regular(&stat));
+        if is_link { not_regular() } else { io::Error::from(error) }
+    })?;
+    if is_regular(&fstat(&opened)?) { Ok(File::from(opened)) } else { Err(not_regular()) }
+}
+
+fn is_regular(stat: &rustix::fs::Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
+}
+
+fn entry_of(entry: &std::fs::DirEntry) -> io::Result<Entry> {
+    let kind = match entry.file_type()? {
+        kind if kind.is_file() => EntryKind::File,
+        kind if kind.is_dir() => EntryKind::Directory,
+        _ => EntryKind::Other,
+    };
+    Ok(Entry { name: entry.file_name().to_string_lossy().into_owned(), kind })
+}
+
+impl ReadFile for File {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match FileExt::read_at(self, rest, offset + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}

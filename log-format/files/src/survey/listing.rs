@@ -1,0 +1,59 @@
+//! The names in the log's directory.
+
+use super::{HeadFile, SegmentFile, SurveyError, Surveyor, io_error, segment_path};
+use crate::finding::Problem;
+use crate::storage::{EntryKind, ReadStorage};
+use holdpoint_log_format::{Fault, names};
+
+impl<S: ReadStorage> Surveyor<'_, S> {
+    pub(super) fn read_listing(&mut self) -> Result<(), SurveyError> {
+        for entry in self.storage.list("").map_err(io_error("."))? {
+            let is_directory_name = [names::SEGMENTS, names::CUT].contains(&entry.name.as_str());
+            if !names::is_own(&entry.name) {
+                self.survey.evidence.has_foreign_names = true;
+            } else if is_directory_name && entry.kind != EntryKind::Directory {
+                self.layout_fault(&entry.name, 0, Problem::NotRegular);
+                return Ok(());
+            }
+        }
+        self.list_segments()?;
+        self.find_missing_witness();
+        Ok(())
+    }
+
+    fn list_segments(&mut self) -> Result<(), SurveyError> {
+        let mut entries = self.storage.list(names::SEGMENTS).map_err(io_error(names::SEGMENTS))?;
+        entries.sort();
+        for entry in entries {
+            let Some(first_sequence) = names::parse_segment(&entry.name) else { continue };
+            self.survey.evidence.has_segments = true;
+            if entry.kind == EntryKind::File {
+                let header = Err(Fault::Short { needed: 0, available: 0 });
+                self.survey.segments.push(SegmentFile { first_sequence, length: 0, header });
+            } else {
+                let path = segment_path(first_sequence);
+                self.layout_fault(&path, first_sequence, Problem::NotRegular);
+            }
+        }
+        Ok(())
+    }
+
+    /// HEAD missing, garbage, or without the segments that it witnesses.
+    fn find_missing_witness(&mut self) {
+        let has_segments = self.survey.evidence.has_segments;
+        match self.survey.head.clone() {
+            HeadFile::Missing if has_segments => self.find(names::HEAD, 0, 0, Problem::HeadMissing),
+            HeadFile::Garbage(fault) => self.find(names::HEAD, 0, 0, fault),
+            HeadFile::Valid(head) if !has_segments && !head.is_at_anchor() => {
+                let newest = head.newest_sequence;
+                self.find(names::SEGMENTS, 0, newest, Problem::SegmentsGone { newest });
+            }
+            HeadFile::Missing | HeadFile::Valid(_) => {}
+        }
+    }
+
+    pub(super) fn layout_fault(&mut self, file: &str, sequence: u64, problem: Problem) {
+        self.find(file, 0, sequence, problem);
+        self.survey.evidence.has_layout_fault = true;
+    }
+}

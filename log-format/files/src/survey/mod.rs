@@ -1,0 +1,272 @@
+//! The survey: everything that the recovery table looks at, gathered in one pass, with a finding
+//! for every fault on the way. Opening for writing surveys from HEAD on, verifying from the anchor.
+
+mod listing;
+mod segments;
+mod tail;
+mod witness;
+
+use crate::finding::{Finding, Place, Problem};
+use crate::run::{Onward, RecordPlace, Run};
+use crate::storage::ReadStorage;
+use crate::window::Window;
+use holdpoint_log_format::recovery::{self, Evidence, HeadEvidence, LastHeader, LastOwner, Row};
+use holdpoint_log_format::tail::TailShape;
+use holdpoint_log_format::{BootId, Fault, Head, Lock, LogId, Record, SegmentHeader, names};
+use std::cmp::Ordering;
+use std::io;
+use thiserror::Error;
+
+/// Called with each valid record and its place, in order. Records of a batch that later proves
+/// unfinished are seen too: hold back what they say until one ends the batch.
+pub type Visit<'a> = dyn FnMut(&RecordPlace, &Record<'_>) + 'a;
+
+/// How much of the log is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Headers and seals, and the records behind HEAD: what opening needs.
+    FromHead,
+    /// Every record: what verifying needs.
+    FromAnchor,
+}
+
+/// What the survey is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SurveyOptions {
+    /// How much is read.
+    pub extent: Extent,
+    /// This boot of the machine.
+    pub boot: BootId,
+    /// Somebody is writing now: what follows the newest record is "not yet", not damage.
+    pub is_being_written: bool,
+}
+
+/// Why no survey could be made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SurveyError {
+    /// The disk refused a call.
+    #[error("cannot read {file}: {source}")]
+    Io {
+        /// File or directory, relative to the log's.
+        file: String,
+        /// What the disk said.
+        source: io::Error,
+    },
+    /// A file of a newer format.
+    #[error(
+        "{file} is of log format version {found}, and this program reads up to {supported}: use a \
+         holdpoint whose `--version` names log format {found} or newer"
+    )]
+    NewerVersion {
+        /// The file.
+        file: String,
+        /// Its version.
+        found: u32,
+        /// The newest version that this program reads.
+        supported: u32,
+    },
+}
+
+/// The state of the file HEAD.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeadFile {
+    /// No such file.
+    Missing,
+    /// It does not decode.
+    Garbage(Fault),
+    /// What it says.
+    Valid(Head),
+}
+
+impl HeadFile {
+    /// What it says, if it can be read.
+    #[must_use]
+    pub fn valid(&self) -> Option<&Head> {
+        match self {
+            Self::Valid(head) => Some(head),
+            Self::Missing | Self::Garbage(_) => None,
+        }
+    }
+}
+
+/// A segment's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentFile {
+    /// First sequence in its name.
+    pub first_sequence: u64,
+    /// Length of the file in bytes.
+    pub length: u64,
+    /// Its header, or what is wrong with it.
+    pub header: Result<SegmentHeader, Fault>,
+}
+
+/// The newest segment with a good header, and how far its records are valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastSegment {
+    /// Its header.
+    pub header: SegmentHeader,
+    /// Its valid run; `run.chain` is V.
+    pub run: Run,
+    /// Whether it ends in a valid seal.
+    pub is_sealed: bool,
+    /// Offset behind the last byte that is not zero, when there is one behind the run.
+    pub tail_end: Option<u64>,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// The log's identity, as far as HEAD or a segment says it.
+    pub log: Option<LogId>,
+    /// HEAD.
+    pub head: HeadFile,
+    /// LOCK, when it can be read.
+    pub lock: Option<Lock>,
+    /// The segments by first sequence.
+    pub segments: Vec<SegmentFile>,
+    /// The newest usable segment.
+    pub last: Option<LastSegment>,
+    /// The highest sequence with durable evidence: M.
+    pub mark: u64,
+    /// Valid records read.
+    pub records: u64,
+    /// How many of them are withheld.
+    pub withheld: u64,
+    /// What the recovery table looked at.
+    pub evidence: Evidence,
+    /// Its verdict.
+    pub row: Row,
+    /// Everything found wrong, in the order of the log.
+    pub findings: Vec<Finding>,
+}
+
+/// Surveys a log.
+///
+/// # Errors
+/// The disk refused a call, or a file is of a newer format version. Damage is no error: it is in
+/// [`Survey::findings`].
+pub fn survey<S: ReadStorage>(
+    storage: &S,
+    options: SurveyOptions,
+    visit: &mut Visit<'_>,
+) -> Result<Survey, SurveyError> {
+    let mut surveyor = Surveyor::new(storage, options)?;
+    surveyor.read_segments()?;
+    surveyor.check_layout();
+    surveyor.check_successors()?;
+    surveyor.walk_earlier(visit)?;
+    surveyor.walk_last(visit)?;
+    Ok(surveyor.finish())
+}
+
+/// The survey while it is made.
+struct Surveyor<'s, S: ReadStorage> {
+    storage: &'s S,
+    options: SurveyOptions,
+    survey: Survey,
+}
+
+impl<'s, S: ReadStorage> Surveyor<'s, S> {
+    /// Reads LOCK and HEAD, then the list, in this order: whatever is written meanwhile, HEAD names
+    /// nothing that the list does not have.
+    fn new(storage: &'s S, options: SurveyOptions) -> Result<Self, SurveyError> {
+        let survey = Survey {
+            log: None,
+            head: HeadFile::Missing,
+            lock: None,
+            segments: Vec::new(),
+            last: None,
+            mark: 0,
+            records: 0,
+            withheld: 0,
+            evidence: blank_evidence(),
+            row: Row::Nothing,
+            findings: Vec::new(),
+        };
+        let mut surveyor = Self { storage, options, survey };
+        surveyor.read_witnesses()?;
+        surveyor.read_listing()?;
+        Ok(surveyor)
+    }
+
+    /// The segment's file, for reading its items.
+    fn window(&self, first_sequence: u64) -> Result<Window<S::File>, SurveyError> {
+        let file = segment_path(first_sequence);
+        let opened = self.storage.open(&file).map_err(io_error(&file))?;
+        let gone = || io::Error::new(io::ErrorKind::NotFound, "it was there a moment ago");
+        let opened = opened.ok_or_else(gone).map_err(io_error(&file))?;
+        Window::new(opened).map_err(io_error(&file))
+    }
+
+    fn find(&mut self, file: &str, offset: u64, sequence: u64, problem: impl Into<Problem>) {
+        let place = Place { file: file.to_string(), offset, sequence };
+        self.survey.findings.push(Finding { place, problem: problem.into() });
+    }
+
+    fn find_in_segment(&mut self, segment: u64, offset: u64, sequence: u64, problem: Problem) {
+        self.find(&segment_path(segment), offset, sequence, problem);
+    }
+
+    fn finish(mut self) -> Survey {
+        let survey = &mut self.survey;
+        survey.row = recovery::row(&survey.evidence);
+        survey.findings.sort_by(|a, b| order_of(a).cmp(&order_of(b)));
+        self.survey
+    }
+}
+
+/// HEAD and LOCK first, then the segments in order.
+fn order_of(finding: &Finding) -> (bool, &Place) {
+    (finding.place.file.contains('/'), &finding.place)
+}
+
+/// Evidence of an empty directory.
+fn blank_evidence() -> Evidence {
+    Evidence {
+        head: HeadEvidence::Missing,
+        has_segments: false,
+        has_foreign_names: false,
+        has_layout_fault: false,
+        last_header: LastHeader::Good,
+        has_earlier_fault: false,
+        is_rewritten: false,
+        run_to_mark: Ordering::Equal,
+        has_shape_fault: false,
+        is_sealed: false,
+        tail: TailShape::Zero,
+        last_owner: LastOwner::Unknown,
+    }
+}
+
+/// Path of a segment relative to the log's directory.
+#[must_use]
+pub fn segment_path(first_sequence: u64) -> String {
+    format!("{}/{}", names::SEGMENTS, names::segment(first_sequence))
+}
+
+fn io_error(file: &str) -> impl FnOnce(io::Error) -> SurveyError {
+    let file = file.to_string();
+    move |source| SurveyError::Io { file, source }
+}
+
+fn newer(file: &str, fault: &Fault) -> Option<SurveyError> {
+    match fault {
+        Fault::NewerVersion { found, supported } => Some(SurveyError::NewerVersion {
+            file: file.to_string(),
+            found: *found,
+            supported: *supported,
+        }),
+        _ => None,
+    }
+}
+
+/// A visitor that looks at every record and wants more.
+fn onward(
+    mut visit: impl FnMut(&RecordPlace, &Record<'_>),
+) -> impl FnMut(&RecordPlace, &Record<'_>) -> Onward {
+    move |place, record| {
+        visit(place, record);
+        Onward::Go
+    }
+}

@@ -1,0 +1,164 @@
+//! The last segment: its run, its seal, what lies behind, and the marks.
+
+use super::segments::{first_nonzero, trailing};
+use super::{Extent, LastSegment, SurveyError, Surveyor, Visit, io_error, segment_path};
+use crate::finding::Problem;
+use crate::run::{Run, Stop};
+use crate::storage::ReadStorage;
+use crate::window::Window;
+use holdpoint_log_format::limits::{RESYNC_BUDGET_SEGMENTS, SEAL_LENGTH};
+use holdpoint_log_format::recovery::LastOwner;
+use holdpoint_log_format::tail::{Tail, TailShape};
+use holdpoint_log_format::{SegmentHeader, names};
+
+impl<S: ReadStorage> Surveyor<'_, S> {
+    pub(super) fn walk_last(&mut self, visit: &mut Visit<'_>) -> Result<(), SurveyError> {
+        self.survey.mark = self.survey.head.valid().map_or(0, |head| head.newest_sequence);
+        let Some((_, header)) = self.good_headers().last().copied() else {
+            self.name_head_faults();
+            return Ok(());
+        };
+        let name = header.first_sequence();
+        let mut window = self.window(name)?;
+        let from = self.start_of_last(&header)?;
+        let run = self.walk_and_count(&mut window, &header, from, visit)?;
+        self.raise_mark(header.previous.sequence.max(run.mark));
+        self.check_last_length(&header, window.length());
+        let tail_end = match &run.stop {
+            Stop::Seal(seal) => {
+                let behind = seal.offset + SEAL_LENGTH as u64;
+                self.check_sealed(&header, &run, behind, &mut window)?
+            }
+            _ => self.check_tail(&header, &run, &mut window)?,
+        };
+        self.compare_run_to_mark(&header, &run);
+        let is_sealed = matches!(run.stop, Stop::Seal(_));
+        self.survey.last = Some(LastSegment { header, run, is_sealed, tail_end });
+        self.name_head_faults();
+        Ok(())
+    }
+
+    /// Behind HEAD's record when it is in this segment and is the one, else the segment's start.
+    fn start_of_last(&mut self, header: &SegmentHeader) -> Result<Run, SurveyError> {
+        let head = self.survey.head.valid().copied();
+        let here = head.filter(|head| {
+            self.options.extent == Extent::FromHead && head.segment == header.first_sequence()
+        });
+        let witnessed = match here {
+            Some(head) => self.witnessed_record(header, &head)?,
+            None => None,
+        };
+        Ok(witnessed.unwrap_or_else(|| Run::at_start(header)))
+    }
+
+    fn raise_mark(&mut self, sequence: u64) {
+        self.survey.mark = self.survey.mark.max(sequence);
+    }
+
+    fn check_last_length(&mut self, header: &SegmentHeader, length: u64) {
+        if length != header.capacity {
+            let problem = Problem::Length { expected: header.capacity, found: length };
+            let name = header.first_sequence();
+            self.find_in_segment(name, length.min(header.capacity), name, problem);
+            self.survey.evidence.has_shape_fault = true;
+        }
+    }
+
+    /// A seal proves every record before it, and nothing may follow it.
+    fn check_sealed(
+        &mut self,
+        header: &SegmentHeader,
+        run: &Run,
+        behind: u64,
+        window: &mut Window<S::File>,
+    ) -> Result<Option<u64>, SurveyError> {
+        let name = header.first_sequence();
+        self.survey.evidence.is_sealed = true;
+        self.raise_mark(run.chain.sequence);
+        let file = segment_path(name);
+        if let Some((offset, byte)) = first_nonzero(window, behind).map_err(io_error(&file))? {
+            self.find_in_segment(name, offset, run.stop_sequence, trailing(byte));
+            self.survey.evidence.has_shape_fault = true;
+        }
+        Ok(None)
+    }
+
+    /// Classifies what lies behind the run and searches it for marks.
+    fn check_tail(
+        &mut self,
+        header: &SegmentHeader,
+        run: &Run,
+        window: &mut Window<S::File>,
+    ) -> Result<Option<u64>, SurveyError> {
+        let file = segment_path(header.first_sequence());
+        let end = window.nonzero_end(run.end_offset).map_err(io_error(&file))?;
+        let Some(end) = end.filter(|_| !self.options.is_being_written) else {
+            return Ok(None);
+        };
+        let length = end.saturating_sub(run.end_offset);
+        let bytes = window.bytes(run.end_offset, length).map_err(io_error(&file))?;
+        let tail = Tail {
+            bytes,
+            start: run.end_offset,
+            capacity: header.capacity,
+            log: header.log,
+            seed: header.seed(),
+            after: run.chain,
+        };
+        let shape = tail.shape();
+        let resync = tail.resync(header.capacity.saturating_mul(RESYNC_BUDGET_SEGMENTS));
+        self.survey.evidence.tail = shape;
+        self.raise_mark(resync.mark.map_or(0, |mark| mark.sequence));
+        self.find_tail(header, run, shape, resync.budget_spent, window)?;
+        Ok(Some(end))
+    }
+
+    fn find_tail(
+        &mut self,
+        header: &SegmentHeader,
+        run: &Run,
+        shape: TailShape,
+        budget_spent: bool,
+        window: &mut Window<S::File>,
+    ) -> Result<(), SurveyError> {
+        let name = header.first_sequence();
+        if budget_spent {
+            self.find_in_segment(name, run.end_offset, run.stop_sequence, Problem::SearchStopped);
+            self.survey.evidence.has_shape_fault = true;
+        }
+        let is_damage = self.survey.evidence.last_owner == LastOwner::SameBoot;
+        if shape != TailShape::Other || !is_damage || self.survey.mark > run.chain.sequence {
+            return Ok(());
+        }
+        let file = segment_path(name);
+        let first = first_nonzero(window, run.end_offset).map_err(io_error(&file))?;
+        if let (Some((offset, found)), Stop::Nothing) = (first, &run.stop) {
+            self.find_in_segment(name, offset, run.stop_sequence, Problem::DamagedTail { found });
+        } else {
+            self.find_stop(name, run);
+        }
+        Ok(())
+    }
+
+    fn compare_run_to_mark(&mut self, header: &SegmentHeader, run: &Run) {
+        let reached = run.chain.sequence;
+        self.survey.evidence.run_to_mark = reached.cmp(&self.survey.mark);
+        if reached >= self.survey.mark {
+            return;
+        }
+        let name = header.first_sequence();
+        if let Stop::Fault(fault) = &run.stop {
+            self.find_in_segment(name, run.stop_offset, run.stop_sequence, fault.clone().into());
+        }
+        let first = reached.saturating_add(1);
+        let problem = Problem::BelowMark { first, last: self.survey.mark };
+        self.find_in_segment(name, run.end_offset, first, problem);
+    }
+
+    /// A finding on HEAD names the newest record there is, which HEAD should have named.
+    fn name_head_faults(&mut self) {
+        let newest = self.survey.last.as_ref().map_or(0, |last| last.run.chain.sequence);
+        let on_head = self.survey.findings.iter_mut().filter(|f| f.place.file == names::HEAD);
+        on_head.for_each(|finding| finding.place.sequence = newest);
+    }
+}

@@ -1,0 +1,74 @@
+//! HEAD and LOCK.
+
+use super::{HeadFile, SurveyError, Surveyor, io_error, newer};
+use crate::finding::Problem;
+use crate::storage::{ReadFile, ReadStorage};
+use holdpoint_log_format::recovery::{HeadEvidence, LastOwner};
+use holdpoint_log_format::{BootId, Head, Lock, OwnerState, names};
+use std::io;
+
+/// More than any version of HEAD or LOCK has: a longer file is garbage without being read.
+const WITNESS_LENGTH_MAX: u64 = 4_096;
+
+impl<S: ReadStorage> Surveyor<'_, S> {
+    pub(super) fn read_witnesses(&mut self) -> Result<(), SurveyError> {
+        if let Some(bytes) = self.read_small(names::LOCK)? {
+            self.survey.lock = Lock::decode(&bytes).ok();
+        }
+        let head = self.read_small(names::HEAD)?;
+        self.survey.head = match head.map(|bytes| Head::decode(&bytes)) {
+            None => HeadFile::Missing,
+            Some(Ok(head)) => HeadFile::Valid(head),
+            Some(Err(fault)) => match newer(names::HEAD, &fault) {
+                Some(error) => return Err(error),
+                None => HeadFile::Garbage(fault),
+            },
+        };
+        self.survey.log = self.survey.head.valid().map(|head| head.log);
+        self.survey.evidence.head = head_evidence(&self.survey.head);
+        self.survey.evidence.last_owner = last_owner(self.survey.lock.as_ref(), self.options.boot);
+        Ok(())
+    }
+
+    /// A small file whole. A name that is no regular file is a finding of the layout.
+    fn read_small(&mut self, file: &str) -> Result<Option<Vec<u8>>, SurveyError> {
+        let opened = match self.storage.open(file) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                self.find(file, 0, 0, Problem::NotRegular);
+                self.survey.evidence.has_layout_fault = true;
+                return Ok(None);
+            }
+            other => other.map_err(io_error(file))?,
+        };
+        opened.map(|file_handle| read_whole(&file_handle)).transpose().map_err(io_error(file))
+    }
+}
+
+fn read_whole(file: &impl ReadFile) -> io::Result<Vec<u8>> {
+    let length = file.length()?.min(WITNESS_LENGTH_MAX);
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+    let read = file.read_at(0, &mut bytes)?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+fn head_evidence(head: &HeadFile) -> HeadEvidence {
+    match head {
+        HeadFile::Missing => HeadEvidence::Missing,
+        HeadFile::Garbage(_) => HeadEvidence::Garbage,
+        HeadFile::Valid(head) if head.is_at_anchor() => HeadEvidence::AtAnchor,
+        HeadFile::Valid(_) => HeadEvidence::AboveAnchor,
+    }
+}
+
+fn last_owner(lock: Option<&Lock>, boot: BootId) -> LastOwner {
+    let Some(lock) = lock else { return LastOwner::Unknown };
+    if boot == BootId::UNKNOWN || lock.boot != boot {
+        return LastOwner::OtherBoot;
+    }
+    match lock.verdict_state() {
+        OwnerState::Idle | OwnerState::InTransaction => LastOwner::SameBoot,
+        OwnerState::Poisoned => LastOwner::SameBootPoisoned,
+        OwnerState::Recovering => LastOwner::SameBootRecovering,
+    }
+}

@@ -1,0 +1,151 @@
+//! A private, sliding copy of a file: items are checked here, never in memory that another process
+//! can change.
+
+use crate::storage::ReadFile;
+use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
+use holdpoint_log_format::{Fault, Item, ItemLength, SegmentHeader};
+use std::io;
+
+/// How much is read at once when nothing larger is asked for.
+const READ_AHEAD: u64 = 256 * 1_024;
+
+/// A window over one file. It never holds more than the file's length, or one item.
+pub struct Window<F> {
+    file: F,
+    length: u64,
+    bytes: Vec<u8>,
+    start: u64,
+}
+
+/// An item, with the bytes it takes in the file.
+pub type SizedItem<'a> = (Item<'a>, u64);
+
+impl<F: ReadFile> Window<F> {
+    /// A window over `file`, whose length is read once.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn new(file: F) -> io::Result<Self> {
+        let length = file.length()?;
+        Ok(Self { file, length, bytes: Vec::new(), start: 0 })
+    }
+
+    /// The file's length when the window was made.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn file(&self) -> &F {
+        &self.file
+    }
+
+    /// Forgets the private copy, so that the next read sees the file as it is now.
+    pub fn refresh(&mut self) {
+        self.bytes.clear();
+    }
+
+    /// The bytes at `offset`: `length` of them, or fewer at the end of the file.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn bytes(&mut self, offset: u64, length: u64) -> io::Result<&[u8]> {
+        let end = offset.saturating_add(length).min(self.length);
+        if offset < self.start || end > self.start + self.bytes.len() as u64 {
+            self.fill(offset, end)?;
+        }
+        let held = self.bytes.get(index(offset.saturating_sub(self.start))..).unwrap_or_default();
+        let wanted = index(end.saturating_sub(offset)).min(held.len());
+        Ok(held.get(..wanted).unwrap_or_default())
+    }
+
+    /// The segment's header block.
+    ///
+    /// # Errors
+    /// What the disk says; the inner error is what is wrong with the block.
+    pub fn header(&mut self) -> io::Result<Result<SegmentHeader, Fault>> {
+        let needed = SEGMENT_HEADER_LENGTH as u64;
+        let bytes = self.bytes(0, needed)?;
+        Ok(match bytes.first_chunk::<SEGMENT_HEADER_LENGTH>() {
+            Some(block) => SegmentHeader::decode(block),
+            None => Err(Fault::Short { needed, available: bytes.len() as u64 }),
+        })
+    }
+
+    /// The item at `offset` of a segment, its frame checked. Records end before `header`'s room
+    /// for the seal.
+    ///
+    /// # Errors
+    /// What the disk says; the inner error is what is wrong with the frame.
+    pub fn item(
+        &mut self,
+        offset: u64,
+        header: &SegmentHeader,
+    ) -> io::Result<Result<SizedItem<'_>, Fault>> {
+        let room = header.capacity.min(self.length).saturating_sub(offset);
+        let field = self.bytes(offset, 4)?;
+        let Some(field) = field.first_chunk::<4>().filter(|_| room >= 4) else {
+            return Ok(Ok((Item::Nothing, 0)));
+        };
+        let announced = ItemLength::of(*field);
+        let needed = match announced.bytes() {
+            Some(needed) => needed,
+            None => return Ok(Err(illegal(announced))),
+        };
+        let limit = match announced {
+            ItemLength::Record(_) => header.records_end().saturating_sub(offset).min(room),
+            _ => room,
+        };
+        if needed > limit {
+            return Ok(Err(Fault::Short { needed, available: limit }));
+        }
+        let seed = header.seed();
+        let bytes = self.bytes(offset, needed.max(4))?;
+        Ok(Item::decode(bytes, offset, seed).map(|item| (item, needed)))
+    }
+
+    /// Offset behind the last byte from `offset` on that is not zero, or `None` when all are.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn nonzero_end(&mut self, offset: u64) -> io::Result<Option<u64>> {
+        let mut end = None;
+        let mut at = offset;
+        while at < self.length {
+            let bytes = self.bytes(at, READ_AHEAD)?;
+            if bytes.is_empty() {
+                break;
+            }
+            if let Some(last) = bytes.iter().rposition(|byte| *byte != 0) {
+                end = Some(at + last as u64 + 1);
+            }
+            at += bytes.len() as u64;
+        }
+        Ok(end)
+    }
+
+    /// Reads `offset..end` and some bytes after it. The buffer is bounded by the file's length.
+    fn fill(&mut self, offset: u64, end: u64) -> io::Result<()> {
+        let target = end.max(offset.saturating_add(READ_AHEAD)).min(self.length);
+        self.start = offset;
+        self.bytes.clear();
+        self.bytes.resize(index(target.saturating_sub(offset)), 0);
+        let read = self.file.read_at(offset, &mut self.bytes)?;
+        self.bytes.truncate(read);
+        Ok(())
+    }
+}
+
+fn illegal(announced: ItemLength) -> Fault {
+    match announced {
+        ItemLength::Illegal(found) => Fault::IllegalSize { found },
+        _ => Fault::IllegalSize { found: 0 },
+    }
+}
+
+/// Offsets inside a segment fit in memory's index: a capacity is at most 257 MiB.
+fn index(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
