@@ -12,3 +12,5 @@ pub mod hash;
 pub mod sandbox_fault;
 pub mod text;
 pub mod time;
+#[doc = include_str!("weaknesses.md")]
+pub mod weaknesses {}

@@ -48,31 +48,62 @@ impl StopFacts {
 pub struct StopTrigger {
     /// The condition.
     pub condition: StopCondition,
-    /// The fact that it depends on, by its name in [`StopFacts`].
+    /// The fact that it depends on, by name.
     pub fact: &'static str,
-    /// The value of the fact with which the loop may go on. Any other value halts, and so does
+    /// The value of the fact with which the loop may go on. The other value halts, and so does
     /// not knowing.
     pub goes_on_when: bool,
+    /// Looks the fact up.
+    known: fn(&ObservationContext, &StopFacts) -> Option<bool>,
 }
 
-const fn trigger(condition: StopCondition, fact: &'static str, goes_on_when: bool) -> StopTrigger {
-    StopTrigger { condition, fact, goes_on_when }
-}
+/// What triggers each of the ten; [`check_stop`] decides by this table. CONTEXT_UNINITIALIZED
+/// depends on the context itself: it goes on when no field is blank. Whatever the condition, a
+/// missing or a halted context halts.
+///
+/// | condition | halts when | and also when |
+/// |---|---|---|
+/// | MISSING_AUTHORIZATION | `authorization_present` is false | unknown |
+/// | EXECUTOR_NOT_REGISTERED | `executor_registered` is false | unknown |
+/// | ENVELOPE_HASH_MISMATCH | `envelope_hash_matches` is false | unknown |
+/// | CONTEXT_UNINITIALIZED | a field of the context is blank | there is no context |
+/// | EVIDENCE_CHAIN_BROKEN | `chain_valid` is false | unknown |
+/// | RESOURCE_LIMIT_EXCEEDED | `resources_available` is false | unknown |
+/// | TIMESTAMP_INVALID | `timestamp_valid` is false | unknown |
+/// | PRIOR_EXECUTION_PENDING | `prior_execution_complete` is false | unknown |
+/// | AMBIGUOUS_INTENT | `intent_clear` is false | unknown |
+/// | HUMAN_ABORT | `human_abort_signaled` is true | unknown |
+pub const STOP_TRIGGERS: [StopTrigger; 10] = {
+    use StopCondition as C;
+    [
+        needs(C::MissingAuthorization, "authorization_present", |_, f| f.authorization_present),
+        needs(C::ExecutorNotRegistered, "executor_registered", |_, f| f.executor_registered),
+        needs(C::EnvelopeHashMismatch, "envelope_hash_matches", |_, f| f.envelope_hash_matches),
+        needs(C::ContextUninitialized, "is_initialized", |c, _| Some(c.is_initialized())),
+        needs(C::EvidenceChainBroken, "chain_valid", |_, f| f.chain_valid),
+        needs(C::ResourceLimitExceeded, "resources_available", |_, f| f.resources_available),
+        needs(C::TimestampInvalid, "timestamp_valid", |_, f| f.timestamp_valid),
+        needs(C::PriorExecutionPending, "prior_execution_complete", |_, f| {
+            f.prior_execution_complete
+        }),
+        needs(C::AmbiguousIntent, "intent_clear", |_, f| f.intent_clear),
+        StopTrigger {
+            condition: C::HumanAbort,
+            fact: "human_abort_signaled",
+            goes_on_when: false,
+            known: |_, f| f.human_abort_signaled,
+        },
+    ]
+};
 
-/// What triggers each of the ten. CONTEXT_UNINITIALIZED depends on the context itself: it goes on
-/// when no field is blank. Whatever the condition, a missing or a halted context halts.
-pub const STOP_TRIGGERS: [StopTrigger; 10] = [
-    trigger(StopCondition::MissingAuthorization, "authorization_present", true),
-    trigger(StopCondition::ExecutorNotRegistered, "executor_registered", true),
-    trigger(StopCondition::EnvelopeHashMismatch, "envelope_hash_matches", true),
-    trigger(StopCondition::ContextUninitialized, "is_initialized", true),
-    trigger(StopCondition::EvidenceChainBroken, "chain_valid", true),
-    trigger(StopCondition::ResourceLimitExceeded, "resources_available", true),
-    trigger(StopCondition::TimestampInvalid, "timestamp_valid", true),
-    trigger(StopCondition::PriorExecutionPending, "prior_execution_complete", true),
-    trigger(StopCondition::AmbiguousIntent, "intent_clear", true),
-    trigger(StopCondition::HumanAbort, "human_abort_signaled", false),
-];
+/// A row whose fact has to be true for the loop to go on.
+const fn needs(
+    condition: StopCondition,
+    fact: &'static str,
+    known: fn(&ObservationContext, &StopFacts) -> Option<bool>,
+) -> StopTrigger {
+    StopTrigger { condition, fact, goes_on_when: true, known }
+}
 
 /// Whether the condition halts the loop: `true` is HALT. Missing context, halted context and
 /// unknown fact all halt; only the fact of this condition is looked at.
@@ -83,22 +114,9 @@ pub fn check_stop(
     facts: &StopFacts,
 ) -> bool {
     let Some(context) = context else { return true };
-    if context.is_halted {
-        return true;
-    }
-    let (fact, goes_on_when) = match condition {
-        StopCondition::MissingAuthorization => (facts.authorization_present, true),
-        StopCondition::ExecutorNotRegistered => (facts.executor_registered, true),
-        StopCondition::EnvelopeHashMismatch => (facts.envelope_hash_matches, true),
-        StopCondition::ContextUninitialized => (Some(context.is_initialized()), true),
-        StopCondition::EvidenceChainBroken => (facts.chain_valid, true),
-        StopCondition::ResourceLimitExceeded => (facts.resources_available, true),
-        StopCondition::TimestampInvalid => (facts.timestamp_valid, true),
-        StopCondition::PriorExecutionPending => (facts.prior_execution_complete, true),
-        StopCondition::AmbiguousIntent => (facts.intent_clear, true),
-        StopCondition::HumanAbort => (facts.human_abort_signaled, false),
-    };
-    fact != Some(goes_on_when)
+    let row = STOP_TRIGGERS.iter().find(|row| row.condition == condition);
+    let goes_on = row.is_some_and(|row| (row.known)(context, facts) == Some(row.goes_on_when));
+    context.is_halted || !goes_on
 }
 
 /// Every condition that halts the loop now, in the seed's order: all ten are checked.
