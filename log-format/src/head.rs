@@ -7,7 +7,7 @@ use crate::fields::{Fields, FieldsMut};
 use crate::identity::{BootId, LogId};
 use crate::limits::{FORMAT_VERSION, HEAD_LENGTH};
 use crate::link::Link;
-use crate::segment::{check_magic, check_version, checksum_of};
+use crate::segment::{check_length, check_preamble, checksum_of};
 
 /// First eight bytes of HEAD.
 pub const HEAD_MAGIC: [u8; 8] = *b"HOLDHEAD";
@@ -69,18 +69,10 @@ impl Head {
     /// Decodes the whole file.
     ///
     /// # Errors
-    /// A wrong length, checksum, magic or version, or a newest record before the anchor.
+    /// A wrong checksum, magic, version or length, or a newest record before the anchor.
     pub fn decode(bytes: &[u8]) -> Result<Self, Fault> {
-        let bytes: &[u8; HEAD_LENGTH] =
-            bytes.try_into().map_err(|_| Fault::short(HEAD_LENGTH as u64, bytes.len()))?;
-        let mut fields = Fields::new(bytes);
-        let (magic, version, found) = (fields.array::<8>(), fields.u32(), fields.u32());
-        let expected = checksum_of(bytes);
-        if found != expected {
-            return Err(Fault::Checksum { expected, found });
-        }
-        check_magic(magic, HEAD_MAGIC)?;
-        check_version(version)?;
+        let fields = check_preamble(bytes, HEAD_MAGIC)?;
+        check_length(bytes, HEAD_LENGTH)?;
         Self::from_fields(fields).checked()
     }
 
@@ -144,6 +136,21 @@ mod tests {
             damaged[position] ^= 1;
             assert!(Head::decode(&damaged).is_err(), "byte {position}");
             assert!(Head::decode(&bytes[..position]).is_err(), "cut at {position}");
+        }
+    }
+
+    #[test]
+    fn a_newer_version_is_told_as_such_whatever_its_length() {
+        let log = LogId([5; 16]);
+        let head = Head::at_anchor(log, &ChainPosition::genesis(log), BootId::UNKNOWN).encode();
+        for length in [64, HEAD_LENGTH, 300] {
+            let mut bytes = head.to_vec();
+            bytes.resize(length, 0);
+            bytes[8] = 2;
+            let checksum = checksum_of(&bytes);
+            bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
+            let expected = Fault::NewerVersion { found: 2, supported: 1 };
+            assert_eq!(Head::decode(&bytes), Err(expected), "{length}");
         }
     }
 

@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use crate::fields::{Fields, FieldsMut};
 use crate::identity::BootId;
 use crate::limits::{FORMAT_VERSION, LOCK_LENGTH};
-use crate::segment::{check_magic, check_reserved, check_version, checksum_of};
+use crate::segment::{check_length, check_preamble, check_reserved, checksum_of};
 
 /// First eight bytes of LOCK.
 pub const LOCK_MAGIC: [u8; 8] = *b"HOLDLOCK";
@@ -86,16 +86,8 @@ impl Lock {
     /// # Errors
     /// A wrong length, checksum, magic, version or state.
     pub fn decode(bytes: &[u8]) -> Result<Self, Fault> {
-        let bytes: &[u8; LOCK_LENGTH] =
-            bytes.try_into().map_err(|_| Fault::short(LOCK_LENGTH as u64, bytes.len()))?;
-        let mut fields = Fields::new(bytes);
-        let (magic, version, found) = (fields.array::<8>(), fields.u32(), fields.u32());
-        let expected = checksum_of(bytes);
-        if found != expected {
-            return Err(Fault::Checksum { expected, found });
-        }
-        check_magic(magic, LOCK_MAGIC)?;
-        check_version(version)?;
+        let mut fields = check_preamble(bytes, LOCK_MAGIC)?;
+        check_length(bytes, LOCK_LENGTH)?;
         let lock = Self {
             pid: fields.u32(),
             state: OwnerState::from_code(fields.u8())?,

@@ -14,6 +14,9 @@ use crate::link::Link;
 /// First eight bytes of every segment.
 pub const SEGMENT_MAGIC: [u8; 8] = *b"HOLDSEG\0";
 
+/// Magic, version and checksum.
+const PREAMBLE_LENGTH: usize = 16;
+
 /// Bytes of the header block that carry fields; the rest is zero and covered by the checksum.
 const FIELDS_LENGTH: usize = 96;
 
@@ -64,14 +67,7 @@ impl SegmentHeader {
     /// # Errors
     /// Checksum first, then magic, version, capacity, reserved bytes.
     pub fn decode(bytes: &[u8; SEGMENT_HEADER_LENGTH]) -> Result<Self, Fault> {
-        let mut fields = Fields::new(bytes);
-        let (magic, version, found) = (fields.array::<8>(), fields.u32(), fields.u32());
-        let expected = checksum_of(bytes);
-        if found != expected {
-            return Err(Fault::Checksum { expected, found });
-        }
-        check_magic(magic, SEGMENT_MAGIC)?;
-        check_version(version)?;
+        let mut fields = check_preamble(bytes, SEGMENT_MAGIC)?;
         let log = LogId(fields.array());
         let (first, capacity) = (fields.u64(), fields.u64());
         let link = Link(fields.array());
@@ -104,16 +100,37 @@ pub(crate) fn checksum_of(bytes: &[u8]) -> u32 {
     plain(&[before, rest.get(4..).unwrap_or_default()])
 }
 
-pub(crate) fn check_magic(found: [u8; 8], expected: [u8; 8]) -> Result<(), Fault> {
-    if found == expected { Ok(()) } else { Err(Fault::Magic { expected, found }) }
+/// Checks what the segment header, HEAD and LOCK begin with in every version: checksum first, then
+/// magic and version, which are believed only under a good checksum. Gives the fields behind them.
+pub(crate) fn check_preamble(bytes: &[u8], magic: [u8; 8]) -> Result<Fields<'_>, Fault> {
+    if bytes.len() < PREAMBLE_LENGTH {
+        return Err(Fault::short(PREAMBLE_LENGTH as u64, bytes.len()));
+    }
+    let mut fields = Fields::new(bytes);
+    let (letters, version, found) = (fields.array::<8>(), fields.u32(), fields.u32());
+    let expected = checksum_of(bytes);
+    if found != expected {
+        return Err(Fault::Checksum { expected, found });
+    }
+    if letters != magic {
+        return Err(Fault::Magic { expected: magic, found: letters });
+    }
+    check_version(version)?;
+    Ok(fields)
 }
 
-pub(crate) fn check_version(found: u32) -> Result<(), Fault> {
+fn check_version(found: u32) -> Result<(), Fault> {
     match found {
         FORMAT_VERSION => Ok(()),
         0 => Err(Fault::Field { field: "format version", expected: 1, found: 0 }),
         _ => Err(Fault::NewerVersion { found, supported: FORMAT_VERSION }),
     }
+}
+
+/// Checks that a file of this version is as long as it should be.
+pub(crate) fn check_length(bytes: &[u8], length: usize) -> Result<(), Fault> {
+    let (expected, found) = (length as u64, bytes.len() as u64);
+    if found == expected { Ok(()) } else { Err(Fault::Field { field: "length", expected, found }) }
 }
 
 /// Checks that `bytes`, which lie at offset `at` of the structure, are zero.
