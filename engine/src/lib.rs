@@ -1,1 +1,3 @@
 //! A room of Holdpoint.
+
+pub mod executor;

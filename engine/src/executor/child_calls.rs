@@ -1,0 +1,156 @@
+//! The few system calls about child processes and signals that have no safe wrapper.
+//!
+//! This is the only file of the executor that holds unsafe code.
+#![expect(unsafe_code, reason = "wait4, sigaction, pthread_sigmask and kcmp through libc")]
+
+use std::io;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::ptr;
+use std::time::Duration;
+
+use rustix::process::Pid;
+
+/// What the kernel counted for a child and the descendants that it waited for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Usage {
+    /// Time in user mode.
+    pub(super) user_cpu: Duration,
+    /// Time in the kernel.
+    pub(super) system_cpu: Duration,
+    /// The largest resident size of one of these processes, in bytes. At least the size that this
+    /// process had when it started the child.
+    pub(super) max_resident_bytes: u64,
+}
+
+/// What happens in this process when a signal arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Disposition {
+    /// The system's default action.
+    Default,
+    /// Nothing, and the children that we start inherit this.
+    Ignored,
+    /// A function of this process is called.
+    Handled,
+}
+
+/// Reaps a child that has ended, or waits until it has.
+pub(super) fn wait_with_usage(child: Pid) -> io::Result<(ExitStatus, Usage)> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    loop {
+        let pid = child.as_raw_nonzero().get();
+        // SAFETY: both pointers are to live, writable values of the types that wait4 fills in;
+        // it keeps neither after it returns.
+        let waited = unsafe { libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()) };
+        if waited == pid {
+            // SAFETY: rusage is made of plain integers, for which the zeroes it was created with
+            // are valid; wait4 has only replaced them.
+            let usage = unsafe { usage.assume_init() };
+            return Ok((ExitStatus::from_raw(status), usage_of(&usage)));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// Asks what happens in this process when a signal arrives. Changes nothing.
+pub(super) fn disposition(signal: i32) -> io::Result<Disposition> {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: a null new action makes this a query; the other pointer is to a live, writable
+    // value of the type that sigaction fills in, and is not kept.
+    let answer = unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) };
+    if answer != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: sigaction succeeded and so has filled the value in; the zeroes before that are
+    // valid for its fields as well (a null restorer is None).
+    let action = unsafe { action.assume_init() };
+    Ok(match action.sa_sigaction {
+        libc::SIG_DFL => Disposition::Default,
+        libc::SIG_IGN => Disposition::Ignored,
+        _ => Disposition::Handled,
+    })
+}
+
+/// Keeps SIGTTOU from this thread while it lives, so that a background process may set the
+/// terminal's foreground group and write to it.
+#[derive(Debug)]
+pub(super) struct TerminalStopBlocked {
+    previous: libc::sigset_t,
+    // The mask belongs to the thread that set it: this value must not move to another.
+    _this_thread: PhantomData<*const ()>,
+}
+
+impl TerminalStopBlocked {
+    /// Blocks the signal in the calling thread.
+    pub(super) fn new() -> io::Result<Self> {
+        let mut blocked = MaybeUninit::<libc::sigset_t>::zeroed();
+        let mut previous = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: sigemptyset initializes the set that sigaddset and pthread_sigmask then use;
+        // every pointer is to a live value of the right type and none is kept.
+        let answer = unsafe {
+            libc::sigemptyset(blocked.as_mut_ptr());
+            libc::sigaddset(blocked.as_mut_ptr(), libc::SIGTTOU);
+            libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), previous.as_mut_ptr())
+        };
+        if answer != 0 {
+            return Err(io::Error::from_raw_os_error(answer));
+        }
+        // SAFETY: pthread_sigmask succeeded and has filled the previous mask in.
+        let previous = unsafe { previous.assume_init() };
+        Ok(Self { previous, _this_thread: PhantomData })
+    }
+}
+
+impl Drop for TerminalStopBlocked {
+    fn drop(&mut self) {
+        // SAFETY: the mask was filled in by pthread_sigmask for this very thread, and a null
+        // third argument asks for nothing back.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.previous, ptr::null_mut()) };
+    }
+}
+
+/// Whether two processes share one address space, as they do between `vfork` and `exec`. `false`
+/// where the system does not tell.
+#[cfg(target_os = "linux")]
+pub(super) fn share_memory(one: i32, other: i32) -> bool {
+    /// `KCMP_VM` of the kernel's interface.
+    const SAME_ADDRESS_SPACE: libc::c_long = 1;
+    const UNUSED: libc::c_long = 0;
+    let (one, other) = (libc::c_long::from(one), libc::c_long::from(other));
+    // SAFETY: for this comparison kcmp reads its integer arguments alone and writes nothing.
+    let answer =
+        unsafe { libc::syscall(libc::SYS_kcmp, one, other, SAME_ADDRESS_SPACE, UNUSED, UNUSED) };
+    answer == 0
+}
+
+/// Whether two processes share one address space: not known on this system.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn share_memory(_: i32, _: i32) -> bool {
+    false
+}
+
+fn usage_of(usage: &libc::rusage) -> Usage {
+    Usage {
+        user_cpu: duration_of(&usage.ru_utime),
+        system_cpu: duration_of(&usage.ru_stime),
+        max_resident_bytes: max_resident_bytes(usage),
+    }
+}
+
+fn duration_of(time: &libc::timeval) -> Duration {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let microseconds = u64::try_from(time.tv_usec).unwrap_or(0);
+    Duration::from_secs(seconds).saturating_add(Duration::from_micros(microseconds))
+}
+
+/// The kernel counts kibibytes, Apple's counts bytes.
+fn max_resident_bytes(usage: &libc::rusage) -> u64 {
+    let counted = u64::try_from(usage.ru_maxrss).unwrap_or(0);
+    if cfg!(target_vendor = "apple") { counted } else { counted.saturating_mul(1024) }
+}

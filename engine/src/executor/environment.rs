@@ -1,0 +1,144 @@
+//! Which part of an environment goes on record, and what of it is kept secret.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// The names recorded by default; a `*` at the end stands for any rest.
+const ALLOWED: [&str; 18] = [
+    "CI",
+    "COLUMNS",
+    "HOME",
+    "HOSTNAME",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "LINES",
+    "LOGNAME",
+    "NO_COLOR",
+    "PATH",
+    "PWD",
+    "SHELL",
+    "SOURCE_DATE_EPOCH",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+];
+
+/// Parts of names whose values are secret by default, whatever their case.
+const SECRET: [&str; 13] = [
+    "APIKEY",
+    "AUTH",
+    "BEARER",
+    "COOKIE",
+    "CREDENTIAL",
+    "KEY",
+    "PASSPHRASE",
+    "PASSWD",
+    "PASSWORD",
+    "PRIVATE",
+    "SECRET",
+    "SESSION",
+    "TOKEN",
+];
+
+/// A recorded value of the environment.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ShownValue {
+    /// The value itself.
+    Shown(OsString),
+    /// There was a value; nothing of it is kept, neither in clear nor in a hash.
+    Redacted,
+}
+
+/// Chooses the variables that go on record. Every other variable leaves no trace there; the
+/// command gets all of them in any case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnvironmentPolicy {
+    allowed: Vec<OsString>,
+    secret: Vec<Vec<u8>>,
+}
+
+impl Default for EnvironmentPolicy {
+    /// The usual names that change what a command does (`PATH`, `HOME`, `LANG`, `LC_*`, `TZ`,
+    /// `CI`, ...), and the usual words for secrets (`TOKEN`, `SECRET`, `PASSWORD`, `KEY`, ...).
+    fn default() -> Self {
+        Self {
+            allowed: ALLOWED.iter().map(OsString::from).collect(),
+            secret: SECRET.iter().map(|part| part.as_bytes().to_vec()).collect(),
+        }
+    }
+}
+
+impl EnvironmentPolicy {
+    /// Records the variables of this name as well; a `*` at the end stands for any rest.
+    pub fn allow(mut self, name: impl Into<OsString>) -> Self {
+        self.allowed.push(name.into());
+        self
+    }
+
+    /// Keeps the values of variables secret whose names contain this part, in any case of ASCII
+    /// letters. This goes before any name that is allowed.
+    pub fn redact(mut self, part: impl AsRef<OsStr>) -> Self {
+        self.secret.push(part.as_ref().as_bytes().to_ascii_uppercase());
+        self
+    }
+
+    /// The part of an environment that goes on record. Of two values for one name the later one
+    /// counts, as it does for the command.
+    pub fn record(&self, environment: &[(OsString, OsString)]) -> BTreeMap<OsString, ShownValue> {
+        let allowed = environment.iter().filter(|(name, _)| self.allows(name));
+        allowed.map(|(name, value)| (name.clone(), self.shown(name, value))).collect()
+    }
+
+    fn allows(&self, name: &OsStr) -> bool {
+        let name = name.as_bytes();
+        self.allowed.iter().any(|pattern| match pattern.as_bytes().split_last() {
+            Some((b'*', beginning)) => name.starts_with(beginning),
+            _ => name == pattern.as_bytes(),
+        })
+    }
+
+    fn shown(&self, name: &OsStr, value: &OsStr) -> ShownValue {
+        if self.keeps_secret(name) {
+            return ShownValue::Redacted;
+        }
+        ShownValue::Shown(value.to_os_string())
+    }
+
+    fn keeps_secret(&self, name: &OsStr) -> bool {
+        let name = name.as_bytes().to_ascii_uppercase();
+        self.secret.iter().any(|part| {
+            part.is_empty() || name.windows(part.len()).any(|window| window == part.as_slice())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(policy: &EnvironmentPolicy, name: &str) -> Option<ShownValue> {
+        let environment = [(OsString::from(name), OsString::from("v"))];
+        policy.record(&environment).remove(OsStr::new(name))
+    }
+
+    #[test]
+    fn names_outside_the_list_leave_no_trace() {
+        let policy = EnvironmentPolicy::default();
+        assert_eq!(recorded(&policy, "PATH"), Some(ShownValue::Shown("v".into())));
+        assert_eq!(recorded(&policy, "LC_TIME"), Some(ShownValue::Shown("v".into())));
+        assert_eq!(recorded(&policy, "PATHS"), None);
+        assert_eq!(recorded(&policy, "GITHUB_TOKEN"), None);
+    }
+
+    #[test]
+    fn a_secret_name_is_redacted_in_any_case_even_when_allowed() {
+        let policy = EnvironmentPolicy::default().allow("*").redact("fleet");
+        for name in ["GITHUB_TOKEN", "db_Password", "SSH_AUTH_SOCK", "MY_FLEET_ID"] {
+            assert_eq!(recorded(&policy, name), Some(ShownValue::Redacted), "{name}");
+        }
+        assert_eq!(recorded(&policy, "EDITOR"), Some(ShownValue::Shown("v".into())));
+    }
+}

@@ -1,0 +1,49 @@
+//! Runs a real command and reports what happened. Knows no rule.
+//!
+//! [`execute`] starts a [`CommandSpec`] in a process group of its own, passes its output on to an
+//! [`OutputSink`] and captures it, passes signals on, enforces a timeout and a memory limit, and
+//! returns an [`ExecutionReport`] of plain facts. What they mean is for others to say.
+//!
+//! One loop over one `poll` does all of it: no thread, no wall clock, no busy waiting. Nothing in
+//! the embedding process is changed, unless it [installs](Signals::install) the handling of
+//! signals or lends its terminal by [`Stdin::Inherit`].
+//!
+//! Every execution ends within a bound of its command's end: see [`TERMINATE_GRACE`],
+//! [`INTERRUPT_GRACE`], [`STRAY_GRACE`], [`LAST_DRAIN`] and [`SINK_GRACE`]. What no bound can
+//! promise: a command that runs with another user's rights cannot be killed, so it is waited for;
+//! and a reader of passed-on output that is merely slow is waited for as long as nobody
+//! interrupts.
+//!
+//! Architecture invariant: the executor neither reads nor writes the log, and knows no event.
+
+mod capture;
+mod child_calls;
+mod command;
+mod envelope;
+mod environment;
+mod leader;
+mod memory;
+mod output;
+mod own_signals;
+mod process_table;
+mod report;
+mod resolve;
+mod run;
+mod signals;
+mod stream;
+mod terminal;
+mod visible;
+
+pub use capture::CapturedOutput;
+pub use command::{CommandSpec, Stdin};
+pub use envelope::{ENVELOPE_TAG, ENVELOPE_VERSION, InstructionEnvelope};
+pub use environment::{EnvironmentPolicy, ShownValue};
+pub use output::{Discard, OutputSink, OutputStream, PassThrough};
+pub use own_signals::Signals;
+pub use report::{ExecuteError, ExecutionReport, Outcome, SinkFailure, signal_name};
+pub use resolve::{Obstacle, StartRefusal, resolve};
+pub use run::{INTERRUPT_GRACE, LAST_DRAIN, SINK_GRACE, STRAY_GRACE, TERMINATE_GRACE, execute};
+pub use signals::{
+    ForwardedSignal, NoSignals, SignalReceiver, SignalSender, SignalSource, signal_channel,
+};
+pub use visible::{command_line, visible};

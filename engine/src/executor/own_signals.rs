@@ -1,0 +1,111 @@
+//! Handling of the signals that this process itself gets.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::Mutex;
+use signal_hook::iterator::backend::SignalDelivery;
+use signal_hook::iterator::exfiltrator::SignalOnly;
+
+use super::child_calls::{Disposition, disposition};
+use super::signals::{ForwardedSignal, SignalSource};
+
+/// How many [`Signals`] exist in this process.
+static INSTALLED: Mutex<usize> = Mutex::new(0);
+
+/// Whether the default action applies again, because no [`Signals`] exists any more. A handler
+/// stays in the process once it is installed, and consults this.
+static DEFAULT_APPLIES: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
+/// While this exists, the signals of [`ForwardedSignal`] to this process are kept for it: an
+/// interrupt is never lost, whether or not a command is running yet.
+///
+/// A signal that was ignored when this was installed (by `nohup`, say) stays ignored, for the
+/// command too. A handler that was there before is called as well. When the last of these values
+/// is dropped, a signal that had its default action has it again; a handler added to such a
+/// signal in between would be called before that action, so embedders install theirs first.
+///
+/// Each value gets every signal, so concurrent executions want one each. Several signals of one
+/// kind between two looks count as one, as signals do.
+#[derive(Debug)]
+pub struct Signals {
+    delivery: SignalDelivery<UnixStream, SignalOnly>,
+    waiting: Vec<ForwardedSignal>,
+    interrupted: Option<ForwardedSignal>,
+}
+
+impl Signals {
+    /// Begins to keep the signals.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no descriptors left or refuses a handler.
+    pub fn install() -> io::Result<Self> {
+        let mut installed = INSTALLED.lock();
+        let mut kept = Vec::new();
+        for signal in ForwardedSignal::ALL {
+            let number = signal.number();
+            match disposition(number)? {
+                Disposition::Ignored => {}
+                before => kept.push((number, before)),
+            }
+        }
+        let (reading, writing) = UnixStream::pair()?;
+        let numbers = kept.iter().map(|(number, _)| *number);
+        let delivery = SignalDelivery::with_pipe(reading, writing, SignalOnly, numbers)?;
+        DEFAULT_APPLIES.store(false, Ordering::SeqCst);
+        *installed += 1;
+        let signals = Self { delivery, waiting: Vec::new(), interrupted: None };
+        drop(installed);
+        for (number, before) in kept {
+            if before == Disposition::Default {
+                let applies = Arc::clone(&DEFAULT_APPLIES);
+                signal_hook::flag::register_conditional_default(number, applies)?;
+            }
+        }
+        Ok(signals)
+    }
+
+    /// The first signal that asked for the end since this was installed, whether or not an
+    /// execution has taken it. It is never forgotten.
+    pub fn interrupted(&mut self) -> Option<ForwardedSignal> {
+        self.collect();
+        self.interrupted
+    }
+
+    fn collect(&mut self) {
+        let arrived = self.delivery.pending().filter_map(ForwardedSignal::from_number);
+        for signal in arrived {
+            if signal.asks_for_the_end() {
+                self.interrupted.get_or_insert(signal);
+            }
+            if !self.waiting.contains(&signal) {
+                self.waiting.push(signal);
+            }
+        }
+    }
+}
+
+impl SignalSource for Signals {
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.delivery.get_read().as_fd())
+    }
+
+    fn take(&mut self) -> Vec<ForwardedSignal> {
+        self.collect();
+        std::mem::take(&mut self.waiting)
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        let mut installed = INSTALLED.lock();
+        *installed -= 1;
+        if *installed == 0 {
+            DEFAULT_APPLIES.store(true, Ordering::SeqCst);
+        }
+    }
+}

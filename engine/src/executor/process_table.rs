@@ -1,0 +1,163 @@
+//! What `/proc` says about processes: their groups and their memory.
+
+use std::fs;
+use std::path::PathBuf;
+
+use rustix::process::Pid;
+
+use super::child_calls::share_memory;
+
+/// The kernel's mark on a process that was forked and has not yet executed a program.
+const FORKED_WITHOUT_EXEC: u64 = 0x40;
+
+/// A `/proc` that shows this process under the number by which it knows itself.
+///
+/// There is none on systems without `/proc`, nor inside a namespace of processes that sees the
+/// `/proc` of another one: what it says there is about other processes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ProcessTable(());
+
+/// One process, as its `stat` file describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Process {
+    pid: i32,
+    parent: i32,
+    group: i32,
+    has_ended: bool,
+    has_executed: bool,
+    resident_bytes: u64,
+}
+
+impl ProcessTable {
+    /// Looks for a usable `/proc`.
+    pub(super) fn find() -> Option<Self> {
+        let own = fs::read_link("/proc/self").ok()?;
+        let expected = PathBuf::from(rustix::process::getpid().as_raw_nonzero().to_string());
+        (own == expected).then_some(Self(()))
+    }
+
+    /// The processes of a group that have not ended.
+    pub(super) fn living_members(self, group: Pid) -> Vec<Process> {
+        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        let processes = pids.filter_map(|pid: i32| self.process(pid));
+        let group = group.as_raw_nonzero().get();
+        processes.filter(|process| process.group == group && !process.has_ended).collect()
+    }
+
+    /// The largest resident size that a process has had since it executed its program, in bytes.
+    /// `None` before that, for it is still the memory of its parent; and after its end.
+    pub(super) fn peak_resident_bytes(self, pid: Pid) -> Option<u64> {
+        let pid = pid.as_raw_nonzero().get();
+        let executed = self.process(pid).is_some_and(|process| process.has_executed);
+        if !executed {
+            return None;
+        }
+        kibibytes_after(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmHWM:")
+    }
+
+    /// The largest resident size that this very process has had, in bytes.
+    pub(super) fn own_peak_resident_bytes(self) -> Option<u64> {
+        kibibytes_after(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
+    }
+
+    fn process(self, pid: i32) -> Option<Process> {
+        // The name of the program in it may be any bytes.
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        parse_stat(pid, &String::from_utf8_lossy(&stat))
+    }
+}
+
+/// The sum of what processes have resident. Pages that they share count once for each.
+pub(super) fn resident_bytes(processes: &[Process]) -> u64 {
+    processes.iter().map(|process| process.resident_bytes).sum()
+}
+
+/// The memory that processes really hold: a page shared by n of them counts 1/n for each.
+///
+/// This is slow for large processes. It leaves out a process that still runs in its parent's
+/// memory, between `vfork` and `exec`, and takes the plain size where the kernel keeps the share
+/// to itself.
+pub(super) fn shared_out_bytes(processes: &[Process]) -> u64 {
+    let own_memory = processes
+        .iter()
+        .filter(|process| process.has_executed || !share_memory(process.pid, process.parent));
+    own_memory
+        .map(|process| {
+            let path = format!("/proc/{}/smaps_rollup", process.pid);
+            let rollup = fs::read_to_string(path).ok();
+            let share = rollup.and_then(|text| kibibytes_after(&text, "Pss:"));
+            share.unwrap_or(process.resident_bytes)
+        })
+        .sum()
+}
+
+/// Reads `/proc/<pid>/stat`: the fields after the parenthesis that closes the program's name,
+/// which may itself hold spaces and parentheses.
+fn parse_stat(pid: i32, stat: &str) -> Option<Process> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let flags: u64 = fields.nth(3)?.parse().ok()?;
+    let pages: u64 = fields.nth(14)?.parse().ok()?;
+    Some(Process {
+        pid,
+        parent,
+        group,
+        has_ended: matches!(state, "Z" | "X" | "x"),
+        has_executed: flags & FORKED_WITHOUT_EXEC == 0,
+        resident_bytes: pages.saturating_mul(rustix::param::page_size() as u64),
+    })
+}
+
+/// The number of kibibytes in the line that begins with `key`, as bytes.
+fn kibibytes_after(text: &str, key: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+    let kibibytes: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(kibibytes.saturating_mul(1024))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stat_fields_are_found_behind_a_name_with_spaces_and_parentheses() {
+        let stat = "77 (a ) (b) S 5 42 42 0 -1 4194304 9 0 0 0 1 2 0 0 20 0 1 0 99 8192 3 184";
+        let process = parse_stat(77, stat).expect("a whole line");
+        let page = rustix::param::page_size() as u64;
+        let expected = Process {
+            pid: 77,
+            parent: 5,
+            group: 42,
+            has_ended: false,
+            has_executed: true,
+            resident_bytes: 3 * page,
+        };
+        assert_eq!(process, expected);
+    }
+
+    #[test]
+    fn a_forked_process_and_a_dead_one_are_told_apart() {
+        let forked = "7 (x) R 5 42 42 0 -1 64 9 0 0 0 1 2 0 0 20 0 1 0 99 8192 3 184";
+        let dead = "7 (x) Z 5 42 42 0 -1 0 9 0 0 0 1 2 0 0 20 0 1 0 99 0 0 184";
+        assert!(!parse_stat(7, forked).expect("a whole line").has_executed);
+        assert!(parse_stat(7, dead).expect("a whole line").has_ended);
+    }
+
+    #[test]
+    fn cut_or_foreign_text_is_no_process() {
+        assert_eq!(parse_stat(7, ""), None);
+        assert_eq!(parse_stat(7, "7 (x) R 5"), None);
+        assert_eq!(parse_stat(7, "7 (x) R a b c d e f g h i j k l m n o p q r s t u v w"), None);
+    }
+
+    #[test]
+    fn sizes_are_read_in_bytes() {
+        let text = "VmPeak:\t  900 kB\nVmHWM:\t  123 kB\n";
+        assert_eq!(kibibytes_after(text, "VmHWM:"), Some(123 * 1024));
+        assert_eq!(kibibytes_after(text, "Pss:"), None);
+    }
+}

@@ -1,0 +1,147 @@
+//! What happened: plain facts, without a verdict.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use std::os::unix::process::ExitStatusExt;
+
+use super::capture::CapturedOutput;
+use super::output::OutputStream;
+use super::resolve::StartRefusal;
+
+/// What shells add to the number of a signal that ended a command.
+const SIGNAL_STATUS_BASE: u8 = 128;
+
+/// Everything that is known about one execution once it is over.
+#[derive(Debug)]
+pub struct ExecutionReport {
+    /// How the execution ended.
+    pub outcome: Outcome,
+    /// The status that a shell would see: the exit code, or 128 + the signal's number.
+    pub exit_status: u8,
+    /// What the command wrote to its standard output.
+    pub stdout: CapturedOutput,
+    /// What the command wrote to its standard error.
+    pub stderr: CapturedOutput,
+    /// From just before the start until the last of its output was taken, monotonic clock.
+    pub wall: Duration,
+    /// Time spent in user mode by the command and the descendants that it waited for.
+    pub user_cpu: Duration,
+    /// Time spent in the kernel by the command and the descendants that it waited for.
+    pub system_cpu: Duration,
+    /// The largest resident size known, in bytes: of one process, or of the group as a whole
+    /// where a memory limit made it be watched. `None` where the system did not tell.
+    ///
+    /// The kernel's own figure starts from the memory of this process, out of which the command
+    /// was started. Below that it says nothing, and what was sampled while the command ran stands
+    /// instead: then the true peak may be higher, but is not above the peak of this process.
+    pub peak_memory_bytes: Option<u64>,
+    /// Whether processes of the group outlived the command, past a short grace. They were killed.
+    pub left_behind: bool,
+    /// The first failure to pass output on, if any. The capture goes on regardless.
+    pub sink_failure: Option<SinkFailure>,
+}
+
+/// How an execution ended. A cause from outside counts before the status that it led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The command ended by itself.
+    Exited {
+        /// Its exit code.
+        code: u8,
+    },
+    /// A signal that this process did not send ended the command.
+    Signaled {
+        /// The signal's number.
+        signal: i32,
+        /// Whether the system wrote a core image.
+        core_dumped: bool,
+    },
+    /// It ran past its timeout and was stopped.
+    TimedOut,
+    /// Its memory went past the limit, and it was killed if it was still there.
+    MemoryExceeded {
+        /// The limit, in bytes.
+        limit: u64,
+        /// The size seen, in bytes.
+        seen: u64,
+    },
+    /// A human asked for the end: by a signal to this process, or by the keys of the terminal
+    /// that the command had been given.
+    Interrupted {
+        /// The first such signal's number.
+        signal: i32,
+    },
+}
+
+impl Outcome {
+    /// The outcome that a wait status alone tells.
+    pub(super) fn of_status(status: ExitStatus) -> Self {
+        match status.signal() {
+            Some(signal) => Self::Signaled { signal, core_dumped: status.core_dumped() },
+            None => Self::Exited { code: exit_status(status) },
+        }
+    }
+}
+
+/// A failure to pass output on.
+#[derive(Debug, thiserror::Error)]
+#[error("{stream} could not be passed on: {source}")]
+pub struct SinkFailure {
+    /// The stream whose chunk was refused.
+    pub stream: OutputStream,
+    /// What the sink answered.
+    pub source: io::Error,
+}
+
+/// Why there is no report: this machine failed, not the command.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecuteError {
+    /// The command was not started, and the reason lies in the program itself.
+    #[error(transparent)]
+    Refused(#[from] StartRefusal),
+    /// The working directory cannot be entered.
+    #[error("cannot run in directory {directory:?}: {source}; create it or name another")]
+    Directory {
+        /// The directory that was asked for.
+        directory: PathBuf,
+        /// What the system answered.
+        source: io::Error,
+    },
+    /// The system could not start any command, or not this one with these arguments.
+    #[error("{program:?} could not be started: {source}")]
+    Start {
+        /// The resolved program.
+        program: PathBuf,
+        /// What the system answered.
+        source: io::Error,
+    },
+    /// The command was started but could not be watched to its end; what was left of it was
+    /// killed.
+    #[error(
+        "lost sight of the command while {during}: {source}; \
+         a program that runs commands must neither ignore SIGCHLD nor wait for all children"
+    )]
+    Watch {
+        /// What was being done.
+        during: &'static str,
+        /// What the system answered.
+        source: io::Error,
+    },
+}
+
+/// The status that a shell would see.
+pub(super) fn exit_status(status: ExitStatus) -> u8 {
+    let signal = status.signal().and_then(|signal| u8::try_from(signal).ok());
+    match signal {
+        Some(signal) => SIGNAL_STATUS_BASE.saturating_add(signal),
+        None => status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX),
+    }
+}
+
+/// The name of a signal, such as `SIGSEGV`, where the system has one for the number.
+pub fn signal_name(signal: i32) -> Option<&'static str> {
+    signal_hook::low_level::signal_name(signal)
+}

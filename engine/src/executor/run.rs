@@ -1,0 +1,408 @@
+//! One execution, from the start of the command to the report.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::Signal;
+
+use super::command::CommandSpec;
+use super::leader::Leader;
+use super::memory::MemoryWatch;
+use super::output::{OutputSink, OutputStream};
+use super::process_table::ProcessTable;
+use super::report::{ExecuteError, ExecutionReport, Outcome, exit_status};
+use super::signals::{ForwardedSignal, SignalSource};
+use super::stream::{Awaits, READ_BYTES, Stream};
+use super::terminal::LentTerminal;
+
+/// From SIGTERM at the timeout to SIGKILL.
+pub const TERMINATE_GRACE: Duration = Duration::from_secs(1);
+/// From the first signal of a human to SIGKILL; a second signal does not wait for it.
+pub const INTERRUPT_GRACE: Duration = Duration::from_secs(5);
+/// How long processes of the group may outlive the command before they are killed.
+pub const STRAY_GRACE: Duration = Duration::from_millis(500);
+/// How long output is still read after that, from processes that have left the group.
+pub const LAST_DRAIN: Duration = Duration::from_millis(250);
+/// How long a sink that is behind is waited for after SIGKILL was due, once a command is being
+/// stopped.
+pub const SINK_GRACE: Duration = Duration::from_secs(1);
+
+/// How often the end is looked for where the system cannot announce it, and stray processes when
+/// only their end is waited for.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+/// How often a command with a lent terminal is asked whether it was stopped.
+const STOP_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Runs a command to its end, whatever that is, and reports.
+///
+/// # Errors
+///
+/// [`ExecuteError::Refused`] when the program is not there or cannot be executed; another
+/// [`ExecuteError`] when this machine could not start or watch it. In either case nothing of the
+/// command is left running.
+pub fn execute(
+    spec: &CommandSpec,
+    sink: &mut dyn OutputSink,
+    signals: &mut dyn SignalSource,
+) -> Result<ExecutionReport, ExecuteError> {
+    let path = spec.resolve()?;
+    let mut run = Run::start(spec, &path)?;
+    loop {
+        run.heed_signals(signals);
+        run.move_output(sink)?;
+        run.heed_the_end()?;
+        run.heed_the_clock()?;
+        if run.stage == Stage::Over {
+            return run.report();
+        }
+        run.wait(sink, signals)?;
+    }
+}
+
+/// Where an execution stands. It only ever moves downwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The leader runs.
+    Running,
+    /// The leader has ended; its output is drained, and what it left behind may end by itself.
+    Settling {
+        /// When the rest of the group is killed.
+        until: Instant,
+    },
+    /// The rest of the group was killed; output is read until its end.
+    Draining {
+        /// When a stream that is still open is closed.
+        until: Instant,
+    },
+    /// Nothing is read any more, but the sink has yet to accept what was.
+    Flushing,
+    /// Done.
+    Over,
+}
+
+/// Why a command was stopped. The first cause stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    TimedOut,
+    MemoryExceeded { seen: u64 },
+    Interrupted { by: ForwardedSignal },
+}
+
+/// An execution under way.
+struct Run {
+    leader: Leader,
+    streams: [Stream; 2],
+    buffer: Box<[u8]>,
+    terminal: Option<LentTerminal>,
+    table: Option<ProcessTable>,
+    memory: MemoryWatch,
+    memory_limit: Option<u64>,
+    started: Instant,
+    deadline: Option<Instant>,
+    stage: Stage,
+    cause: Option<Cause>,
+    kill_at: Option<Instant>,
+    /// When a sink that is behind is given up; `None` as long as nothing is being stopped.
+    patience_until: Option<Instant>,
+    left_behind: bool,
+}
+
+impl Run {
+    fn start(spec: &CommandSpec, path: &Path) -> Result<Self, ExecuteError> {
+        let table = ProcessTable::find();
+        let memory = MemoryWatch::new(table, spec.max_memory_bytes);
+        let started = Instant::now();
+        let (leader, pipes) = Leader::start(spec, path)?;
+        let stream = |name, pipe| {
+            Stream::new(name, pipe, spec.max_output_bytes)
+                .map_err(|source| ExecuteError::Watch { during: "preparing its output", source })
+        };
+        Ok(Self {
+            streams: [
+                stream(OutputStream::Stdout, pipes.stdout)?,
+                stream(OutputStream::Stderr, pipes.stderr)?,
+            ],
+            buffer: vec![0; READ_BYTES].into_boxed_slice(),
+            terminal: LentTerminal::lend(spec.stdin, leader.pid()),
+            leader,
+            table,
+            memory,
+            memory_limit: spec.max_memory_bytes,
+            started,
+            deadline: spec.timeout.and_then(|timeout| started.checked_add(timeout)),
+            stage: Stage::Running,
+            cause: None,
+            kill_at: None,
+            patience_until: None,
+            left_behind: false,
+        })
+    }
+
+    /// Passes signals on. The first that asks for the end begins it, the second forces it.
+    fn heed_signals(&mut self, signals: &mut dyn SignalSource) {
+        for signal in signals.take() {
+            self.pass_signal_on(signal);
+            if !signal.asks_for_the_end() {
+                continue;
+            }
+            if self.stage != Stage::Running {
+                // The command is over: a human who still asks is tired of waiting for the sink.
+                self.patience_until = Some(Instant::now());
+            } else if self.cause.is_some() {
+                self.kill_at = Some(Instant::now());
+            } else {
+                self.stop(Cause::Interrupted { by: signal }, INTERRUPT_GRACE);
+            }
+        }
+    }
+
+    /// Moves what is there from the pipes to the captures and the sink.
+    fn move_output(&mut self, sink: &mut dyn OutputSink) -> Result<(), ExecuteError> {
+        for stream in &mut self.streams {
+            stream.advance(&mut self.buffer, sink)?;
+        }
+        Ok(())
+    }
+
+    /// Moves from stage to stage once the leader has ended, as far as it goes.
+    fn heed_the_end(&mut self) -> Result<(), ExecuteError> {
+        let now = Instant::now();
+        self.be_patient_with_sink(now);
+        loop {
+            let next = self.next_stage(now)?;
+            if next == self.stage {
+                return Ok(());
+            }
+            self.stage = next;
+        }
+    }
+
+    fn next_stage(&mut self, now: Instant) -> Result<Stage, ExecuteError> {
+        Ok(match self.stage {
+            Stage::Running if self.leader.has_ended()? => {
+                Stage::Settling { until: now + STRAY_GRACE }
+            }
+            Stage::Settling { until } => self.settle(until, now)?,
+            Stage::Draining { .. } if self.is_drained() => Stage::Over,
+            Stage::Draining { until } if now >= until => {
+                self.streams.iter_mut().for_each(Stream::close);
+                Stage::Flushing
+            }
+            Stage::Flushing if self.is_drained() => Stage::Over,
+            stage => stage,
+        })
+    }
+
+    /// Ends well when nothing is left of the group and its output; otherwise kills in time.
+    fn settle(&mut self, until: Instant, now: Instant) -> Result<Stage, ExecuteError> {
+        if now < until && !self.is_drained() {
+            return Ok(self.stage);
+        }
+        let survives = self.group_survives()?;
+        if self.is_drained() && !survives {
+            return Ok(Stage::Over);
+        }
+        if now < until {
+            return Ok(self.stage);
+        }
+        self.left_behind = survives;
+        self.kill_the_rest();
+        Ok(Stage::Draining { until: now + LAST_DRAIN })
+    }
+
+    /// Does what is due by the clock while the leader runs.
+    fn heed_the_clock(&mut self) -> Result<(), ExecuteError> {
+        if self.stage != Stage::Running {
+            return Ok(());
+        }
+        let now = Instant::now();
+        if let Some(terminal) = &self.terminal {
+            terminal.heed_stop(&self.leader)?;
+        }
+        if let Some(seen) = self.memory.look(self.leader.pid(), now) {
+            self.stop(Cause::MemoryExceeded { seen }, Duration::ZERO);
+        }
+        if self.cause.is_none() && self.deadline.is_some_and(|deadline| now >= deadline) {
+            self.leader.signal_group(Signal::TERM);
+            self.stop(Cause::TimedOut, TERMINATE_GRACE);
+        }
+        if self.kill_at.is_some_and(|kill_at| now >= kill_at) {
+            self.leader.signal_group(Signal::KILL);
+            self.kill_at = None;
+        }
+        Ok(())
+    }
+
+    /// Waits until something happens or is due.
+    fn wait(&self, sink: &dyn OutputSink, signals: &dyn SignalSource) -> Result<(), ExecuteError> {
+        let mut watched: Vec<PollFd<'_>> = Vec::with_capacity(4);
+        if self.stage == Stage::Running {
+            let notice = self.leader.exit_notice();
+            watched.extend(notice.map(|notice| PollFd::new(notice, PollFlags::IN)));
+        }
+        let wake = signals.wake();
+        watched.extend(wake.map(|wake| PollFd::from_borrowed_fd(wake, PollFlags::IN)));
+        watched.extend(self.streams.iter().filter_map(|stream| stream.interest(sink)));
+        let timeout = self.next_due().map(|due| timespec(due, Instant::now()));
+        match poll(&mut watched, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => {
+                Err(ExecuteError::Watch { during: "waiting for events", source: errno.into() })
+            }
+        }
+    }
+
+    /// Puts the facts together.
+    fn report(mut self) -> Result<ExecutionReport, ExecuteError> {
+        let (status, usage) = self.leader.reap()?;
+        let wall = self.started.elapsed();
+        let peak_memory_bytes = self.memory.peak(usage.max_resident_bytes);
+        let outcome = self.outcome(Outcome::of_status(status), peak_memory_bytes);
+        let [stdout, stderr] = self.streams;
+        let (stdout, stdout_failure) = stdout.finish();
+        let (stderr, stderr_failure) = stderr.finish();
+        Ok(ExecutionReport {
+            outcome,
+            exit_status: exit_status(status),
+            stdout,
+            stderr,
+            wall,
+            user_cpu: usage.user_cpu,
+            system_cpu: usage.system_cpu,
+            peak_memory_bytes,
+            left_behind: self.left_behind,
+            sink_failure: stdout_failure.or(stderr_failure),
+        })
+    }
+
+    fn outcome(&self, of_status: Outcome, peak: Option<u64>) -> Outcome {
+        let limit = self.memory_limit.unwrap_or(u64::MAX);
+        match self.cause {
+            Some(Cause::TimedOut) => Outcome::TimedOut,
+            Some(Cause::MemoryExceeded { seen }) => Outcome::MemoryExceeded { limit, seen },
+            Some(Cause::Interrupted { by }) => Outcome::Interrupted { signal: by.number() },
+            None => match (of_status, peak) {
+                (Outcome::Signaled { signal, .. }, _) if self.was_typed(signal) => {
+                    Outcome::Interrupted { signal }
+                }
+                (_, Some(seen)) if seen > limit => Outcome::MemoryExceeded { limit, seen },
+                _ => of_status,
+            },
+        }
+    }
+
+    /// Whether a signal that ended the command can be taken for a key of the lent terminal.
+    fn was_typed(&self, signal: i32) -> bool {
+        self.terminal.is_some() && matches!(signal, libc::SIGINT | libc::SIGQUIT)
+    }
+
+    fn pass_signal_on(&self, signal: ForwardedSignal) {
+        if let Some(signal) = Signal::from_named_raw(signal.number()) {
+            self.leader.signal_group(signal);
+        }
+    }
+
+    /// Notes the cause and when SIGKILL follows. A stopped process is set going, so that it can
+    /// act on the signal that it was sent.
+    fn stop(&mut self, cause: Cause, grace: Duration) {
+        let kill_at = Instant::now() + grace;
+        self.cause.get_or_insert(cause);
+        self.kill_at = Some(kill_at);
+        self.patience_until = Some(kill_at + SINK_GRACE);
+        self.leader.signal_group(Signal::CONT);
+    }
+
+    /// While the sink is behind, the pipes are not read: the time that the command's leftovers
+    /// are given does not run. But a sink is not waited for without end once a stop was asked.
+    fn be_patient_with_sink(&mut self, now: Instant) {
+        if !self.awaits_sink() {
+            return;
+        }
+        if self.patience_until.is_some_and(|until| now >= until) {
+            self.streams.iter_mut().for_each(Stream::give_up_on_sink);
+            return;
+        }
+        match &mut self.stage {
+            Stage::Settling { until } => *until = now + STRAY_GRACE,
+            Stage::Draining { until } => *until = now + LAST_DRAIN,
+            Stage::Running | Stage::Flushing | Stage::Over => {}
+        }
+    }
+
+    fn kill_the_rest(&self) {
+        // The leader is not reaped, or its group was just seen to live: no stranger is hit.
+        if self.table.is_some() || self.left_behind {
+            self.leader.signal_group(Signal::KILL);
+        }
+    }
+
+    fn group_survives(&mut self) -> Result<bool, ExecuteError> {
+        match self.table {
+            Some(table) => Ok(!table.living_members(self.leader.pid()).is_empty()),
+            None => self.leader.group_survives(),
+        }
+    }
+
+    fn is_drained(&self) -> bool {
+        self.streams.iter().all(|stream| matches!(stream.awaits(), Awaits::Nothing))
+    }
+
+    fn awaits_sink(&self) -> bool {
+        self.streams.iter().any(|stream| matches!(stream.awaits(), Awaits::Sink))
+    }
+
+    /// When something is to be done even if nothing happens.
+    fn next_due(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let patience = self.patience_until.filter(|_| self.awaits_sink());
+        let of_stage = match self.stage {
+            Stage::Running => self.due_while_running(now),
+            Stage::Settling { .. } if self.is_drained() => Some(now + LOOK_INTERVAL),
+            Stage::Settling { until } | Stage::Draining { until } if !self.awaits_sink() => {
+                Some(until)
+            }
+            Stage::Settling { .. } | Stage::Draining { .. } | Stage::Flushing | Stage::Over => None,
+        };
+        earliest([patience, of_stage])
+    }
+
+    fn due_while_running(&self, now: Instant) -> Option<Instant> {
+        let look = self.leader.exit_notice().is_none().then_some(now + LOOK_INTERVAL);
+        let stop = self.terminal.as_ref().map(|_| now + STOP_INTERVAL);
+        let deadline = self.deadline.filter(|_| self.cause.is_none());
+        earliest([look, stop, deadline, self.kill_at, self.memory.due()])
+    }
+}
+
+fn earliest<const N: usize>(instants: [Option<Instant>; N]) -> Option<Instant> {
+    instants.into_iter().flatten().min()
+}
+
+/// The time from now until an instant, rounded up so that it has come when the wait is over.
+fn timespec(due: Instant, now: Instant) -> Timespec {
+    let wait = due.saturating_duration_since(now);
+    let too_long = Timespec { tv_sec: i64::from(i32::MAX), tv_nsec: 0 };
+    Timespec::try_from(wait).unwrap_or(too_long)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_that_is_already_over_is_no_time_at_all() {
+        let now = Instant::now();
+        let wait = timespec(now, now + Duration::from_secs(1));
+        assert_eq!((wait.tv_sec, wait.tv_nsec), (0, 0));
+    }
+
+    #[test]
+    fn the_earliest_of_what_is_due_is_waited_for() {
+        let now = Instant::now();
+        let later = now + Duration::from_secs(1);
+        assert_eq!(earliest([Some(later), None, Some(now)]), Some(now));
+        assert_eq!(earliest([None, None]), None);
+    }
+}

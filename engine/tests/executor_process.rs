@@ -1,0 +1,188 @@
+//! What the executor promises about the process that embeds it: its signals, its terminal and its
+//! memory.
+//!
+//! Each promise is kept by running this test program once more, in a role of its own.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Stdio};
+
+use holdpoint_engine::executor::{
+    CommandSpec, Discard, NoSignals, PassThrough, Signals, Stdin, execute,
+};
+use rustix::process::{Pid, Signal};
+use sha2::{Digest, Sha256};
+use signal_hook::low_level::raise;
+
+/// Names the role that a further run of this program plays.
+const ROLE: &str = "HOLDPOINT_EXECUTOR_TEST_ROLE";
+
+fn shell(script: &str) -> CommandSpec {
+    CommandSpec {
+        program: "sh".into(),
+        arguments: ["-c", script].map(OsString::from).into(),
+        directory: "/".into(),
+        environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+        stdin: Stdin::Null,
+        timeout: None,
+        max_memory_bytes: None,
+        max_output_bytes: 1000,
+    }
+}
+
+fn in_own_process(role: &str) -> Command {
+    in_own_process_under(role, "env", &[])
+}
+
+fn in_own_process_under(role: &str, wrapper: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(wrapper);
+    command.args(arguments).arg(std::env::current_exe().expect("this program"));
+    command.args(["--exact", "plays_its_role", "--nocapture"]).env(ROLE, role);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    command
+}
+
+#[test]
+fn plays_its_role() {
+    match std::env::var(ROLE).as_deref() {
+        Ok("interrupted") => play_interrupted(),
+        Ok("too early") => play_too_early(),
+        Ok("installed and dropped") => play_installed_and_dropped(),
+        Ok("huge output") => play_huge_output(),
+        Ok("lent terminal") => play_lent_terminal(),
+        Ok(other) => panic!("no such role: {other}"),
+        Err(_) => {}
+    }
+}
+
+fn play_interrupted() {
+    let mut signals = Signals::install().expect("handlers");
+    let mut sink = PassThrough::to_own_streams();
+    let script = "exec 2> /dev/null; trap 'echo caught; exit 4' TERM; echo; echo ready
+        while :; do sleep 0.02; done";
+    let report = execute(&shell(script), &mut sink, &mut signals).expect("the command starts");
+    println!("{:?} {} {:?}", report.outcome, report.exit_status, signals.interrupted());
+}
+
+fn play_too_early() {
+    let mut signals = Signals::install().expect("handlers");
+    raise(libc::SIGINT).expect("it is our own thread");
+    let before = signals.interrupted();
+    let report =
+        execute(&shell("exec sleep 1000"), &mut Discard, &mut signals).expect("the command starts");
+    println!("\n{before:?} {:?} {:?}", report.outcome, signals.interrupted());
+}
+
+fn play_installed_and_dropped() {
+    drop(Signals::install().expect("handlers"));
+    let mut again = Signals::install().expect("handlers");
+    raise(libc::SIGHUP).expect("it is our own thread");
+    println!("\nkept {:?}", again.interrupted());
+    drop(again);
+    raise(libc::SIGHUP).expect("it is our own thread");
+    println!("\nsurvived");
+}
+
+fn play_huge_output() {
+    let spec = shell("yes | head -c 100000000");
+    let report = execute(&spec, &mut Discard, &mut NoSignals).expect("the command starts");
+    let status = fs::read_to_string("/proc/self/status").expect("a Linux system");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    let kept = report.stdout.bytes.len();
+    let hex: String = report.stdout.sha256.iter().map(|byte| format!("{byte:02x}")).collect();
+    println!("\nhuge {kept} {} {hex} {}", report.stdout.true_length, peak.trim());
+}
+
+fn play_lent_terminal() {
+    let spec = CommandSpec {
+        stdin: Stdin::Inherit,
+        ..shell("echo; echo ready; read -r line; echo \"<$line>\"; exec sleep 1000")
+    };
+    let mut sink = PassThrough::to_own_streams();
+    let report = execute(&spec, &mut sink, &mut NoSignals).expect("the command starts");
+    let foreground = rustix::termios::tcgetpgrp(io::stdin()).expect("a terminal");
+    let is_back = foreground == rustix::process::getpgrp();
+    println!("\noutcome {:?} {is_back}", report.outcome);
+}
+
+fn output_of(mut command: Command) -> (String, ExitStatus) {
+    let output = command.output().expect("this program runs");
+    (String::from_utf8(output.stdout).expect("text"), output.status)
+}
+
+#[test]
+fn a_signal_to_the_embedding_process_reaches_the_command() {
+    let mut child = in_own_process("interrupted").spawn().expect("this program runs");
+    let pid = Pid::from_child(&child);
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    assert!(lines.by_ref().any(|line| line.expect("text") == "ready"));
+    rustix::process::kill_process(pid, Signal::TERM).expect("it runs");
+    let rest: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    assert!(child.wait().expect("it ends").success());
+    assert!(rest.contains(&"caught".to_owned()), "{rest:?}");
+    let expected = "Interrupted { signal: 15 } 4 Some(Terminate)";
+    assert!(rest.contains(&expected.to_owned()), "{rest:?}");
+}
+
+#[test]
+fn a_signal_before_the_command_runs_is_not_lost() {
+    let (output, status) = output_of(in_own_process("too early"));
+    assert!(status.success());
+    let expected = "Some(Interrupt) Interrupted { signal: 2 } Some(Interrupt)";
+    assert!(output.lines().any(|line| line == expected), "{output}");
+}
+
+#[test]
+fn default_actions_come_back_when_the_handling_of_signals_is_dropped() {
+    let (output, status) = output_of(in_own_process("installed and dropped"));
+    assert!(output.contains("kept Some(Hangup)"), "{output}");
+    assert!(!output.contains("survived"), "{output}");
+    assert_eq!(status.signal(), Some(1));
+}
+
+#[test]
+fn a_signal_that_was_ignored_stays_ignored() {
+    let ignoring = ["-c", "trap '' HUP; exec \"$0\" \"$@\""];
+    let command = in_own_process_under("installed and dropped", "sh", &ignoring);
+    let (output, status) = output_of(command);
+    assert!(output.contains("kept None") && output.contains("survived"), "{output}");
+    assert!(status.success());
+}
+
+#[test]
+fn a_lent_terminal_is_read_by_the_command_and_its_keys_interrupt_it() {
+    let program = std::env::current_exe().expect("this program");
+    let line = format!("exec '{}' --exact plays_its_role --nocapture", program.display());
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    script.env(ROLE, "lent terminal").env("SHELL", "/bin/sh");
+    let Ok(mut script) = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
+        eprintln!("skipped: there is no `script` here to make a terminal");
+        return;
+    };
+    let mut keys = script.stdin.take().expect("a pipe");
+    let mut lines = BufReader::new(script.stdout.take().expect("a pipe")).lines();
+    let mut wait_for = |text: &str| lines.any(|line| line.expect("text").trim_end() == text);
+    assert!(wait_for("ready"));
+    keys.write_all(b"hello\n").expect("a terminal");
+    assert!(wait_for("<hello>"));
+    keys.write_all(b"\x03").expect("a terminal");
+    assert!(wait_for("outcome Interrupted { signal: 2 } true"));
+    drop(keys);
+    assert!(script.wait().expect("it ends").success());
+}
+
+#[test]
+fn a_huge_output_stays_bounded_in_memory() {
+    let (output, _) = output_of(in_own_process("huge output"));
+    let line = output.lines().find(|line| line.starts_with("huge ")).expect("a result");
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let mut digest = Sha256::new();
+    (0..100).for_each(|_| digest.update([b'y', b'\n'].repeat(500_000)));
+    let hex: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(words[1..4], ["1000", "100000000", hex.as_str()]);
+    let peak_kibibytes: u64 = words[4].parse().expect("a number");
+    assert!(peak_kibibytes < 64 * 1024, "{line}");
+}
