@@ -5,12 +5,30 @@
 extern crate alloc;
 
 mod closed;
+pub mod codec;
+pub mod command;
 pub mod confidence;
+pub mod decide;
+pub mod envelope;
+pub mod event;
 pub mod evidence_capture;
+pub mod evolve;
 pub mod execution_loop;
 pub mod hash;
+pub mod limits;
+pub mod refusal;
 pub mod sandbox_fault;
 pub mod text;
 pub mod time;
+pub mod world;
+
+pub use command::Command;
+pub use decide::decide;
+pub use envelope::{ActorId, Envelope, Idempotency};
+pub use event::{Event, kind_name};
+pub use evolve::ForbiddenEvent;
+pub use refusal::Refusal;
+pub use time::Timestamp as Time;
+pub use world::World;
 #[doc = include_str!("weaknesses.md")]
 pub mod weaknesses {}

@@ -1,0 +1,260 @@
+//! One record's payload as bytes: bincode 2, standard configuration, always canonical.
+//!
+//! A payload is two values in a row: the heading (the event's kind again, so that a payload under
+//! a foreign kind is refused; actor, correlation, causation, idempotency) and the event's body.
+//! Property L8: what decodes re-encodes to the same bytes. Over-long numbers and trailing bytes
+//! are therefore refused, by encoding again and comparing. Nothing is allocated for a length that
+//! the payload merely claims: text and raw bytes are borrowed from it first.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use bincode::config::{Configuration, Limit, LittleEndian, Varint};
+use bincode::enc::write::Writer;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::envelope::{ActorId, Envelope, Idempotency};
+use crate::event::{Event, REGISTRY, Text, kind_name};
+use crate::execution_loop::Actor;
+use crate::hash::Digest;
+use crate::limits::MAX_PAYLOAD_BYTES;
+
+/// A payload and what the record's header says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoded {
+    /// The event's kind.
+    pub kind: u16,
+    /// The version of the payload's schema.
+    pub version: u8,
+    /// The payload.
+    pub payload: Vec<u8>,
+}
+
+/// Encodes one record's payload.
+///
+/// # Errors
+/// [`EncodeError`] when the payload would exceed [`MAX_PAYLOAD_BYTES`].
+pub fn encode(envelope: &Envelope) -> Result<Encoded, EncodeError> {
+    let kind = envelope.event.kind();
+    let writer = BodyWriter::default().write(&Heading::of(envelope, kind.kind))?;
+    let payload = envelope.event.write_body(writer)?.0;
+    Ok(Encoded { kind: kind.kind, version: kind.version, payload })
+}
+
+/// Decodes one record's payload, whose header states `kind` and `version`.
+///
+/// # Errors
+/// [`DecodeError`] names what was expected and what was found. No input panics.
+pub fn decode(kind: u16, version: u8, payload: &[u8]) -> Result<Envelope, DecodeError> {
+    if !REGISTRY.iter().any(|entry| entry.kind == kind && entry.version == version) {
+        return Err(DecodeError::unknown(kind, version));
+    }
+    if payload.len() > MAX_PAYLOAD_BYTES {
+        return Err(DecodeError::TooLong { found: payload.len() });
+    }
+    let (heading, consumed) = read::<Heading>(payload, kind, "heading")?;
+    if heading.kind != kind {
+        return Err(DecodeError::KindDisagrees { expected: kind, found: heading.kind });
+    }
+    let rest = payload.get(consumed..).unwrap_or_default();
+    let event = Event::read_body(BodyReader { kind, version, rest })?;
+    let envelope = heading.into_envelope(event);
+    check_canonical(&envelope, payload)?;
+    Ok(envelope)
+}
+
+/// Why an envelope cannot be encoded.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum EncodeError {
+    /// The payload would be too long.
+    #[error("the payload exceeds {MAX_PAYLOAD_BYTES} bytes; capture less evidence in one record")]
+    TooLong,
+    /// The encoder refused a value, which no event of this crate has.
+    #[error("the payload cannot be encoded: {reason}")]
+    Unencodable {
+        /// What the encoder says.
+        reason: String,
+    },
+}
+
+/// Why a payload cannot be decoded.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum DecodeError {
+    /// A kind that this program does not know.
+    #[error("event kind {kind} (payload version {version}) is unknown; use a newer holdpoint")]
+    UnknownKind {
+        /// The kind in the header.
+        kind: u16,
+        /// The version in the header.
+        version: u8,
+    },
+    /// A version of a known kind that this program does not know.
+    #[error("payload version {version} of event kind {kind} is unknown; use a newer holdpoint")]
+    UnknownVersion {
+        /// The kind in the header.
+        kind: u16,
+        /// The version in the header.
+        version: u8,
+    },
+    /// The payload is longer than any payload may be.
+    #[error("the payload has {found} bytes; the limit is {MAX_PAYLOAD_BYTES}")]
+    TooLong {
+        /// Its length, in bytes.
+        found: usize,
+    },
+    /// The header states one kind and the payload another.
+    #[error("the header states event kind {expected}, the payload {found}")]
+    KindDisagrees {
+        /// The kind in the header.
+        expected: u16,
+        /// The kind in the payload.
+        found: u16,
+    },
+    /// The bytes are not a value of the expected type.
+    #[error("the {place} of a payload of event kind {kind} is malformed: {reason}")]
+    Malformed {
+        /// The kind in the header.
+        kind: u16,
+        /// `heading` or `body`.
+        place: &'static str,
+        /// What the decoder says.
+        reason: String,
+    },
+    /// Bytes follow the body.
+    #[error("a payload of event kind {kind} has {found} bytes after its body; expected none")]
+    Trailing {
+        /// The kind in the header.
+        kind: u16,
+        /// How many bytes follow.
+        found: usize,
+    },
+    /// The bytes decode, but the same value is encoded otherwise.
+    #[error("a payload of event kind {kind} is not in canonical form from byte {offset} on")]
+    NotCanonical {
+        /// The kind in the header.
+        kind: u16,
+        /// The first byte that differs.
+        offset: usize,
+    },
+}
+
+impl DecodeError {
+    pub(crate) fn unknown(kind: u16, version: u8) -> Self {
+        match kind_name(kind) {
+            Some(_) => Self::UnknownVersion { kind, version },
+            None => Self::UnknownKind { kind, version },
+        }
+    }
+}
+
+/// What has been encoded so far.
+#[derive(Default)]
+pub(crate) struct BodyWriter(Vec<u8>);
+
+impl BodyWriter {
+    pub(crate) fn write<T: Serialize>(mut self, value: &T) -> Result<Self, EncodeError> {
+        match bincode::serde::encode_into_writer(value, &mut self, configuration()) {
+            Ok(()) => Ok(self),
+            Err(bincode::error::EncodeError::UnexpectedEnd) => Err(EncodeError::TooLong),
+            Err(other) => Err(EncodeError::Unencodable { reason: alloc::format!("{other}") }),
+        }
+    }
+}
+
+impl Writer for BodyWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), bincode::error::EncodeError> {
+        if bytes.len() > MAX_PAYLOAD_BYTES - self.0.len().min(MAX_PAYLOAD_BYTES) {
+            return Err(bincode::error::EncodeError::UnexpectedEnd);
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// A payload of which the heading has been read.
+pub(crate) struct BodyReader<'a> {
+    pub(crate) kind: u16,
+    pub(crate) version: u8,
+    rest: &'a [u8],
+}
+
+impl<'a> BodyReader<'a> {
+    pub(crate) fn read<T: Deserialize<'a>>(self) -> Result<T, DecodeError> {
+        let (body, consumed) = read(self.rest, self.kind, "body")?;
+        match self.rest.len() - consumed {
+            0 => Ok(body),
+            found => Err(DecodeError::Trailing { kind: self.kind, found }),
+        }
+    }
+}
+
+/// What precedes the body. Its texts decode by borrowing, like every text of an event.
+#[derive(Serialize, Deserialize)]
+struct Heading {
+    kind: u16,
+    actor_kind: Actor,
+    actor_id: Text,
+    correlation: Text,
+    causation: Option<u64>,
+    idempotency: Option<(Text, Text, Text, Digest)>,
+}
+
+impl Heading {
+    fn of(envelope: &Envelope, kind: u16) -> Self {
+        let key = |i: &Idempotency| {
+            (i.tenant.as_str().into(), i.engine.as_str().into(), i.key.as_str().into(), i.content)
+        };
+        Self {
+            kind,
+            actor_kind: envelope.actor.kind,
+            actor_id: envelope.actor.id.as_str().into(),
+            correlation: envelope.correlation.as_str().into(),
+            causation: envelope.causation,
+            idempotency: envelope.idempotency.as_ref().map(key),
+        }
+    }
+
+    fn into_envelope(self, event: Event) -> Envelope {
+        let key = |(tenant, engine, key, content): (Text, Text, Text, Digest)| Idempotency {
+            tenant: tenant.into_string(),
+            engine: engine.into_string(),
+            key: key.into_string(),
+            content,
+        };
+        Envelope {
+            actor: ActorId { kind: self.actor_kind, id: self.actor_id.into_string() },
+            correlation: self.correlation.into_string(),
+            causation: self.causation,
+            idempotency: self.idempotency.map(key),
+            event,
+        }
+    }
+}
+
+/// The configuration that every payload and every fingerprint is encoded with: little-endian,
+/// variable-length integers, at most [`MAX_PAYLOAD_BYTES`].
+pub(crate) const fn configuration() -> Configuration<LittleEndian, Varint, Limit<MAX_PAYLOAD_BYTES>>
+{
+    bincode::config::standard().with_limit::<MAX_PAYLOAD_BYTES>()
+}
+
+fn read<'a, T: Deserialize<'a>>(
+    bytes: &'a [u8],
+    kind: u16,
+    place: &'static str,
+) -> Result<(T, usize), DecodeError> {
+    bincode::serde::borrow_decode_from_slice(bytes, configuration())
+        .map_err(|error| DecodeError::Malformed { kind, place, reason: alloc::format!("{error}") })
+}
+
+fn check_canonical(envelope: &Envelope, payload: &[u8]) -> Result<(), DecodeError> {
+    let kind = envelope.event.kind().kind;
+    let again =
+        encode(envelope).map_err(|_| DecodeError::TooLong { found: payload.len() })?.payload;
+    if again == payload {
+        return Ok(());
+    }
+    let same = again.iter().zip(payload).take_while(|(a, b)| a == b).count();
+    Err(DecodeError::NotCanonical { kind, offset: same })
+}

@@ -1,0 +1,94 @@
+//! Events, or a refusal, for a command: pure functions of the world, the command and its time.
+//!
+//! What must never be silent is an event, not a refusal (property E3): an illegal transition, a
+//! stop condition and a failed handshake halt the loop with a reason. A refusal writes nothing.
+
+mod batch;
+mod dispatch;
+mod evidence;
+mod fault;
+mod halt;
+mod initialize;
+mod response;
+mod words;
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::command::{Command, Entropy, SystemEvent};
+use crate::event::{Event, FingerprintRecorded};
+use crate::execution_loop::ExecutionLoopState;
+use crate::hash::Digest;
+use crate::refusal::Refusal;
+use crate::time::Timestamp;
+use crate::world::{ExecutionLoop, STATE_SCHEMA_VERSION, World};
+use batch::Batch;
+
+/// What follows from a command at a time. `at` must be the time of the records that will hold the
+/// events, as evidence carries it. The events are one batch: all of them are recorded, in order,
+/// or none.
+///
+/// # Errors
+/// A [`Refusal`] when a rule says no. Nothing is to be recorded then.
+pub fn decide(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+    match command {
+        Command::InitializeLoop(c) => initialize::initialize(world, c, at),
+        Command::DispatchLoop(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| dispatch::dispatch(l, b, c))
+        }
+        Command::RetryLoop(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| dispatch::retry(l, b, c))
+        }
+        Command::AwaitResponse(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, dispatch::await_response)
+        }
+        Command::CaptureEvidence(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| evidence::capture(l, b, c))
+        }
+        Command::ReportResponse(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| response::report(l, b, c))
+        }
+        Command::ReportFault(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| fault::report(l, b, c))
+        }
+        Command::CompleteLoop(c) => on_loop(world, &c.loop_id, c.entropy, at, halt::complete),
+        Command::StopLoop(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| halt::stop(l, b, c))
+        }
+        Command::RecordSystemEvent(event) => Ok(vec![system_event(event)]),
+        Command::RecordFingerprint => Ok(vec![fingerprint(world)]),
+    }
+}
+
+/// Every command on a loop: the loop is live, and its evidence so far is sound; else it stops.
+fn on_loop(
+    world: &World,
+    loop_id: &str,
+    entropy: Entropy,
+    at: Timestamp,
+    act: impl FnOnce(&ExecutionLoop, &mut Batch<'_>) -> Result<(), Refusal>,
+) -> Result<Vec<Event>, Refusal> {
+    let live = world.live_loop(loop_id).filter(|l| l.state() != ExecutionLoopState::Halted);
+    let Some(entity) = live else {
+        return Err(Refusal::LoopNotLive { loop_id: words::shown(loop_id) });
+    };
+    let mut batch = Batch::of(entity, entropy, at);
+    match halt::continuity_fault(entity, at) {
+        Some((condition, details)) => batch.stop(entity.state(), condition, &details)?,
+        None => act(entity, &mut batch)?,
+    }
+    Ok(batch.into_events())
+}
+
+fn system_event(event: &SystemEvent) -> Event {
+    match event {
+        SystemEvent::RecoveryPerformed(body) => body.clone().into(),
+        SystemEvent::HeadMissingAccepted(body) => body.clone().into(),
+        SystemEvent::ClockStepped(body) => body.clone().into(),
+    }
+}
+
+fn fingerprint(world: &World) -> Event {
+    let fingerprint = Digest::from_bytes(world.fingerprint());
+    FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint }.into()
+}

@@ -1,0 +1,80 @@
+//! The ways into HALTED.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::batch::{Batch, Ending};
+use super::dispatch::wrong_state;
+use crate::command::StopLoop;
+use crate::event::HaltReason;
+use crate::evidence_capture::{StopCondition, check_stop};
+use crate::execution_loop::ExecutionLoopState;
+use crate::refusal::Refusal;
+use crate::time::Timestamp;
+use crate::world::ExecutionLoop;
+
+use ExecutionLoopState::{Evaluated, Halted};
+
+/// EVALUATED to HALTED, with the reason that the last evaluation gives.
+pub(super) fn complete(entity: &ExecutionLoop, batch: &mut Batch<'_>) -> Result<(), Refusal> {
+    let Some((reason, fault_type)) = entity.ending() else {
+        return Err(wrong_state(entity, Evaluated, "report a response, or stop the loop"));
+    };
+    batch.halt(Ending {
+        from: Evaluated,
+        requested: Halted,
+        reason,
+        stop_condition: None,
+        fault_type,
+        details: format!("{Evaluated} -> {Halted}, {reason}"),
+    })
+}
+
+/// One of the ten stop conditions. What is not known stops; what is known to be well does not.
+pub(super) fn stop(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+    command: &StopLoop,
+) -> Result<(), Refusal> {
+    if !check_stop(entity.observer.as_ref(), command.condition, &command.facts) {
+        return Err(Refusal::StopNotTriggered { condition: command.condition.name() });
+    }
+    batch.stop(entity.state(), command.condition, &command.details)
+}
+
+/// Why nothing can be added to the loop's evidence as it is: no observer, a broken chain, or a
+/// time before the newest evidence.
+pub(super) fn continuity_fault(
+    entity: &ExecutionLoop,
+    at: Timestamp,
+) -> Option<(StopCondition, String)> {
+    let (Some(_), Some(chain)) = (&entity.observer, &entity.chain) else {
+        let details = String::from("the loop has no observer");
+        return Some((StopCondition::ContextUninitialized, details));
+    };
+    if chain.is_broken {
+        let details = String::from("the evidence chain does not verify; see the log's findings");
+        return Some((StopCondition::EvidenceChainBroken, details));
+    }
+    let last = chain.last_at.filter(|last| at < *last)?;
+    let details = format!("{at} lies before the newest evidence, {last}");
+    Some((StopCondition::TimestampInvalid, details))
+}
+
+impl Batch<'_> {
+    /// A transition that the table does not allow halts the loop and is recorded.
+    pub(super) fn illegal(
+        &mut self,
+        from: ExecutionLoopState,
+        requested: ExecutionLoopState,
+    ) -> Result<(), Refusal> {
+        self.halt(Ending {
+            from,
+            requested,
+            reason: HaltReason::IllegalTransition,
+            stop_condition: None,
+            fault_type: None,
+            details: format!("{from} -> {requested} is no transition of the table"),
+        })
+    }
+}

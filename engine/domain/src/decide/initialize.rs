@@ -1,0 +1,167 @@
+//! A new loop: Phase-29's initialization, Phase-28's handshake, Phase-31's observer.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::batch::{Batch, Ending};
+use super::words::shown_command_line;
+use crate::command::InitializeLoop;
+use crate::event::{Event, EvidenceContent, HaltReason, LoopInitialized, ObserverAttached};
+use crate::evidence_capture::{
+    LoopStep, ObservationContext, ObserverMismatch, StopCondition, attach_observer,
+    observer_mismatch,
+};
+use crate::execution_loop::{
+    ExecutionLoopContext, ExecutionLoopState, ExecutorIdentity, HandshakeContext,
+    HandshakeDecision, HandshakeResult, decide_handshake, initialize_execution_loop,
+};
+use crate::hash::sha256;
+use crate::limits::MAX_RAW_BYTES;
+use crate::refusal::Refusal;
+use crate::sandbox_fault::DEFAULT_MAX_RETRIES;
+use crate::text::{check_identifier, id};
+use crate::time::Timestamp;
+use crate::world::World;
+
+/// The loop exists from here on, and with it its observer and its chain; whatever is wrong with
+/// it halts it, on the record.
+pub(super) fn initialize(
+    world: &World,
+    command: &InitializeLoop,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check(world, command)?;
+    let entropy = command.entropy.to_string();
+    let hash = &command.instruction_envelope_hash;
+    let context = initialize_execution_loop(hash, &command.executor_id, &entropy);
+    let handshake = shake_hands(&context, command, at);
+    let mut batch = Batch::new(context.loop_id(), command.entropy, at);
+    batch.push(initialized(&context, command, &handshake));
+    let mismatch = attach(&mut batch, &context, command);
+    if mismatch.is_none() {
+        let envelope = command.envelope.clone();
+        batch.capture(LoopStep::Initialized, envelope, EvidenceContent::Instruction)?;
+    }
+    if let Some((condition, details)) = mismatch.or_else(|| envelope_mismatch(command)) {
+        batch.stop(ExecutionLoopState::Init, condition, &details)?;
+    } else if handshake.decision == HandshakeDecision::Reject {
+        batch.halt(handshake_failed(handshake))?;
+    }
+    Ok(batch.into_events())
+}
+
+/// Malformed input writes nothing.
+fn check(world: &World, command: &InitializeLoop) -> Result<(), Refusal> {
+    check_identifier("executor id", &command.executor_id)?;
+    check_identifier("instruction envelope hash", &command.instruction_envelope_hash)?;
+    check_identifier("handshake's executor id", &command.handshake.executor_id)?;
+    check_identifier("handshake's hash", &command.handshake.instruction_envelope_hash)?;
+    check_identifier("observer's executor id", &command.observer.executor_id)?;
+    check_identifier("observer's envelope hash", &command.observer.envelope_hash)?;
+    if !(1..=DEFAULT_MAX_RETRIES).contains(&i64::from(command.max_attempts)) {
+        let expected_most = u8::try_from(DEFAULT_MAX_RETRIES).unwrap_or(u8::MAX);
+        return Err(Refusal::AttemptsOutOfRange { expected_most, found: command.max_attempts });
+    }
+    if command.envelope.len() > MAX_RAW_BYTES {
+        return Err(Refusal::EvidenceTooLarge { found: command.envelope.len() });
+    }
+    match world.live_loop(&command.loop_id()) {
+        Some(_) => Err(Refusal::LoopExists { loop_id: command.loop_id() }),
+        None => Ok(()),
+    }
+}
+
+fn shake_hands(
+    context: &ExecutionLoopContext,
+    command: &InitializeLoop,
+    at: Timestamp,
+) -> HandshakeResult {
+    let offered = HandshakeContext {
+        instruction_envelope_hash: command.handshake.instruction_envelope_hash.clone(),
+        executor_identity: ExecutorIdentity {
+            executor_id: command.handshake.executor_id.clone(),
+            trust_status: command.handshake.trust_status,
+        },
+        timestamp: at.to_string(),
+    };
+    decide_handshake(context, &offered)
+}
+
+fn initialized(
+    context: &ExecutionLoopContext,
+    command: &InitializeLoop,
+    handshake: &HandshakeResult,
+) -> LoopInitialized {
+    LoopInitialized {
+        loop_id: context.loop_id().into(),
+        executor_id: context.executor_id().into(),
+        instruction_envelope_hash: context.instruction_envelope_hash().into(),
+        command_line: shown_command_line(&command.command_line).into(),
+        max_attempts: command.max_attempts,
+        retry_ceiling: command.retry_ceiling,
+        timeout_ms: command.timeout_ms,
+        handshake_decision: handshake.decision,
+        handshake_reason: handshake.reason.as_str().into(),
+    }
+}
+
+/// Attaches the observer and begins its chain. Says why the observer is halted, if it is.
+fn attach(
+    batch: &mut Batch<'_>,
+    context: &ExecutionLoopContext,
+    command: &InitializeLoop,
+) -> Option<(StopCondition, String)> {
+    let entropy = command.entropy.to_string();
+    let expectation = ObservationContext {
+        session_id: id("OBS-", &entropy),
+        loop_id: String::from(context.loop_id()),
+        executor_id: command.observer.executor_id.clone(),
+        envelope_hash: command.observer.envelope_hash.clone(),
+        created_at: String::from(batch.timestamp()),
+        is_halted: false,
+    };
+    let mismatch = observer_mismatch(context, &expectation);
+    let attached = attach_observer(context, &expectation);
+    let chain_id = id("CHAIN-", &entropy);
+    batch.push(ObserverAttached {
+        session_id: attached.session_id.as_str().into(),
+        loop_id: batch.loop_id(),
+        executor_id: attached.executor_id.as_str().into(),
+        envelope_hash: attached.envelope_hash.as_str().into(),
+        created_at: attached.created_at.as_str().into(),
+        is_halted: attached.is_halted,
+        chain_id: chain_id.as_str().into(),
+    });
+    batch.begin_chain(attached, &chain_id);
+    mismatch.map(|mismatch| (condition_of(mismatch), mismatch.to_string()))
+}
+
+const fn condition_of(mismatch: ObserverMismatch) -> StopCondition {
+    match mismatch {
+        ObserverMismatch::Executor => StopCondition::ExecutorNotRegistered,
+        ObserverMismatch::Envelope => StopCondition::EnvelopeHashMismatch,
+        ObserverMismatch::Incomplete
+        | ObserverMismatch::NotInit { .. }
+        | ObserverMismatch::Loop => StopCondition::ContextUninitialized,
+    }
+}
+
+/// The hash is not believed: it is computed from the envelope's own bytes.
+fn envelope_mismatch(command: &InitializeLoop) -> Option<(StopCondition, String)> {
+    let found = sha256(&command.envelope).to_string();
+    (found != command.instruction_envelope_hash).then(|| {
+        let details = alloc::format!("the envelope's own bytes hash to {found}");
+        (StopCondition::EnvelopeHashMismatch, details)
+    })
+}
+
+fn handshake_failed(handshake: HandshakeResult) -> Ending {
+    Ending {
+        from: ExecutionLoopState::Init,
+        requested: ExecutionLoopState::Halted,
+        reason: HaltReason::HandshakeFailed,
+        stop_condition: None,
+        fault_type: None,
+        details: handshake.reason,
+    }
+}

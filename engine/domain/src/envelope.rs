@@ -1,0 +1,51 @@
+//! What one record's payload holds: an event, and who caused it, within what story, and because
+//! of which record (property E7: a story can be told from any record in both directions).
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::Event;
+use crate::execution_loop::Actor;
+use crate::hash::Digest;
+
+/// One record's payload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Envelope {
+    /// Who did it.
+    pub actor: ActorId,
+    /// The story that the record belongs to: 128 random bits in hex, or the caller's own name of
+    /// at most [`MAX_ID_BYTES`](crate::limits::MAX_ID_BYTES).
+    pub correlation: String,
+    /// The sequence of the record that caused this one. `None` where a story begins.
+    pub causation: Option<u64>,
+    /// The key under which the caller may repeat the command without effect.
+    pub idempotency: Option<Idempotency>,
+    /// What happened.
+    pub event: Event,
+}
+
+/// Who did something.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ActorId {
+    /// Human, agent, automation or Holdpoint itself.
+    pub kind: Actor,
+    /// The name under which the actor is known, at most
+    /// [`MAX_ID_BYTES`](crate::limits::MAX_ID_BYTES).
+    pub id: String,
+}
+
+/// A caller's key for one command, and the digest of what it asked for, so that the same key with
+/// the same content is answered again and with other content conflicts. Within a log, keys are
+/// scoped by tenant, engine and the envelope's correlation.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Idempotency {
+    /// Whose keys these are.
+    pub tenant: String,
+    /// Which engine issued the command.
+    pub engine: String,
+    /// The key itself.
+    pub key: String,
+    /// SHA-256 of the command's content, its time excluded.
+    pub content: Digest,
+}

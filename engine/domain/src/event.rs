@@ -1,0 +1,151 @@
+//! The closed union of everything that can have happened.
+//!
+//! One table, below, pins each event's kind for ever (property E10). Ranges: the log itself 1 to
+//! 31, `execution_loop` 32 to 63, `evidence_capture` 64 to 95, `sandbox_fault` 96 to 127.
+//! Reserved: `human_decision` 128 to 159, `interruption_thread` 160 to 191, `decision_point` 192
+//! to 223.
+
+mod evidence_capture;
+mod execution_loop;
+mod log;
+mod payload;
+mod sandbox_fault;
+
+use serde::Serialize;
+
+pub use evidence_capture::{
+    ChainSealed, EvidenceCaptured, EvidenceContent, ObserverAttached, Offered, OutputExtent,
+    OutputStream, ResourceUsage, StopConditionDetected,
+};
+pub use execution_loop::{
+    Exit, HaltReason, LoopDispatched, LoopHalted, LoopInitialized, ResponseAwaited,
+    ResponseEvaluated,
+};
+pub use log::{ClockStepped, FingerprintRecorded, HeadMissingAccepted, RecoveryPerformed};
+pub use payload::{Raw, Text};
+pub use sandbox_fault::{FaultReported, SandboxDecided};
+
+use crate::codec::{BodyReader, BodyWriter, DecodeError, EncodeError};
+
+/// One line of the registry of kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    /// The number in the record's header.
+    pub kind: u16,
+    /// The version of the payload that is written today.
+    pub version: u8,
+    /// The system that the event belongs to.
+    pub system: &'static str,
+    /// The name, `system.what_happened`.
+    pub name: &'static str,
+}
+
+impl Event {
+    /// The loop that the event belongs to; `None` for events of the log itself.
+    #[must_use]
+    pub fn loop_id(&self) -> Option<&str> {
+        Some(match self {
+            Self::RecoveryPerformed(_)
+            | Self::HeadMissingAccepted(_)
+            | Self::ClockStepped(_)
+            | Self::FingerprintRecorded(_) => return None,
+            Self::LoopInitialized(body) => &body.loop_id,
+            Self::LoopDispatched(body) => &body.loop_id,
+            Self::ResponseAwaited(body) => &body.loop_id,
+            Self::ResponseEvaluated(body) => &body.loop_id,
+            Self::LoopHalted(body) => &body.loop_id,
+            Self::ObserverAttached(body) => &body.loop_id,
+            Self::EvidenceCaptured(body) => &body.loop_id,
+            Self::StopConditionDetected(body) => &body.loop_id,
+            Self::ChainSealed(body) => &body.loop_id,
+            Self::FaultReported(body) => &body.loop_id,
+            Self::SandboxDecided(body) => &body.loop_id,
+        })
+    }
+}
+
+/// The name of a kind, or `None` if this program does not know it.
+#[must_use]
+pub fn kind_name(kind: u16) -> Option<&'static str> {
+    REGISTRY.iter().find(|entry| entry.kind == kind).map(|entry| entry.name)
+}
+
+/// Writes the union, the registry and the choice of body from one table, so that they agree.
+macro_rules! events {
+    ($($(#[$doc:meta])* $kind:literal v $version:literal $system:literal $name:literal
+        => $Body:ident,)+) => {
+        /// A fact, past tense: the only thing that the log stores.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+        #[serde(tag = "kind")]
+        pub enum Event {
+            $($(#[$doc])* #[serde(rename = $name)] $Body($Body),)+
+        }
+
+        /// Every kind of event, in ascending order.
+        pub const REGISTRY: &[Kind] = &[
+            $(Kind { kind: $kind, version: $version, system: $system, name: $name },)+
+        ];
+
+        impl Event {
+            /// The event's line in the registry.
+            #[must_use]
+            pub const fn kind(&self) -> Kind {
+                match self {
+                    $(Self::$Body(_) => Kind {
+                        kind: $kind, version: $version, system: $system, name: $name,
+                    },)+
+                }
+            }
+
+            pub(crate) fn write_body(&self, to: BodyWriter) -> Result<BodyWriter, EncodeError> {
+                match self { $(Self::$Body(body) => to.write(body),)+ }
+            }
+
+            pub(crate) fn read_body(from: BodyReader<'_>) -> Result<Self, DecodeError> {
+                match (from.kind, from.version) {
+                    $(($kind, $version) => from.read().map(Self::$Body),)+
+                    (kind, version) => Err(DecodeError::unknown(kind, version)),
+                }
+            }
+        }
+
+        $(impl From<$Body> for Event {
+            fn from(body: $Body) -> Self {
+                Self::$Body(body)
+            }
+        })+
+    };
+}
+
+events! {
+    /// The log's end was put in order.
+    1 v 1 "log" "log.recovery_performed" => RecoveryPerformed,
+    /// HEAD was missing and its absence accepted.
+    2 v 1 "log" "log.head_missing_accepted" => HeadMissingAccepted,
+    /// The clock stepped.
+    3 v 1 "log" "log.clock_stepped" => ClockStepped,
+    /// The state's fingerprint was recorded.
+    4 v 1 "log" "log.fingerprint_recorded" => FingerprintRecorded,
+    /// A loop exists.
+    32 v 1 "execution_loop" "execution_loop.initialized" => LoopInitialized,
+    /// An attempt was dispatched.
+    33 v 1 "execution_loop" "execution_loop.dispatched" => LoopDispatched,
+    /// An attempt's response is awaited.
+    34 v 1 "execution_loop" "execution_loop.response_awaited" => ResponseAwaited,
+    /// An attempt's response was evaluated.
+    35 v 1 "execution_loop" "execution_loop.response_evaluated" => ResponseEvaluated,
+    /// A loop halted.
+    36 v 1 "execution_loop" "execution_loop.halted" => LoopHalted,
+    /// An observer was attached.
+    64 v 1 "evidence_capture" "evidence_capture.observer_attached" => ObserverAttached,
+    /// Evidence was captured.
+    65 v 1 "evidence_capture" "evidence_capture.evidence_captured" => EvidenceCaptured,
+    /// A stop condition was found.
+    66 v 1 "evidence_capture" "evidence_capture.stop_condition_detected" => StopConditionDetected,
+    /// A chain was sealed.
+    67 v 1 "evidence_capture" "evidence_capture.chain_sealed" => ChainSealed,
+    /// An attempt failed.
+    96 v 1 "sandbox_fault" "sandbox_fault.fault_reported" => FaultReported,
+    /// It was decided what becomes of a failed attempt.
+    97 v 1 "sandbox_fault" "sandbox_fault.sandbox_decided" => SandboxDecided,
+}

@@ -1,0 +1,151 @@
+//! What happened to execution loops (seeds Phase-29 and Phase-30). Kinds 32 to 63.
+
+use serde::{Deserialize, Serialize};
+
+use super::Text;
+use crate::closed::closed_enum;
+use crate::confidence::Confidence;
+use crate::evidence_capture::{LoopStep, StopCondition};
+use crate::execution_loop::{
+    ExecutionDecision, ExecutionLoopState, ExecutorResponseType, HandshakeDecision,
+    ResponseDecision,
+};
+use crate::sandbox_fault::{ExecutionFaultType, RetryPolicy};
+
+/// A loop exists, in INIT. Attempts are counted from 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopInitialized {
+    /// `LOOP-` and 128 random bits.
+    pub loop_id: Text,
+    /// Who will execute.
+    pub executor_id: Text,
+    /// SHA-256 over the exact instruction, lower-case hex.
+    pub instruction_envelope_hash: Text,
+    /// The instruction as a person may read it: redacted, control characters visible.
+    pub command_line: Text,
+    /// How many attempts Phase-21 may permit, 1 to 3.
+    pub max_attempts: u8,
+    /// What the caller allows at most after a fault.
+    pub retry_ceiling: RetryPolicy,
+    /// How long one attempt may take, in milliseconds. `None`: as long as it wants.
+    pub timeout_ms: Option<u64>,
+    /// Whether the executor is eligible (Phase-28). REJECT: a halt follows in the same batch.
+    pub handshake_decision: HandshakeDecision,
+    /// Why, in words.
+    pub handshake_reason: Text,
+}
+
+/// INIT or EVALUATED became DISPATCHED.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopDispatched {
+    /// Which loop.
+    pub loop_id: Text,
+    /// The number of this attempt, from 1.
+    pub attempt: u8,
+    /// The fault whose Phase-21 decision permits this attempt. `None` for the first attempt.
+    pub permitted_by_fault: Option<Text>,
+}
+
+/// DISPATCHED became AWAITING_RESPONSE.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResponseAwaited {
+    /// Which loop.
+    pub loop_id: Text,
+    /// Which attempt.
+    pub attempt: u8,
+}
+
+/// AWAITING_RESPONSE became EVALUATED: the response was normalized (Phase-30) and evaluated
+/// (Phase-29). Its raw output is evidence captured before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResponseEvaluated {
+    /// Which loop.
+    pub loop_id: Text,
+    /// Which attempt.
+    pub attempt: u8,
+    /// What the executor reported.
+    pub response_type: ExecutorResponseType,
+    /// What the response is worth.
+    pub response_decision: ResponseDecision,
+    /// How far it is trusted.
+    pub confidence: Confidence,
+    /// Why, in words.
+    pub reason: Text,
+    /// What Phase-29 makes of it.
+    pub execution_decision: ExecutionDecision,
+    /// Why, in words.
+    pub execution_reason: Text,
+    /// How the executor's process ended.
+    pub exit: Exit,
+}
+
+/// Any state became HALTED. Final.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopHalted {
+    /// Which loop.
+    pub loop_id: Text,
+    /// The state before.
+    pub from: ExecutionLoopState,
+    /// The state that was asked for; not HALTED only where the transition is illegal.
+    pub requested: ExecutionLoopState,
+    /// Why.
+    pub reason: HaltReason,
+    /// The stop condition, exactly where the reason is STOP_CONDITION.
+    pub stop_condition: Option<StopCondition>,
+    /// The fault, exactly where the reason is one of the FAULT ones.
+    pub fault_type: Option<ExecutionFaultType>,
+}
+
+closed_enum! {
+    /// Why a loop is HALTED. Closed.
+    pub enum HaltReason {
+        /// It finished well: the last response was accepted. No stop condition.
+        Completed = "COMPLETED",
+        /// It finished, and the last response was rejected.
+        ResponseRejected = "RESPONSE_REJECTED",
+        /// It finished, and the last response needs a person who was not asked.
+        ResponseEscalated = "RESPONSE_ESCALATED",
+        /// Phase-21 decided TERMINATE.
+        FaultTerminated = "FAULT_TERMINATED",
+        /// Phase-21 decided ESCALATE and no person was asked.
+        FaultEscalated = "FAULT_ESCALATED",
+        /// Phase-21 permitted a retry and it was not taken.
+        FaultNotRetried = "FAULT_NOT_RETRIED",
+        /// One of the ten stop conditions.
+        StopCondition = "STOP_CONDITION",
+        /// A transition that the table does not allow was asked for.
+        IllegalTransition = "ILLEGAL_TRANSITION",
+        /// The Phase-28 handshake failed.
+        HandshakeFailed = "HANDSHAKE_FAILED",
+    }
+}
+
+impl HaltReason {
+    /// The row of the integration table that captures a halt for this reason.
+    #[must_use]
+    pub const fn step(self) -> LoopStep {
+        match self {
+            Self::Completed | Self::ResponseRejected | Self::ResponseEscalated => {
+                LoopStep::Completed
+            }
+            Self::FaultTerminated
+            | Self::FaultEscalated
+            | Self::FaultNotRetried
+            | Self::StopCondition
+            | Self::IllegalTransition
+            | Self::HandshakeFailed => LoopStep::Stopped,
+        }
+    }
+}
+
+/// How an executor's process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// Not a process, or it is not known.
+    Unknown,
+    /// It returned this status.
+    Status(i32),
+    /// This signal killed it.
+    Signal(i32),
+}

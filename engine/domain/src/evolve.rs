@@ -1,0 +1,101 @@
+//! State after an event. Nothing is refused here (property E2): what is on the log has happened.
+//! An event that the rules forbid is applied as far as that cannot do harm, and reported.
+
+mod evidence_capture;
+mod execution_loop;
+mod forbidden;
+mod log;
+mod sandbox_fault;
+
+use alloc::vec::Vec;
+
+pub use forbidden::{ForbiddenEvent, Rule};
+
+use crate::envelope::Envelope;
+use crate::event::Event;
+use crate::time::Timestamp;
+use crate::world::World;
+use forbidden::Judgement;
+
+/// The record that is applied.
+#[derive(Clone, Copy)]
+struct Record<'a> {
+    sequence: u64,
+    at: Timestamp,
+    envelope: &'a Envelope,
+}
+
+impl World {
+    /// Applies one record: its sequence, its time, its payload. Never refuses and never panics.
+    /// Returns what the rules forbid about it; empty for every event that `decide` made of this
+    /// very world.
+    pub fn evolve(
+        &mut self,
+        sequence: u64,
+        at: Timestamp,
+        envelope: &Envelope,
+    ) -> Vec<ForbiddenEvent> {
+        let event = &envelope.event;
+        let mut judgement = Judgement::new(sequence, event);
+        let record = Record { sequence, at, envelope };
+        log::check_order(self, record, &mut judgement);
+        apply(self, record, &mut judgement);
+        self.hot.totals.count(sequence, at, event);
+        if let Some(loop_id) = event.loop_id() {
+            self.touch(loop_id, sequence);
+        }
+        let findings = judgement.findings();
+        self.hot.totals.forbidden(findings.len());
+        findings
+    }
+
+    /// Marks a loop as changed by a record, and lets it go once it is settled.
+    fn touch(&mut self, loop_id: &str, sequence: u64) {
+        let Some(entity) = self.hot.loops.get_mut(loop_id) else { return };
+        entity.version = sequence;
+        if entity.is_settled() {
+            self.settle(loop_id);
+        }
+    }
+}
+
+fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement) {
+    match &record.envelope.event {
+        Event::RecoveryPerformed(_) | Event::HeadMissingAccepted(_) | Event::ClockStepped(_) => {}
+        Event::FingerprintRecorded(body) => log::fingerprint_recorded(world, body, judgement),
+        Event::LoopInitialized(body) => {
+            execution_loop::initialized(&mut world.hot, record, body, judgement);
+        }
+        other => apply_to_loop(world, record, other, judgement),
+    }
+}
+
+/// Every other event is about a loop that exists.
+fn apply_to_loop(world: &mut World, record: Record<'_>, event: &Event, judgement: &mut Judgement) {
+    let loop_id = event.loop_id().unwrap_or_default();
+    let Some(entity) = world.hot.loops.get_mut(loop_id) else {
+        judgement.forbid(Rule::LoopIsLive, "a live loop", "none with this id");
+        return;
+    };
+    match event {
+        Event::LoopDispatched(body) => execution_loop::dispatched(entity, record, body, judgement),
+        Event::ResponseAwaited(body) => execution_loop::awaited(entity, body, judgement),
+        Event::ResponseEvaluated(body) => {
+            execution_loop::evaluated(entity, record, body, judgement);
+        }
+        Event::LoopHalted(body) => execution_loop::halted(entity, record, body, judgement),
+        Event::ObserverAttached(body) => {
+            evidence_capture::observer_attached(entity, record, body, judgement);
+        }
+        Event::EvidenceCaptured(body) => {
+            evidence_capture::captured(entity, record, body, judgement);
+        }
+        Event::StopConditionDetected(body) => {
+            evidence_capture::stop_detected(entity, body, judgement);
+        }
+        Event::ChainSealed(body) => evidence_capture::sealed(entity, body, judgement),
+        Event::FaultReported(body) => sandbox_fault::reported(entity, body, judgement),
+        Event::SandboxDecided(body) => sandbox_fault::decided(entity, body, judgement),
+        _ => {}
+    }
+}

@@ -1,0 +1,118 @@
+//! What the rules forbid about an event that is nevertheless on the log.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt::Display;
+
+use serde::Serialize;
+
+use crate::closed::closed_enum;
+use crate::event::Event;
+
+/// A finding of the axis "meaning": an event that `decide` would never have made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ForbiddenEvent {
+    /// The record.
+    pub sequence: u64,
+    /// Its kind.
+    pub kind: u16,
+    /// The loop that it is about.
+    pub loop_id: Option<String>,
+    /// The rule that it breaks.
+    pub rule: Rule,
+    /// What the rule expects.
+    pub expected: String,
+    /// What the event says.
+    pub found: String,
+}
+
+closed_enum! {
+    /// The rules that an event can break. Closed.
+    pub enum Rule {
+        /// Sequences count up and times never go back.
+        RecordOrder = "RECORD_ORDER",
+        /// A recorded fingerprint is that of the state before it.
+        Fingerprint = "FINGERPRINT",
+        /// An event is about a loop that exists and is not settled.
+        LoopIsLive = "LOOP_IS_LIVE",
+        /// A loop is initialized once, with a well-formed id and bounds.
+        Initialization = "INITIALIZATION",
+        /// Transitions follow the table of Phase-29.
+        Transition = "TRANSITION",
+        /// HALTED is final.
+        HaltedIsFinal = "HALTED_IS_FINAL",
+        /// A transition carries its evidence (Phase-31's integration table).
+        TransitionEvidence = "TRANSITION_EVIDENCE",
+        /// Attempts are numbered from 1 to the maximum.
+        AttemptNumber = "ATTEMPT_NUMBER",
+        /// EVALUATED becomes DISPATCHED only by a decision.
+        RetryPermission = "RETRY_PERMISSION",
+        /// Raw output is captured before it is normalized.
+        RawOutputFirst = "RAW_OUTPUT_FIRST",
+        /// A response is worth what Phase-30's table says.
+        ResponseTable = "RESPONSE_TABLE",
+        /// A fault ends in what Phase-21's table says.
+        FaultTable = "FAULT_TABLE",
+        /// A halt has one reason, and what it names was found before.
+        HaltReason = "HALT_REASON",
+        /// An observer is attached once, in INIT, and is halted exactly on a mismatch.
+        Observer = "OBSERVER",
+        /// Evidence is of the loop's own chain, at its next index.
+        ChainPlace = "CHAIN_PLACE",
+        /// Evidence links to the record before it and hashes to what it says.
+        ChainLink = "CHAIN_LINK",
+        /// Record ids are unique in a chain.
+        RecordId = "RECORD_ID",
+        /// Evidence is captured where the integration table allows it.
+        EvidencePlace = "EVIDENCE_PLACE",
+        /// Evidence carries its record's time, and time does not go backwards.
+        EvidenceTime = "EVIDENCE_TIME",
+        /// A chain is sealed once, when its loop is HALTED, at its head; nothing follows.
+        Seal = "SEAL",
+    }
+}
+
+/// What is found about one event.
+pub(super) struct Judgement {
+    sequence: u64,
+    kind: u16,
+    loop_id: Option<String>,
+    findings: Vec<ForbiddenEvent>,
+}
+
+impl Judgement {
+    pub(super) fn new(sequence: u64, event: &Event) -> Self {
+        let loop_id = event.loop_id().map(String::from);
+        Self { sequence, kind: event.kind().kind, loop_id, findings: Vec::new() }
+    }
+
+    /// Records that a rule is broken.
+    pub(super) fn forbid(&mut self, rule: Rule, expected: impl Display, found: impl Display) {
+        self.findings.push(ForbiddenEvent {
+            sequence: self.sequence,
+            kind: self.kind,
+            loop_id: self.loop_id.clone(),
+            rule,
+            expected: expected.to_string(),
+            found: found.to_string(),
+        });
+    }
+
+    /// Records that a rule is broken unless the two are the same. Says whether they are.
+    pub(super) fn expect<T: PartialEq + Display>(
+        &mut self,
+        rule: Rule,
+        expected: T,
+        found: T,
+    ) -> bool {
+        let same = expected == found;
+        if !same {
+            self.forbid(rule, expected, found);
+        }
+        same
+    }
+
+    pub(super) fn findings(self) -> Vec<ForbiddenEvent> {
+        self.findings
+    }
+}

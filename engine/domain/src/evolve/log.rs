@@ -1,0 +1,32 @@
+//! Events of the log itself, and what holds for every record.
+
+use super::Record;
+use super::forbidden::{Judgement, Rule};
+use crate::event::FingerprintRecorded;
+use crate::hash::Digest;
+use crate::world::{STATE_SCHEMA_VERSION, World};
+
+/// Sequences count up by one and times never go back. A world may begin at any sequence.
+pub(super) fn check_order(world: &World, record: Record<'_>, judgement: &mut Judgement) {
+    let totals = world.totals();
+    if totals.events > 0 {
+        let expected = totals.last_sequence.saturating_add(1);
+        judgement.expect(Rule::RecordOrder, expected, record.sequence);
+    }
+    if record.at < totals.last_at {
+        let expected = alloc::format!("{} or later", totals.last_at);
+        judgement.forbid(Rule::RecordOrder, expected, record.at);
+    }
+}
+
+/// A fingerprint of another schema version is not checked.
+pub(super) fn fingerprint_recorded(
+    world: &World,
+    body: &FingerprintRecorded,
+    judgement: &mut Judgement,
+) {
+    if body.schema == STATE_SCHEMA_VERSION {
+        let expected = Digest::from_bytes(world.fingerprint());
+        judgement.expect(Rule::Fingerprint, expected, body.fingerprint);
+    }
+}

@@ -1,0 +1,33 @@
+//! How big things may be. Every bound is checked by `decide` before an event is made, so that no
+//! recorded event exceeds one; the codec's bound is checked on both ways.
+
+/// Largest payload of one record, in bytes (64 MiB, as the log's own limit).
+pub const MAX_PAYLOAD_BYTES: usize = 64 * 1024 * 1024;
+
+/// Largest raw evidence of one record, in bytes (16 MiB).
+pub const MAX_RAW_BYTES: usize = 16 * 1024 * 1024;
+
+/// Most evidence items of one capture.
+pub const MAX_ITEMS_PER_CAPTURE: usize = 8;
+
+/// Longest identifier (loop, executor, session, actor, correlation, key), in bytes.
+pub const MAX_ID_BYTES: usize = 256;
+
+/// Longest sentence given with a command (details, messages), in bytes. Longer text is cut.
+pub const MAX_SENTENCE_BYTES: usize = 4096;
+
+/// Longest command line kept for showing, in bytes. Longer text is cut.
+pub const MAX_COMMAND_LINE_BYTES: usize = 64 * 1024;
+
+/// Most evidence records of one chain. The last ones are kept free, so that a halt always fits.
+pub const MAX_CHAIN_RECORDS: u64 = 4096;
+
+/// Records of a chain that only a transition or a halt may use.
+pub const RESERVED_CHAIN_RECORDS: u64 = 64;
+
+/// Random bits of an identifier that Holdpoint mints, in bytes.
+pub const ENTROPY_BYTES: usize = 16;
+
+const _: () = assert!(MAX_RAW_BYTES + MAX_COMMAND_LINE_BYTES < MAX_PAYLOAD_BYTES);
+const _: () = assert!(MAX_ITEMS_PER_CAPTURE * MAX_RAW_BYTES <= 256 * 1024 * 1024);
+const _: () = assert!(RESERVED_CHAIN_RECORDS < MAX_CHAIN_RECORDS);

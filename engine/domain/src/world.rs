@@ -1,0 +1,86 @@
+//! Everything that the events say, as one value: all state by id.
+//!
+//! Memory follows live entities, not history (property E8): a loop that is HALTED and whose chain
+//! is sealed is *settled* and leaves the hot state. A replay may keep what settles, beside the
+//! hot state; the fingerprint covers the hot state only, so both kinds of world have the same.
+
+mod chain;
+mod execution_loop;
+mod fingerprint;
+mod totals;
+mod view;
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
+use serde::Serialize;
+
+pub use chain::{Chain, ChainRecord};
+pub use execution_loop::{
+    Attempt, AttemptFault, AttemptResponse, ExecutionLoop, Halt, StopDetected,
+};
+pub use fingerprint::STATE_SCHEMA_VERSION;
+pub use totals::Totals;
+pub use view::{ChainView, LoopView, WorldView};
+
+/// All state. [`World::default`] keeps live entities only.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct World {
+    pub(crate) hot: Hot,
+    /// Settled loops by the sequence of the record that began them; `None`: not kept.
+    settled: Option<BTreeMap<u64, ExecutionLoop>>,
+}
+
+/// What the fingerprint covers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Hot {
+    pub(crate) loops: BTreeMap<String, ExecutionLoop>,
+    pub(crate) totals: Totals,
+}
+
+impl World {
+    /// A world that also keeps what settles, for replay.
+    #[must_use]
+    pub fn retaining_settled() -> Self {
+        Self { settled: Some(BTreeMap::new()), ..Self::default() }
+    }
+
+    /// A live loop.
+    #[must_use]
+    pub fn live_loop(&self, loop_id: &str) -> Option<&ExecutionLoop> {
+        self.hot.loops.get(loop_id)
+    }
+
+    /// Every live loop, by id.
+    pub fn live_loops(&self) -> impl Iterator<Item = &ExecutionLoop> {
+        self.hot.loops.values()
+    }
+
+    /// Every settled loop that was kept, in the order in which they began.
+    pub fn settled_loops(&self) -> impl Iterator<Item = &ExecutionLoop> {
+        self.settled.iter().flat_map(BTreeMap::values)
+    }
+
+    /// The loop with this id, live or, if kept, settled. Where an id was used again after its
+    /// loop settled, the newest.
+    #[must_use]
+    pub fn find_loop(&self, loop_id: &str) -> Option<&ExecutionLoop> {
+        let settled = || self.settled.as_ref()?.values().rev().find(|l| l.loop_id() == loop_id);
+        self.live_loop(loop_id).or_else(settled)
+    }
+
+    /// Counts over all events, settled entities included.
+    #[must_use]
+    pub const fn totals(&self) -> &Totals {
+        &self.hot.totals
+    }
+
+    /// Takes a settled loop out of the hot state.
+    pub(crate) fn settle(&mut self, loop_id: &str) {
+        let Some(done) = self.hot.loops.remove(loop_id) else { return };
+        self.hot.totals.settled(&done);
+        if let Some(kept) = &mut self.settled {
+            kept.insert(done.started_sequence, done);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The evidence chain of one loop, without its raw bytes.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+use crate::event::EvidenceContent;
+use crate::evidence_capture::{ChainHead, EvidenceType, ObservationPoint};
+use crate::hash::Digest;
+use crate::time::Timestamp;
+
+/// A chain of evidence records. Raw bytes stay in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Chain {
+    /// Id, length, both heads, seal.
+    pub head: ChainHead,
+    /// The records, first to last.
+    pub records: Vec<ChainRecord>,
+    /// The time of the last record.
+    pub last_at: Option<Timestamp>,
+    /// Whether some event contradicted the chain; the loop then stops with
+    /// EVIDENCE_CHAIN_BROKEN.
+    pub is_broken: bool,
+}
+
+/// One evidence record, its raw bytes replaced by their length and SHA-256.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChainRecord {
+    /// `REC-` and 128 bits.
+    pub record_id: String,
+    /// Where in the loop.
+    pub observation_point: ObservationPoint,
+    /// What kind of evidence.
+    pub evidence_type: EvidenceType,
+    /// When, as the seed's hash covers it.
+    pub timestamp: String,
+    /// Length of the raw bytes.
+    pub raw_length: u64,
+    /// SHA-256 of the raw bytes.
+    pub raw_sha256: Digest,
+    /// The seed's hash of the record before.
+    pub prior_hash: String,
+    /// The seed's hash of this record.
+    pub self_hash: String,
+    /// Our own hash of this record.
+    pub injective_hash: Digest,
+    /// What the raw bytes are.
+    pub content: EvidenceContent,
+    /// The sequence of the log record that holds them.
+    pub sequence: u64,
+}
+
+impl Chain {
+    /// Whether a record with this id is there.
+    #[must_use]
+    pub fn contains(&self, record_id: &str) -> bool {
+        self.records.iter().any(|record| record.record_id == record_id)
+    }
+}

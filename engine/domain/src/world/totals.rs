@@ -1,0 +1,62 @@
+//! Counts over everything that ever happened. They never overflow: they stop at the top.
+
+use alloc::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::ExecutionLoop;
+use crate::event::{Event, HaltReason};
+use crate::time::Timestamp;
+
+/// Counts over all events.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Events applied.
+    pub events: u64,
+    /// The sequence of the last one. 0: none.
+    pub last_sequence: u64,
+    /// The time of the last one.
+    pub last_at: Timestamp,
+    /// Events that the rules forbid.
+    pub forbidden_events: u64,
+    /// Loops that were initialized.
+    pub loops_initialized: u64,
+    /// Attempts that were dispatched.
+    pub attempts_dispatched: u64,
+    /// Evidence records that were captured.
+    pub evidence_records: u64,
+    /// Faults that were reported.
+    pub faults_reported: u64,
+    /// Loops that settled, by the reason for which they halted.
+    pub loops_settled: BTreeMap<HaltReason, u64>,
+}
+
+impl Totals {
+    pub(crate) fn count(&mut self, sequence: u64, at: Timestamp, event: &Event) {
+        self.last_sequence = sequence;
+        self.last_at = at;
+        increment(&mut self.events);
+        match event {
+            Event::LoopInitialized(_) => increment(&mut self.loops_initialized),
+            Event::LoopDispatched(_) => increment(&mut self.attempts_dispatched),
+            Event::EvidenceCaptured(_) => increment(&mut self.evidence_records),
+            Event::FaultReported(_) => increment(&mut self.faults_reported),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn forbidden(&mut self, count: usize) {
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        self.forbidden_events = self.forbidden_events.saturating_add(count);
+    }
+
+    pub(super) fn settled(&mut self, done: &ExecutionLoop) {
+        if let Some(halt) = &done.halt {
+            increment(self.loops_settled.entry(halt.reason).or_default());
+        }
+    }
+}
+
+fn increment(count: &mut u64) {
+    *count = count.saturating_add(1);
+}
