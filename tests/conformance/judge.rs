@@ -1,0 +1,54 @@
+//! Judging one case: the recorded answer, a documented category, or a failure.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::categories::{self, Category};
+use crate::decode::{Answer, Decoded};
+use crate::vectors::Case;
+use crate::{phase21, phase29, phase30, phase31};
+
+/// What became of a case.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// The answer is the recorded one.
+    Matches,
+    /// The answer differs as this category says.
+    Differs(&'static Category),
+    /// Anything else.
+    Fails(String),
+}
+
+/// Judges a case. A category is found by the input alone; once it applies, the answer has to be
+/// the one that it prescribes, whether or not that is the recorded one.
+pub(crate) fn judge(case: &Case) -> Verdict {
+    let answer = match catch_unwind(AssertUnwindSafe(|| run(case))) {
+        Ok(Some(Ok(answer))) => answer,
+        Ok(Some(Err(why))) => Answer::Undecodable(why),
+        Ok(None) => return Verdict::Fails(format!("unknown function {}", case.function)),
+        Err(_) => return Verdict::Fails("panicked".into()),
+    };
+    let Some(recorded) = case.expect.get("ok").cloned().map(Answer::Value) else {
+        return Verdict::Fails("no recorded answer: expect has no \"ok\"".into());
+    };
+    let Some(category) = categories::of(case) else {
+        return if answer == recorded {
+            Verdict::Matches
+        } else {
+            Verdict::Fails(format!("expected {recorded:?}, found {answer:?}"))
+        };
+    };
+    if !(category.prescribes)(case, &answer) {
+        return Verdict::Fails(format!("found {answer:?} in the category {:?}", category.name));
+    }
+    if answer == recorded { Verdict::Matches } else { Verdict::Differs(category) }
+}
+
+fn run(case: &Case) -> Option<Decoded<Answer>> {
+    match case.phase.as_str() {
+        "21" => phase21::run(&case.function, &case.input),
+        "29" => phase29::run(&case.function, &case.input),
+        "30" => phase30::run(&case.function, &case.input),
+        "31" => phase31::run(&case.function, &case.input, &case.expect),
+        _ => None,
+    }
+}

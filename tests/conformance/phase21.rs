@@ -1,0 +1,27 @@
+//! The functions of Phase-21.
+
+use holdpoint_domain::sandbox_fault::{
+    ExecutionFaultType, classify_fault, decide_sandbox_outcome, enforce_retry_limit,
+    is_retry_allowed,
+};
+use serde_json::Value;
+
+use crate::decode::{Answer, Decoded, shaped, typed};
+
+/// Runs a function; `None` if there is none of that name.
+pub(crate) fn run(function: &str, input: &Value) -> Option<Decoded<Answer>> {
+    Some(match function {
+        "classify_fault" => typed::<ExecutionFaultType>(input, "fault_type")
+            .map(|fault_type| shaped(&classify_fault(fault_type))),
+        "is_retry_allowed" => {
+            typed(input, "context").map(|context| shaped(&is_retry_allowed(&context)))
+        }
+        "enforce_retry_limit" => {
+            typed(input, "context").map(|context| shaped(&enforce_retry_limit(&context)))
+        }
+        "decide_sandbox_outcome" => typed(input, "fault").and_then(|fault| {
+            Ok(shaped(&decide_sandbox_outcome(&fault, &typed(input, "context")?)))
+        }),
+        _ => return None,
+    })
+}
