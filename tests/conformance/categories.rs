@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | name outside a closed enum | the enums are closed: such a name does not decode | - |
 //! | `check_stop` is not told | what it is not told is HALT | - |
-//! | `check_stop` is given a blank context | a blank field says nothing: CONTEXT_UNINITIALIZED | - |
+//! | `check_stop` is given a blank context | a blank field says nothing: it halts | - |
 //! | broken prior chain | the newest link is verified before every append | W9 |
 //! | repeated record id | one id names one record | W9 |
 //! | blank envelope or executor | missing means blank in every phase: HALTED | W12 |
