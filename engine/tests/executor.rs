@@ -224,6 +224,15 @@ fn memory_within_the_limit_is_left_alone_and_its_peak_is_told() {
 }
 
 #[test]
+fn memory_that_forked_processes_share_counts_once() {
+    let script = "x=$(head -c 40000000 /dev/zero | tr '\\0' a)
+        for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do (sleep 0.3; :) & done; wait";
+    let spec = CommandSpec { max_memory_bytes: Some(400 * MEBIBYTE), ..shell(script) };
+    let report = run(&spec);
+    assert_eq!(report.outcome, Outcome::Exited { code: 0 }, "{:?}", report.peak_memory_bytes);
+}
+
+#[test]
 fn processor_time_of_the_command_is_told() {
     let report = run(&shell("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"));
     assert!(report.user_cpu + report.system_cpu > Duration::ZERO);

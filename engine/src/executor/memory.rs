@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::process_table::{ProcessTable, resident_bytes, shared_out_bytes};
+use super::process_table::{ProcessTable, resident_bytes};
 
 /// How often a group with a memory limit is looked at.
 const LIMIT_INTERVAL: Duration = Duration::from_millis(20);
@@ -12,7 +12,7 @@ const LIMIT_INTERVAL: Duration = Duration::from_millis(20);
 const LOOKING_SHARE: u32 = 10;
 /// How soon a command without a limit is looked at for the second time; then twice as late each
 /// time.
-const PEAK_INTERVAL_MIN: Duration = Duration::from_millis(2);
+const PEAK_INTERVAL_MIN: Duration = Duration::from_micros(250);
 /// The longest time between two looks at a command without a limit.
 const PEAK_INTERVAL_MAX: Duration = Duration::from_secs(1);
 /// The kernel's counters of resident pages lag behind by up to this much.
@@ -75,7 +75,7 @@ impl MemoryWatch {
     fn look_at_group(&mut self, table: ProcessTable, leader: Pid, limit: u64) -> Option<u64> {
         let members = table.living_members(leader);
         let sum = resident_bytes(&members);
-        let held = if sum > limit { shared_out_bytes(&members) } else { sum };
+        let held = if sum > limit { table.shared_out_bytes(&members) } else { sum };
         // Until the leader runs its own program its memory is ours.
         table.peak_resident_bytes(leader)?;
         self.note(Some(held));

@@ -61,6 +61,28 @@ impl ProcessTable {
         kibibytes_after(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
     }
 
+    /// The memory that processes really hold: a page shared by n of them counts 1/n for each.
+    /// This is slow for large processes.
+    ///
+    /// A process between `vfork` and `exec` still runs in its parent's memory and counts nothing.
+    pub(super) fn shared_out_bytes(self, processes: &[Process]) -> u64 {
+        let own_memory = processes
+            .iter()
+            .filter(|process| process.has_executed || !share_memory(process.pid, process.parent));
+        own_memory.map(|process| self.share_of(process.pid)).sum()
+    }
+
+    /// What one process holds now, which is nothing once it has ended. Where the kernel keeps the
+    /// share to itself, the plain size stands for it.
+    fn share_of(self, pid: i32) -> u64 {
+        let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
+        if let Some(share) = rollup.and_then(|text| kibibytes_after(&text, "Pss:")) {
+            return share;
+        }
+        let living = self.process(pid).filter(|process| !process.has_ended);
+        living.map_or(0, |process| process.resident_bytes)
+    }
+
     fn process(self, pid: i32) -> Option<Process> {
         // The name of the program in it may be any bytes.
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
@@ -71,25 +93,6 @@ impl ProcessTable {
 /// The sum of what processes have resident. Pages that they share count once for each.
 pub(super) fn resident_bytes(processes: &[Process]) -> u64 {
     processes.iter().map(|process| process.resident_bytes).sum()
-}
-
-/// The memory that processes really hold: a page shared by n of them counts 1/n for each.
-///
-/// This is slow for large processes. It leaves out a process that still runs in its parent's
-/// memory, between `vfork` and `exec`, and takes the plain size where the kernel keeps the share
-/// to itself.
-pub(super) fn shared_out_bytes(processes: &[Process]) -> u64 {
-    let own_memory = processes
-        .iter()
-        .filter(|process| process.has_executed || !share_memory(process.pid, process.parent));
-    own_memory
-        .map(|process| {
-            let path = format!("/proc/{}/smaps_rollup", process.pid);
-            let rollup = fs::read_to_string(path).ok();
-            let share = rollup.and_then(|text| kibibytes_after(&text, "Pss:"));
-            share.unwrap_or(process.resident_bytes)
-        })
-        .sum()
 }
 
 /// Reads `/proc/<pid>/stat`: the fields after the parenthesis that closes the program's name,
