@@ -1,3 +1,5 @@
-//! A room of Holdpoint.
+//! How facts are added: the disk, the writer, recovery, clock, ids, and real commands.
+#![cfg(not(windows))]
 
 pub mod executor;
+pub mod log;

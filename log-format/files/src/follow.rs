@@ -36,6 +36,21 @@ pub struct Follower {
 }
 
 impl Follower {
+    /// The start of the segment that begins at `first_sequence`.
+    ///
+    /// # Errors
+    /// It cannot be read, or its header does not hold.
+    pub fn at_segment<S: ReadStorage>(
+        storage: &S,
+        first_sequence: u64,
+    ) -> Result<Self, FollowError> {
+        let file = segment_path(first_sequence);
+        let mut window = open_window(storage, &file)?;
+        let header = read_header(&mut window, &file)?
+            .map_err(|fault| FollowError::Header { file, fault })?;
+        Ok(Self { header, run: Run::at_start(&header) })
+    }
+
     /// Reads every record that is there now, into the next segments too, and stands behind the
     /// last one that ends a batch. What is not yet whole is left for the next call. `visit` sees
     /// records of an unfinished batch again at the next call.

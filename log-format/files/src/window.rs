@@ -6,8 +6,9 @@ use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::{Fault, Item, ItemLength, SegmentHeader};
 use std::io;
 
-/// How much is read at once when nothing larger is asked for.
-const READ_AHEAD: u64 = 256 * 1_024;
+/// How much is read at once: little at first, as a reader at the tail needs, then more.
+const READ_AHEAD_MIN: u64 = 8 * 1_024;
+const READ_AHEAD_MAX: u64 = 256 * 1_024;
 
 /// A window over one file. It never holds more than the file's length, or one item.
 pub struct Window<F> {
@@ -15,6 +16,7 @@ pub struct Window<F> {
     length: u64,
     bytes: Vec<u8>,
     start: u64,
+    read_ahead: u64,
 }
 
 /// An item, with the bytes it takes in the file.
@@ -27,7 +29,8 @@ impl<F: ReadFile> Window<F> {
     /// What the disk says.
     pub fn new(file: F) -> io::Result<Self> {
         let length = file.length()?;
-        Ok(Self { file, length, bytes: Vec::new(), start: 0 })
+        let read_ahead = READ_AHEAD_MIN;
+        Ok(Self { file, length, bytes: Vec::new(), start: 0, read_ahead })
     }
 
     /// The file's length when the window was made.
@@ -114,7 +117,7 @@ impl<F: ReadFile> Window<F> {
         let mut end = None;
         let mut at = offset;
         while at < self.length {
-            let bytes = self.bytes(at, READ_AHEAD)?;
+            let bytes = self.bytes(at, READ_AHEAD_MAX)?;
             if bytes.is_empty() {
                 break;
             }
@@ -128,7 +131,8 @@ impl<F: ReadFile> Window<F> {
 
     /// Reads `offset..end` and some bytes after it. The buffer is bounded by the file's length.
     fn fill(&mut self, offset: u64, end: u64) -> io::Result<()> {
-        let target = end.max(offset.saturating_add(READ_AHEAD)).min(self.length);
+        let target = end.max(offset.saturating_add(self.read_ahead)).min(self.length);
+        self.read_ahead = (self.read_ahead * 2).min(READ_AHEAD_MAX);
         self.start = offset;
         self.bytes.clear();
         self.bytes.resize(index(target.saturating_sub(offset)), 0);

@@ -1,0 +1,159 @@
+//! The active segment: where the next record goes, and what is staged for it.
+
+use super::error::PoisonCause;
+use super::storage::Storage;
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::{Follower, Run};
+use holdpoint_log_format::limits::{PAGE, PIECE_LENGTH};
+use holdpoint_log_format::{ChainPosition, SegmentHeader};
+use std::io;
+
+/// A failed call on the disk.
+#[derive(Debug)]
+pub(super) struct DiskError {
+    pub(super) operation: &'static str,
+    pub(super) file: String,
+    pub(super) source: io::Error,
+}
+
+pub(super) type DiskResult<T> = Result<T, DiskError>;
+
+/// Names the call that failed.
+pub(super) trait Named<T> {
+    fn named(self, operation: &'static str, file: &str) -> DiskResult<T>;
+}
+
+impl<T> Named<T> for io::Result<T> {
+    fn named(self, operation: &'static str, file: &str) -> DiskResult<T> {
+        self.map_err(|source| DiskError { operation, file: file.to_string(), source })
+    }
+}
+
+impl DiskError {
+    pub(super) fn is_full(&self) -> bool {
+        let kinds = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+        kinds.contains(&self.source.kind()) || self.source.kind() == io::ErrorKind::FileTooLarge
+    }
+
+    pub(super) fn into_cause(self) -> PoisonCause {
+        PoisonCause { operation: self.operation, file: self.file, message: self.source.to_string() }
+    }
+}
+
+/// A record's place, for HEAD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Point {
+    pub(super) chain: ChainPosition,
+    pub(super) segment: u64,
+    pub(super) record_offset: u64,
+    pub(super) end_offset: u64,
+}
+
+/// The segment that is appended to.
+#[derive(Debug)]
+pub(super) struct Active<W> {
+    /// The header and the newest appended record, staged ones included.
+    pub(super) follower: Follower,
+    pub(super) writer: W,
+    /// Encoded records that are not written yet; they end at `follower.run.end_offset`.
+    pub(super) staged: Vec<u8>,
+}
+
+impl<W> Active<W> {
+    pub(super) fn new(follower: Follower, writer: W) -> Self {
+        Self { follower, writer, staged: Vec::new() }
+    }
+
+    pub(super) fn chain(&self) -> ChainPosition {
+        self.follower.run.chain
+    }
+
+    pub(super) fn path(&self) -> String {
+        segment_path(self.header().first_sequence())
+    }
+
+    pub(super) fn header(&self) -> &SegmentHeader {
+        &self.follower.header
+    }
+
+    /// Whether the segment holds no record.
+    pub(super) fn is_empty(&self) -> bool {
+        self.chain().sequence == self.header().previous.sequence
+    }
+
+    /// Whether a batch of `footprint` bytes and the seal still fit.
+    pub(super) fn has_room(&self, footprint: u64) -> bool {
+        self.follower.run.end_offset.saturating_add(footprint) <= self.header().records_end()
+    }
+
+    pub(super) fn point(&self) -> Point {
+        let run = &self.follower.run;
+        Point {
+            chain: run.chain,
+            segment: self.header().first_sequence(),
+            record_offset: run.record_offset,
+            end_offset: run.end_offset,
+        }
+    }
+
+    /// Steps behind a batch whose bytes were just staged.
+    pub(super) fn advance(&mut self, chain: ChainPosition, last_offset: u64, footprint: u64) {
+        let start = self.follower.run.end_offset;
+        self.follower.run = Run::from(chain, start + last_offset, start + footprint);
+    }
+
+    /// Writes what is staged, in order, in pieces that end at a page of the file or at the end.
+    pub(super) fn write_staged<S: Storage<Writer = W>>(&mut self, storage: &S) -> DiskResult<()> {
+        let start = self.follower.run.end_offset - self.staged.len() as u64;
+        let path = self.path();
+        write_pieces(storage, &self.writer, &path, start, &self.staged)?;
+        self.staged.clear();
+        Ok(())
+    }
+}
+
+/// Writes `bytes` at `start` in pieces of up to 64 KiB, each ending at a multiple of 4 096 in the
+/// file or at the end of the bytes: what a killed process leaves is then always a prefix that ends
+/// at such a multiple.
+pub(super) fn write_pieces<S: Storage>(
+    storage: &S,
+    writer: &S::Writer,
+    path: &str,
+    start: u64,
+    bytes: &[u8],
+) -> DiskResult<()> {
+    let mut offset = start;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(piece_length(offset, rest.len()));
+        storage.write_at(writer, offset, piece).named("write", path)?;
+        offset += piece.len() as u64;
+        rest = after;
+    }
+    Ok(())
+}
+
+fn piece_length(offset: u64, left: usize) -> usize {
+    let to_page_end = PIECE_LENGTH - usize::try_from(offset % PAGE).unwrap_or(0);
+    left.min(to_page_end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_piece_ends_at_a_page_or_at_the_end() {
+        for offset in [4_096_u64, 4_104, 8_184, 70_000] {
+            let mut at = offset;
+            let mut left = 300_000;
+            while left > 0 {
+                let piece = piece_length(at, left);
+                assert!(piece > 0 && piece <= PIECE_LENGTH);
+                at += piece as u64;
+                left -= piece;
+                assert!(left == 0 || at.is_multiple_of(PAGE));
+            }
+        }
+    }
+}

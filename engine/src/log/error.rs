@@ -1,0 +1,187 @@
+//! What can go wrong on the disk, per operation, with what to do next.
+
+use holdpoint_log_files::{Finding, SurveyError};
+use holdpoint_log_format::recovery::Row;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use thiserror::Error;
+
+/// A log could not be opened for writing. Nothing was changed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The path is no directory.
+    #[error(
+        "{path} is not a directory: name a directory for the log, or one that does not exist yet"
+    )]
+    NotADirectory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The path is a symbolic link.
+    #[error("{path} is a symbolic link: name the directory that it points to")]
+    SymbolicLink {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A file system whose locks and syncs cannot be relied on.
+    #[error(
+        "{path} is on a {kind} file system, where locks and syncs cannot be relied on: put the log on a local disk"
+    )]
+    UnreliableFileSystem {
+        /// The path.
+        path: PathBuf,
+        /// What kind.
+        kind: &'static str,
+    },
+    /// A directory with other content.
+    #[error(
+        "{path} holds other files and no log: name an empty directory, or one that does not exist yet"
+    )]
+    Foreign {
+        /// The path.
+        path: PathBuf,
+    },
+    /// There is no log and none is to be created.
+    #[error("there is no log at {path}")]
+    NothingHere {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Another process holds the lock.
+    #[error("{path} is locked by process {pid}, waited {waited:?}: let it finish, or stop it")]
+    Locked {
+        /// The log.
+        path: PathBuf,
+        /// The holder as LOCK names it; 0 when LOCK cannot be read.
+        pid: u32,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// The log is damaged.
+    #[error("{path} is damaged, and nothing was written (recovery row {}): {}. Keep a copy of the \
+             directory, look at it with `holdpoint verify`, and go on in a new log", .row.number(), first(.findings))]
+    Refused {
+        /// The log.
+        path: PathBuf,
+        /// The row of the recovery table.
+        row: Row,
+        /// What was found.
+        findings: Vec<Finding>,
+    },
+    /// A file cannot be read, or is of a newer version.
+    #[error("{path}: {source}")]
+    Survey {
+        /// The log.
+        path: PathBuf,
+        /// What happened.
+        source: SurveyError,
+    },
+    /// The disk is full.
+    #[error("no space for {file} in {path}: free {needed} bytes and try again")]
+    NoSpace {
+        /// The log.
+        path: PathBuf,
+        /// The file that could not be made.
+        file: String,
+        /// Its length in bytes.
+        needed: u64,
+    },
+    /// The disk refused a call.
+    #[error("cannot {operation} {path}: {source}")]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the disk said.
+        source: io::Error,
+    },
+}
+
+fn first(findings: &[Finding]) -> String {
+    findings.first().map_or_else(|| "no detail".to_string(), ToString::to_string)
+}
+
+/// The first failure of a poisoned handle.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("cannot {operation} {file}: {message}")]
+pub struct PoisonCause {
+    /// What was tried.
+    pub operation: &'static str,
+    /// The file, relative to the log's directory.
+    pub file: String,
+    /// What the disk said.
+    pub message: String,
+}
+
+/// Records could not be appended.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum AppendError {
+    /// The batch has no record.
+    #[error("a batch needs at least one record")]
+    Empty,
+    /// A payload beyond the limit; nothing was written.
+    #[error(
+        "a payload of {length} bytes is over the limit of {limit}: split it, or store a digest"
+    )]
+    PayloadTooLarge {
+        /// Its length in bytes.
+        length: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// A batch beyond the limit; nothing was written.
+    #[error("a batch of {length} bytes is over the limit of {limit}: split it")]
+    BatchTooLarge {
+        /// Its length in bytes, headers and padding included.
+        length: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// No room for the next segment; nothing was written and the handle still works.
+    #[error("no space for a new segment of {needed} bytes: free some and try again")]
+    NoSpace {
+        /// Bytes needed.
+        needed: u64,
+    },
+    /// The lock is held by another process.
+    #[error("the log is locked by process {pid}, waited {waited:?}")]
+    Locked {
+        /// The holder as LOCK names it; 0 when LOCK cannot be read.
+        pid: u32,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// Another writer left the log damaged, or somebody changed it.
+    #[error("another writer left the log unreadable: {0}")]
+    Reopen(#[from] Box<OpenError>),
+    /// This process is a forked child of the one that opened the log.
+    #[error("the log was opened by process {owner}, and this is a forked child: open it again")]
+    Forked {
+        /// The process that opened it.
+        owner: u32,
+    },
+    /// The handle failed now; it is poisoned.
+    #[error("{0}; nothing more is written through this handle: open the log again")]
+    Failed(PoisonCause),
+    /// The handle failed before.
+    #[error(
+        "the log failed before ({0}), and nothing more is written through this handle: open it again"
+    )]
+    Poisoned(PoisonCause),
+}
+
+/// A log was closed, and something did not go well. What was acknowledged is durable all the same.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CloseError {
+    /// Staged or unsynced records could not be made durable.
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    /// HEAD could not be replaced: the newest records are durable and have no witness yet.
+    #[error("cannot replace HEAD, so the newest records have no witness yet: {0}")]
+    Witness(io::Error),
+}

@@ -1,0 +1,84 @@
+//! The keeper: one background thread per handle that syncs what `Interval` promised and lets HEAD
+//! follow within a second, off the path of every append.
+
+use super::handle::Shared;
+use super::storage::Storage;
+use super::turn::Turn;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+/// The thread; dropping it waits for its end, which the closing handle has asked for.
+pub(super) struct Keeper(Option<JoinHandle<()>>);
+
+impl Keeper {
+    pub(super) fn start<S: Storage>(shared: &Arc<Shared<S>>) -> io::Result<Self> {
+        let shared = Arc::clone(shared);
+        let thread = std::thread::Builder::new().name("holdpoint-keeper".into());
+        Ok(Self(Some(thread.spawn(move || keep(&shared))?)))
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            // The thread returns nothing, and a panic in it was already printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn keep<S: Storage>(shared: &Shared<S>) {
+    while let Some(due) = wait_until_due(shared) {
+        if due.sync {
+            sync(shared);
+        }
+        if due.head {
+            replace_head(shared);
+        }
+    }
+}
+
+/// What is due now.
+struct Due {
+    sync: bool,
+    head: bool,
+}
+
+/// Waits until something is due; `None` when the handle closes.
+fn wait_until_due<S: Storage>(shared: &Shared<S>) -> Option<Due> {
+    let mut state = shared.state.lock();
+    loop {
+        if state.closing || state.poison.is_some() {
+            return None;
+        }
+        let now = Instant::now();
+        let is_due = |time: Option<Instant>| time.is_some_and(|time| time <= now);
+        let due = Due { sync: is_due(state.sync_due), head: is_due(state.head_due) };
+        if due.sync || due.head {
+            return Some(due);
+        }
+        match state.sync_due.into_iter().chain(state.head_due).min() {
+            Some(next) => drop(shared.wake.wait_until(&mut state, next)),
+            None => shared.wake.wait(&mut state),
+        }
+    }
+}
+
+/// A failure poisons the handle: the next append says so.
+fn sync<S: Storage>(shared: &Shared<S>) {
+    let mut state = shared.state.lock();
+    if state.sync_due.is_some() && state.sync(&shared.storage).is_ok() {
+        state.head_due.get_or_insert(Instant::now() + shared.options.head_delay);
+    }
+}
+
+/// HEAD is only replaced under the lock. When it is not to be had, or the disk refuses, the next
+/// sync or the closing of the log tries again: nothing depends on HEAD being new.
+fn replace_head<S: Storage>(shared: &Shared<S>) {
+    shared.state.lock().head_due = None;
+    if let Ok(mut turn) = Turn::begin(shared) {
+        let _ = turn.write_head();
+    }
+}

@@ -1,0 +1,18 @@
+//! How sure a caller is that its records survive when a call returns.
+
+use std::time::Duration;
+
+/// Durability of an append when it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Level {
+    /// A sync that began after the records were written has returned: they survive power loss.
+    #[default]
+    Always,
+    /// Written; synced in the background within this time. They survive the process now, power loss
+    /// later.
+    Interval(Duration),
+    /// Written: they survive the process, not the power.
+    Os,
+    /// A place in the chain and no promise: written with a later call, or when 64 KiB have gathered.
+    Staged,
+}

@@ -1,0 +1,86 @@
+//! Taking the lock with a bounded wait, and what LOCK says while it is held.
+
+use super::active::{DiskResult, Named};
+use super::storage::{LockFile, Storage};
+use holdpoint_log_files::ReadFile;
+use holdpoint_log_format::limits::LOCK_LENGTH;
+use holdpoint_log_format::{BootId, Lock, OwnerState, names};
+use std::time::{Duration, Instant};
+
+/// How long to sleep between two tries.
+const RETRY: Duration = Duration::from_millis(5);
+
+/// The lock is somebody else's.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) pid: u32,
+    pub(super) waited: Duration,
+}
+
+/// Takes the lock within `wait`; the inner error names who holds it.
+pub(super) fn acquire<S: Storage>(
+    storage: &S,
+    wait: Duration,
+) -> DiskResult<Result<S::Lock, Held>> {
+    let began = Instant::now();
+    loop {
+        if let Some(lock) = storage.try_lock().named("lock", names::LOCK)? {
+            return Ok(Ok(lock));
+        }
+        let waited = began.elapsed();
+        if waited >= wait {
+            return Ok(Err(Held { pid: holder(storage), waited }));
+        }
+        std::thread::sleep(RETRY.min(wait - waited));
+    }
+}
+
+/// What LOCK says, when it can be read.
+pub(super) fn read(lock: &impl LockFile) -> Option<Lock> {
+    lock.read().ok().and_then(|bytes| Lock::decode(&bytes).ok())
+}
+
+/// Says that recovery goes on, leaving what the verdict depends on as the previous owner left it.
+pub(super) fn mark_recovering(lock: &impl LockFile) -> DiskResult<()> {
+    let before = read(lock).unwrap_or(unknown_owner());
+    let recovering = Lock {
+        pid: std::process::id(),
+        state: OwnerState::Recovering,
+        previous_state: before.verdict_state(),
+        ..before
+    };
+    write(lock, &recovering)
+}
+
+/// Says that the tail is about to be overwritten: from here on a crash may leave any mixture of its
+/// bytes and zeros, and the copy beside it is whole.
+pub(super) fn mark_overwriting(lock: &impl LockFile) -> DiskResult<()> {
+    let before = read(lock).unwrap_or(unknown_owner());
+    let (state, previous_state) = (OwnerState::Recovering, OwnerState::Recovering);
+    write(lock, &Lock { pid: std::process::id(), state, previous_state, ..before })
+}
+
+/// Writes what this owner does.
+pub(super) fn write(lock: &impl LockFile, content: &Lock) -> DiskResult<()> {
+    lock.write(&content.encode()).named("write", names::LOCK)
+}
+
+fn holder<S: Storage>(storage: &S) -> u32 {
+    let mut bytes = [0; LOCK_LENGTH];
+    let file = storage.open(names::LOCK).ok().flatten();
+    let read = file.and_then(|file| file.read_at(0, &mut bytes).ok()).unwrap_or(0);
+    let lock = bytes.get(..read).and_then(|bytes| Lock::decode(bytes).ok());
+    lock.map_or(0, |lock| lock.pid)
+}
+
+/// An owner of whom nothing is known: no verdict depends on it.
+fn unknown_owner() -> Lock {
+    Lock {
+        pid: 0,
+        state: OwnerState::Recovering,
+        previous_state: OwnerState::Recovering,
+        boot: BootId::UNKNOWN,
+        durable_sequence: 0,
+        wall_minus_boot: 0,
+    }
+}

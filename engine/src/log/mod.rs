@@ -1,0 +1,34 @@
+//! The disk room: bytes and files. It appends records, syncs, rolls, recovers, and cannot tell a
+//! human decision from a fault.
+//!
+//! # Architecture invariants
+//!
+//! - Every call on the disk goes through [`Storage`]; nothing here opens a file by itself.
+//! - Segments are written with `pwrite`, in order, one piece in flight; nothing is stored through a
+//!   memory map.
+//! - Nothing is acknowledged as durable before a sync that began after it was written has returned.
+//! - After a failed write or sync the handle is poisoned for ever; nothing is retried.
+
+mod active;
+mod batch;
+mod create;
+mod disk;
+mod error;
+mod file_system;
+mod handle;
+mod keeper;
+mod level;
+mod lock;
+mod open;
+mod recovery;
+mod roll;
+mod storage;
+mod turn;
+mod witness;
+
+pub use batch::NewRecord;
+pub use error::{AppendError, CloseError, OpenError, PoisonCause};
+pub use handle::{Log, OpenReport, Options, Ownership, Recovered};
+pub use level::Level;
+pub use storage::{LockFile, RootState, Storage};
+pub use turn::{Appended, Turn};

@@ -1,0 +1,127 @@
+//! Opening: look, lock, let the recovery table decide, act, and only then serve.
+
+use super::error::OpenError;
+use super::handle::{OpenReport, Options, Ownership, Shared, State};
+use super::lock::{self, acquire};
+use super::recovery::{Settled, disk, settle, survey_tail};
+use super::storage::{RootState, Storage};
+use holdpoint_log_format::recovery::Row;
+use holdpoint_log_format::{Lock, OwnerState};
+use parking_lot::{Condvar, Mutex};
+use std::io;
+
+pub(super) fn open<S: Storage>(
+    storage: S,
+    options: Options,
+) -> Result<(Shared<S>, OpenReport), OpenError> {
+    check_root(&storage, &options)?;
+    let lock = take_lock(&storage, &options)?;
+    let settled = settle(&storage, &lock, &options)?;
+    let report = OpenReport {
+        log: settled.head.log,
+        position: settled.active.chain(),
+        recovered: settled.recovered.clone(),
+    };
+    let first_segment = settled.head.anchor_sequence.saturating_add(1);
+    let state = new_state(&storage, &options, settled, lock)?;
+    let shared = Shared {
+        storage,
+        options,
+        owner: std::process::id(),
+        first_segment,
+        state: Mutex::new(state),
+        wake: Condvar::new(),
+    };
+    Ok((shared, report))
+}
+
+/// Refuses what no log can be in before anything is touched, LOCK included.
+fn check_root<S: Storage>(storage: &S, options: &Options) -> Result<(), OpenError> {
+    let path = storage.root().to_path_buf();
+    let state = storage.root_state().map_err(io_error("look at", storage))?;
+    match state {
+        RootState::Other => return Err(OpenError::NotADirectory { path }),
+        RootState::SymbolicLink => return Err(OpenError::SymbolicLink { path }),
+        RootState::Missing if !options.create => return Err(OpenError::NothingHere { path }),
+        RootState::Missing | RootState::Directory => {}
+    }
+    let unreliable = storage.unreliable_file_system().map_err(io_error("look at", storage))?;
+    if let Some(kind) = unreliable {
+        return Err(OpenError::UnreliableFileSystem { path, kind });
+    }
+    if state == RootState::Missing {
+        return storage.create_directory("").map_err(io_error("create", storage));
+    }
+    match survey_tail(storage)?.row {
+        Row::Foreign => Err(OpenError::Foreign { path }),
+        Row::Nothing if !options.create => Err(OpenError::NothingHere { path }),
+        _ => Ok(()),
+    }
+}
+
+fn take_lock<S: Storage>(storage: &S, options: &Options) -> Result<S::Lock, OpenError> {
+    acquire(storage, options.lock_wait).map_err(disk(storage))?.map_err(|held| OpenError::Locked {
+        path: storage.root().to_path_buf(),
+        pid: held.pid,
+        waited: held.waited,
+    })
+}
+
+fn new_state<S: Storage>(
+    storage: &S,
+    options: &Options,
+    settled: Settled<S::Writer>,
+    held: S::Lock,
+) -> Result<State<S>, OpenError> {
+    let before = lock::read(&held);
+    let same_boot = before.filter(|lock| lock.boot == storage.boot());
+    let chain = settled.active.chain();
+    let mut state = State {
+        durable: chain.sequence,
+        durable_point: None,
+        witnessed: chain.sequence,
+        head: settled.head,
+        active: settled.active,
+        poison: None,
+        lock: None,
+        wall_minus_boot: same_boot.map_or(0, |lock| lock.wall_minus_boot),
+        sync_due: None,
+        head_due: None,
+        closing: false,
+    };
+    state.all_durable();
+    let owner_state = match options.ownership {
+        Ownership::PerTransaction => OwnerState::Idle,
+        Ownership::Exclusive => OwnerState::InTransaction,
+    };
+    let content = state.lock_content(owner_state, storage.boot());
+    lock::write(&held, &content).map_err(disk(storage))?;
+    state.lock = (options.ownership == Ownership::Exclusive).then_some(held);
+    Ok(state)
+}
+
+impl<S: Storage> State<S> {
+    /// What LOCK says of this owner.
+    pub(super) fn lock_content(
+        &self,
+        state: OwnerState,
+        boot: holdpoint_log_format::BootId,
+    ) -> Lock {
+        Lock {
+            pid: std::process::id(),
+            state,
+            previous_state: state,
+            boot,
+            durable_sequence: self.durable,
+            wall_minus_boot: self.wall_minus_boot,
+        }
+    }
+}
+
+fn io_error<S: Storage>(
+    operation: &'static str,
+    storage: &S,
+) -> impl FnOnce(io::Error) -> OpenError {
+    let path = storage.root().to_path_buf();
+    move |source| OpenError::Io { operation, path, source }
+}

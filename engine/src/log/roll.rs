@@ -1,0 +1,89 @@
+//! Rolling: from one segment to the next without a moment at which a crash loses or hides anything.
+//!
+//! The order is the promise: space for the next segment first (a full disk is an error while the
+//! active one is still whole), records synced, seal written and synced, the next header written
+//! into the prepared file and synced, rename, directory synced, publish.
+
+use super::active::{Active, DiskResult, Named};
+use super::storage::Storage;
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::{Follower, Run};
+use holdpoint_log_format::limits::{PAGE, SEAL_LENGTH, next_capacity};
+use holdpoint_log_format::{Seal, SegmentHeader, names};
+
+/// Reserves the file of a segment under its prepared name.
+pub(super) fn prepare<S: Storage>(
+    storage: &S,
+    first_sequence: u64,
+    capacity: u64,
+) -> DiskResult<S::Writer> {
+    let path = prepared_path(first_sequence);
+    storage.create(&path, capacity).named("reserve space for", &path)
+}
+
+/// Gives a prepared file its header and its name.
+pub(super) fn publish<S: Storage>(
+    storage: &S,
+    writer: S::Writer,
+    header: SegmentHeader,
+) -> DiskResult<Active<S::Writer>> {
+    let first = header.first_sequence();
+    let (from, to) = (prepared_path(first), segment_path(first));
+    storage.write_at(&writer, 0, &header.encode()).named("write", &from)?;
+    storage.sync(&writer).named("sync", &from)?;
+    storage.rename(&from, &to).named("rename", &from)?;
+    storage.sync_directory(names::SEGMENTS).named("sync", names::SEGMENTS)?;
+    Ok(Active::new(Follower { header, run: Run::at_start(&header) }, writer))
+}
+
+/// A larger file in place of an active segment that holds no record, because the first batch does
+/// not fit. Nothing is lost with the file that is replaced.
+pub(super) fn replace_empty<S: Storage>(
+    storage: &S,
+    empty: &SegmentHeader,
+    footprint: u64,
+) -> DiskResult<Active<S::Writer>> {
+    let capacity = next_capacity(empty.capacity / 2, footprint);
+    let writer = prepare(storage, empty.first_sequence(), capacity)?;
+    publish(storage, writer, SegmentHeader { capacity, ..*empty })
+}
+
+/// Writes the seal behind the newest record and syncs it. The records were synced before: a seal
+/// proves them.
+pub(super) fn seal<S: Storage>(storage: &S, active: &Active<S::Writer>) -> DiskResult<Seal> {
+    let offset = active.follower.run.end_offset;
+    let seal = Seal { last: active.chain(), offset };
+    let path = active.path();
+    let bytes = seal.encode(active.header().seed());
+    storage.write_at(&active.writer, offset, &bytes).named("write", &path)?;
+    storage.sync(&active.writer).named("sync", &path)?;
+    Ok(seal)
+}
+
+/// The header of the segment that follows `seal`.
+pub(super) fn successor(before: &SegmentHeader, seal: &Seal, footprint: u64) -> SegmentHeader {
+    SegmentHeader {
+        log: before.log,
+        previous: seal.last,
+        capacity: next_capacity(before.capacity, footprint),
+        previous_seal_offset: seal.offset,
+    }
+}
+
+/// Gives back the space behind a seal. It is unused and reads as zero before and after, so a
+/// failure loses nothing and is not reported.
+pub(super) fn punch_unused<S: Storage>(
+    storage: &S,
+    writer: &S::Writer,
+    seal: &Seal,
+    capacity: u64,
+) {
+    let from = (seal.offset + SEAL_LENGTH as u64).next_multiple_of(PAGE);
+    if from < capacity {
+        let _ = storage.punch(writer, from, capacity - from);
+    }
+}
+
+pub(super) fn prepared_path(first_sequence: u64) -> String {
+    format!("{}/{}", names::SEGMENTS, names::prepared(first_sequence))
+}

@@ -1,0 +1,124 @@
+//! The few calls made on a disk to write a log. Everything the engine does to files goes through
+//! this trait, so that a simulated disk can stand in for a real one.
+
+use holdpoint_log_files::{ReadFile, ReadStorage};
+use holdpoint_log_format::BootId;
+use std::io;
+use std::path::Path;
+
+/// What stands at the log's path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RootState {
+    /// Nothing.
+    Missing,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    SymbolicLink,
+    /// Anything else.
+    Other,
+}
+
+/// Writing calls on one log's directory. Paths are relative to it; `""` is the directory itself.
+pub trait Storage: ReadStorage + Send + Sync + 'static {
+    /// A file open for writing at any offset.
+    type Writer: ReadFile + Send + Sync;
+    /// The held lock; dropping it releases.
+    type Lock: LockFile + Send + Sync;
+
+    /// The directory's path, for messages.
+    fn root(&self) -> &Path;
+
+    /// What stands at the path.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn root_state(&self) -> io::Result<RootState>;
+
+    /// The kind of the file system when its locks and syncs cannot be relied on.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn unreliable_file_system(&self) -> io::Result<Option<&'static str>>;
+
+    /// Makes a directory, owner only, with its parents; one that exists is fine.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn create_directory(&self, path: &str) -> io::Result<()>;
+
+    /// Makes a file of `length` zero bytes, owner only, its space reserved, in place of any of the
+    /// same name.
+    ///
+    /// # Errors
+    /// What the disk says; a full disk is [`io::ErrorKind::StorageFull`].
+    fn create(&self, path: &str, length: u64) -> io::Result<Self::Writer>;
+
+    /// Opens an existing file for writing.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn open_writer(&self, path: &str) -> io::Result<Self::Writer>;
+
+    /// Writes all of `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// What the disk says; how much was written is then unknown.
+    fn write_at(&self, file: &Self::Writer, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes a file's content durable.
+    ///
+    /// # Errors
+    /// What the disk says; what is durable is then unknown.
+    fn sync(&self, file: &Self::Writer) -> io::Result<()>;
+
+    /// Makes a directory's names durable.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn sync_directory(&self, path: &str) -> io::Result<()>;
+
+    /// Renames a file, replacing any of the new name.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a file; none of that name is fine.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn remove(&self, path: &str) -> io::Result<()>;
+
+    /// Gives the blocks of a range back; the file's length stays and the range reads as zero. A file
+    /// system that cannot do that leaves the range as it is.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn punch(&self, file: &Self::Writer, offset: u64, length: u64) -> io::Result<()>;
+
+    /// Takes the lock if nobody has it, making the file LOCK when there is none. The lock is of the
+    /// file that the name LOCK stands for when the call returns.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn try_lock(&self) -> io::Result<Option<Self::Lock>>;
+
+    /// This boot of the machine.
+    fn boot(&self) -> BootId;
+}
+
+/// The file LOCK, held.
+pub trait LockFile {
+    /// Its content.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn read(&self) -> io::Result<Vec<u8>>;
+
+    /// Replaces its content. Not synced: LOCK matters only within a boot.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn write(&self, bytes: &[u8]) -> io::Result<()>;
+}

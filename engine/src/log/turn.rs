@@ -1,0 +1,310 @@
+//! A turn: the time in which one thread of one process may append.
+
+use super::active::{DiskError, Named};
+use super::batch::{NewRecord, PreparedBatch};
+use super::error::{AppendError, OpenError};
+use super::handle::{Ownership, Shared, State, reopen};
+use super::level::Level;
+use super::lock;
+use super::recovery::settle;
+use super::roll;
+use super::storage::Storage;
+use holdpoint_log_files::{FollowError, Follower, RecordPlace, Stop};
+use holdpoint_log_format::limits::{PIECE_LENGTH, next_capacity};
+use holdpoint_log_format::{BootId, ChainPosition, Lock, OwnerState, Record};
+use parking_lot::MutexGuard;
+use std::time::Instant;
+
+/// Where a batch went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Sequence of its first record.
+    pub first_sequence: u64,
+    /// Sequence of its last record.
+    pub last_sequence: u64,
+    /// Time of its records, UTC nanoseconds.
+    pub time: u64,
+}
+
+/// The right to append, until it is finished or dropped. Dropping it writes what was appended and
+/// releases the lock without a sync; only [`Turn::finish`] acknowledges.
+pub struct Turn<'a, S: Storage> {
+    shared: &'a Shared<S>,
+    state: MutexGuard<'a, State<S>>,
+    /// What LOCK said of the wall clock in this boot before the turn.
+    previous_wall_minus_boot: Option<i64>,
+}
+
+impl<'a, S: Storage> Turn<'a, S> {
+    pub(super) fn begin(shared: &'a Shared<S>) -> Result<Self, AppendError> {
+        let state = shared.state.lock();
+        state.check_usable(shared.owner)?;
+        let known = Some(state.wall_minus_boot).filter(|_| state.lock.is_some());
+        let mut turn = Self { shared, state, previous_wall_minus_boot: known };
+        if turn.state.lock.is_none() {
+            turn.take_lock()?;
+        }
+        Ok(turn)
+    }
+
+    /// The newest appended record.
+    #[must_use]
+    pub fn position(&self) -> ChainPosition {
+        self.state.active.chain()
+    }
+
+    /// Shows the records behind `follower`'s place up to the newest appended one, and moves it there:
+    /// how a reader of this log learns in its turn what other processes appended.
+    ///
+    /// # Errors
+    /// A file cannot be read, or a segment does not follow.
+    pub fn catch_up(
+        &self,
+        follower: &mut Follower,
+        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
+    ) -> Result<(), FollowError> {
+        if follower.run.chain == self.position() {
+            return Ok(());
+        }
+        follower.catch_up(&self.shared.storage, visit)
+    }
+
+    /// The place behind the newest appended record.
+    #[must_use]
+    pub fn place(&self) -> Follower {
+        self.state.active.follower.clone()
+    }
+
+    /// Wall clock minus time since boot, nanoseconds, as the last writer of this boot saw it: a
+    /// difference to now is a step of the wall clock. `None` when nobody of this boot wrote.
+    #[must_use]
+    pub fn previous_wall_minus_boot(&self) -> Option<i64> {
+        self.previous_wall_minus_boot.filter(|value| *value != 0)
+    }
+
+    /// Says what wall clock minus time since boot is now, for the next writer.
+    pub fn set_wall_minus_boot(&mut self, nanoseconds: i64) {
+        self.state.wall_minus_boot = nanoseconds;
+    }
+
+    /// Appends one batch, all or nothing; it is acknowledged by [`Turn::finish`].
+    ///
+    /// # Errors
+    /// Too large or no space: nothing was written and the handle works on. Anything else poisons.
+    pub fn append(&mut self, records: &[NewRecord], clock: u64) -> Result<Appended, AppendError> {
+        self.state.check_usable(self.shared.owner)?;
+        let batch = PreparedBatch::new(self.state.head.log, records)?;
+        if !self.state.active.has_room(batch.footprint) {
+            self.make_room(batch.footprint)?;
+        }
+        let state = &mut *self.state;
+        let before = state.active.chain();
+        let time = clock.max(before.time);
+        let seed = state.active.header().seed();
+        let durable = state.durable;
+        let staged = &mut state.active.staged;
+        let (chain, last_offset) = batch.encode(staged, seed, &before, time, durable);
+        state.active.advance(chain, last_offset, batch.footprint);
+        if state.active.staged.len() >= PIECE_LENGTH {
+            state.write_staged(&self.shared.storage)?;
+        }
+        Ok(Appended { first_sequence: before.sequence + 1, last_sequence: chain.sequence, time })
+    }
+
+    /// Makes everything appended so far durable.
+    ///
+    /// # Errors
+    /// A failed write or sync poisons the handle.
+    pub fn sync(&mut self) -> Result<(), AppendError> {
+        let state = &mut *self.state;
+        state.check_usable(self.shared.owner)?;
+        let had_unsynced = state.durable < state.active.chain().sequence;
+        state.sync(&self.shared.storage)?;
+        if had_unsynced {
+            self.witness_later();
+        }
+        Ok(())
+    }
+
+    /// Brings everything appended to `level` and ends the turn: the acknowledgement.
+    ///
+    /// # Errors
+    /// A failed write or sync poisons the handle; nothing was acknowledged.
+    pub fn finish(mut self, level: Level) -> Result<(), AppendError> {
+        match level {
+            Level::Always => self.sync()?,
+            Level::Interval(within) => {
+                self.state.write_staged(&self.shared.storage)?;
+                self.sync_within(within);
+            }
+            Level::Os => self.state.write_staged(&self.shared.storage)?,
+            Level::Staged => {}
+        }
+        Ok(())
+    }
+
+    /// Rolls, or replaces an active segment without records by one that the batch fits in.
+    fn make_room(&mut self, footprint: u64) -> Result<(), AppendError> {
+        let storage = &self.shared.storage;
+        if self.state.active.is_empty() {
+            let header = *self.state.active.header();
+            let needed = next_capacity(header.capacity / 2, footprint);
+            let replaced = roll::replace_empty(storage, &header, footprint);
+            self.state.active = replaced.map_err(|error| self.no_space_or(error, needed))?;
+            return Ok(());
+        }
+        let needed = next_capacity(self.state.active.header().capacity, footprint);
+        let next_first = self.state.active.chain().sequence + 1;
+        let prepared = roll::prepare(storage, next_first, needed)
+            .map_err(|error| self.no_space_or(error, needed))?;
+        self.state.sync(storage)?;
+        self.roll_into(prepared, footprint).map_err(|error| self.state.poisoned_by(error))
+    }
+
+    /// Records are durable and space for the next segment is reserved: seal, then publish.
+    fn roll_into(&mut self, prepared: S::Writer, footprint: u64) -> Result<(), DiskError> {
+        let storage = &self.shared.storage;
+        let state = &mut *self.state;
+        let seal = roll::seal(storage, &state.active)?;
+        let next = roll::successor(state.active.header(), &seal, footprint);
+        let capacity = state.active.header().capacity;
+        let published = roll::publish(storage, prepared, next)?;
+        let sealed = std::mem::replace(&mut state.active, published);
+        roll::punch_unused(storage, &sealed.writer, &seal, capacity);
+        state.write_head(storage)
+    }
+
+    /// A full disk while space is reserved leaves everything as it was; anything else poisons.
+    fn no_space_or(&mut self, error: DiskError, needed: u64) -> AppendError {
+        let prepared = roll::prepared_path(self.state.active.chain().sequence + 1);
+        if error.is_full() && error.file == prepared && error.operation.starts_with("reserve") {
+            return AppendError::NoSpace { needed };
+        }
+        self.state.poisoned_by(error)
+    }
+
+    fn sync_within(&mut self, within: std::time::Duration) {
+        let due = Instant::now() + within;
+        self.state.sync_due = Some(self.state.sync_due.map_or(due, |earlier| earlier.min(due)));
+        self.shared.wake.notify_all();
+    }
+
+    fn witness_later(&mut self) {
+        if self.state.head_due.is_none() {
+            self.state.head_due = Some(Instant::now() + self.shared.options.head_delay);
+            self.shared.wake.notify_all();
+        }
+    }
+
+    pub(super) fn write_head(&mut self) -> Result<(), DiskError> {
+        self.state.write_head(&self.shared.storage)
+    }
+
+    /// Leaves the lock cleanly, also as an exclusive owner.
+    pub(super) fn release_for_good(mut self) {
+        self.release();
+    }
+
+    /// Takes the lock of the log and catches up with what others appended.
+    fn take_lock(&mut self) -> Result<(), AppendError> {
+        let storage = &self.shared.storage;
+        let acquired = lock::acquire(storage, self.shared.options.lock_wait)
+            .map_err(|error| self.state.poisoned_by(error))?;
+        let held =
+            acquired.map_err(|held| AppendError::Locked { pid: held.pid, waited: held.waited })?;
+        let boot = storage.boot();
+        let before = lock::read(&held).filter(|lock| lock.boot == boot && boot != BootId::UNKNOWN);
+        self.previous_wall_minus_boot = before.map(|lock| lock.wall_minus_boot);
+        match before.filter(|lock| lock.state == OwnerState::Idle) {
+            Some(clean) => self.catch_up_cleanly(&held, &clean)?,
+            None => self.take_over(&held)?,
+        }
+        let content = self.state.lock_content(OwnerState::InTransaction, boot);
+        lock::write(&held, &content).map_err(|error| self.state.poisoned_by(error))?;
+        self.state.lock = Some(held);
+        Ok(())
+    }
+
+    /// The last owner left cleanly: what it appended is read, and what it synced is durable.
+    fn catch_up_cleanly(&mut self, held: &S::Lock, clean: &Lock) -> Result<(), AppendError> {
+        let storage = &self.shared.storage;
+        let state = &mut *self.state;
+        let before = state.active.follower.clone();
+        let caught_up = state.active.follower.catch_up(storage, &mut |_, _| {});
+        let run = &state.active.follower.run;
+        let is_whole = caught_up.is_ok()
+            && matches!(run.stop, Stop::Nothing)
+            && run.stop_offset == run.end_offset
+            && run.chain.sequence >= clean.durable_sequence;
+        if !is_whole {
+            state.active.follower = before;
+            return self.take_over(held);
+        }
+        state.durable = state.durable.max(clean.durable_sequence);
+        reopen(storage, &mut state.active, &before).map_err(|error| state.poisoned_by(error))?;
+        if state.durable == state.active.chain().sequence {
+            state.all_durable();
+        }
+        Ok(())
+    }
+
+    /// The last owner did not leave cleanly: recovery as at opening. The log that comes out must go
+    /// on from the record that this handle stands at.
+    fn take_over(&mut self, held: &S::Lock) -> Result<(), AppendError> {
+        let storage = &self.shared.storage;
+        let options = super::Options { create: false, ..self.shared.options.clone() };
+        let settled = match settle(storage, held, &options) {
+            Ok(settled) => settled,
+            Err(error) => return Err(self.poisoned_by_opening(error)),
+        };
+        let mut follower = self.state.active.follower.clone();
+        let caught_up = follower.catch_up(storage, &mut |_, _| {});
+        if caught_up.is_err() || follower.run.chain != settled.active.chain() {
+            let source = std::io::Error::other("the log is not the one that was open");
+            let file = settled.active.path();
+            return Err(self.state.poisoned_by(DiskError { operation: "read", file, source }));
+        }
+        self.state.witnessed = self.state.witnessed.max(settled.active.chain().sequence);
+        self.state.active = settled.active;
+        self.state.all_durable();
+        Ok(())
+    }
+
+    /// The state that this handle held is no longer that of the log.
+    fn poisoned_by_opening(&mut self, error: OpenError) -> AppendError {
+        let source = std::io::Error::other(error.to_string());
+        let failed: Result<(), DiskError> = Err(source).named("take over", "the log");
+        if let Err(error) = failed {
+            self.state.poisoned_by(error);
+        }
+        AppendError::Reopen(Box::new(error))
+    }
+
+    /// Writes what is staged and gives the lock back, saying how the log was left.
+    fn release(&mut self) {
+        if self.state.poison.is_none() {
+            // A failure here poisons the handle, and LOCK says so below.
+            let _ = self.state.write_staged(&self.shared.storage);
+        }
+        let left = match self.state.poison {
+            Some(_) => OwnerState::Poisoned,
+            None => OwnerState::Idle,
+        };
+        let content = self.state.lock_content(left, self.shared.storage.boot());
+        if let Some(held) = self.state.lock.take() {
+            let written = lock::write(&held, &content);
+            if let Err(error) = written {
+                self.state.poisoned_by(error);
+            }
+        }
+    }
+}
+
+impl<S: Storage> Drop for Turn<'_, S> {
+    fn drop(&mut self) {
+        let ends = self.shared.options.ownership == Ownership::PerTransaction;
+        if ends || self.state.poison.is_some() {
+            self.release();
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! HEAD: replaced as a whole, only under the lock, and never backwards.
+
+use super::active::{DiskResult, Named, Point};
+use super::storage::Storage;
+use holdpoint_log_files::ReadFile;
+use holdpoint_log_format::limits::HEAD_LENGTH;
+use holdpoint_log_format::{BootId, Head, names};
+
+/// HEAD naming `point`, with the log and anchor of `head`.
+pub(super) fn naming(head: &Head, point: &Point, boot: BootId) -> Head {
+    Head {
+        newest_sequence: point.chain.sequence,
+        newest_link: point.chain.link,
+        segment: point.segment,
+        record_offset: point.record_offset,
+        end_offset: point.end_offset,
+        boot,
+        ..*head
+    }
+}
+
+/// Replaces HEAD unless the one on disk is as new: temporary file, sync, rename, directory sync.
+/// Everything that `head` names must be durable.
+pub(super) fn replace<S: Storage>(storage: &S, head: &Head) -> DiskResult<()> {
+    let current = read(storage)?;
+    if current.is_some_and(|current| current.newest_sequence >= head.newest_sequence) {
+        return Ok(());
+    }
+    let temporary = names::HEAD_TEMPORARY;
+    let file = storage.create(temporary, 0).named("create", temporary)?;
+    storage.write_at(&file, 0, &head.encode()).named("write", temporary)?;
+    storage.sync(&file).named("sync", temporary)?;
+    storage.rename(temporary, names::HEAD).named("rename", temporary)?;
+    storage.sync_directory("").named("sync", ".")
+}
+
+fn read<S: Storage>(storage: &S) -> DiskResult<Option<Head>> {
+    let opened = storage.open(names::HEAD).named("open", names::HEAD)?;
+    let Some(file) = opened else { return Ok(None) };
+    let mut bytes = [0; HEAD_LENGTH];
+    let length = file.read_at(0, &mut bytes).named("read", names::HEAD)?;
+    Ok(bytes.get(..length).and_then(|bytes| Head::decode(bytes).ok()))
+}
