@@ -1,0 +1,312 @@
+//! Given commands, when a command, then events: a world that records everything that it is told.
+
+#![allow(dead_code, reason = "every test file uses its own part")]
+
+pub(crate) mod random;
+pub(crate) mod samples;
+
+use holdpoint_domain::codec::{self, Encoded};
+use holdpoint_domain::command::{
+    AwaitResponse, CaptureEvidence, CompleteLoop, DispatchFacts, DispatchLoop, Entropy,
+    EvidenceItem, Handshake, InitializeLoop, ObserverExpectation, ReportFault, ReportResponse,
+    StopLoop,
+};
+use holdpoint_domain::event::{Exit, HaltReason, LoopHalted, OutputStream};
+use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
+use holdpoint_domain::execution_loop::{
+    Actor, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType,
+};
+use holdpoint_domain::hash::sha256;
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
+use holdpoint_domain::world::ExecutionLoop;
+use holdpoint_domain::{ActorId, Command, Envelope, Event, Refusal, Time, World, decide};
+
+/// Raw evidence that no readable view may show.
+pub(crate) const SECRET: &[u8] = b"hunter2-secret-output";
+
+/// The instruction of every story.
+pub(crate) const ENVELOPE: &[u8] = b"envelope of sh -c true";
+
+/// Every fact stated, none of them a reason to stop.
+pub(crate) const CLEAR: DispatchFacts = DispatchFacts {
+    authorization_present: Some(true),
+    executor_registered: Some(true),
+    resources_available: Some(true),
+    intent_clear: Some(true),
+    human_abort_signaled: Some(false),
+};
+
+/// One record as a log would hold it.
+#[derive(Debug, Clone)]
+pub(crate) struct Recorded {
+    pub(crate) sequence: u64,
+    pub(crate) at: Time,
+    pub(crate) encoded: Encoded,
+}
+
+/// A live world, what it recorded, and the loop that the story is about.
+#[derive(Debug, Clone)]
+pub(crate) struct Story {
+    pub(crate) world: World,
+    pub(crate) records: Vec<Recorded>,
+    pub(crate) loop_id: String,
+    pub(crate) now: Time,
+    commands: u64,
+}
+
+impl Story {
+    /// Nothing has happened.
+    pub(crate) fn new() -> Self {
+        Self {
+            world: World::retaining_settled(),
+            records: Vec::new(),
+            loop_id: String::new(),
+            now: Time::from_nanoseconds(1_769_356_800_000_000_000),
+            commands: 0,
+        }
+    }
+
+    /// A loop in INIT that may have three attempts.
+    pub(crate) fn initialized() -> Self {
+        Self::initialized_with(|_| {})
+    }
+
+    /// A loop in INIT after this change to its command.
+    pub(crate) fn initialized_with(change: impl FnOnce(&mut InitializeLoop)) -> Self {
+        let mut story = Self::new();
+        let mut command = story.initialize();
+        change(&mut command);
+        story.loop_id = command.loop_id();
+        story.given(Command::InitializeLoop(command));
+        story
+    }
+
+    /// A loop in this state, having got there the ordinary way.
+    pub(crate) fn in_state(state: ExecutionLoopState) -> Self {
+        let mut story = Self::initialized();
+        story.advance_to(state);
+        story
+    }
+
+    /// Goes on to a state in the ordinary way.
+    pub(crate) fn advance_to(&mut self, state: ExecutionLoopState) {
+        use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
+        let steps: &[ExecutionLoopState] = match state {
+            Init => &[],
+            Dispatched => &[Dispatched],
+            AwaitingResponse => &[Dispatched, AwaitingResponse],
+            Evaluated => &[Dispatched, AwaitingResponse, Evaluated],
+            Halted => &[Dispatched, AwaitingResponse, Evaluated, Halted],
+        };
+        for step in steps {
+            match step {
+                Dispatched => drop(self.given(self.dispatch())),
+                AwaitingResponse => {
+                    self.given(self.await_response());
+                    self.given(self.output(SECRET));
+                }
+                Evaluated => drop(self.given(self.report(ExecutorResponseType::Success))),
+                _ => drop(self.given(self.complete())),
+            }
+        }
+    }
+
+    /// Records a command that must be accepted, and that must break no rule.
+    pub(crate) fn given(&mut self, command: Command) -> Vec<Event> {
+        self.when(command).unwrap_or_else(|refusal| panic!("{}: {refusal}", refusal.code()))
+    }
+
+    /// Decides, encodes, records, decodes and applies.
+    pub(crate) fn when(&mut self, command: Command) -> Result<Vec<Event>, Refusal> {
+        self.commands += 1;
+        let events = decide(&self.world, &command, self.now)?;
+        for event in &events {
+            let found = self.record(event.clone());
+            assert_eq!(found, [], "decide made what evolve forbids: {event:?}");
+        }
+        self.now = Time::from_nanoseconds(self.now.nanoseconds() + 1_000_000);
+        Ok(events)
+    }
+
+    /// Puts an event on the record, whether or not the rules would have made it.
+    pub(crate) fn record(&mut self, event: Event) -> Vec<holdpoint_domain::ForbiddenEvent> {
+        let envelope = envelope(event);
+        let encoded = codec::encode(&envelope).expect("the event fits");
+        let sequence = self.records.last().map_or(0, |r| r.sequence) + 1;
+        self.records.push(Recorded { sequence, at: self.now, encoded });
+        self.world.evolve(sequence, self.now, &envelope)
+    }
+
+    /// The loop of this story, live or settled.
+    pub(crate) fn entity(&self) -> &ExecutionLoop {
+        self.world.find_loop(&self.loop_id).expect("the loop exists")
+    }
+
+    /// The readable form of the loop of this story.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::to_value(self.entity().view()).expect("a view serializes")
+    }
+
+    /// Entropy that no command before it had.
+    pub(crate) fn entropy(&self) -> Entropy {
+        Entropy::from_bytes(u128::from(self.commands + 1).to_be_bytes())
+    }
+
+    pub(crate) fn initialize(&self) -> InitializeLoop {
+        let hash = sha256(ENVELOPE).to_string();
+        InitializeLoop {
+            entropy: self.entropy(),
+            executor_id: "/bin/sh".into(),
+            envelope: ENVELOPE.to_vec(),
+            instruction_envelope_hash: hash.clone(),
+            command_line: "sh -c true".into(),
+            max_attempts: 3,
+            retry_ceiling: RetryPolicy::RetryLimited,
+            timeout_ms: Some(1000),
+            handshake: Handshake {
+                executor_id: "/bin/sh".into(),
+                trust_status: ExecutorIdentityStatus::Registered,
+                instruction_envelope_hash: hash.clone(),
+            },
+            observer: ObserverExpectation { executor_id: "/bin/sh".into(), envelope_hash: hash },
+        }
+    }
+
+    fn dispatch_with(&self, facts: DispatchFacts) -> DispatchLoop {
+        DispatchLoop {
+            loop_id: self.loop_id.clone(),
+            entropy: self.entropy(),
+            envelope_hash: sha256(ENVELOPE).to_string(),
+            facts,
+        }
+    }
+
+    pub(crate) fn dispatch(&self) -> Command {
+        Command::DispatchLoop(self.dispatch_with(CLEAR))
+    }
+
+    pub(crate) fn dispatch_knowing(&self, facts: DispatchFacts) -> Command {
+        Command::DispatchLoop(self.dispatch_with(facts))
+    }
+
+    pub(crate) fn retry(&self) -> Command {
+        Command::RetryLoop(self.dispatch_with(CLEAR))
+    }
+
+    pub(crate) fn await_response(&self) -> Command {
+        let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
+        Command::AwaitResponse(AwaitResponse { loop_id, entropy })
+    }
+
+    pub(crate) fn capture(&self, items: Vec<EvidenceItem>) -> Command {
+        let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
+        Command::CaptureEvidence(CaptureEvidence { loop_id, entropy, items })
+    }
+
+    pub(crate) fn output(&self, raw: &[u8]) -> Command {
+        self.capture(vec![output_item(raw)])
+    }
+
+    pub(crate) fn report(&self, reported_status: ExecutorResponseType) -> Command {
+        Command::ReportResponse(self.response(reported_status))
+    }
+
+    pub(crate) fn response(&self, reported_status: ExecutorResponseType) -> ReportResponse {
+        ReportResponse {
+            loop_id: self.loop_id.clone(),
+            entropy: self.entropy(),
+            executor_id: "/bin/sh".into(),
+            instruction_hash: sha256(ENVELOPE).to_string(),
+            reported_status,
+            error: None,
+            exit: Exit::Status(0),
+        }
+    }
+
+    pub(crate) fn fault(&self, fault_type: ExecutionFaultType) -> Command {
+        let attempt = self.world.live_loop(&self.loop_id).map_or(1, ExecutionLoop::attempt_count);
+        Command::ReportFault(self.fault_of(fault_type, attempt))
+    }
+
+    pub(crate) fn fault_of(&self, fault_type: ExecutionFaultType, attempt: u8) -> ReportFault {
+        ReportFault {
+            loop_id: self.loop_id.clone(),
+            entropy: self.entropy(),
+            attempt,
+            fault_type,
+            fault_message: "it went wrong".into(),
+            exit: Exit::Signal(11),
+        }
+    }
+
+    pub(crate) fn complete(&self) -> Command {
+        let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
+        Command::CompleteLoop(CompleteLoop { loop_id, entropy })
+    }
+
+    pub(crate) fn stop(&self, condition: StopCondition, facts: StopFacts) -> Command {
+        Command::StopLoop(StopLoop {
+            loop_id: self.loop_id.clone(),
+            entropy: self.entropy(),
+            condition,
+            facts,
+            details: "because".into(),
+        })
+    }
+}
+
+/// Standard output of which everything was captured.
+pub(crate) fn output_item(raw: &[u8]) -> EvidenceItem {
+    EvidenceItem::ExecutorOutput {
+        stream: OutputStream::Stdout,
+        raw_data: raw.to_vec(),
+        true_length: raw.len() as u64,
+        whole_sha256: sha256(raw),
+    }
+}
+
+/// An event in the envelope that every story uses.
+pub(crate) fn envelope(event: Event) -> Envelope {
+    Envelope {
+        actor: ActorId { kind: Actor::Automation, id: "ci".into() },
+        correlation: "00112233445566778899aabbccddeeff".into(),
+        causation: None,
+        idempotency: None,
+        event,
+    }
+}
+
+/// The halt among some events.
+pub(crate) fn halt(events: &[Event]) -> Option<&LoopHalted> {
+    events.iter().find_map(|event| match event {
+        Event::LoopHalted(body) => Some(body),
+        _ => None,
+    })
+}
+
+/// The reason of the halt among some events.
+pub(crate) fn halt_reason(events: &[Event]) -> Option<HaltReason> {
+    halt(events).map(|body| body.reason)
+}
+
+/// The names of some events, without their system.
+pub(crate) fn names(events: &[Event]) -> Vec<&'static str> {
+    events.iter().filter_map(|event| event.kind().name.split('.').nth(1)).collect()
+}
+
+/// The world rebuilt from records alone.
+pub(crate) fn rebuilt(records: &[Recorded], mut world: World) -> World {
+    for record in records {
+        let Encoded { kind, version, payload } = &record.encoded;
+        let envelope = codec::decode(*kind, *version, payload).expect("a record decodes");
+        world.evolve(record.sequence, record.at, &envelope);
+    }
+    world
+}
+
+/// A seed for this run: HOLDPOINT_SEED, or the time. Failures print it.
+pub(crate) fn seed() -> u64 {
+    let given = std::env::var("HOLDPOINT_SEED").ok().and_then(|seed| seed.parse().ok());
+    let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    given.unwrap_or_else(|| now().map_or(0, |elapsed| elapsed.as_nanos() as u64))
+}

@@ -1,0 +1,227 @@
+//! At least one envelope of every kind, with every member of every closed enum that events hold.
+//!
+//! The counts beside `ALL` are those of payload version 1: a member that is added later disturbs
+//! no sample that is pinned already.
+
+use holdpoint_domain::confidence::Confidence;
+use holdpoint_domain::event::{
+    ChainSealed, ClockStepped, EvidenceCaptured, EvidenceContent, Exit, FaultReported,
+    FingerprintRecorded, HaltReason, HeadMissingAccepted, LoopDispatched, LoopHalted,
+    LoopInitialized, ObserverAttached, Offered, OutputExtent, OutputStream, RecoveryPerformed,
+    ResourceUsage, ResponseAwaited, ResponseEvaluated, SandboxDecided, StopConditionDetected,
+};
+use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, RawData, StopCondition};
+use holdpoint_domain::execution_loop::{
+    Actor, ExecutionDecision, ExecutionLoopState, ExecutorResponseType, HandshakeDecision,
+    ResponseDecision,
+};
+use holdpoint_domain::hash::{Digest, sha256};
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxDecision};
+use holdpoint_domain::{ActorId, Envelope, Event, Idempotency, Time};
+
+const LOOP: &str = "LOOP-000102030405060708090a0b0c0d0e0f";
+
+/// The samples, in a fixed order. Only ever append: the golden file follows this order.
+pub(crate) fn samples() -> Vec<Envelope> {
+    let mut events = log_events();
+    for turn in 0..10 {
+        events.extend(loop_events(turn));
+        events.extend(evidence_events(turn));
+        events.extend(fault_events(turn));
+    }
+    events.into_iter().enumerate().map(|(i, event)| enveloped(i, event)).collect()
+}
+
+fn enveloped(index: usize, event: Event) -> Envelope {
+    let key = Idempotency {
+        tenant: "tenant".into(),
+        engine: "engine".into(),
+        key: format!("key {index}"),
+        content: digest(7),
+    };
+    Envelope {
+        actor: ActorId { kind: nth(&Actor::ALL[..4], index), id: "someone \u{e9}".into() },
+        correlation: "00112233445566778899aabbccddeeff".into(),
+        causation: (!index.is_multiple_of(3)).then_some(u64::MAX >> (index * 7 % 64)),
+        idempotency: index.is_multiple_of(5).then_some(key),
+        event,
+    }
+}
+
+fn log_events() -> Vec<Event> {
+    vec![
+        RecoveryPerformed {
+            last_proven_sequence: 250,
+            last_kept_sequence: 251,
+            cut_bytes: 65_536,
+            copied_to: Some("cut/1".into()),
+        }
+        .into(),
+        RecoveryPerformed {
+            last_proven_sequence: 0,
+            last_kept_sequence: u64::MAX,
+            cut_bytes: 0,
+            copied_to: None,
+        }
+        .into(),
+        HeadMissingAccepted { first_sequence: 1, last_sequence: 4_294_967_296 }.into(),
+        ClockStepped { step_ns: i64::MIN }.into(),
+        ClockStepped { step_ns: 1_000_000_001 }.into(),
+        FingerprintRecorded { schema: 1, fingerprint: digest(1) }.into(),
+    ]
+}
+
+fn loop_events(turn: usize) -> Vec<Event> {
+    let attempt = 1 + (turn % 3) as u8;
+    vec![
+        LoopInitialized {
+            loop_id: LOOP.into(),
+            executor_id: "/bin/sh".into(),
+            instruction_envelope_hash: digest(2).to_string().into(),
+            command_line: "sh -c 'true'".into(),
+            max_attempts: attempt,
+            retry_ceiling: nth(&RetryPolicy::ALL[..4], turn),
+            timeout_ms: turn.is_multiple_of(2).then_some(1_000),
+            handshake_decision: nth(&HandshakeDecision::ALL[..2], turn),
+            handshake_reason: "because".into(),
+        }
+        .into(),
+        LoopDispatched {
+            loop_id: LOOP.into(),
+            attempt,
+            permitted_by_fault: (attempt > 1).then(|| "FAULT-1".into()),
+        }
+        .into(),
+        ResponseAwaited { loop_id: LOOP.into(), attempt }.into(),
+        ResponseEvaluated {
+            loop_id: LOOP.into(),
+            attempt,
+            response_type: nth(&ExecutorResponseType::ALL[..5], turn),
+            response_decision: nth(&ResponseDecision::ALL[..3], turn),
+            confidence: Confidence::from_basis_points(nth(&[0, 250, 8_500, 9_999], turn)).unwrap(),
+            reason: "Executor reported success (requires verification)".into(),
+            execution_decision: nth(&ExecutionDecision::ALL[..3], turn),
+            execution_reason: "Executor reported success".into(),
+            exit: nth(&[Exit::Unknown, Exit::Status(1), Exit::Signal(11)], turn),
+        }
+        .into(),
+        LoopHalted {
+            loop_id: LOOP.into(),
+            from: nth(&ExecutionLoopState::ALL[..5], turn),
+            requested: nth(&ExecutionLoopState::ALL[..5], turn + 4),
+            reason: nth(&HaltReason::ALL[..9], turn),
+            stop_condition: Some(nth(&StopCondition::ALL[..10], turn)),
+            fault_type: turn
+                .is_multiple_of(2)
+                .then(|| nth(&ExecutionFaultType::ALL[..6], turn / 2)),
+        }
+        .into(),
+    ]
+}
+
+fn evidence_events(turn: usize) -> Vec<Event> {
+    let raw = |bytes: &[u8]| RawData::from(bytes.to_vec()).into();
+    let offered = Offered {
+        observation_point: nth(&ObservationPoint::ALL[..5], turn + 1),
+        evidence_type: nth(&EvidenceType::ALL[..5], turn + 1),
+        raw_data: raw(b"offered"),
+    };
+    vec![
+        ObserverAttached {
+            session_id: "OBS-1".into(),
+            loop_id: LOOP.into(),
+            executor_id: "/bin/sh".into(),
+            envelope_hash: digest(2).to_string().into(),
+            created_at: "2026-01-25T16:00:00.000000000Z".into(),
+            is_halted: turn.is_multiple_of(2),
+            chain_id: "CHAIN-1".into(),
+        }
+        .into(),
+        EvidenceCaptured {
+            loop_id: LOOP.into(),
+            chain_id: "CHAIN-1".into(),
+            index: turn as u64,
+            record_id: "REC-1".into(),
+            observation_point: nth(&ObservationPoint::ALL[..5], turn),
+            evidence_type: nth(&EvidenceType::ALL[..5], turn),
+            timestamp: "2026-01-25T16:00:00.000000000Z".into(),
+            raw_data: raw(b"\0raw\xff"),
+            prior_hash: nth(&["".into(), digest(3).to_string()], turn).into(),
+            self_hash: digest(4).to_string().into(),
+            injective_hash: digest(5),
+            content: nth(&contents(turn), turn),
+            offered: turn.is_multiple_of(4).then_some(offered),
+        }
+        .into(),
+        StopConditionDetected {
+            loop_id: LOOP.into(),
+            condition: nth(&StopCondition::ALL[..10], turn),
+            details: "because".into(),
+        }
+        .into(),
+        ChainSealed {
+            loop_id: LOOP.into(),
+            chain_id: "CHAIN-1".into(),
+            length: 300,
+            head_hash: digest(4).to_string().into(),
+            injective_head: digest(5),
+            seal_hash: digest(6),
+        }
+        .into(),
+    ]
+}
+
+fn contents(turn: usize) -> Vec<EvidenceContent> {
+    let (from, to) = (ExecutionLoopState::Init, nth(&ExecutionLoopState::ALL[..5], turn));
+    vec![
+        EvidenceContent::Opaque,
+        EvidenceContent::Instruction,
+        EvidenceContent::Output(OutputExtent {
+            stream: nth(&OutputStream::ALL[..3], turn / 7),
+            true_length: 70_000,
+            whole_sha256: digest(8),
+            truncated: true,
+        }),
+        EvidenceContent::Resources(ResourceUsage {
+            wall_ns: 1,
+            user_cpu_ns: 251,
+            system_cpu_ns: 65_536,
+            peak_memory_bytes: u64::MAX,
+        }),
+        EvidenceContent::Transition { from, to },
+        EvidenceContent::Decision(nth(&ResponseDecision::ALL[..3], turn)),
+        EvidenceContent::Stop(nth(&StopCondition::ALL[..10], turn)),
+    ]
+}
+
+fn fault_events(turn: usize) -> Vec<Event> {
+    vec![
+        FaultReported {
+            fault_id: "FAULT-1".into(),
+            loop_id: LOOP.into(),
+            attempt: 1,
+            fault_type: nth(&ExecutionFaultType::ALL[..6], turn),
+            fault_message: "it went wrong".into(),
+            occurred_at: Time::from_nanoseconds(1_769_356_800_000_000_001),
+        }
+        .into(),
+        SandboxDecided {
+            loop_id: LOOP.into(),
+            fault_id: "FAULT-1".into(),
+            attempt: 1,
+            sandbox_decision: nth(&SandboxDecision::ALL[..3], turn),
+            retry_policy: nth(&RetryPolicy::ALL[..4], turn),
+            reason_code: "SBX-004".into(),
+            reason_description: "CRASH: max retries reached".into(),
+        }
+        .into(),
+    ]
+}
+
+fn digest(number: u8) -> Digest {
+    sha256(&[number])
+}
+
+fn nth<T: Clone>(values: &[T], index: usize) -> T {
+    values[index % values.len()].clone()
+}
