@@ -3,3 +3,6 @@
 
 pub mod executor;
 pub mod log;
+pub mod shell;
+
+pub use shell::Engine;

@@ -1,0 +1,53 @@
+//! What can go wrong between a command and its receipt. A refusal by a rule is not among it.
+
+use crate::log::{AppendError, OpenError};
+use holdpoint_domain::codec::{DecodeError, EncodeError};
+use holdpoint_log_files::FollowError;
+use thiserror::Error;
+
+/// An engine could not be opened.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The log could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The state could not be rebuilt from the log.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+}
+
+/// A command could not be carried out. Nothing was acknowledged.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SubmitError {
+    /// The log refused.
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Follow(#[from] FollowError),
+    /// A record that this program cannot read: the state cannot be known, so nothing is decided.
+    #[error("record {sequence} cannot be read ({source}): a newer holdpoint may have written it")]
+    Undecodable {
+        /// Its sequence.
+        sequence: u64,
+        /// Why not.
+        source: DecodeError,
+    },
+    /// A withheld record: this is an exported copy, from which no state can be rebuilt.
+    #[error("record {sequence} is withheld: this is an exported copy, and nothing is added to it")]
+    Withheld {
+        /// Its sequence.
+        sequence: u64,
+    },
+    /// An event beyond the codec's limits.
+    #[error("the event cannot be recorded: {0}")]
+    Encode(#[from] EncodeError),
+    /// The system has no entropy.
+    #[error("no random bits for an id: {0}")]
+    Entropy(String),
+    /// The engine failed before and discarded its state.
+    #[error("the engine failed before and holds no state any more: open the log again")]
+    Discarded,
+}

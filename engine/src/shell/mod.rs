@@ -1,0 +1,24 @@
+//! The shell: where pure rules meet the disk. It reads the clock, draws entropy, takes a turn on the
+//! log, lets the rules decide, appends what they decided, and acknowledges only what a sync covers.
+//!
+//! # Architecture invariants
+//!
+//! - The domain and the log meet nowhere else.
+//! - No rule is taken here: what to do is decided by `holdpoint_domain::decide` alone.
+//! - Nothing derived from the state leaves before a sync covers the newest record it depends on.
+
+mod clock;
+mod engine;
+mod entropy;
+mod error;
+mod governed;
+mod outcome;
+mod rebuild;
+mod submit;
+
+pub use clock::{Clock, Reading, SystemClock};
+pub use engine::{Engine, EngineOptions};
+pub use entropy::{EntropySource, SystemEntropy};
+pub use error::{EngineError, SubmitError};
+pub use governed::{EXIT_HOLDPOINT_FAILED, GovernedRun, RunError, RunReport};
+pub use submit::{Origin, Receipt, Submitted};

@@ -1,0 +1,90 @@
+//! From what the executor reports to what the rules are told: one table.
+//!
+//! | outcome | reported as | exit status of the run |
+//! |---|---|---|
+//! | exit 0, output whole | response SUCCESS | 0 |
+//! | exit n, output whole | response FAILURE | n |
+//! | output cut | fault PARTIAL | the command's own |
+//! | killed by SIGSYS | fault SECURITY_VIOLATION | 159 |
+//! | killed by another signal n | fault CRASH | 128 + n |
+//! | timed out | fault TIMEOUT | 124 |
+//! | over the memory limit | fault RESOURCE_EXHAUSTED | 137 |
+//! | interrupted by signal n | stop condition HUMAN_ABORT | 128 + n |
+
+use crate::executor::{ExecutionReport, Outcome, signal_name};
+use holdpoint_domain::event::Exit;
+use holdpoint_domain::execution_loop::ExecutorResponseType;
+use holdpoint_domain::sandbox_fault::ExecutionFaultType;
+
+/// The number of SIGSYS: a system call that a filter forbids.
+const SIGSYS: i32 = libc::SIGSYS;
+
+/// What to tell the rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// The executor answered.
+    Response { reported: ExecutorResponseType, error: Option<String> },
+    /// The attempt failed.
+    Fault { fault: ExecutionFaultType, message: String },
+    /// A person stopped it.
+    Abort { details: String },
+}
+
+pub(super) fn told(report: &ExecutionReport) -> Told {
+    let fault = |fault, message| Told::Fault { fault, message };
+    match &report.outcome {
+        Outcome::Interrupted { signal } => {
+            Told::Abort { details: format!("interrupted by {}", named(*signal)) }
+        }
+        Outcome::TimedOut => fault(
+            ExecutionFaultType::Timeout,
+            format!("still running after {:.3} s", report.wall.as_secs_f64()),
+        ),
+        Outcome::MemoryExceeded { limit, seen } => fault(
+            ExecutionFaultType::ResourceExhausted,
+            format!("{seen} bytes of memory in use, over the limit of {limit}"),
+        ),
+        Outcome::Signaled { signal, core_dumped } => {
+            let core = if *core_dumped { ", core dumped" } else { "" };
+            let message = format!("killed by {}{core}", named(*signal));
+            match *signal {
+                SIGSYS => fault(ExecutionFaultType::SecurityViolation, message),
+                _ => fault(ExecutionFaultType::Crash, message),
+            }
+        }
+        Outcome::Exited { code } if is_partial(report) => fault(
+            ExecutionFaultType::Partial,
+            format!("exited with status {code}, and its output was cut"),
+        ),
+        Outcome::Exited { code: 0 } => {
+            Told::Response { reported: ExecutorResponseType::Success, error: None }
+        }
+        Outcome::Exited { code } => Told::Response {
+            reported: ExecutorResponseType::Failure,
+            error: Some(format!("exited with status {code}")),
+        },
+    }
+}
+
+/// How the process ended, for the record.
+pub(super) fn exit(report: &ExecutionReport) -> Exit {
+    match &report.outcome {
+        Outcome::Exited { code } => Exit::Status(i32::from(*code)),
+        Outcome::Signaled { signal, .. } => Exit::Signal(*signal),
+        Outcome::TimedOut | Outcome::MemoryExceeded { .. } | Outcome::Interrupted { .. } => {
+            Exit::Unknown
+        }
+    }
+}
+
+/// Whether some of the output is not in the evidence.
+fn is_partial(report: &ExecutionReport) -> bool {
+    [&report.stdout, &report.stderr].iter().any(|stream| stream.truncated || !stream.end_seen)
+}
+
+fn named(signal: i32) -> String {
+    match signal_name(signal) {
+        Some(name) => format!("signal {signal} ({name})"),
+        None => format!("signal {signal}"),
+    }
+}
