@@ -1,1 +1,35 @@
-//! A room of Holdpoint.
+//! What the facts of a Holdpoint log prove: verify it, rebuild the state at any record or moment,
+//! tell the story of one loop, list the records.
+//!
+//! # Architecture invariants
+//!
+//! - Read-only by construction: this crate does not depend on `holdpoint-engine`, and the storage
+//!   it is given has no call that changes anything.
+//! - One verdict: a damaged log is judged by the recovery table of `holdpoint-log-format` alone,
+//!   the same that opening for writing acts on.
+//! - Batches are all or nothing: nothing here shows, counts or applies a part of one.
+//! - Raw evidence is neither shown nor kept: only its length and its SHA-256.
+#![cfg(not(windows))]
+#![forbid(unsafe_code)]
+
+mod axes;
+pub mod finding;
+pub mod machine;
+mod meaning;
+pub mod progress;
+pub mod read;
+pub mod rebuild;
+pub mod records;
+pub mod report;
+pub mod statistics;
+mod summary;
+pub mod verify;
+
+pub use finding::{Finding, Problem};
+pub use progress::Progress;
+pub use read::{Committed, Content, ReadError, ReadOptions};
+pub use rebuild::{Rebuilt, Until, rebuild};
+pub use records::{Filter, Line, records, story};
+pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
+pub use statistics::{Statistics, statistics};
+pub use verify::verify;

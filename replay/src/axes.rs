@@ -1,0 +1,185 @@
+//! The four things that a verification says apart, and the verdict that follows from them.
+
+use crate::finding::{Finding, Problem};
+use crate::meaning::{Meaning, Stopped};
+use crate::read::Reading;
+use crate::report::{Axes, Axis, AxisState, Report, Verdict};
+use holdpoint_log_files::Problem as LogProblem;
+use holdpoint_log_format::recovery::Verdict as LogVerdict;
+
+const NO_LOG: &str = "there is no log here";
+
+/// The report of a reading. `meaning` is what its events gave, or `None` when nobody looked.
+pub(crate) fn report(reading: Reading, meaning: Option<&Meaning>) -> Report {
+    let bytes: Vec<Finding> = findings_of_bytes(&reading);
+    let axes = Axes {
+        integrity: integrity(&reading, &bytes),
+        completeness: completeness(&reading, &bytes),
+        authenticity: authenticity(),
+        meaning: meaning_axis(&reading, meaning),
+    };
+    let verdict = verdict(&reading, &axes);
+    let mut report = Report::of_reading(reading, axes, verdict);
+    report.findings = bytes;
+    if let Some(meaning) = meaning {
+        report.findings.extend(meaning.findings.iter().cloned());
+        report.findings_left_out = meaning.left_out;
+    }
+    report
+}
+
+fn findings_of_bytes(reading: &Reading) -> Vec<Finding> {
+    let found = reading.survey.findings.iter().cloned().map(Finding::from);
+    found.chain(reading.withheld.iter().cloned()).collect()
+}
+
+fn verdict(reading: &Reading, axes: &Axes) -> Verdict {
+    let failed = |axis: &Axis| axis.state == AxisState::Failed;
+    match Verdict::of_log(reading.survey.row.verdict()) {
+        Verdict::NothingHere => Verdict::NothingHere,
+        _ if failed(&axes.integrity) || failed(&axes.completeness) => Verdict::Corrupt,
+        _ if failed(&axes.meaning) => Verdict::ForbiddenEvents,
+        of_log => of_log,
+    }
+}
+
+fn integrity(reading: &Reading, findings: &[Finding]) -> Axis {
+    if reading.survey.row.verdict() == LogVerdict::NothingHere {
+        return not_checked(NO_LOG);
+    }
+    let changed: Vec<&Finding> = findings.iter().filter(|finding| is_change(finding)).collect();
+    match changed.split_first() {
+        Some((first, more)) => failed(sentence(first, more.len())),
+        None if is_corrupt(reading) && !findings.iter().any(is_loss) => {
+            failed(format!("row {} of the recovery table", reading.survey.row.number()))
+        }
+        None if is_corrupt(reading) => not_checked("what is missing cannot be checked for changes"),
+        None => proven(format!(
+            "every header, record and seal hashes to what the chain says, up to record {}",
+            newest(reading)
+        )),
+    }
+}
+
+fn completeness(reading: &Reading, findings: &[Finding]) -> Axis {
+    if reading.survey.row.verdict() == LogVerdict::NothingHere {
+        return not_checked(NO_LOG);
+    }
+    let lost: Vec<&Finding> = findings.iter().filter(|finding| is_loss(finding)).collect();
+    match lost.split_first() {
+        Some((first, more)) => failed(sentence(first, more.len())),
+        None if is_corrupt(reading) => not_checked("what lies behind the damage cannot be counted"),
+        None => proven(completeness_reason(reading)),
+    }
+}
+
+fn completeness_reason(reading: &Reading) -> String {
+    let (mark, newest) = (reading.survey.mark, newest(reading));
+    let mut reason = format!("nothing is missing up to record {mark}, the newest durable mark");
+    if newest > mark {
+        reason.push_str(&format!(
+            "; records {} to {newest} are unproven: no durable mark covers them yet",
+            mark.saturating_add(1)
+        ));
+    }
+    if reading.is_being_written {
+        reason.push_str("; the log is being written, and what follows is not yet recorded");
+    } else if reading.survey.last.as_ref().is_some_and(|last| last.tail_end.is_some()) {
+        reason.push_str(&format!("; an interrupted write follows record {newest}"));
+    }
+    reason
+}
+
+fn authenticity() -> Axis {
+    not_checked(
+        "nothing is signed and no outside checkpoint was given, so whoever owns the files could \
+         have written the whole log anew",
+    )
+}
+
+fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>) -> Axis {
+    let Some(meaning) = meaning else { return not_checked("nobody asked for it") };
+    if let Some((first, more)) = meaning.findings.split_first() {
+        return failed(sentence(first, more.len()));
+    }
+    let applied = meaning.applied.sequence;
+    let so_far = format!("every event up to record {applied} is one that the rules allow");
+    match meaning.stopped {
+        _ if reading.survey.row.verdict() == LogVerdict::NothingHere => not_checked(NO_LOG),
+        Some(Stopped::Withheld(sequence)) => not_checked(format!(
+            "{so_far}; record {sequence} is withheld, and nothing behind it can be judged"
+        )),
+        Some(Stopped::Undecodable(sequence)) => failed(format!("record {sequence} is unreadable")),
+        Some(Stopped::Until) => proven(so_far),
+        None if is_corrupt(reading) => {
+            not_checked(format!("{so_far}; what lies behind the damage was not judged"))
+        }
+        None if applied < newest(reading) => {
+            not_checked("the records from 1 on, from which the state is rebuilt, are not here")
+        }
+        None => proven(so_far + &fingerprints(meaning)),
+    }
+}
+
+fn fingerprints(meaning: &Meaning) -> String {
+    let mut text = String::new();
+    if meaning.fingerprints_proven > 0 {
+        text.push_str(&format!("; {} recorded fingerprints match", meaning.fingerprints_proven));
+    }
+    if meaning.fingerprints_not_checked > 0 {
+        let count = meaning.fingerprints_not_checked;
+        text.push_str(&format!("; {count} of another state schema were not checked"));
+    }
+    text
+}
+
+/// What was recorded is not what is there.
+fn is_change(finding: &Finding) -> bool {
+    matches!(&finding.problem, Problem::Log(problem) if !is_loss_alone(problem))
+}
+
+/// Something that was recorded is not there.
+fn is_loss(finding: &Finding) -> bool {
+    let Problem::Log(problem) = &finding.problem else { return false };
+    is_loss_alone(problem)
+        || matches!(problem, LogProblem::BelowMark { .. } | LogProblem::Length { .. })
+}
+
+fn is_loss_alone(problem: &LogProblem) -> bool {
+    matches!(
+        problem,
+        LogProblem::Gap { .. }
+            | LogProblem::HeadMissing
+            | LogProblem::NotTheAnchor { .. }
+            | LogProblem::SegmentsGone { .. }
+            | LogProblem::SealMissing { .. }
+            | LogProblem::Withheld
+    )
+}
+
+fn is_corrupt(reading: &Reading) -> bool {
+    reading.survey.row.verdict() == LogVerdict::Corrupt
+}
+
+fn newest(reading: &Reading) -> u64 {
+    reading.survey.last.as_ref().map_or(0, |last| last.run.chain.sequence)
+}
+
+fn sentence(first: &Finding, more: usize) -> String {
+    match more {
+        0 => first.to_string(),
+        _ => format!("{first}; and {more} more"),
+    }
+}
+
+fn proven(reason: String) -> Axis {
+    Axis { state: AxisState::Proven, reason }
+}
+
+fn failed(reason: String) -> Axis {
+    Axis { state: AxisState::Failed, reason }
+}
+
+fn not_checked(reason: impl Into<String>) -> Axis {
+    Axis { state: AxisState::NotChecked, reason: reason.into() }
+}

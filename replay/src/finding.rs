@@ -1,0 +1,156 @@
+//! Something that a reading found wrong: with the bytes, with a payload, or with an event that the
+//! rules forbid.
+
+use holdpoint_domain::codec::DecodeError;
+use holdpoint_domain::event::kind_name;
+use holdpoint_domain::evolve::ForbiddenEvent;
+use holdpoint_domain::text::visible;
+use holdpoint_log_files::{Finding as LogFinding, Place, Problem as LogProblem};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// One thing wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// File relative to the log's directory, offset in bytes, sequence.
+    pub place: Place,
+    /// What.
+    pub problem: Problem,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// Bytes, files or witnesses.
+    Log(LogProblem),
+    /// A payload that cannot be read: its kind and its schema's version, and why.
+    Payload {
+        /// The kind in the record's header.
+        kind: u16,
+        /// The version in the record's header.
+        version: u8,
+        /// Why.
+        error: DecodeError,
+    },
+    /// An event that the rules forbid.
+    Forbidden(ForbiddenEvent),
+}
+
+impl Finding {
+    /// A stable name for programs.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match &self.problem {
+            Problem::Log(problem) => problem.name(),
+            Problem::Payload { error: DecodeError::UnknownKind { .. }, .. } => "unknown_kind",
+            Problem::Payload { error: DecodeError::UnknownVersion { .. }, .. } => {
+                "unknown_payload_version"
+            }
+            Problem::Payload { .. } => "undecodable_payload",
+            Problem::Forbidden(_) => "forbidden_event",
+        }
+    }
+
+    /// What was due.
+    #[must_use]
+    pub fn expected(&self) -> String {
+        match &self.problem {
+            Problem::Log(problem) => problem.expected(),
+            Problem::Payload { error: DecodeError::UnknownKind { .. }, .. } => {
+                "a kind that this program knows".into()
+            }
+            Problem::Payload { kind, error: DecodeError::UnknownVersion { .. }, .. } => {
+                format!("a payload version of {} that this program knows", named(*kind))
+            }
+            Problem::Payload { kind, .. } => format!("a payload of {}", named(*kind)),
+            Problem::Forbidden(event) => event.expected.clone(),
+        }
+    }
+
+    /// What is there.
+    #[must_use]
+    pub fn found(&self) -> String {
+        match &self.problem {
+            Problem::Log(problem) => problem.found(),
+            Problem::Payload { kind, version, error } => match error {
+                DecodeError::UnknownKind { .. } | DecodeError::UnknownVersion { .. } => {
+                    format!("kind {kind}, payload version {version}")
+                }
+                other => other.to_string(),
+            },
+            Problem::Forbidden(event) => event.found.clone(),
+        }
+    }
+
+    /// The event's kind, where the finding is about an event.
+    #[must_use]
+    pub fn kind(&self) -> Option<String> {
+        match &self.problem {
+            Problem::Log(_) => None,
+            Problem::Payload { kind, .. } => Some(named(*kind)),
+            Problem::Forbidden(event) => Some(named(event.kind)),
+        }
+    }
+
+    /// The rule that an event breaks.
+    #[must_use]
+    pub fn rule(&self) -> Option<&'static str> {
+        match &self.problem {
+            Problem::Forbidden(event) => Some(event.rule.name()),
+            Problem::Log(_) | Problem::Payload { .. } => None,
+        }
+    }
+}
+
+impl From<LogFinding> for Finding {
+    fn from(finding: LogFinding) -> Self {
+        Self { place: finding.place, problem: Problem::Log(finding.problem) }
+    }
+}
+
+/// Without the place.
+impl fmt::Display for Problem {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Log(problem) => write!(out, "{problem}"),
+            Self::Payload { error, .. } => write!(out, "{error}"),
+            Self::Forbidden(event) => write!(
+                out,
+                "{}: the rule {} expects {}, and the event says {}",
+                named(event.kind),
+                event.rule,
+                visible(&event.expected),
+                visible(&event.found)
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.place, self.problem)
+    }
+}
+
+/// Place and problem side by side.
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Finding", 9)?;
+        fields.serialize_field("segment", &self.place.file)?;
+        fields.serialize_field("offset", &self.place.offset)?;
+        fields.serialize_field("sequence", &self.place.sequence)?;
+        fields.serialize_field("problem", self.name())?;
+        fields.serialize_field("kind", &self.kind())?;
+        fields.serialize_field("rule", &self.rule())?;
+        fields.serialize_field("expected", &self.expected())?;
+        fields.serialize_field("found", &self.found())?;
+        fields.serialize_field("message", &self.problem.to_string())?;
+        fields.end()
+    }
+}
+
+/// The name of a kind, or its number where this program does not know it.
+pub(crate) fn named(kind: u16) -> String {
+    kind_name(kind).map_or_else(|| format!("kind {kind}"), str::to_string)
+}

@@ -1,0 +1,51 @@
+//! What a reader must know of the machine: which boot this is, and whether somebody writes now.
+
+use holdpoint_log_files::{DirectoryStorage, ReadStorage};
+use holdpoint_log_format::{BootId, names};
+use std::fs::TryLockError;
+
+/// Where Linux tells its boot id.
+const BOOT_ID_FILE: &str = "/proc/sys/kernel/random/boot_id";
+
+/// This boot of the machine, or [`BootId::UNKNOWN`] where the system does not tell.
+#[must_use]
+pub fn this_boot() -> BootId {
+    let text = std::fs::read_to_string(BOOT_ID_FILE).unwrap_or_default();
+    parse_boot_id(&text).unwrap_or(BootId::UNKNOWN)
+}
+
+/// Whether another process holds LOCK for writing. Asks with a shared lock that is given back at
+/// once and waits for nothing.
+#[must_use]
+pub fn is_locked(storage: &DirectoryStorage) -> bool {
+    let Ok(Some(lock)) = storage.open(names::LOCK) else { return false };
+    matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+/// 32 hexadecimal digits with hyphens between them.
+fn parse_boot_id(text: &str) -> Option<BootId> {
+    let digits: String = text.trim().chars().filter(|c| *c != '-').collect();
+    let is_id = digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let number = u128::from_str_radix(&digits, 16).ok().filter(|_| is_id)?;
+    Some(BootId(number.to_be_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_boot_id_is_32_digits_in_the_order_in_which_they_are_written() {
+        let id = parse_boot_id("01020304-0506-0708-090a-0b0c0d0e0f10\n");
+        assert_eq!(id, Some(BootId([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16])));
+        let not_ids = [
+            "",
+            "0102",
+            "zz020304-0506-0708-090a-0b0c0d0e0f10",
+            "+102030405060708090a0b0c0d0e0f10",
+        ];
+        for text in not_ids {
+            assert_eq!(parse_boot_id(text), None, "{text}");
+        }
+    }
+}

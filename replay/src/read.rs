@@ -1,0 +1,277 @@
+//! Reading a log whole, once: the survey of the log's rooms, with batches handed on only when they
+//! are complete and follow from everything before them.
+
+use crate::finding::{Finding, Problem};
+use crate::meaning::place_of;
+use crate::progress::{Meter, Progress};
+use crate::report::MEANING_FINDINGS_MAX;
+use holdpoint_domain::codec::{DecodeError, decode};
+use holdpoint_domain::envelope::Envelope;
+use holdpoint_domain::time::Timestamp;
+use holdpoint_log_files::run::{Onward, walk};
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::window::Window;
+use holdpoint_log_files::{
+    Extent, Problem as LogProblem, ReadFile, ReadStorage, RecordPlace, Run, Survey, SurveyError,
+    SurveyOptions, survey,
+};
+use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
+use holdpoint_log_format::tail::TailShape;
+use holdpoint_log_format::{BootId, ChainPosition, Link, Record, RecordHeader, SegmentHeader};
+use std::io;
+use thiserror::Error;
+
+/// How often a log is read again because its end moved while it was read. The last reading takes
+/// whatever follows the newest record as "not yet".
+const READINGS_MAX: u32 = 4;
+
+/// What the reader is told about the machine.
+#[derive(Clone, Copy)]
+pub struct ReadOptions<'a> {
+    /// This boot; see [`crate::machine::this_boot`].
+    pub boot: BootId,
+    /// Whether a living writer holds LOCK now; see [`crate::machine::is_locked`]. What follows the
+    /// newest record is then "not yet" instead of damage.
+    pub is_locked: &'a dyn Fn() -> bool,
+}
+
+/// Why a log cannot be read. Damage is no error: it is among the findings.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// A file cannot be read, or is of a newer format version.
+    #[error(transparent)]
+    Survey(#[from] SurveyError),
+}
+
+/// A record of a complete batch, in its place in the chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// Where it lies.
+    pub place: RecordPlace,
+    /// Its header.
+    pub header: RecordHeader,
+    /// What it says.
+    pub content: Content,
+}
+
+/// What a record says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// An event, and who caused it.
+    Event(Box<Envelope>),
+    /// Its payload was withheld: only the digest is here.
+    Withheld,
+    /// A payload that this program cannot read.
+    Undecodable(DecodeError),
+}
+
+impl Committed {
+    /// When it was recorded.
+    #[must_use]
+    pub fn time(&self) -> Timestamp {
+        Timestamp::from_nanoseconds(self.header.time)
+    }
+
+    /// The envelope, when it can be read.
+    #[must_use]
+    pub fn envelope(&self) -> Option<&Envelope> {
+        match &self.content {
+            Content::Event(envelope) => Some(envelope),
+            Content::Withheld | Content::Undecodable(_) => None,
+        }
+    }
+}
+
+/// What one reading gives.
+pub(crate) struct Reading {
+    /// Everything the recovery table looked at, and its verdict.
+    pub(crate) survey: Survey,
+    /// Somebody was writing meanwhile.
+    pub(crate) is_being_written: bool,
+    /// Batches end here: the newest record handed on. Sequence 0: none.
+    pub(crate) handed_on: ChainPosition,
+    /// Bytes of the records handed on, headers and padding included.
+    pub(crate) record_bytes: u64,
+    /// Withheld records; no event can authorise one yet.
+    pub(crate) withheld: Vec<Finding>,
+}
+
+/// Reads a log. `visit` sees each complete batch once, in order, as long as nothing is missing or
+/// damaged before it.
+pub(crate) fn read<S: ReadStorage>(
+    storage: &S,
+    options: ReadOptions<'_>,
+    progress: &mut dyn FnMut(Progress),
+    visit: &mut dyn FnMut(&[Committed]),
+) -> Result<Reading, ReadError> {
+    let mut batches = Batches::new(storage, Meter::new(storage, progress), visit);
+    let mut readings = 0;
+    loop {
+        readings += 1;
+        let is_being_written = (options.is_locked)() || readings == READINGS_MAX;
+        batches.restart();
+        let survey_options =
+            SurveyOptions { extent: Extent::FromAnchor, boot: options.boot, is_being_written };
+        let survey =
+            survey(storage, survey_options, &mut |place, record| batches.take(*place, record))?;
+        if is_being_written || is_settled(storage, options, &survey)? {
+            return Ok(batches.into_reading(survey, is_being_written));
+        }
+    }
+}
+
+/// Whether what follows the newest record was left behind, rather than being written just now: it
+/// is read again, and nobody holds LOCK.
+fn is_settled<S: ReadStorage>(
+    storage: &S,
+    options: ReadOptions<'_>,
+    survey: &Survey,
+) -> Result<bool, ReadError> {
+    if survey.evidence.tail == TailShape::Zero {
+        return Ok(true);
+    }
+    let stands_still = tail_stands_still(storage, survey)
+        .map_err(|(file, source)| ReadError::Survey(SurveyError::Io { file, source }))?;
+    Ok(stands_still && !(options.is_locked)())
+}
+
+fn tail_stands_still<S: ReadStorage>(
+    storage: &S,
+    survey: &Survey,
+) -> Result<bool, (String, io::Error)> {
+    let Some(last) = &survey.last else { return Ok(true) };
+    let file = segment_path(last.header.first_sequence());
+    let again = || -> io::Result<Option<(Run, Option<u64>)>> {
+        let Some(opened) = storage.open(&file)? else { return Ok(None) };
+        let mut window = Window::new(opened)?;
+        let from = Run::from(last.run.chain, last.run.record_offset, last.run.end_offset);
+        let run = walk(&mut window, &last.header, from, &mut |_, _| Onward::Go)?;
+        let end = window.nonzero_end(last.run.end_offset)?;
+        Ok(Some((run, end)))
+    };
+    let found = again().map_err(|source| (file.clone(), source))?;
+    Ok(found.is_some_and(|(run, end)| {
+        run.stop_offset == last.run.stop_offset && run.stop == last.run.stop && end == last.tail_end
+    }))
+}
+
+/// Gathers records into batches. A record counts only when it follows from the last one: behind a
+/// gap or a splice nothing is handed on any more. A second reading skips what was handed on.
+struct Batches<'s, 'v, S> {
+    storage: &'s S,
+    meter: Meter<'v>,
+    visit: &'v mut dyn FnMut(&[Committed]),
+    last: ChainPosition,
+    record_bytes: u64,
+    segment: u64,
+    is_cut_off: bool,
+    pending: Vec<Committed>,
+    withheld: Vec<Finding>,
+}
+
+impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
+    fn new(storage: &'s S, meter: Meter<'v>, visit: &'v mut dyn FnMut(&[Committed])) -> Self {
+        let last = ChainPosition { sequence: 0, link: Link([0; 32]), time: 0 };
+        Self {
+            storage,
+            meter,
+            visit,
+            last,
+            record_bytes: 0,
+            segment: 0,
+            is_cut_off: false,
+            pending: Vec::new(),
+            withheld: Vec::new(),
+        }
+    }
+
+    fn into_reading(self, survey: Survey, is_being_written: bool) -> Reading {
+        Reading {
+            survey,
+            is_being_written,
+            handed_on: self.last,
+            record_bytes: self.record_bytes,
+            withheld: self.withheld,
+        }
+    }
+
+    fn restart(&mut self) {
+        self.segment = 0;
+        self.is_cut_off = false;
+        self.pending.clear();
+    }
+
+    fn take(&mut self, place: RecordPlace, record: &Record<'_>) {
+        let due = self.last.sequence.saturating_add(1).saturating_add(self.pending.len() as u64);
+        if self.is_cut_off || record.header.sequence < due {
+            return;
+        }
+        let is_next = record.header.sequence == due && self.follows_across(place);
+        if !is_next {
+            self.is_cut_off = true;
+            return;
+        }
+        self.pending.push(committed(place, record));
+        if !record.header.flags.more_follows() {
+            self.hand_on(record);
+        }
+    }
+
+    fn hand_on(&mut self, record: &Record<'_>) {
+        let header = &record.header;
+        self.last =
+            ChainPosition { sequence: header.sequence, link: header.link, time: header.time };
+        let lengths = self.pending.iter().map(|record| record.place.length);
+        self.record_bytes = self.record_bytes.saturating_add(lengths.sum::<u64>());
+        self.find_withheld();
+        (self.visit)(&self.pending);
+        self.meter.reached(header.sequence);
+        self.pending.clear();
+    }
+
+    fn find_withheld(&mut self) {
+        let withheld = self.pending.iter().filter(|record| record.content == Content::Withheld);
+        let problem = Problem::Log(LogProblem::Withheld);
+        let room = MEANING_FINDINGS_MAX.saturating_sub(self.withheld.len());
+        let found = withheld.take(room);
+        let finding = |record| Finding { place: place_of(record), problem: problem.clone() };
+        self.withheld.extend(found.map(finding));
+    }
+
+    /// Inside a segment the survey has checked the chain; from one to the next the header must
+    /// name the record that was handed on last.
+    fn follows_across(&mut self, place: RecordPlace) -> bool {
+        if self.segment == place.segment || place.offset != SEGMENT_HEADER_LENGTH as u64 {
+            return true;
+        }
+        self.segment = place.segment;
+        let header = read_header(self.storage, place.segment);
+        header.is_some_and(|header| header.previous == self.due_before(&header))
+    }
+
+    fn due_before(&self, header: &SegmentHeader) -> ChainPosition {
+        if self.last.sequence == 0 { ChainPosition::genesis(header.log) } else { self.last }
+    }
+}
+
+/// A header that cannot be read any more follows from nothing.
+fn read_header<S: ReadStorage>(storage: &S, segment: u64) -> Option<SegmentHeader> {
+    let file = storage.open(&segment_path(segment)).ok().flatten()?;
+    let mut block = [0; SEGMENT_HEADER_LENGTH];
+    let read = file.read_at(0, &mut block).ok()?;
+    SegmentHeader::decode(&block).ok().filter(|_| read == block.len())
+}
+
+fn committed(place: RecordPlace, record: &Record<'_>) -> Committed {
+    let header = record.header.clone();
+    let content = if header.flags.withheld() {
+        Content::Withheld
+    } else {
+        match decode(header.kind, header.version, record.payload) {
+            Ok(envelope) => Content::Event(Box::new(envelope)),
+            Err(error) => Content::Undecodable(error),
+        }
+    };
+    Committed { place, header, content }
+}

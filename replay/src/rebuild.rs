@@ -1,0 +1,68 @@
+//! Rebuilding the state at any record or moment.
+
+use crate::axes::report;
+use crate::meaning::Meaning;
+use crate::progress::Progress;
+use crate::read::{Committed, ReadError, ReadOptions, read};
+use crate::report::{Head, Report};
+use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::world::World;
+use holdpoint_log_files::ReadStorage;
+use holdpoint_log_format::RecordHeader;
+
+/// Up to where the state is rebuilt. Batches are all or nothing (property L3): a place inside a
+/// batch means the end of the last whole batch before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// All there is.
+    End,
+    /// The record with this sequence, itself included. Beyond the newest one: all there is.
+    Sequence(u64),
+    /// This moment, records of the very moment included.
+    Time(Timestamp),
+}
+
+impl Until {
+    /// Whether a batch that ends with this record lies within.
+    pub(crate) fn includes(self, last_of_batch: &RecordHeader) -> bool {
+        match self {
+            Self::End => true,
+            Self::Sequence(sequence) => last_of_batch.sequence <= sequence,
+            Self::Time(time) => last_of_batch.time <= time.nanoseconds(),
+        }
+    }
+}
+
+/// A rebuilt state.
+#[derive(Debug)]
+pub struct Rebuilt {
+    /// The state, settled entities included.
+    pub world: World,
+    /// The record up to which it was rebuilt; none before the first.
+    pub head: Option<Head>,
+    /// What the whole log proves, and what was found about the events up to [`Self::head`].
+    pub report: Report,
+}
+
+/// Rebuilds the state, keeping what settles. The whole log is verified on the way, so that a state
+/// is never taken from bytes that do not hold: behind damage nothing is applied. `witness` sees
+/// each record that was applied, in order.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub fn rebuild<S: ReadStorage>(
+    storage: &S,
+    until: Until,
+    options: ReadOptions<'_>,
+    progress: &mut dyn FnMut(Progress),
+    witness: &mut dyn FnMut(&Committed),
+) -> Result<Rebuilt, ReadError> {
+    let mut meaning = Meaning::new(World::retaining_settled(), until);
+    let reading = read(storage, options, progress, &mut |batch| {
+        if meaning.apply(batch) {
+            batch.iter().for_each(&mut *witness);
+        }
+    })?;
+    let report = report(reading, Some(&meaning));
+    Ok(Rebuilt { head: Head::at(&meaning.applied), world: meaning.world, report })
+}

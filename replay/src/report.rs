@@ -1,0 +1,234 @@
+//! What a reading says of a log: the verdict, the four axes, how far it reaches, every finding.
+
+use crate::finding::Finding;
+use crate::read::Reading;
+use holdpoint_domain::time::Timestamp;
+use holdpoint_log_format::ChainPosition;
+use holdpoint_log_format::limits::FORMAT_VERSION;
+use holdpoint_log_format::recovery::{Row, Verdict as LogVerdict};
+use serde::Serialize;
+use std::fmt;
+
+/// How many findings about events are kept; the rest is counted. A log can hold as many as it has
+/// records.
+pub const MEANING_FINDINGS_MAX: usize = 1_000;
+
+/// What a reading says of a log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// All in one.
+    pub verdict: Verdict,
+    /// Four things apart.
+    pub axes: Axes,
+    /// The row of the recovery table that matched; FORMAT.md has the table.
+    pub row: u8,
+    /// Valid records.
+    pub records: u64,
+    /// How many of them are withheld.
+    pub withheld: u64,
+    /// Segments.
+    pub segments: u64,
+    /// Bytes of complete batches in their place, headers and padding included.
+    pub record_bytes: u64,
+    /// Length of all segments' files in bytes, reserved space included.
+    pub file_bytes: u64,
+    /// The newest valid record that ends a batch; none in an empty log.
+    pub head: Option<Head>,
+    /// The highest sequence with durable evidence: up to here nothing can be missing unseen.
+    pub mark: u64,
+    /// Records above the mark.
+    pub unproven: Option<Unproven>,
+    /// Bytes behind the newest record that belong to no complete batch.
+    pub tail: Option<Tail>,
+    /// Somebody was writing meanwhile: what follows the newest record is not yet recorded.
+    pub being_written: bool,
+    /// The log's identity, 32 hexadecimal digits.
+    pub log_id: Option<String>,
+    /// The format version of the log.
+    pub format_version: u32,
+    /// The directory holds files that are not a log's.
+    pub foreign: bool,
+    /// Everything found wrong, in the order of the log: files first, then events.
+    pub findings: Vec<Finding>,
+    /// Findings about events beyond the first [`MEANING_FINDINGS_MAX`].
+    pub findings_left_out: u64,
+}
+
+/// The verdict on a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Verdict {
+    /// Nothing failed, and everything is proven durable.
+    #[serde(rename = "intact")]
+    Intact,
+    /// Nothing failed; the newest records have no durable mark, or an interrupted write follows
+    /// them.
+    #[serde(rename = "intact, tail unproven")]
+    TailUnproven,
+    /// Something recorded is changed or missing.
+    #[serde(rename = "corrupt")]
+    Corrupt,
+    /// The bytes hold, and some event is one that the rules forbid or that cannot be read.
+    #[serde(rename = "forbidden events")]
+    ForbiddenEvents,
+    /// There is no log, or one without a first segment yet.
+    #[serde(rename = "nothing here")]
+    NothingHere,
+}
+
+/// The four things that are told apart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Axes {
+    /// Nothing recorded was changed.
+    pub integrity: Axis,
+    /// Nothing is missing up to the mark.
+    pub completeness: Axis,
+    /// Signatures and outside checkpoints.
+    pub authenticity: Axis,
+    /// No event is one that the rules forbid.
+    pub meaning: Axis,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Axis {
+    /// The answer.
+    pub state: AxisState,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+/// The answer of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum AxisState {
+    /// It holds.
+    #[serde(rename = "proven")]
+    Proven,
+    /// It does not hold.
+    #[serde(rename = "failed")]
+    Failed,
+    /// It was not checked, or not to the end.
+    #[serde(rename = "not checked")]
+    NotChecked,
+}
+
+/// A record that everything up to it can be named by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Head {
+    /// Its sequence.
+    pub sequence: u64,
+    /// Its link, 64 hexadecimal digits.
+    pub link: String,
+    /// Its time.
+    pub time: Timestamp,
+}
+
+/// Records above every durable mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Unproven {
+    /// The first of them.
+    pub first: u64,
+    /// The last of them.
+    pub last: u64,
+}
+
+/// Bytes behind the newest record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Tail {
+    /// The segment, relative to the log's directory.
+    pub segment: String,
+    /// Offset of the first byte behind the newest record.
+    pub offset: u64,
+    /// Bytes up to the last one that is not zero.
+    pub bytes: u64,
+}
+
+impl Report {
+    /// Whether some axis failed.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        matches!(self.verdict, Verdict::Corrupt | Verdict::ForbiddenEvents)
+    }
+
+    /// Everything that a reading says besides its findings, which are added by [`crate::axes`].
+    pub(crate) fn of_reading(reading: Reading, axes: Axes, verdict: Verdict) -> Self {
+        let survey = reading.survey;
+        let newest = survey.last.as_ref().map_or(reading.handed_on, |last| last.run.chain);
+        let is_unproven = newest.sequence > survey.mark;
+        let tail = survey.last.as_ref().and_then(tail_of);
+        Self {
+            verdict,
+            axes,
+            row: survey.row.number(),
+            records: survey.records,
+            withheld: survey.withheld,
+            segments: survey.segments.len() as u64,
+            record_bytes: reading.record_bytes,
+            file_bytes: survey.segments.iter().map(|segment| segment.length).sum(),
+            head: Head::at(&newest),
+            mark: survey.mark,
+            unproven: is_unproven
+                .then(|| Unproven { first: survey.mark.saturating_add(1), last: newest.sequence }),
+            tail,
+            being_written: reading.is_being_written,
+            log_id: survey.log.map(|log| log.to_string()),
+            format_version: FORMAT_VERSION,
+            foreign: survey.row == Row::Foreign,
+            findings: Vec::new(),
+            findings_left_out: 0,
+        }
+    }
+}
+
+impl Head {
+    /// The head at a place in the chain; none before the first record.
+    pub(crate) fn at(chain: &ChainPosition) -> Option<Self> {
+        (chain.sequence > 0).then(|| Self {
+            sequence: chain.sequence,
+            link: chain.link.to_string(),
+            time: Timestamp::from_nanoseconds(chain.time),
+        })
+    }
+}
+
+impl Verdict {
+    /// What the recovery table says, before meaning is looked at.
+    pub(crate) fn of_log(verdict: LogVerdict) -> Self {
+        match verdict {
+            LogVerdict::NothingHere => Self::NothingHere,
+            LogVerdict::Intact => Self::Intact,
+            LogVerdict::TailUnproven => Self::TailUnproven,
+            LogVerdict::Corrupt => Self::Corrupt,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Intact => "intact",
+            Self::TailUnproven => "intact, tail unproven",
+            Self::Corrupt => "corrupt",
+            Self::ForbiddenEvents => "forbidden events",
+            Self::NothingHere => "nothing here",
+        })
+    }
+}
+
+impl fmt::Display for AxisState {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Proven => "proven",
+            Self::Failed => "failed",
+            Self::NotChecked => "not checked",
+        })
+    }
+}
+
+fn tail_of(last: &holdpoint_log_files::survey::LastSegment) -> Option<Tail> {
+    let end = last.tail_end?;
+    Some(Tail {
+        segment: holdpoint_log_files::survey::segment_path(last.header.first_sequence()),
+        offset: last.run.end_offset,
+        bytes: end.saturating_sub(last.run.end_offset),
+    })
+}

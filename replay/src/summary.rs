@@ -1,0 +1,196 @@
+//! One line for each event, for people. Text from outside is shown with control and invisible
+//! characters visible; raw evidence only as its length and the beginning of its SHA-256.
+
+use holdpoint_domain::event::{
+    ChainSealed, ClockStepped, Event, EvidenceCaptured, EvidenceContent, Exit, FaultReported,
+    FingerprintRecorded, HeadMissingAccepted, LoopDispatched, LoopHalted, LoopInitialized,
+    ObserverAttached, OutputExtent, RecoveryPerformed, ResourceUsage, ResponseEvaluated,
+    SandboxDecided, StopConditionDetected,
+};
+use holdpoint_domain::hash::Digest;
+use holdpoint_domain::text::{bounded, visible};
+
+/// Longest piece of foreign text in a line, in bytes.
+const TEXT_BYTES_MAX: usize = 240;
+
+/// What happened, in one line.
+pub(crate) fn summary(event: &Event) -> String {
+    match event {
+        Event::RecoveryPerformed(body) => recovery_performed(body),
+        Event::HeadMissingAccepted(body) => head_missing_accepted(body),
+        Event::ClockStepped(body) => clock_stepped(body),
+        Event::FingerprintRecorded(body) => fingerprint_recorded(body),
+        Event::LoopInitialized(body) => loop_initialized(body),
+        Event::LoopDispatched(body) => loop_dispatched(body),
+        Event::ResponseAwaited(body) => {
+            format!("attempt {}: its response is awaited", body.attempt)
+        }
+        Event::ResponseEvaluated(body) => response_evaluated(body),
+        Event::LoopHalted(body) => loop_halted(body),
+        Event::ObserverAttached(body) => observer_attached(body),
+        Event::EvidenceCaptured(body) => evidence_captured(body),
+        Event::StopConditionDetected(body) => stop_condition_detected(body),
+        Event::ChainSealed(body) => chain_sealed(body),
+        Event::FaultReported(body) => fault_reported(body),
+        Event::SandboxDecided(body) => sandbox_decided(body),
+    }
+}
+
+fn recovery_performed(body: &RecoveryPerformed) -> String {
+    let copied = body.copied_to.as_ref().map(|file| format!(", copied to {}", shown(file)));
+    format!(
+        "the log's end was put in order: records up to {} kept, up to {} proven, {} bytes cut{}",
+        body.last_kept_sequence,
+        body.last_proven_sequence,
+        body.cut_bytes,
+        copied.unwrap_or_default()
+    )
+}
+
+fn head_missing_accepted(body: &HeadMissingAccepted) -> String {
+    let (first, last) = (body.first_sequence, body.last_sequence);
+    format!("HEAD was missing; records {first} to {last} were found and accepted without it")
+}
+
+fn clock_stepped(body: &ClockStepped) -> String {
+    format!("the clock stepped by {} ns", body.step_ns)
+}
+
+fn fingerprint_recorded(body: &FingerprintRecorded) -> String {
+    format!("fingerprint {} of state schema {}", short(&body.fingerprint), body.schema)
+}
+
+fn loop_initialized(body: &LoopInitialized) -> String {
+    format!(
+        "INIT: {} by {}, at most {} attempts, handshake {}",
+        shown_escaped(&body.command_line),
+        shown(&body.executor_id),
+        body.max_attempts,
+        body.handshake_decision
+    )
+}
+
+fn loop_dispatched(body: &LoopDispatched) -> String {
+    let permitted = body.permitted_by_fault.as_ref();
+    let by = permitted.map(|fault| format!(", permitted after {}", shown(fault)));
+    format!("DISPATCHED: attempt {}{}", body.attempt, by.unwrap_or_default())
+}
+
+fn response_evaluated(body: &ResponseEvaluated) -> String {
+    format!(
+        "EVALUATED: attempt {}: {} -> {} ({} basis points), {}; {}",
+        body.attempt,
+        body.response_type,
+        body.response_decision,
+        body.confidence.basis_points(),
+        body.execution_decision,
+        exit(body.exit)
+    )
+}
+
+fn loop_halted(body: &LoopHalted) -> String {
+    let stop = body.stop_condition.map(|condition| format!(" {condition}"));
+    let fault = body.fault_type.map(|fault| format!(" {fault}"));
+    format!(
+        "HALTED from {}: {}{}{}",
+        body.from,
+        body.reason,
+        stop.unwrap_or_default(),
+        fault.unwrap_or_default()
+    )
+}
+
+fn observer_attached(body: &ObserverAttached) -> String {
+    let halted = if body.is_halted { ", halted: its expectations differ" } else { "" };
+    format!("observer {} attached{halted}", shown(&body.session_id))
+}
+
+fn evidence_captured(body: &EvidenceCaptured) -> String {
+    format!(
+        "evidence {} {} at {}{}: {} bytes, SHA-256 {}",
+        body.index,
+        body.evidence_type,
+        body.observation_point,
+        content(&body.content),
+        body.raw_data.length(),
+        short(&body.raw_data.sha256())
+    )
+}
+
+fn content(content: &EvidenceContent) -> String {
+    match content {
+        EvidenceContent::Opaque => String::new(),
+        EvidenceContent::Instruction => ", instruction envelope".into(),
+        EvidenceContent::Output(extent) => output(extent),
+        EvidenceContent::Resources(usage) => resources(usage),
+        EvidenceContent::Transition { from, to } => format!(", {from} to {to}"),
+        EvidenceContent::Decision(decision) => format!(", {decision}"),
+        EvidenceContent::Stop(condition) => format!(", {condition}"),
+    }
+}
+
+fn output(extent: &OutputExtent) -> String {
+    let cut = if extent.truncated { ", cut" } else { "" };
+    format!(", {} of {} bytes{cut}", extent.stream, extent.true_length)
+}
+
+fn resources(usage: &ResourceUsage) -> String {
+    let milliseconds = |ns: u64| ns / 1_000_000;
+    format!(
+        ", {} ms wall, {} ms user, {} ms system, peak {} bytes",
+        milliseconds(usage.wall_ns),
+        milliseconds(usage.user_cpu_ns),
+        milliseconds(usage.system_cpu_ns),
+        usage.peak_memory_bytes
+    )
+}
+
+fn stop_condition_detected(body: &StopConditionDetected) -> String {
+    format!("stop condition {}: {}", body.condition, shown(&body.details))
+}
+
+fn chain_sealed(body: &ChainSealed) -> String {
+    format!("evidence chain sealed with {} records, {}", body.length, short(&body.seal_hash))
+}
+
+fn fault_reported(body: &FaultReported) -> String {
+    let message = shown(&body.fault_message);
+    format!("attempt {}: fault {}: {message}", body.attempt, body.fault_type)
+}
+
+fn sandbox_decided(body: &SandboxDecided) -> String {
+    format!(
+        "attempt {}: {} {} under {}: {}",
+        body.attempt,
+        shown(&body.reason_code),
+        body.sandbox_decision,
+        body.retry_policy,
+        shown(&body.reason_description)
+    )
+}
+
+fn exit(exit: Exit) -> String {
+    match exit {
+        Exit::Unknown => "exit not known".into(),
+        Exit::Status(status) => format!("exit status {status}"),
+        Exit::Signal(signal) => format!("killed by signal {signal}"),
+    }
+}
+
+/// The first 16 hexadecimal digits.
+fn short(digest: &Digest) -> String {
+    let text = digest.to_string();
+    format!("{}..", bounded(&text, 16))
+}
+
+fn shown(text: &str) -> String {
+    let cut = bounded(text, TEXT_BYTES_MAX);
+    let more = if cut.len() < text.len() { ".." } else { "" };
+    format!("{}{more}", visible(cut))
+}
+
+/// Text whose recorder has made it visible already: its backslashes stay as they are, and what is
+/// hidden nevertheless is shown.
+fn shown_escaped(text: &str) -> String {
+    shown(text).replace("\\\\", "\\")
+}
