@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::Event;
 use crate::execution_loop::Actor;
 use crate::hash::Digest;
+use crate::text::{IdentifierFault, check_identifier};
 
 /// One record's payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -23,6 +24,22 @@ pub struct Envelope {
     pub idempotency: Option<Idempotency>,
     /// What happened.
     pub event: Event,
+}
+
+impl Envelope {
+    /// Whether every name in the envelope may be recorded. `decide` sees events only, so whoever
+    /// makes envelopes asks this before encoding one.
+    ///
+    /// # Errors
+    /// [`IdentifierFault`] names the field, what was expected and what was found.
+    pub fn check(&self) -> Result<(), IdentifierFault> {
+        check_identifier("actor id", &self.actor.id)?;
+        check_identifier("correlation", &self.correlation)?;
+        let Some(idempotency) = &self.idempotency else { return Ok(()) };
+        check_identifier("tenant", &idempotency.tenant)?;
+        check_identifier("engine", &idempotency.engine)?;
+        check_identifier("idempotency key", &idempotency.key)
+    }
 }
 
 /// Who did something.

@@ -11,7 +11,7 @@ pub const MAX_RAW_BYTES: usize = 16 * 1024 * 1024;
 pub const MAX_ITEMS_PER_CAPTURE: usize = 8;
 
 /// Longest identifier (loop, executor, session, actor, correlation, key), in bytes.
-pub const MAX_ID_BYTES: usize = 256;
+pub const MAX_ID_BYTES: usize = crate::text::MAX_IDENTIFIER_BYTES;
 
 /// Longest sentence given with a command (details, messages), in bytes. Longer text is cut.
 pub const MAX_SENTENCE_BYTES: usize = 4096;

@@ -1,5 +1,12 @@
 //! What a record's payload is, byte for byte, and what is not one (properties L8 and E10).
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails, fails its test"
+)]
+
 mod story;
 
 use holdpoint_domain::codec::{DecodeError, Encoded, decode, encode};
@@ -8,7 +15,7 @@ use holdpoint_domain::event::{
 };
 use holdpoint_domain::evidence_capture::RawData;
 use holdpoint_domain::limits::MAX_PAYLOAD_BYTES;
-use holdpoint_domain::{Envelope, Event};
+use holdpoint_domain::{Envelope, Event, Idempotency};
 use quickcheck::{Arbitrary as _, Gen};
 use story::samples::samples;
 use story::{envelope, seed};
@@ -91,6 +98,22 @@ fn readable_events_carry_the_registered_name() {
     for sample in samples() {
         let json = serde_json::to_value(&sample.event).unwrap();
         assert_eq!(json["kind"], sample.event.kind().name);
+    }
+}
+
+#[test]
+fn names_in_an_envelope_are_checked() {
+    for sample in samples() {
+        assert_eq!(sample.check(), Ok(()));
+        let correlation = " ".into();
+        assert!(Envelope { correlation, ..sample.clone() }.check().is_err());
+        let mut hidden = sample.clone();
+        hidden.actor.id = "root\u{202e}".into();
+        assert!(hidden.check().is_err());
+        if let Some(key) = &sample.idempotency {
+            let idempotency = Some(Idempotency { key: "k".repeat(257), ..key.clone() });
+            assert!(Envelope { idempotency, ..sample.clone() }.check().is_err());
+        }
     }
 }
 

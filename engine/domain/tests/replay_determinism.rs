@@ -1,5 +1,12 @@
 //! Property E1: the live state equals the state rebuilt from the records, whatever was commanded.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails, fails its test"
+)]
+
 mod story;
 
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -128,6 +135,6 @@ fn replay_fingerprint_of_a_fixed_story_is_pinned_with_its_schema_version() {
     story.given(holdpoint_domain::Command::InitializeLoop(initialize));
     story.given(story.dispatch());
     let found = holdpoint_domain::hash::Digest::from_bytes(story.world.fingerprint());
-    let pinned = (1, "726e86d2cd4169c5a398e4d63f76d9ba63ddf52f26deee9a15eb4e505b1c5af5");
+    let pinned = (1, "d840fb13a1526c7e08ad2255f0e929b8c44722a1863007c5ce0b20bfae25a99e");
     assert_eq!((STATE_SCHEMA_VERSION, found.to_string().as_str()), pinned);
 }
