@@ -1,5 +1,6 @@
-//! The shell: where pure rules meet the disk. It reads the clock, draws entropy, takes a turn on the
-//! log, lets the rules decide, appends what they decided, and acknowledges only what a sync covers.
+//! The shell: where pure rules meet the disk. It reads the clock, draws entropy, takes a turn on
+//! the log, lets the rules decide, appends what they decided, and acknowledges only what a sync
+//! covers.
 //!
 //! # Architecture invariants
 //!
