@@ -1,3 +1,28 @@
-//! The program `holdpoint`.
+//! The program `holdpoint`: what a person types. It parses arguments, shows results and chooses
+//! exit codes; it holds no rule and knows no byte of the format.
 
-fn main() {}
+mod arguments;
+mod directory;
+mod exit;
+mod log_show;
+mod log_stat;
+mod output;
+mod progress;
+mod replay;
+mod text;
+mod verify;
+
+use arguments::{Arguments, LogVerb, Verb};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let Arguments { global, verb } = Arguments::parse();
+    let exit = match verb {
+        Verb::Verify(args) => verify::main(&global, args),
+        Verb::Replay(args) => replay::main(&global, args),
+        Verb::Log(LogVerb::Show(args)) => log_show::main(&global, args),
+        Verb::Log(LogVerb::Stat(args)) => log_stat::main(&global, args),
+    };
+    exit.into()
+}

@@ -1,0 +1,70 @@
+//! The command line: global options and verbs. Each verb's own options stand in its file.
+
+use crate::{log_show, log_stat, replay, verify};
+use clap::{Args, Parser, Subcommand};
+use holdpoint_log_format::limits::FORMAT_VERSION;
+use std::path::PathBuf;
+
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (log format 1)");
+
+const _: () = assert!(FORMAT_VERSION == 1, "the version's text names the log format");
+
+/// A flight recorder and approval gate for automated execution: every action a chained,
+/// checksummed, replayable record.
+#[derive(Debug, Parser)]
+#[command(name = "holdpoint", version = VERSION, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// Options of every verb.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// The log's directory.
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "HOLDPOINT_LOG",
+        default_value = ".holdpoint"
+    )]
+    pub(crate) log: PathBuf,
+    /// Write one JSON value to stdout, or JSON Lines for streams; everything else to stderr.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Prove that nothing recorded was changed, lost or forbidden; exit 6 if something was.
+    Verify(verify::Args),
+    /// Rebuild the state from the log, at its end or at any record or moment.
+    Replay(replay::Args),
+    /// Look at the records themselves.
+    #[command(subcommand)]
+    Log(LogVerb),
+}
+
+/// Ways to look at the records.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LogVerb {
+    /// Show one line for each record; raw evidence is hidden.
+    Show(log_show::Args),
+    /// Count records, segments and bytes.
+    Stat(log_stat::Args),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+}

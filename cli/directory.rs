@@ -1,0 +1,103 @@
+//! The log's directory, as a verb that reads meets it.
+
+use crate::arguments::Global;
+use crate::exit::{Exit, Failure};
+use crate::text::path;
+use holdpoint_log_files::{DirectoryStorage, SurveyError};
+use holdpoint_replay::machine::{is_locked, this_boot};
+use holdpoint_replay::{ReadError, ReadOptions, Report, Verdict};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// A log's directory, open for reading.
+pub(crate) struct Directory {
+    /// Its files.
+    pub(crate) storage: DirectoryStorage,
+    path: PathBuf,
+}
+
+impl Directory {
+    /// The directory that `--log` names. It may be missing or empty: that is for the reading to
+    /// tell.
+    pub(crate) fn open(global: &Global) -> Result<Self, Failure> {
+        let path: PathBuf = global.log.components().collect();
+        check(&path)?;
+        Ok(Self { storage: DirectoryStorage::new(&path), path })
+    }
+
+    /// Runs a reading of the log, with what it must know of the machine.
+    pub(crate) fn read<T>(
+        &self,
+        reading: impl FnOnce(&DirectoryStorage, ReadOptions<'_>) -> Result<T, ReadError>,
+    ) -> Result<T, Failure> {
+        let is_locked = || is_locked(&self.storage);
+        let options = ReadOptions { boot: this_boot(), is_locked: &is_locked };
+        reading(&self.storage, options).map_err(|error| self.unreadable(&error))
+    }
+
+    /// The failure that there is no log here, when the report says so.
+    pub(crate) fn expect_log(&self, report: &Report) -> Result<(), Failure> {
+        match report.verdict {
+            Verdict::NothingHere => {
+                Err(Failure::new(Exit::NOT_FOUND, "nothing_here", self.nothing_here(report)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Why there is no log here, and what to do.
+    pub(crate) fn nothing_here(&self, report: &Report) -> String {
+        let shown = path(&self.path);
+        let advice = "name another directory with --log DIR or HOLDPOINT_LOG";
+        if report.foreign {
+            format!("{shown} holds other files and no log: {advice}")
+        } else if report.log_id.is_some() {
+            format!("the log at {shown} has no segment yet: the next verb that writes makes it")
+        } else if self.path.exists() {
+            format!("there is no log at {shown}, the directory is empty: {advice}")
+        } else {
+            format!("there is no log at {shown}, no such directory: {advice}")
+        }
+    }
+
+    fn unreadable(&self, error: &ReadError) -> Failure {
+        let shown = path(&self.path);
+        match error {
+            ReadError::Survey(SurveyError::NewerVersion { .. }) => {
+                Failure::new(Exit::FAILED, "newer_version", format!("{shown}: {error}"))
+            }
+            _ => Failure::new(
+                Exit::FAILED,
+                "io",
+                format!("{shown}: {error}; check that this user may read the directory"),
+            ),
+        }
+    }
+}
+
+/// A log is a directory of its own that this user may read.
+fn check(log: &Path) -> Result<(), Failure> {
+    let shown = path(log);
+    let kind = match log.symlink_metadata() {
+        Ok(metadata) => metadata.file_type(),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Failure::new(Exit::FAILED, "io", unreadable(&shown, &error))),
+    };
+    if kind.is_symlink() {
+        let target = log.canonicalize().map_or("its target".into(), |target| path(&target));
+        let message = format!("{shown} is a symbolic link: name the directory itself, {target}");
+        return Err(Failure::new(Exit::FAILED, "symbolic_link", message));
+    }
+    if !kind.is_dir() {
+        let message = format!("{shown} is not a directory: name a log's directory with --log DIR");
+        return Err(Failure::new(Exit::FAILED, "not_a_directory", message));
+    }
+    match log.read_dir() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::new(Exit::FAILED, "io", unreadable(&shown, &error))),
+    }
+}
+
+fn unreadable(shown: &str, error: &std::io::Error) -> String {
+    format!("cannot read {shown}: {error}; check that this user may read it")
+}

@@ -1,0 +1,72 @@
+//! Exit codes, and failures on the way to one.
+
+use crate::arguments::Global;
+use crate::output::Output;
+use serde_json::json;
+use std::fmt::Display;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exit(u8);
+
+impl Exit {
+    /// Done.
+    pub(crate) const DONE: Self = Self(0);
+    /// The disk or this program failed.
+    pub(crate) const FAILED: Self = Self(1);
+    /// Not found, or nothing there.
+    pub(crate) const NOT_FOUND: Self = Self(3);
+    /// The log does not verify.
+    pub(crate) const VERIFICATION_FAILED: Self = Self(6);
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.0)
+    }
+}
+
+/// Why a verb gives no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    exit: Exit,
+    code: &'static str,
+    message: String,
+}
+
+impl Failure {
+    /// A failure with a stable code for programs and a sentence that says what to do.
+    pub(crate) fn new(exit: Exit, code: &'static str, message: impl Display) -> Self {
+        Self { exit, code, message: message.to_string() }
+    }
+
+    /// Says so on stderr and nowhere else: for verbs that write a stream of values, which is then
+    /// empty or ends here.
+    pub(crate) fn tell(&self) -> Exit {
+        complain(&self.message);
+        self.exit
+    }
+
+    /// Says so on stderr, and with `--json` as the one value on stdout.
+    fn report(self, global: &Global) -> Exit {
+        if global.json {
+            let mut out = Output::stdout();
+            out.json(&json!({ "error": { "code": self.code, "message": self.message } }));
+            // The exit code already says that something failed.
+            let _ = out.finish();
+        }
+        self.tell()
+    }
+}
+
+/// The exit code of a verb's outcome; a failure is reported.
+pub(crate) fn settle(global: &Global, outcome: Result<Exit, Failure>) -> Exit {
+    outcome.unwrap_or_else(|failure| failure.report(global))
+}
+
+/// Writes a sentence to stderr. Where stderr is closed there is nobody to tell.
+pub(crate) fn complain(sentence: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "holdpoint: {sentence}");
+}

@@ -1,0 +1,97 @@
+//! Standard output: buffered, coloured only on a terminal, and quiet about a closed pipe.
+
+use crate::exit::{Exit, Failure};
+use anstream::{AutoStream, ColorChoice};
+use anstyle::Style;
+use serde::Serialize;
+use std::fmt;
+use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
+
+/// Standard output.
+pub(crate) struct Output {
+    writer: BufWriter<StdoutLock<'static>>,
+    is_coloured: bool,
+    fate: Result<(), io::Error>,
+}
+
+impl Output {
+    /// Takes standard output until it is dropped.
+    pub(crate) fn stdout() -> Self {
+        let choice = AutoStream::choice(&io::stdout());
+        Self {
+            writer: BufWriter::new(io::stdout().lock()),
+            is_coloured: choice != ColorChoice::Never,
+            fate: Ok(()),
+        }
+    }
+
+    /// Writes a line. After a failure nothing is written any more.
+    pub(crate) fn line(&mut self, line: impl fmt::Display) {
+        if self.fate.is_ok() {
+            self.fate = writeln!(self.writer, "{line}");
+        }
+    }
+
+    /// Writes a value over several lines.
+    pub(crate) fn json(&mut self, value: &impl Serialize) {
+        match serde_json::to_string_pretty(value) {
+            Ok(text) => self.line(ascii(&text)),
+            Err(error) => self.fate = Err(error.into()),
+        }
+    }
+
+    /// Writes a value as one line.
+    pub(crate) fn json_line(&mut self, value: &impl Serialize) {
+        match serde_json::to_string(value) {
+            Ok(text) => self.line(ascii(&text)),
+            Err(error) => self.fate = Err(error.into()),
+        }
+    }
+
+    /// `text` in this style where colours are shown.
+    pub(crate) fn paint(&self, style: Style, text: impl fmt::Display) -> String {
+        if self.is_coloured { format!("{style}{text}{style:#}") } else { text.to_string() }
+    }
+
+    /// Writes what is buffered. Whoever closed the pipe has seen enough: no failure.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        let flushed = self.writer.flush();
+        match self.fate.and(flushed) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                let message = format!("cannot write to stdout: {error}");
+                Err(Failure::new(Exit::FAILED, "output", message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// JSON in ASCII alone. Other characters stand inside strings only, where `\uXXXX` means the same
+/// and cannot steer a terminal.
+fn ascii(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for character in json.chars() {
+        if matches!(character, '\n' | ' '..='~') {
+            text.push(character);
+        } else {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                text.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_ascii_and_says_the_same() {
+        let value = "a\u{7f}\u{9b}\u{202e}\u{1f552}\n\u{1b}z";
+        let text = ascii(&serde_json::to_string(value).unwrap());
+        assert!(text.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{text}");
+        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), value);
+    }
+}

@@ -1,0 +1,227 @@
+//! `holdpoint replay`: the state, rebuilt from the log at its end or at any record or moment.
+
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, settle};
+use crate::output::Output;
+use crate::progress::Bar;
+use crate::text::{actor, command_line, moment};
+use crate::verify::{exit_of, warn};
+use holdpoint_domain::text::visible;
+use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::world::{LoopView, WorldView};
+use holdpoint_replay::read::Committed;
+use holdpoint_replay::records::Line;
+use holdpoint_replay::report::{Head, Verdict};
+use holdpoint_replay::{Rebuilt, Until, rebuild};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// With more loops than this only the table is shown, unless one is asked for.
+const STORIES_MAX: usize = 20;
+
+/// Options of `replay`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The last record or moment to apply: a sequence, or a time such as 2026-01-25T16:00:00Z.
+    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    until: Option<Until>,
+    /// Only this loop, with its story.
+    #[arg(long = "loop", value_name = "ID")]
+    loop_id: Option<String>,
+}
+
+/// Rebuilds and shows the state. Exit 6 when the log does not verify, 3 when there is no log or no
+/// such loop.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    settle(global, replay(global, &args))
+}
+
+fn replay(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    let mut stories = Stories::new(args.loop_id.clone());
+    let rebuilt = run(&directory, args.until.unwrap_or(Until::End), &mut stories)?;
+    directory.expect_log(&rebuilt.report)?;
+    let view = view_of(&rebuilt, args.loop_id.as_deref())?;
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&State::of(&rebuilt, view, stories.wanted()));
+    } else {
+        show(&mut out, &rebuilt, &view, &stories);
+    }
+    out.finish()?;
+    warn(&rebuilt.report);
+    Ok(exit_of(&rebuilt.report))
+}
+
+fn run(directory: &Directory, until: Until, stories: &mut Stories) -> Result<Rebuilt, Failure> {
+    let mut bar = Bar::new();
+    directory.read(|storage, options| {
+        let mut progress = |progress| bar.update(progress);
+        rebuild(storage, until, options, &mut progress, &mut |record| stories.add(record))
+    })
+}
+
+/// The state, or the one loop of it that is asked for.
+fn view_of<'w>(rebuilt: &'w Rebuilt, loop_id: Option<&str>) -> Result<WorldView<'w>, Failure> {
+    let mut view = rebuilt.world.view();
+    if let Some(wanted) = loop_id {
+        view.execution_loops.retain(|entity| entity.loop_id == wanted);
+        if view.execution_loops.is_empty() {
+            let message =
+                format!("there is no loop {}: `holdpoint replay` lists all", visible(wanted));
+            return Err(Failure::new(Exit::NOT_FOUND, "no_such_loop", message));
+        }
+    }
+    Ok(view)
+}
+
+/// What `--json` shows.
+#[derive(Serialize)]
+struct State<'w> {
+    /// Of the whole log.
+    verdict: Verdict,
+    /// The record up to which the state was rebuilt.
+    head: Option<&'w Head>,
+    /// The state's fingerprint, 64 hexadecimal digits.
+    fingerprint: String,
+    #[serde(flatten)]
+    view: WorldView<'w>,
+    /// The story of the loop that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    story: Option<&'w [Line]>,
+}
+
+impl<'w> State<'w> {
+    fn of(rebuilt: &'w Rebuilt, view: WorldView<'w>, story: Option<&'w [Line]>) -> Self {
+        let fingerprint = rebuilt.world.fingerprint_digest().to_string();
+        let (verdict, head) = (rebuilt.report.verdict, rebuilt.head.as_ref());
+        Self { verdict, head, fingerprint, view, story }
+    }
+}
+
+/// The stories of the loops that are told: of one, or of all while they are few.
+struct Stories {
+    wanted: Option<String>,
+    lines: BTreeMap<String, Vec<Line>>,
+    are_too_many: bool,
+}
+
+impl Stories {
+    fn new(wanted: Option<String>) -> Self {
+        Self { wanted, lines: BTreeMap::new(), are_too_many: false }
+    }
+
+    fn add(&mut self, record: &Committed) {
+        let event = record.envelope().map(|envelope| &envelope.event);
+        let Some(loop_id) = event.and_then(|event| event.loop_id()) else { return };
+        if self.are_too_many || self.wanted.as_deref().is_some_and(|wanted| wanted != loop_id) {
+            return;
+        }
+        self.lines.entry(loop_id.to_string()).or_default().push(Line::of(record));
+        if self.lines.len() > STORIES_MAX {
+            self.are_too_many = true;
+            self.lines.clear();
+        }
+    }
+
+    fn of(&self, loop_id: &str) -> &[Line] {
+        self.lines.get(loop_id).map_or(&[], Vec::as_slice)
+    }
+
+    fn wanted(&self) -> Option<&[Line]> {
+        self.wanted.as_deref().map(|loop_id| self.of(loop_id))
+    }
+}
+
+fn show(out: &mut Output, rebuilt: &Rebuilt, view: &WorldView<'_>, stories: &Stories) {
+    match &rebuilt.head {
+        Some(head) => out.line(format_args!(
+            "state after record {}, {}, log {}",
+            head.sequence,
+            moment(head.time),
+            rebuilt.report.verdict
+        )),
+        None => {
+            out.line(format_args!("state before the first record, log {}", rebuilt.report.verdict))
+        }
+    }
+    show_table(out, view);
+    for entity in &view.execution_loops {
+        show_story(out, entity, stories.of(entity.loop_id));
+    }
+    if stories.are_too_many {
+        out.line("");
+        out.line("`holdpoint replay --loop ID` tells the story of one");
+    }
+}
+
+fn show_table(out: &mut Output, view: &WorldView<'_>) {
+    if view.execution_loops.is_empty() {
+        return;
+    }
+    out.line("");
+    out.line(format_args!(
+        "{:<37}  {:<17}  {:<18}  {:>8}  {:>8}  {:<24}  command",
+        "loop", "state", "because", "attempts", "evidence", "started"
+    ));
+    for entity in &view.execution_loops {
+        out.line(row_of(entity));
+    }
+}
+
+fn row_of(entity: &LoopView<'_>) -> String {
+    let because = entity.halt_reason.map_or("", |reason| reason.name());
+    let evidence = entity.evidence_chain.as_ref().map_or(0, |chain| chain.length);
+    format!(
+        "{:<37}  {:<17}  {:<18}  {:>8}  {:>8}  {:<24}  {}",
+        visible(entity.loop_id).to_string(),
+        entity.current_state.name(),
+        because,
+        entity.attempts.len(),
+        evidence,
+        moment(entity.started_at),
+        command_line(entity.command_line)
+    )
+}
+
+fn show_story(out: &mut Output, entity: &LoopView<'_>, lines: &[Line]) {
+    if lines.is_empty() {
+        return;
+    }
+    out.line("");
+    out.line(visible(entity.loop_id));
+    for line in lines {
+        out.line(format_args!(
+            "{:>8}  {}  {}  {}",
+            line.sequence,
+            moment(line.time),
+            line.actor.as_ref().map(actor).unwrap_or_default(),
+            line.summary
+        ));
+    }
+}
+
+fn parse_until(text: &str) -> Result<Until, String> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let sequence = text.parse().map_err(|_| "the sequence is too large".to_string())?;
+        return Ok(Until::Sequence(sequence));
+    }
+    let time: Timestamp = text.parse().map_err(|error| format!("{error}"))?;
+    Ok(Until::Time(time))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn until_is_a_sequence_or_a_time() {
+        assert_eq!(parse_until("12"), Ok(Until::Sequence(12)));
+        let time = "1970-01-01T00:00:01Z";
+        assert_eq!(parse_until(time), Ok(Until::Time(Timestamp::from_nanoseconds(1_000_000_000))));
+        for text in ["", "-1", "x", "99999999999999999999", "2026-01-25"] {
+            assert!(parse_until(text).is_err(), "{text}");
+        }
+    }
+}

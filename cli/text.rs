@@ -1,0 +1,42 @@
+//! Small pieces of human output.
+
+use holdpoint_domain::ActorId;
+use holdpoint_domain::text::{bounded, visible};
+use holdpoint_domain::time::Timestamp;
+use std::path::Path;
+
+/// Longest command line in a table, in bytes.
+const COMMAND_LINE_BYTES_MAX: usize = 120;
+
+/// A moment with milliseconds: `2026-01-25T16:00:00.000Z`.
+pub(crate) fn moment(time: Timestamp) -> String {
+    format!("{}Z", bounded(&time.to_string(), 23))
+}
+
+/// Who did something: `HUMAN ada`.
+pub(crate) fn actor(actor: &ActorId) -> String {
+    format!("{} {}", actor.kind, visible(&actor.id))
+}
+
+/// A path as it may be shown.
+pub(crate) fn path(path: &Path) -> String {
+    visible(&path.to_string_lossy()).to_string()
+}
+
+/// A command line, which its recorder has made visible already: backslashes stay as they are.
+pub(crate) fn command_line(text: &str) -> String {
+    let cut = bounded(text, COMMAND_LINE_BYTES_MAX);
+    let more = if cut.len() < text.len() { ".." } else { "" };
+    format!("{}{more}", visible(cut).to_string().replace("\\\\", "\\"))
+}
+
+/// A size for people: `12.3 KiB`.
+pub(crate) fn bytes(count: u64) -> String {
+    bytesize::ByteSize::b(count).display().iec().to_string()
+}
+
+/// A count with its noun: `1 record`, `2 records`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}

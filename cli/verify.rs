@@ -1,0 +1,163 @@
+//! `holdpoint verify`: what the log proves, four things apart.
+
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain, settle};
+use crate::output::Output;
+use crate::progress::Bar;
+use crate::text::{bytes, counted, moment};
+use anstyle::{AnsiColor, Style};
+use holdpoint_domain::text::visible;
+use holdpoint_replay::{Axis, AxisState, Finding, Report, Verdict};
+
+/// Findings shown to a person; `--json` shows all.
+const FINDINGS_SHOWN_MAX: usize = 20;
+
+/// Options of `verify`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Verifies the whole log. Exit 6 when something failed, 3 when there is no log.
+pub(crate) fn main(global: &Global, _args: Args) -> Exit {
+    settle(global, verify(global))
+}
+
+fn verify(global: &Global) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    let mut bar = Bar::new();
+    let report = directory.read(|storage, options| {
+        holdpoint_replay::verify(storage, options, &mut |progress| bar.update(progress))
+    })?;
+    drop(bar);
+    if report.verdict == Verdict::NothingHere {
+        complain(&directory.nothing_here(&report));
+    }
+    show(global, &report)?;
+    Ok(exit_of(&report))
+}
+
+/// The exit code that a report asks for.
+pub(crate) fn exit_of(report: &Report) -> Exit {
+    match report.verdict {
+        Verdict::NothingHere => Exit::NOT_FOUND,
+        _ if report.failed() => Exit::VERIFICATION_FAILED,
+        _ => Exit::DONE,
+    }
+}
+
+/// Says on stderr that a log does not verify, for verbs that show something else.
+pub(crate) fn warn(report: &Report) {
+    if !report.failed() {
+        return;
+    }
+    let first = report.findings.first().map(|finding| format!(": {finding}"));
+    complain(&format!(
+        "the log is {}{}; `holdpoint verify` tells all",
+        report.verdict,
+        first.unwrap_or_default()
+    ));
+}
+
+fn show(global: &Global, report: &Report) -> Result<(), Failure> {
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(report);
+    } else if report.verdict != Verdict::NothingHere {
+        show_to_person(&mut out, report);
+    }
+    out.finish()
+}
+
+fn show_to_person(out: &mut Output, report: &Report) {
+    let verdict = out.paint(style_of(report), report.verdict);
+    out.line(format_args!("verdict       {verdict}"));
+    let axes = &report.axes;
+    show_axis(out, "integrity", &axes.integrity);
+    show_axis(out, "completeness", &axes.completeness);
+    show_axis(out, "authenticity", &axes.authenticity);
+    show_axis(out, "meaning", &axes.meaning);
+    show_reach(out, report);
+    show_findings(out, report);
+}
+
+fn show_axis(out: &mut Output, name: &str, axis: &Axis) {
+    let colour = match axis.state {
+        AxisState::Proven => AnsiColor::Green,
+        AxisState::Failed => AnsiColor::Red,
+        AxisState::NotChecked => AnsiColor::Yellow,
+    };
+    let state = out.paint(colour.on_default(), format_args!("{:<11}", axis.state.to_string()));
+    out.line(format_args!("  {name:<12}{state}  {}", visible(&axis.reason)));
+}
+
+/// Counts, identity, newest record and mark.
+pub(crate) fn show_reach(out: &mut Output, report: &Report) {
+    let unknown = "not known".to_string();
+    let log_id = report.log_id.as_ref().unwrap_or(&unknown);
+    out.line(format_args!("log           {log_id}, format {}", report.format_version));
+    out.line(format_args!(
+        "records       {} ({}) in {} ({})",
+        report.records,
+        bytes(report.record_bytes),
+        counted(report.segments, "segment"),
+        bytes(report.file_bytes)
+    ));
+    if report.withheld > 0 {
+        out.line(format_args!("withheld      {}", counted(report.withheld, "record")));
+    }
+    if let Some(head) = &report.head {
+        out.line(format_args!("head          record {}, {}", head.sequence, moment(head.time)));
+        out.line(format_args!("              {}", head.link));
+    }
+    out.line(format_args!("proven to     record {}", report.mark));
+    if let Some(tail) = &report.tail {
+        out.line(format_args!(
+            "tail          {} of an unfinished write in {} from byte {}",
+            counted(tail.bytes, "byte"),
+            tail.segment,
+            tail.offset
+        ));
+    }
+}
+
+fn show_findings(out: &mut Output, report: &Report) {
+    let total = report.findings.len() as u64 + report.findings_left_out;
+    if total == 0 {
+        return;
+    }
+    out.line(format_args!("findings      {total}"));
+    for (finding, number) in report.findings.iter().zip(1..).take(FINDINGS_SHOWN_MAX) {
+        show_finding(out, number, finding);
+    }
+    if total > FINDINGS_SHOWN_MAX as u64 {
+        out.line(format_args!("  ... and {} more", total - FINDINGS_SHOWN_MAX as u64));
+    }
+    if report.verdict == Verdict::Corrupt {
+        out.line("what to do    keep a copy of the directory as it is; do not write to it");
+    } else {
+        out.line("what to do    find out what wrote these events; the bytes are as recorded");
+    }
+}
+
+fn show_finding(out: &mut Output, number: u64, finding: &Finding) {
+    let place = &finding.place;
+    out.line(format_args!(
+        "  {number}. {}, byte {}, sequence {}: {}",
+        place.file,
+        place.offset,
+        place.sequence,
+        finding.name()
+    ));
+    out.line(format_args!("     {}", finding.problem));
+    out.line(format_args!("     expected  {}", visible(&finding.expected())));
+    out.line(format_args!("     found     {}", visible(&finding.found())));
+}
+
+fn style_of(report: &Report) -> Style {
+    let colour = match report.verdict {
+        Verdict::Intact => AnsiColor::Green,
+        Verdict::TailUnproven | Verdict::NothingHere => AnsiColor::Yellow,
+        Verdict::Corrupt | Verdict::ForbiddenEvents => AnsiColor::Red,
+    };
+    colour.on_default().bold()
+}
