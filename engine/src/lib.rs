@@ -1,5 +1,7 @@
 //! How facts are added: the disk, the writer, recovery, clock, ids, and real commands.
-#![cfg(not(windows))]
+
+#[cfg(windows)]
+compile_error!("Holdpoint runs on Linux, and builds on macOS; on Windows use WSL 2.");
 
 pub mod executor;
 pub mod log;

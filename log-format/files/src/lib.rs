@@ -10,11 +10,14 @@
 //!   and no allocation is larger than the file.
 //! - Everything that has not been checked is read with `pread` into private memory. Only ranges
 //!   already validated, of files that never shrink, are mapped ([`map`]).
-#![cfg(not(windows))]
+
+#[cfg(windows)]
+compile_error!("Holdpoint runs on Linux, and builds on macOS; on Windows use WSL 2.");
 
 pub mod finding;
 pub mod follow;
 pub mod map;
+pub mod reader;
 pub mod run;
 pub mod storage;
 pub mod survey;
@@ -22,6 +25,7 @@ pub mod window;
 
 pub use finding::{Finding, Place, Problem};
 pub use follow::{FollowError, Follower};
-pub use run::{RecordPlace, Run, Stop};
+pub use reader::{ReadError, read_from};
+pub use run::{Onward, RecordPlace, Run, Stop};
 pub use storage::{DirectoryStorage, Entry, EntryKind, ReadFile, ReadStorage};
 pub use survey::{Extent, Survey, SurveyError, SurveyOptions, survey};

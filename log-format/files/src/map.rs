@@ -1,41 +1,54 @@
 //! The memory map: the one place with unsafe code.
 //!
-//! A mapping serves ranges that were validated before, of files that never shrink. Nothing is ever
+//! A mapping serves records that were validated before, of files that never shrink. Nothing is ever
 //! written through it: a store through a map dirties a whole large folio.
-#![expect(unsafe_code, reason = "a memory map is unsafe by nature; the argument is at each block")]
+#![expect(unsafe_code, reason = "a memory map is unsafe by nature; the argument is at the block")]
 
 use memmap2::{Mmap, MmapOptions};
 use std::fs::File;
 use std::io;
+use std::ops::Deref;
 
-/// A read-only mapping of the first bytes of a segment.
+/// The first bytes of a segment: mapped from a real file, or copied where there is none.
 #[derive(Debug)]
-pub struct SegmentMap {
-    map: Mmap,
+pub enum SegmentBytes {
+    /// Mapped, read-only.
+    Mapped(Mmap),
+    /// A private copy.
+    Copied(Vec<u8>),
 }
 
-impl SegmentMap {
-    /// Maps the first `length` bytes of `file`, or fewer when the file is shorter.
+impl SegmentBytes {
+    /// Maps the first `length` bytes of a segment's file, or fewer when the file is shorter.
     ///
-    /// # Safety
-    /// The caller must know that nobody cuts the file or changes its first `length` bytes while
-    /// the map lives: the range was validated and lies below the newest record of a log that
-    /// the caller holds locked, or in a sealed segment of such a log.
+    /// Only for a segment of a log, and only up to the end of records that were written and
+    /// acknowledged at some level: those bytes never change again. A process outside Holdpoint that
+    /// cuts the file while it is mapped ends this process with SIGBUS; nothing else can.
     ///
     /// # Errors
     /// What the system says.
-    pub unsafe fn new(file: &File, length: u64) -> io::Result<Self> {
+    pub fn map(file: &File, length: u64) -> io::Result<Self> {
         let length = length.min(file.metadata()?.len());
         let length = usize::try_from(length).map_err(io::Error::other)?;
-        // SAFETY: `length` is at most what `fstat` says, so no byte of the map lies behind the
-        // file's end; that neither end nor bytes change while it lives is the caller's promise.
+        if length == 0 {
+            return Ok(Self::Copied(Vec::new()));
+        }
+        // SAFETY: the map is read-only and private to this value. No byte of it lies behind the
+        // file's end, because `length` is at most what `fstat` says and no part of Holdpoint ever
+        // cuts a segment. No byte of it changes while the map lives, because writers append behind
+        // the newest record and recovery writes what is there again, byte for byte.
         let map = unsafe { MmapOptions::new().len(length).map(file)? };
-        Ok(Self { map })
+        Ok(Self::Mapped(map))
     }
+}
 
-    /// The mapped bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.map
+impl Deref for SegmentBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Copied(bytes) => bytes,
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The few calls made on a disk to read a log, and the real directory behind them.
 
+use crate::map::SegmentBytes;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, lstat, openat};
 use std::fs::File;
 use std::io;
@@ -39,6 +40,19 @@ pub trait ReadFile {
     /// # Errors
     /// What the disk says.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// The first `length` bytes of a segment, which must be written and never change again; fewer
+    /// when the file is shorter. A real file is mapped, others are copied.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn segment_bytes(&self, length: u64) -> io::Result<SegmentBytes> {
+        let length = usize::try_from(length.min(self.length()?)).map_err(io::Error::other)?;
+        let mut bytes = vec![0; length];
+        let read = self.read_at(0, &mut bytes)?;
+        bytes.truncate(read);
+        Ok(SegmentBytes::Copied(bytes))
+    }
 }
 
 /// A name in a directory.
@@ -141,6 +155,10 @@ fn entry_of(entry: &std::fs::DirEntry) -> io::Result<Entry> {
 impl ReadFile for File {
     fn length(&self) -> io::Result<u64> {
         Ok(self.metadata()?.len())
+    }
+
+    fn segment_bytes(&self, length: u64) -> io::Result<SegmentBytes> {
+        SegmentBytes::map(self, length)
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

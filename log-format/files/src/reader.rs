@@ -1,0 +1,125 @@
+//! Reading committed records back, through the map: for whoever knows that they are there.
+
+use crate::follow::Follower;
+use crate::run::{Onward, RecordPlace};
+use crate::storage::{ReadFile, ReadStorage};
+use crate::survey::{SurveyError, segment_path};
+use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
+use holdpoint_log_format::{Fault, Item, Record, SegmentHeader, names};
+use std::io;
+use thiserror::Error;
+
+/// Committed records could not be read back.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// A file cannot be read.
+    #[error(transparent)]
+    Read(#[from] SurveyError),
+    /// A record that was valid when it was written is not any more.
+    #[error("{file}, byte {offset}: {fault}; look at the log with `holdpoint verify`")]
+    Damaged {
+        /// The segment.
+        file: String,
+        /// Offset of the record.
+        offset: u64,
+        /// What is wrong.
+        fault: Fault,
+    },
+    /// No segment holds the record.
+    #[error("record {sequence} is not in this log")]
+    Missing {
+        /// Its sequence.
+        sequence: u64,
+    },
+}
+
+/// Shows the records from sequence `from` to `newest` in order, straight from the map; each is
+/// checked for its frame and its sequence. The caller knows that everything up to `newest` is
+/// written: only those bytes are mapped of the segment that holds it, and what is before is sealed.
+///
+/// # Errors
+/// A segment is missing or cannot be read, or a record is damaged.
+pub fn read_from<S: ReadStorage>(
+    storage: &S,
+    from: u64,
+    newest: &Follower,
+    visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
+) -> Result<(), ReadError> {
+    let mut due = from;
+    let mut segments = segments_from(storage, due)?.into_iter();
+    while due <= newest.run.chain.sequence {
+        let first = segments.next().ok_or(ReadError::Missing { sequence: due })?;
+        let before = due;
+        let onward = read_segment(storage, first, &mut due, newest, visit)?;
+        if onward == Onward::Stop {
+            return Ok(());
+        }
+        if due == before {
+            return Err(ReadError::Missing { sequence: due });
+        }
+    }
+    Ok(())
+}
+
+/// First sequences of the segment that holds `sequence` and of those behind it.
+fn segments_from<S: ReadStorage>(storage: &S, sequence: u64) -> Result<Vec<u64>, ReadError> {
+    let listed =
+        storage.list(names::SEGMENTS).map_err(|source| io_error(names::SEGMENTS, source))?;
+    let mut firsts: Vec<u64> =
+        listed.iter().filter_map(|entry| names::parse_segment(&entry.name)).collect();
+    firsts.sort_unstable();
+    let holding = firsts.partition_point(|first| *first <= sequence).saturating_sub(1);
+    Ok(firsts.split_off(holding.min(firsts.len())))
+}
+
+/// Shows the records of one segment from `due` up to `last` and counts `due` up.
+fn read_segment<S: ReadStorage>(
+    storage: &S,
+    first: u64,
+    due: &mut u64,
+    newest: &Follower,
+    visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
+) -> Result<Onward, ReadError> {
+    let file = segment_path(first);
+    let opened = storage.open(&file).map_err(|source| io_error(&file, source))?;
+    let opened = opened.ok_or(ReadError::Missing { sequence: *due })?;
+    let length = match newest.header.first_sequence() {
+        active if active == first => newest.run.end_offset,
+        _ => opened.length().map_err(|source| io_error(&file, source))?,
+    };
+    let bytes = opened.segment_bytes(length).map_err(|source| io_error(&file, source))?;
+    let mut offset = SEGMENT_HEADER_LENGTH as u64;
+    let damaged = |offset: u64, fault| ReadError::Damaged { file: file.clone(), offset, fault };
+    let header = header(&bytes).map_err(|fault| damaged(0, fault))?;
+    let mut sequence = first;
+    while sequence <= newest.run.chain.sequence {
+        let rest = usize::try_from(offset).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+        let item = Item::decode(rest, offset, header.seed());
+        let Item::Record(record) = item.map_err(|fault| damaged(offset, fault))? else { break };
+        if record.header.sequence != sequence {
+            let fault = Fault::Sequence { expected: sequence, found: record.header.sequence };
+            return Err(damaged(offset, fault));
+        }
+        let place = RecordPlace { segment: first, offset, length: record.header.footprint() };
+        offset += place.length;
+        sequence += 1;
+        if record.header.sequence >= *due {
+            *due = sequence;
+            if visit(&place, &record) == Onward::Stop {
+                return Ok(Onward::Stop);
+            }
+        }
+    }
+    Ok(Onward::Go)
+}
+
+fn header(bytes: &[u8]) -> Result<SegmentHeader, Fault> {
+    let needed = SEGMENT_HEADER_LENGTH as u64;
+    let short = Fault::Short { needed, available: bytes.len() as u64 };
+    SegmentHeader::decode(bytes.first_chunk().ok_or(short)?)
+}
+
+fn io_error(file: &str, source: io::Error) -> SurveyError {
+    SurveyError::Io { file: file.to_string(), source }
+}
