@@ -128,8 +128,11 @@ impl<S: Storage> Engine<S> {
     fn record_opening(&self) -> Result<(), SubmitError> {
         let recovered = &self.report.recovered;
         if recovered.without_head {
-            let accepted =
-                HeadMissingAccepted { first_sequence: 1, last_sequence: recovered.newest_sequence };
+            let before = self.log.first_place().map_err(SubmitError::from)?.run.chain.sequence;
+            let accepted = HeadMissingAccepted {
+                first_sequence: before.saturating_add(1),
+                last_sequence: recovered.newest_sequence,
+            };
             self.record(SystemEvent::HeadMissingAccepted(accepted))?;
         }
         if recovered.cut_bytes > 0 {

@@ -2,88 +2,24 @@
 //! taken, every result on the log before it is told.
 
 use super::engine::Engine;
-use super::error::SubmitError;
-use super::outcome::{Told, exit, told};
+use super::instruction::{evidence, executor_id, initialize};
+use super::outcome::{Told, exit, exit_status, of_signal, told};
+use super::run::{EXIT_HOLDPOINT_FAILED, GovernedRun, RunError, RunReport};
 use super::submit::{Origin, Receipt, Submitted};
 use crate::executor::{
-    CapturedOutput, CommandSpec, EnvironmentPolicy, ExecuteError, ExecutionReport,
-    InstructionEnvelope, OutputSink, SignalSource, StartRefusal, command_line, execute, visible,
+    ExecuteError, ExecutionReport, InstructionEnvelope, OutputSink, SignalSource, StartRefusal,
+    execute,
 };
 use crate::log::Storage;
 use holdpoint_domain::command::{
     AwaitResponse, CaptureEvidence, Command, CompleteLoop, DispatchFacts, DispatchLoop,
-    EvidenceItem, Handshake, InitializeLoop, ObserverExpectation, ReportFault, ReportResponse,
-    StopLoop,
+    EvidenceItem, ReportFault, ReportResponse, StopLoop,
 };
-use holdpoint_domain::event::{Event, Exit, LoopHalted, OutputStream, ResourceUsage};
+use holdpoint_domain::event::{Event, Exit, LoopHalted};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
-use holdpoint_domain::execution_loop::{ExecutorIdentityStatus, ExecutorResponseType};
-use holdpoint_domain::hash::Digest;
-use holdpoint_domain::limits::MAX_ID_BYTES;
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxDecision};
-use holdpoint_domain::text::bounded;
-use holdpoint_domain::{ActorId, Refusal};
+use holdpoint_domain::execution_loop::ExecutorResponseType;
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
 use std::time::Duration;
-use thiserror::Error;
-
-/// Exit status of a run that Holdpoint itself could not carry through.
-pub const EXIT_HOLDPOINT_FAILED: u8 = 125;
-
-/// What to run, for whom, and within which bounds.
-#[derive(Clone, Debug)]
-pub struct GovernedRun {
-    /// The command and its bounds.
-    pub command: CommandSpec,
-    /// Which part of the environment goes on record.
-    pub environment: EnvironmentPolicy,
-    /// Who asked for it.
-    pub actor: ActorId,
-    /// How many attempts there may be after faults that permit another one: 1 to 3.
-    pub max_attempts: u8,
-    /// What is allowed at most after a fault.
-    pub retry_ceiling: RetryPolicy,
-}
-
-/// What came of a run. All of it is on the log.
-#[derive(Debug)]
-pub struct RunReport {
-    /// The loop.
-    pub loop_id: String,
-    /// The status to exit with, as a shell sees it.
-    pub exit_status: u8,
-    /// How the loop ended.
-    pub halted: LoopHalted,
-    /// What Phase-21 said of the last fault, if there was one: its code.
-    pub fault_code: Option<String>,
-    /// How many attempts were made.
-    pub attempts: u8,
-    /// Sequence of the run's first record.
-    pub first_sequence: u64,
-    /// Sequence of its last one.
-    pub last_sequence: u64,
-    /// The last execution, when the command was started.
-    pub execution: Option<ExecutionReport>,
-    /// Why the command did not start, when it did not.
-    pub not_started: Option<String>,
-}
-
-/// A run could not be recorded. Before the command started: it did not start.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// The log failed.
-    #[error(transparent)]
-    Submit(#[from] SubmitError),
-    /// A rule said no.
-    #[error("{} ({})", .0, .0.code())]
-    Refused(Refusal),
-    /// The rules did not end the loop: it stays open on the log.
-    #[error("the loop {loop_id} did not come to an end, and stays open on the log")]
-    Unfinished {
-        /// The loop.
-        loop_id: String,
-    },
-}
 
 impl<S: Storage> Engine<S> {
     /// Runs a command under an execution loop. Whatever happens to the command is a fact on the log
@@ -97,7 +33,11 @@ impl<S: Storage> Engine<S> {
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<RunReport, RunError> {
-        Runner::begin(self, run)?.carry_out(sink, signals)
+        let mut runner = Runner::begin(self, run)?;
+        match runner.carry_out(sink, signals) {
+            Ok(()) => runner.into_report(),
+            Err(error) => Err(runner.told_of(error)),
+        }
     }
 }
 
@@ -108,10 +48,11 @@ struct Runner<'a, S: Storage> {
     origin: Origin,
     envelope_hash: String,
     loop_id: String,
-    attempt: u8,
+    attempts: u8,
     first_sequence: u64,
     halted: Option<LoopHalted>,
     fault_code: Option<String>,
+    wall: Duration,
     execution: Option<ExecutionReport>,
     not_started: Option<String>,
     exit_status: u8,
@@ -129,10 +70,11 @@ impl<'a, S: Storage> Runner<'a, S> {
             origin,
             envelope_hash: envelope.hex(),
             loop_id: initialize.loop_id(),
-            attempt: 0,
+            attempts: 0,
             first_sequence: 0,
             halted: None,
             fault_code: None,
+            wall: Duration::ZERO,
             execution: None,
             not_started: None,
             exit_status: EXIT_HOLDPOINT_FAILED,
@@ -144,10 +86,10 @@ impl<'a, S: Storage> Runner<'a, S> {
 
     /// Attempts until the loop halts.
     fn carry_out(
-        mut self,
+        &mut self,
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
-    ) -> Result<RunReport, RunError> {
+    ) -> Result<(), RunError> {
         let mut may_retry = true;
         while may_retry && self.halted.is_none() {
             may_retry = self.attempt_once(sink, signals)?;
@@ -156,7 +98,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
             self.submit(&Command::CompleteLoop(CompleteLoop { loop_id, entropy }))?;
         }
-        self.into_report()
+        Ok(())
     }
 
     /// One attempt: dispatched, started, captured, reported. Whether another one is permitted.
@@ -165,7 +107,6 @@ impl<'a, S: Storage> Runner<'a, S> {
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<bool, RunError> {
-        self.attempt += 1;
         let refusal = self.run.command.resolve().err();
         self.dispatch(refusal.as_ref(), &mut *signals)?;
         if self.halted.is_some() {
@@ -191,7 +132,7 @@ impl<'a, S: Storage> Runner<'a, S> {
     ) -> Result<(), RunError> {
         let aborted = signals.take().into_iter().find(|signal| signal.asks_for_the_end());
         if let Some(signal) = aborted {
-            self.exit_status = 128_u8.saturating_add(u8::try_from(signal.number()).unwrap_or(0));
+            self.exit_status = of_signal(signal.number());
         }
         let dispatch = DispatchLoop {
             loop_id: self.loop_id.clone(),
@@ -205,8 +146,8 @@ impl<'a, S: Storage> Runner<'a, S> {
                 human_abort_signaled: Some(aborted.is_some()),
             },
         };
-        let command = match self.attempt {
-            1 => Command::DispatchLoop(dispatch),
+        let command = match self.attempts {
+            0 => Command::DispatchLoop(dispatch),
             _ => Command::RetryLoop(dispatch),
         };
         self.submit(&command).map(drop)
@@ -223,21 +164,22 @@ impl<'a, S: Storage> Runner<'a, S> {
 
     /// Raw output first, then what it means.
     fn executed(&mut self, report: ExecutionReport) -> Result<bool, RunError> {
-        self.exit_status = report.exit_status;
-        self.capture(&report)?;
-        let permitted = match told(&report) {
+        self.exit_status = exit_status(&report);
+        self.wall = self.wall.saturating_add(report.wall);
+        let (told, exit, evidence) = (told(&report), exit(&report), evidence(&report));
+        self.execution = Some(report);
+        self.capture(evidence)?;
+        Ok(match told {
             _ if self.halted.is_some() => false,
             Told::Response { reported, error } => {
-                self.report_response(reported, error, exit(&report)).map(|()| false)?
+                self.report_response(reported, error, exit).map(|()| false)?
             }
-            Told::Fault { fault, message } => self.report_fault(fault, message, exit(&report))?,
+            Told::Fault { fault, message } => self.report_fault(fault, message, exit)?,
             Told::Abort { details } => {
                 let facts = StopFacts { human_abort_signaled: Some(true), ..StopFacts::default() };
                 self.stop(StopCondition::HumanAbort, facts, details).map(|()| false)?
             }
-        };
-        self.execution = Some(report);
-        Ok(permitted)
+        })
     }
 
     fn report_response(
@@ -268,7 +210,7 @@ impl<'a, S: Storage> Runner<'a, S> {
         let fault = ReportFault {
             loop_id: self.loop_id.clone(),
             entropy: self.engine.entropy()?,
-            attempt: self.attempt,
+            attempt: self.attempts,
             fault_type,
             fault_message,
             exit,
@@ -277,22 +219,9 @@ impl<'a, S: Storage> Runner<'a, S> {
         Ok(self.sandbox_permits(&receipt))
     }
 
-    fn capture(&mut self, report: &ExecutionReport) -> Result<(), RunError> {
-        let usage = ResourceUsage {
-            wall_ns: nanoseconds(report.wall),
-            user_cpu_ns: nanoseconds(report.user_cpu),
-            system_cpu_ns: nanoseconds(report.system_cpu),
-            peak_memory_bytes: report.peak_memory_bytes.unwrap_or(0),
-        };
-        let capture = CaptureEvidence {
-            loop_id: self.loop_id.clone(),
-            entropy: self.engine.entropy()?,
-            items: vec![
-                output(OutputStream::Stdout, &report.stdout),
-                output(OutputStream::Stderr, &report.stderr),
-                EvidenceItem::ResourceSnapshot(usage),
-            ],
-        };
+    fn capture(&mut self, items: Vec<EvidenceItem>) -> Result<(), RunError> {
+        let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
+        let capture = CaptureEvidence { loop_id, entropy, items };
         self.submit(&Command::CaptureEvidence(capture)).map(drop)
     }
 
@@ -352,11 +281,22 @@ impl<'a, S: Storage> Runner<'a, S> {
         };
         self.origin.causation = Some(receipt.last_sequence);
         for event in &receipt.events {
-            if let Event::LoopHalted(halted) = event {
-                self.halted = Some(halted.clone());
+            match event {
+                Event::LoopHalted(halted) => self.halted = Some(halted.clone()),
+                Event::LoopDispatched(dispatched) => self.attempts = dispatched.attempt,
+                _ => {}
             }
         }
         Ok(receipt)
+    }
+
+    /// Once the command ran, a failure is told with the status that it ran to.
+    fn told_of(self, error: RunError) -> RunError {
+        if self.execution.is_none() {
+            return error;
+        }
+        let (loop_id, exit_status) = (self.loop_id, self.exit_status);
+        RunError::NotRecorded { loop_id, exit_status, source: Box::new(error) }
     }
 
     fn into_report(self) -> Result<RunReport, RunError> {
@@ -369,59 +309,16 @@ impl<'a, S: Storage> Runner<'a, S> {
             exit_status: self.exit_status,
             halted,
             fault_code: self.fault_code,
-            attempts: self.attempt,
+            attempts: self.attempts,
             first_sequence: self.first_sequence,
             last_sequence,
+            wall: self.wall,
             execution: self.execution,
             not_started: self.not_started,
         })
     }
 }
 
-/// The program as it was named: the executor of the loop.
-fn executor_id(run: &GovernedRun) -> String {
-    let name = visible(&run.command.program).to_string();
-    bounded(&name, MAX_ID_BYTES).to_string()
-}
-
-fn initialize<S: Storage>(
-    engine: &Engine<S>,
-    run: &GovernedRun,
-    envelope: &InstructionEnvelope,
-) -> Result<InitializeLoop, RunError> {
-    let (executor_id, hash) = (executor_id(run), envelope.hex());
-    let timeout = run.command.timeout;
-    Ok(InitializeLoop {
-        entropy: engine.entropy()?,
-        executor_id: executor_id.clone(),
-        envelope: envelope.encode(),
-        instruction_envelope_hash: hash.clone(),
-        command_line: command_line(&run.command.program, &run.command.arguments),
-        max_attempts: run.max_attempts,
-        retry_ceiling: run.retry_ceiling,
-        timeout_ms: timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
-        handshake: Handshake {
-            executor_id: executor_id.clone(),
-            trust_status: ExecutorIdentityStatus::Registered,
-            instruction_envelope_hash: hash.clone(),
-        },
-        observer: ObserverExpectation { executor_id, envelope_hash: hash },
-    })
-}
-
 fn is_not_authorized(refusal: &StartRefusal) -> bool {
     matches!(refusal, StartRefusal::NotExecutable { .. })
-}
-
-fn output(stream: OutputStream, captured: &CapturedOutput) -> EvidenceItem {
-    EvidenceItem::ExecutorOutput {
-        stream,
-        raw_data: captured.bytes.clone(),
-        true_length: captured.true_length,
-        whole_sha256: Digest::from_bytes(captured.sha256),
-    }
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -19,6 +19,11 @@ use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 /// The number of SIGSYS: a system call that a filter forbids.
 const SIGSYS: i32 = libc::SIGSYS;
 
+/// The status that `timeout` uses for a command that timed out.
+const EXIT_TIMED_OUT: u8 = 124;
+/// What shells add to the number of a signal that ended a command.
+const SIGNAL_STATUS_BASE: u8 = 128;
+
 /// What to tell the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Told {
@@ -64,6 +69,21 @@ pub(super) fn told(report: &ExecutionReport) -> Told {
             error: Some(format!("exited with status {code}")),
         },
     }
+}
+
+/// The status that the run exits with, as the table says.
+pub(super) fn exit_status(report: &ExecutionReport) -> u8 {
+    match report.outcome {
+        Outcome::Exited { .. } | Outcome::Signaled { .. } => report.exit_status,
+        Outcome::TimedOut => EXIT_TIMED_OUT,
+        Outcome::MemoryExceeded { .. } => of_signal(libc::SIGKILL),
+        Outcome::Interrupted { signal } => of_signal(signal),
+    }
+}
+
+/// What a shell makes of a signal that ended a command.
+pub(super) fn of_signal(signal: i32) -> u8 {
+    u8::try_from(signal).unwrap_or(0).saturating_add(SIGNAL_STATUS_BASE)
 }
 
 /// How the process ended, for the record.

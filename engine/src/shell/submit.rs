@@ -6,6 +6,7 @@ use super::rebuild::{Hot, Recorded, evolve_all};
 use crate::log::{Appended, NewRecord, Storage, Turn};
 use holdpoint_domain::command::SystemEvent;
 use holdpoint_domain::event::{ClockStepped, Event};
+use holdpoint_domain::text::{IdentifierFault, check_identifier};
 use holdpoint_domain::{ActorId, Command, Envelope, Refusal, Time, World, codec, decide};
 
 /// A step of the wall clock by this much or more is an event.
@@ -60,6 +61,9 @@ pub(super) fn submit<S: Storage>(
     origin: &Origin,
     command: &Command,
 ) -> Result<Submitted, SubmitError> {
+    if let Err(fault) = check(origin) {
+        return Ok(Submitted::Refused(Refusal::InvalidIdentifier(fault)));
+    }
     with_turn(engine, |engine, hot, mut turn| {
         note_clock_step(engine, hot, &mut turn)?;
         let at = time_of_next(engine, &turn);
@@ -159,6 +163,12 @@ fn note_clock_step<S: Storage>(
 /// The time that the next record will carry: never before the newest one's.
 fn time_of_next<S: Storage>(engine: &Engine<S>, turn: &Turn<'_, S>) -> Time {
     Time::from_nanoseconds(engine.now().wall_ns.max(turn.position().time))
+}
+
+/// The rules see events only, so the names in their envelopes are checked here.
+fn check(origin: &Origin) -> Result<(), IdentifierFault> {
+    check_identifier("actor id", &origin.actor.id)?;
+    check_identifier("correlation", &origin.correlation)
 }
 
 /// Encodes, appends and evolves one batch.

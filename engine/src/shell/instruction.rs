@@ -1,0 +1,78 @@
+//! What a governed run tells the rules before and after the command: the instruction, and the
+//! evidence.
+
+use super::engine::Engine;
+use super::error::SubmitError;
+use super::run::GovernedRun;
+use crate::executor::{CapturedOutput, ExecutionReport, InstructionEnvelope, command_line};
+use crate::log::Storage;
+use holdpoint_domain::command::{EvidenceItem, Handshake, InitializeLoop, ObserverExpectation};
+use holdpoint_domain::event::{OutputStream, ResourceUsage};
+use holdpoint_domain::execution_loop::ExecutorIdentityStatus;
+use holdpoint_domain::hash::Digest;
+use holdpoint_domain::limits::MAX_ID_BYTES;
+use holdpoint_domain::text::{bounded, check_identifier};
+use std::time::Duration;
+
+/// The program as it was named, quoted where a shell would need it: the executor of the loop.
+pub(super) fn executor_id(run: &GovernedRun) -> String {
+    let named = command_line(&run.command.program, &[]);
+    let name = bounded(&named, MAX_ID_BYTES);
+    match check_identifier("program", name) {
+        Ok(()) => name.to_string(),
+        Err(_) => bounded(&name.escape_default().to_string(), MAX_ID_BYTES).to_string(),
+    }
+}
+
+pub(super) fn initialize<S: Storage>(
+    engine: &Engine<S>,
+    run: &GovernedRun,
+    envelope: &InstructionEnvelope,
+) -> Result<InitializeLoop, SubmitError> {
+    let (executor_id, hash) = (executor_id(run), envelope.hex());
+    let timeout = run.command.timeout;
+    Ok(InitializeLoop {
+        entropy: engine.entropy()?,
+        executor_id: executor_id.clone(),
+        envelope: envelope.encode(),
+        instruction_envelope_hash: hash.clone(),
+        command_line: command_line(&run.command.program, &run.command.arguments),
+        max_attempts: run.max_attempts,
+        retry_ceiling: run.retry_ceiling,
+        timeout_ms: timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        handshake: Handshake {
+            executor_id: executor_id.clone(),
+            trust_status: ExecutorIdentityStatus::Registered,
+            instruction_envelope_hash: hash.clone(),
+        },
+        observer: ObserverExpectation { executor_id, envelope_hash: hash },
+    })
+}
+
+/// Both streams, and what the attempt used.
+pub(super) fn evidence(report: &ExecutionReport) -> Vec<EvidenceItem> {
+    let usage = ResourceUsage {
+        wall_ns: nanoseconds(report.wall),
+        user_cpu_ns: nanoseconds(report.user_cpu),
+        system_cpu_ns: nanoseconds(report.system_cpu),
+        peak_memory_bytes: report.peak_memory_bytes.unwrap_or(0),
+    };
+    vec![
+        output(OutputStream::Stdout, &report.stdout),
+        output(OutputStream::Stderr, &report.stderr),
+        EvidenceItem::ResourceSnapshot(usage),
+    ]
+}
+
+fn output(stream: OutputStream, captured: &CapturedOutput) -> EvidenceItem {
+    EvidenceItem::ExecutorOutput {
+        stream,
+        raw_data: captured.bytes.clone(),
+        true_length: captured.true_length,
+        whole_sha256: Digest::from_bytes(captured.sha256),
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

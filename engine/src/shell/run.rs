@@ -1,0 +1,83 @@
+//! What a governed run is asked for, and what came of it.
+
+use super::error::SubmitError;
+use crate::executor::{CommandSpec, EnvironmentPolicy, ExecutionReport};
+use holdpoint_domain::event::LoopHalted;
+use holdpoint_domain::sandbox_fault::RetryPolicy;
+use holdpoint_domain::{ActorId, Refusal};
+use std::time::Duration;
+use thiserror::Error;
+
+/// Exit status of a run that Holdpoint itself could not carry through.
+pub const EXIT_HOLDPOINT_FAILED: u8 = 125;
+
+/// What to run, for whom, and within which bounds.
+#[derive(Clone, Debug)]
+pub struct GovernedRun {
+    /// The command and its bounds.
+    pub command: CommandSpec,
+    /// Which part of the environment goes on record.
+    pub environment: EnvironmentPolicy,
+    /// Who asked for it.
+    pub actor: ActorId,
+    /// How many attempts there may be after faults that permit another one: 1 to 3.
+    pub max_attempts: u8,
+    /// What is allowed at most after a fault.
+    pub retry_ceiling: RetryPolicy,
+}
+
+/// What came of a run. All of it is on the log.
+#[derive(Debug)]
+pub struct RunReport {
+    /// The loop.
+    pub loop_id: String,
+    /// The status to exit with, as a shell sees it.
+    pub exit_status: u8,
+    /// How the loop ended.
+    pub halted: LoopHalted,
+    /// What Phase-21 said of the last fault, if there was one: its code.
+    pub fault_code: Option<String>,
+    /// How many attempts were dispatched: 0 when the command did not start.
+    pub attempts: u8,
+    /// Sequence of the run's first record.
+    pub first_sequence: u64,
+    /// Sequence of its last one.
+    pub last_sequence: u64,
+    /// How long the attempts took together, by the monotonic clock.
+    pub wall: Duration,
+    /// The last execution, when the command was started.
+    pub execution: Option<ExecutionReport>,
+    /// Why the command did not start, when it did not.
+    pub not_started: Option<String>,
+}
+
+/// A run could not be recorded as it should. Unless it is [`RunError::NotRecorded`], the command
+/// did not start.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The log failed.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// A rule said no.
+    #[error("{} ({})", .0, .0.code())]
+    Refused(Refusal),
+    /// The command ran, and what came of it is not on the log.
+    #[error(
+        "the command ran and ended with status {exit_status}, which is not on the log: {source}"
+    )]
+    NotRecorded {
+        /// The loop, which stays open on the log.
+        loop_id: String,
+        /// The status of the last attempt, as a shell sees it.
+        exit_status: u8,
+        /// Why not.
+        source: Box<RunError>,
+    },
+    /// The rules did not end the loop: it stays open on the log.
+    #[error("the loop {loop_id} did not come to an end, and stays open on the log")]
+    Unfinished {
+        /// The loop.
+        loop_id: String,
+    },
+}
