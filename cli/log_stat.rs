@@ -42,9 +42,9 @@ fn stat(global: &Global) -> Result<Exit, Failure> {
 
 fn show(out: &mut Output, found: &Statistics) {
     show_reach(out, &found.report);
-    out.line(format_args!("batches       {}", found.batches));
+    out.line(format_args!("batches         {}", found.batches));
     if let (Some(first), Some(last)) = (found.first_time, found.last_time) {
-        out.line(format_args!("times         {} to {}", moment(first), moment(last)));
+        out.line(format_args!("times           {} to {}", moment(first), moment(last)));
     }
     let most = found.records_by_kind.values().copied().max().unwrap_or(0);
     for (kind, count) in &found.records_by_kind {

@@ -70,7 +70,7 @@ fn show(global: &Global, report: &Report) -> Result<(), Failure> {
 
 fn show_to_person(out: &mut Output, report: &Report) {
     let verdict = out.paint(style_of(report), report.verdict);
-    out.line(format_args!("verdict       {verdict}"));
+    out.line(format_args!("verdict         {verdict}"));
     let axes = &report.axes;
     show_axis(out, "integrity", &axes.integrity);
     show_axis(out, "completeness", &axes.completeness);
@@ -87,32 +87,35 @@ fn show_axis(out: &mut Output, name: &str, axis: &Axis) {
         AxisState::NotChecked => AnsiColor::Yellow,
     };
     let state = out.paint(colour.on_default(), format_args!("{:<11}", axis.state.to_string()));
-    out.line(format_args!("  {name:<12}{state}  {}", visible(&axis.reason)));
+    out.line(format_args!("  {name:<14}{state}  {}", visible(&axis.reason)));
 }
 
 /// Counts, identity, newest record and mark.
 pub(crate) fn show_reach(out: &mut Output, report: &Report) {
     let unknown = "not known".to_string();
     let log_id = report.log_id.as_ref().unwrap_or(&unknown);
-    out.line(format_args!("log           {log_id}, format {}", report.format_version));
+    out.line(format_args!("log             {log_id}, format {}", report.format_version));
     out.line(format_args!(
-        "records       {} ({}) in {} ({})",
+        "records         {} ({}) in {} ({})",
         report.records,
         bytes(report.record_bytes),
         counted(report.segments, "segment"),
         bytes(report.file_bytes)
     ));
     if report.withheld > 0 {
-        out.line(format_args!("withheld      {}", counted(report.withheld, "record")));
+        out.line(format_args!("withheld        {}", counted(report.withheld, "record")));
     }
     if let Some(head) = &report.head {
-        out.line(format_args!("head          record {}, {}", head.sequence, moment(head.time)));
-        out.line(format_args!("              {}", head.link));
+        out.line(format_args!("head            record {}, {}", head.sequence, moment(head.time)));
+        out.line(format_args!("                {}", head.link));
     }
-    out.line(format_args!("proven to     record {}", report.mark));
+    out.line(format_args!(
+        "mark            record {}, the newest with durable evidence",
+        report.mark
+    ));
     if let Some(tail) = &report.tail {
         out.line(format_args!(
-            "tail          {} of an unfinished write in {} from byte {}",
+            "tail            {} of an unfinished write in {} from byte {}",
             counted(tail.bytes, "byte"),
             tail.segment,
             tail.offset
@@ -125,7 +128,7 @@ fn show_findings(out: &mut Output, report: &Report) {
     if total == 0 {
         return;
     }
-    out.line(format_args!("findings      {total}"));
+    out.line(format_args!("findings        {total}"));
     for (finding, number) in report.findings.iter().zip(1..).take(FINDINGS_SHOWN_MAX) {
         show_finding(out, number, finding);
     }
@@ -133,9 +136,9 @@ fn show_findings(out: &mut Output, report: &Report) {
         out.line(format_args!("  ... and {} more", total - FINDINGS_SHOWN_MAX as u64));
     }
     if report.verdict == Verdict::Corrupt {
-        out.line("what to do    keep a copy of the directory as it is; do not write to it");
+        out.line("what to do      keep a copy of the directory as it is; do not write to it");
     } else {
-        out.line("what to do    find out what wrote these events; the bytes are as recorded");
+        out.line("what to do      find out what wrote these events; the bytes are as recorded");
     }
 }
 

@@ -106,7 +106,7 @@ fn verify_proves_an_intact_log() {
     assert_eq!(report["axes"]["authenticity"]["state"], "not checked");
     assert_eq!(report["findings"], serde_json::json!([]));
     let shown = text(&holdpoint(directory.path(), &["verify"]).stdout);
-    assert!(shown.starts_with("verdict       intact\n"), "{shown}");
+    assert!(shown.starts_with("verdict         intact\n"), "{shown}");
     assert!(shown.contains(&log.chain.link.to_string()), "{shown}");
     assert!(!shown.contains('\u{1b}'), "no colour outside a terminal");
     assert_eq!(contents(directory.path()), before);

@@ -103,7 +103,10 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>) -> Axis {
         return failed(sentence(first, more.len()));
     }
     let applied = meaning.applied.sequence;
-    let so_far = format!("every event up to record {applied} is one that the rules allow");
+    let so_far = match applied {
+        0 => "no event was judged".to_string(),
+        _ => format!("every event up to record {applied} is one that the rules allow"),
+    };
     match meaning.stopped {
         _ if reading.survey.row.verdict() == LogVerdict::NothingHere => not_checked(NO_LOG),
         Some(Stopped::Withheld(sequence)) => not_checked(format!(
@@ -112,7 +115,7 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>) -> Axis {
         Some(Stopped::Undecodable(sequence)) => failed(format!("record {sequence} is unreadable")),
         Some(Stopped::Until) => proven(so_far),
         None if is_corrupt(reading) => {
-            not_checked(format!("{so_far}; what lies behind the damage was not judged"))
+            not_checked(format!("{so_far}; what lies behind the damage cannot be judged"))
         }
         None if applied < newest(reading) => {
             not_checked("the records from 1 on, from which the state is rebuilt, are not here")

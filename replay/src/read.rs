@@ -91,7 +91,7 @@ pub(crate) struct Reading {
     pub(crate) is_being_written: bool,
     /// Batches end here: the newest record handed on. Sequence 0: none.
     pub(crate) handed_on: ChainPosition,
-    /// Bytes of the records handed on, headers and padding included.
+    /// Bytes of all valid records, headers and padding included.
     pub(crate) record_bytes: u64,
     /// Withheld records; no event can authorise one yet.
     pub(crate) withheld: Vec<Finding>,
@@ -198,11 +198,13 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
 
     fn restart(&mut self) {
         self.segment = 0;
+        self.record_bytes = 0;
         self.is_cut_off = false;
         self.pending.clear();
     }
 
     fn take(&mut self, place: RecordPlace, record: &Record<'_>) {
+        self.record_bytes = self.record_bytes.saturating_add(place.length);
         let due = self.last.sequence.saturating_add(1).saturating_add(self.pending.len() as u64);
         if self.is_cut_off || record.header.sequence < due {
             return;
@@ -222,8 +224,6 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
         let header = &record.header;
         self.last =
             ChainPosition { sequence: header.sequence, link: header.link, time: header.time };
-        let lengths = self.pending.iter().map(|record| record.place.length);
-        self.record_bytes = self.record_bytes.saturating_add(lengths.sum::<u64>());
         self.find_withheld();
         (self.visit)(&self.pending);
         self.meter.reached(header.sequence);

@@ -28,7 +28,7 @@ pub struct Report {
     pub withheld: u64,
     /// Segments.
     pub segments: u64,
-    /// Bytes of complete batches in their place, headers and padding included.
+    /// Bytes of the valid records, headers and padding included.
     pub record_bytes: u64,
     /// Length of all segments' files in bytes, reserved space included.
     pub file_bytes: u64,

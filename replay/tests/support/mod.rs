@@ -1,6 +1,12 @@
 //! Logs made by hand, byte by byte, with the format's own functions and no writer.
 
 #![allow(dead_code, reason = "every test file uses its own part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails, fails its test"
+)]
 
 mod runs;
 
@@ -37,7 +43,7 @@ pub(crate) struct HandMade {
     pub(crate) boot: BootId,
     segments: Vec<(SegmentHeader, Vec<u8>)>,
     newest: (u64, u64, u64),
-    commands: u8,
+    commands: u128,
 }
 
 impl HandMade {

@@ -101,7 +101,7 @@ impl HandMade {
 
     pub(crate) fn entropy(&mut self) -> Entropy {
         self.commands += 1;
-        Entropy::from_bytes([self.commands; 16])
+        Entropy::from_bytes(self.commands.to_be_bytes())
     }
 }
 
