@@ -1,11 +1,14 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
-use crate::{log_show, log_stat, replay, verify};
+use crate::{log_show, log_stat, replay, run, verify};
 use clap::{Args, Parser, Subcommand};
 use holdpoint_log_format::limits::FORMAT_VERSION;
 use std::path::PathBuf;
 
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (log format 1)");
+
+/// The log's directory where nothing else is said.
+pub(crate) const DEFAULT_LOG: &str = ".holdpoint";
 
 const _: () = assert!(FORMAT_VERSION == 1, "the version's text names the log format");
 
@@ -29,7 +32,7 @@ pub(crate) struct Global {
         global = true,
         value_name = "DIR",
         env = "HOLDPOINT_LOG",
-        default_value = ".holdpoint"
+        default_value = DEFAULT_LOG
     )]
     pub(crate) log: PathBuf,
     /// Write one JSON value to stdout, or JSON Lines for streams; everything else to stderr.
@@ -40,6 +43,8 @@ pub(crate) struct Global {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    /// Run a command and put all of it on the record; exit with its status.
+    Run(run::Args),
     /// Prove that nothing recorded was changed, lost or forbidden; exit 6 if something was.
     Verify(verify::Args),
     /// Rebuild the state from the log, at its end or at any record or moment.

@@ -2,13 +2,15 @@
 
 use crate::arguments::Global;
 use crate::output::Output;
+use holdpoint_engine::shell::EXIT_HOLDPOINT_FAILED;
+use serde::Serialize;
 use serde_json::json;
 use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
 
 /// How the program ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Exit(u8);
 
 impl Exit {
@@ -20,6 +22,13 @@ impl Exit {
     pub(crate) const NOT_FOUND: Self = Self(3);
     /// The log does not verify.
     pub(crate) const VERIFICATION_FAILED: Self = Self(6);
+    /// Of `run`: Holdpoint itself failed, as `timeout` and `env` say it.
+    pub(crate) const HOLDPOINT_FAILED: Self = Self(EXIT_HOLDPOINT_FAILED);
+
+    /// The status of a command, passed on.
+    pub(crate) fn of_command(status: u8) -> Self {
+        Self(status)
+    }
 }
 
 impl From<Exit> for ExitCode {

@@ -9,6 +9,7 @@ mod log_stat;
 mod output;
 mod progress;
 mod replay;
+mod run;
 mod text;
 mod verify;
 
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let Arguments { global, verb } = Arguments::parse();
     let exit = match verb {
+        Verb::Run(args) => run::main(&global, args),
         Verb::Verify(args) => verify::main(&global, args),
         Verb::Replay(args) => replay::main(&global, args),
         Verb::Log(LogVerb::Show(args)) => log_show::main(&global, args),

@@ -28,7 +28,7 @@ struct End {
     reason: HaltReason,
     stop_condition: Option<StopCondition>,
     fault_type: Option<ExecutionFaultType>,
-    fault_code: Option<&'static str>,
+    fault_code: Option<String>,
     attempts: u8,
 }
 
@@ -48,9 +48,9 @@ impl End {
         exit_status: u8,
         reason: HaltReason,
         fault_type: ExecutionFaultType,
-        fault_code: &'static str,
+        fault_code: &str,
     ) -> Self {
-        let (fault_type, fault_code) = (Some(fault_type), Some(fault_code));
+        let (fault_type, fault_code) = (Some(fault_type), Some(fault_code.to_string()));
         Self { fault_type, fault_code, ..Self::response(exit_status, reason) }
     }
 
@@ -60,15 +60,12 @@ impl End {
     }
 
     fn of(report: &RunReport) -> Self {
-        let codes = ["SBX-001", "SBX-002", "SBX-003", "SBX-004", "SBX-005", "SBX-006", "SBX-OK"];
-        let code = report.fault_code.as_deref();
         Self {
             exit_status: report.exit_status,
             reason: report.halted.reason,
             stop_condition: report.halted.stop_condition,
             fault_type: report.halted.fault_type,
-            fault_code: code
-                .map(|code| *codes.iter().find(|known| **known == code).expect("known")),
+            fault_code: report.fault.as_ref().map(|fault| fault.code.clone()),
             attempts: report.attempts,
         }
     }
@@ -238,7 +235,7 @@ fn a_program_that_is_not_there_never_starts() {
         let report = finished(&place, &run_of(program, &[]));
         let end = End::stop(127, StopCondition::ExecutorNotRegistered, 0);
         assert_eq!(End::of(&report), end, "{program:?}");
-        assert!(report.not_started.is_some() && report.execution.is_none());
+        assert!(report.details.is_some() && report.execution.is_none());
         assert_eq!(captured(&place, OutputStream::Stdout), Vec::<Vec<u8>>::new());
     }
 }
@@ -355,8 +352,11 @@ fn an_attempt_that_succeeds_after_a_crash_completes_the_loop() {
         format!("echo x >> {0}; test $(wc -l < {0}) = 2 || kill -SEGV $$", count.display());
     let run = GovernedRun { max_attempts: 3, ..shell(&script) };
     let report = finished(&place, &run);
-    let end =
-        End { attempts: 2, fault_code: Some("SBX-OK"), ..End::response(0, HaltReason::Completed) };
+    let end = End {
+        attempts: 2,
+        fault_code: Some("SBX-OK".to_string()),
+        ..End::response(0, HaltReason::Completed)
+    };
     assert_eq!(End::of(&report), end);
 }
 

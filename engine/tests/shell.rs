@@ -6,7 +6,7 @@ mod shell_support;
 use holdpoint_domain::command::Command;
 use holdpoint_domain::event::{ClockStepped, Event};
 use holdpoint_engine::Engine;
-use holdpoint_engine::log::{AppendError, OpenError, Options};
+use holdpoint_engine::log::{AppendError, OpenError, Options, PoisonCause};
 use holdpoint_engine::shell::{
     EngineError, EngineOptions, Origin, Receipt, SubmitError, Submitted,
 };
@@ -266,19 +266,20 @@ fn a_failed_sync_poisons_the_engine_with_its_first_cause_and_discards_the_state(
     };
     for command in [dispatch(&acknowledged.loop_id()), Command::InitializeLoop(initialize(1))] {
         let again = engine.submit(&origin(), &command);
-        let is_same = matches!(&again, Err(SubmitError::Append(AppendError::Poisoned(found))) if *found == cause);
-        assert!(is_same, "{again:?}");
+        assert!(is_poisoned_by(&again, &cause), "{again:?}");
     }
     let asked = engine.query(|world| world.live_loops().count());
-    assert!(
-        matches!(asked, Err(SubmitError::Append(AppendError::Poisoned(found))) if found == cause)
-    );
+    assert!(is_poisoned_by(&asked, &cause), "{asked:?}");
     assert!(engine.close().is_err());
 
     let engine = place.engine();
     let is_there = engine.query(|world| world.live_loop(&acknowledged.loop_id()).is_some());
     assert!(is_there.expect("the log works again"));
     place.rebuilt();
+}
+
+fn is_poisoned_by<T>(result: &Result<T, SubmitError>, cause: &PoisonCause) -> bool {
+    matches!(result, Err(SubmitError::Append(AppendError::Poisoned(found))) if found == cause)
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::engine::Engine;
 use super::instruction::{evidence, executor_id, initialize};
 use super::outcome::{Told, exit, exit_status, of_signal, told};
-use super::run::{EXIT_HOLDPOINT_FAILED, GovernedRun, RunError, RunReport};
+use super::run::{EXIT_HOLDPOINT_FAILED, FaultOutcome, GovernedRun, RunError, RunReport};
 use super::submit::{Origin, Receipt, Submitted};
 use crate::executor::{
     ExecuteError, ExecutionReport, InstructionEnvelope, OutputSink, SignalSource, StartRefusal,
@@ -51,10 +51,10 @@ struct Runner<'a, S: Storage> {
     attempts: u8,
     first_sequence: u64,
     halted: Option<LoopHalted>,
-    fault_code: Option<String>,
+    fault: Option<FaultOutcome>,
     wall: Duration,
     execution: Option<ExecutionReport>,
-    not_started: Option<String>,
+    details: Option<String>,
     exit_status: u8,
 }
 
@@ -73,10 +73,10 @@ impl<'a, S: Storage> Runner<'a, S> {
             attempts: 0,
             first_sequence: 0,
             halted: None,
-            fault_code: None,
+            fault: None,
             wall: Duration::ZERO,
             execution: None,
-            not_started: None,
+            details: None,
             exit_status: EXIT_HOLDPOINT_FAILED,
         };
         let receipt = runner.submit(&Command::InitializeLoop(initialize))?;
@@ -156,15 +156,16 @@ impl<'a, S: Storage> Runner<'a, S> {
     fn refused_to_start(&mut self, refusal: Option<&StartRefusal>) {
         if let Some(refusal) = refusal {
             self.exit_status = refusal.exit_status();
-            self.not_started = Some(refusal.to_string());
+            self.details = Some(refusal.to_string());
         } else {
-            self.not_started = Some("it was interrupted before the command started".to_string());
+            self.details = Some("it was interrupted before the command started".to_string());
         }
     }
 
     /// Raw output first, then what it means.
     fn executed(&mut self, report: ExecutionReport) -> Result<bool, RunError> {
         self.exit_status = exit_status(&report);
+        self.details = None;
         self.wall = self.wall.saturating_add(report.wall);
         let (told, exit, evidence) = (told(&report), exit(&report), evidence(&report));
         self.execution = Some(report);
@@ -174,8 +175,12 @@ impl<'a, S: Storage> Runner<'a, S> {
             Told::Response { reported, error } => {
                 self.report_response(reported, error, exit).map(|()| false)?
             }
-            Told::Fault { fault, message } => self.report_fault(fault, message, exit)?,
+            Told::Fault { fault, message } => {
+                self.details = Some(message.clone());
+                self.report_fault(fault, message, exit)?
+            }
             Told::Abort { details } => {
+                self.details = Some(details.clone());
                 let facts = StopFacts { human_abort_signaled: Some(true), ..StopFacts::default() };
                 self.stop(StopCondition::HumanAbort, facts, details).map(|()| false)?
             }
@@ -216,7 +221,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             exit,
         };
         let receipt = self.submit(&Command::ReportFault(fault))?;
-        Ok(self.sandbox_permits(&receipt))
+        Ok(self.sandbox_permits(fault_type, &receipt))
     }
 
     fn capture(&mut self, items: Vec<EvidenceItem>) -> Result<(), RunError> {
@@ -226,12 +231,16 @@ impl<'a, S: Storage> Runner<'a, S> {
     }
 
     /// What Phase-21 decided of the fault: only RETRY permits another attempt.
-    fn sandbox_permits(&mut self, receipt: &Receipt) -> bool {
+    fn sandbox_permits(&mut self, fault_type: ExecutionFaultType, receipt: &Receipt) -> bool {
         let mut permits = false;
         for event in &receipt.events {
             if let Event::SandboxDecided(decided) = event {
                 permits = decided.sandbox_decision == SandboxDecision::Retry;
-                self.fault_code = Some(decided.reason_code.as_str().to_string());
+                self.fault = Some(FaultOutcome {
+                    fault_type,
+                    code: decided.reason_code.as_str().to_string(),
+                    sandbox_decision: decided.sandbox_decision,
+                });
             }
         }
         permits
@@ -258,7 +267,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             ExecuteError::Refused(refusal) => refusal.exit_status(),
             _ => EXIT_HOLDPOINT_FAILED,
         };
-        self.not_started = Some(error.to_string());
+        self.details = Some(error.to_string());
         self.stop(condition, facts, error.to_string())
     }
 
@@ -308,13 +317,13 @@ impl<'a, S: Storage> Runner<'a, S> {
             loop_id: self.loop_id,
             exit_status: self.exit_status,
             halted,
-            fault_code: self.fault_code,
+            fault: self.fault,
             attempts: self.attempts,
             first_sequence: self.first_sequence,
             last_sequence,
             wall: self.wall,
             execution: self.execution,
-            not_started: self.not_started,
+            details: self.details,
         })
     }
 }

@@ -19,11 +19,13 @@ mod outcome;
 mod rebuild;
 mod run;
 mod submit;
+mod user;
 
 pub use clock::{Clock, Reading, SystemClock};
 pub use engine::{Engine, EngineOptions};
 pub use entropy::{EntropySource, SystemEntropy};
 pub use error::{EngineError, SubmitError};
 pub use file_limit::file_size_limit_is_an_error;
-pub use run::{EXIT_HOLDPOINT_FAILED, GovernedRun, RunError, RunReport};
+pub use run::{EXIT_HOLDPOINT_FAILED, FaultOutcome, GovernedRun, RunError, RunReport};
 pub use submit::{Origin, Receipt, Submitted};
+pub use user::user_name;

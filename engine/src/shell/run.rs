@@ -3,7 +3,7 @@
 use super::error::SubmitError;
 use crate::executor::{CommandSpec, EnvironmentPolicy, ExecutionReport};
 use holdpoint_domain::event::LoopHalted;
-use holdpoint_domain::sandbox_fault::RetryPolicy;
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxDecision};
 use holdpoint_domain::{ActorId, Refusal};
 use std::time::Duration;
 use thiserror::Error;
@@ -35,8 +35,8 @@ pub struct RunReport {
     pub exit_status: u8,
     /// How the loop ended.
     pub halted: LoopHalted,
-    /// What Phase-21 said of the last fault, if there was one: its code.
-    pub fault_code: Option<String>,
+    /// What Phase-21 made of the last fault, if there was one.
+    pub fault: Option<FaultOutcome>,
     /// How many attempts were dispatched: 0 when the command did not start.
     pub attempts: u8,
     /// Sequence of the run's first record.
@@ -47,8 +47,19 @@ pub struct RunReport {
     pub wall: Duration,
     /// The last execution, when the command was started.
     pub execution: Option<ExecutionReport>,
-    /// Why the command did not start, when it did not.
-    pub not_started: Option<String>,
+    /// What went wrong, in words: the fault, the interrupt, or why the command did not start.
+    pub details: Option<String>,
+}
+
+/// What Phase-21 made of a fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultOutcome {
+    /// The fault.
+    pub fault_type: ExecutionFaultType,
+    /// The stable code: SBX-001 to SBX-006, or SBX-OK.
+    pub code: String,
+    /// What was decided.
+    pub sandbox_decision: SandboxDecision,
 }
 
 /// A run could not be recorded as it should. Unless it is [`RunError::NotRecorded`], the command

@@ -1,0 +1,179 @@
+//! `holdpoint run`: a command under an execution loop, all of it on the record.
+
+mod limits;
+mod told;
+
+use crate::arguments::Global;
+use crate::exit::{Exit, Failure, complain, settle};
+use crate::text::path;
+use clap::ValueEnum;
+use holdpoint_domain::ActorId;
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::sandbox_fault::RetryPolicy;
+use holdpoint_domain::text::visible;
+use holdpoint_engine::Engine;
+use holdpoint_engine::executor::{CommandSpec, EnvironmentPolicy, PassThrough, Signals, Stdin};
+use holdpoint_engine::log::{CloseError, Options};
+use holdpoint_engine::shell::{
+    EngineOptions, GovernedRun, RunError, RunReport, file_size_limit_is_an_error, user_name,
+};
+use holdpoint_log_files::DirectoryStorage;
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Options of `run`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Stop the command after this time: 1s, 90s, 5m, 1h 30m.
+    #[arg(long, value_name = "DURATION", value_parser = limits::duration)]
+    timeout: Option<Duration>,
+    /// Start it again after a crash or timeout, up to this many attempts, 1 to 3.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u8).range(1..=3)
+    )]
+    max_attempts: u8,
+    /// Kill it when its processes hold more memory: 64MiB, 2GiB.
+    #[arg(long, value_name = "SIZE", value_parser = limits::memory)]
+    max_memory: Option<u64>,
+    /// Keep this much of each of its streams, at most 16MiB; length and digest are of the whole.
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = limits::output)]
+    max_output: u64,
+    /// Let it read this program's standard input instead of nothing.
+    #[arg(long)]
+    stdin: bool,
+    /// When a person is asked what to do next.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Hold::Never)]
+    hold: Hold,
+    /// Record this variable of the environment too; a * at the end stands for any rest.
+    #[arg(long, value_name = "NAME")]
+    record_env: Vec<OsString>,
+    /// Keep the values of variables secret whose names contain this.
+    #[arg(long, value_name = "PART")]
+    redact: Vec<OsString>,
+    /// How long to wait for another process that writes to the log.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "HOLDPOINT_LOCK_WAIT",
+        default_value = "10s",
+        value_parser = limits::wait
+    )]
+    lock_wait: Duration,
+    /// The command and its arguments, after `--`.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// When a person is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Hold {
+    /// Never: what Phase-21 permits is done at once.
+    Never,
+}
+
+/// Runs the command; exits with its status, or as `timeout` and `env` do.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    settle(global, run(global, args))
+}
+
+fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
+    // Before anything else: an interrupt from here on is kept, and goes on record.
+    let mut signals = Signals::install().map_err(|error| not_started("signals", error))?;
+    file_size_limit_is_an_error().map_err(|error| not_started("signals", error))?;
+    let Hold::Never = args.hold;
+    let lock_wait = args.lock_wait;
+    let run = governed(args)?;
+    let engine = open(global, lock_wait)?;
+    let report = match global.json {
+        true => engine.run(&run, &mut PassThrough::new(io::stderr(), io::stderr()), &mut signals),
+        false => engine.run(&run, &mut PassThrough::to_own_streams(), &mut signals),
+    };
+    let closed = engine.close();
+    let report = report.map_err(|error| unrecorded(global, error))?;
+    let exit = exit_of(global, &report, closed);
+    told::tell(global, &report, exit)?;
+    Ok(exit)
+}
+
+fn governed(args: Args) -> Result<GovernedRun, Failure> {
+    let mut words = args.command.into_iter();
+    let policy = EnvironmentPolicy::default();
+    let policy = args.record_env.into_iter().fold(policy, EnvironmentPolicy::allow);
+    Ok(GovernedRun {
+        command: CommandSpec {
+            program: words.next().unwrap_or_default(),
+            arguments: words.collect(),
+            directory: working_directory()?,
+            environment: std::env::vars_os().collect(),
+            stdin: if args.stdin { Stdin::Inherit } else { Stdin::Null },
+            timeout: args.timeout,
+            max_memory_bytes: args.max_memory,
+            max_output_bytes: args.max_output,
+        },
+        environment: args.redact.into_iter().fold(policy, EnvironmentPolicy::redact),
+        actor: ActorId { kind: Actor::Automation, id: user_name() },
+        max_attempts: args.max_attempts,
+        retry_ceiling: RetryPolicy::RetryLimited,
+    })
+}
+
+fn working_directory() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| {
+        not_started("io", format!("the working directory is gone ({error}): go to another one"))
+    })
+}
+
+fn open(global: &Global, lock_wait: Duration) -> Result<Engine, Failure> {
+    let log: PathBuf = global.log.components().collect();
+    let options = EngineOptions {
+        log: Options { lock_wait, ..Options::default() },
+        ..EngineOptions::default()
+    };
+    Engine::open_with(DirectoryStorage::new(log), options)
+        .map_err(|error| not_started("log", visible(&error.to_string())))
+}
+
+/// The command's status, unless it ended well and Holdpoint did not.
+fn exit_of(global: &Global, report: &RunReport, closed: Result<(), CloseError>) -> Exit {
+    match closed {
+        Ok(()) => Exit::of_command(report.exit_status),
+        Err(error) => {
+            complain(&format!(
+                "the run is on record, but the log {} was not closed well: {error}; \
+                 `holdpoint verify` says how it stands",
+                path(&global.log)
+            ));
+            after_failure(report.exit_status)
+        }
+    }
+}
+
+/// A command that failed keeps its status; one that ended well must not hide our own failure.
+fn after_failure(exit_status: u8) -> Exit {
+    match exit_status {
+        0 => Exit::HOLDPOINT_FAILED,
+        failed => Exit::of_command(failed),
+    }
+}
+
+fn unrecorded(global: &Global, error: RunError) -> Failure {
+    let log = path(&global.log);
+    match error {
+        RunError::NotRecorded { exit_status, .. } => {
+            let message = format!("log {log}: {error}; `holdpoint verify` says how it stands");
+            Failure::new(after_failure(exit_status), "not_recorded", message)
+        }
+        error => not_started("log", format!("log {log}: {error}")),
+    }
+}
+
+fn not_started(code: &'static str, reason: impl Display) -> Failure {
+    let message = format!("{reason}; the command was not started");
+    Failure::new(Exit::HOLDPOINT_FAILED, code, message)
+}

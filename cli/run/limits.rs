@@ -1,0 +1,68 @@
+//! Durations and sizes as people write them.
+
+use bytesize::ByteSize;
+use holdpoint_domain::limits::MAX_RAW_BYTES;
+use std::time::Duration;
+
+/// A time that something may take: not none.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let duration = wait(text)?;
+    if duration.is_zero() {
+        Err("allow some time, or leave the option out".into())
+    } else {
+        Ok(duration)
+    }
+}
+
+/// A time to wait: none is fine.
+pub(super) fn wait(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|error| format!("{error}; write 500ms, 1s or 5m"))
+}
+
+/// A bound on memory: not nothing.
+pub(super) fn memory(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        0 => Err("allow some memory, or leave the option out".into()),
+        bytes => Ok(bytes),
+    }
+}
+
+/// A bound on captured output: at most what one record of evidence holds.
+pub(super) fn output(text: &str) -> Result<u64, String> {
+    let (bytes, most) = (size(text)?, MAX_RAW_BYTES as u64);
+    if bytes > most {
+        return Err(format!("{bytes} bytes are over the limit of {most} (16MiB)"));
+    }
+    Ok(bytes)
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let size: ByteSize = text.parse().map_err(|error| format!("{error}; write 512KiB or 64MiB"))?;
+    Ok(size.as_u64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_sizes_are_read_as_people_write_them() {
+        assert_eq!(duration("1m 30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(wait("0s"), Ok(Duration::ZERO));
+        assert_eq!(memory("64MiB"), Ok(64 << 20));
+        assert_eq!(output("16MiB"), Ok(16 << 20));
+        assert_eq!(output("0"), Ok(0));
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused_with_an_example() {
+        for text in ["", "5", "-1s", "forever"] {
+            assert!(wait(text).unwrap_err().contains("write 500ms"), "{text:?}");
+        }
+        for text in ["", "-1", "much", "1XB"] {
+            assert!(memory(text).unwrap_err().contains("write 512KiB"), "{text:?}");
+        }
+        assert!(duration("0s").is_err() && memory("0").is_err());
+        assert!(output("16777217").is_err());
+    }
+}
