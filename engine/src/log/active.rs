@@ -8,24 +8,34 @@ use holdpoint_log_format::limits::{PAGE, PIECE_LENGTH};
 use holdpoint_log_format::{ChainPosition, SegmentHeader};
 use std::io;
 
+/// Staging buffers larger than this are given back once they are written.
+const STAGING_KEPT: usize = 4 * PIECE_LENGTH;
+
 /// A failed call on the disk.
 #[derive(Debug)]
 pub(super) struct DiskError {
     pub(super) operation: &'static str,
     pub(super) file: String,
     pub(super) source: io::Error,
+    /// Bytes that the call asked for, when it failed for want of space.
+    pub(super) needed: u64,
 }
 
 pub(super) type DiskResult<T> = Result<T, DiskError>;
 
 /// Names the call that failed.
-pub(super) trait Named<T> {
-    fn named(self, operation: &'static str, file: &str) -> DiskResult<T>;
+pub(super) trait Named<T>: Sized {
+    /// A call that makes or changes `needed` bytes.
+    fn named_needing(self, operation: &'static str, file: &str, needed: u64) -> DiskResult<T>;
+
+    fn named(self, operation: &'static str, file: &str) -> DiskResult<T> {
+        self.named_needing(operation, file, PAGE)
+    }
 }
 
 impl<T> Named<T> for io::Result<T> {
-    fn named(self, operation: &'static str, file: &str) -> DiskResult<T> {
-        self.map_err(|source| DiskError { operation, file: file.to_string(), source })
+    fn named_needing(self, operation: &'static str, file: &str, needed: u64) -> DiskResult<T> {
+        self.map_err(|source| DiskError { operation, file: file.to_string(), source, needed })
     }
 }
 
@@ -49,6 +59,18 @@ pub(super) struct Point {
     pub(super) end_offset: u64,
 }
 
+impl Point {
+    /// The place of the newest record of `run`, which is in the segment of `header`.
+    pub(super) fn of(header: &SegmentHeader, run: &Run) -> Self {
+        Self {
+            chain: run.chain,
+            segment: header.first_sequence(),
+            record_offset: run.record_offset,
+            end_offset: run.end_offset,
+        }
+    }
+}
+
 /// The segment that is appended to.
 #[derive(Debug)]
 pub(super) struct Active<W> {
@@ -57,15 +79,23 @@ pub(super) struct Active<W> {
     pub(super) writer: W,
     /// Encoded records that are not written yet; they end at `follower.run.end_offset`.
     pub(super) staged: Vec<u8>,
+    /// The newest record that is written.
+    written: Follower,
 }
 
 impl<W> Active<W> {
     pub(super) fn new(follower: Follower, writer: W) -> Self {
-        Self { follower, writer, staged: Vec::new() }
+        let written = follower.clone();
+        Self { follower, writer, staged: Vec::new(), written }
     }
 
     pub(super) fn chain(&self) -> ChainPosition {
         self.follower.run.chain
+    }
+
+    /// The newest record that is written: behind the appended ones while some are staged.
+    pub(super) fn written(&self) -> Follower {
+        if self.staged.is_empty() { self.follower.clone() } else { self.written.clone() }
     }
 
     pub(super) fn path(&self) -> String {
@@ -87,13 +117,7 @@ impl<W> Active<W> {
     }
 
     pub(super) fn point(&self) -> Point {
-        let run = &self.follower.run;
-        Point {
-            chain: run.chain,
-            segment: self.header().first_sequence(),
-            record_offset: run.record_offset,
-            end_offset: run.end_offset,
-        }
+        Point::of(self.header(), &self.follower.run)
     }
 
     /// Steps behind a batch whose bytes were just staged.
@@ -108,6 +132,8 @@ impl<W> Active<W> {
         let path = self.path();
         write_pieces(storage, &self.writer, &path, start, &self.staged)?;
         self.staged.clear();
+        self.staged.shrink_to(STAGING_KEPT);
+        self.written.clone_from(&self.follower);
         Ok(())
     }
 }

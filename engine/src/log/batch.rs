@@ -48,6 +48,7 @@ impl<'a> PreparedBatch<'a> {
         durable: u64,
     ) -> (ChainPosition, u64) {
         let start = out.len();
+        out.reserve(usize::try_from(self.footprint).unwrap_or_default());
         let mut chain = ChainPosition { time, ..*after };
         let mut last_offset = 0;
         for (prefix, flags, record) in &self.records {

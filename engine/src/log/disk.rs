@@ -4,12 +4,17 @@ use super::file_system;
 use super::storage::{LockFile, RootState, Storage};
 use holdpoint_log_files::storage::open_regular;
 use holdpoint_log_files::{DirectoryStorage, ReadFile};
+use holdpoint_log_format::limits::PAGE;
 use holdpoint_log_format::{BootId, names};
-use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags, fallocate, flock, fstat, lstat};
+use rustix::fs::{
+    CWD, FallocateFlags, FlockOperation, Mode, OFlags, chmodat, fallocate, fchmod, flock, fstat,
+    lstat,
+};
+use rustix::process::{Resource, getrlimit};
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Zeros are written in pieces of this many bytes where space cannot be reserved without.
 const ZERO_PIECE: usize = 1 << 20;
@@ -23,7 +28,9 @@ impl Storage for DirectoryStorage {
     }
 
     fn root_state(&self) -> io::Result<RootState> {
-        match std::fs::symlink_metadata(self.root()) {
+        // Without a slash at its end, which would follow a link.
+        let path: PathBuf = self.root().components().collect();
+        match std::fs::symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(RootState::Missing),
             Err(error) => Err(error),
             Ok(metadata) if metadata.is_symlink() => Ok(RootState::SymbolicLink),
@@ -37,29 +44,25 @@ impl Storage for DirectoryStorage {
     }
 
     fn create_directory(&self, path: &str) -> io::Result<()> {
-        let path = self.path(path);
-        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            std::fs::create_dir_all(parent)?;
-        }
-        match DirBuilder::new().mode(0o700).create(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(error),
-            Ok(()) => sync_parent(&path),
-        }
+        make_directory(&self.path(path))
     }
 
     fn create(&self, path: &str, length: u64) -> io::Result<File> {
+        check_size_limit(length.max(PAGE))?;
         let full = self.path(path);
         self.remove(path)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let mode = Mode::RUSR | Mode::WUSR;
         let file = File::from(rustix::fs::open(&full, flags | OFlags::CLOEXEC, mode)?);
+        fchmod(&file, mode)?;
         reserve(&file, length).inspect_err(|_| drop(std::fs::remove_file(&full)))?;
         Ok(file)
     }
 
     fn open_writer(&self, path: &str) -> io::Result<File> {
-        open_regular(&self.path(path), OFlags::RDWR)
+        let file = open_regular(&self.path(path), OFlags::RDWR)?;
+        check_size_limit(file.length()?)?;
+        Ok(file)
     }
 
     fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -98,7 +101,7 @@ impl Storage for DirectoryStorage {
                 Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
-                Ok(()) if is_named(&file, &path)? => return Ok(Some(HeldLock { file })),
+                Ok(()) if is_named(&file, &path)? => return Ok(Some(HeldLock::new(file))),
                 Ok(()) => {}
             }
         }
@@ -109,10 +112,28 @@ impl Storage for DirectoryStorage {
     }
 }
 
-/// The lock of a real directory: held while the file is open.
+/// The lock of a real directory: held until it is dropped by the process that took it.
 #[derive(Debug)]
 pub struct HeldLock {
     file: File,
+    owner: u32,
+}
+
+impl HeldLock {
+    fn new(file: File) -> Self {
+        Self { file, owner: std::process::id() }
+    }
+}
+
+impl Drop for HeldLock {
+    /// Closing alone would leave the lock with a child that was forked meanwhile and has not yet
+    /// become another program. Such a child must not give back what its parent holds.
+    fn drop(&mut self) {
+        if std::process::id() == self.owner {
+            // The file is closed next, which releases the lock where this did not.
+            let _ = flock(&self.file, FlockOperation::Unlock);
+        }
+    }
 }
 
 impl LockFile for HeldLock {
@@ -124,16 +145,21 @@ impl LockFile for HeldLock {
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(bytes, 0)
+        self.file.write_all_at(bytes, 0)?;
+        let length = bytes.len() as u64;
+        if self.file.length()? == length { Ok(()) } else { self.file.set_len(length) }
     }
 }
 
 fn open_lock(path: &Path) -> io::Result<File> {
+    check_size_limit(PAGE)?;
     match open_regular(path, OFlags::RDWR) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let mode = Mode::RUSR | Mode::WUSR;
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            Ok(File::from(rustix::fs::open(path, flags, mode)?))
+            let file = File::from(rustix::fs::open(path, flags, mode)?);
+            fchmod(&file, mode)?;
+            Ok(file)
         }
         other => other,
     }
@@ -150,9 +176,51 @@ fn is_named(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
+/// Makes a directory and its missing parents, owner only whatever the umask, each name durable.
+fn make_directory(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    match builder.create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => sync_parent_if_allowed(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_directory(named_parent(path).ok_or(error)?)?;
+            builder.create(path)?;
+            finish_directory(path)
+        }
+        Err(error) => Err(error),
+        Ok(()) => finish_directory(path),
+    }
+}
+
+fn finish_directory(path: &Path) -> io::Result<()> {
+    chmodat(CWD, path, Mode::RWXU, rustix::fs::AtFlags::empty())?;
+    sync_parent(path)
+}
+
+/// Somebody else made the directory, and perhaps did not make its name durable. Where we may not
+/// read its parent, that stays with whoever made it.
+fn sync_parent_if_allowed(path: &Path) -> io::Result<()> {
+    match sync_parent(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        other => other,
+    }
+}
+
 fn sync_parent(path: &Path) -> io::Result<()> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+    File::open(named_parent(path).unwrap_or(Path::new(".")))?.sync_all()
+}
+
+fn named_parent(path: &Path) -> Option<&Path> {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty())
+}
+
+/// Writing beyond the process's file-size limit raises a signal that ends it. It is found out here
+/// instead, before anything is written, and reported as what it is to the log: no space.
+fn check_size_limit(length: u64) -> io::Result<()> {
+    match getrlimit(Resource::Fsize).current {
+        Some(limit) if limit < length => Err(io::ErrorKind::FileTooLarge.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Reserves space, so that writing into it later cannot fail for want of it.

@@ -79,7 +79,10 @@ pub enum OpenError {
         source: SurveyError,
     },
     /// The disk is full.
-    #[error("no space for {file} in {path}: free {needed} bytes and try again")]
+    #[error(
+        "no space for {file} in {path}: it needs {needed} bytes, free them (or raise the file-size \
+         limit, `ulimit -f`) and try again"
+    )]
     NoSpace {
         /// The log.
         path: PathBuf,
@@ -142,7 +145,10 @@ pub enum AppendError {
         limit: u64,
     },
     /// No room for the next segment; nothing was written and the handle still works.
-    #[error("no space for a new segment of {needed} bytes: free some and try again")]
+    #[error(
+        "no space for a new segment of {needed} bytes: free them (or raise the file-size limit, \
+         `ulimit -f`) and try again"
+    )]
     NoSpace {
         /// Bytes needed.
         needed: u64,

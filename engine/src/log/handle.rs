@@ -1,90 +1,26 @@
 //! The handle on a log open for writing.
 
 use super::active::{Active, DiskError, Named, Point};
+use super::batch::PreparedBatch;
 use super::error::{AppendError, CloseError, OpenError, PoisonCause};
 use super::keeper::Keeper;
 use super::level::Level;
+use super::lock;
+use super::options::{OpenReport, Options};
 use super::storage::Storage;
 use super::turn::{Appended, Turn};
 use super::{NewRecord, open, witness};
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::{DirectoryStorage, FollowError, Follower};
-use holdpoint_log_format::{ChainPosition, Head, LogId};
+use holdpoint_log_files::{
+    DirectoryStorage, FollowError, Follower, Onward, ReadError, RecordPlace, read_from,
+};
+use holdpoint_log_format::{ChainPosition, Head, LogId, Record};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Who may write between two appends of this handle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Ownership {
-    /// The lock is taken for each turn: any number of processes write in turns.
-    #[default]
-    PerTransaction,
-    /// The lock is held for as long as the log is open.
-    Exclusive,
-}
-
-/// How a log is opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Who may write in between.
-    pub ownership: Ownership,
-    /// How long to wait for another process's lock.
-    pub lock_wait: Duration,
-    /// Whether a log is made where there is none.
-    pub create: bool,
-    /// Go on when HEAD is missing or unreadable, which otherwise is refused: nothing then witnesses
-    /// how far the log reached. Record that it was done.
-    pub without_head: bool,
-    /// How long after a sync HEAD follows when nothing else happens.
-    pub head_delay: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            ownership: Ownership::PerTransaction,
-            lock_wait: Duration::from_secs(10),
-            create: true,
-            without_head: false,
-            head_delay: Duration::from_secs(1),
-        }
-    }
-}
-
-/// What recovery did, if anything.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recovered {
-    /// A new log was made.
-    pub created: bool,
-    /// HEAD was missing or unreadable, and the caller went on without it.
-    pub without_head: bool,
-    /// Bytes of a torn write that were copied aside and overwritten with zeros.
-    pub cut_bytes: u64,
-    /// Where they were, in the segment's file.
-    pub cut_offset: u64,
-    /// The segment's file, relative to the log's directory; empty when nothing was cut.
-    pub segment: String,
-    /// The copy, relative to the log's directory.
-    pub copied_to: Option<String>,
-    /// Bytes above the last mark that were written again and synced.
-    pub rewritten_bytes: u64,
-    /// The newest sequence that a mark proved durable before this opening.
-    pub proven_sequence: u64,
-    /// The newest record that is there.
-    pub newest_sequence: u64,
-}
-
-/// What opening found and did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenReport {
-    /// The log's identity.
-    pub log: LogId,
-    /// The newest record.
-    pub position: ChainPosition,
-    /// Recovery.
-    pub recovered: Recovered,
-}
+/// How long the keeper waits before it tries again what the disk or another owner did not allow.
+pub(super) const KEEPER_RETRY: Duration = Duration::from_millis(100);
 
 /// A log open for writing. It may be used from several threads; a forked child must open it again.
 pub struct Log<S: Storage = DirectoryStorage> {
@@ -97,6 +33,7 @@ pub(super) struct Shared<S: Storage> {
     pub(super) storage: S,
     pub(super) options: Options,
     pub(super) owner: u32,
+    pub(super) log: LogId,
     pub(super) first_segment: u64,
     pub(super) state: Mutex<State<S>>,
     pub(super) wake: Condvar,
@@ -105,7 +42,7 @@ pub(super) struct Shared<S: Storage> {
 /// Everything that changes; owned by whoever has the turn.
 pub(super) struct State<S: Storage> {
     pub(super) active: Active<S::Writer>,
-    /// The log and anchor that every HEAD of this log names.
+    /// HEAD as it was at opening; its log and anchor are those of every HEAD of this log.
     pub(super) head: Head,
     /// Newest sequence known to be durable: `durable <= active.chain().sequence`.
     pub(super) durable: u64,
@@ -156,8 +93,9 @@ impl<S: Storage> Log<S> {
         clock: u64,
         level: Level,
     ) -> Result<Appended, AppendError> {
+        let batch = PreparedBatch::new(self.shared.log, records)?;
         let mut turn = self.begin()?;
-        let appended = turn.append(records, clock)?;
+        let appended = turn.append_prepared(&batch, clock)?;
         turn.finish(level)?;
         Ok(appended)
     }
@@ -178,6 +116,20 @@ impl<S: Storage> Log<S> {
     /// The first segment cannot be read.
     pub fn first_place(&self) -> Result<Follower, FollowError> {
         Follower::at_segment(&self.shared.storage, self.shared.first_segment)
+    }
+
+    /// Shows the written records from sequence `from` on, in order, read through a memory map.
+    /// Staged records are not written yet and not shown.
+    ///
+    /// # Errors
+    /// A segment is missing or cannot be read, or a record is damaged.
+    pub fn read_from(
+        &self,
+        from: u64,
+        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
+    ) -> Result<(), ReadError> {
+        let newest = self.shared.state.lock().active.written();
+        read_from(&self.shared.storage, from, &newest, visit)
     }
 
     /// The newest appended record.
@@ -203,7 +155,16 @@ impl<S: Storage> Log<S> {
     /// # Errors
     /// The handle is poisoned, the sync fails, or HEAD cannot be replaced.
     pub fn close(mut self) -> Result<(), CloseError> {
-        let keeper = self.keeper.take();
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), CloseError> {
+        let Some(keeper) = self.keeper.take() else { return Ok(()) };
+        if let Err(forked) = self.shared.check_owner() {
+            // The keeper is a thread that this process does not have: nobody can wait for it.
+            std::mem::forget(keeper);
+            return Err(forked.into());
+        }
         let result = close(&self.shared);
         drop(keeper);
         result
@@ -214,30 +175,24 @@ impl<S: Storage> Drop for Log<S> {
     /// A log that was not closed is left as [`Log::close`] leaves it, as far as that works; what was
     /// acknowledged is durable either way.
     fn drop(&mut self) {
-        if let Some(keeper) = self.keeper.take() {
-            let _ = close(&self.shared);
-            drop(keeper);
-        }
+        // Who wants to know closes.
+        let _ = self.end();
     }
 }
 
-/// Syncs, replaces HEAD, stops the keeper, releases the lock.
+/// Stops the keeper, syncs, replaces HEAD, releases the lock.
 fn close<S: Storage>(shared: &Arc<Shared<S>>) -> Result<(), CloseError> {
-    let result = close_turn(shared);
-    shared.state.lock().closing = true;
-    shared.wake.notify_all();
-    result
+    let is_done = {
+        let mut state = shared.state.lock();
+        state.closing = true;
+        shared.wake.notify_all();
+        state.check_usable()?;
+        state.lock.is_none() && state.active.chain().sequence <= state.witnessed
+    };
+    if is_done { Ok(()) } else { close_turn(shared) }
 }
 
 fn close_turn<S: Storage>(shared: &Arc<Shared<S>>) -> Result<(), CloseError> {
-    {
-        let state = shared.state.lock();
-        state.check_usable(shared.owner)?;
-        let is_done = state.active.chain().sequence <= state.witnessed;
-        if is_done && state.lock.is_none() {
-            return Ok(());
-        }
-    }
     let mut turn = Turn::begin(shared)?;
     turn.sync()?;
     let witnessed = turn.write_head();
@@ -245,22 +200,31 @@ fn close_turn<S: Storage>(shared: &Arc<Shared<S>>) -> Result<(), CloseError> {
     witnessed.map_err(|error| CloseError::Witness(error.source))
 }
 
+impl<S: Storage> Shared<S> {
+    /// Refuses a forked child, before it waits for a mutex that a thread it does not have may hold.
+    pub(super) fn check_owner(&self) -> Result<(), AppendError> {
+        let owner = self.owner;
+        if std::process::id() == owner { Ok(()) } else { Err(AppendError::Forked { owner }) }
+    }
+}
+
 impl<S: Storage> State<S> {
-    /// Refuses a poisoned handle and a forked child.
-    pub(super) fn check_usable(&self, owner: u32) -> Result<(), AppendError> {
-        if std::process::id() != owner {
-            return Err(AppendError::Forked { owner });
-        }
+    /// Refuses a poisoned handle.
+    pub(super) fn check_usable(&self) -> Result<(), AppendError> {
         match &self.poison {
             Some(cause) => Err(AppendError::Poisoned(cause.clone())),
             None => Ok(()),
         }
     }
 
-    /// Remembers the first failure; the handle does nothing more.
+    /// Remembers the first failure, also in LOCK; the handle does nothing more.
     pub(super) fn poisoned_by(&mut self, error: DiskError) -> AppendError {
         let cause = self.poison.get_or_insert(error.into_cause()).clone();
         self.active.staged.clear();
+        if let Some(held) = &self.lock {
+            // Where this fails, LOCK says that a transaction goes on, which is not clean either.
+            let _ = lock::mark_poisoned(held);
+        }
         AppendError::Failed(cause)
     }
 
@@ -301,6 +265,26 @@ impl<S: Storage> State<S> {
         }
         Ok(())
     }
+
+    /// Lets HEAD follow while the log goes on. A full disk puts it off: nothing depends on HEAD being
+    /// new. Any other failure poisons, as every failed write does.
+    pub(super) fn follow_with_head(
+        &mut self,
+        storage: &S,
+        delay: Duration,
+    ) -> Result<(), AppendError> {
+        match self.write_head(storage) {
+            Err(error) if error.is_full() => self.head_due = after(delay.max(KEEPER_RETRY)),
+            Err(error) => return Err(self.poisoned_by(error)),
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+}
+
+/// The moment `delay` from now; `None` when it is too far away to be ever.
+pub(super) fn after(delay: Duration) -> Option<Instant> {
+    Instant::now().checked_add(delay)
 }
 
 /// Reopens the active segment where catching up has moved it.
@@ -316,4 +300,30 @@ pub(super) fn reopen<S: Storage>(
     let path = segment_path(active.header().first_sequence());
     active.writer = storage.open_writer(&path).named("open", &path)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forked_child_is_refused_at_every_door_and_leaves_the_log_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let storage = DirectoryStorage::new(directory.path());
+        let (mut shared, _) = open::open(storage, Options::default()).unwrap();
+        shared.owner += 1;
+        let shared = Arc::new(shared);
+        let keeper = Keeper::start(&shared).unwrap();
+        let log = Log { shared: Arc::clone(&shared), keeper: Some(keeper) };
+        let before = std::fs::read(directory.path().join("LOCK")).unwrap();
+        // What another thread held when the process was forked is never given back in the child.
+        let held = shared.state.lock();
+        let record = NewRecord { kind: 1, version: 1, payload: Vec::new() };
+        let refused = log.append(&[record], 1, Level::Always);
+        assert!(matches!(refused, Err(AppendError::Forked { .. })));
+        assert!(matches!(log.begin().map(drop), Err(AppendError::Forked { .. })));
+        assert!(matches!(log.close(), Err(CloseError::Append(AppendError::Forked { .. }))));
+        drop(held);
+        assert_eq!(std::fs::read(directory.path().join("LOCK")).unwrap(), before);
+    }
 }

@@ -1,7 +1,7 @@
 //! The keeper: one background thread per handle that syncs what `Interval` promised and lets HEAD
 //! follow within a second, off the path of every append.
 
-use super::handle::Shared;
+use super::handle::{KEEPER_RETRY, Shared, after};
 use super::storage::Storage;
 use super::turn::Turn;
 use std::io;
@@ -31,12 +31,7 @@ impl Drop for Keeper {
 
 fn keep<S: Storage>(shared: &Shared<S>) {
     while let Some(due) = wait_until_due(shared) {
-        if due.sync {
-            sync(shared);
-        }
-        if due.head {
-            replace_head(shared);
-        }
+        tend(shared, &due);
     }
 }
 
@@ -66,19 +61,34 @@ fn wait_until_due<S: Storage>(shared: &Shared<S>) -> Option<Due> {
     }
 }
 
-/// A failure poisons the handle: the next append says so.
-fn sync<S: Storage>(shared: &Shared<S>) {
-    let mut state = shared.state.lock();
-    if state.sync_due.is_some() && state.sync(&shared.storage).is_ok() {
-        state.head_due.get_or_insert(Instant::now() + shared.options.head_delay);
+/// Does what is due, in a turn: HEAD is replaced only under the lock, and a failed sync is in LOCK
+/// before anybody else can append. A failure poisons the handle: the next append says so.
+fn tend<S: Storage>(shared: &Shared<S>, due: &Due) {
+    let state = shared.state.lock();
+    if state.closing {
+        return;
+    }
+    match Turn::begin_with(shared, state) {
+        Ok(mut turn) => {
+            if due.sync && turn.sync().is_err() {
+                return;
+            }
+            if due.head {
+                let _ = turn.follow_with_head();
+            }
+        }
+        Err(_) => postpone(shared, due),
     }
 }
 
-/// HEAD is only replaced under the lock. When it is not to be had, or the disk refuses, the next
-/// sync or the closing of the log tries again: nothing depends on HEAD being new.
-fn replace_head<S: Storage>(shared: &Shared<S>) {
-    shared.state.lock().head_due = None;
-    if let Ok(mut turn) = Turn::begin(shared) {
-        let _ = turn.write_head();
+/// The lock is not to be had: nothing is lost by trying again.
+fn postpone<S: Storage>(shared: &Shared<S>, due: &Due) {
+    let mut state = shared.state.lock();
+    let later = after(KEEPER_RETRY);
+    if due.sync {
+        state.sync_due = later;
+    }
+    if due.head {
+        state.head_due = later;
     }
 }

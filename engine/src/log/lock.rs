@@ -60,6 +60,13 @@ pub(super) fn mark_overwriting(lock: &impl LockFile) -> DiskResult<()> {
     write(lock, &Lock { pid: std::process::id(), state, previous_state, ..before })
 }
 
+/// Says that a write or sync failed, at once: the process may end before it gives the lock back.
+pub(super) fn mark_poisoned(lock: &impl LockFile) -> DiskResult<()> {
+    let before = read(lock).unwrap_or(unknown_owner());
+    let (state, previous_state) = (OwnerState::Poisoned, OwnerState::Poisoned);
+    write(lock, &Lock { state, previous_state, ..before })
+}
+
 /// Writes what this owner does.
 pub(super) fn write(lock: &impl LockFile, content: &Lock) -> DiskResult<()> {
     lock.write(&content.encode()).named("write", names::LOCK)

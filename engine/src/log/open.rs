@@ -1,12 +1,13 @@
 //! Opening: look, lock, let the recovery table decide, act, and only then serve.
 
 use super::error::OpenError;
-use super::handle::{OpenReport, Options, Ownership, Shared, State};
+use super::handle::{Shared, State, after};
 use super::lock::{self, acquire};
-use super::recovery::{Settled, disk, settle, survey_tail};
+use super::options::{OpenReport, Options, Ownership};
+use super::recovery::{Settled, disk, is_refusal, refused, row_for, settle, survey_tail};
 use super::storage::{RootState, Storage};
 use holdpoint_log_format::recovery::Row;
-use holdpoint_log_format::{Lock, OwnerState};
+use holdpoint_log_format::{Lock, OwnerState, names};
 use parking_lot::{Condvar, Mutex};
 use std::io;
 
@@ -22,12 +23,14 @@ pub(super) fn open<S: Storage>(
         position: settled.active.chain(),
         recovered: settled.recovered.clone(),
     };
+    let log = settled.head.log;
     let first_segment = settled.head.anchor_sequence.saturating_add(1);
     let state = new_state(&storage, &options, settled, lock)?;
     let shared = Shared {
         storage,
         options,
         owner: std::process::id(),
+        log,
         first_segment,
         state: Mutex::new(state),
         wake: Condvar::new(),
@@ -52,11 +55,18 @@ fn check_root<S: Storage>(storage: &S, options: &Options) -> Result<(), OpenErro
     if state == RootState::Missing {
         return storage.create_directory("").map_err(io_error("create", storage));
     }
-    match survey_tail(storage)?.row {
+    let survey = survey_tail(storage)?;
+    match row_for(&survey, options) {
         Row::Foreign => Err(OpenError::Foreign { path }),
         Row::Nothing if !options.create => Err(OpenError::NothingHere { path }),
+        // Nobody writes where there is no LOCK, and none is made in a log that is refused.
+        row if is_refusal(row) && !has_lock(storage) => Err(refused(storage, row, survey)),
         _ => Ok(()),
     }
+}
+
+fn has_lock<S: Storage>(storage: &S) -> bool {
+    !matches!(storage.open(names::LOCK), Ok(None))
 }
 
 fn take_lock<S: Storage>(storage: &S, options: &Options) -> Result<S::Lock, OpenError> {
@@ -79,7 +89,7 @@ fn new_state<S: Storage>(
     let mut state = State {
         durable: chain.sequence,
         durable_point: None,
-        witnessed: chain.sequence,
+        witnessed: settled.head.newest_sequence,
         head: settled.head,
         active: settled.active,
         poison: None,
@@ -90,6 +100,7 @@ fn new_state<S: Storage>(
         closing: false,
     };
     state.all_durable();
+    state.head_due = after(options.head_delay).filter(|_| state.witnessed < chain.sequence);
     let owner_state = match options.ownership {
         Ownership::PerTransaction => OwnerState::Idle,
         Ownership::Exclusive => OwnerState::InTransaction,

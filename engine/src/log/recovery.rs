@@ -1,23 +1,21 @@
 //! Acting on the recovery table: what an opener, or a writer that takes over from one that did not
 //! leave cleanly, does before it serves, appends or marks anything.
 
-use super::active::{Active, DiskError, DiskResult, Named, Point, write_pieces};
+use super::active::{Active, DiskError, DiskResult, Named, Point};
 use super::create;
 use super::error::OpenError;
-use super::handle::{Options, Recovered};
 use super::lock;
+use super::options::{Options, Recovered};
 use super::roll;
 use super::storage::Storage;
+use super::tail::{copy_aside, free_cut_path, open_window, overwrite, rewrite};
 use super::witness;
 use holdpoint_log_files::run::{Onward, walk};
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{
-    Extent, Follower, ReadFile, ReadStorage, Run, Stop, Survey, SurveyOptions, survey,
-};
-use holdpoint_log_format::limits::{PIECE_LENGTH, SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
-use holdpoint_log_format::recovery::{OpenAction, Row, row_without_witness};
-use holdpoint_log_format::{Head, OwnerState, Seal, SegmentHeader, names};
+use holdpoint_log_files::{Extent, Follower, Run, Stop, Survey, SurveyOptions, survey};
+use holdpoint_log_format::limits::{SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
+use holdpoint_log_format::recovery::{Evidence, LastHeader, OpenAction, Row, row_without_witness};
+use holdpoint_log_format::{Head, OwnerState, SegmentHeader, names};
 
 /// A log that may be served: its tail is on the disk, and nothing follows it.
 pub(super) struct Settled<W> {
@@ -39,10 +37,10 @@ pub(super) fn settle<S: Storage>(
     for _ in 0..ACTIONS_MAX {
         let survey = survey_tail(storage)?;
         let row = row_for(&survey, options);
+        if is_refusal(row) {
+            return Err(refused(storage, row, survey));
+        }
         match row.action() {
-            OpenAction::Refuse | OpenAction::RefuseUnlessWithoutHead => {
-                return Err(refused(storage, row, survey));
-            }
             OpenAction::Create if !options.create => {
                 return Err(OpenError::NothingHere { path: storage.root().to_path_buf() });
             }
@@ -62,14 +60,25 @@ pub(super) fn survey_tail<S: Storage>(storage: &S) -> Result<Survey, OpenError> 
         .map_err(|source| OpenError::Survey { path: storage.root().to_path_buf(), source })
 }
 
-fn row_for(survey: &Survey, options: &Options) -> Row {
-    match survey.row {
+/// The row that opening acts on. A blank last segment is set aside only where what is before it will
+/// not be refused then: a refusal changes nothing.
+pub(super) fn row_for(survey: &Survey, options: &Options) -> Row {
+    let row = match survey.row {
         Row::NoWitness if options.without_head => row_without_witness(&survey.evidence),
         row => row,
+    };
+    let before = Evidence { last_header: LastHeader::Good, ..survey.evidence };
+    match row_without_witness(&before) {
+        refusal if row == Row::BlankSegment && is_refusal(refusal) => refusal,
+        _ => row,
     }
 }
 
-fn refused<S: Storage>(storage: &S, row: Row, survey: Survey) -> OpenError {
+pub(super) fn is_refusal(row: Row) -> bool {
+    matches!(row.action(), OpenAction::Refuse | OpenAction::RefuseUnlessWithoutHead)
+}
+
+pub(super) fn refused<S: Storage>(storage: &S, row: Row, survey: Survey) -> OpenError {
     let path = storage.root().to_path_buf();
     match row {
         Row::Foreign => OpenError::Foreign { path },
@@ -131,28 +140,7 @@ fn resume_roll<S: Storage>(
     storage.sync(&writer).named("sync", &path)?;
     roll::publish(storage, prepared, next)?;
     roll::punch_unused(storage, &writer, &seal, header.capacity);
-    witness_seal(storage, survey, header, run, &seal)
-}
-
-fn witness_seal<S: Storage>(
-    storage: &S,
-    survey: &Survey,
-    header: &SegmentHeader,
-    run: &Run,
-    seal: &Seal,
-) -> DiskResult<()> {
-    let point = Point {
-        chain: seal.last,
-        segment: header.first_sequence(),
-        record_offset: run.record_offset,
-        end_offset: run.end_offset,
-    };
-    match survey.head.valid() {
-        Some(head) if run.record_offset > 0 => {
-            witness::replace(storage, &witness::naming(head, &point, storage.boot()))
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// The last steps: the tail is copied aside and overwritten if it is torn, what lies above the last
@@ -185,6 +173,7 @@ fn finish<S: Storage>(
         recovered.rewritten_bytes = reached - from;
         rewrite(storage, &writer, &path, from, reached)?;
         storage.sync(&writer).named("sync", &path)?;
+        sync_names(storage)?;
     }
     recovered.proven_sequence = survey.mark;
     recovered.newest_sequence = last.run.chain.sequence;
@@ -194,7 +183,16 @@ fn finish<S: Storage>(
     Ok(Settled { active, head, recovered })
 }
 
-/// Replaces a HEAD that is missing or behind: everything up to the run's end is durable now.
+/// Whoever did not leave cleanly may not have made the names of its files durable. What it prepared
+/// and did not name is of no use any more.
+fn sync_names<S: Storage>(storage: &S) -> DiskResult<()> {
+    roll::remove_prepared(storage);
+    storage.sync_directory(names::SEGMENTS).named("sync", names::SEGMENTS)?;
+    storage.sync_directory("").named("sync", ".")
+}
+
+/// Replaces a HEAD that is missing or behind, and gives the one that is there then: everything up to
+/// the run's end is durable now. On a full disk the HEAD that is there stays for now.
 fn witness_settled<S: Storage>(
     storage: &S,
     survey: &Survey,
@@ -207,15 +205,42 @@ fn witness_settled<S: Storage>(
     let first = survey.segments.first().and_then(|segment| segment.header.as_ref().ok());
     let anchor = first.map_or(active.header().previous, |header| header.previous);
     let head = known.unwrap_or(Head::at_anchor(active.header().log, &anchor, boot));
-    let newest =
-        if active.is_empty() { head } else { witness::naming(&head, &active.point(), boot) };
-    if known.is_none() {
-        storage.remove(names::HEAD).named("remove", names::HEAD)?;
+    let point = newest_point(storage, survey, active)?;
+    let newest = point.map_or(head, |point| witness::naming(&head, &point, boot));
+    if known.is_some_and(|head| head.newest_sequence >= newest.newest_sequence) {
+        return Ok(head);
     }
-    if known.is_none_or(|head| head.newest_sequence < newest.newest_sequence) {
-        witness::replace(storage, &newest)?;
+    match witness::replace(storage, &newest) {
+        Err(error) if error.is_full() && known.is_some() => Ok(head),
+        other => other.map(|()| newest),
     }
-    Ok(head)
+}
+
+/// Place of the newest record: in the segment before when the active one holds none.
+fn newest_point<S: Storage>(
+    storage: &S,
+    survey: &Survey,
+    active: &Active<S::Writer>,
+) -> DiskResult<Option<Point>> {
+    if !active.is_empty() {
+        return Ok(Some(active.point()));
+    }
+    let newest = active.chain();
+    let witnessed = survey.head.valid().map_or(0, |head| head.newest_sequence);
+    let before = survey.segments.iter().rev().filter_map(|segment| segment.header.as_ref().ok());
+    let Some(header) = before.into_iter().find(|header| header.previous.sequence < newest.sequence)
+    else {
+        return Ok(None);
+    };
+    if witnessed >= newest.sequence {
+        return Ok(None);
+    }
+    let path = segment_path(header.first_sequence());
+    let mut window = open_window(storage, &path)?;
+    let run = walk(&mut window, header, Run::at_start(header), &mut |_, _| Onward::Go)
+        .named("read", &path)?;
+    let point = Point::of(header, &run);
+    Ok(Some(point).filter(|point| point.chain == newest))
 }
 
 /// Whether the last owner of this boot said that everything up to the run's end is durable.
@@ -242,105 +267,13 @@ fn mark_end<S: Storage>(storage: &S, survey: &Survey, header: &SegmentHeader) ->
     Ok(run.named("read", &path)?.end_offset)
 }
 
-/// Writes the same bytes again: after a failed sync the cache holds them, marked clean, and the
-/// disk may not.
-fn rewrite<S: Storage>(
-    storage: &S,
-    writer: &S::Writer,
-    path: &str,
-    from: u64,
-    until: u64,
-) -> DiskResult<()> {
-    copy_range(storage, path, from, until, &mut |offset, bytes| {
-        write_pieces(storage, writer, path, offset, bytes)
-    })
-}
-
-fn copy_aside<S: Storage>(
-    storage: &S,
-    header: &SegmentHeader,
-    from: u64,
-    until: u64,
-) -> DiskResult<String> {
-    let to = free_cut_path(storage, header.first_sequence(), from)?;
-    let copy = storage.create(&to, 0).named("create", &to)?;
-    let path = segment_path(header.first_sequence());
-    copy_range(storage, &path, from, until, &mut |offset, bytes| {
-        storage.write_at(&copy, offset - from, bytes).named("write", &to)
-    })?;
-    storage.sync(&copy).named("sync", &to)?;
-    storage.sync_directory(names::CUT).named("sync", names::CUT)?;
-    Ok(to)
-}
-
-/// Zeros from `from` to the segment's end.
-fn overwrite<S: Storage>(
-    storage: &S,
-    writer: &S::Writer,
-    path: &str,
-    from: u64,
-    capacity: u64,
-) -> DiskResult<()> {
-    let zeros = vec![0; PIECE_LENGTH];
-    let mut at = from;
-    while at < capacity {
-        let length = usize::try_from(capacity - at).unwrap_or(PIECE_LENGTH).min(PIECE_LENGTH);
-        let piece = zeros.get(..length).unwrap_or_default();
-        write_pieces(storage, writer, path, at, piece)?;
-        at += length as u64;
-    }
-    Ok(())
-}
-
-fn copy_range<S: Storage>(
-    storage: &S,
-    path: &str,
-    from: u64,
-    until: u64,
-    each: &mut dyn FnMut(u64, &[u8]) -> DiskResult<()>,
-) -> DiskResult<()> {
-    let mut window = open_window(storage, path)?;
-    let mut at = from;
-    while at < until {
-        let length = (until - at).min(PIECE_LENGTH as u64);
-        let bytes = window.bytes(at, length).named("read", path)?;
-        if bytes.is_empty() {
-            return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof))
-                .named("read", path);
-        }
-        each(at, bytes)?;
-        at += bytes.len() as u64;
-    }
-    Ok(())
-}
-
-fn free_cut_path<S: Storage>(storage: &S, first: u64, offset: u64) -> DiskResult<String> {
-    storage.create_directory(names::CUT).named("create", names::CUT)?;
-    let taken = storage.list(names::CUT).named("list", names::CUT)?;
-    let free = (1..=u32::MAX)
-        .map(|number| names::cut(first, offset, number))
-        .find(|name| taken.iter().all(|entry| entry.name != *name));
-    let name = free.ok_or_else(|| std::io::Error::other("every name is taken"));
-    Ok(format!("{}/{}", names::CUT, name.named("name a copy in", names::CUT)?))
-}
-
-fn open_window<S: Storage>(
-    storage: &S,
-    path: &str,
-) -> DiskResult<Window<<S as ReadStorage>::File>> {
-    let opened = storage.open(path).named("open", path)?;
-    let gone = || std::io::Error::from(std::io::ErrorKind::NotFound);
-    let file = opened.ok_or_else(gone).named("open", path)?;
-    file.length().named("read", path)?;
-    Window::new(file).named("read", path)
-}
-
 /// A failed call on the disk, as opening reports it.
 pub(super) fn disk<S: Storage>(storage: &S) -> impl Fn(DiskError) -> OpenError {
     let root = storage.root().to_path_buf();
     move |error| {
         if error.is_full() {
-            return OpenError::NoSpace { path: root.clone(), file: error.file, needed: 65_536 };
+            let (path, needed) = (root.clone(), error.needed);
+            return OpenError::NoSpace { path, file: error.file, needed };
         }
         let path = if error.file == "." { root.clone() } else { root.join(&error.file) };
         OpenError::Io { operation: error.operation, path, source: error.source }

@@ -18,7 +18,17 @@ pub(super) fn prepare<S: Storage>(
     capacity: u64,
 ) -> DiskResult<S::Writer> {
     let path = prepared_path(first_sequence);
-    storage.create(&path, capacity).named("reserve space for", &path)
+    storage.create(&path, capacity).named_needing("reserve space for", &path, capacity)
+}
+
+/// Removes prepared files that a crash left: they are no segments, and hold space. They are made
+/// again when they are needed, so a failure loses nothing and is not reported.
+pub(super) fn remove_prepared<S: Storage>(storage: &S) {
+    for entry in storage.list(names::SEGMENTS).unwrap_or_default() {
+        if names::parse_prepared(&entry.name).is_some() {
+            let _ = storage.remove(&format!("{}/{}", names::SEGMENTS, entry.name));
+        }
+    }
 }
 
 /// Gives a prepared file its header and its name.

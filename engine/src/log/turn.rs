@@ -3,9 +3,10 @@
 use super::active::{DiskError, Named};
 use super::batch::{NewRecord, PreparedBatch};
 use super::error::{AppendError, OpenError};
-use super::handle::{Ownership, Shared, State, reopen};
+use super::handle::{Shared, State, after, reopen};
 use super::level::Level;
 use super::lock;
+use super::options::{Ownership, Recovered};
 use super::recovery::settle;
 use super::roll;
 use super::storage::Storage;
@@ -13,8 +14,6 @@ use holdpoint_log_files::{FollowError, Follower, RecordPlace, Stop};
 use holdpoint_log_format::limits::{PIECE_LENGTH, next_capacity};
 use holdpoint_log_format::{BootId, ChainPosition, Lock, OwnerState, Record};
 use parking_lot::MutexGuard;
-use std::time::Instant;
-
 /// Where a batch went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
@@ -33,14 +32,23 @@ pub struct Turn<'a, S: Storage> {
     state: MutexGuard<'a, State<S>>,
     /// What LOCK said of the wall clock in this boot before the turn.
     previous_wall_minus_boot: Option<i64>,
+    /// What was done for a writer that did not leave cleanly.
+    recovered: Option<Recovered>,
 }
 
 impl<'a, S: Storage> Turn<'a, S> {
     pub(super) fn begin(shared: &'a Shared<S>) -> Result<Self, AppendError> {
-        let state = shared.state.lock();
-        state.check_usable(shared.owner)?;
+        shared.check_owner()?;
+        Self::begin_with(shared, shared.state.lock())
+    }
+
+    pub(super) fn begin_with(
+        shared: &'a Shared<S>,
+        state: MutexGuard<'a, State<S>>,
+    ) -> Result<Self, AppendError> {
+        state.check_usable()?;
         let known = Some(state.wall_minus_boot).filter(|_| state.lock.is_some());
-        let mut turn = Self { shared, state, previous_wall_minus_boot: known };
+        let mut turn = Self { shared, state, previous_wall_minus_boot: known, recovered: None };
         if turn.state.lock.is_none() {
             turn.take_lock()?;
         }
@@ -53,11 +61,11 @@ impl<'a, S: Storage> Turn<'a, S> {
         self.state.active.chain()
     }
 
-    /// Shows the records behind `follower`'s place up to the newest appended one, and moves it there:
+    /// Shows the records behind `follower`'s place up to the newest written one, and moves it there:
     /// how a reader of this log learns in its turn what other processes appended.
     ///
     /// # Errors
-    /// A file cannot be read, or a segment does not follow.
+    /// A file cannot be read, or what was written is damaged: the records shown before are valid.
     pub fn catch_up(
         &self,
         follower: &mut Follower,
@@ -66,7 +74,15 @@ impl<'a, S: Storage> Turn<'a, S> {
         if follower.run.chain == self.position() {
             return Ok(());
         }
-        follower.catch_up(&self.shared.storage, visit)
+        let written = self.state.active.written().run.chain.sequence;
+        follower.catch_up_to(&self.shared.storage, written, visit)
+    }
+
+    /// What was done at the beginning of this turn, when the writer before did not leave cleanly.
+    /// Bytes that were cut are worth a record.
+    #[must_use]
+    pub fn recovered(&self) -> Option<&Recovered> {
+        self.recovered.as_ref()
     }
 
     /// The place behind the newest appended record.
@@ -92,8 +108,15 @@ impl<'a, S: Storage> Turn<'a, S> {
     /// # Errors
     /// Too large or no space: nothing was written and the handle works on. Anything else poisons.
     pub fn append(&mut self, records: &[NewRecord], clock: u64) -> Result<Appended, AppendError> {
-        self.state.check_usable(self.shared.owner)?;
-        let batch = PreparedBatch::new(self.state.head.log, records)?;
+        self.append_prepared(&PreparedBatch::new(self.shared.log, records)?, clock)
+    }
+
+    pub(super) fn append_prepared(
+        &mut self,
+        batch: &PreparedBatch<'_>,
+        clock: u64,
+    ) -> Result<Appended, AppendError> {
+        self.check_usable()?;
         if !self.state.active.has_room(batch.footprint) {
             self.make_room(batch.footprint)?;
         }
@@ -116,8 +139,8 @@ impl<'a, S: Storage> Turn<'a, S> {
     /// # Errors
     /// A failed write or sync poisons the handle.
     pub fn sync(&mut self) -> Result<(), AppendError> {
+        self.check_usable()?;
         let state = &mut *self.state;
-        state.check_usable(self.shared.owner)?;
         let had_unsynced = state.durable < state.active.chain().sequence;
         state.sync(&self.shared.storage)?;
         if had_unsynced {
@@ -131,6 +154,7 @@ impl<'a, S: Storage> Turn<'a, S> {
     /// # Errors
     /// A failed write or sync poisons the handle; nothing was acknowledged.
     pub fn finish(mut self, level: Level) -> Result<(), AppendError> {
+        self.check_usable()?;
         match level {
             Level::Always => self.sync()?,
             Level::Interval(within) => {
@@ -138,9 +162,16 @@ impl<'a, S: Storage> Turn<'a, S> {
                 self.sync_within(within);
             }
             Level::Os => self.state.write_staged(&self.shared.storage)?,
-            Level::Staged => {}
+            Level::Staged if self.shared.options.ownership == Ownership::Exclusive => {}
+            // The lock is given back now, and others go on from what is written.
+            Level::Staged => self.state.write_staged(&self.shared.storage)?,
         }
         Ok(())
+    }
+
+    fn check_usable(&self) -> Result<(), AppendError> {
+        self.shared.check_owner()?;
+        self.state.check_usable()
     }
 
     /// Rolls, or replaces an active segment without records by one that the batch fits in.
@@ -158,7 +189,8 @@ impl<'a, S: Storage> Turn<'a, S> {
         let prepared = roll::prepare(storage, next_first, needed)
             .map_err(|error| self.no_space_or(error, needed))?;
         self.state.sync(storage)?;
-        self.roll_into(prepared, footprint).map_err(|error| self.state.poisoned_by(error))
+        self.roll_into(prepared, footprint).map_err(|error| self.state.poisoned_by(error))?;
+        self.follow_with_head()
     }
 
     /// Records are durable and space for the next segment is reserved: seal, then publish.
@@ -171,7 +203,7 @@ impl<'a, S: Storage> Turn<'a, S> {
         let published = roll::publish(storage, prepared, next)?;
         let sealed = std::mem::replace(&mut state.active, published);
         roll::punch_unused(storage, &sealed.writer, &seal, capacity);
-        state.write_head(storage)
+        Ok(())
     }
 
     /// A full disk while space is reserved leaves everything as it was; anything else poisons.
@@ -184,20 +216,24 @@ impl<'a, S: Storage> Turn<'a, S> {
     }
 
     fn sync_within(&mut self, within: std::time::Duration) {
-        let due = Instant::now() + within;
-        self.state.sync_due = Some(self.state.sync_due.map_or(due, |earlier| earlier.min(due)));
+        self.state.sync_due = self.state.sync_due.into_iter().chain(after(within)).min();
         self.shared.wake.notify_all();
     }
 
     fn witness_later(&mut self) {
         if self.state.head_due.is_none() {
-            self.state.head_due = Some(Instant::now() + self.shared.options.head_delay);
+            self.state.head_due = after(self.shared.options.head_delay);
             self.shared.wake.notify_all();
         }
     }
 
     pub(super) fn write_head(&mut self) -> Result<(), DiskError> {
         self.state.write_head(&self.shared.storage)
+    }
+
+    pub(super) fn follow_with_head(&mut self) -> Result<(), AppendError> {
+        let delay = self.shared.options.head_delay;
+        self.state.follow_with_head(&self.shared.storage, delay)
     }
 
     /// Leaves the lock cleanly, also as an exclusive owner.
@@ -255,17 +291,20 @@ impl<'a, S: Storage> Turn<'a, S> {
         let options = super::Options { create: false, ..self.shared.options.clone() };
         let settled = match settle(storage, held, &options) {
             Ok(settled) => settled,
+            // Nothing was changed and nothing acknowledged is at stake: the next turn takes over.
+            Err(OpenError::NoSpace { needed, .. }) => return Err(AppendError::NoSpace { needed }),
             Err(error) => return Err(self.poisoned_by_opening(error)),
         };
         let mut follower = self.state.active.follower.clone();
         let caught_up = follower.catch_up(storage, &mut |_, _| {});
         if caught_up.is_err() || follower.run.chain != settled.active.chain() {
             let source = std::io::Error::other("the log is not the one that was open");
-            let file = settled.active.path();
-            return Err(self.state.poisoned_by(DiskError { operation: "read", file, source }));
+            let failed: Result<(), DiskError> = Err(source).named("read", &settled.active.path());
+            return failed.map_err(|error| self.state.poisoned_by(error));
         }
-        self.state.witnessed = self.state.witnessed.max(settled.active.chain().sequence);
+        self.state.witnessed = self.state.witnessed.max(settled.head.newest_sequence);
         self.state.active = settled.active;
+        self.recovered = Some(settled.recovered);
         self.state.all_durable();
         Ok(())
     }

@@ -37,7 +37,8 @@ pub(super) fn replace<S: Storage>(storage: &S, head: &Head) -> DiskResult<()> {
 fn read<S: Storage>(storage: &S) -> DiskResult<Option<Head>> {
     let opened = storage.open(names::HEAD).named("open", names::HEAD)?;
     let Some(file) = opened else { return Ok(None) };
-    let mut bytes = [0; HEAD_LENGTH];
+    // One byte more than HEAD has: a longer file is no HEAD.
+    let mut bytes = [0; HEAD_LENGTH + 1];
     let length = file.read_at(0, &mut bytes).named("read", names::HEAD)?;
     Ok(bytes.get(..length).and_then(|bytes| Head::decode(bytes).ok()))
 }

@@ -1,6 +1,7 @@
 //! Following a log from a known record on, across rolls: what a writer does to catch up with what
 //! others appended, and what a reader at the tail does.
 
+use crate::finding::{Finding, Place, Problem};
 use crate::run::{Onward, RecordPlace, Run, Stop, walk};
 use crate::storage::{ReadFile, ReadStorage};
 use crate::survey::{SurveyError, segment_path};
@@ -16,6 +17,9 @@ pub enum FollowError {
     /// A file cannot be read.
     #[error(transparent)]
     Read(#[from] SurveyError),
+    /// Records that were written are damaged or missing.
+    #[error("{0}; look at the log with `holdpoint verify`")]
+    Damaged(Finding),
     /// A successor's header that does not hold or does not follow.
     #[error("{file}: {fault}")]
     Header {
@@ -81,6 +85,35 @@ impl Follower {
                 None => return Ok(()),
             }
         }
+    }
+
+    /// [`Follower::catch_up`] for a caller who knows that the records up to `newest` are written: what
+    /// stops before is damage, not "not yet".
+    ///
+    /// # Errors
+    /// As [`Follower::catch_up`], and [`FollowError::Damaged`] where a record before `newest` is.
+    pub fn catch_up_to<S: ReadStorage>(
+        &mut self,
+        storage: &S,
+        newest: u64,
+        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
+    ) -> Result<(), FollowError> {
+        self.catch_up(storage, visit)?;
+        if self.run.chain.sequence < newest { Err(self.damaged(newest)) } else { Ok(()) }
+    }
+
+    fn damaged(&self, newest: u64) -> FollowError {
+        let place = Place {
+            file: segment_path(self.header.first_sequence()),
+            offset: self.run.stop_offset,
+            sequence: self.run.stop_sequence,
+        };
+        let first = self.run.chain.sequence.saturating_add(1);
+        let problem = match &self.run.stop {
+            Stop::Fault(fault) => Problem::Fault(fault.clone()),
+            _ => Problem::BelowMark { first, last: newest },
+        };
+        FollowError::Damaged(Finding { place, problem })
     }
 
     /// A segment without a record may have been replaced by a larger one of the same name, because

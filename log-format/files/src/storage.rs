@@ -110,7 +110,11 @@ impl ReadStorage for DirectoryStorage {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             other => other?,
         };
-        entries.map(|entry| entry.and_then(|entry| entry_of(&entry))).collect()
+        // A name that went away while the list was read is not in it.
+        let is_there = |entry: &io::Result<Entry>| {
+            entry.as_ref().err().is_none_or(|error| error.kind() != io::ErrorKind::NotFound)
+        };
+        entries.map(|entry| entry_of(&entry?)).filter(is_there).collect()
     }
 
     fn open(&self, path: &str) -> io::Result<Option<File>> {

@@ -2,7 +2,7 @@
 //! can change.
 
 use crate::storage::ReadFile;
-use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
+use holdpoint_log_format::limits::{SEGMENT_CAPACITY_MAX, SEGMENT_HEADER_LENGTH};
 use holdpoint_log_format::{Fault, Item, ItemLength, SegmentHeader};
 use std::io;
 
@@ -10,10 +10,12 @@ use std::io;
 const READ_AHEAD_MIN: u64 = 8 * 1_024;
 const READ_AHEAD_MAX: u64 = 256 * 1_024;
 
-/// A window over one file. It never holds more than the file's length, or one item.
+/// A window over one file. It never holds more than the file's length, or one item, and never looks
+/// behind the largest capacity that a segment may have, however long the file claims to be.
 pub struct Window<F> {
     file: F,
     length: u64,
+    readable: u64,
     bytes: Vec<u8>,
     start: u64,
     read_ahead: u64,
@@ -30,7 +32,8 @@ impl<F: ReadFile> Window<F> {
     pub fn new(file: F) -> io::Result<Self> {
         let length = file.length()?;
         let read_ahead = READ_AHEAD_MIN;
-        Ok(Self { file, length, bytes: Vec::new(), start: 0, read_ahead })
+        let readable = length.min(SEGMENT_CAPACITY_MAX);
+        Ok(Self { file, length, readable, bytes: Vec::new(), start: 0, read_ahead })
     }
 
     /// The file's length when the window was made.
@@ -55,7 +58,7 @@ impl<F: ReadFile> Window<F> {
     /// # Errors
     /// What the disk says.
     pub fn bytes(&mut self, offset: u64, length: u64) -> io::Result<&[u8]> {
-        let end = offset.saturating_add(length).min(self.length);
+        let end = offset.saturating_add(length).min(self.readable);
         if offset < self.start || end > self.start + self.bytes.len() as u64 {
             self.fill(offset, end)?;
         }
@@ -87,7 +90,7 @@ impl<F: ReadFile> Window<F> {
         offset: u64,
         header: &SegmentHeader,
     ) -> io::Result<Result<SizedItem<'_>, Fault>> {
-        let room = header.capacity.min(self.length).saturating_sub(offset);
+        let room = header.capacity.min(self.readable).saturating_sub(offset);
         let field = self.bytes(offset, 4)?;
         let Some(field) = field.first_chunk::<4>().filter(|_| room >= 4) else {
             return Ok(Ok((Item::Nothing, 0)));
@@ -116,7 +119,7 @@ impl<F: ReadFile> Window<F> {
     pub fn nonzero_end(&mut self, offset: u64) -> io::Result<Option<u64>> {
         let mut end = None;
         let mut at = offset;
-        while at < self.length {
+        while at < self.readable {
             let bytes = self.bytes(at, READ_AHEAD_MAX)?;
             if bytes.is_empty() {
                 break;
@@ -131,14 +134,14 @@ impl<F: ReadFile> Window<F> {
 
     /// Reads `offset..end` and some bytes after it. The buffer is bounded by the file's length.
     fn fill(&mut self, offset: u64, end: u64) -> io::Result<()> {
-        let target = end.max(offset.saturating_add(self.read_ahead)).min(self.length);
+        let target = end.max(offset.saturating_add(self.read_ahead)).min(self.readable);
         self.read_ahead = (self.read_ahead * 2).min(READ_AHEAD_MAX);
         self.start = offset;
         self.bytes.clear();
         self.bytes.resize(index(target.saturating_sub(offset)), 0);
-        let read = self.file.read_at(offset, &mut self.bytes)?;
-        self.bytes.truncate(read);
-        Ok(())
+        let read = self.file.read_at(offset, &mut self.bytes);
+        self.bytes.truncate(*read.as_ref().unwrap_or(&0));
+        read.map(drop)
     }
 }
 

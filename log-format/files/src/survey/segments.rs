@@ -274,11 +274,21 @@ impl<S: ReadStorage> Surveyor<'_, S> {
 
     /// The finding for a run that stopped where it should not have.
     pub(super) fn find_stop(&mut self, segment: u64, run: &Run) {
+        let reached = run.chain.sequence;
+        let last = self.last_before_successor(segment);
         let problem = match &run.stop {
             Stop::Fault(fault) => Problem::Fault(fault.clone()),
-            _ => Problem::SealMissing { expected: run.chain.sequence },
+            _ if reached < last => Problem::BelowMark { first: reached.saturating_add(1), last },
+            _ => Problem::SealMissing { expected: reached },
         };
         self.find_in_segment(segment, run.stop_offset, run.stop_sequence, problem);
+    }
+
+    /// The last sequence of a segment as the next one names it; 0 when there is none.
+    fn last_before_successor(&self, segment: u64) -> u64 {
+        let mut behind = self.survey.segments.iter().filter(|s| s.first_sequence > segment);
+        let header = behind.next().and_then(|next| next.header.as_ref().ok());
+        header.map_or(0, |header| header.previous.sequence)
     }
 
     pub(super) fn good_headers(&self) -> Vec<(u64, SegmentHeader)> {

@@ -7,9 +7,9 @@ use crate::run::{Run, Stop};
 use crate::storage::ReadStorage;
 use crate::window::Window;
 use holdpoint_log_format::limits::{RESYNC_BUDGET_SEGMENTS, SEAL_LENGTH};
-use holdpoint_log_format::recovery::LastOwner;
+use holdpoint_log_format::recovery::{LastHeader, LastOwner};
 use holdpoint_log_format::tail::{Tail, TailShape};
-use holdpoint_log_format::{SegmentHeader, names};
+use holdpoint_log_format::{OwnerState, SegmentHeader, names};
 
 impl<S: ReadStorage> Surveyor<'_, S> {
     pub(super) fn walk_last(&mut self, visit: &mut Visit<'_>) -> Result<(), SurveyError> {
@@ -20,6 +20,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         };
         let name = header.first_sequence();
         let mut window = self.window(name)?;
+        let header = self.refreshed(header, &mut window)?;
         let from = self.start_of_last(&header)?;
         let run = self.walk_and_count(&mut window, &header, from, visit)?;
         self.raise_mark(header.previous.sequence.max(run.mark));
@@ -36,6 +37,18 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         self.survey.last = Some(LastSegment { header, run, is_sealed, tail_end });
         self.name_head_faults();
         Ok(())
+    }
+
+    /// The header as it is now: while somebody writes, a segment without a record may have been replaced
+    /// by a larger one since the list was read.
+    fn refreshed(
+        &self,
+        header: SegmentHeader,
+        window: &mut Window<S::File>,
+    ) -> Result<SegmentHeader, SurveyError> {
+        let file = segment_path(header.first_sequence());
+        let now = window.header().map_err(io_error(&file))?;
+        Ok(now.ok().filter(|now| now.previous == header.previous).unwrap_or(header))
     }
 
     /// Behind HEAD's record when it is in this segment and is the one, else the segment's start.
@@ -105,12 +118,21 @@ impl<S: ReadStorage> Surveyor<'_, S> {
             seed: header.seed(),
             after: run.chain,
         };
-        let shape = tail.shape();
+        let shape = self.shape_left(tail.shape());
         let resync = tail.resync(header.capacity.saturating_mul(RESYNC_BUDGET_SEGMENTS));
         self.survey.evidence.tail = shape;
         self.raise_mark(resync.mark.map_or(0, |mark| mark.sequence));
         self.find_tail(header, run, shape, resync.budget_spent, window)?;
         Ok(Some(end))
+    }
+
+    /// An owner who left in this boot and said so left no unfinished write behind, so nothing may be
+    /// there at all.
+    fn shape_left(&self, shape: TailShape) -> TailShape {
+        let state = self.survey.lock.map(|lock| lock.verdict_state());
+        let left_idle = self.survey.evidence.last_owner == LastOwner::SameBoot
+            && state == Some(OwnerState::Idle);
+        if left_idle && shape == TailShape::Unfinished { TailShape::Other } else { shape }
     }
 
     fn find_tail(
@@ -143,7 +165,8 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     fn compare_run_to_mark(&mut self, header: &SegmentHeader, run: &Run) {
         let reached = run.chain.sequence;
         self.survey.evidence.run_to_mark = reached.cmp(&self.survey.mark);
-        if reached >= self.survey.mark {
+        // Behind a bad header nothing was read, and the header is what is wrong.
+        if reached >= self.survey.mark || self.survey.evidence.last_header != LastHeader::Good {
             return;
         }
         let name = header.first_sequence();
@@ -152,7 +175,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         }
         let first = reached.saturating_add(1);
         let problem = Problem::BelowMark { first, last: self.survey.mark };
-        self.find_in_segment(name, run.end_offset, first, problem);
+        self.find_in_segment(name, run.stop_offset, run.stop_sequence, problem);
     }
 
     /// A finding on HEAD names the newest record there is, which HEAD should have named.

@@ -34,8 +34,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     fn read_small(&mut self, file: &str) -> Result<Option<Vec<u8>>, SurveyError> {
         let opened = match self.storage.open(file) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                self.find(file, 0, 0, Problem::NotRegular);
-                self.survey.evidence.has_layout_fault = true;
+                self.layout_fault(file, 0, Problem::NotRegular);
                 return Ok(None);
             }
             other => other.map_err(io_error(file))?,

@@ -1,0 +1,76 @@
+//! How a log is opened, and what opening found and did.
+
+use holdpoint_log_format::{ChainPosition, LogId};
+use std::time::Duration;
+
+/// Who may write between two appends of this handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Ownership {
+    /// The lock is taken for each turn: any number of processes write in turns.
+    #[default]
+    PerTransaction,
+    /// The lock is held for as long as the log is open.
+    Exclusive,
+}
+
+/// How a log is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Who may write in between.
+    pub ownership: Ownership,
+    /// How long to wait for another process's lock.
+    pub lock_wait: Duration,
+    /// Whether a log is made where there is none.
+    pub create: bool,
+    /// Go on when HEAD is missing or unreadable, which otherwise is refused: nothing then witnesses
+    /// how far the log reached. Record that it was done.
+    pub without_head: bool,
+    /// How long after a sync HEAD follows when nothing else happens.
+    pub head_delay: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            ownership: Ownership::PerTransaction,
+            lock_wait: Duration::from_secs(10),
+            create: true,
+            without_head: false,
+            head_delay: Duration::from_secs(1),
+        }
+    }
+}
+
+/// What recovery did, if anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// A new log was made.
+    pub created: bool,
+    /// HEAD was missing or unreadable, and the caller went on without it.
+    pub without_head: bool,
+    /// Bytes of a torn write that were copied aside and overwritten with zeros.
+    pub cut_bytes: u64,
+    /// Where they were, in the segment's file.
+    pub cut_offset: u64,
+    /// The segment's file, relative to the log's directory; empty when nothing was cut.
+    pub segment: String,
+    /// The copy, relative to the log's directory.
+    pub copied_to: Option<String>,
+    /// Bytes above the last mark that were written again and synced.
+    pub rewritten_bytes: u64,
+    /// The newest sequence that a mark proved durable before this opening.
+    pub proven_sequence: u64,
+    /// The newest record that is there.
+    pub newest_sequence: u64,
+}
+
+/// What opening found and did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenReport {
+    /// The log's identity.
+    pub log: LogId,
+    /// The newest record.
+    pub position: ChainPosition,
+    /// Recovery.
+    pub recovered: Recovered,
+}

@@ -1,0 +1,180 @@
+//! A real directory whose calls fail when the test says so.
+
+use holdpoint_engine::log::{RootState, Storage};
+use holdpoint_log_files::{DirectoryStorage, Entry, ReadStorage};
+use holdpoint_log_format::BootId;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// The calls that can be made to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    Write,
+    Sync,
+    SyncDirectory,
+    Rename,
+    Create,
+    Punch,
+}
+
+pub const CALLS: [Call; 6] =
+    [Call::Write, Call::Sync, Call::SyncDirectory, Call::Rename, Call::Create, Call::Punch];
+
+/// Which call fails, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Failure {
+    pub call: Call,
+    /// Counted from 1 among the calls of its kind on the files that match.
+    pub number: u32,
+    /// Whether the call does its work all the same.
+    pub takes_effect: bool,
+    pub kind: io::ErrorKind,
+    /// Only calls on paths that contain this.
+    pub on: &'static str,
+    /// Whether every later call of the kind fails too.
+    pub lasts: bool,
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    failure: Option<Failure>,
+    counted: u32,
+    hits: u32,
+}
+
+/// The directory.
+#[derive(Clone, Debug)]
+pub struct FaultyStorage {
+    inner: DirectoryStorage,
+    plan: Arc<Mutex<Plan>>,
+}
+
+/// An open file that knows its name.
+#[derive(Debug)]
+pub struct NamedFile(File, String);
+
+impl FaultyStorage {
+    pub fn new(directory: &Path) -> Self {
+        Self { inner: DirectoryStorage::new(directory), plan: Arc::default() }
+    }
+
+    /// From now on `failure` happens; counting begins anew.
+    pub fn fail(&self, failure: Option<Failure>) {
+        *self.plan.lock().unwrap() = Plan { failure, counted: 0, hits: 0 };
+    }
+
+    /// How often a call failed since.
+    pub fn hits(&self) -> u32 {
+        self.plan.lock().unwrap().hits
+    }
+
+    fn run<T>(
+        &self,
+        call: Call,
+        path: &str,
+        work: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        let failing = self.next(call, path);
+        let Some(failure) = failing else { return work() };
+        if failure.takes_effect {
+            drop(work()?);
+        }
+        Err(io::Error::new(failure.kind, "a failure that the test asked for"))
+    }
+
+    fn next(&self, call: Call, path: &str) -> Option<Failure> {
+        let mut plan = self.plan.lock().unwrap();
+        let failure = plan.failure.filter(|f| f.call == call && path.contains(f.on))?;
+        plan.counted += 1;
+        let is_due =
+            plan.counted == failure.number || (failure.lasts && plan.counted > failure.number);
+        plan.hits += u32::from(is_due);
+        is_due.then_some(failure)
+    }
+}
+
+impl holdpoint_log_files::ReadFile for NamedFile {
+    fn length(&self) -> io::Result<u64> {
+        holdpoint_log_files::ReadFile::length(&self.0)
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        holdpoint_log_files::ReadFile::read_at(&self.0, offset, buffer)
+    }
+}
+
+impl ReadStorage for FaultyStorage {
+    type File = File;
+
+    fn list(&self, directory: &str) -> io::Result<Vec<Entry>> {
+        self.inner.list(directory)
+    }
+
+    fn open(&self, path: &str) -> io::Result<Option<File>> {
+        self.inner.open(path)
+    }
+}
+
+impl Storage for FaultyStorage {
+    type Writer = NamedFile;
+    type Lock = <DirectoryStorage as Storage>::Lock;
+
+    fn root(&self) -> &Path {
+        self.inner.root()
+    }
+
+    fn root_state(&self) -> io::Result<RootState> {
+        self.inner.root_state()
+    }
+
+    fn unreliable_file_system(&self) -> io::Result<Option<&'static str>> {
+        self.inner.unreliable_file_system()
+    }
+
+    fn create_directory(&self, path: &str) -> io::Result<()> {
+        self.inner.create_directory(path)
+    }
+
+    fn create(&self, path: &str, length: u64) -> io::Result<NamedFile> {
+        let made = self.run(Call::Create, path, || self.inner.create(path, length));
+        made.map(|file| NamedFile(file, path.to_string()))
+    }
+
+    fn open_writer(&self, path: &str) -> io::Result<NamedFile> {
+        self.inner.open_writer(path).map(|file| NamedFile(file, path.to_string()))
+    }
+
+    fn write_at(&self, file: &NamedFile, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.run(Call::Write, &file.1, || self.inner.write_at(&file.0, offset, bytes))
+    }
+
+    fn sync(&self, file: &NamedFile) -> io::Result<()> {
+        self.run(Call::Sync, &file.1, || self.inner.sync(&file.0))
+    }
+
+    fn sync_directory(&self, path: &str) -> io::Result<()> {
+        self.run(Call::SyncDirectory, path, || self.inner.sync_directory(path))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.run(Call::Rename, to, || self.inner.rename(from, to))
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        self.inner.remove(path)
+    }
+
+    fn punch(&self, file: &NamedFile, offset: u64, length: u64) -> io::Result<()> {
+        self.run(Call::Punch, &file.1, || self.inner.punch(&file.0, offset, length))
+    }
+
+    fn try_lock(&self) -> io::Result<Option<Self::Lock>> {
+        self.inner.try_lock()
+    }
+
+    fn boot(&self) -> BootId {
+        self.inner.boot()
+    }
+}
