@@ -5,7 +5,7 @@ mod told;
 
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, complain, settle};
-use crate::text::path;
+use crate::text::{counted, path};
 use clap::ValueEnum;
 use holdpoint_domain::ActorId;
 use holdpoint_domain::execution_loop::Actor;
@@ -13,15 +13,16 @@ use holdpoint_domain::sandbox_fault::RetryPolicy;
 use holdpoint_domain::text::visible;
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{CommandSpec, EnvironmentPolicy, PassThrough, Signals, Stdin};
-use holdpoint_engine::log::{CloseError, Options};
+use holdpoint_engine::log::{CloseError, OpenError, OpenReport, Options};
 use holdpoint_engine::shell::{
-    EngineOptions, GovernedRun, RunError, RunReport, file_size_limit_is_an_error, user_name,
+    EngineError, EngineOptions, GovernedRun, RunError, RunReport, file_size_limit_is_an_error,
+    user_name,
 };
 use holdpoint_log_files::DirectoryStorage;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Options of `run`.
@@ -135,8 +136,34 @@ fn open(global: &Global, lock_wait: Duration) -> Result<Engine, Failure> {
         log: Options { lock_wait, ..Options::default() },
         ..EngineOptions::default()
     };
-    Engine::open_with(DirectoryStorage::new(log), options)
-        .map_err(|error| not_started("log", visible(&error.to_string())))
+    let engine = Engine::open_with(DirectoryStorage::new(&log), options)
+        .map_err(|error| not_started("log", why_not_opened(&error)))?;
+    tell_recovery(&log, engine.report());
+    Ok(engine)
+}
+
+/// The disk's own words say nothing of what to do about them.
+fn why_not_opened(error: &EngineError) -> String {
+    let advice = match error {
+        EngineError::Open(OpenError::Io { .. } | OpenError::Survey { .. }) => {
+            "; check the path, and that this user may read and write there"
+        }
+        _ => "",
+    };
+    format!("{}{advice}", visible(&error.to_string()))
+}
+
+/// What an interrupted write left behind is never cut in silence.
+fn tell_recovery(log: &Path, report: &OpenReport) {
+    let recovered = &report.recovered;
+    if recovered.cut_bytes > 0 {
+        let copy = recovered.copied_to.as_deref().unwrap_or("no file");
+        complain(&format!(
+            "an interrupted write had left {} in {}: set aside in {copy}, and recorded",
+            counted(recovered.cut_bytes, "byte"),
+            path(&log.join(&recovered.segment)),
+        ));
+    }
 }
 
 /// The command's status, unless it ended well and Holdpoint did not.

@@ -1,0 +1,135 @@
+//! The real program on a log of its own, as a person or a script meets it.
+
+#![allow(dead_code, reason = "every test file uses its own part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails, fails its test"
+)]
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// A directory with a log in it, gone when the test is over.
+pub(crate) struct Place {
+    pub(crate) directory: TempDir,
+    pub(crate) log: PathBuf,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let directory = TempDir::new().unwrap();
+        let log = directory.path().join("log");
+        Self { directory, log }
+    }
+
+    /// The program, in this directory, on this log.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+        command.env_remove("HOLDPOINT_LOG").env_remove("HOLDPOINT_LOCK_WAIT");
+        command.current_dir(self.directory.path()).arg("--log").arg(&self.log).args(arguments);
+        command
+    }
+
+    pub(crate) fn holdpoint(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// `run --hold never -- WORDS`.
+    pub(crate) fn run(&self, words: &[&str]) -> Output {
+        self.run_with(&[], words)
+    }
+
+    /// `run --hold never OPTIONS -- WORDS`.
+    pub(crate) fn run_with(&self, options: &[&str], words: &[&str]) -> Output {
+        self.holdpoint(&[&["run", "--hold", "never"], options, &["--"], words].concat())
+    }
+
+    /// `run -- sh -c SCRIPT`.
+    pub(crate) fn shell(&self, script: &str) -> Output {
+        self.run(&["sh", "-c", script])
+    }
+
+    /// `verify --json`, which must find the log intact.
+    pub(crate) fn verified(&self) -> Value {
+        let output = self.holdpoint(&["verify", "--json"]);
+        let report = json(&output);
+        assert_eq!((status(&output), &report["verdict"]), (0, &"intact".into()), "{report:#}");
+        report
+    }
+
+    /// Every loop that `replay --json` shows, first to last.
+    pub(crate) fn loops(&self) -> Vec<Value> {
+        let shown = json(&self.holdpoint(&["replay", "--json"]));
+        find(&shown, "execution_loops").unwrap().as_array().unwrap().clone()
+    }
+
+    /// The loop that began last.
+    pub(crate) fn newest_loop(&self) -> Value {
+        self.loops().pop().unwrap()
+    }
+}
+
+/// The value of a key, wherever it stands.
+fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(fields) => {
+            fields.get(key).or_else(|| fields.values().find_map(|inner| find(inner, key)))
+        }
+        _ => None,
+    }
+}
+
+/// What a shell would see.
+pub(crate) fn status(output: &Output) -> i32 {
+    output.status.code().unwrap_or_else(|| panic!("killed: {}", text(&output.stderr)))
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Standard output as exactly one JSON value.
+pub(crate) fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Every file below a directory, with its bytes.
+pub(crate) fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = files(directory).into_iter();
+    files.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+}
+
+/// What the files below a directory are long, and what they take on the disk, in bytes.
+pub(crate) fn sizes(directory: &Path) -> (u64, u64) {
+    let all = files(directory).into_iter().map(|path| path.metadata().unwrap());
+    all.fold((0, 0), |(length, taken), file| (length + file.size(), taken + file.blocks() * 512))
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Says that a test does not apply to this machine. Written past the capture of test output, so
+/// that it is seen also when all is well.
+pub(crate) fn skip(what: &str) {
+    let line = format!("skipped: {what}\n");
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
+}
