@@ -1,6 +1,6 @@
 //! The corpora of the fuzz targets, replayed without a fuzzer: what once was interesting stays
 //! harmless.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, reason = "a test fails where it cannot read")]
 
 #[path = "../fuzz/src/segment.rs"]
 mod segment;
