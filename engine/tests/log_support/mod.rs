@@ -156,11 +156,34 @@ pub fn memory_directory() -> tempfile::TempDir {
     in_memory.or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// The seed of a random test: `HOLDPOINT_SEED`, or one drawn from the clock. A failure prints it.
-pub fn seed() -> u64 {
-    let given = std::env::var("HOLDPOINT_SEED").ok().and_then(|text| text.parse().ok());
-    let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let seed = given.unwrap_or_else(|| now().as_micros() as u64);
-    println!("HOLDPOINT_SEED={seed}");
-    seed
+/// Numbers that look random and come from a seed alone: `HOLDPOINT_SEED`, or one drawn from the clock
+/// and printed, so that a failure can be repeated.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new() -> Self {
+        let given = std::env::var("HOLDPOINT_SEED").ok().and_then(|text| text.parse().ok());
+        let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let seed: u64 = given.unwrap_or_else(|| now().as_micros() as u64);
+        println!("HOLDPOINT_SEED={seed}");
+        Self::of(seed)
+    }
+
+    pub fn of(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
+
+    pub fn flips(&mut self) -> bool {
+        self.below(2) == 0
+    }
 }
