@@ -3,8 +3,14 @@
 use super::clock::{Clock, Reading, SystemClock};
 use super::entropy::{EntropySource, SystemEntropy};
 use super::error::{EngineError, SubmitError};
+use super::metrics::{Meter, Metrics, NoMetrics};
+use super::metrics_storage::Measured;
 use super::rebuild::Hot;
 use super::submit::{Origin, Receipt, Submitted};
+use super::subscription::{Subscription, SubscriptionError};
+use super::subscription_bell::{Bell, LastRing};
+use super::ticket::Ticket;
+use super::ticket_desk::{Desk, QueueError};
 use crate::log::{CloseError, Level, Log, OpenReport, Options, Storage};
 use holdpoint_domain::command::{Command, Entropy, SystemEvent};
 use holdpoint_domain::event::{HeadMissingAccepted, RecoveryPerformed, Text};
@@ -12,6 +18,8 @@ use holdpoint_domain::{ActorId, World, execution_loop::Actor};
 use holdpoint_log_files::DirectoryStorage;
 use parking_lot::Mutex;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// How an engine is opened.
 pub struct EngineOptions {
@@ -23,6 +31,10 @@ pub struct EngineOptions {
     pub clock: Box<dyn Clock>,
     /// The source of ids.
     pub entropy: Box<dyn EntropySource>,
+    /// What is told of appends, turns, writes and syncs.
+    pub metrics: Arc<dyn Metrics>,
+    /// How many commands may wait for their turn after [`Engine::submit_later`]; at least 1.
+    pub queue: usize,
 }
 
 impl Default for EngineOptions {
@@ -32,20 +44,35 @@ impl Default for EngineOptions {
             level: Level::Always,
             clock: Box::new(SystemClock),
             entropy: Box::new(SystemEntropy),
+            metrics: Arc::new(NoMetrics),
+            queue: 256,
         }
     }
 }
 
 /// A log open for writing and the state that follows it. `Send` and `Sync`: submissions from
 /// several threads take turns.
+///
+/// Dropping it does what [`Engine::close`] does, as far as that works, and tells nobody.
 pub struct Engine<S: Storage = DirectoryStorage> {
+    // Dropped in this order: what waits is carried out, the log is closed, subscriptions end.
+    desk: Desk<Measured<S>>,
+    core: Arc<Core<Measured<S>>>,
+    last_ring: LastRing,
+    disk: Arc<S>,
+    report: OpenReport,
+}
+
+/// What the threads of one engine share.
+pub(super) struct Core<S: Storage> {
     pub(super) log: Log<S>,
     pub(super) level: Level,
-    pub(super) clock: Box<dyn Clock>,
+    clock: Box<dyn Clock>,
     entropy: Box<dyn EntropySource>,
     /// `None` after a failure: what the disk holds is no longer known, so nothing is answered.
     pub(super) hot: Mutex<Option<Hot>>,
-    report: OpenReport,
+    pub(super) meter: Meter,
+    bell: Bell,
 }
 
 impl Engine {
@@ -66,16 +93,23 @@ impl<S: Storage> Engine<S> {
     /// # Errors
     /// The log cannot be opened, or holds a record that this program cannot read.
     pub fn open_with(storage: S, options: EngineOptions) -> Result<Self, EngineError> {
-        let (log, report) = Log::open(storage, options.log)?;
+        let disk = Arc::new(storage);
+        let measured = Measured::new(Arc::clone(&disk), Arc::clone(&options.metrics));
+        let (log, report) = Log::open(measured, options.log)?;
         let place = log.first_place().map_err(SubmitError::from)?;
-        let engine = Self {
+        let core = Core {
             log,
             level: options.level,
             clock: options.clock,
             entropy: options.entropy,
             hot: Mutex::new(Some(Hot { world: World::default(), place })),
-            report,
+            meter: Meter::new(options.metrics),
+            bell: Bell::default(),
         };
+        let last_ring = LastRing(core.bell.clone());
+        let core = Arc::new(core);
+        let desk = Desk::new(Arc::clone(&core), options.queue);
+        let engine = Self { desk, core, last_ring, disk, report };
         engine.record_opening()?;
         Ok(engine)
     }
@@ -92,7 +126,26 @@ impl<S: Storage> Engine<S> {
     /// # Errors
     /// The log failed or cannot be read; nothing was acknowledged.
     pub fn submit(&self, origin: &Origin, command: &Command) -> Result<Submitted, SubmitError> {
-        super::submit::submit(self, origin, command)
+        self.core.submit(origin, command)
+    }
+
+    /// Hands a command over and does not wait: it is submitted by the engine's own thread, behind
+    /// every command handed over before. The ticket says what became of it.
+    ///
+    /// # Errors
+    /// The command was not taken in, and nothing will be recorded for it: above all because
+    /// [too many](EngineOptions::queue) wait already.
+    pub fn submit_later(&self, origin: &Origin, command: &Command) -> Result<Ticket, QueueError> {
+        self.desk.take_in(origin.clone(), command.clone())
+    }
+
+    /// Every committed record from sequence `from` on, and then each as it is committed; 0 stands
+    /// for the log's first record. A sequence that is not there yet is waited for.
+    ///
+    /// # Errors
+    /// The log begins behind `from`, or cannot be read.
+    pub fn subscribe(&self, from: u64) -> Result<Subscription<S>, SubscriptionError> {
+        Subscription::open(Arc::clone(&self.disk), self.core.bell.clone(), from)
     }
 
     /// Asks the state, after catching up with what other processes appended and syncing what the
@@ -101,7 +154,7 @@ impl<S: Storage> Engine<S> {
     /// # Errors
     /// The log failed or cannot be read.
     pub fn query<T>(&self, answer: impl FnOnce(&World) -> T) -> Result<T, SubmitError> {
-        super::submit::query(self, answer)
+        super::submit::query(&self.core, answer)
     }
 
     /// 128 fresh random bits, for a command that brings ids into the world.
@@ -109,26 +162,30 @@ impl<S: Storage> Engine<S> {
     /// # Errors
     /// The system has none to give.
     pub fn entropy(&self) -> Result<Entropy, SubmitError> {
-        self.entropy.draw().map_err(SubmitError::Entropy)
+        self.core.entropy()
     }
 
-    /// Makes everything durable, lets HEAD name it, and leaves the lock cleanly.
+    /// Carries out the commands that wait for their turn, makes everything durable, lets HEAD name
+    /// it, leaves the lock cleanly, and then ends the subscriptions. When one of those commands
+    /// fails, the ones behind it are refused with [`SubmitError::Closed`].
     ///
     /// # Errors
     /// See [`CloseError`].
     pub fn close(self) -> Result<(), CloseError> {
-        self.log.close()
-    }
-
-    pub(super) fn now(&self) -> Reading {
-        self.clock.now()
+        let Self { desk, core, last_ring, .. } = self;
+        drop(desk);
+        // Nobody else has the core, unless a hook that is called in a turn closes the engine: the
+        // log then closes when that turn ends.
+        let closed = Arc::into_inner(core).map_or(Ok(()), |core| core.log.close());
+        drop(last_ring);
+        closed
     }
 
     /// What recovery did is a fact like any other.
     fn record_opening(&self) -> Result<(), SubmitError> {
         let recovered = &self.report.recovered;
         if recovered.without_head {
-            let before = self.log.first_place().map_err(SubmitError::from)?.run.chain.sequence;
+            let before = self.core.log.first_place().map_err(SubmitError::from)?.run.chain.sequence;
             let accepted = HeadMissingAccepted {
                 first_sequence: before.saturating_add(1),
                 last_sequence: recovered.newest_sequence,
@@ -152,6 +209,33 @@ impl<S: Storage> Engine<S> {
         let origin = Origin { actor: system_actor(), correlation, causation: None };
         let submitted = self.submit(&origin, &Command::RecordSystemEvent(event))?;
         Ok(submitted.receipt().cloned())
+    }
+}
+
+impl<S: Storage> Core<S> {
+    pub(super) fn submit(
+        &self,
+        origin: &Origin,
+        command: &Command,
+    ) -> Result<Submitted, SubmitError> {
+        let began = Instant::now();
+        let submitted = super::submit::submit(self, origin, command)?;
+        self.meter.submitted(began, &submitted);
+        Ok(submitted)
+    }
+
+    /// A turn went well: whoever follows the log looks at it.
+    pub(super) fn finished(&self, hot: &Hot) {
+        let is_synced = self.level == Level::Always;
+        self.bell.ring(is_synced.then_some(hot.place.run.chain.sequence));
+    }
+
+    pub(super) fn now(&self) -> Reading {
+        self.clock.now()
+    }
+
+    pub(super) fn entropy(&self) -> Result<Entropy, SubmitError> {
+        self.entropy.draw().map_err(SubmitError::Entropy)
     }
 }
 

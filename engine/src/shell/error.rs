@@ -50,4 +50,10 @@ pub enum SubmitError {
     /// The engine failed before and discarded its state.
     #[error("the engine failed before and holds no state any more: open the log again")]
     Discarded,
+    /// The engine closed before the command's turn came; nothing was recorded for it.
+    #[error("the engine closed before the command's turn came: open the log and submit it again")]
+    Closed,
+    /// The outcome of a ticket was given before, and is given once.
+    #[error("the ticket's outcome was taken before: keep it where it was taken")]
+    Taken,
 }

@@ -48,7 +48,7 @@ pub(super) fn evolve_all(world: &mut World, batch: &[Recorded]) {
     }
 }
 
-fn recorded(record: &Record<'_>) -> Result<Recorded, SubmitError> {
+pub(super) fn recorded(record: &Record<'_>) -> Result<Recorded, SubmitError> {
     let header = &record.header;
     if header.flags.withheld() {
         return Err(SubmitError::Withheld { sequence: header.sequence });

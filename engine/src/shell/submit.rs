@@ -1,6 +1,6 @@
 //! One turn, in order: command, decide, encode, append, evolve, sync, receipt.
 
-use super::engine::{Engine, system_actor};
+use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::rebuild::{Hot, Recorded, evolve_all};
 use crate::log::{Appended, NewRecord, Storage, Turn};
@@ -57,7 +57,7 @@ pub struct Receipt {
 }
 
 pub(super) fn submit<S: Storage>(
-    engine: &Engine<S>,
+    engine: &Core<S>,
     origin: &Origin,
     command: &Command,
 ) -> Result<Submitted, SubmitError> {
@@ -89,7 +89,7 @@ pub(super) fn submit<S: Storage>(
 }
 
 pub(super) fn query<S: Storage, T>(
-    engine: &Engine<S>,
+    engine: &Core<S>,
     answer: impl FnOnce(&World) -> T,
 ) -> Result<T, SubmitError> {
     with_turn(engine, |engine, hot, turn| {
@@ -102,23 +102,32 @@ pub(super) fn query<S: Storage, T>(
 /// Takes the turn and brings the state up to the newest record. After a failure the state is
 /// discarded: it may be ahead of what the disk holds.
 fn with_turn<S: Storage, T>(
-    engine: &Engine<S>,
-    work: impl FnOnce(&Engine<S>, &mut Hot, Turn<'_, S>) -> Result<T, SubmitError>,
+    engine: &Core<S>,
+    work: impl FnOnce(&Core<S>, &mut Hot, Turn<'_, S>) -> Result<T, SubmitError>,
 ) -> Result<T, SubmitError> {
+    let mut watch = engine.meter.turn();
     let mut held = engine.hot.lock();
+    watch.has_thread();
     let hot = held.as_mut().ok_or_else(|| discarded(engine))?;
     let result = engine.log.begin().map_err(SubmitError::from).and_then(|turn| {
+        watch.began();
         hot.catch_up(&turn)?;
         work(engine, hot, turn)
     });
-    if result.as_ref().is_err_and(|error| leaves_state_unknown(engine, error)) {
-        *held = None;
+    match &result {
+        Ok(_) => engine.finished(hot),
+        Err(error) => {
+            watch.failed(engine.log.poison());
+            if leaves_state_unknown(engine, error) {
+                *held = None;
+            }
+        }
     }
     result
 }
 
 /// Errors that change nothing leave the state as it was; any other discards it.
-fn leaves_state_unknown<S: Storage>(engine: &Engine<S>, error: &SubmitError) -> bool {
+fn leaves_state_unknown<S: Storage>(engine: &Core<S>, error: &SubmitError) -> bool {
     use crate::log::AppendError::{BatchTooLarge, Empty, Locked, NoSpace, PayloadTooLarge};
     let harmless = matches!(
         error,
@@ -130,7 +139,7 @@ fn leaves_state_unknown<S: Storage>(engine: &Engine<S>, error: &SubmitError) -> 
 }
 
 /// The first cause, when the log knows it.
-fn discarded<S: Storage>(engine: &Engine<S>) -> SubmitError {
+fn discarded<S: Storage>(engine: &Core<S>) -> SubmitError {
     match engine.log.poison() {
         Some(cause) => SubmitError::Append(crate::log::AppendError::Poisoned(cause)),
         None => SubmitError::Discarded,
@@ -139,7 +148,7 @@ fn discarded<S: Storage>(engine: &Engine<S>) -> SubmitError {
 
 /// A step of the wall clock since the last writer of this boot is recorded before anything else.
 fn note_clock_step<S: Storage>(
-    engine: &Engine<S>,
+    engine: &Core<S>,
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
 ) -> Result<(), SubmitError> {
@@ -161,7 +170,7 @@ fn note_clock_step<S: Storage>(
 }
 
 /// The time that the next record will carry: never before the newest one's.
-fn time_of_next<S: Storage>(engine: &Engine<S>, turn: &Turn<'_, S>) -> Time {
+fn time_of_next<S: Storage>(engine: &Core<S>, turn: &Turn<'_, S>) -> Time {
     Time::from_nanoseconds(engine.now().wall_ns.max(turn.position().time))
 }
 

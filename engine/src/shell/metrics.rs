@@ -1,0 +1,156 @@
+//! Hooks for whoever measures an engine: appends, turns, waits, writes, syncs, poison.
+
+use super::submit::Submitted;
+use crate::log::PoisonCause;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// What an embedder may count. Every hook does nothing unless it is written.
+///
+/// [`appended`](Self::appended), [`refused`](Self::refused), [`turn_ended`](Self::turn_ended) and
+/// [`poisoned`](Self::poisoned) are called by the thread that submitted, when every lock is
+/// released. [`written`](Self::written) and [`synced`](Self::synced) are called inside a turn, by
+/// whichever thread has it: they must return at once and must not call the engine, which would wait
+/// for itself.
+pub trait Metrics: Send + Sync + 'static {
+    /// A command was recorded, and its receipt is about to be returned.
+    fn appended(&self, append: &AppendMeasure) {
+        let _ = append;
+    }
+
+    /// A rule said no to a command, after this long.
+    fn refused(&self, latency: Duration) {
+        let _ = latency;
+    }
+
+    /// A turn of a command or a query ended, or was not to be had.
+    fn turn_ended(&self, turn: &TurnMeasure) {
+        let _ = turn;
+    }
+
+    /// Bytes were written to a file of the log, whichever it is.
+    fn written(&self, bytes: u64, took: Duration) {
+        let _ = (bytes, took);
+    }
+
+    /// A file or a directory of the log was synced.
+    fn synced(&self, took: Duration) {
+        let _ = took;
+    }
+
+    /// The log failed; the engine does nothing more. Called once, by the first command or query
+    /// that meets the failure: one of the background thread's is met by the next command.
+    fn poisoned(&self, cause: &PoisonCause) {
+        let _ = cause;
+    }
+}
+
+/// Nothing is measured.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoMetrics;
+
+impl Metrics for NoMetrics {}
+
+/// One recorded command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AppendMeasure {
+    /// How many records it wrote, at least one.
+    pub records: u64,
+    /// From the submission to the acknowledgement at the engine's level, waits included.
+    pub latency: Duration,
+}
+
+/// One turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnMeasure {
+    /// Wait for other threads of this engine.
+    pub waited_for_threads: Duration,
+    /// Wait for other processes' lock, and for what had to be read or recovered on taking it.
+    pub waited_for_lock: Duration,
+    /// From the turn's beginning to its end, the sync included; `None` when it was not to be had.
+    pub held: Option<Duration>,
+}
+
+/// The hooks of one engine.
+pub(super) struct Meter {
+    hooks: Arc<dyn Metrics>,
+    is_poison_told: AtomicBool,
+}
+
+impl Meter {
+    pub(super) fn new(hooks: Arc<dyn Metrics>) -> Self {
+        Self { hooks, is_poison_told: AtomicBool::new(false) }
+    }
+
+    /// Tells what became of a command that was submitted at `began`.
+    pub(super) fn submitted(&self, began: Instant, submitted: &Submitted) {
+        let latency = began.elapsed();
+        match submitted {
+            Submitted::Refused(_) => self.hooks.refused(latency),
+            Submitted::Accepted(receipt) => {
+                let before = receipt.first_sequence.saturating_sub(1);
+                let records = receipt.last_sequence.saturating_sub(before);
+                self.hooks.appended(&AppendMeasure { records, latency });
+            }
+        }
+    }
+
+    /// Begins to measure a turn that a thread asks for now.
+    pub(super) fn turn(&self) -> TurnWatch<'_> {
+        TurnWatch {
+            meter: self,
+            asked: Instant::now(),
+            has_thread: None,
+            began: None,
+            poison: None,
+        }
+    }
+}
+
+/// Measures a turn and tells of it when dropped: it is to outlive every lock of the turn.
+pub(super) struct TurnWatch<'a> {
+    meter: &'a Meter,
+    asked: Instant,
+    has_thread: Option<Instant>,
+    began: Option<Instant>,
+    poison: Option<PoisonCause>,
+}
+
+impl TurnWatch<'_> {
+    /// No other thread of this engine has a turn now.
+    pub(super) fn has_thread(&mut self) {
+        self.has_thread = Some(Instant::now());
+    }
+
+    /// The turn begins.
+    pub(super) fn began(&mut self) {
+        self.began = Some(Instant::now());
+    }
+
+    /// The turn failed; the log's poison, if it has any.
+    pub(super) fn failed(&mut self, poison: Option<PoisonCause>) {
+        self.poison = poison;
+    }
+
+    fn measure(&self) -> TurnMeasure {
+        let now = Instant::now();
+        let has_thread = self.has_thread.unwrap_or(now);
+        TurnMeasure {
+            waited_for_threads: has_thread.duration_since(self.asked),
+            waited_for_lock: self.began.unwrap_or(now).duration_since(has_thread),
+            held: self.began.map(|began| now.duration_since(began)),
+        }
+    }
+}
+
+impl Drop for TurnWatch<'_> {
+    fn drop(&mut self) {
+        self.meter.hooks.turn_ended(&self.measure());
+        if let Some(cause) = &self.poison
+            && !self.meter.is_poison_told.swap(true, Ordering::Relaxed)
+        {
+            self.meter.hooks.poisoned(cause);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The log's storage with the hooks of [`Metrics`] around its writes and syncs.
+
+use super::metrics::Metrics;
+use crate::log::{RootState, Storage};
+use holdpoint_log_files::{Entry, ReadStorage};
+use holdpoint_log_format::BootId;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A storage that is measured, and shared with whoever reads the log beside the writer.
+pub(super) struct Measured<S> {
+    disk: Arc<S>,
+    metrics: Arc<dyn Metrics>,
+}
+
+impl<S: Storage> Measured<S> {
+    pub(super) fn new(disk: Arc<S>, metrics: Arc<dyn Metrics>) -> Self {
+        Self { disk, metrics }
+    }
+
+    fn timed(&self, sync: impl FnOnce(&S) -> io::Result<()>) -> io::Result<()> {
+        let began = Instant::now();
+        sync(&self.disk)?;
+        self.metrics.synced(began.elapsed());
+        Ok(())
+    }
+}
+
+impl<S: Storage> ReadStorage for Measured<S> {
+    type File = S::File;
+
+    fn list(&self, directory: &str) -> io::Result<Vec<Entry>> {
+        self.disk.list(directory)
+    }
+
+    fn open(&self, path: &str) -> io::Result<Option<Self::File>> {
+        self.disk.open(path)
+    }
+}
+
+impl<S: Storage> Storage for Measured<S> {
+    type Writer = S::Writer;
+    type Lock = S::Lock;
+
+    fn root(&self) -> &Path {
+        self.disk.root()
+    }
+
+    fn root_state(&self) -> io::Result<RootState> {
+        self.disk.root_state()
+    }
+
+    fn unreliable_file_system(&self) -> io::Result<Option<&'static str>> {
+        self.disk.unreliable_file_system()
+    }
+
+    fn create_directory(&self, path: &str) -> io::Result<()> {
+        self.disk.create_directory(path)
+    }
+
+    fn create(&self, path: &str, length: u64) -> io::Result<Self::Writer> {
+        self.disk.create(path, length)
+    }
+
+    fn open_writer(&self, path: &str) -> io::Result<Self::Writer> {
+        self.disk.open_writer(path)
+    }
+
+    fn write_at(&self, file: &Self::Writer, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let began = Instant::now();
+        self.disk.write_at(file, offset, bytes)?;
+        self.metrics.written(bytes.len() as u64, began.elapsed());
+        Ok(())
+    }
+
+    fn sync(&self, file: &Self::Writer) -> io::Result<()> {
+        self.timed(|disk| disk.sync(file))
+    }
+
+    fn sync_directory(&self, path: &str) -> io::Result<()> {
+        self.timed(|disk| disk.sync_directory(path))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+
+    fn punch(&self, file: &Self::Writer, offset: u64, length: u64) -> io::Result<()> {
+        self.disk.punch(file, offset, length)
+    }
+
+    fn try_lock(&self) -> io::Result<Option<Self::Lock>> {
+        self.disk.try_lock()
+    }
+
+    fn boot(&self) -> BootId {
+        self.disk.boot()
+    }
+}

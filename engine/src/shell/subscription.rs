@@ -1,0 +1,169 @@
+//! A subscription: every committed record from any sequence on, once, in order, and then live.
+
+use super::error::SubmitError;
+use super::rebuild::Recorded;
+use super::subscription_bell::Bell;
+use super::subscription_reader::Reader;
+use holdpoint_domain::{Envelope, Time};
+use holdpoint_log_files::{DirectoryStorage, FollowError, ReadStorage, SurveyError};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// How often the log is looked at for what other processes append. This engine's own records wake
+/// a subscription at once.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// One record of a subscription.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// Its sequence.
+    pub sequence: u64,
+    /// Its time.
+    pub at: Time,
+    /// The event, with who caused it and why.
+    pub envelope: Envelope,
+    /// Whether it is proven durable. Always so unless the subscription was asked for what is
+    /// written as well.
+    pub is_durable: bool,
+}
+
+/// A subscription cannot go on. It gives nothing more: open another one from
+/// [`Subscription::next_sequence`] on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SubscriptionError {
+    /// The log begins behind the record that was asked for.
+    #[error(
+        "the log begins at record {first}, behind {from}: subscribe from {first} on, or from 0"
+    )]
+    Before {
+        /// What was asked for.
+        from: u64,
+        /// The log's first record.
+        first: u64,
+    },
+    /// The log cannot be read, or what was committed is damaged.
+    #[error(transparent)]
+    Follow(#[from] FollowError),
+    /// A record that this program cannot show.
+    #[error(transparent)]
+    Record(#[from] SubmitError),
+}
+
+impl From<SurveyError> for SubscriptionError {
+    fn from(error: SurveyError) -> Self {
+        Self::Follow(error.into())
+    }
+}
+
+/// Every committed record from a sequence on, each exactly once, in order; where the log ends it
+/// waits for the next one. Records of this engine and of other processes come alike.
+///
+/// It reads the log itself, in pieces of bounded size: a slow consumer holds up no writer and fills
+/// no queue. A record is given when it is durable: when this engine has synced it, or when the log
+/// proves it (a later record, a seal, HEAD, LOCK). Batches are given whole.
+///
+/// When the engine is closed, what is durable by then is still given; then the subscription ends.
+///
+/// As an [`Iterator`] it waits for each record, and ends when the engine closed or after an error.
+pub struct Subscription<S: ReadStorage = DirectoryStorage> {
+    reader: Reader<S>,
+    bell: Bell,
+    with_unproven: bool,
+    has_ended: bool,
+}
+
+impl<S: ReadStorage> Subscription<S> {
+    pub(super) fn open(storage: Arc<S>, bell: Bell, from: u64) -> Result<Self, SubscriptionError> {
+        let reader = Reader::at(storage, from)?;
+        Ok(Self { reader, bell, with_unproven: false, has_ended: false })
+    }
+
+    /// Gives records as soon as they are written, before anything proves that they survive the
+    /// power: each says whether it is durable.
+    #[must_use]
+    pub fn with_unproven(self) -> Self {
+        Self { with_unproven: true, ..self }
+    }
+
+    /// Sequence of the record that is given next; the place from which another subscription goes on
+    /// without a gap.
+    #[must_use]
+    pub fn next_sequence(&self) -> u64 {
+        self.reader.next_sequence()
+    }
+
+    /// Whether nothing more will come: the engine was closed and everything durable was given, or
+    /// an error was.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// The next record, if it is there; does not wait.
+    ///
+    /// # Errors
+    /// The log cannot be read, or a committed record is damaged; the subscription ends.
+    pub fn try_next(&mut self) -> Result<Option<Delivered>, SubscriptionError> {
+        self.next_until(Some(Instant::now()))
+    }
+
+    /// The next record; waits for it, at most this long. `None` when none came, or when the
+    /// subscription [has ended](Self::has_ended).
+    ///
+    /// # Errors
+    /// As [`Subscription::try_next`].
+    pub fn next_timeout(
+        &mut self,
+        timeout: Duration,
+    ) -> Result<Option<Delivered>, SubscriptionError> {
+        self.next_until(Instant::now().checked_add(timeout))
+    }
+
+    /// The next record, or `None` at `deadline` or at the end.
+    fn next_until(
+        &mut self,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Delivered>, SubscriptionError> {
+        while !self.has_ended {
+            // Heard before the log is looked at: what is committed after that look rings again.
+            let heard = self.bell.heard();
+            let found = self.look(heard.durable).inspect_err(|_| self.has_ended = true)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+            let now = Instant::now();
+            if heard.is_closed {
+                self.has_ended = true;
+            } else if deadline.is_some_and(|deadline| deadline <= now) {
+                break;
+            } else {
+                let next_look = now + LOOK_EVERY;
+                self.bell.wait(&heard, deadline.map_or(next_look, |end| end.min(next_look)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn look(&mut self, durable: u64) -> Result<Option<Delivered>, SubscriptionError> {
+        let found = match self.with_unproven {
+            true => self.reader.next_written(durable)?,
+            false => self.reader.next_durable(durable)?,
+        };
+        Ok(found.map(|record| self.delivered(record)))
+    }
+
+    fn delivered(&self, record: Recorded) -> Delivered {
+        let Recorded { sequence, at, envelope } = record;
+        Delivered { sequence, at, envelope, is_durable: self.reader.is_proven(sequence) }
+    }
+}
+
+impl<S: ReadStorage> Iterator for Subscription<S> {
+    type Item = Result<Delivered, SubscriptionError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_until(None).transpose()
+    }
+}

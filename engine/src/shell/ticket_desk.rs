@@ -1,0 +1,183 @@
+//! The desk: where commands wait for their turn, first come, first served.
+
+use super::engine::Core;
+use super::submit::Origin;
+use super::ticket::{Resolver, Ticket};
+use crate::log::Storage;
+use holdpoint_domain::Command;
+use parking_lot::{Condvar, Mutex};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Weak};
+use std::thread::{JoinHandle, ThreadId};
+use thiserror::Error;
+
+/// A command was not taken in: no ticket, and nothing is recorded for it.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum QueueError {
+    /// The queue is full.
+    #[error(
+        "{capacity} commands wait already: wait for one of their tickets, then submit again, or \
+         open the engine with a longer queue"
+    )]
+    Full {
+        /// How many may wait.
+        capacity: usize,
+    },
+    /// The engine's thread is gone.
+    #[error("the engine takes in no command any more: open the log again")]
+    Closed,
+    /// The engine's thread could not be started.
+    #[error("no thread for the commands that wait: {0}")]
+    Thread(#[from] io::Error),
+    /// This process is a forked child of the one that opened the log.
+    #[error("the log was opened by process {owner}, and this is a forked child: open it again")]
+    Forked {
+        /// The process that opened it.
+        owner: u32,
+    },
+}
+
+/// The queue and the thread that serves it, which is started by the first command.
+///
+/// Dropping the desk carries out what waits; the first command that fails then has all behind it
+/// refused with `SubmitError::Closed`.
+pub(super) struct Desk<S: Storage> {
+    core: Arc<Core<S>>,
+    queue: Arc<Queue>,
+    worker: Mutex<Option<JoinHandle<()>>>,
+    owner: u32,
+}
+
+struct Queue {
+    capacity: usize,
+    state: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    jobs: VecDeque<Job>,
+    is_closed: bool,
+}
+
+struct Job {
+    origin: Origin,
+    command: Command,
+    resolver: Resolver,
+}
+
+impl<S: Storage> Desk<S> {
+    pub(super) fn new(core: Arc<Core<S>>, capacity: usize) -> Self {
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let queue = Arc::new(Queue { capacity: capacity.max(1), state, changed });
+        Self { core, queue, worker: Mutex::new(None), owner: std::process::id() }
+    }
+
+    /// Takes a command in, behind all that were taken in before.
+    pub(super) fn take_in(&self, origin: Origin, command: Command) -> Result<Ticket, QueueError> {
+        // Before any mutex, which a thread that a forked child does not have may hold.
+        if std::process::id() != self.owner {
+            return Err(QueueError::Forked { owner: self.owner });
+        }
+        self.start_worker()?;
+        let (ticket, resolver) = Ticket::pair();
+        self.queue.push(Job { origin, command, resolver })?;
+        Ok(ticket)
+    }
+
+    fn start_worker(&self) -> io::Result<()> {
+        let mut worker = self.worker.lock();
+        if worker.is_none() {
+            let (queue, core) = (Arc::clone(&self.queue), Arc::downgrade(&self.core));
+            let thread = std::thread::Builder::new().name("holdpoint-tickets".into());
+            *worker = Some(thread.spawn(move || serve(&queue, &core))?);
+        }
+        Ok(())
+    }
+}
+
+impl<S: Storage> Drop for Desk<S> {
+    fn drop(&mut self) {
+        let Some(worker) = self.worker.get_mut().take() else { return };
+        if std::process::id() != self.owner {
+            // A forked child does not have the thread.
+            std::mem::forget(worker);
+            return;
+        }
+        self.queue.close();
+        if is_this_thread(worker.thread().id()) {
+            // A callback dropped the engine: its thread cannot wait for itself.
+            serve(&self.queue, &Arc::downgrade(&self.core));
+        } else {
+            // The thread returns nothing, and a panic in it was already printed.
+            let _ = worker.join();
+        }
+    }
+}
+
+fn is_this_thread(thread: ThreadId) -> bool {
+    std::thread::current().id() == thread
+}
+
+/// Carries out one command after another until the queue is closed and empty. However that ends, no
+/// command is left behind without an answer.
+fn serve<S: Storage>(queue: &Queue, core: &Weak<Core<S>>) {
+    let _refusing_the_rest = RefuseTheRest(queue);
+    while let Some(Job { origin, command, resolver }) = queue.pop() {
+        let Some(core) = core.upgrade() else { return };
+        let outcome = core.submit(&origin, &command);
+        // Whoever is told may close the engine, which then must be nobody else's.
+        drop(core);
+        let is_last = outcome.is_err() && queue.is_closed();
+        resolver.resolve(outcome);
+        if is_last {
+            return;
+        }
+    }
+}
+
+struct RefuseTheRest<'a>(&'a Queue);
+
+impl Drop for RefuseTheRest<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+        let rest = std::mem::take(&mut self.0.state.lock().jobs);
+        drop(rest);
+    }
+}
+
+impl Queue {
+    fn push(&self, job: Job) -> Result<(), QueueError> {
+        let mut state = self.state.lock();
+        if state.is_closed {
+            return Err(QueueError::Closed);
+        }
+        if state.jobs.len() >= self.capacity {
+            return Err(QueueError::Full { capacity: self.capacity });
+        }
+        state.jobs.push_back(job);
+        drop(state);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// The next command; waits for one, and gives `None` when there will be none.
+    fn pop(&self) -> Option<Job> {
+        let mut state = self.state.lock();
+        while state.jobs.is_empty() && !state.is_closed {
+            self.changed.wait(&mut state);
+        }
+        state.jobs.pop_front()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.state.lock().is_closed
+    }
+
+    fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.changed.notify_all();
+    }
+}
