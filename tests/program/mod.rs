@@ -66,14 +66,19 @@ impl Place {
 
     /// Every loop that `replay --json` shows, first to last.
     pub(crate) fn loops(&self) -> Vec<Value> {
-        let shown = json(&self.holdpoint(&["replay", "--json"]));
-        find(&shown, "execution_loops").unwrap().as_array().unwrap().clone()
+        loops(&self.holdpoint(&["replay", "--json"]))
     }
 
     /// The loop that began last.
     pub(crate) fn newest_loop(&self) -> Value {
         self.loops().pop().unwrap()
     }
+}
+
+/// Every loop in what `replay --json` printed.
+pub(crate) fn loops(output: &Output) -> Vec<Value> {
+    let shown = json(output);
+    find(&shown, "execution_loops").unwrap().as_array().unwrap().clone()
 }
 
 /// The value of a key, wherever it stands.
