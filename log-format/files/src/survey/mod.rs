@@ -101,6 +101,15 @@ pub struct SegmentFile {
     pub header: Result<SegmentHeader, Fault>,
 }
 
+impl SegmentFile {
+    /// Its header, when it holds and the file has the name that it says.
+    #[must_use]
+    pub fn good_header(&self) -> Option<&SegmentHeader> {
+        let named = |header: &&SegmentHeader| header.first_sequence() == self.first_sequence;
+        self.header.as_ref().ok().filter(named)
+    }
+}
+
 /// The newest segment with a good header, and how far its records are valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastSegment {

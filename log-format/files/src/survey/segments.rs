@@ -58,15 +58,12 @@ impl<S: ReadStorage> Surveyor<'_, S> {
 
     /// Names against headers, log ids, and the first segment against HEAD's anchor.
     pub(super) fn check_layout(&mut self) {
+        self.find_renamed();
         let headers = self.good_headers();
         let log = self.survey.log.or_else(|| headers.first().map(|(_, header)| header.log));
         self.survey.log = log;
         for (name, header) in &headers {
             let path = segment_path(*name);
-            if header.first_sequence() != *name {
-                let problem = Problem::Renamed { expected: *name, found: header.first_sequence() };
-                self.layout_fault(&path, *name, problem);
-            }
             if let Some(expected) = log.filter(|log| *log != header.log) {
                 self.layout_fault(
                     &path,
@@ -77,6 +74,18 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         }
         if let Some((name, header)) = headers.first().filter(|(name, _)| self.is_first(*name)) {
             self.check_anchor(*name, header, log);
+        }
+    }
+
+    /// What a header says counts only in the file that it names.
+    fn find_renamed(&mut self) {
+        for segment in self.survey.segments.clone() {
+            let expected = segment.first_sequence;
+            let found = segment.header.as_ref().map_or(expected, SegmentHeader::first_sequence);
+            if found != expected {
+                let problem = Problem::Renamed { expected, found };
+                self.layout_fault(&segment_path(expected), expected, problem);
+            }
         }
     }
 
@@ -100,7 +109,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         let segments = self.survey.segments.clone();
         for pair in segments.windows(2) {
             let [before, after] = pair else { continue };
-            if let (Ok(before), Ok(after)) = (&before.header, &after.header) {
+            if let (Some(before), Some(after)) = (before.good_header(), after.good_header()) {
                 self.check_successor(before, after)?;
             }
         }
@@ -292,10 +301,9 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     }
 
     pub(super) fn good_headers(&self) -> Vec<(u64, SegmentHeader)> {
-        let good = |segment: &SegmentFile| {
-            segment.header.as_ref().ok().map(|header| (segment.first_sequence, *header))
-        };
-        self.survey.segments.iter().filter_map(good).collect()
+        let segments = self.survey.segments.iter();
+        let good = |segment: &SegmentFile| Some((segment.first_sequence, *segment.good_header()?));
+        segments.filter_map(good).collect()
     }
 
     /// A header that decodes and does not follow from what is before it.
