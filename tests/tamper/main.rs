@@ -221,8 +221,10 @@ fn tamper_every_record_spliced_from_another_log_or_segment_is_found() {
 
 // ---- Forgeries ---------------------------------------------------------------------------------
 
+type Forgery = (&'static str, fn(&mut RecordHeader));
+
 /// Ways to forge a record's header, the checksum made anew.
-fn forgeries() -> [(&'static str, fn(&mut RecordHeader)); 8] {
+fn forgeries() -> [Forgery; 8] {
     [
         ("kind", |header| header.kind ^= 1),
         ("version", |header| header.version ^= 1),
