@@ -2,6 +2,7 @@
 //! harmless.
 #![allow(missing_docs, clippy::unwrap_used, reason = "a test fails where it cannot read")]
 
+#[allow(unreachable_pub, reason = "it is public in the fuzz crate, which shares the file")]
 #[path = "../fuzz/src/segment.rs"]
 mod segment;
 
