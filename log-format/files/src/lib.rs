@@ -1,7 +1,7 @@
 //! Where the bytes of a Holdpoint log lie: finding, ordering, mapping and reading its segments.
 //!
 //! Read-only by construction: [`ReadStorage`] has no call that changes anything. Opening for
-//! writing and verifying share [`survey`], which gathers everything that the recovery table of
+//! writing and verifying share [`survey()`], which gathers everything that the recovery table of
 //! `holdpoint-log-format` looks at, and takes the verdict there.
 //!
 //! # Architecture invariants
