@@ -50,6 +50,11 @@ pub enum SubmitError {
     /// The engine failed before and discarded its state.
     #[error("the engine failed before and holds no state any more: open the log again")]
     Discarded,
+    /// The engine's thread panicked over the command.
+    #[error(
+        "a panic interrupted the command, and whether it was recorded is not known: look at the log"
+    )]
+    Panicked,
     /// The engine closed before the command's turn came; nothing was recorded for it.
     #[error("the engine closed before the command's turn came: open the log and submit it again")]
     Closed,

@@ -108,20 +108,25 @@ fn with_turn<S: Storage, T>(
     let mut watch = engine.meter.turn();
     let mut held = engine.hot.lock();
     watch.has_thread();
-    let hot = held.as_mut().ok_or_else(|| discarded(engine))?;
+    // Taken out meanwhile: a panic leaves no state behind that may be half evolved.
+    let mut hot = held.take().ok_or_else(|| discarded(engine))?;
     let result = engine.log.begin().map_err(SubmitError::from).and_then(|turn| {
         watch.began();
         hot.catch_up(&turn)?;
-        work(engine, hot, turn)
+        work(engine, &mut hot, turn)
     });
-    match &result {
-        Ok(_) => engine.finished(hot),
+    let is_known = match &result {
+        Ok(_) => true,
         Err(error) => {
             watch.failed(engine.log.poison());
-            if leaves_state_unknown(engine, error) {
-                *held = None;
-            }
+            !leaves_state_unknown(engine, error)
         }
+    };
+    if result.is_ok() {
+        engine.finished(&hot);
+    }
+    if is_known {
+        *held = Some(hot);
     }
     result
 }

@@ -62,7 +62,8 @@ impl From<SurveyError> for SubscriptionError {
 ///
 /// It reads the log itself, in pieces of bounded size: a slow consumer holds up no writer and fills
 /// no queue. A record is given when it is durable: when this engine has synced it, or when the log
-/// proves it (a later record, a seal, HEAD, LOCK). Batches are given whole.
+/// proves it (a later record, a seal, HEAD, LOCK). Of a process that holds the lock for as long as
+/// it is open, that can be a second later. Batches are given whole.
 ///
 /// When the engine is closed, what is durable by then is still given; then the subscription ends.
 ///
@@ -155,7 +156,7 @@ impl<S: ReadStorage> Subscription<S> {
     }
 
     fn delivered(&self, record: Recorded) -> Delivered {
-        let Recorded { sequence, at, envelope } = record;
+        let Recorded { sequence, at, envelope, .. } = record;
         Delivered { sequence, at, envelope, is_durable: self.reader.is_proven(sequence) }
     }
 }

@@ -272,3 +272,41 @@ fn damaged(place: &Follower, newest: u64) -> FollowError {
 fn io_error(file: &str, source: io::Error) -> SurveyError {
     SurveyError::Io { file: file.to_string(), source }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Engine;
+    use crate::log::Level;
+    use crate::shell::{EngineOptions, Origin};
+    use holdpoint_domain::command::{Command, SystemEvent};
+    use holdpoint_domain::event::ClockStepped;
+    use holdpoint_domain::{ActorId, execution_loop::Actor};
+    use holdpoint_log_files::DirectoryStorage;
+
+    #[test]
+    fn no_more_than_a_bounded_part_is_held_however_much_is_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let storage = DirectoryStorage::new(directory.path().join("log"));
+        let options = EngineOptions { level: Level::Os, ..EngineOptions::default() };
+        let engine = Engine::open_with(storage.clone(), options).unwrap();
+        let actor = ActorId { kind: Actor::Automation, id: "ci".to_string() };
+        let origin = Origin { actor, correlation: "a story".to_string(), causation: None };
+        let step = SystemEvent::ClockStepped(ClockStepped { step_ns: 1_000_000_000 });
+        let count = 3 * HELD_RECORDS_MAX as u64;
+        for _ in 0..count {
+            engine.submit(&origin, &Command::RecordSystemEvent(step.clone())).unwrap();
+        }
+        let mut reader = Reader::at(Arc::new(storage), 0).unwrap();
+        // What is sealed is durable, and what is behind is not.
+        while let Some(record) = reader.next_durable(0).unwrap() {
+            assert_eq!(reader.next_sequence(), record.sequence + 1);
+            assert!(reader.held.len() <= HELD_RECORDS_MAX);
+        }
+        for sequence in reader.next_sequence()..=count {
+            assert_eq!(reader.next_written(0).unwrap().unwrap().sequence, sequence);
+            assert!(reader.held.len() <= HELD_RECORDS_MAX);
+        }
+        assert!(reader.next_written(0).unwrap().is_none());
+    }
+}

@@ -1,13 +1,15 @@
 //! The desk: where commands wait for their turn, first come, first served.
 
 use super::engine::Core;
+use super::error::SubmitError;
 use super::submit::Origin;
-use super::ticket::{Resolver, Ticket};
+use super::ticket::{Outcome, Resolver, Ticket};
 use crate::log::Storage;
 use holdpoint_domain::Command;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::thread::{JoinHandle, ThreadId};
 use thiserror::Error;
@@ -127,7 +129,7 @@ fn serve<S: Storage>(queue: &Queue, core: &Weak<Core<S>>) {
     let _refusing_the_rest = RefuseTheRest(queue);
     while let Some(Job { origin, command, resolver }) = queue.pop() {
         let Some(core) = core.upgrade() else { return };
-        let outcome = core.submit(&origin, &command);
+        let outcome = submit(&core, &origin, &command);
         // Whoever is told may close the engine, which then must be nobody else's.
         drop(core);
         let is_last = outcome.is_err() && queue.is_closed();
@@ -136,6 +138,12 @@ fn serve<S: Storage>(queue: &Queue, core: &Weak<Core<S>>) {
             return;
         }
     }
+}
+
+/// A panic in a clock or a hook that the embedder gave was printed, and ends one command only.
+fn submit<S: Storage>(core: &Core<S>, origin: &Origin, command: &Command) -> Outcome {
+    let submitted = catch_unwind(AssertUnwindSafe(|| core.submit(origin, command)));
+    submitted.unwrap_or(Err(SubmitError::Panicked))
 }
 
 struct RefuseTheRest<'a>(&'a Queue);
