@@ -15,7 +15,6 @@ use holdpoint_log_format::recovery::{OpenAction, Row};
 use holdpoint_log_format::{BootId, OwnerState};
 use log_support::faulty::{Call, Failure, FaultyStorage};
 use log_support::image::Image;
-use log_support::process::{self, Other};
 use log_support::{
     Random, append, append_each, content_of, memory_directory, open, open_reporting, quiet,
     read_whole, record, records_of, segments_of, survey_whole, this_boot, try_open,
@@ -223,6 +222,8 @@ fn what_no_mark_covers_is_written_again_after_a_reboot_and_not_after_a_clean_lea
     let unproven = (bounds[2] - bounds[0]) as u64;
     let cases = [
         (OwnerState::Idle, OTHER_BOOT),
+        // It said itself that it had not synced the last batch.
+        (OwnerState::Idle, this_boot()),
         (OwnerState::Poisoned, this_boot()),
         (OwnerState::Recovering, this_boot()),
         (OwnerState::InTransaction, this_boot()),
@@ -238,6 +239,25 @@ fn what_no_mark_covers_is_written_again_after_a_reboot_and_not_after_a_clean_lea
         log.close().unwrap();
         let (_, again) = open_reporting(directory.path(), quiet());
         assert_eq!(again.recovered.rewritten_bytes, 0);
+    }
+}
+
+#[test]
+fn names_are_made_durable_for_an_owner_who_did_not_leave_cleanly() {
+    let (_, mut image, _) = durable_and_written(10, &[100]);
+    image.set_owner(OwnerState::InTransaction, this_boot());
+    image.0.insert("segments/00000000000000000009.prepared".into(), vec![0; 65_536]);
+    for on in ["segments", ""] {
+        let directory = memory_directory();
+        image.restore(directory.path());
+        let storage = FaultyStorage::new(directory.path());
+        let (call, kind) = (Call::SyncDirectory, std::io::ErrorKind::Other);
+        let failure = Failure { call, number: 1, takes_effect: false, kind, on, lasts: true };
+        storage.fail(Some(failure));
+        assert!(holdpoint_engine::log::Log::open(storage.clone(), quiet()).is_err(), "{on}");
+        open(directory.path(), quiet()).close().unwrap();
+        let left = std::fs::read_dir(directory.path().join("segments")).unwrap().count();
+        assert_eq!((left, survey_whole(directory.path()).row), (1, Row::Clean));
     }
 }
 
@@ -514,67 +534,4 @@ fn without_head_a_log_opens_only_when_told_and_the_report_says_so() {
         let refused = try_open(directory.path(), told).map(drop);
         assert!(matches!(refused, Err(OpenError::Refused { .. })), "{refused:?}");
     }
-}
-
-// ---- A killed process --------------------------------------------------------------------------
-
-#[test]
-fn job_of_another_process() {
-    let Some(job) = process::job() else { return };
-    assert_eq!(job.name, "append until killed");
-    let mut random = Random::of(job.number);
-    let log = open(&job.directory, Options::default());
-    for tag in 0.. {
-        let lengths = (0..=random.below(4)).map(|_| usize_of(random.below(20_000)) + 8);
-        let batch: Vec<NewRecord> = lengths.map(|length| record(tag, length)).collect();
-        let level = if random.flips() { Level::Always } else { Level::Os };
-        let appended = log.append(&batch, tag, level).unwrap();
-        process::say(appended.last_sequence);
-    }
-}
-
-#[test]
-fn crash_a_process_killed_at_any_moment_loses_nothing_that_it_acknowledged() {
-    let mut random = Random::new();
-    let directory = tempfile::tempdir().unwrap();
-    let mut acknowledged = 0;
-    for round in 0..30 {
-        let mut other =
-            Other::start("append until killed", directory.path(), random.below(1 << 40));
-        for _ in 0..=random.below(25) {
-            acknowledged = other.heard().expect("it appends until it is killed");
-        }
-        acknowledged = other.kill().into_iter().fold(acknowledged, u64::max);
-        let (log, report) = open_reporting(directory.path(), quiet());
-        let reached = report.position.sequence;
-        assert!(reached >= acknowledged, "round {round}: {reached} of {acknowledged}");
-        log.close().unwrap();
-        assert_eq!(records_of(directory.path()).len() as u64, reached);
-        assert_eq!(survey_whole(directory.path()).row, Row::Clean);
-    }
-    assert!(segments_of(directory.path()).len() > 3);
-}
-
-#[test]
-fn crash_a_handle_takes_over_from_a_process_that_was_killed_in_its_turn() {
-    let mut random = Random::new();
-    let directory = tempfile::tempdir().unwrap();
-    let log = open(directory.path(), quiet());
-    let mut own = 0;
-    for _ in 0..15 {
-        let mut other =
-            Other::start("append until killed", directory.path(), random.below(1 << 40));
-        let mut heard = other.heard().expect("it appends until it is killed");
-        for _ in 0..random.below(8) {
-            heard = other.heard().expect("it appends until it is killed");
-            own = append(&log, 1 << 40, 100);
-        }
-        heard = other.kill().into_iter().fold(heard, u64::max);
-        let next = append(&log, 1 << 40, 100);
-        assert!(next > heard && next > own);
-    }
-    log.close().unwrap();
-    let records = records_of(directory.path());
-    assert!(records.iter().filter(|stored| stored.tag() == 1 << 40).count() >= 15);
-    assert_eq!(survey_whole(directory.path()).row, Row::Clean);
 }

@@ -514,3 +514,17 @@ fn a_log_can_be_used_from_several_threads_through_one_handle() {
     log.close().unwrap();
     assert_interleaved(directory.path(), 40);
 }
+
+#[test]
+fn head_follows_as_soon_as_another_owner_lets_go() {
+    let directory = directory();
+    let options = Options { head_delay: Duration::ZERO, ..Options::default() };
+    let log = open(directory.path(), options);
+    let other = open(directory.path(), quiet());
+    append(&log, 1, 10);
+    let turn = other.begin().unwrap();
+    turn.finish(Level::Os).unwrap();
+    while head_of(directory.path()).newest_sequence < 1 {
+        std::thread::yield_now();
+    }
+}

@@ -7,7 +7,10 @@ use super::turn::Turn;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long the keeper waits for another process's lock: callers of the handle wait meanwhile.
+const LOCK_WAIT: Duration = Duration::from_millis(20);
 
 /// The thread; dropping it waits for its end, which the closing handle has asked for.
 pub(super) struct Keeper(Option<JoinHandle<()>>);
@@ -68,7 +71,7 @@ fn tend<S: Storage>(shared: &Shared<S>, due: &Due) {
     if state.closing {
         return;
     }
-    match Turn::begin_with(shared, state) {
+    match Turn::begin_within(shared, state, LOCK_WAIT) {
         Ok(mut turn) => {
             if due.sync && turn.sync().is_err() {
                 return;

@@ -156,7 +156,8 @@ fn finish<S: Storage>(
         return Err(std::io::Error::other("no segment is left")).named("open", names::SEGMENTS);
     };
     let path = segment_path(last.header.first_sequence());
-    let writer = storage.open_writer(&path).named("open", &path)?;
+    let opened = storage.open_writer(&path);
+    let writer = opened.named_needing("open", &path, last.header.capacity)?;
     let cuts = row.action() == OpenAction::CutTail;
     if cuts || !left_cleanly(&survey) {
         lock::mark_recovering(lock)?;

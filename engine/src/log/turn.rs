@@ -14,6 +14,7 @@ use holdpoint_log_files::{FollowError, Follower, RecordPlace, Stop};
 use holdpoint_log_format::limits::{PIECE_LENGTH, next_capacity};
 use holdpoint_log_format::{BootId, ChainPosition, Lock, OwnerState, Record};
 use parking_lot::MutexGuard;
+use std::time::Duration;
 /// Where a batch went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
@@ -39,18 +40,20 @@ pub struct Turn<'a, S: Storage> {
 impl<'a, S: Storage> Turn<'a, S> {
     pub(super) fn begin(shared: &'a Shared<S>) -> Result<Self, AppendError> {
         shared.check_owner()?;
-        Self::begin_with(shared, shared.state.lock())
+        Self::begin_within(shared, shared.state.lock(), shared.options.lock_wait)
     }
 
-    pub(super) fn begin_with(
+    /// Begins a turn when the lock is to be had within `wait`.
+    pub(super) fn begin_within(
         shared: &'a Shared<S>,
         state: MutexGuard<'a, State<S>>,
+        wait: Duration,
     ) -> Result<Self, AppendError> {
         state.check_usable()?;
         let known = Some(state.wall_minus_boot).filter(|_| state.lock.is_some());
         let mut turn = Self { shared, state, previous_wall_minus_boot: known, recovered: None };
         if turn.state.lock.is_none() {
-            turn.take_lock()?;
+            turn.take_lock(wait)?;
         }
         Ok(turn)
     }
@@ -215,7 +218,7 @@ impl<'a, S: Storage> Turn<'a, S> {
         self.state.poisoned_by(error)
     }
 
-    fn sync_within(&mut self, within: std::time::Duration) {
+    fn sync_within(&mut self, within: Duration) {
         self.state.sync_due = self.state.sync_due.into_iter().chain(after(within)).min();
         self.shared.wake.notify_all();
     }
@@ -242,10 +245,10 @@ impl<'a, S: Storage> Turn<'a, S> {
     }
 
     /// Takes the lock of the log and catches up with what others appended.
-    fn take_lock(&mut self) -> Result<(), AppendError> {
+    fn take_lock(&mut self, wait: Duration) -> Result<(), AppendError> {
         let storage = &self.shared.storage;
-        let acquired = lock::acquire(storage, self.shared.options.lock_wait)
-            .map_err(|error| self.state.poisoned_by(error))?;
+        let acquired =
+            lock::acquire(storage, wait).map_err(|error| self.state.poisoned_by(error))?;
         let held =
             acquired.map_err(|held| AppendError::Locked { pid: held.pid, waited: held.waited })?;
         let boot = storage.boot();
