@@ -28,7 +28,8 @@ pub type Outcome = Result<Submitted, SubmitError>;
 /// # use holdpoint_engine::Engine;
 /// # use holdpoint_engine::shell::{Origin, Receipt};
 /// # use std::error::Error;
-/// async fn record(engine: &Engine, origin: &Origin, command: &Command) -> Result<(), Box<dyn Error>> {
+/// async fn record(engine: &Engine, origin: &Origin, command: &Command) -> Result<(), Box<dyn
+/// Error>> {
 ///     let submitted = engine.submit_later(origin, command)?.await?;
 ///     // From here on the command is on the disk, or a rule said no to it.
 ///     println!("{:?}", submitted.receipt().map(|receipt| receipt.last_sequence));
@@ -131,9 +132,10 @@ impl Ticket {
         }
     }
 
-    /// Calls `callback` with the outcome: on the engine's thread as soon as it is known, or here and
-    /// now when it is known already. The commands behind this one wait for the callback to return.
-    /// It may submit, and may drop or close the engine; a panic in it ends nothing but itself.
+    /// Calls `callback` with the outcome: on the engine's thread as soon as it is known, or here
+    /// and now when it is known already. The commands behind this one wait for the callback to
+    /// return. It may submit, and may drop or close the engine; a panic in it ends nothing but
+    /// itself.
     pub fn on_done(self, callback: impl FnOnce(Outcome) + Send + 'static) {
         let mut state = self.slot.state.lock();
         match state.take() {
