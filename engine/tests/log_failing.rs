@@ -47,8 +47,8 @@ struct Told {
     poisoned: Option<PoisonCause>,
 }
 
-/// Creates a log and appends: singles, batches, at every level, across rolls, with a segment replaced
-/// while it was empty; closes. Stops where something fails.
+/// Creates a log and appends: singles, batches, at every level, across rolls, with a segment
+/// replaced while it was empty; closes. Stops where something fails.
 fn history(storage: &FaultyStorage, told: &mut Told) {
     let Ok((log, _)) = Log::open(storage.clone(), quiet()) else { return };
     let steps = [
@@ -119,7 +119,8 @@ fn fail_once(failure: Failure, poisoned: &mut u32) -> bool {
     hit
 }
 
-/// Whoever opens next finds a prefix of what was tried, at least what was acknowledged, and goes on.
+/// Whoever opens next finds a prefix of what was tried, at least what was acknowledged, and goes
+/// on.
 fn assert_left_well(directory: &Path, told: &Told, failure: &Failure) {
     let lock = std::fs::read(directory.join("LOCK")).unwrap();
     if told.poisoned.is_some() {

@@ -1,5 +1,5 @@
-//! A process that is killed at any moment: nothing that it acknowledged is missing, and whoever opens the
-//! log next, or holds it open already, goes on.
+//! A process that is killed at any moment: nothing that it acknowledged is missing, and whoever
+//! opens the log next, or holds it open already, goes on.
 #![allow(clippy::unwrap_used, reason = "the helpers of a test may fail like the test")]
 
 mod log_support;

@@ -1,6 +1,6 @@
-//! Recovery: every state in which a crash or damage can leave a log is met by the row of the table that
-//! FORMAT.md names; nothing acknowledged is lost, nothing is cut that was not copied, and a log that is
-//! refused is left as it was, byte for byte.
+//! Recovery: every state in which a crash or damage can leave a log is met by the row of the table
+//! that FORMAT.md names; nothing acknowledged is lost, nothing is cut that was not copied, and a
+//! log that is refused is left as it was, byte for byte.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -30,8 +30,9 @@ fn usize_of(number: u64) -> usize {
     usize::try_from(number).unwrap()
 }
 
-/// A log in which `before` bytes of one record are durable and witnessed, then the same with a batch
-/// of payloads of `lengths` written behind it and not synced; and where each record of the batch ends.
+/// A log in which `before` bytes of one record are durable and witnessed, then the same with a
+/// batch of payloads of `lengths` written behind it and not synced; and where each record of the
+/// batch ends.
 fn durable_and_written(before: usize, lengths: &[usize]) -> (Image, Image, Vec<usize>) {
     let directory = memory_directory();
     let log = open(directory.path(), quiet());
@@ -348,8 +349,15 @@ fn seal_offset(image: &mut Image) -> usize {
 
 type Change = fn(&mut Image);
 
-/// What is done to the two segments, and the row that it leads to.
-fn cases() -> Vec<(Row, &'static str, Change)> {
+/// A row, what is done to the two segments so that it matches, and how.
+type Case = (Row, &'static str, Change);
+
+fn cases() -> Vec<Case> {
+    [without_a_log_or_witness(), with_damage(), with_an_end()].concat()
+}
+
+/// Rows 0 to 3: what is there.
+fn without_a_log_or_witness() -> Vec<Case> {
     vec![
         (Row::Nothing, "no file", |image| image.0.clear()),
         (Row::Foreign, "a file of somebody else", |image| {
@@ -387,6 +395,12 @@ fn cases() -> Vec<(Row, &'static str, Change)> {
             image.remove(FIRST);
             image.remove(SECOND);
         }),
+    ]
+}
+
+/// Rows 4 to 8: headers, seals, marks, shapes.
+fn with_damage() -> Vec<Case> {
+    vec![
         (Row::BlankSegment, "a blank last segment above every mark", |image| {
             set_head(image, 3);
             image.file(SECOND).fill(0);
@@ -425,6 +439,12 @@ fn cases() -> Vec<(Row, &'static str, Change)> {
             image.remove(SECOND);
             *image.file(FIRST).last_mut().unwrap() = 1;
         }),
+    ]
+}
+
+/// Rows 9 to 12: how it ends.
+fn with_an_end() -> Vec<Case> {
+    vec![
         (Row::SealedLast, "a seal and no successor", |image| {
             set_head(image, 3);
             image.remove(SECOND);

@@ -1,5 +1,6 @@
-//! Writing a log: everything appended is read back, in order, at its level, whatever the size, across
-//! rolls, by one writer at a time; and a call that fails is the last one that this handle makes.
+//! Writing a log: everything appended is read back, in order, at its level, whatever the size,
+//! across rolls, by one writer at a time; and a call that fails is the last one that this handle
+//! makes.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,

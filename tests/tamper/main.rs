@@ -1,6 +1,6 @@
-//! After a clean close, no recorded byte can be changed unseen: flipped, dropped, swapped, repeated,
-//! spliced, forged, chained anew or cut, it is found, and the finding names the file and the structure
-//! that it lies in.
+//! After a clean close, no recorded byte can be changed unseen: flipped, dropped, swapped,
+//! repeated, spliced, forged, chained anew or cut, it is found, and the finding names the file and
+//! the structure that it lies in.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,

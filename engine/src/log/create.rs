@@ -1,5 +1,5 @@
-//! Creating a log: the directory and LOCK (already there), HEAD at the anchor, then the first segment
-//! by roll. A crash in between leaves a state that the recovery table names.
+//! Creating a log: the directory and LOCK (already there), HEAD at the anchor, then the first
+//! segment by roll. A crash in between leaves a state that the recovery table names.
 
 use super::active::{Active, DiskError, DiskResult, Named};
 use super::roll::{prepare, publish};

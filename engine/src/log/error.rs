@@ -27,7 +27,8 @@ pub enum OpenError {
     },
     /// A file system whose locks and syncs cannot be relied on.
     #[error(
-        "{path} is on a {kind} file system, where locks and syncs cannot be relied on: put the log on a local disk"
+        "{path} is on a {kind} file system, where locks and syncs cannot be relied on: put the log \
+         on a local disk"
     )]
     UnreliableFileSystem {
         /// The path.
@@ -37,7 +38,8 @@ pub enum OpenError {
     },
     /// A directory with other content.
     #[error(
-        "{path} holds other files and no log: name an empty directory, or one that does not exist yet"
+        "{path} holds other files and no log: name an empty directory, or one that does not exist \
+         yet"
     )]
     Foreign {
         /// The path.
@@ -60,8 +62,12 @@ pub enum OpenError {
         waited: Duration,
     },
     /// The log is damaged.
-    #[error("{path} is damaged, and nothing was written (recovery row {}): {}. Keep a copy of the \
-             directory, look at it with `holdpoint verify`, and go on in a new log", .row.number(), first(.findings))]
+    #[error(
+        "{path} is damaged, and nothing was written (recovery row {}): {}. Keep a copy of the \
+         directory, look at it with `holdpoint verify`, and go on in a new log",
+        .row.number(),
+        first(.findings)
+    )]
     Refused {
         /// The log.
         path: PathBuf,
@@ -175,7 +181,8 @@ pub enum AppendError {
     Failed(PoisonCause),
     /// The handle failed before.
     #[error(
-        "the log failed before ({0}), and nothing more is written through this handle: open it again"
+        "the log failed before ({0}), and nothing more is written through this handle: open it \
+         again"
     )]
     Poisoned(PoisonCause),
 }

@@ -109,8 +109,8 @@ impl<S: Storage> Log<S> {
         Turn::begin(&self.shared)
     }
 
-    /// The place before the first record that the log holds: where a reader begins that then goes on
-    /// with [`Turn::catch_up`].
+    /// The place before the first record that the log holds: where a reader begins that then goes
+    /// on with [`Turn::catch_up`].
     ///
     /// # Errors
     /// The first segment cannot be read.
@@ -172,8 +172,8 @@ impl<S: Storage> Log<S> {
 }
 
 impl<S: Storage> Drop for Log<S> {
-    /// A log that was not closed is left as [`Log::close`] leaves it, as far as that works; what was
-    /// acknowledged is durable either way.
+    /// A log that was not closed is left as [`Log::close`] leaves it, as far as that works; what
+    /// was acknowledged is durable either way.
     fn drop(&mut self) {
         // Who wants to know closes.
         let _ = self.end();
@@ -266,8 +266,8 @@ impl<S: Storage> State<S> {
         Ok(())
     }
 
-    /// Lets HEAD follow while the log goes on. A full disk puts it off: nothing depends on HEAD being
-    /// new. Any other failure poisons, as every failed write does.
+    /// Lets HEAD follow while the log goes on. A full disk puts it off: nothing depends on HEAD
+    /// being new. Any other failure poisons, as every failed write does.
     pub(super) fn follow_with_head(
         &mut self,
         storage: &S,

@@ -60,8 +60,8 @@ pub(super) fn survey_tail<S: Storage>(storage: &S) -> Result<Survey, OpenError> 
         .map_err(|source| OpenError::Survey { path: storage.root().to_path_buf(), source })
 }
 
-/// The row that opening acts on. A blank last segment is set aside only where what is before it will
-/// not be refused then: a refusal changes nothing.
+/// The row that opening acts on. A blank last segment is set aside only where what is before it
+/// will not be refused then: a refusal changes nothing.
 pub(super) fn row_for(survey: &Survey, options: &Options) -> Row {
     let row = match survey.row {
         Row::NoWitness if options.without_head => row_without_witness(&survey.evidence),
@@ -192,8 +192,8 @@ fn sync_names<S: Storage>(storage: &S) -> DiskResult<()> {
     storage.sync_directory("").named("sync", ".")
 }
 
-/// Replaces a HEAD that is missing or behind, and gives the one that is there then: everything up to
-/// the run's end is durable now. On a full disk the HEAD that is there stays for now.
+/// Replaces a HEAD that is missing or behind, and gives the one that is there then: everything up
+/// to the run's end is durable now. On a full disk the HEAD that is there stays for now.
 fn witness_settled<S: Storage>(
     storage: &S,
     survey: &Survey,

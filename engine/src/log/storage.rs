@@ -90,8 +90,8 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     /// What the disk says.
     fn remove(&self, path: &str) -> io::Result<()>;
 
-    /// Gives the blocks of a range back; the file's length stays and the range reads as zero. A file
-    /// system that cannot do that leaves the range as it is.
+    /// Gives the blocks of a range back; the file's length stays and the range reads as zero. A
+    /// file system that cannot do that leaves the range as it is.
     ///
     /// # Errors
     /// What the disk says.

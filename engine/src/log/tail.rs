@@ -1,5 +1,5 @@
-//! The bytes behind and above the marks: written again, copied aside, overwritten with zeros. Nothing
-//! here decides; every byte that is overwritten with another was copied before.
+//! The bytes behind and above the marks: written again, copied aside, overwritten with zeros.
+//! Nothing here decides; every byte that is overwritten with another was copied before.
 
 use super::active::{DiskResult, Named, write_pieces};
 use super::storage::Storage;

@@ -64,8 +64,8 @@ impl<'a, S: Storage> Turn<'a, S> {
         self.state.active.chain()
     }
 
-    /// Shows the records behind `follower`'s place up to the newest written one, and moves it there:
-    /// how a reader of this log learns in its turn what other processes appended.
+    /// Shows the records behind `follower`'s place up to the newest written one, and moves it
+    /// there: how a reader of this log learns in its turn what other processes appended.
     ///
     /// # Errors
     /// A file cannot be read, or what was written is damaged: the records shown before are valid.

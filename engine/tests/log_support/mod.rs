@@ -1,4 +1,5 @@
-//! What the tests of the log share: opening, appending, reading everything back, and other processes.
+//! What the tests of the log share: opening, appending, reading everything back, and other
+//! processes.
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(
     unreachable_pub,
@@ -149,15 +150,15 @@ pub fn segments_of(directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// A directory whose syncs cost little, for tests with very many of them: what they are about is not
-/// the disk.
+/// A directory whose syncs cost little, for tests with very many of them: what they are about is
+/// not the disk.
 pub fn memory_directory() -> tempfile::TempDir {
     let in_memory = tempfile::tempdir_in("/dev/shm");
     in_memory.or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// Numbers that look random and come from a seed alone: `HOLDPOINT_SEED`, or one drawn from the clock
-/// and printed, so that a failure can be repeated.
+/// Numbers that look random and come from a seed alone: `HOLDPOINT_SEED`, or one drawn from the
+/// clock and printed, so that a failure can be repeated.
 pub struct Random(u64);
 
 impl Random {

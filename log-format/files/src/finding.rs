@@ -86,7 +86,8 @@ pub enum Problem {
         /// The newest sequence that HEAD names.
         newest: u64,
     },
-    /// A segment that should be sealed and is not, or whose seal is not the one its successor names.
+    /// A segment that should be sealed and is not, or whose seal is not the one its successor
+    /// names.
     #[error("a seal after sequence {expected} should be here")]
     SealMissing {
         /// Sequence of the last record before the seal.

@@ -87,8 +87,8 @@ impl Follower {
         }
     }
 
-    /// [`Follower::catch_up`] for a caller who knows that the records up to `newest` are written: what
-    /// stops before is damage, not "not yet".
+    /// [`Follower::catch_up`] for a caller who knows that the records up to `newest` are written:
+    /// what stops before is damage, not "not yet".
     ///
     /// # Errors
     /// As [`Follower::catch_up`], and [`FollowError::Damaged`] where a record before `newest` is.

@@ -1,5 +1,5 @@
-//! Hostile files: whatever lengths, offsets and sizes a directory claims, a survey ends with a verdict,
-//! reads no more than a segment may hold, and panics on nothing.
+//! Hostile files: whatever lengths, offsets and sizes a directory claims, a survey ends with a
+//! verdict, reads no more than a segment may hold, and panics on nothing.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,

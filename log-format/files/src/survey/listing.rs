@@ -52,8 +52,8 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         }
     }
 
-    /// What stands in the place of a log's own file and is something else makes the directory somebody
-    /// else's where there is no log yet.
+    /// What stands in the place of a log's own file and is something else makes the directory
+    /// somebody else's where there is no log yet.
     pub(super) fn layout_fault(&mut self, file: &str, sequence: u64, problem: Problem) {
         self.survey.evidence.has_foreign_names |= problem == Problem::NotRegular;
         self.find(file, 0, sequence, problem);

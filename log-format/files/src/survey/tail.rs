@@ -39,8 +39,8 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         Ok(())
     }
 
-    /// The header as it is now: while somebody writes, a segment without a record may have been replaced
-    /// by a larger one since the list was read.
+    /// The header as it is now: while somebody writes, a segment without a record may have been
+    /// replaced by a larger one since the list was read.
     fn refreshed(
         &self,
         header: SegmentHeader,
@@ -126,8 +126,8 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         Ok(Some(end))
     }
 
-    /// An owner who left in this boot and said so left no unfinished write behind, so nothing may be
-    /// there at all.
+    /// An owner who left in this boot and said so left no unfinished write behind, so nothing may
+    /// be there at all.
     fn shape_left(&self, shape: TailShape) -> TailShape {
         let state = self.survey.lock.map(|lock| lock.verdict_state());
         let left_idle = self.survey.evidence.last_owner == LastOwner::SameBoot
