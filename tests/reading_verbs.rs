@@ -145,6 +145,7 @@ fn verify_tells_forbidden_events_from_damage() {
         loop_id: loop_id.as_str().into(),
         attempt: 1,
         permitted_by_fault: None,
+        permitted_by_decision: None,
     })]);
     let directory = TempDir::new().unwrap();
     log.write(directory.path());

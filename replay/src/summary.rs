@@ -1,6 +1,9 @@
 //! One line for each event, for people. Text from outside is shown with control and invisible
 //! characters visible; raw evidence only as its length and the beginning of its SHA-256.
 
+mod decisions;
+
+use decisions::decision;
 use holdpoint_domain::event::{
     ChainSealed, ClockStepped, Event, EvidenceCaptured, EvidenceContent, Exit, FaultReported,
     FingerprintRecorded, HeadMissingAccepted, LoopDispatched, LoopHalted, LoopInitialized,
@@ -33,6 +36,7 @@ pub(crate) fn summary(event: &Event) -> String {
         Event::ChainSealed(body) => chain_sealed(body),
         Event::FaultReported(body) => fault_reported(body),
         Event::SandboxDecided(body) => sandbox_decided(body),
+        other => decision(other).unwrap_or_else(|| other.kind().name.to_string()),
     }
 }
 
@@ -72,8 +76,15 @@ fn loop_initialized(body: &LoopInitialized) -> String {
 
 fn loop_dispatched(body: &LoopDispatched) -> String {
     let permitted = body.permitted_by_fault.as_ref();
-    let by = permitted.map(|fault| format!(", permitted after {}", shown(fault)));
-    format!("DISPATCHED: attempt {}{}", body.attempt, by.unwrap_or_default())
+    let after = permitted.map(|fault| format!(", permitted after {}", shown(fault)));
+    let decided = body.permitted_by_decision.as_ref();
+    let by = decided.map(|decision| format!(", decided by {}", shown(decision)));
+    format!(
+        "DISPATCHED: attempt {}{}{}",
+        body.attempt,
+        after.unwrap_or_default(),
+        by.unwrap_or_default()
+    )
 }
 
 fn response_evaluated(body: &ResponseEvaluated) -> String {

@@ -243,8 +243,12 @@ fn a_batch_that_is_completed_while_it_is_read_is_read_again() {
 fn an_event_that_the_rules_forbid_is_found_by_its_rule() {
     let mut log = HandMade::new();
     let loop_id = log.run();
-    let dispatched =
-        LoopDispatched { loop_id: loop_id.as_str().into(), attempt: 1, permitted_by_fault: None };
+    let dispatched = LoopDispatched {
+        loop_id: loop_id.as_str().into(),
+        attempt: 1,
+        permitted_by_fault: None,
+        permitted_by_decision: None,
+    };
     log.events(vec![dispatched.into()]);
     let report = report_of(&log);
     assert_eq!(report.verdict, Verdict::ForbiddenEvents, "{report:#?}");

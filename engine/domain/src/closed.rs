@@ -15,6 +15,7 @@ macro_rules! closed_enum {
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord,
             serde::Serialize, serde::Deserialize,
         )]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum $Enum {
             $( $(#[$doc])* #[serde(rename = $name)] $Member, )+
         }

@@ -1,50 +1,98 @@
 //! Requests that the rules may refuse. Ids, randomness and facts about the world outside arrive
 //! here as arguments (property E4); `decide` mints and looks up nothing.
+//!
+//! In readable formats a command is an object with its name under `command` and its fields beside
+//! it: names outside the closed enums, unknown fields and fields given twice do not decode. Bytes
+//! are lower-case hexadecimal digits. Random bits that are left away are zeros: whoever reads a
+//! command draws fresh ones ([`Command::with_entropy`]).
+
+mod human_decision;
+mod readable;
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use serde::{Deserialize, Serialize};
+
+pub use human_decision::{AnswerDecision, ExpireDue, OverrideVisibility, RequestDecision};
+use readable::hex;
+
 use crate::event::{
-    ClockStepped, Exit, HeadMissingAccepted, OutputStream, RecoveryPerformed, ResourceUsage,
+    ClockStepped, ConfigurationChanged, Exit, HeadMissingAccepted, OutputStream, RecoveryPerformed,
+    ResourceUsage,
 };
 use crate::evidence_capture::{StopCondition, StopFacts};
 use crate::execution_loop::{ExecutorIdentityStatus, ExecutorResponseType};
 use crate::hash::Digest;
+use crate::human_decision::HoldTerms;
 use crate::limits::ENTROPY_BYTES;
 use crate::sandbox_fault::{ExecutionFaultType, RetryPolicy};
 
-/// A request. Closed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+/// Writes the union and the names from one table, so that they agree.
+macro_rules! commands {
+    ($($(#[$doc:meta])* $name:literal $Variant:ident $(($Body:ty))?,)+) => {
+        /// A request. Closed.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(tag = "command", deny_unknown_fields)]
+        pub enum Command {
+            $($(#[$doc])* #[serde(rename = $name)] $Variant $(($Body))?,)+
+        }
+
+        impl Command {
+            /// Every command's name, in the order of the enum.
+            pub const NAMES: &'static [&'static str] = &[$($name,)+];
+
+            /// The command's name in readable formats, `system.what_to_do`.
+            #[must_use]
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$Variant { .. } => $name,)+ }
+            }
+        }
+    };
+}
+
+commands! {
     /// Create a loop in INIT, shake hands with its executor, attach its observer.
-    InitializeLoop(InitializeLoop),
+    "execution_loop.initialize" InitializeLoop(InitializeLoop),
     /// INIT to DISPATCHED: the first attempt. All ten stop conditions are checked.
-    DispatchLoop(DispatchLoop),
+    "execution_loop.dispatch" DispatchLoop(DispatchLoop),
     /// DISPATCHED to AWAITING_RESPONSE.
-    AwaitResponse(AwaitResponse),
+    "execution_loop.await_response" AwaitResponse(AwaitResponse),
     /// Capture raw evidence at the observation point that the loop's state stands for.
-    CaptureEvidence(CaptureEvidence),
+    "evidence_capture.capture" CaptureEvidence(CaptureEvidence),
     /// AWAITING_RESPONSE to EVALUATED: normalize and evaluate a response.
-    ReportResponse(ReportResponse),
+    "execution_loop.report_response" ReportResponse(ReportResponse),
     /// AWAITING_RESPONSE to EVALUATED: the attempt failed; let Phase-21 decide what follows.
-    ReportFault(ReportFault),
-    /// EVALUATED to DISPATCHED: the next attempt, where a decision permits it. All ten stop
-    /// conditions are checked.
-    RetryLoop(DispatchLoop),
-    /// EVALUATED to HALTED, with the reason that the last evaluation gives.
-    CompleteLoop(CompleteLoop),
+    "sandbox_fault.report" ReportFault(ReportFault),
+    /// EVALUATED to DISPATCHED: the next attempt, where Phase-21 permits it and no hold applies,
+    /// or where a person decided RETRY. All ten stop conditions are checked.
+    "execution_loop.retry" RetryLoop(DispatchLoop),
+    /// EVALUATED to HALTED, with the reason that the last evaluation gives, where no hold applies.
+    "execution_loop.complete" CompleteLoop(CompleteLoop),
     /// Any state to HALTED by one of the ten stop conditions.
-    StopLoop(StopLoop),
-    /// Record what happened to the log itself.
-    RecordSystemEvent(SystemEvent),
+    "execution_loop.stop" StopLoop(StopLoop),
+    /// Ask a person what becomes of an EVALUATED loop.
+    "human_decision.request" RequestDecision(RequestDecision),
+    /// Answer such a question. What follows is in the same batch: CONTINUE ends the loop as its
+    /// evaluation gives, ABORT halts it, ESCALATE asks the target, RETRY permits another attempt.
+    "human_decision.answer" AnswerDecision(AnswerDecision),
+    /// Record what is due for a request: the warning at 80 %, ABORT at the deadline.
+    "human_decision.expire" ExpireDue(ExpireDue),
+    /// Allow a field that is OVERRIDE_REQUIRED to be shown to whoever decides.
+    "human_decision.override_visibility" OverrideVisibility(OverrideVisibility),
+    /// Record what happened to the log itself. Only the log's own writer knows: it does not
+    /// decode.
+    #[serde(skip_deserializing)]
+    "log.record_system_event" RecordSystemEvent(SystemEvent),
     /// Record the fingerprint of the state before this record.
-    RecordFingerprint,
+    "log.record_fingerprint" RecordFingerprint,
 }
 
 /// 128 random bits, supplied by whoever issues a command. Every id that the command brings into
 /// the world is made of them.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entropy([u8; ENTROPY_BYTES]);
 
 impl Entropy {
@@ -76,13 +124,18 @@ impl fmt::Debug for Entropy {
 
 /// See [`Command::InitializeLoop`]. The new loop's id is `LOOP-` and the entropy, its observer's
 /// `OBS-` and its chain's `CHAIN-` with the same digits; see [`InitializeLoop::loop_id`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct InitializeLoop {
     /// Fresh random bits.
+    #[serde(default)]
     pub entropy: Entropy,
     /// Who will execute.
     pub executor_id: String,
     /// The instruction envelope, canonically encoded: captured as PRE_DISPATCH evidence.
+    #[serde(with = "hex")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Hex"))]
     pub envelope: Vec<u8>,
     /// SHA-256 of the envelope, lower-case hex. Checked against the bytes.
     pub instruction_envelope_hash: String,
@@ -94,6 +147,8 @@ pub struct InitializeLoop {
     pub retry_ceiling: RetryPolicy,
     /// How long one attempt may take, in milliseconds. `None`: as long as it wants.
     pub timeout_ms: Option<u64>,
+    /// When and how a person is asked. Agreed before anything runs: nobody changes it afterwards.
+    pub hold: HoldTerms,
     /// How the executor presents itself (Phase-28).
     pub handshake: Handshake,
     /// What the observer expects to see (Phase-31).
@@ -109,7 +164,9 @@ impl InitializeLoop {
 }
 
 /// How an executor presents itself before it is given an instruction.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Handshake {
     /// Its id.
     pub executor_id: String,
@@ -120,7 +177,9 @@ pub struct Handshake {
 }
 
 /// What an observer expects of the loop that it is attached to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct ObserverExpectation {
     /// The executor that it expects.
     pub executor_id: String,
@@ -129,11 +188,14 @@ pub struct ObserverExpectation {
 }
 
 /// See [`Command::DispatchLoop`] and [`Command::RetryLoop`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct DispatchLoop {
     /// Which loop.
     pub loop_id: String,
     /// Fresh random bits.
+    #[serde(default)]
     pub entropy: Entropy,
     /// The hash of what is about to be executed.
     pub envelope_hash: String,
@@ -144,7 +206,9 @@ pub struct DispatchLoop {
 /// Facts about the world outside at dispatch. `None` is "not stated", and what is not stated
 /// halts the loop. The facts behind the other stop conditions are the loop's own and are not
 /// asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct DispatchFacts {
     /// False: MISSING_AUTHORIZATION.
     pub authorization_present: Option<bool>,
@@ -159,33 +223,43 @@ pub struct DispatchFacts {
 }
 
 /// See [`Command::AwaitResponse`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct AwaitResponse {
     /// Which loop.
     pub loop_id: String,
     /// Fresh random bits.
+    #[serde(default)]
     pub entropy: Entropy,
 }
 
 /// See [`Command::CaptureEvidence`]. All items are captured, in order, or none.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct CaptureEvidence {
     /// Which loop.
     pub loop_id: String,
     /// Fresh random bits.
+    #[serde(default)]
     pub entropy: Entropy,
     /// One to eight items.
     pub items: Vec<EvidenceItem>,
 }
 
 /// Evidence that is offered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum EvidenceItem {
     /// EXECUTOR_OUTPUT: a stream of output, or its beginning. Only while a response is awaited.
     ExecutorOutput {
         /// Which stream.
         stream: OutputStream,
         /// The bytes captured, at most 16 MiB.
+        #[serde(with = "hex")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Hex"))]
         raw_data: Vec<u8>,
         /// Length of the whole stream, in bytes; not below that of the bytes captured.
         true_length: u64,
@@ -195,15 +269,22 @@ pub enum EvidenceItem {
     /// RESOURCE_SNAPSHOT: what the attempt used.
     ResourceSnapshot(ResourceUsage),
     /// TIMESTAMP_EVENT: something timed, in the caller's own bytes, at most 16 MiB.
-    TimestampEvent(Vec<u8>),
+    TimestampEvent(
+        #[serde(with = "hex")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Hex"))]
+        Vec<u8>,
+    ),
 }
 
 /// See [`Command::ReportResponse`]. The attempt's raw output must have been captured before.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct ReportResponse {
     /// Which loop.
     pub loop_id: String,
     /// Fresh random bits.
+    #[serde(default)]
     pub entropy: Entropy,
     /// Who answers. Anyone but the loop's executor is rejected.
     pub executor_id: String,
@@ -218,11 +299,14 @@ pub struct ReportResponse {
 }
 
 /// See [`Command::ReportFault`]. The fault's id is `FAULT-` and the entropy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct ReportFault {
     /// Which loop: the execution that failed.
     pub loop_id: String,
     /// Fresh random bits.
+    #[serde(default)]
     pub entropy: Entropy,
     /// The attempt that failed; refused if it is not the one that runs.
     pub attempt: u8,
@@ -235,20 +319,26 @@ pub struct ReportFault {
 }
 
 /// See [`Command::CompleteLoop`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct CompleteLoop {
     /// Which loop.
     pub loop_id: String,
     /// Fresh random bits.
+    #[serde(default)]
     pub entropy: Entropy,
 }
 
 /// See [`Command::StopLoop`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct StopLoop {
     /// Which loop.
     pub loop_id: String,
     /// Fresh random bits.
+    #[serde(default)]
     pub entropy: Entropy,
     /// Which of the ten.
     pub condition: StopCondition,
@@ -260,7 +350,9 @@ pub struct StopLoop {
 }
 
 /// What happened to the log itself, as the shell saw it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum SystemEvent {
     /// A writer put the log's end in order.
     RecoveryPerformed(RecoveryPerformed),
@@ -268,4 +360,6 @@ pub enum SystemEvent {
     HeadMissingAccepted(HeadMissingAccepted),
     /// The clock stepped.
     ClockStepped(ClockStepped),
+    /// Another configuration is in force.
+    ConfigurationChanged(ConfigurationChanged),
 }

@@ -8,6 +8,7 @@ use thiserror::Error;
 /// Confidence in basis points: 0 to 9 999, so always below 1. Only a human may be certain
 /// (Phase-30: a score is `< 1.0`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "u16", into = "u16")]
 pub struct Confidence(u16);
 

@@ -1,13 +1,15 @@
 //! Events, or a refusal, for a command: pure functions of the world, the command and its time.
 //!
 //! What must never be silent is an event, not a refusal (property E3): an illegal transition, a
-//! stop condition and a failed handshake halt the loop with a reason. A refusal writes nothing.
+//! stop condition and a failed handshake halt the loop with a reason. A refusal leaves no trace
+//! but, where a rule on scope, idempotency, gating or continuity says no, [`Refusal::audit`].
 
 mod batch;
 mod dispatch;
 mod evidence;
 mod fault;
 mod halt;
+mod human_decision;
 mod initialize;
 mod response;
 mod words;
@@ -23,13 +25,15 @@ use crate::refusal::Refusal;
 use crate::time::Timestamp;
 use crate::world::{ExecutionLoop, STATE_SCHEMA_VERSION, World};
 use batch::Batch;
+pub(crate) use human_decision::entry_after;
+pub(crate) use words::shown;
 
 /// What follows from a command at a time. `at` must be the time of the records that will hold the
 /// events, as evidence carries it. The events are one batch: all of them are recorded, in order,
 /// or none.
 ///
 /// # Errors
-/// A [`Refusal`] when a rule says no. Nothing is to be recorded then.
+/// A [`Refusal`] when a rule says no. Nothing but [`Refusal::audit`] is to be recorded then.
 pub fn decide(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
     match command {
         Command::InitializeLoop(c) => initialize::initialize(world, c, at),
@@ -55,6 +59,12 @@ pub fn decide(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Eve
         Command::StopLoop(c) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| halt::stop(l, b, c))
         }
+        Command::RequestDecision(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| human_decision::request(l, b, c))
+        }
+        Command::AnswerDecision(c) => human_decision::answer(world, c, at),
+        Command::ExpireDue(c) => human_decision::expire(world, c, at),
+        Command::OverrideVisibility(c) => human_decision::override_visibility(world, c, at),
         Command::RecordSystemEvent(event) => Ok(vec![system_event(event)]),
         Command::RecordFingerprint => Ok(vec![fingerprint(world)]),
     }
@@ -85,6 +95,7 @@ fn system_event(event: &SystemEvent) -> Event {
         SystemEvent::RecoveryPerformed(body) => body.clone().into(),
         SystemEvent::HeadMissingAccepted(body) => body.clone().into(),
         SystemEvent::ClockStepped(body) => body.clone().into(),
+        SystemEvent::ConfigurationChanged(body) => body.clone().into(),
     }
 }
 

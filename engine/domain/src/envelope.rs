@@ -12,6 +12,7 @@ use crate::text::{IdentifierFault, check_identifier};
 
 /// One record's payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Envelope {
     /// Who did it.
     pub actor: ActorId,
@@ -44,6 +45,7 @@ impl Envelope {
 
 /// Who did something.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActorId {
     /// Human, agent, automation or Holdpoint itself.
     pub kind: Actor,
@@ -56,6 +58,7 @@ pub struct ActorId {
 /// the same content is answered again and with other content conflicts. Within a log, keys are
 /// scoped by tenant, engine and the envelope's correlation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Idempotency {
     /// Whose keys these are.
     pub tenant: String,

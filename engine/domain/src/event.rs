@@ -1,12 +1,13 @@
 //! The closed union of everything that can have happened.
 //!
 //! One table, below, pins each event's kind for ever (property E10). Ranges: the log itself 1 to
-//! 31, `execution_loop` 32 to 63, `evidence_capture` 64 to 95, `sandbox_fault` 96 to 127.
-//! Reserved: `human_decision` 128 to 159, `interruption_thread` 160 to 191, `decision_point` 192
+//! 31, `execution_loop` 32 to 63, `evidence_capture` 64 to 95, `sandbox_fault` 96 to 127,
+//! `human_decision` 128 to 159. Reserved: `interruption_thread` 160 to 191, `decision_point` 192
 //! to 223.
 
 mod evidence_capture;
 mod execution_loop;
+mod human_decision;
 mod log;
 mod payload;
 mod sandbox_fault;
@@ -21,8 +22,15 @@ pub use execution_loop::{
     Exit, HaltReason, LoopDispatched, LoopHalted, LoopInitialized, ResponseAwaited,
     ResponseEvaluated,
 };
-pub use log::{ClockStepped, FingerprintRecorded, HeadMissingAccepted, RecoveryPerformed};
-pub use payload::{Raw, Text};
+pub use human_decision::{
+    AuditEntry, DecisionAnswered, DecisionRequested, DecisionTimedOut, DecisionWarned,
+    LateAnswerRecorded, RequestWithdrawn, VisibilityOverridden,
+};
+pub use log::{
+    ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded, HeadMissingAccepted,
+    RecoveryPerformed, RefusalClass,
+};
+pub use payload::{List, Raw, Text};
 pub use sandbox_fault::{FaultReported, SandboxDecided};
 
 use crate::codec::{BodyReader, BodyWriter, DecodeError, EncodeError};
@@ -48,7 +56,9 @@ impl Event {
             Self::RecoveryPerformed(_)
             | Self::HeadMissingAccepted(_)
             | Self::ClockStepped(_)
-            | Self::FingerprintRecorded(_) => return None,
+            | Self::FingerprintRecorded(_)
+            | Self::CommandRefused(_)
+            | Self::ConfigurationChanged(_) => return None,
             Self::LoopInitialized(body) => &body.loop_id,
             Self::LoopDispatched(body) => &body.loop_id,
             Self::ResponseAwaited(body) => &body.loop_id,
@@ -60,6 +70,13 @@ impl Event {
             Self::ChainSealed(body) => &body.loop_id,
             Self::FaultReported(body) => &body.loop_id,
             Self::SandboxDecided(body) => &body.loop_id,
+            Self::DecisionRequested(body) => &body.context.loop_id,
+            Self::VisibilityOverridden(body) => &body.loop_id,
+            Self::DecisionWarned(body) => &body.loop_id,
+            Self::DecisionAnswered(body) => &body.loop_id,
+            Self::DecisionTimedOut(body) => &body.loop_id,
+            Self::LateAnswerRecorded(body) => &body.loop_id,
+            Self::RequestWithdrawn(body) => &body.loop_id,
         })
     }
 }
@@ -76,6 +93,7 @@ macro_rules! events {
         => $Body:ident,)+) => {
         /// A fact, past tense: the only thing that the log stores.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "kind")]
         pub enum Event {
             $($(#[$doc])* #[serde(rename = $name)] $Body($Body),)+
@@ -126,6 +144,10 @@ events! {
     3 v 1 "log" "log.clock_stepped" => ClockStepped,
     /// The state's fingerprint was recorded.
     4 v 1 "log" "log.fingerprint_recorded" => FingerprintRecorded,
+    /// A command was refused by a rule whose refusals are facts.
+    5 v 1 "log" "log.command_refused" => CommandRefused,
+    /// Another configuration is in force.
+    6 v 1 "log" "log.configuration_changed" => ConfigurationChanged,
     /// A loop exists.
     32 v 1 "execution_loop" "execution_loop.initialized" => LoopInitialized,
     /// An attempt was dispatched.
@@ -148,4 +170,18 @@ events! {
     96 v 1 "sandbox_fault" "sandbox_fault.fault_reported" => FaultReported,
     /// It was decided what becomes of a failed attempt.
     97 v 1 "sandbox_fault" "sandbox_fault.sandbox_decided" => SandboxDecided,
+    /// A person is asked.
+    128 v 1 "human_decision" "human_decision.requested" => DecisionRequested,
+    /// A field was allowed to be shown.
+    129 v 1 "human_decision" "human_decision.visibility_overridden" => VisibilityOverridden,
+    /// 80 % of the time are over.
+    130 v 1 "human_decision" "human_decision.warned" => DecisionWarned,
+    /// A person answered.
+    131 v 1 "human_decision" "human_decision.answered" => DecisionAnswered,
+    /// Nobody answered: ABORT.
+    132 v 1 "human_decision" "human_decision.timed_out" => DecisionTimedOut,
+    /// An answer came too late.
+    133 v 1 "human_decision" "human_decision.late_answer_recorded" => LateAnswerRecorded,
+    /// Nobody needs to answer any more.
+    134 v 1 "human_decision" "human_decision.request_withdrawn" => RequestWithdrawn,
 }

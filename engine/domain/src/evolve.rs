@@ -4,6 +4,7 @@
 mod evidence_capture;
 mod execution_loop;
 mod forbidden;
+mod human_decision;
 mod log;
 mod sandbox_fault;
 
@@ -14,7 +15,7 @@ pub use forbidden::{ForbiddenEvent, Rule};
 use crate::envelope::Envelope;
 use crate::event::Event;
 use crate::time::Timestamp;
-use crate::world::World;
+use crate::world::{ExecutionLoop, World};
 use forbidden::Judgement;
 
 /// The record that is applied.
@@ -41,6 +42,7 @@ impl World {
         log::check_order(self, record, &mut judgement);
         apply(self, record, &mut judgement);
         self.hot.totals.count(sequence, at, event);
+        self.follow_key(record, &mut judgement);
         if let Some(loop_id) = event.loop_id() {
             self.touch(loop_id, sequence);
         }
@@ -49,10 +51,21 @@ impl World {
         findings
     }
 
+    /// One key, one content.
+    fn follow_key(&mut self, record: Record<'_>, judgement: &mut Judgement) {
+        let loop_id = record.envelope.event.loop_id();
+        let is_live = loop_id.is_some_and(|id| self.hot.loops.contains_key(id));
+        if self.hot.keys.follow(record.sequence, record.envelope, is_live) {
+            let key = record.envelope.idempotency.as_ref().map_or("", |i| i.key.as_str());
+            judgement.forbid(Rule::Idempotency, "one content under a key", key);
+        }
+    }
+
     /// Marks a loop as changed by a record, and lets it go once it is settled.
     fn touch(&mut self, loop_id: &str, sequence: u64) {
         let Some(entity) = self.hot.loops.get_mut(loop_id) else { return };
         entity.version = sequence;
+        self.hot.requests.follow(entity);
         if entity.is_settled() {
             self.settle(loop_id);
         }
@@ -62,12 +75,25 @@ impl World {
 fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement) {
     match &record.envelope.event {
         Event::RecoveryPerformed(_) | Event::HeadMissingAccepted(_) | Event::ClockStepped(_) => {}
+        Event::CommandRefused(_) => {}
+        Event::ConfigurationChanged(body) => world.hot.configuration = body.digest,
         Event::FingerprintRecorded(body) => log::fingerprint_recorded(world, body, judgement),
         Event::LoopInitialized(body) => {
             execution_loop::initialized(&mut world.hot, record, body, judgement);
         }
+        Event::LateAnswerRecorded(body) => {
+            human_decision::late_answer(&mut world.hot, record, body, judgement);
+        }
+        Event::DecisionRequested(body) if is_taken(world, &body.request.request_id) => {
+            let found = body.request.request_id.as_str();
+            judgement.forbid(Rule::DecisionRequest, "a request id that is new", found);
+        }
         other => apply_to_loop(world, record, other, judgement),
     }
+}
+
+fn is_taken(world: &World, request_id: &str) -> bool {
+    world.hot.requests.contains(request_id)
 }
 
 /// Every other event is about a loop that exists.
@@ -96,6 +122,34 @@ fn apply_to_loop(world: &mut World, record: Record<'_>, event: &Event, judgement
         Event::ChainSealed(body) => evidence_capture::sealed(entity, body, judgement),
         Event::FaultReported(body) => sandbox_fault::reported(entity, body, judgement),
         Event::SandboxDecided(body) => sandbox_fault::decided(entity, body, judgement),
+        other => apply_decision_event(entity, record, other, judgement),
+    }
+}
+
+/// Questions to a person.
+fn apply_decision_event(
+    entity: &mut ExecutionLoop,
+    record: Record<'_>,
+    event: &Event,
+    judgement: &mut Judgement,
+) {
+    match event {
+        Event::DecisionRequested(body) => {
+            human_decision::requested(entity, record, body, judgement);
+        }
+        Event::VisibilityOverridden(body) => {
+            human_decision::overridden(entity, record, body, judgement);
+        }
+        Event::DecisionWarned(body) => human_decision::warned(entity, record, body, judgement),
+        Event::DecisionAnswered(body) => {
+            human_decision::answered(entity, record, body, judgement);
+        }
+        Event::DecisionTimedOut(body) => {
+            human_decision::timed_out(entity, record, body, judgement);
+        }
+        Event::RequestWithdrawn(body) => {
+            human_decision::withdrawn(entity, record, body, judgement);
+        }
         _ => {}
     }
 }

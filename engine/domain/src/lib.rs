@@ -15,9 +15,12 @@ pub mod evidence_capture;
 pub mod evolve;
 pub mod execution_loop;
 pub mod hash;
+pub mod human_decision;
 pub mod limits;
 pub mod refusal;
 pub mod sandbox_fault;
+#[cfg(feature = "schema")]
+mod schema;
 pub mod text;
 pub mod time;
 pub mod world;

@@ -25,6 +25,18 @@ pub const MAX_CHAIN_RECORDS: u64 = 4096;
 /// Records of a chain that only a transition or a halt may use.
 pub const RESERVED_CHAIN_RECORDS: u64 = 64;
 
+/// Most items of a list inside an event (approvers, targets, allowed decisions).
+pub const MAX_LIST_ITEMS: usize = 16;
+
+/// Longest reason that a person may give, in bytes. A longer one is refused, not cut.
+pub const MAX_REASON_BYTES: usize = MAX_SENTENCE_BYTES;
+
+/// Most requests that are remembered after their loop settled: the newest.
+pub const MAX_CLOSED_REQUESTS: usize = 1024;
+
+/// Most idempotency keys that are remembered without a live loop: the newest.
+pub const MAX_RETIRED_KEYS: usize = 4096;
+
 /// Random bits of an identifier that Holdpoint mints, in bytes.
 pub const ENTROPY_BYTES: usize = 16;
 

@@ -1,14 +1,25 @@
-//! A rule said no. That is not an error: the request was understood, nothing was written, and
-//! the sentence says what to do.
+//! A rule said no. That is not an error: the request was understood, nothing came of it, and the
+//! sentence says what to do.
+//!
+//! A refusal writes nothing, with one exception (property E3): one on scope, idempotency, gating
+//! or continuity is a fact of its own. [`Refusal::audit`] gives the event to be recorded.
 
-use alloc::string::String;
+mod human_decision;
+
+use alloc::string::{String, ToString as _};
 
 use thiserror::Error;
 
+pub use human_decision::DecisionRefusal;
+
+use crate::command::Command;
+use crate::decide::shown;
+use crate::event::{CommandRefused, Event, RefusalClass, Text};
 use crate::execution_loop::ExecutionLoopState;
-use crate::limits::{MAX_CHAIN_RECORDS, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES};
+use crate::human_decision::TermsFault;
+use crate::limits::{MAX_CHAIN_RECORDS, MAX_ID_BYTES, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES};
 use crate::sandbox_fault::FaultMismatch;
-use crate::text::IdentifierFault;
+use crate::text::{IdentifierFault, bounded};
 
 /// Why a command is refused. Closed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -118,6 +129,40 @@ pub enum Refusal {
         /// The loop.
         loop_id: String,
     },
+    /// The terms of a hold cannot be agreed on.
+    #[error("the terms of the hold: {0}")]
+    InvalidTerms(#[from] TermsFault),
+    /// A question to a person.
+    #[error(transparent)]
+    HumanDecision(#[from] DecisionRefusal),
+    /// Exactly this was done before: nothing more is to be done, and the caller is told of the
+    /// record again.
+    #[error("this was done before, with record {sequence}")]
+    AlreadyDone {
+        /// The record.
+        sequence: u64,
+    },
+    /// An idempotency key was used for something else.
+    #[error(
+        "the idempotency key {key} was used for other content with record {first_sequence}; use \
+         a new key for a new command"
+    )]
+    IdempotencyConflict {
+        /// The key.
+        key: String,
+        /// The first record under the key.
+        first_sequence: u64,
+    },
+    /// The entity has changed since the caller looked.
+    #[error("{entity} is at version {found}, not {expected}; look again and decide anew")]
+    StaleVersion {
+        /// The loop or request.
+        entity: String,
+        /// The version that the caller saw.
+        expected: u64,
+        /// Its version: the sequence of the last record that changed it.
+        found: u64,
+    },
     /// The same random bits were used before in this chain.
     #[error("evidence record {record_id} exists in this chain; supply fresh random bits")]
     DuplicateRecordId {
@@ -144,7 +189,41 @@ impl Refusal {
             Self::EvidenceTooLarge { .. } => "EVIDENCE_TOO_LARGE",
             Self::OutputContradicted { .. } => "OUTPUT_CONTRADICTED",
             Self::ChainFull { .. } => "CHAIN_FULL",
+            Self::InvalidTerms(_) => "INVALID_TERMS",
+            Self::HumanDecision(refusal) => refusal.code(),
+            Self::AlreadyDone { .. } => "ALREADY_DONE",
+            Self::IdempotencyConflict { .. } => "IDEMPOTENCY_CONFLICT",
+            Self::StaleVersion { .. } => "STALE_VERSION",
             Self::DuplicateRecordId { .. } => "DUPLICATE_RECORD_ID",
         }
+    }
+
+    /// The kind of rule, where the refusal is a fact of its own; `None` where nothing is written.
+    #[must_use]
+    pub const fn class(&self) -> Option<RefusalClass> {
+        match self {
+            Self::HumanDecision(refusal) => refusal.class(),
+            Self::LoopNotLive { .. } | Self::FaultElsewhere(_) => Some(RefusalClass::Scope),
+            Self::IdempotencyConflict { .. } => Some(RefusalClass::Idempotency),
+            Self::RetryNotPermitted { .. } => Some(RefusalClass::Gating),
+            Self::StaleVersion { .. } => Some(RefusalClass::Continuity),
+            _ => None,
+        }
+    }
+
+    /// The fact that this command was refused, to be recorded in its place; `None` where a
+    /// refusal leaves no trace. It carries the command's envelope but for the idempotency key,
+    /// which stays free for a command that is accepted.
+    #[must_use]
+    pub fn audit(&self, command: &Command) -> Option<Event> {
+        let class = self.class()?;
+        let subject = command.subject().map(|subject| bounded(subject, MAX_ID_BYTES));
+        Some(Event::from(CommandRefused {
+            command: command.name().into(),
+            class,
+            code: self.code().into(),
+            subject: subject.map(|subject| Text::from(shown(subject))),
+            message: shown(&self.to_string()).into(),
+        }))
     }
 }

@@ -7,7 +7,12 @@
 mod chain;
 mod execution_loop;
 mod fingerprint;
+mod human_decision;
+mod idempotency;
+mod proposal;
+mod requests;
 mod totals;
+mod version;
 mod view;
 
 use alloc::collections::BTreeMap;
@@ -15,13 +20,26 @@ use alloc::string::String;
 
 use serde::Serialize;
 
+use crate::hash::Digest;
+
 pub use chain::{Chain, ChainRecord};
 pub use execution_loop::{
     Attempt, AttemptFault, AttemptResponse, ExecutionLoop, Halt, StopDetected,
 };
 pub use fingerprint::STATE_SCHEMA_VERSION;
+pub(crate) use human_decision::Barrier;
+pub use human_decision::{
+    Decided, Decisions, Disclosed, HeldRequest, Override, RequestOutcome, Warning,
+};
+pub use idempotency::KeyReceipt;
+pub(crate) use idempotency::Keys;
+pub(crate) use proposal::digits;
+pub(crate) use requests::Requests;
+pub use requests::{Due, RequestPlace};
 pub use totals::Totals;
-pub use view::{ChainView, LoopView, WorldView};
+pub use view::{
+    AnswerView, ChainView, DisclosureView, LoopView, RequestView, SummaryView, WorldView,
+};
 
 /// All state. [`World::default`] keeps live entities only.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,7 +53,11 @@ pub struct World {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Hot {
     pub(crate) loops: BTreeMap<String, ExecutionLoop>,
+    pub(crate) requests: Requests,
+    pub(crate) keys: Keys,
     pub(crate) totals: Totals,
+    /// SHA-256 of the configuration file under which the newest writer works.
+    pub(crate) configuration: Option<Digest>,
 }
 
 impl World {
@@ -75,9 +97,17 @@ impl World {
         &self.hot.totals
     }
 
+    /// SHA-256 of the configuration file under which the newest writer works; `None`: no file.
+    #[must_use]
+    pub const fn configuration(&self) -> Option<Digest> {
+        self.hot.configuration
+    }
+
     /// Takes a settled loop out of the hot state.
     pub(crate) fn settle(&mut self, loop_id: &str) {
         let Some(done) = self.hot.loops.remove(loop_id) else { return };
+        self.hot.requests.close(&done);
+        self.hot.keys.close(loop_id);
         self.hot.totals.settled(&done);
         if let Some(kept) = &mut self.settled {
             kept.insert(done.started_sequence, done);

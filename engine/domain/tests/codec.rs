@@ -58,6 +58,8 @@ fn table_kinds_are_pinned() {
         (2, "log.head_missing_accepted"),
         (3, "log.clock_stepped"),
         (4, "log.fingerprint_recorded"),
+        (5, "log.command_refused"),
+        (6, "log.configuration_changed"),
         (32, "execution_loop.initialized"),
         (33, "execution_loop.dispatched"),
         (34, "execution_loop.response_awaited"),
@@ -69,6 +71,13 @@ fn table_kinds_are_pinned() {
         (67, "evidence_capture.chain_sealed"),
         (96, "sandbox_fault.fault_reported"),
         (97, "sandbox_fault.sandbox_decided"),
+        (128, "human_decision.requested"),
+        (129, "human_decision.visibility_overridden"),
+        (130, "human_decision.warned"),
+        (131, "human_decision.answered"),
+        (132, "human_decision.timed_out"),
+        (133, "human_decision.late_answer_recorded"),
+        (134, "human_decision.request_withdrawn"),
     ];
     let found: Vec<_> = REGISTRY.iter().map(|entry| (entry.kind, entry.name)).collect();
     assert_eq!(found, pinned);
@@ -86,6 +95,7 @@ fn table_kinds_lie_in_their_systems_range() {
             "execution_loop" => 32..=63,
             "evidence_capture" => 64..=95,
             "sandbox_fault" => 96..=127,
+            "human_decision" => 128..=159,
             other => panic!("no range is given to {other}"),
         };
         assert!(range.contains(&entry.kind), "{entry:?}");
@@ -119,7 +129,7 @@ fn names_in_an_envelope_are_checked() {
 
 #[test]
 fn unknown_kinds_and_versions_are_named() {
-    assert_eq!(decode(128, 1, &[]), Err(DecodeError::UnknownKind { kind: 128, version: 1 }));
+    assert_eq!(decode(160, 1, &[]), Err(DecodeError::UnknownKind { kind: 160, version: 1 }));
     assert_eq!(decode(32, 2, &[]), Err(DecodeError::UnknownVersion { kind: 32, version: 2 }));
     let text = decode(32, 2, &[]).unwrap_err().to_string();
     assert!(text.contains("32") && text.contains('2') && text.contains("newer"), "{text}");
@@ -207,6 +217,10 @@ fn event_bodies_hold_no_type_that_allocates_by_a_claimed_length() {
         include_str!("../src/event/execution_loop.rs"),
         include_str!("../src/event/evidence_capture.rs"),
         include_str!("../src/event/sandbox_fault.rs"),
+        include_str!("../src/event/human_decision.rs"),
+        include_str!("../src/human_decision/terms.rs"),
+        include_str!("../src/human_decision/shown.rs"),
+        include_str!("../src/human_decision/types.rs"),
     ];
     for line in sources.iter().flat_map(|source| source.lines()) {
         for banned in ["String", "Vec<", "Box<", "RawData"] {
@@ -318,6 +332,8 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         RecoveryPerformed HeadMissingAccepted ClockStepped FingerprintRecorded LoopInitialized
         LoopDispatched ResponseAwaited ResponseEvaluated LoopHalted ObserverAttached
         EvidenceCaptured StopConditionDetected ChainSealed FaultReported SandboxDecided
+        CommandRefused ConfigurationChanged DecisionRequested VisibilityOverridden DecisionWarned DecisionAnswered
+        DecisionTimedOut LateAnswerRecorded RequestWithdrawn
     }
 }
 

@@ -10,6 +10,7 @@ use holdpoint_domain::command::{EvidenceItem, Handshake, InitializeLoop, Observe
 use holdpoint_domain::event::{OutputStream, ResourceUsage};
 use holdpoint_domain::execution_loop::ExecutorIdentityStatus;
 use holdpoint_domain::hash::Digest;
+use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::limits::MAX_ID_BYTES;
 use holdpoint_domain::text::{bounded, check_identifier};
 use std::time::Duration;
@@ -39,6 +40,7 @@ pub(super) fn initialize<S: Storage>(
         command_line: command_line(&run.command.program, &run.command.arguments),
         max_attempts: run.max_attempts,
         retry_ceiling: run.retry_ceiling,
+        hold: HoldTerms::never(),
         timeout_ms: timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
         handshake: Handshake {
             executor_id: executor_id.clone(),

@@ -10,6 +10,7 @@ use holdpoint_domain::event::{Exit, OutputStream};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{ExecutorIdentityStatus, ExecutorResponseType};
 use holdpoint_domain::hash::sha256;
+use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -35,6 +36,7 @@ pub(crate) fn initialize(max_attempts: u8) -> InitializeLoop {
         max_attempts,
         retry_ceiling: RetryPolicy::RetryLimited,
         timeout_ms: None,
+        hold: HoldTerms::never(),
         handshake: Handshake {
             executor_id: EXECUTOR.to_string(),
             trust_status: ExecutorIdentityStatus::Registered,

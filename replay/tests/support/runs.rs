@@ -9,6 +9,7 @@ use holdpoint_domain::command::{
 use holdpoint_domain::event::{Exit, OutputStream};
 use holdpoint_domain::execution_loop::{ExecutorIdentityStatus, ExecutorResponseType};
 use holdpoint_domain::hash::sha256;
+use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
 
 const ENVELOPE: &[u8] = b"envelope of sh -c true";
@@ -90,6 +91,7 @@ impl HandMade {
             max_attempts: 1,
             retry_ceiling: RetryPolicy::RetryLimited,
             timeout_ms: None,
+            hold: HoldTerms::never(),
             handshake: Handshake {
                 executor_id: "sh".into(),
                 trust_status: ExecutorIdentityStatus::Registered,

@@ -7,7 +7,7 @@ use super::words::shown;
 use crate::command::Entropy;
 use crate::event::{
     ChainSealed, Event, EvidenceCaptured, EvidenceContent, HaltReason, LoopHalted, Offered,
-    StopConditionDetected, Text,
+    RequestWithdrawn, StopConditionDetected, Text,
 };
 use crate::evidence_capture::{
     ChainHead, EvidenceRecord, LoopStep, ObservationContext, OfferedEvidence, RawData,
@@ -31,6 +31,8 @@ pub(super) struct Batch<'a> {
     /// The session and the head of its chain.
     chain: Option<(ObservationContext, ChainHead)>,
     captured: u64,
+    /// The request that waits for an answer, if one does.
+    open_request: Option<Text>,
     events: Vec<Event>,
 }
 
@@ -52,6 +54,7 @@ impl<'a> Batch<'a> {
         Self {
             chain: observer.zip(recorded.map(|chain| chain.head.clone())),
             recorded,
+            open_request: entity.open_request().map(|held| held.request.request_id.clone()),
             ..Self::new(entity.loop_id(), entropy, at)
         }
     }
@@ -66,6 +69,7 @@ impl<'a> Batch<'a> {
             recorded: None,
             chain: None,
             captured: 0,
+            open_request: None,
             events: Vec::new(),
         }
     }
@@ -95,6 +99,11 @@ impl<'a> Batch<'a> {
 
     pub(super) fn into_events(self) -> Vec<Event> {
         self.events
+    }
+
+    /// The open request was decided in this batch.
+    pub(super) fn close_request(&mut self) {
+        self.open_request = None;
     }
 
     /// Captures evidence of a step, where and as the integration table says. A step without a
@@ -145,7 +154,7 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Captures the halt, halts, and seals the chain.
+    /// Withdraws an open request, captures the halt, halts, and seals the chain.
     pub(super) fn halt(&mut self, ending: Ending) -> Result<(), Refusal> {
         let content = match ending.stop_condition {
             Some(condition) => EvidenceContent::Stop(condition),
@@ -153,6 +162,9 @@ impl<'a> Batch<'a> {
                 EvidenceContent::Transition { from: ending.from, to: ExecutionLoopState::Halted }
             }
         };
+        if let Some(request_id) = self.open_request.take() {
+            self.push(RequestWithdrawn { loop_id: self.loop_id(), request_id });
+        }
         self.capture(ending.reason.step(), ending.details.into_bytes(), content)?;
         self.push(LoopHalted {
             loop_id: self.loop_id(),

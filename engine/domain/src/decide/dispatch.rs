@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::batch::Batch;
+use super::human_decision::held_back;
 use crate::command::DispatchLoop;
 use crate::event::{EvidenceContent, LoopDispatched, ResponseAwaited};
 use crate::evidence_capture::{
@@ -12,8 +13,7 @@ use crate::evidence_capture::{
 };
 use crate::execution_loop::ExecutionLoopState;
 use crate::refusal::Refusal;
-use crate::sandbox_fault::enforce_retry_limit;
-use crate::world::ExecutionLoop;
+use crate::world::{Barrier, ExecutionLoop};
 
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
 
@@ -30,18 +30,22 @@ pub(super) fn dispatch(
     }
 }
 
-/// Every further attempt: only where Phase-21 decided RETRY, and within the limit.
+/// Every further attempt, within the limit: where a person decided RETRY, or where Phase-21 did
+/// and no hold applies.
 pub(super) fn retry(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
     command: &DispatchLoop,
 ) -> Result<(), Refusal> {
     match entity.state() {
-        Evaluated if is_permitted(entity) => begin_attempt(entity, batch, command),
-        Evaluated => Err(Refusal::RetryNotPermitted {
-            loop_id: String::from(entity.loop_id()),
-            found: ending_text(entity),
-        }),
+        Evaluated => match entity.retry_permitted() {
+            Ok(_) => begin_attempt(entity, batch, command),
+            Err(Barrier::NotPermitted) => Err(Refusal::RetryNotPermitted {
+                loop_id: String::from(entity.loop_id()),
+                found: ending_text(entity),
+            }),
+            Err(barrier) => Err(held_back(entity, barrier)),
+        },
         Init => Err(wrong_state(entity, Evaluated, "dispatch the loop first")),
         AwaitingResponse | Dispatched | Halted => batch.illegal(entity.state(), Dispatched),
     }
@@ -55,11 +59,6 @@ pub(super) fn await_response(entity: &ExecutionLoop, batch: &mut Batch<'_>) -> R
     let attempt = entity.attempt_count();
     batch.push(ResponseAwaited { loop_id: batch.loop_id(), attempt });
     batch.capture(LoopStep::Awaiting, Vec::new(), EvidenceContent::Opaque)
-}
-
-fn is_permitted(entity: &ExecutionLoop) -> bool {
-    entity.retry_permission().is_some()
-        && entity.sandbox_context().as_ref().is_some_and(enforce_retry_limit)
 }
 
 fn ending_text(entity: &ExecutionLoop) -> String {
@@ -94,10 +93,12 @@ fn begin_attempt(
     if from == Evaluated {
         batch.capture(LoopStep::Continued, evidence.clone(), content.clone())?;
     }
+    let permission = entity.dispatch_permission();
     batch.push(LoopDispatched {
         loop_id: batch.loop_id(),
         attempt,
-        permitted_by_fault: entity.retry_permission().map(Into::into),
+        permitted_by_fault: permission.fault.map(Into::into),
+        permitted_by_decision: permission.decision.map(Into::into),
     });
     batch.capture(LoopStep::Dispatched, evidence, content)
 }

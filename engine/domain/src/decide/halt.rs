@@ -5,6 +5,7 @@ use alloc::string::String;
 
 use super::batch::{Batch, Ending};
 use super::dispatch::wrong_state;
+use super::human_decision::held_back;
 use crate::command::StopLoop;
 use crate::event::HaltReason;
 use crate::evidence_capture::{StopCondition, check_stop};
@@ -15,11 +16,15 @@ use crate::world::ExecutionLoop;
 
 use ExecutionLoopState::{Evaluated, Halted};
 
-/// EVALUATED to HALTED, with the reason that the last evaluation gives.
+/// EVALUATED to HALTED, with the reason that the last evaluation gives. Where a hold applies, only
+/// a person's CONTINUE does this.
 pub(super) fn complete(entity: &ExecutionLoop, batch: &mut Batch<'_>) -> Result<(), Refusal> {
     let Some((reason, fault_type)) = entity.ending() else {
         return Err(wrong_state(entity, Evaluated, "report a response, or stop the loop"));
     };
+    if let Some(barrier) = entity.completion_barrier() {
+        return Err(held_back(entity, barrier));
+    }
     batch.halt(Ending {
         from: Evaluated,
         requested: Halted,

@@ -58,6 +58,7 @@ fn check(world: &World, command: &InitializeLoop) -> Result<(), Refusal> {
     check_identifier("handshake's hash", &command.handshake.instruction_envelope_hash)?;
     check_identifier("observer's executor id", &command.observer.executor_id)?;
     check_identifier("observer's envelope hash", &command.observer.envelope_hash)?;
+    command.hold.check()?;
     if !(1..=DEFAULT_MAX_RETRIES).contains(&i64::from(command.max_attempts)) {
         let expected_most = u8::try_from(DEFAULT_MAX_RETRIES).unwrap_or(u8::MAX);
         return Err(Refusal::AttemptsOutOfRange { expected_most, found: command.max_attempts });
@@ -100,6 +101,7 @@ fn initialized(
         max_attempts: command.max_attempts,
         retry_ceiling: command.retry_ceiling,
         timeout_ms: command.timeout_ms,
+        hold: command.hold.clone(),
         handshake_decision: handshake.decision,
         handshake_reason: handshake.reason.as_str().into(),
     }

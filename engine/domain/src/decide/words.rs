@@ -3,12 +3,17 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use crate::limits::{MAX_COMMAND_LINE_BYTES, MAX_SENTENCE_BYTES};
+use crate::limits::{MAX_COMMAND_LINE_BYTES, MAX_ID_BYTES, MAX_SENTENCE_BYTES};
 use crate::text::{bounded, visible};
 
 /// A sentence: at most 4096 bytes, on one line, nothing hidden.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     cut(text, MAX_SENTENCE_BYTES)
+}
+
+/// A name: at most 256 bytes, on one line, nothing hidden.
+pub(super) fn shown_name(text: &str) -> String {
+    cut(text, MAX_ID_BYTES)
 }
 
 /// A command line: at most 64 KiB, on one line, nothing hidden.

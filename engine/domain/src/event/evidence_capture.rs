@@ -10,6 +10,7 @@ use crate::hash::Digest;
 
 /// An observer was attached to a loop in INIT, and its empty chain began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObserverAttached {
     /// `OBS-` and 128 random bits.
     pub session_id: Text,
@@ -29,6 +30,7 @@ pub struct ObserverAttached {
 
 /// One record was appended to a loop's evidence chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EvidenceCaptured {
     /// The observed loop.
     pub loop_id: Text,
@@ -60,6 +62,7 @@ pub struct EvidenceCaptured {
 
 /// Evidence that a halted observer was offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Offered {
     /// The point it was offered for.
     pub observation_point: ObservationPoint,
@@ -71,6 +74,7 @@ pub struct Offered {
 
 /// What is known about raw evidence besides its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceContent {
     /// Nothing more.
@@ -96,6 +100,7 @@ pub enum EvidenceContent {
 
 /// How much of an output stream the evidence holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputExtent {
     /// Which stream.
     pub stream: OutputStream,
@@ -121,6 +126,7 @@ closed_enum! {
 
 /// What one attempt used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResourceUsage {
     /// Time passed, in nanoseconds.
     pub wall_ns: u64,
@@ -134,6 +140,7 @@ pub struct ResourceUsage {
 
 /// A stop condition was found. The evidence and the halt follow in the same batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopConditionDetected {
     /// The loop that stops.
     pub loop_id: Text,
@@ -145,6 +152,7 @@ pub struct StopConditionDetected {
 
 /// A chain ended with its loop. Nothing is captured after the seal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChainSealed {
     /// The observed loop.
     pub loop_id: Text,

@@ -10,10 +10,12 @@ use crate::execution_loop::{
     ExecutionDecision, ExecutionLoopState, ExecutorResponseType, HandshakeDecision,
     ResponseDecision,
 };
+use crate::human_decision::HoldTerms;
 use crate::sandbox_fault::{ExecutionFaultType, RetryPolicy};
 
 /// A loop exists, in INIT. Attempts are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoopInitialized {
     /// `LOOP-` and 128 random bits.
     pub loop_id: Text,
@@ -29,6 +31,8 @@ pub struct LoopInitialized {
     pub retry_ceiling: RetryPolicy,
     /// How long one attempt may take, in milliseconds. `None`: as long as it wants.
     pub timeout_ms: Option<u64>,
+    /// When and how a person is asked, agreed before anything runs.
+    pub hold: HoldTerms,
     /// Whether the executor is eligible (Phase-28). REJECT: a halt follows in the same batch.
     pub handshake_decision: HandshakeDecision,
     /// Why, in words.
@@ -37,6 +41,7 @@ pub struct LoopInitialized {
 
 /// INIT or EVALUATED became DISPATCHED.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoopDispatched {
     /// Which loop.
     pub loop_id: Text,
@@ -44,10 +49,14 @@ pub struct LoopDispatched {
     pub attempt: u8,
     /// The fault whose Phase-21 decision permits this attempt. `None` for the first attempt.
     pub permitted_by_fault: Option<Text>,
+    /// The person's RETRY that decides this attempt. `None` for the first attempt, and where no
+    /// hold applies.
+    pub permitted_by_decision: Option<Text>,
 }
 
 /// DISPATCHED became AWAITING_RESPONSE.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResponseAwaited {
     /// Which loop.
     pub loop_id: Text,
@@ -58,6 +67,7 @@ pub struct ResponseAwaited {
 /// AWAITING_RESPONSE became EVALUATED: the response was normalized (Phase-30) and evaluated
 /// (Phase-29). Its raw output is evidence captured before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResponseEvaluated {
     /// Which loop.
     pub loop_id: Text,
@@ -81,6 +91,7 @@ pub struct ResponseEvaluated {
 
 /// Any state became HALTED. Final.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoopHalted {
     /// Which loop.
     pub loop_id: Text,
@@ -103,11 +114,11 @@ closed_enum! {
         Completed = "COMPLETED",
         /// It finished, and the last response was rejected.
         ResponseRejected = "RESPONSE_REJECTED",
-        /// It finished, and the last response needs a person who was not asked.
+        /// It finished, and the last response needed a person.
         ResponseEscalated = "RESPONSE_ESCALATED",
         /// Phase-21 decided TERMINATE.
         FaultTerminated = "FAULT_TERMINATED",
-        /// Phase-21 decided ESCALATE and no person was asked.
+        /// Phase-21 decided ESCALATE, and nothing was done about it.
         FaultEscalated = "FAULT_ESCALATED",
         /// Phase-21 permitted a retry and it was not taken.
         FaultNotRetried = "FAULT_NOT_RETRIED",
@@ -117,6 +128,8 @@ closed_enum! {
         IllegalTransition = "ILLEGAL_TRANSITION",
         /// The Phase-28 handshake failed.
         HandshakeFailed = "HANDSHAKE_FAILED",
+        /// A person was asked and nobody answered in time (Phase-32: ABORT, reason TIMEOUT).
+        DecisionTimedOut = "DECISION_TIMED_OUT",
     }
 }
 
@@ -133,13 +146,15 @@ impl HaltReason {
             | Self::FaultNotRetried
             | Self::StopCondition
             | Self::IllegalTransition
-            | Self::HandshakeFailed => LoopStep::Stopped,
+            | Self::HandshakeFailed
+            | Self::DecisionTimedOut => LoopStep::Stopped,
         }
     }
 }
 
 /// How an executor's process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// Not a process, or it is not known.

@@ -1,19 +1,22 @@
-//! The two building blocks of event bodies that need care: text, and raw evidence.
+//! The building blocks of event bodies that need care: text, short lists, and raw evidence.
 //!
-//! Both decode by borrowing from the payload first, so that a hostile length is compared with the
-//! bytes that are there before anything is allocated.
+//! Text and raw evidence decode by borrowing from the payload first, so that a hostile length is
+//! compared with the bytes that are there before anything is allocated; lists grow as items arrive.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::Deref;
 
-use serde::de::{Error, Visitor};
+use serde::de::{Error, SeqAccess, Visitor};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::evidence_capture::RawData;
 use crate::hash::{Digest, sha256};
+use crate::limits::MAX_LIST_ITEMS;
 
 /// Text inside an event.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -88,6 +91,64 @@ impl Visitor<'_> for TextVisitor {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Text, E> {
         Ok(Text::from(text))
+    }
+}
+
+/// A short list inside an event: at most [`MAX_LIST_ITEMS`] items.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct List<T>(Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Deref for List<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+/// The first [`MAX_LIST_ITEMS`] items: a list never holds more.
+impl<T> FromIterator<T> for List<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Self(items.into_iter().take(MAX_LIST_ITEMS).collect())
+    }
+}
+
+impl<T: Serialize> Serialize for List<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(ListVisitor(PhantomData))
+    }
+}
+
+struct ListVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+    type Value = List<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of at most {MAX_LIST_ITEMS} items")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            if list.len() == MAX_LIST_ITEMS {
+                return Err(A::Error::invalid_length(MAX_LIST_ITEMS + 1, &self));
+            }
+            list.push(item);
+        }
+        Ok(List(list))
     }
 }
 

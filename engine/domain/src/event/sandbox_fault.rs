@@ -8,6 +8,7 @@ use crate::time::Timestamp;
 
 /// An attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultReported {
     /// `FAULT-` and 128 random bits.
     pub fault_id: Text,
@@ -25,6 +26,7 @@ pub struct FaultReported {
 
 /// Phase-21 decided what becomes of a failed attempt. RETRY is a permission, not a retry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SandboxDecided {
     /// The loop.
     pub loop_id: Text,

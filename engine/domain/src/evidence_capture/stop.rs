@@ -7,6 +7,8 @@ use super::{ObservationContext, StopCondition};
 /// What the caller knows. `None` is "not known" and halts, as everything does that
 /// [`check_stop`] is not told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct StopFacts {
     /// A human or a rule that a human made authorized this execution.
     pub authorization_present: Option<bool>,

@@ -9,7 +9,7 @@ use super::forbidden::{Judgement, Rule};
 use crate::confidence::Confidence;
 use crate::event::{
     EvidenceContent, HaltReason, LoopDispatched, LoopHalted, LoopInitialized, ResponseAwaited,
-    ResponseEvaluated,
+    ResponseEvaluated, Text,
 };
 use crate::evidence_capture::{LoopStep, StopCondition, capture_place};
 use crate::execution_loop::{
@@ -18,7 +18,7 @@ use crate::execution_loop::{
     is_transition_allowed, transition_execution_state,
 };
 use crate::sandbox_fault::{DEFAULT_MAX_RETRIES, ExecutionFaultType};
-use crate::world::{Attempt, AttemptResponse, ExecutionLoop, Halt, Hot};
+use crate::world::{Attempt, AttemptResponse, Barrier, Decisions, ExecutionLoop, Halt, Hot};
 
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
 
@@ -52,6 +52,8 @@ fn new_loop(record: Record<'_>, body: &LoopInitialized, entropy: &str) -> Execut
         max_attempts: body.max_attempts,
         retry_ceiling: body.retry_ceiling,
         timeout_ms: body.timeout_ms,
+        hold: body.hold.clone(),
+        decisions: Decisions::default(),
         handshake_decision: body.handshake_decision,
         handshake_reason: String::from(body.handshake_reason.as_str()),
         actor: record.envelope.actor.clone(),
@@ -81,7 +83,8 @@ pub(super) fn dispatched(
         number: body.attempt,
         dispatched_at: record.at,
         dispatched_sequence: record.sequence,
-        permitted_by_fault: body.permitted_by_fault.as_ref().map(|id| String::from(id.as_str())),
+        permitted_by_fault: owned(body.permitted_by_fault.as_ref()),
+        permitted_by_decision: owned(body.permitted_by_decision.as_ref()),
         outputs: Vec::new(),
         resources: None,
         fault: None,
@@ -102,12 +105,30 @@ fn check_dispatch(entity: &ExecutionLoop, body: &LoopDispatched, judgement: &mut
     } else {
         check_evidence(entity, LoopStep::Initialized, judgement);
     }
-    let permission = entity.retry_permission();
-    let given = body.permitted_by_fault.as_deref();
-    if permission != given || (entity.state() == Evaluated && given.is_none()) {
-        let expected = permission.unwrap_or("no permission");
-        judgement.forbid(Rule::RetryPermission, expected, given.unwrap_or("none"));
+    if entity.state() == Evaluated {
+        check_retry(entity, judgement);
     }
+    let permission = entity.dispatch_permission();
+    let named = |id: Option<&str>| String::from(id.unwrap_or("none"));
+    let found = named(body.permitted_by_fault.as_deref());
+    judgement.expect(Rule::RetryPermission, named(permission.fault), found);
+    let found = named(body.permitted_by_decision.as_deref());
+    judgement.expect(Rule::RetryPermission, named(permission.decision), found);
+}
+
+/// Phase-21 or a person permits every attempt but the first; where a hold applies, a person.
+fn check_retry(entity: &ExecutionLoop, judgement: &mut Judgement) {
+    match entity.retry_permitted() {
+        Ok(_) => {}
+        Err(Barrier::NotPermitted) => {
+            judgement.forbid(Rule::RetryPermission, "a permission", "none");
+        }
+        Err(_) => judgement.forbid(Rule::HoldPoint, "a person's RETRY", "none"),
+    }
+}
+
+fn owned(id: Option<&Text>) -> Option<String> {
+    id.map(|id| String::from(id.as_str()))
 }
 
 pub(super) fn awaited(
@@ -202,8 +223,30 @@ fn check_halt(entity: &ExecutionLoop, body: &LoopHalted, judgement: &mut Judgeme
     if entity.state() == Evaluated {
         check_decision_evidence(entity, judgement);
     }
+    if let Some(held) = entity.open_request() {
+        judgement.forbid(Rule::DecisionRequest, "no open request", held.request_id());
+    }
+    if is_ending(body.reason) && entity.completion_barrier().is_some() {
+        judgement.forbid(Rule::HoldPoint, "a person's CONTINUE", "none");
+    }
     if entity.chain.is_some() {
         check_evidence(entity, body.reason.step(), judgement);
+    }
+}
+
+/// Whether a loop that ends for this reason passes its hold point.
+const fn is_ending(reason: HaltReason) -> bool {
+    match reason {
+        HaltReason::Completed
+        | HaltReason::ResponseRejected
+        | HaltReason::ResponseEscalated
+        | HaltReason::FaultEscalated
+        | HaltReason::FaultNotRetried => true,
+        HaltReason::FaultTerminated
+        | HaltReason::StopCondition
+        | HaltReason::IllegalTransition
+        | HaltReason::HandshakeFailed
+        | HaltReason::DecisionTimedOut => false,
     }
 }
 
@@ -216,6 +259,7 @@ fn expected_halt(entity: &ExecutionLoop, reason: HaltReason) -> Option<Named> {
             (entity.handshake_decision == HandshakeDecision::Reject).then_some((None, None))
         }
         HaltReason::IllegalTransition => Some((None, None)),
+        HaltReason::DecisionTimedOut => entity.is_timed_out().then_some((None, None)),
         _ => {
             let (ending, fault_type) = entity.ending()?;
             (ending == reason).then_some((None, fault_type))

@@ -67,6 +67,22 @@ closed_enum! {
         EvidencePlace = "EVIDENCE_PLACE",
         /// Evidence carries its record's time, and time does not go backwards.
         EvidenceTime = "EVIDENCE_TIME",
+        /// No automation passes a hold point without a person.
+        HoldPoint = "HOLD_POINT",
+        /// A person is asked once about an attempt, and shown the loop's own evidence.
+        DecisionRequest = "DECISION_REQUEST",
+        /// Exactly one answer counts: allowed, complete, in time, by somebody who is asked.
+        DecisionAnswer = "DECISION_ANSWER",
+        /// Only a person decides.
+        HumanAuthority = "HUMAN_AUTHORITY",
+        /// Warnings and timeouts are recorded when they are due, once.
+        DecisionExpiry = "DECISION_EXPIRY",
+        /// A decision is chained to the one before it and binds what the person saw.
+        DecisionAudit = "DECISION_AUDIT",
+        /// A field is shown only if somebody who may allowed it, and as it is.
+        VisibilityOverride = "VISIBILITY_OVERRIDE",
+        /// One idempotency key stands for one content.
+        Idempotency = "IDEMPOTENCY",
         /// A chain is sealed once, when its loop is HALTED, at its head; nothing follows.
         Seal = "SEAL",
     }

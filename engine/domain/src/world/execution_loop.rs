@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use super::Chain;
+use super::{Chain, Decisions};
 use crate::confidence::Confidence;
 use crate::envelope::ActorId;
 use crate::event::{Exit, HaltReason, OutputExtent, ResourceUsage};
@@ -14,6 +14,7 @@ use crate::execution_loop::{
     ExecutionDecision, ExecutionLoopContext, ExecutionLoopState, ExecutorResponseType,
     HandshakeDecision, ResponseDecision,
 };
+use crate::human_decision::HoldTerms;
 use crate::sandbox_fault::{
     ExecutionFaultType, FaultReport, RetryPolicy, SandboxContext, SandboxDecision,
     SandboxDecisionResult,
@@ -33,6 +34,10 @@ pub struct ExecutionLoop {
     pub retry_ceiling: RetryPolicy,
     /// How long one attempt may take, in milliseconds.
     pub timeout_ms: Option<u64>,
+    /// When and how a person is asked.
+    pub hold: HoldTerms,
+    /// What was asked and decided.
+    pub decisions: Decisions,
     /// Whether the executor is eligible.
     pub handshake_decision: HandshakeDecision,
     /// Why.
@@ -70,6 +75,8 @@ pub struct Attempt {
     pub dispatched_sequence: u64,
     /// The fault of the attempt before, whose decision permitted this one.
     pub permitted_by_fault: Option<String>,
+    /// The person's RETRY that decided this one.
+    pub permitted_by_decision: Option<String>,
     /// The output streams that were captured.
     pub outputs: Vec<OutputExtent>,
     /// What it used.

@@ -27,6 +27,16 @@ pub struct Totals {
     pub evidence_records: u64,
     /// Faults that were reported.
     pub faults_reported: u64,
+    /// Requests for a person's decision.
+    pub decisions_requested: u64,
+    /// Answers that counted.
+    pub decisions_answered: u64,
+    /// Requests that nobody answered in time.
+    pub decisions_timed_out: u64,
+    /// Answers that came too late.
+    pub late_answers: u64,
+    /// Commands that were refused on the record.
+    pub commands_refused: u64,
     /// Loops that settled, by the reason for which they halted.
     pub loops_settled: BTreeMap<HaltReason, u64>,
 }
@@ -41,6 +51,11 @@ impl Totals {
             Event::LoopDispatched(_) => increment(&mut self.attempts_dispatched),
             Event::EvidenceCaptured(_) => increment(&mut self.evidence_records),
             Event::FaultReported(_) => increment(&mut self.faults_reported),
+            Event::DecisionRequested(_) => increment(&mut self.decisions_requested),
+            Event::DecisionAnswered(_) => increment(&mut self.decisions_answered),
+            Event::DecisionTimedOut(_) => increment(&mut self.decisions_timed_out),
+            Event::LateAnswerRecorded(_) => increment(&mut self.late_answers),
+            Event::CommandRefused(_) => increment(&mut self.commands_refused),
             _ => {}
         }
     }

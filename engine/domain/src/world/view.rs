@@ -1,8 +1,11 @@
 //! The state as a person or another program reads it: the seeds' names, hashes in hex, times in
 //! RFC 3339, raw evidence absent.
 
+mod decision;
+
 use alloc::vec::Vec;
 
+pub use decision::{AnswerView, DisclosureView, RequestView, SummaryView};
 use serde::{Serialize, Serializer};
 
 use super::{Attempt, Chain, ChainRecord, ExecutionLoop, STATE_SCHEMA_VERSION, Totals, World};
@@ -11,6 +14,7 @@ use crate::event::HaltReason;
 use crate::evidence_capture::{ObservationContext, StopCondition};
 use crate::execution_loop::{ExecutionLoopState, HandshakeDecision};
 use crate::hash::Digest;
+use crate::human_decision::HoldTerms;
 use crate::sandbox_fault::{ExecutionFaultType, RetryPolicy};
 use crate::time::Timestamp;
 
@@ -56,6 +60,10 @@ pub struct LoopView<'a> {
     pub retry_ceiling: RetryPolicy,
     /// How long one attempt may take.
     pub timeout_ms: Option<u64>,
+    /// When and how a person is asked.
+    pub hold: &'a HoldTerms,
+    /// What was asked and decided, first to last.
+    pub decision_requests: Vec<RequestView<'a>>,
     /// Whether the executor is eligible.
     pub handshake_decision: HandshakeDecision,
     /// Why.
@@ -145,6 +153,8 @@ impl ExecutionLoop {
             max_attempts: self.max_attempts,
             retry_ceiling: self.retry_ceiling,
             timeout_ms: self.timeout_ms,
+            hold: &self.hold,
+            decision_requests: self.request_views(),
             handshake_decision: self.handshake_decision,
             handshake_reason: &self.handshake_reason,
             attempts: &self.attempts,

@@ -8,6 +8,7 @@
     reason = "a helper that fails, fails its test"
 )]
 
+pub(crate) mod held;
 pub(crate) mod random;
 pub(crate) mod samples;
 
@@ -23,9 +24,12 @@ use holdpoint_domain::execution_loop::{
     Actor, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType,
 };
 use holdpoint_domain::hash::sha256;
+use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
 use holdpoint_domain::world::ExecutionLoop;
-use holdpoint_domain::{ActorId, Command, Envelope, Event, Refusal, Time, World, decide};
+use holdpoint_domain::{
+    ActorId, Command, Envelope, Event, ForbiddenEvent, Refusal, Time, World, decide,
+};
 
 /// Raw evidence that no readable view may show.
 pub(crate) const SECRET: &[u8] = b"hunter2-secret-output";
@@ -135,12 +139,33 @@ impl Story {
     }
 
     /// Puts an event on the record, whether or not the rules would have made it.
-    pub(crate) fn record(&mut self, event: Event) -> Vec<holdpoint_domain::ForbiddenEvent> {
-        let envelope = envelope(event);
+    pub(crate) fn record(&mut self, event: Event) -> Vec<ForbiddenEvent> {
+        self.record_envelope(envelope(event))
+    }
+
+    /// Puts an envelope on the record.
+    pub(crate) fn record_envelope(&mut self, envelope: Envelope) -> Vec<ForbiddenEvent> {
         let encoded = codec::encode(&envelope).expect("the event fits");
         let sequence = self.records.last().map_or(0, |r| r.sequence) + 1;
         self.records.push(Recorded { sequence, at: self.now, encoded });
         self.world.evolve(sequence, self.now, &envelope)
+    }
+
+    /// As a shell does it: what is due comes first, and a refusal that is a fact is recorded.
+    pub(crate) fn submit(&mut self, command: Command) -> Result<Vec<Event>, Refusal> {
+        while let Some(due) = self.world.due(self.now).into_iter().next() {
+            self.given(self.expire(&due.request_id));
+        }
+        self.when(command.clone()).inspect_err(|refusal| {
+            if let Some(event) = refusal.audit(&command) {
+                assert_eq!(self.record(event), []);
+            }
+        })
+    }
+
+    /// Lets time pass.
+    pub(crate) fn wait(&mut self, milliseconds: u64) {
+        self.now = Time::from_nanoseconds(self.now.nanoseconds() + milliseconds * 1_000_000);
     }
 
     /// The loop of this story, live or settled.
@@ -170,6 +195,7 @@ impl Story {
             max_attempts: 3,
             retry_ceiling: RetryPolicy::RetryLimited,
             timeout_ms: Some(1000),
+            hold: HoldTerms::never(),
             handshake: Handshake {
                 executor_id: "/bin/sh".into(),
                 trust_status: ExecutorIdentityStatus::Registered,
@@ -272,10 +298,18 @@ pub(crate) fn output_item(raw: &[u8]) -> EvidenceItem {
     }
 }
 
-/// An event in the envelope that every story uses.
+/// An event in the envelope that every story uses; a person's own in theirs.
 pub(crate) fn envelope(event: Event) -> Envelope {
+    let human = match &event {
+        Event::DecisionAnswered(body) => Some(&body.record.human_id),
+        Event::VisibilityOverridden(body) => Some(&body.human_id),
+        Event::LateAnswerRecorded(body) => Some(&body.human_id),
+        _ => None,
+    };
+    let person = |id: &str| ActorId { kind: Actor::Human, id: id.to_owned() };
+    let automation = || ActorId { kind: Actor::Automation, id: "ci".into() };
     Envelope {
-        actor: ActorId { kind: Actor::Automation, id: "ci".into() },
+        actor: human.map_or_else(automation, |id| person(id)),
         correlation: "00112233445566778899aabbccddeeff".into(),
         causation: None,
         idempotency: None,

@@ -2,16 +2,19 @@
 
 use holdpoint_domain::Command;
 use holdpoint_domain::command::{
-    DispatchFacts, EvidenceItem, InitializeLoop, ReportFault, ReportResponse, SystemEvent,
+    AnswerDecision, DispatchFacts, EvidenceItem, InitializeLoop, OverrideVisibility, ReportFault,
+    ReportResponse, SystemEvent,
 };
 use holdpoint_domain::event::{ClockStepped, Exit, ResourceUsage};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{
-    ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType,
+    Actor, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType,
 };
+use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms, HumanDecision, OverrideField};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
 use quickcheck::{Arbitrary as _, Gen};
 
+use super::held::{terminal, terms, timeout};
 use super::{CLEAR, SECRET, Story, output_item};
 
 /// The next command for a story. New loops begin now and then, and the story turns to them.
@@ -43,14 +46,21 @@ fn fitting(story: &Story, random: &mut Gen) -> Command {
             1 => story.fault(*random.choose(ExecutionFaultType::ALL).unwrap()),
             _ => capture(story, random),
         },
-        Some(Evaluated) if bool::arbitrary(random) => story.retry(),
-        Some(Evaluated | Halted) | None => story.complete(),
+        Some(Evaluated) => match u8::arbitrary(random) % 6 {
+            0 => story.retry(),
+            1 => story.complete(),
+            2 => story.ask(),
+            _ => decision(story, random),
+        },
+        Some(Halted) | None => story.complete(),
     }
 }
 
 /// Any command at all, with arbitrary content.
 fn anything(story: &Story, random: &mut Gen) -> Command {
-    match u8::arbitrary(random) % 11 {
+    match u8::arbitrary(random) % 13 {
+        11 => story.ask(),
+        12 => decision(story, random),
         0 => story.dispatch(),
         1 => story.retry(),
         2 => story.await_response(),
@@ -68,11 +78,62 @@ fn anything(story: &Story, random: &mut Gen) -> Command {
     }
 }
 
+/// Something about a request of any loop, settled ones included.
+fn decision(story: &Story, random: &mut Gen) -> Command {
+    let open = story.world.open_requests().map(|(_, held)| held);
+    let mut ids: Vec<String> = open.map(|held| held.request_id().to_owned()).collect();
+    if ids.is_empty() || one_in(random, 4) {
+        ids.extend(story.world.closed_requests().map(|held| held.request_id().to_owned()));
+    }
+    let request_id = random.choose(&ids).cloned().unwrap_or_default();
+    match u8::arbitrary(random) % 8 {
+        0 | 1 => story.expire(&request_id),
+        2 => Command::OverrideVisibility(OverrideVisibility {
+            request_id,
+            actor: actor(random),
+            human_id: person(random),
+            field: *random.choose(OverrideField::ALL).unwrap(),
+            reason: "it is needed".into(),
+            means: terminal(),
+        }),
+        _ => Command::AnswerDecision(AnswerDecision {
+            request_id,
+            loop_id: one_in(random, 9).then(|| story.loop_id.clone()),
+            entropy: story.entropy(),
+            actor: actor(random),
+            human_id: person(random),
+            decision: *random.choose(HumanDecision::ALL).unwrap(),
+            reason: (!one_in(random, 4)).then(|| String::arbitrary(random) + "x"),
+            escalation_target: one_in(random, 2).then(|| "boss".to_owned()),
+            means: terminal(),
+        }),
+    }
+}
+
+fn actor(random: &mut Gen) -> Actor {
+    if one_in(random, 9) { *random.choose(Actor::ALL).unwrap() } else { Actor::Human }
+}
+
+fn person(random: &mut Gen) -> String {
+    (*random.choose(&["alice", "bob", "boss", "carol", "carol", "alice"]).unwrap()).to_owned()
+}
+
+/// Most terms leave little time, so that timeouts happen.
+fn hold(random: &mut Gen) -> HoldTerms {
+    let policy = *random.choose(HoldPolicy::ALL).unwrap();
+    HoldTerms {
+        retry_needs_person: bool::arbitrary(random),
+        decision_timeout_ms: timeout(1 + u64::arbitrary(random) % 40),
+        ..terms(policy)
+    }
+}
+
 fn initialize(story: &Story, random: &mut Gen) -> InitializeLoop {
     let mut command = story.initialize();
     command.max_attempts = 1 + u8::arbitrary(random) % 3;
     command.retry_ceiling = *random.choose(RetryPolicy::ALL).unwrap();
     command.timeout_ms = Option::arbitrary(random);
+    command.hold = hold(random);
     command.command_line = String::arbitrary(random);
     match u8::arbitrary(random) % 16 {
         0 => command.handshake.trust_status = ExecutorIdentityStatus::Revoked,

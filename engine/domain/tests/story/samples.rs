@@ -5,10 +5,13 @@
 
 use holdpoint_domain::confidence::Confidence;
 use holdpoint_domain::event::{
-    ChainSealed, ClockStepped, EvidenceCaptured, EvidenceContent, Exit, FaultReported,
-    FingerprintRecorded, HaltReason, HeadMissingAccepted, LoopDispatched, LoopHalted,
-    LoopInitialized, ObserverAttached, Offered, OutputExtent, OutputStream, RecoveryPerformed,
-    ResourceUsage, ResponseAwaited, ResponseEvaluated, SandboxDecided, StopConditionDetected,
+    AuditEntry, ChainSealed, ClockStepped, CommandRefused, ConfigurationChanged, DecisionAnswered,
+    DecisionRequested, DecisionTimedOut, DecisionWarned, EvidenceCaptured, EvidenceContent, Exit,
+    FaultReported, FingerprintRecorded, HaltReason, HeadMissingAccepted, LateAnswerRecorded,
+    LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached, Offered, OutputExtent,
+    OutputStream, RecoveryPerformed, RefusalClass, RequestWithdrawn, ResourceUsage,
+    ResponseAwaited, ResponseEvaluated, SandboxDecided, StopConditionDetected, Text,
+    VisibilityOverridden,
 };
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, RawData, StopCondition};
 use holdpoint_domain::execution_loop::{
@@ -16,6 +19,11 @@ use holdpoint_domain::execution_loop::{
     ResponseDecision,
 };
 use holdpoint_domain::hash::{Digest, sha256};
+use holdpoint_domain::human_decision::{
+    AnswerChannel, AnswerMeans, DecisionOutcome, DecisionRecord, DecisionRequest, DecisionTimeout,
+    EscalationTarget, EvidenceSummary, HoldPolicy, HoldTerms, HumanDecision, MAX_TIMEOUT_MS,
+    OverrideField, RequestContext,
+};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxDecision};
 use holdpoint_domain::{ActorId, Envelope, Event, Idempotency, Time};
 
@@ -29,6 +37,12 @@ pub(crate) fn samples() -> Vec<Envelope> {
         events.extend(evidence_events(turn));
         events.extend(fault_events(turn));
     }
+    events.push(command_refused(0));
+    for turn in 0..10 {
+        events.extend(decision_events(turn));
+    }
+    events.extend((1..4).map(command_refused));
+    events.extend([Some(digest(14)), None].map(|digest| ConfigurationChanged { digest }.into()));
     events.into_iter().enumerate().map(|(i, event)| enveloped(i, event)).collect()
 }
 
@@ -82,6 +96,7 @@ fn loop_events(turn: usize) -> Vec<Event> {
             max_attempts: attempt,
             retry_ceiling: nth(&RetryPolicy::ALL[..4], turn),
             timeout_ms: turn.is_multiple_of(2).then_some(1_000),
+            hold: terms(turn),
             handshake_decision: nth(&HandshakeDecision::ALL[..2], turn),
             handshake_reason: "because".into(),
         }
@@ -90,6 +105,7 @@ fn loop_events(turn: usize) -> Vec<Event> {
             loop_id: LOOP.into(),
             attempt,
             permitted_by_fault: (attempt > 1).then(|| "FAULT-1".into()),
+            permitted_by_decision: (attempt > 2).then(|| "DEC-1".into()),
         }
         .into(),
         ResponseAwaited { loop_id: LOOP.into(), attempt }.into(),
@@ -109,7 +125,7 @@ fn loop_events(turn: usize) -> Vec<Event> {
             loop_id: LOOP.into(),
             from: nth(&ExecutionLoopState::ALL[..5], turn),
             requested: nth(&ExecutionLoopState::ALL[..5], turn + 4),
-            reason: nth(&HaltReason::ALL[..9], turn),
+            reason: nth(&HaltReason::ALL[..10], turn),
             stop_condition: Some(nth(&StopCondition::ALL[..10], turn)),
             fault_type: turn
                 .is_multiple_of(2)
@@ -216,6 +232,157 @@ fn fault_events(turn: usize) -> Vec<Event> {
         }
         .into(),
     ]
+}
+
+fn terms(turn: usize) -> HoldTerms {
+    let target = |name: &str| EscalationTarget {
+        target: name.into(),
+        approvers: (0..turn % 3).map(|i| Text::from(format!("approver {i}"))).collect(),
+        timeout_ms: timeout(60_000),
+    };
+    HoldTerms {
+        policy: nth(&HoldPolicy::ALL[..3], turn),
+        retry_needs_person: turn.is_multiple_of(2),
+        decision_timeout_ms: timeout(nth(&[1, 300_000, MAX_TIMEOUT_MS], turn)),
+        approvers: (0..turn % 4).map(|i| Text::from(format!("approver {i}"))).collect(),
+        escalation_targets: ["boss", "board"].into_iter().take(turn % 3).map(target).collect(),
+        override_approvers: (0..turn % 2).map(|_| Text::from("carol")).collect(),
+    }
+}
+
+fn timeout(milliseconds: u64) -> DecisionTimeout {
+    DecisionTimeout::from_milliseconds(milliseconds).unwrap()
+}
+
+fn at(seconds: u64) -> Time {
+    Time::from_nanoseconds(1_769_356_800_000_000_000 + seconds * 1_000_000_000)
+}
+
+fn means(turn: usize) -> AnswerMeans {
+    AnswerMeans { channel: nth(&AnswerChannel::ALL[..3], turn), detail: "/dev/pts/3".into() }
+}
+
+fn decision_events(turn: usize) -> Vec<Event> {
+    let decision = nth(&HumanDecision::ALL[..4], turn);
+    vec![
+        requested(turn),
+        VisibilityOverridden {
+            loop_id: LOOP.into(),
+            request_id: "REQ-1".into(),
+            field: nth(&OverrideField::ALL[..4], turn),
+            human_id: "carol".into(),
+            reason: "the exit is needed".into(),
+            means: means(turn),
+            disclosed: digest(9),
+        }
+        .into(),
+        DecisionWarned { loop_id: LOOP.into(), request_id: "REQ-1".into(), due_at: at(240) }.into(),
+        DecisionAnswered {
+            loop_id: LOOP.into(),
+            record: record(turn, decision),
+            means: means(turn),
+            outcome: nth(&DecisionOutcome::ALL[..4], turn),
+            audit: audit(turn),
+        }
+        .into(),
+        DecisionTimedOut {
+            loop_id: LOOP.into(),
+            due_at: at(300),
+            record: record(turn, HumanDecision::Abort),
+            audit: audit(turn),
+        }
+        .into(),
+        LateAnswerRecorded {
+            loop_id: LOOP.into(),
+            request_id: "REQ-1".into(),
+            human_id: "alice".into(),
+            decision,
+            reason: turn.is_multiple_of(2).then(|| "because".into()),
+            escalation_target: turn.is_multiple_of(3).then(|| "boss".into()),
+            means: means(turn),
+            timeout_at: at(300),
+        }
+        .into(),
+        RequestWithdrawn { loop_id: LOOP.into(), request_id: "REQ-1".into() }.into(),
+    ]
+}
+
+fn requested(turn: usize) -> Event {
+    let summary = EvidenceSummary {
+        observation_point: nth(&ObservationPoint::ALL[..5], turn),
+        evidence_type: nth(&EvidenceType::ALL[..5], turn),
+        timestamp: "2026-01-25T16:00:00.000000000Z".into(),
+        chain_length: 300,
+        execution_state: nth(&ExecutionLoopState::ALL[..5], turn),
+        confidence_score: Confidence::from_basis_points(nth(&[0, 8_500], turn)).unwrap(),
+        chain_hash: digest(4).to_string().into(),
+    };
+    let request = DecisionRequest {
+        request_id: "REQ-1".into(),
+        session_id: "OBS-1".into(),
+        evidence_summary: summary,
+        allowed_decisions: HumanDecision::ALL.iter().copied().take(turn % 5).collect(),
+        created_at: at(0),
+        timeout_at: at(300),
+        timeout_decision: HumanDecision::Abort,
+    };
+    DecisionRequested {
+        audit_id: "AUDIT-1".into(),
+        request,
+        context: context(turn),
+        warning_at: at(240),
+        request_hash: digest(10),
+    }
+    .into()
+}
+
+fn context(turn: usize) -> RequestContext {
+    RequestContext {
+        loop_id: LOOP.into(),
+        attempt: 2,
+        command_line: "sh -c 'true'".into(),
+        executor_claim: nth(&ExecutorResponseType::ALL[..5], turn),
+        self_hash: digest(4).to_string().into(),
+        prior_hash: digest(3).to_string().into(),
+        escalation_depth: (turn % 3) as u8,
+        asked_of: turn.is_multiple_of(2).then(|| "boss".into()),
+        escalated_from: turn.is_multiple_of(2).then(|| "REQ-0".into()),
+    }
+}
+
+fn record(turn: usize, decision: HumanDecision) -> DecisionRecord {
+    DecisionRecord {
+        decision_id: "DEC-1".into(),
+        request_id: "REQ-1".into(),
+        human_id: "alice".into(),
+        decision,
+        reason: turn.is_multiple_of(2).then(|| "because".into()),
+        escalation_target: turn.is_multiple_of(3).then(|| "boss".into()),
+        timestamp: "2026-01-25T16:00:01.000000000Z".into(),
+        evidence_chain_hash: digest(4).to_string().into(),
+    }
+}
+
+fn audit(turn: usize) -> AuditEntry {
+    AuditEntry {
+        audit_id: "AUDIT-1".into(),
+        index: turn as u64,
+        shown_hash: digest(11),
+        prior_hash: nth(&["".into(), digest(3).to_string()], turn).into(),
+        self_hash: digest(12).to_string().into(),
+        injective_hash: digest(13),
+    }
+}
+
+fn command_refused(turn: usize) -> Event {
+    CommandRefused {
+        command: "human_decision.answer".into(),
+        class: nth(&RefusalClass::ALL[..4], turn),
+        code: "ALREADY_ANSWERED".into(),
+        subject: turn.is_multiple_of(2).then(|| "REQ-1".into()),
+        message: "request REQ-1 was answered before".into(),
+    }
+    .into()
 }
 
 fn digest(number: u8) -> Digest {

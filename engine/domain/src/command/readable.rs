@@ -1,0 +1,147 @@
+//! What every command has in common: a name, a subject, random bits, a content.
+
+use alloc::string::String;
+use core::fmt;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Command, Entropy};
+use crate::hash::{Digest, HashBuilder, sha256};
+use crate::limits::ENTROPY_BYTES;
+
+impl Command {
+    /// The loop or request that the command is about.
+    #[must_use]
+    pub fn subject(&self) -> Option<&str> {
+        Some(match self {
+            Self::DispatchLoop(c) | Self::RetryLoop(c) => &c.loop_id,
+            Self::AwaitResponse(c) => &c.loop_id,
+            Self::CaptureEvidence(c) => &c.loop_id,
+            Self::ReportResponse(c) => &c.loop_id,
+            Self::ReportFault(c) => &c.loop_id,
+            Self::CompleteLoop(c) => &c.loop_id,
+            Self::StopLoop(c) => &c.loop_id,
+            Self::RequestDecision(c) => &c.loop_id,
+            Self::AnswerDecision(c) => &c.request_id,
+            Self::ExpireDue(c) => &c.request_id,
+            Self::OverrideVisibility(c) => &c.request_id,
+            Self::InitializeLoop(_) | Self::RecordSystemEvent(_) | Self::RecordFingerprint => {
+                return None;
+            }
+        })
+    }
+
+    /// The random bits of the command, if it has any.
+    #[must_use]
+    pub const fn entropy(&self) -> Option<Entropy> {
+        Some(match self {
+            Self::InitializeLoop(c) => c.entropy,
+            Self::DispatchLoop(c) | Self::RetryLoop(c) => c.entropy,
+            Self::AwaitResponse(c) => c.entropy,
+            Self::CaptureEvidence(c) => c.entropy,
+            Self::ReportResponse(c) => c.entropy,
+            Self::ReportFault(c) => c.entropy,
+            Self::CompleteLoop(c) => c.entropy,
+            Self::StopLoop(c) => c.entropy,
+            Self::RequestDecision(c) => c.entropy,
+            Self::AnswerDecision(c) => c.entropy,
+            Self::ExpireDue(c) => c.entropy,
+            Self::OverrideVisibility(_) | Self::RecordSystemEvent(_) | Self::RecordFingerprint => {
+                return None;
+            }
+        })
+    }
+
+    /// The same command with other random bits.
+    #[must_use]
+    pub fn with_entropy(mut self, entropy: Entropy) -> Self {
+        match &mut self {
+            Self::InitializeLoop(c) => c.entropy = entropy,
+            Self::DispatchLoop(c) | Self::RetryLoop(c) => c.entropy = entropy,
+            Self::AwaitResponse(c) => c.entropy = entropy,
+            Self::CaptureEvidence(c) => c.entropy = entropy,
+            Self::ReportResponse(c) => c.entropy = entropy,
+            Self::ReportFault(c) => c.entropy = entropy,
+            Self::CompleteLoop(c) => c.entropy = entropy,
+            Self::StopLoop(c) => c.entropy = entropy,
+            Self::RequestDecision(c) => c.entropy = entropy,
+            Self::AnswerDecision(c) => c.entropy = entropy,
+            Self::ExpireDue(c) => c.entropy = entropy,
+            Self::OverrideVisibility(_) | Self::RecordSystemEvent(_) | Self::RecordFingerprint => {}
+        }
+        self
+    }
+
+    /// SHA-256 of what the command asks for, for [`crate::envelope::Idempotency::content`]. Its
+    /// random bits and its time are no part of it.
+    #[must_use]
+    pub fn content(&self) -> Digest {
+        let bytes = bincode::serde::encode_to_vec(
+            self.clone().with_entropy(Entropy::default()),
+            bincode::config::standard(),
+        );
+        let builder = HashBuilder::new("holdpoint.command-content", 1).text(self.name());
+        match bytes {
+            Ok(bytes) => builder.digest(&sha256(&bytes)).finish(),
+            Err(_) => builder.absent().finish(),
+        }
+    }
+}
+
+/// As 32 lower-case hexadecimal digits.
+impl Serialize for Entropy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Entropy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut bytes = [0; ENTROPY_BYTES];
+        match base16ct::lower::decode(&text, &mut bytes) {
+            Ok(decoded) if decoded.len() == ENTROPY_BYTES => Ok(Self::from_bytes(bytes)),
+            _ => Err(D::Error::custom("entropy is 32 lower-case hexadecimal digits")),
+        }
+    }
+}
+
+/// Bytes that are lower-case hexadecimal digits in readable formats.
+pub(super) mod hex {
+    use alloc::vec::Vec;
+
+    use super::{Deserializer, HexVisitor, Serializer};
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        bytes: &[u8],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.serialize_str(&base16ct::lower::encode_string(bytes))
+        } else {
+            serializer.serialize_bytes(bytes)
+        }
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        deserializer.deserialize_str(HexVisitor)
+    }
+}
+
+struct HexVisitor;
+
+impl Visitor<'_> for HexVisitor {
+    type Value = alloc::vec::Vec<u8>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("bytes as lower-case hexadecimal digits")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        base16ct::lower::decode_vec(text)
+            .map_err(|_| E::invalid_value(serde::de::Unexpected::Str("..."), &self))
+    }
+}

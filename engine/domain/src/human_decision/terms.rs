@@ -1,0 +1,216 @@
+//! The terms of a hold, agreed before anything runs: nobody can change them after the fact.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::{DecisionTimeout, SYSTEM_TIMEOUT};
+use crate::closed::closed_enum;
+use crate::event::{List, Text};
+use crate::text::{IdentifierFault, check_identifier};
+
+closed_enum! {
+    /// When a loop is held for a person's decision.
+    pub enum HoldPolicy {
+        /// Never, unless somebody asks.
+        Never = "NEVER",
+        /// When the attempt did not end well: anything that would not halt as COMPLETED.
+        OnFailure = "ON_FAILURE",
+        /// After every attempt.
+        Always = "ALWAYS",
+    }
+}
+
+/// The terms of a hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct HoldTerms {
+    /// When the loop is held.
+    pub policy: HoldPolicy,
+    /// Whether a retry that Phase-21 permits needs a person as well where the hold applies.
+    #[serde(default = "yes")]
+    pub retry_needs_person: bool,
+    /// How long a person has to decide, in milliseconds.
+    #[serde(default = "default_timeout")]
+    pub decision_timeout_ms: DecisionTimeout,
+    /// Who may answer, at most 16. Empty: any person.
+    #[serde(default)]
+    pub approvers: List<Text>,
+    /// To whom a question may be passed on, at most 16. Each is asked at most once about an
+    /// attempt, so the chain of requests is bounded.
+    #[serde(default)]
+    pub escalation_targets: List<EscalationTarget>,
+    /// Who may allow a field that is OVERRIDE_REQUIRED to be shown. Empty: nobody.
+    #[serde(default)]
+    pub override_approvers: List<Text>,
+}
+
+/// Someone to whom a question may be passed on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct EscalationTarget {
+    /// The name.
+    pub target: Text,
+    /// Who may answer for it. Empty: the person of exactly that name.
+    #[serde(default)]
+    pub approvers: List<Text>,
+    /// How long they have, in milliseconds.
+    pub timeout_ms: DecisionTimeout,
+}
+
+/// Why terms are no terms.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TermsFault {
+    /// A name that is missing, too long or hides characters.
+    #[error("{0}")]
+    Name(#[from] IdentifierFault),
+    /// The timeout's own name.
+    #[error("{SYSTEM_TIMEOUT} is reserved for timeouts and cannot be an {field}")]
+    Reserved {
+        /// Which list it is in.
+        field: &'static str,
+    },
+    /// A target that is listed twice.
+    #[error("escalation target {target:?} is listed twice; list each once")]
+    Repeated {
+        /// The target.
+        target: Text,
+    },
+}
+
+impl HoldTerms {
+    /// No hold. Somebody may still ask a person: anyone, with five minutes' time.
+    #[must_use]
+    pub fn never() -> Self {
+        Self::of(HoldPolicy::Never)
+    }
+
+    /// The defaults under this policy.
+    #[must_use]
+    pub fn of(policy: HoldPolicy) -> Self {
+        Self {
+            policy,
+            retry_needs_person: true,
+            decision_timeout_ms: DecisionTimeout::DEFAULT,
+            approvers: List::default(),
+            escalation_targets: List::default(),
+            override_approvers: List::default(),
+        }
+    }
+
+    /// Whether every name can be recorded and every target is listed once.
+    ///
+    /// # Errors
+    /// [`TermsFault`] names the field and what was found.
+    pub fn check(&self) -> Result<(), TermsFault> {
+        check_names("approver", &self.approvers)?;
+        check_names("override approver", &self.override_approvers)?;
+        for (index, entry) in self.escalation_targets.iter().enumerate() {
+            check_name("escalation target", &entry.target)?;
+            check_names("approver of an escalation target", &entry.approvers)?;
+            if self.escalation_targets.iter().skip(index + 1).any(|e| e.target == entry.target) {
+                return Err(TermsFault::Repeated { target: entry.target.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this person may answer a request that was passed on to this target, or to nobody
+    /// yet.
+    #[must_use]
+    pub fn may_answer(&self, human_id: &str, asked_of: Option<&str>) -> bool {
+        let Some(target) = asked_of else {
+            return self.approvers.is_empty() || names(&self.approvers, human_id);
+        };
+        match self.target(target) {
+            Some(entry) if entry.approvers.is_empty() => human_id == target,
+            Some(entry) => names(&entry.approvers, human_id),
+            None => false,
+        }
+    }
+
+    /// Whether this person may allow a field to be shown.
+    #[must_use]
+    pub fn may_override(&self, human_id: &str) -> bool {
+        names(&self.override_approvers, human_id)
+    }
+
+    /// A configured target.
+    #[must_use]
+    pub fn target(&self, target: &str) -> Option<&EscalationTarget> {
+        self.escalation_targets.iter().find(|entry| entry.target.as_str() == target)
+    }
+}
+
+fn names(list: &List<Text>, name: &str) -> bool {
+    list.iter().any(|entry| entry.as_str() == name)
+}
+
+fn check_names(field: &'static str, names: &List<Text>) -> Result<(), TermsFault> {
+    names.iter().try_for_each(|name| check_name(field, name))
+}
+
+fn check_name(field: &'static str, name: &str) -> Result<(), TermsFault> {
+    check_identifier(field, name)?;
+    if name == SYSTEM_TIMEOUT { Err(TermsFault::Reserved { field }) } else { Ok(()) }
+}
+
+const fn yes() -> bool {
+    true
+}
+
+const fn default_timeout() -> DecisionTimeout {
+    DecisionTimeout::DEFAULT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(json: &str) -> HoldTerms {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn who_may_answer_follows_the_terms() {
+        let anyone = HoldTerms::of(HoldPolicy::Always);
+        assert!(anyone.may_answer("alice", None));
+        assert!(!anyone.may_answer("alice", Some("boss")));
+        assert!(!anyone.may_override("alice"));
+        let named = terms(
+            r#"{"policy":"ALWAYS","approvers":["alice"],"override_approvers":["carol"],
+                "escalation_targets":[{"target":"boss","timeout_ms":1000},
+                {"target":"board","approvers":["dave"],"timeout_ms":1000}]}"#,
+        );
+        assert_eq!(named.check(), Ok(()));
+        assert!(named.may_answer("alice", None) && !named.may_answer("bob", None));
+        assert!(named.may_answer("boss", Some("boss")) && !named.may_answer("alice", Some("boss")));
+        assert!(
+            named.may_answer("dave", Some("board")) && !named.may_answer("board", Some("board"))
+        );
+        assert!(named.may_override("carol") && !named.may_override("alice"));
+    }
+
+    #[test]
+    fn terms_that_cannot_be_recorded_are_refused() {
+        let bad = [
+            r#"{"policy":"ALWAYS","approvers":[" "]}"#,
+            r#"{"policy":"ALWAYS","override_approvers":["a\u202eb"]}"#,
+            r#"{"policy":"ALWAYS","approvers":["SYSTEM_TIMEOUT"]}"#,
+            r#"{"policy":"ALWAYS","escalation_targets":[{"target":"a","timeout_ms":1},
+                {"target":"a","timeout_ms":1}]}"#,
+        ];
+        for json in bad {
+            assert!(terms(json).check().is_err(), "{json}");
+        }
+        let undecodable = [
+            r#"{"policy":"SOMETIMES"}"#,
+            r#"{"policy":"NEVER","decision_timeout_ms":0}"#,
+            r#"{"policy":"NEVER","else":1}"#,
+        ];
+        for json in undecodable {
+            assert!(serde_json::from_str::<HoldTerms>(json).is_err(), "{json}");
+        }
+    }
+}

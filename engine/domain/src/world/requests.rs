@@ -1,0 +1,156 @@
+//! Finding a request by its id and by its deadline, in time that does not depend on the number of
+//! loops. Requests of settled loops are remembered as long as they are among the newest.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+use super::{ExecutionLoop, HeldRequest, World};
+use crate::limits::MAX_CLOSED_REQUESTS;
+use crate::time::Timestamp;
+
+/// The index of requests. All of it follows from the loops' events.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Requests {
+    /// The loop of every request of a live loop.
+    live: BTreeMap<String, String>,
+    /// What falls due, earliest first.
+    due: BTreeSet<(Timestamp, String)>,
+    /// Requests of settled loops by the sequence of the record that asked; the newest 1024.
+    closed: BTreeMap<u64, HeldRequest>,
+}
+
+/// Something that falls due.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Due {
+    /// The request.
+    pub request_id: String,
+    /// Its loop.
+    pub loop_id: String,
+    /// When it fell due.
+    pub due_at: Timestamp,
+    /// Whether the deadline has passed; else only the warning is due.
+    pub timed_out: bool,
+    /// The story that the loop belongs to: the correlation of the record to be written.
+    pub correlation: String,
+    /// The sequence of the record that asked: the causation of the record to be written.
+    pub caused_by: u64,
+}
+
+/// Where a request lies.
+#[derive(Debug, Clone, Copy)]
+pub enum RequestPlace<'a> {
+    /// In a live loop.
+    Live(&'a ExecutionLoop, &'a HeldRequest),
+    /// Its loop settled.
+    Closed(&'a HeldRequest),
+}
+
+impl<'a> RequestPlace<'a> {
+    /// The request.
+    #[must_use]
+    pub const fn held(self) -> &'a HeldRequest {
+        match self {
+            Self::Live(_, held) | Self::Closed(held) => held,
+        }
+    }
+}
+
+impl World {
+    /// Everything that is due at this time, earliest first. A writer records it before anything
+    /// else, one [`crate::command::Command::ExpireDue`] for each. A deadline that is now is due.
+    #[must_use]
+    pub fn due(&self, at: Timestamp) -> Vec<Due> {
+        let due = self.hot.requests.due.iter().take_while(|(due_at, _)| *due_at <= at);
+        due.filter_map(|(due_at, request_id)| self.due_entry(*due_at, request_id, at)).collect()
+    }
+
+    /// When something falls due next.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Timestamp> {
+        self.hot.requests.due.first().map(|(due_at, _)| *due_at)
+    }
+
+    fn due_entry(&self, due_at: Timestamp, request_id: &str, at: Timestamp) -> Option<Due> {
+        let RequestPlace::Live(entity, held) = self.find_request(request_id)? else { return None };
+        Some(Due {
+            request_id: String::from(request_id),
+            loop_id: String::from(entity.loop_id()),
+            due_at,
+            timed_out: held.request.is_expired(at),
+            correlation: entity.correlation.clone(),
+            caused_by: held.requested_sequence,
+        })
+    }
+
+    /// The request with this id: of a live loop, or among the newest of settled ones.
+    #[must_use]
+    pub fn find_request(&self, request_id: &str) -> Option<RequestPlace<'_>> {
+        let requests = &self.hot.requests;
+        if let Some(loop_id) = requests.live.get(request_id) {
+            let entity = self.live_loop(loop_id)?;
+            return Some(RequestPlace::Live(entity, entity.request(request_id)?));
+        }
+        let closed = requests.closed.values().rev().find(|held| held.request_id() == request_id);
+        closed.map(RequestPlace::Closed)
+    }
+
+    /// Every request that waits for an answer, with its loop, the one due first first.
+    pub fn open_requests(&self) -> impl Iterator<Item = (&ExecutionLoop, &HeldRequest)> {
+        let ids = self.hot.requests.due.iter().map(|(_, request_id)| request_id);
+        ids.filter_map(|request_id| match self.find_request(request_id)? {
+            RequestPlace::Live(entity, held) => Some((entity, held)),
+            RequestPlace::Closed(_) => None,
+        })
+    }
+
+    /// The newest requests of loops that settled, at most 1024, in the order of their asking.
+    pub fn closed_requests(&self) -> impl Iterator<Item = &HeldRequest> {
+        self.hot.requests.closed.values()
+    }
+}
+
+impl Requests {
+    /// Whether some request has this id.
+    pub(crate) fn contains(&self, request_id: &str) -> bool {
+        self.live.contains_key(request_id)
+            || self.closed.values().any(|held| held.request_id() == request_id)
+    }
+
+    /// Brings the index up to what a live loop's requests are now.
+    pub(crate) fn follow(&mut self, entity: &ExecutionLoop) {
+        for held in &entity.decisions.requests {
+            let request_id = String::from(held.request_id());
+            self.forget_due(held);
+            if let Some(due_at) = held.next_due() {
+                self.due.insert((due_at, request_id.clone()));
+            }
+            self.live.insert(request_id, String::from(entity.loop_id()));
+        }
+    }
+
+    /// A loop settled: its requests are remembered for a while.
+    pub(crate) fn close(&mut self, entity: &ExecutionLoop) {
+        for held in &entity.decisions.requests {
+            self.forget_due(held);
+            self.live.remove(held.request_id());
+            self.closed.insert(held.requested_sequence, held.clone());
+        }
+        while self.closed.len() > MAX_CLOSED_REQUESTS {
+            self.closed.pop_first();
+        }
+    }
+
+    /// Counts an answer that came after the loop settled.
+    pub(crate) fn closed_mut(&mut self, request_id: &str) -> Option<&mut HeldRequest> {
+        self.closed.values_mut().rev().find(|held| held.request_id() == request_id)
+    }
+
+    fn forget_due(&mut self, held: &HeldRequest) {
+        for due_at in [held.warning_at(), held.request.timeout_at] {
+            self.due.remove(&(due_at, String::from(held.request_id())));
+        }
+    }
+}
