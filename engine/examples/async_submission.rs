@@ -43,13 +43,13 @@ async fn record_fingerprints(engine: &Engine, count: usize) -> Result<(u64, u64)
     }
     let (mut first, mut last) = (u64::MAX, 0);
     for ticket in tickets {
-        match ticket.await? {
-            Submitted::Accepted(receipt) => {
-                first = first.min(receipt.first_sequence);
-                last = last.max(receipt.last_sequence);
-            }
-            Submitted::Refused(refusal) => return Err(refusal.into()),
+        let submitted = ticket.await?;
+        if let Submitted::Refused(refusal) = submitted {
+            return Err(refusal.into());
         }
+        let receipt = submitted.receipt().ok_or("what is not refused has a receipt")?;
+        first = first.min(receipt.first_sequence);
+        last = last.max(receipt.last_sequence);
     }
     Ok((first, last))
 }
