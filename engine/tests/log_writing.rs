@@ -529,3 +529,20 @@ fn head_follows_as_soon_as_another_owner_lets_go() {
         std::thread::yield_now();
     }
 }
+
+#[test]
+fn a_log_that_several_make_at_once_is_one_log() {
+    for _ in 0..5 {
+        let directory = directory();
+        let path = directory.path().join("made/by/all");
+        std::thread::scope(|scope| {
+            for tag in 1..=6 {
+                let path = &path;
+                scope.spawn(move || append(&open(path, quiet()), tag, 9_000));
+            }
+        });
+        let mut all = tags(&records_of(&path));
+        all.sort_unstable();
+        assert_eq!(all, [1, 2, 3, 4, 5, 6]);
+    }
+}

@@ -178,23 +178,24 @@ fn is_named(file: &File, path: &Path) -> io::Result<bool> {
 
 /// Makes a directory and its missing parents, owner only whatever the umask, each name durable.
 fn make_directory(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.mode(0o700);
-    match builder.create(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => sync_parent_if_allowed(path),
+    match make_one_directory(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             make_directory(named_parent(path).ok_or(error)?)?;
-            builder.create(path)?;
-            finish_directory(path)
+            make_one_directory(path)
         }
-        Err(error) => Err(error),
-        Ok(()) => finish_directory(path),
+        other => other,
     }
 }
 
-fn finish_directory(path: &Path) -> io::Result<()> {
-    chmodat(CWD, path, Mode::RWXU, rustix::fs::AtFlags::empty())?;
-    sync_parent(path)
+fn make_one_directory(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => sync_parent_if_allowed(path),
+        Err(error) => Err(error),
+        Ok(()) => {
+            chmodat(CWD, path, Mode::RWXU, rustix::fs::AtFlags::empty())?;
+            sync_parent(path)
+        }
+    }
 }
 
 /// Somebody else made the directory, and perhaps did not make its name durable. Where we may not

@@ -9,7 +9,8 @@
 
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    DirectoryStorage, Extent, FollowError, Follower, ReadFile, Survey, SurveyOptions, survey,
+    DirectoryStorage, Entry, Extent, FollowError, Follower, ReadFile, ReadStorage, Survey,
+    SurveyOptions, survey,
 };
 use holdpoint_log_format::limits::{
     SEGMENT_CAPACITY_MAX, SEGMENT_CAPACITY_MIN, SEGMENT_HEADER_LENGTH,
@@ -17,7 +18,8 @@ use holdpoint_log_format::limits::{
 use holdpoint_log_format::record::encode_into;
 use holdpoint_log_format::recovery::{Row, Verdict};
 use holdpoint_log_format::{
-    BootId, ChainPosition, Flags, Head, LinkPrefix, LogId, RecordHeader, Seal, SegmentHeader, link,
+    BootId, ChainPosition, Flags, Head, LinkPrefix, Lock, LogId, OwnerState, RecordHeader, Seal,
+    SegmentHeader, link,
 };
 use std::cell::Cell;
 use std::fs::File;
@@ -154,6 +156,54 @@ fn random_damage_gives_a_verdict_and_never_a_panic() {
         damaged.truncate(if below(4) == 0 { below(bytes.len()) } else { bytes.len() });
         let survey = survey_of(directory_of(&[(FIRST, damaged)]).path());
         assert_ne!(survey.row.verdict(), Verdict::NothingHere);
+    }
+}
+
+/// A directory in which LOCK is another file at every reading after the first.
+struct ChangingLock {
+    inner: DirectoryStorage,
+    readings: Cell<u32>,
+}
+
+impl ReadStorage for ChangingLock {
+    type File = File;
+
+    fn list(&self, directory: &str) -> io::Result<Vec<Entry>> {
+        self.inner.list(directory)
+    }
+
+    fn open(&self, path: &str) -> io::Result<Option<File>> {
+        let is_again = path == "LOCK" && self.readings.replace(self.readings.get() + 1) > 0;
+        self.inner.open(if is_again { "HEAD.tmp" } else { path })
+    }
+}
+
+#[test]
+fn a_writer_that_began_and_died_while_the_log_was_read_is_not_taken_for_damage() {
+    let header = header(SEGMENT_CAPACITY_MIN);
+    let mut bytes = header.encode().to_vec();
+    let (mut torn, _) = records(&header, header.previous, 60);
+    torn.truncate(4_096);
+    bytes.extend(torn);
+    bytes.resize(usize::try_from(SEGMENT_CAPACITY_MIN).unwrap(), 0);
+    let boot = BootId([1; 16]);
+    let lock = |state| {
+        let (pid, durable_sequence, wall_minus_boot) = (1, 0, 0);
+        Lock { pid, state, previous_state: state, boot, durable_sequence, wall_minus_boot }.encode()
+    };
+    for (later, row) in
+        [(OwnerState::Idle, Row::DamagedTail), (OwnerState::InTransaction, Row::TornTail)]
+    {
+        let directory = directory_of(&[
+            (FIRST, bytes.clone()),
+            ("LOCK", lock(OwnerState::Idle).to_vec()),
+            ("HEAD.tmp", lock(later).to_vec()),
+        ]);
+        let inner = DirectoryStorage::new(directory.path());
+        let storage = ChangingLock { inner, readings: Cell::new(0) };
+        let extent = Extent::FromAnchor;
+        let options = SurveyOptions { extent, boot, is_being_written: false };
+        assert_eq!(survey(&storage, options, &mut |_, _| {}).unwrap().row, row, "{later:?}");
     }
 }
 

@@ -108,6 +108,8 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         let Some(end) = end.filter(|_| !self.options.is_being_written) else {
             return Ok(None);
         };
+        // Whoever wrote these bytes said so in LOCK before, perhaps since it was read first.
+        self.read_lock()?;
         let length = end.saturating_sub(run.end_offset);
         let bytes = window.bytes(run.end_offset, length).map_err(io_error(&file))?;
         let tail = Tail {

@@ -12,9 +12,7 @@ const WITNESS_LENGTH_MAX: u64 = 4_096;
 
 impl<S: ReadStorage> Surveyor<'_, S> {
     pub(super) fn read_witnesses(&mut self) -> Result<(), SurveyError> {
-        if let Some(bytes) = self.read_small(names::LOCK)? {
-            self.survey.lock = Lock::decode(&bytes).ok();
-        }
+        self.read_lock()?;
         let head = self.read_small(names::HEAD)?;
         self.survey.head = match head.map(|bytes| Head::decode(&bytes)) {
             None => HeadFile::Missing,
@@ -26,6 +24,13 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         };
         self.survey.log = self.survey.head.valid().map(|head| head.log);
         self.survey.evidence.head = head_evidence(&self.survey.head);
+        Ok(())
+    }
+
+    /// Who owned the log, and how that owner left.
+    pub(super) fn read_lock(&mut self) -> Result<(), SurveyError> {
+        let bytes = self.read_small(names::LOCK)?;
+        self.survey.lock = bytes.and_then(|bytes| Lock::decode(&bytes).ok());
         self.survey.evidence.last_owner = last_owner(self.survey.lock.as_ref(), self.options.boot);
         Ok(())
     }
