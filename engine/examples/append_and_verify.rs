@@ -31,7 +31,7 @@ pub(crate) fn append_and_verify(directory: &Path) -> Result<String, Box<dyn Erro
     // A command of our own. A refusal by a rule is an answer; an error is the disk's.
     let origin = Origin { actor: actor(), correlation: "nightly".into(), causation: None };
     let receipt = match engine.submit(&origin, &Command::RecordFingerprint)? {
-        Submitted::Accepted(receipt) => receipt,
+        Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => receipt,
         Submitted::Refused(refusal) => return Err(refusal.into()),
     };
     engine.close()?;

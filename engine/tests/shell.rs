@@ -20,7 +20,7 @@ use std::os::unix::fs::FileExt;
 
 fn accept(engine: &Engine, command: &Command) -> Receipt {
     match engine.submit(&origin(), command).expect("the log works") {
-        Submitted::Accepted(receipt) => receipt,
+        Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => receipt,
         Submitted::Refused(refusal) => unreachable!("{}: {refusal}", refusal.code()),
     }
 }

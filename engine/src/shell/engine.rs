@@ -1,6 +1,7 @@
 //! The engine: a log open for writing and the state that follows it.
 
 use super::clock::{Clock, Reading, SystemClock};
+use super::conditions::Conditions;
 use super::entropy::{EntropySource, SystemEntropy};
 use super::error::{EngineError, SubmitError};
 use super::metrics::{Meter, Metrics, NoMetrics};
@@ -121,12 +122,39 @@ impl<S: Storage> Engine<S> {
     }
 
     /// Submits a command: decided by the rules, recorded, durable at the engine's level when this
-    /// returns. A refusal by a rule is an answer, not an error, and nothing is written for it.
+    /// returns. A refusal by a rule is an answer, not an error. Deadlines that have passed by then
+    /// are recorded first.
     ///
     /// # Errors
     /// The log failed or cannot be read; nothing was acknowledged.
     pub fn submit(&self, origin: &Origin, command: &Command) -> Result<Submitted, SubmitError> {
-        self.core.submit(origin, command)
+        self.core.submit(origin, &Conditions::default(), command)
+    }
+
+    /// As [`Engine::submit`], where the command is carried out only once for its key, or only on the
+    /// version that its caller saw.
+    ///
+    /// # Errors
+    /// As [`Engine::submit`].
+    pub fn submit_when(
+        &self,
+        origin: &Origin,
+        conditions: &Conditions,
+        command: &Command,
+    ) -> Result<Submitted, SubmitError> {
+        self.core.submit(origin, conditions, command)
+    }
+
+    /// Records the warnings and timeouts that are due by now, in the order in which they fell due,
+    /// and nothing else. Whoever looks first records them: every submission does so as well.
+    ///
+    /// The clock decides: a wall clock that jumps ahead is recorded as an event and can time out
+    /// questions that nobody had the time to answer.
+    ///
+    /// # Errors
+    /// As [`Engine::submit`].
+    pub fn expire(&self) -> Result<Vec<Receipt>, SubmitError> {
+        super::submit::expire(&self.core)
     }
 
     /// Hands a command over and does not wait: it is submitted by the engine's own thread, behind
@@ -181,6 +209,19 @@ impl<S: Storage> Engine<S> {
         closed
     }
 
+    pub(super) fn core(&self) -> &Core<Measured<S>> {
+        &self.core
+    }
+
+    /// The log's directory, for whoever watches it.
+    pub(super) fn root(&self) -> &Path {
+        self.disk.root()
+    }
+
+    pub(super) fn wall_ns(&self) -> u64 {
+        self.core.now().wall_ns
+    }
+
     /// What recovery did is a fact like any other.
     fn record_opening(&self) -> Result<(), SubmitError> {
         let recovered = &self.report.recovered;
@@ -216,10 +257,11 @@ impl<S: Storage> Core<S> {
     pub(super) fn submit(
         &self,
         origin: &Origin,
+        conditions: &Conditions,
         command: &Command,
     ) -> Result<Submitted, SubmitError> {
         let began = Instant::now();
-        let submitted = super::submit::submit(self, origin, command)?;
+        let submitted = super::submit::submit(self, origin, conditions, command)?;
         self.meter.submitted(began, &submitted);
         Ok(submitted)
     }

@@ -2,7 +2,7 @@
 
 use crate::log::{AppendError, OpenError};
 use holdpoint_domain::codec::{DecodeError, EncodeError};
-use holdpoint_log_files::FollowError;
+use holdpoint_log_files::{FollowError, ReadError};
 use thiserror::Error;
 
 /// An engine could not be opened.
@@ -27,6 +27,9 @@ pub enum SubmitError {
     /// The log cannot be read.
     #[error(transparent)]
     Follow(#[from] FollowError),
+    /// The records of an earlier receipt cannot be read back.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// A record that this program cannot read: the state cannot be known, so nothing is decided.
     #[error("record {sequence} cannot be read ({source}): a newer holdpoint may have written it")]
     Undecodable {

@@ -1,10 +1,14 @@
 //! A real command under an execution loop, for any embedder: every step on the log before it is
 //! taken, every result on the log before it is told.
 
+use super::asker::{Asker, Elsewhere, Question};
 use super::engine::Engine;
+use super::hold_point::Next;
 use super::instruction::{evidence, executor_id, initialize};
 use super::outcome::{Told, exit, exit_status, of_signal, told};
-use super::run::{EXIT_HOLDPOINT_FAILED, FaultOutcome, GovernedRun, RunError, RunReport};
+use super::run::{
+    EXIT_HOLDPOINT_FAILED, FaultOutcome, GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
+};
 use super::submit::{Origin, Receipt, Submitted};
 use crate::executor::{
     ExecuteError, ExecutionReport, InstructionEnvelope, OutputSink, SignalSource, StartRefusal,
@@ -18,12 +22,14 @@ use holdpoint_domain::command::{
 use holdpoint_domain::event::{Event, Exit, LoopHalted};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::ExecutorResponseType;
+use holdpoint_domain::human_decision::{DecisionRecord, HoldTerms};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
 use std::time::Duration;
 
 impl<S: Storage> Engine<S> {
-    /// Runs a command under an execution loop. Whatever happens to the command is a fact on the log
-    /// and in the report; if the log cannot be written the command does not start.
+    /// Runs a command under an execution loop, without a hold point: what Phase-21 permits is done
+    /// at once. Whatever happens to the command is a fact on the log and in the report; if the log
+    /// cannot be written the command does not start.
     ///
     /// # Errors
     /// The log failed, or a rule refused what the run had to record.
@@ -33,40 +39,69 @@ impl<S: Storage> Engine<S> {
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<RunReport, RunError> {
-        let mut runner = Runner::begin(self, run)?;
-        match runner.carry_out(sink, signals) {
-            Ok(()) => runner.into_report(),
+        match self.run_held(run, &HoldTerms::never(), &mut Elsewhere, sink, signals)? {
+            HeldRun::Ended(report) => Ok(*report),
+            HeldRun::LeftOpen(open) => Err(RunError::Unfinished { loop_id: open.loop_id }),
+        }
+    }
+
+    /// As [`Engine::run`], with a hold point: where the terms say so, nothing goes on before a
+    /// person decided. CONTINUE ends the loop as the attempt left it, RETRY runs the command again
+    /// under the same loop, ESCALATE asks somebody else, ABORT halts, and so does a deadline that
+    /// nobody met. Nobody holds a lock while a person thinks.
+    ///
+    /// # Errors
+    /// As [`Engine::run`].
+    pub fn run_held(
+        &self,
+        run: &GovernedRun,
+        terms: &HoldTerms,
+        asker: &mut dyn Asker,
+        sink: &mut dyn OutputSink,
+        signals: &mut dyn SignalSource,
+    ) -> Result<HeldRun, RunError> {
+        let mut runner = Runner::begin(self, run, terms)?;
+        match runner.carry_out(asker, sink, signals) {
+            Ok(()) => runner.into_outcome(),
             Err(error) => Err(runner.told_of(error)),
         }
     }
 }
 
 /// A run under way.
-struct Runner<'a, S: Storage> {
-    engine: &'a Engine<S>,
+pub(super) struct Runner<'a, S: Storage> {
+    pub(super) engine: &'a Engine<S>,
     run: &'a GovernedRun,
-    origin: Origin,
+    pub(super) terms: &'a HoldTerms,
+    pub(super) origin: Origin,
     envelope_hash: String,
-    loop_id: String,
+    pub(super) loop_id: String,
     attempts: u8,
     first_sequence: u64,
-    halted: Option<LoopHalted>,
+    pub(super) halted: Option<LoopHalted>,
     fault: Option<FaultOutcome>,
+    pub(super) decision: Option<DecisionRecord>,
+    pub(super) left_open: Option<Question>,
     wall: Duration,
     execution: Option<ExecutionReport>,
-    details: Option<String>,
-    exit_status: u8,
+    pub(super) details: Option<String>,
+    pub(super) exit_status: u8,
 }
 
 impl<'a, S: Storage> Runner<'a, S> {
-    fn begin(engine: &'a Engine<S>, run: &'a GovernedRun) -> Result<Self, RunError> {
+    fn begin(
+        engine: &'a Engine<S>,
+        run: &'a GovernedRun,
+        terms: &'a HoldTerms,
+    ) -> Result<Self, RunError> {
         let envelope = InstructionEnvelope::of(&run.command, &run.environment);
-        let initialize = initialize(engine, run, &envelope)?;
+        let initialize = initialize(engine, run, terms, &envelope)?;
         let correlation = engine.entropy()?.to_string();
         let origin = Origin { actor: run.actor.clone(), correlation, causation: None };
         let mut runner = Self {
             engine,
             run,
+            terms,
             origin,
             envelope_hash: envelope.hex(),
             loop_id: initialize.loop_id(),
@@ -74,6 +109,8 @@ impl<'a, S: Storage> Runner<'a, S> {
             first_sequence: 0,
             halted: None,
             fault: None,
+            decision: None,
+            left_open: None,
             wall: Duration::ZERO,
             execution: None,
             details: None,
@@ -84,21 +121,28 @@ impl<'a, S: Storage> Runner<'a, S> {
         Ok(runner)
     }
 
-    /// Attempts until the loop halts.
+    /// Attempts until the loop halts or is left to whoever answers.
     fn carry_out(
         &mut self,
+        asker: &mut dyn Asker,
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<(), RunError> {
-        let mut may_retry = true;
-        while may_retry && self.halted.is_none() {
-            may_retry = self.attempt_once(sink, signals)?;
+        loop {
+            let is_permitted = self.attempt_once(sink, signals)?;
+            if self.halted.is_some() {
+                return Ok(());
+            }
+            match self.pass_hold_point(is_permitted, asker, signals)? {
+                Next::Again => {}
+                Next::Stop => return Ok(()),
+                Next::Complete => {
+                    let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
+                    let complete = CompleteLoop { loop_id, entropy };
+                    return self.submit(&Command::CompleteLoop(complete)).map(drop);
+                }
+            }
         }
-        if self.halted.is_none() {
-            let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
-            self.submit(&Command::CompleteLoop(CompleteLoop { loop_id, entropy }))?;
-        }
-        Ok(())
     }
 
     /// One attempt: dispatched, started, captured, reported. Whether another one is permitted.
@@ -283,9 +327,9 @@ impl<'a, S: Storage> Runner<'a, S> {
     }
 
     /// Each step is caused by the last record of the step before.
-    fn submit(&mut self, command: &Command) -> Result<Receipt, RunError> {
+    pub(super) fn submit(&mut self, command: &Command) -> Result<Receipt, RunError> {
         let receipt = match self.engine.submit(&self.origin, command)? {
-            Submitted::Accepted(receipt) => receipt,
+            Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => receipt,
             Submitted::Refused(refusal) => return Err(RunError::Refused(refusal)),
         };
         self.origin.causation = Some(receipt.last_sequence);
@@ -308,23 +352,35 @@ impl<'a, S: Storage> Runner<'a, S> {
         RunError::NotRecorded { loop_id, exit_status, source: Box::new(error) }
     }
 
-    fn into_report(self) -> Result<RunReport, RunError> {
+    fn into_outcome(self) -> Result<HeldRun, RunError> {
         let last_sequence = self.origin.causation.unwrap_or(self.first_sequence);
+        if let Some(question) = self.left_open {
+            return Ok(HeldRun::LeftOpen(Box::new(LeftOpen {
+                loop_id: self.loop_id,
+                question,
+                attempts: self.attempts,
+                first_sequence: self.first_sequence,
+                last_sequence,
+                wall: self.wall,
+                execution: self.execution,
+            })));
+        }
         let Some(halted) = self.halted else {
             return Err(RunError::Unfinished { loop_id: self.loop_id });
         };
-        Ok(RunReport {
+        Ok(HeldRun::Ended(Box::new(RunReport {
             loop_id: self.loop_id,
             exit_status: self.exit_status,
             halted,
             fault: self.fault,
+            decision: self.decision,
             attempts: self.attempts,
             first_sequence: self.first_sequence,
             last_sequence,
             wall: self.wall,
             execution: self.execution,
             details: self.details,
-        })
+        })))
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) fn executor_id(run: &GovernedRun) -> String {
 pub(super) fn initialize<S: Storage>(
     engine: &Engine<S>,
     run: &GovernedRun,
+    terms: &HoldTerms,
     envelope: &InstructionEnvelope,
 ) -> Result<InitializeLoop, SubmitError> {
     let (executor_id, hash) = (executor_id(run), envelope.hex());
@@ -40,7 +41,7 @@ pub(super) fn initialize<S: Storage>(
         command_line: command_line(&run.command.program, &run.command.arguments),
         max_attempts: run.max_attempts,
         retry_ceiling: run.retry_ceiling,
-        hold: HoldTerms::never(),
+        hold: terms.clone(),
         timeout_ms: timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
         handshake: Handshake {
             executor_id: executor_id.clone(),

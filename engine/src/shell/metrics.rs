@@ -88,6 +88,8 @@ impl Meter {
         let latency = began.elapsed();
         match submitted {
             Submitted::Refused(_) => self.hooks.refused(latency),
+            // Nothing was recorded, and no rule said no.
+            Submitted::Repeated(_) => {}
             Submitted::Accepted(receipt) => {
                 let before = receipt.first_sequence.saturating_sub(1);
                 let records = receipt.last_sequence.saturating_sub(before);

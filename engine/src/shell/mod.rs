@@ -8,16 +8,20 @@
 //! - No rule is taken here: what to do is decided by `holdpoint_domain::decide` alone.
 //! - Nothing derived from the state leaves before a sync covers the newest record it depends on.
 
+mod asker;
 mod clock;
+mod conditions;
 mod engine;
 mod entropy;
 mod error;
 mod file_limit;
 mod governed;
+mod hold_point;
 mod instruction;
 mod metrics;
 mod metrics_storage;
 mod outcome;
+mod person_terminal;
 mod rebuild;
 mod run;
 mod submit;
@@ -27,16 +31,24 @@ mod subscription_reader;
 mod ticket;
 mod ticket_desk;
 mod user;
+mod watch;
 
+pub use asker::{Asker, Elsewhere, Patience, PersonAnswer, Question};
 pub use clock::{Clock, Reading, SystemClock};
+pub use conditions::{Conditions, IdempotencyKey};
 pub use engine::{Engine, EngineOptions};
 pub use entropy::{EntropySource, SystemEntropy};
 pub use error::{EngineError, SubmitError};
 pub use file_limit::file_size_limit_is_an_error;
 pub use metrics::{AppendMeasure, Metrics, NoMetrics, TurnMeasure};
-pub use run::{EXIT_HOLDPOINT_FAILED, FaultOutcome, GovernedRun, RunError, RunReport};
+pub use person_terminal::{PersonTerminal, terminal_name, user_number};
+pub use run::{
+    EXIT_ABORTED, EXIT_HOLDPOINT_FAILED, EXIT_LEFT_WAITING, EXIT_NOBODY_ANSWERED, FaultOutcome,
+    GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
+};
 pub use submit::{Origin, Receipt, Submitted};
 pub use subscription::{Delivered, Subscription, SubscriptionError};
 pub use ticket::{Outcome, Ticket};
 pub use ticket_desk::QueueError;
 pub use user::user_name;
+pub use watch::{Wake, Watch};

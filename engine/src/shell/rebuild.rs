@@ -16,6 +16,8 @@ pub(super) struct Hot {
 pub(super) struct Recorded {
     pub(super) sequence: u64,
     pub(super) at: Time,
+    /// Whether it is the last one of its batch.
+    pub(super) ends_batch: bool,
     pub(super) envelope: Envelope,
 }
 
@@ -55,5 +57,10 @@ pub(super) fn recorded(record: &Record<'_>) -> Result<Recorded, SubmitError> {
     }
     let envelope = codec::decode(header.kind, header.version, record.payload)
         .map_err(|source| SubmitError::Undecodable { sequence: header.sequence, source })?;
-    Ok(Recorded { sequence: header.sequence, at: Time::from_nanoseconds(header.time), envelope })
+    Ok(Recorded {
+        sequence: header.sequence,
+        at: Time::from_nanoseconds(header.time),
+        ends_batch: !header.flags.more_follows(),
+        envelope,
+    })
 }

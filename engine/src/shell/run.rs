@@ -1,8 +1,10 @@
 //! What a governed run is asked for, and what came of it.
 
+use super::asker::Question;
 use super::error::SubmitError;
 use crate::executor::{CommandSpec, EnvironmentPolicy, ExecutionReport};
 use holdpoint_domain::event::LoopHalted;
+use holdpoint_domain::human_decision::DecisionRecord;
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxDecision};
 use holdpoint_domain::{ActorId, Refusal};
 use std::time::Duration;
@@ -10,6 +12,13 @@ use thiserror::Error;
 
 /// Exit status of a run that Holdpoint itself could not carry through.
 pub const EXIT_HOLDPOINT_FAILED: u8 = 125;
+
+/// The status of a run that a person aborted.
+pub const EXIT_ABORTED: u8 = 120;
+/// The status of a run about which a person was asked and nobody answered in time.
+pub const EXIT_NOBODY_ANSWERED: u8 = 121;
+/// The status of a run whose question to a person was left open.
+pub const EXIT_LEFT_WAITING: u8 = 122;
 
 /// What to run, for whom, and within which bounds.
 #[derive(Clone, Debug)]
@@ -20,7 +29,8 @@ pub struct GovernedRun {
     pub environment: EnvironmentPolicy,
     /// Who asked for it.
     pub actor: ActorId,
-    /// How many attempts there may be after faults that permit another one: 1 to 3.
+    /// How many attempts there may be, after faults that permit another one and at a person's
+    /// word alike: 1 to 3.
     pub max_attempts: u8,
     /// What is allowed at most after a fault.
     pub retry_ceiling: RetryPolicy,
@@ -37,6 +47,8 @@ pub struct RunReport {
     pub halted: LoopHalted,
     /// What Phase-21 made of the last fault, if there was one.
     pub fault: Option<FaultOutcome>,
+    /// The last decision about the run of a person, or of a deadline, if one was asked for.
+    pub decision: Option<DecisionRecord>,
     /// How many attempts were dispatched: 0 when the command did not start.
     pub attempts: u8,
     /// Sequence of the run's first record.
@@ -49,6 +61,35 @@ pub struct RunReport {
     pub execution: Option<ExecutionReport>,
     /// What went wrong, in words: the fault, the interrupt, or why the command did not start.
     pub details: Option<String>,
+}
+
+/// What came of a run with a hold point.
+#[derive(Debug)]
+pub enum HeldRun {
+    /// The loop ended.
+    Ended(Box<RunReport>),
+    /// Nobody waits for the answer.
+    LeftOpen(Box<LeftOpen>),
+}
+
+/// A run whose question to a person was left open: the command ran, and what becomes of the loop
+/// is for whoever answers. All of it is on the log.
+#[derive(Debug)]
+pub struct LeftOpen {
+    /// The loop.
+    pub loop_id: String,
+    /// The question.
+    pub question: Question,
+    /// How many attempts were dispatched.
+    pub attempts: u8,
+    /// Sequence of the run's first record.
+    pub first_sequence: u64,
+    /// Sequence of its last one.
+    pub last_sequence: u64,
+    /// How long the attempts took together, by the monotonic clock.
+    pub wall: Duration,
+    /// The last execution.
+    pub execution: Option<ExecutionReport>,
 }
 
 /// What Phase-21 made of a fault.

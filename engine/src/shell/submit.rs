@@ -1,13 +1,18 @@
-//! One turn, in order: command, decide, encode, append, evolve, sync, receipt.
+//! One turn, in order: expiries that are due, command, decide, encode, append, evolve, sync,
+//! receipt.
 
+use super::conditions::{Conditions, DoneBefore};
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
-use super::rebuild::{Hot, Recorded, evolve_all};
+use super::rebuild::{Hot, Recorded, evolve_all, recorded};
 use crate::log::{Appended, NewRecord, Storage, Turn};
-use holdpoint_domain::command::SystemEvent;
+use holdpoint_domain::command::{ExpireDue, SystemEvent};
 use holdpoint_domain::event::{ClockStepped, Event};
 use holdpoint_domain::text::{IdentifierFault, check_identifier};
-use holdpoint_domain::{ActorId, Command, Envelope, Refusal, Time, World, codec, decide};
+use holdpoint_domain::{
+    ActorId, Command, Envelope, Idempotency, Refusal, Time, World, codec, decide,
+};
+use holdpoint_log_files::Onward;
 
 /// A step of the wall clock by this much or more is an event.
 const CLOCK_STEP_NS: i64 = 1_000_000_000;
@@ -28,16 +33,20 @@ pub struct Origin {
 pub enum Submitted {
     /// Recorded.
     Accepted(Receipt),
-    /// A rule said no; nothing was written.
+    /// Recorded before, under the same idempotency key or as exactly this answer: the first
+    /// receipt. Nothing was written.
+    Repeated(Receipt),
+    /// A rule said no. Nothing came of the command; a refusal on scope, idempotency, gating or
+    /// continuity is itself on the record (property E3).
     Refused(Refusal),
 }
 
 impl Submitted {
-    /// The receipt of an accepted command.
+    /// The receipt of a command that is carried out, now or before.
     #[must_use]
     pub fn receipt(&self) -> Option<&Receipt> {
         match self {
-            Self::Accepted(receipt) => Some(receipt),
+            Self::Accepted(receipt) | Self::Repeated(receipt) => Some(receipt),
             Self::Refused(_) => None,
         }
     }
@@ -56,36 +65,141 @@ pub struct Receipt {
     pub events: Vec<Event>,
 }
 
+/// What a turn came to.
+enum Answer {
+    Accepted(Receipt),
+    DoneBefore(DoneBefore),
+    Refused(Refusal),
+}
+
 pub(super) fn submit<S: Storage>(
     engine: &Core<S>,
     origin: &Origin,
+    conditions: &Conditions,
     command: &Command,
 ) -> Result<Submitted, SubmitError> {
-    if let Err(fault) = check(origin) {
+    if let Err(fault) = check(origin).and_then(|()| conditions.check()) {
         return Ok(Submitted::Refused(Refusal::InvalidIdentifier(fault)));
     }
+    let answer = with_turn(engine, |engine, hot, mut turn| {
+        note_clock_step(engine, hot, &mut turn)?;
+        record_due(engine, hot, &mut turn)?;
+        let at = time_of_next(engine, &turn);
+        let answer = carry_out(hot, &mut turn, origin, conditions, command, at)?;
+        // The commit point. A crash before the sync inside returns loses or tears what this turn
+        // wrote, and nobody was told of it; a crash after finds it whole. Whatever the answer is, it
+        // tells of the state, so what the state depends on is synced before it leaves.
+        turn.finish(engine.level)?;
+        Ok(answer)
+    })?;
+    Ok(match answer {
+        Answer::Accepted(receipt) => Submitted::Accepted(receipt),
+        Answer::Refused(refusal) => Submitted::Refused(refusal),
+        Answer::DoneBefore(done) => Submitted::Repeated(read_receipt(engine, done)?),
+    })
+}
+
+/// Decides, and appends what was decided, or that the command was refused.
+fn carry_out<S: Storage>(
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+    origin: &Origin,
+    conditions: &Conditions,
+    command: &Command,
+    at: Time,
+) -> Result<Answer, SubmitError> {
+    let idempotency = conditions.idempotency(command);
+    let decided = match conditions.admit(&hot.world, origin, command, idempotency.as_ref()) {
+        Ok(Some(done)) => return Ok(Answer::DoneBefore(done)),
+        Ok(None) => decide(&hot.world, command, at),
+        Err(refusal) => Err(refusal),
+    };
+    match decided {
+        Ok(events) => {
+            let appended = append(hot, turn, origin, idempotency.as_ref(), &events, at)?;
+            Ok(Answer::Accepted(receipt(&appended, at, events)))
+        }
+        Err(Refusal::AlreadyDone { sequence }) => {
+            Ok(Answer::DoneBefore(DoneBefore { first_sequence: sequence, last_sequence: None }))
+        }
+        Err(refusal) => {
+            // One that is a fact of its own is recorded in the command's place. It does not take
+            // the command's key, which stays free for a command that is accepted.
+            if let Some(event) = refusal.audit(command) {
+                append(hot, turn, origin, None, &[event], at)?;
+            }
+            Ok(Answer::Refused(refusal))
+        }
+    }
+}
+
+fn receipt(appended: &Appended, at: Time, events: Vec<Event>) -> Receipt {
+    let (first_sequence, last_sequence) = (appended.first_sequence, appended.last_sequence);
+    Receipt { first_sequence, last_sequence, at, events }
+}
+
+/// The first receipt again, from the records themselves.
+fn read_receipt<S: Storage>(engine: &Core<S>, done: DoneBefore) -> Result<Receipt, SubmitError> {
+    let first_sequence = done.first_sequence;
+    let mut receipt =
+        Receipt { first_sequence, last_sequence: 0, at: Time::default(), events: Vec::new() };
+    read_events(engine, first_sequence, &mut |event| {
+        let is_last = match done.last_sequence {
+            Some(last) => event.sequence >= last,
+            None => event.ends_batch,
+        };
+        (receipt.last_sequence, receipt.at) = (event.sequence, event.at);
+        receipt.events.push(event.envelope.event);
+        if is_last { Onward::Stop } else { Onward::Go }
+    })?;
+    Ok(receipt)
+}
+
+/// Shows the recorded events from a sequence on. Called outside of a turn.
+pub(super) fn read_events<S: Storage>(
+    engine: &Core<S>,
+    from: u64,
+    visit: &mut dyn FnMut(Recorded) -> Onward,
+) -> Result<(), SubmitError> {
+    let mut failure = None;
+    engine.log.read_from(from, &mut |_, record| match recorded(record) {
+        Ok(event) => visit(event),
+        Err(error) => {
+            failure = Some(error);
+            Onward::Stop
+        }
+    })?;
+    failure.map_or(Ok(()), Err)
+}
+
+/// Records what is due, and nothing else.
+pub(super) fn expire<S: Storage>(engine: &Core<S>) -> Result<Vec<Receipt>, SubmitError> {
     with_turn(engine, |engine, hot, mut turn| {
         note_clock_step(engine, hot, &mut turn)?;
-        let at = time_of_next(engine, &turn);
-        let events = match decide(&hot.world, command, at) {
-            Ok(events) => events,
-            // A refusal tells of the state, so what the state depends on is synced first.
-            Err(refusal) => {
-                turn.finish(engine.level)?;
-                return Ok(Submitted::Refused(refusal));
-            }
-        };
-        let appended = append(hot, &mut turn, origin, &events, at)?;
-        // The commit point. A crash before the sync inside returns loses or tears this batch, and
-        // nobody was told of it; a crash after finds it whole.
+        let receipts = record_due(engine, hot, &mut turn)?;
         turn.finish(engine.level)?;
-        Ok(Submitted::Accepted(Receipt {
-            first_sequence: appended.first_sequence,
-            last_sequence: appended.last_sequence,
-            at,
-            events,
-        }))
+        Ok(receipts)
     })
+}
+
+/// Every writer first records the warnings and timeouts that are due by now, each in a batch of its
+/// own, in the story that it belongs to (property E4).
+fn record_due<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+) -> Result<Vec<Receipt>, SubmitError> {
+    let at = time_of_next(engine, turn);
+    let mut receipts = Vec::new();
+    for due in hot.world.due(at) {
+        let expire = ExpireDue { request_id: due.request_id, entropy: engine.entropy()? };
+        let Ok(events) = decide(&hot.world, &Command::ExpireDue(expire), at) else { continue };
+        let (correlation, causation) = (due.correlation, Some(due.caused_by));
+        let origin = Origin { actor: system_actor(), correlation, causation };
+        let appended = append(hot, turn, &origin, None, &events, at)?;
+        receipts.push(receipt(&appended, at, events));
+    }
+    Ok(receipts)
 }
 
 pub(super) fn query<S: Storage, T>(
@@ -167,7 +281,7 @@ fn note_clock_step<S: Storage>(
         if let Ok(events) = decide(&hot.world, &command, at) {
             let correlation = engine.entropy()?.to_string();
             let origin = Origin { actor: system_actor(), correlation, causation: None };
-            append(hot, turn, &origin, &events, at)?;
+            append(hot, turn, &origin, None, &events, at)?;
         }
     }
     turn.set_wall_minus_boot(now);
@@ -190,27 +304,34 @@ fn append<S: Storage>(
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
     origin: &Origin,
+    idempotency: Option<&Idempotency>,
     events: &[Event],
     at: Time,
 ) -> Result<Appended, SubmitError> {
-    let envelopes: Vec<Envelope> = events.iter().map(|event| envelope(origin, event)).collect();
+    let envelopes: Vec<Envelope> =
+        events.iter().map(|event| envelope(origin, idempotency, event)).collect();
     let records = envelopes.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
     let appended = turn.append(&records, at.nanoseconds())?;
     let batch: Vec<Recorded> = (appended.first_sequence..)
         .zip(envelopes)
-        .map(|(sequence, envelope)| Recorded { sequence, at, envelope })
+        .map(|(sequence, envelope)| Recorded {
+            sequence,
+            at,
+            ends_batch: sequence == appended.last_sequence,
+            envelope,
+        })
         .collect();
     evolve_all(&mut hot.world, &batch);
     hot.place = turn.place();
     Ok(appended)
 }
 
-fn envelope(origin: &Origin, event: &Event) -> Envelope {
+fn envelope(origin: &Origin, idempotency: Option<&Idempotency>, event: &Event) -> Envelope {
     Envelope {
         actor: origin.actor.clone(),
         correlation: origin.correlation.clone(),
         causation: origin.causation,
-        idempotency: None,
+        idempotency: idempotency.cloned(),
         event: event.clone(),
     }
 }

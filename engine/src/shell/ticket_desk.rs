@@ -1,5 +1,6 @@
 //! The desk: where commands wait for their turn, first come, first served.
 
+use super::conditions::Conditions;
 use super::engine::Core;
 use super::error::SubmitError;
 use super::submit::Origin;
@@ -142,7 +143,8 @@ fn serve<S: Storage>(queue: &Queue, core: &Weak<Core<S>>) {
 
 /// A panic in a clock or a hook that the embedder gave was printed, and ends one command only.
 fn submit<S: Storage>(core: &Core<S>, origin: &Origin, command: &Command) -> Outcome {
-    let submitted = catch_unwind(AssertUnwindSafe(|| core.submit(origin, command)));
+    let submitted =
+        catch_unwind(AssertUnwindSafe(|| core.submit(origin, &Conditions::default(), command)));
     submitted.unwrap_or(Err(SubmitError::Panicked))
 }
 

@@ -1,0 +1,119 @@
+//! How an embedder puts a question to a person, while the answer may come from another process.
+
+use super::watch::Wake;
+use holdpoint_domain::Refusal;
+use holdpoint_domain::human_decision::{AnswerMeans, HumanDecision, OverrideField, RequestContext};
+use holdpoint_domain::world::{Disclosed, ExecutionLoop, HeldRequest, RequestOutcome};
+
+/// Puts questions to a person. While it waits nobody holds a lock, and the first answer counts,
+/// whichever process it comes from.
+pub trait Asker {
+    /// A question stands on the log, durable. Whether to wait for its answer.
+    fn asked(&mut self, question: &Question) -> Patience;
+
+    /// Waits until the person answers or something [wakes](Wake::wait): then the log is looked at,
+    /// and this is called again while the question is open.
+    fn wait(&mut self, question: &Question, wake: &Wake<'_>) -> Option<PersonAnswer>;
+
+    /// 80 % of the time are over, and the warning is on the log.
+    fn warned(&mut self, question: &Question);
+
+    /// A rule said no to the answer that [`Asker::wait`] gave: the question is still open.
+    fn refused(&mut self, question: &Question, refusal: &Refusal);
+
+    /// The question is no longer open: answered here or elsewhere, timed out or withdrawn.
+    fn settled(&mut self, question: &Question, outcome: &RequestOutcome);
+}
+
+/// Whether a run waits for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Until an answer or the deadline.
+    Wait,
+    /// Not at all: the question stays open on the log.
+    Leave,
+}
+
+/// A question, as far as the person may see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The request and what became of it.
+    pub held: HeldRequest,
+    /// The highest attempt that there may be.
+    pub max_attempts: u8,
+    /// Those to whom it can be passed on.
+    pub targets: Vec<String>,
+    /// The fields that an override allowed to be shown.
+    pub disclosed: Vec<(OverrideField, Disclosed)>,
+}
+
+impl Question {
+    /// A request of a loop.
+    #[must_use]
+    pub fn of(entity: &ExecutionLoop, held: &HeldRequest) -> Self {
+        let attempt = held.context.attempt;
+        let disclosed = held.overrides.iter().filter_map(|allowed| {
+            entity.disclosure(attempt, allowed.field).map(|value| (allowed.field, value))
+        });
+        let was_asked = |target: &str| {
+            let contexts = entity.decisions.requests.iter().map(|held| &held.context);
+            let mut asked = contexts.filter(|context| context.attempt == attempt);
+            asked.any(|context| context.asked_of.as_deref() == Some(target))
+        };
+        let targets = entity.hold.escalation_targets.iter().map(|entry| entry.target.as_str());
+        Self {
+            held: held.clone(),
+            max_attempts: entity.max_attempts,
+            targets: targets.filter(|target| !was_asked(target)).map(str::to_string).collect(),
+            disclosed: disclosed.collect(),
+        }
+    }
+
+    /// The request's id.
+    #[must_use]
+    pub fn request_id(&self) -> &str {
+        self.held.request_id()
+    }
+
+    /// The circumstances that the person sees beside the summary.
+    #[must_use]
+    pub fn context(&self) -> &RequestContext {
+        &self.held.context
+    }
+}
+
+/// What a person answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersonAnswer {
+    /// Who.
+    pub human_id: String,
+    /// What.
+    pub decision: HumanDecision,
+    /// Why. Required for RETRY and ESCALATE.
+    pub reason: Option<String>,
+    /// To whom. Required for ESCALATE.
+    pub escalation_target: Option<String>,
+    /// By what means.
+    pub means: AnswerMeans,
+}
+
+/// Only waits: the answer comes from another process.
+#[derive(Clone, Copy, Debug)]
+pub struct Elsewhere;
+
+impl Asker for Elsewhere {
+    fn asked(&mut self, _question: &Question) -> Patience {
+        Patience::Wait
+    }
+
+    fn wait(&mut self, _question: &Question, wake: &Wake<'_>) -> Option<PersonAnswer> {
+        wake.wait(None);
+        None
+    }
+
+    fn warned(&mut self, _question: &Question) {}
+
+    fn refused(&mut self, _question: &Question, _refusal: &Refusal) {}
+
+    fn settled(&mut self, _question: &Question, _outcome: &RequestOutcome) {}
+}

@@ -1,0 +1,256 @@
+//! The hold point of a governed run: nothing goes on before a person decided. While the person
+//! thinks nobody holds a lock, and the answer may come from this process or from another one.
+
+use super::asker::{Asker, Patience, PersonAnswer, Question};
+use super::error::SubmitError;
+use super::governed::Runner;
+use super::outcome::of_signal;
+use super::run::{EXIT_ABORTED, EXIT_HOLDPOINT_FAILED, EXIT_NOBODY_ANSWERED, RunError};
+use super::submit::{Origin, Submitted, read_events};
+use super::watch::{Wake, Watch};
+use crate::executor::SignalSource;
+use crate::log::Storage;
+use holdpoint_domain::command::{AnswerDecision, Command, RequestDecision, StopLoop};
+use holdpoint_domain::event::{Event, LoopHalted};
+use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::human_decision::{DecisionOutcome, HoldPolicy, HumanDecision};
+use holdpoint_domain::refusal::DecisionRefusal;
+use holdpoint_domain::world::{Decided, ExecutionLoop, RequestOutcome};
+use holdpoint_domain::{ActorId, Refusal};
+use holdpoint_log_files::Onward;
+use std::time::Duration;
+
+/// What a run does after an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Another attempt.
+    Again,
+    /// The loop is to be completed.
+    Complete,
+    /// Nothing: the loop halted, or its question is left open.
+    Stop,
+}
+
+/// What a look at the state shows of a question.
+struct Seen {
+    /// What became of the question that was looked for.
+    outcome: Option<RequestOutcome>,
+    /// The question that is open now: another one where it was passed on.
+    open: Option<Question>,
+}
+
+impl<S: Storage> Runner<'_, S> {
+    /// What follows an attempt, once a person decided where the hold applies.
+    pub(super) fn pass_hold_point(
+        &mut self,
+        is_permitted: bool,
+        asker: &mut dyn Asker,
+        signals: &mut dyn SignalSource,
+    ) -> Result<Next, RunError> {
+        let unheld = if is_permitted { Next::Again } else { Next::Complete };
+        let needs_nobody = is_permitted && !self.terms.retry_needs_person;
+        if needs_nobody || self.terms.policy == HoldPolicy::Never || !self.hold_applies()? {
+            return Ok(unheld);
+        }
+        self.ask(asker, signals)
+    }
+
+    fn hold_applies(&self) -> Result<bool, SubmitError> {
+        let entity = |entity: &ExecutionLoop| entity.hold_applies();
+        self.engine.query(|world| world.live_loop(&self.loop_id).is_some_and(entity))
+    }
+
+    /// Asks, and waits until somebody decided or nobody did in time.
+    fn ask(
+        &mut self,
+        asker: &mut dyn Asker,
+        signals: &mut dyn SignalSource,
+    ) -> Result<Next, RunError> {
+        // Watched first, looked at then: an answer in between wakes the wait.
+        let watch = Watch::of_log(self.engine.root());
+        let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
+        let request = Command::RequestDecision(RequestDecision { loop_id, entropy });
+        let asked = self.submit(&request)?.first_sequence;
+        let mut known: Option<Question> = None;
+        loop {
+            let Seen { outcome, open } = self.look(known.as_ref())?;
+            if let (Some(question), Some(outcome)) = (&known, &outcome) {
+                asker.settled(question, outcome);
+                if self.is_retry(outcome) {
+                    return Ok(Next::Again);
+                }
+            }
+            let Some(question) = open else { return self.end_of(asked, outcome.as_ref()) };
+            if tell(asker, known.as_ref(), &question) == Patience::Leave {
+                self.left_open = Some(question);
+                return Ok(Next::Stop);
+            }
+            self.wait(&watch, &question, asker, signals)?;
+            if self.halted.is_some() {
+                return Ok(Next::Stop);
+            }
+            known = Some(question);
+        }
+    }
+
+    fn look(&self, known: Option<&Question>) -> Result<Seen, SubmitError> {
+        self.engine.query(|world| {
+            let place = known.and_then(|question| world.find_request(question.request_id()));
+            let outcome = place.and_then(|place| place.held().outcome.clone());
+            let entity = world.live_loop(&self.loop_id);
+            let open = entity.and_then(|entity| Some(Question::of(entity, entity.open_request()?)));
+            Seen { outcome, open }
+        })
+    }
+
+    /// Waits until there is a reason to look again: an answer, a deadline, a longer log.
+    fn wait(
+        &mut self,
+        watch: &Watch,
+        question: &Question,
+        asker: &mut dyn Asker,
+        signals: &mut dyn SignalSource,
+    ) -> Result<(), RunError> {
+        loop {
+            let Some(at_most) = self.time_left(question) else {
+                self.engine.expire()?;
+                return Ok(());
+            };
+            let wake = Wake { watch, signals: signals.wake(), at_most };
+            let answer = asker.wait(question, &wake);
+            if let Some(signal) = signals.take().into_iter().find(|s| s.asks_for_the_end()) {
+                return self.interrupted(signal.number());
+            }
+            if let Some(answer) = answer {
+                return self.answer(question, answer, asker);
+            }
+            if watch.may_have_grown() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// How long until the warning or the deadline; `None` when it is due.
+    fn time_left(&self, question: &Question) -> Option<Duration> {
+        let due = question.held.next_due()?.nanoseconds();
+        due.checked_sub(self.engine.wall_ns()).filter(|left| *left > 0).map(Duration::from_nanos)
+    }
+
+    /// Hands the answer in as the person's own, caused by the question.
+    fn answer(
+        &mut self,
+        question: &Question,
+        answer: PersonAnswer,
+        asker: &mut dyn Asker,
+    ) -> Result<(), RunError> {
+        let origin = Origin {
+            actor: ActorId { kind: Actor::Human, id: answer.human_id.clone() },
+            correlation: self.origin.correlation.clone(),
+            causation: Some(question.held.requested_sequence),
+        };
+        let command = Command::AnswerDecision(AnswerDecision {
+            request_id: question.request_id().to_string(),
+            loop_id: Some(self.loop_id.clone()),
+            entropy: self.engine.entropy()?,
+            actor: Actor::Human,
+            human_id: answer.human_id,
+            decision: answer.decision,
+            reason: answer.reason,
+            escalation_target: answer.escalation_target,
+            means: answer.means,
+        });
+        match self.engine.submit(&origin, &command)? {
+            // Somebody was first; the next look shows who.
+            Submitted::Refused(Refusal::HumanDecision(
+                DecisionRefusal::AlreadyAnswered { .. } | DecisionRefusal::Withdrawn { .. },
+            )) => {}
+            Submitted::Refused(refusal) => asker.refused(question, &refusal),
+            Submitted::Accepted(_) | Submitted::Repeated(_) => {}
+        }
+        Ok(())
+    }
+
+    /// A signal asked for the end while the person was thinking.
+    fn interrupted(&mut self, signal: i32) -> Result<(), RunError> {
+        let details = format!("interrupted by signal {signal} while a person was asked");
+        let stop = StopLoop {
+            loop_id: self.loop_id.clone(),
+            entropy: self.engine.entropy()?,
+            condition: StopCondition::HumanAbort,
+            facts: StopFacts { human_abort_signaled: Some(true), ..StopFacts::default() },
+            details: details.clone(),
+        };
+        match self.submit(&Command::StopLoop(stop)) {
+            // Somebody ended the loop at the same moment; the next look shows how.
+            Err(RunError::Refused(Refusal::LoopNotLive { .. })) => return Ok(()),
+            stopped => stopped?,
+        };
+        (self.exit_status, self.details) = (of_signal(signal), Some(details));
+        Ok(())
+    }
+
+    /// Whether the person permits another attempt, which the decision then causes.
+    fn is_retry(&mut self, outcome: &RequestOutcome) -> bool {
+        let RequestOutcome::Decided(decided) = outcome else { return false };
+        self.decision = Some(decided.record.clone());
+        let is_retry = decided.record.decision == HumanDecision::Retry;
+        if is_retry {
+            self.origin.causation = Some(decided.sequence);
+        }
+        is_retry
+    }
+
+    /// The loop halted by a decision, or by whoever stopped it: how it ended is on the log.
+    fn end_of(&mut self, asked: u64, outcome: Option<&RequestOutcome>) -> Result<Next, RunError> {
+        let (sequence, halted) = self.find_halt(asked)?;
+        self.origin.causation = Some(sequence);
+        match outcome {
+            Some(RequestOutcome::Decided(decided)) => self.ended_by(decided),
+            _ if halted.stop_condition == Some(StopCondition::HumanAbort) => {
+                self.exit_status = EXIT_ABORTED;
+            }
+            _ => self.exit_status = EXIT_HOLDPOINT_FAILED,
+        }
+        self.halted = Some(halted);
+        Ok(Next::Stop)
+    }
+
+    fn ended_by(&mut self, decided: &Decided) {
+        let record = &decided.record;
+        if decided.outcome == DecisionOutcome::Timeout {
+            self.exit_status = EXIT_NOBODY_ANSWERED;
+            self.details = Some(format!("nobody answered {} in time", record.request_id));
+        } else if record.decision == HumanDecision::Abort {
+            let reason = record.reason.as_ref().map(|reason| format!(": {reason}"));
+            self.exit_status = EXIT_ABORTED;
+            self.details =
+                Some(format!("ABORT by {}{}", record.human_id, reason.unwrap_or_default()));
+        }
+    }
+
+    fn find_halt(&self, asked: u64) -> Result<(u64, LoopHalted), RunError> {
+        let mut found = None;
+        read_events(self.engine.core(), asked, &mut |event| match event.envelope.event {
+            Event::LoopHalted(halted) if *halted.loop_id == *self.loop_id => {
+                found = Some((event.sequence, halted));
+                Onward::Stop
+            }
+            _ => Onward::Go,
+        })?;
+        found.ok_or_else(|| RunError::Unfinished { loop_id: self.loop_id.clone() })
+    }
+}
+
+/// Tells of what is new about the open question.
+fn tell(asker: &mut dyn Asker, known: Option<&Question>, open: &Question) -> Patience {
+    let known = known.filter(|known| known.request_id() == open.request_id());
+    if known.is_none() && asker.asked(open) == Patience::Leave {
+        return Patience::Leave;
+    }
+    let was_warned = known.is_some_and(|known| known.held.warning.is_some());
+    if open.held.warning.is_some() && !was_warned {
+        asker.warned(open);
+    }
+    Patience::Wait
+}
