@@ -204,6 +204,25 @@ fn recovery_is_on_record_with_what_it_cut_and_where_the_copy_is() {
     place.assert_intact();
 }
 
+#[test]
+fn what_a_live_engine_cuts_on_taking_over_is_on_record_too() {
+    let place = Place::new();
+    let engine = place.engine();
+    new_loop(&engine);
+    engine.expire().expect("the log works");
+    let torn = tear(&place);
+    assert_eq!(engine.query(|world| world.live_loops().count()).expect("the log works"), 1);
+    let Some(Event::RecoveryPerformed(event)) = place.events().pop() else {
+        unreachable!("recovery is the newest event")
+    };
+    assert_eq!(event.cut_bytes, torn.len() as u64);
+    let (_, receipt) = new_loop(&engine);
+    assert!(receipt.first_sequence > event.last_kept_sequence + 1);
+    engine.close().expect("it closes");
+    place.rebuilt();
+    place.assert_intact();
+}
+
 /// What a power loss in the middle of a write may leave: bytes after the last record, and a LOCK
 /// of another boot.
 fn tear(place: &Place) -> Vec<u8> {

@@ -7,14 +7,14 @@ use super::error::{EngineError, SubmitError};
 use super::metrics::{Meter, Metrics, NoMetrics};
 use super::metrics_storage::Measured;
 use super::rebuild::Hot;
-use super::submit::{Origin, Receipt, Submitted};
+use super::submit::{Origin, Receipt, Submitted, recovery_performed};
 use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_bell::{Bell, LastRing};
 use super::ticket::Ticket;
 use super::ticket_desk::{Desk, QueueError};
 use crate::log::{CloseError, Level, Log, OpenReport, Options, Storage};
 use holdpoint_domain::command::{Command, Entropy, SystemEvent};
-use holdpoint_domain::event::{HeadMissingAccepted, RecoveryPerformed, Text};
+use holdpoint_domain::event::HeadMissingAccepted;
 use holdpoint_domain::{ActorId, World, execution_loop::Actor};
 use holdpoint_log_files::DirectoryStorage;
 use parking_lot::Mutex;
@@ -233,14 +233,8 @@ impl<S: Storage> Engine<S> {
             };
             self.record(SystemEvent::HeadMissingAccepted(accepted))?;
         }
-        if recovered.cut_bytes > 0 {
-            let performed = RecoveryPerformed {
-                last_proven_sequence: recovered.proven_sequence,
-                last_kept_sequence: recovered.newest_sequence,
-                cut_bytes: recovered.cut_bytes,
-                copied_to: recovered.copied_to.as_deref().map(Text::from),
-            };
-            self.record(SystemEvent::RecoveryPerformed(performed))?;
+        if let Some(performed) = recovery_performed(recovered) {
+            self.record(performed)?;
         }
         Ok(())
     }

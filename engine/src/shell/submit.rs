@@ -5,9 +5,9 @@ use super::conditions::{Conditions, DoneBefore};
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::rebuild::{Hot, Recorded, evolve_all, recorded};
-use crate::log::{Appended, NewRecord, Storage, Turn};
+use crate::log::{Appended, NewRecord, Recovered, Storage, Turn};
 use holdpoint_domain::command::{ExpireDue, SystemEvent};
-use holdpoint_domain::event::{ClockStepped, Event};
+use holdpoint_domain::event::{ClockStepped, Event, RecoveryPerformed, Text};
 use holdpoint_domain::text::{IdentifierFault, check_identifier};
 use holdpoint_domain::{
     ActorId, Command, Envelope, Idempotency, Refusal, Time, World, codec, decide,
@@ -224,9 +224,10 @@ fn with_turn<S: Storage, T>(
     watch.has_thread();
     // Taken out meanwhile: a panic leaves no state behind that may be half evolved.
     let mut hot = held.take().ok_or_else(|| discarded(engine))?;
-    let result = engine.log.begin().map_err(SubmitError::from).and_then(|turn| {
+    let result = engine.log.begin().map_err(SubmitError::from).and_then(|mut turn| {
         watch.began();
         hot.catch_up(&turn)?;
+        note_recovery(engine, &mut hot, &mut turn)?;
         work(engine, &mut hot, turn)
     });
     let is_known = match &result {
@@ -275,16 +276,50 @@ fn note_clock_step<S: Storage>(
     let before = turn.previous_wall_minus_boot();
     let step_ns = before.map_or(0, |before| now.saturating_sub(before));
     if step_ns.saturating_abs() >= CLOCK_STEP_NS {
-        let at = time_of_next(engine, turn);
-        let command =
-            Command::RecordSystemEvent(SystemEvent::ClockStepped(ClockStepped { step_ns }));
-        if let Ok(events) = decide(&hot.world, &command, at) {
-            let correlation = engine.entropy()?.to_string();
-            let origin = Origin { actor: system_actor(), correlation, causation: None };
-            append(hot, turn, &origin, None, &events, at)?;
-        }
+        let stepped = SystemEvent::ClockStepped(ClockStepped { step_ns });
+        record_system_event(engine, hot, turn, stepped)?;
     }
     turn.set_wall_minus_boot(now);
+    Ok(())
+}
+
+/// What was cut on taking over from a writer that died in its turn is on record before anything
+/// else that the turn appends.
+fn note_recovery<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+) -> Result<(), SubmitError> {
+    match turn.recovered().and_then(recovery_performed) {
+        Some(performed) => record_system_event(engine, hot, turn, performed),
+        None => Ok(()),
+    }
+}
+
+/// The event of a recovery that cut something.
+pub(super) fn recovery_performed(recovered: &Recovered) -> Option<SystemEvent> {
+    let performed = RecoveryPerformed {
+        last_proven_sequence: recovered.proven_sequence,
+        last_kept_sequence: recovered.newest_sequence,
+        cut_bytes: recovered.cut_bytes,
+        copied_to: recovered.copied_to.as_deref().map(Text::from),
+    };
+    (recovered.cut_bytes > 0).then_some(SystemEvent::RecoveryPerformed(performed))
+}
+
+/// Appends what happened to the log itself, as Holdpoint's own act and a story of its own.
+fn record_system_event<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+    event: SystemEvent,
+) -> Result<(), SubmitError> {
+    let at = time_of_next(engine, turn);
+    if let Ok(events) = decide(&hot.world, &Command::RecordSystemEvent(event), at) {
+        let correlation = engine.entropy()?.to_string();
+        let origin = Origin { actor: system_actor(), correlation, causation: None };
+        append(hot, turn, &origin, None, &events, at)?;
+    }
     Ok(())
 }
 
