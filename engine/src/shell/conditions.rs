@@ -91,6 +91,27 @@ impl Conditions {
     }
 }
 
+/// Whoever answers or overrides does so in their own name: what a person decides is recorded as
+/// that person's doing, and nobody hands it in for them.
+pub(super) fn check_own_name(origin: &Origin, command: &Command) -> Result<(), Refusal> {
+    let (request_id, actor, human_id) = match command {
+        Command::AnswerDecision(answer) => (&answer.request_id, answer.actor, &answer.human_id),
+        Command::OverrideVisibility(allowed) => {
+            (&allowed.request_id, allowed.actor, &allowed.human_id)
+        }
+        _ => return Ok(()),
+    };
+    let (request_id, speaker) = (request_id.clone(), &origin.actor);
+    if speaker.kind != actor {
+        return Err(DecisionRefusal::NotHuman { request_id, found: speaker.kind }.into());
+    }
+    if speaker.id != *human_id {
+        let human_id = speaker.id.clone();
+        return Err(DecisionRefusal::NotAnApprover { request_id, human_id }.into());
+    }
+    Ok(())
+}
+
 /// Sequence of the last record that changed the loop, or the loop of the request.
 fn version_of(world: &World, command: &Command, subject: &str) -> Result<u64, Refusal> {
     if !is_about_request(command) {

@@ -1,7 +1,7 @@
 //! One turn, in order: expiries that are due, command, decide, encode, append, evolve, sync,
 //! receipt.
 
-use super::conditions::{Conditions, DoneBefore};
+use super::conditions::{Conditions, DoneBefore, check_own_name};
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::rebuild::{Hot, Recorded, evolve_all, recorded};
@@ -111,7 +111,9 @@ fn carry_out<S: Storage>(
     let idempotency = conditions.idempotency(command);
     let decided = match conditions.admit(&hot.world, origin, command, idempotency.as_ref()) {
         Ok(Some(done)) => return Ok(Answer::DoneBefore(done)),
-        Ok(None) => decide(&hot.world, command, at),
+        Ok(None) => {
+            check_own_name(origin, command).and_then(|()| decide(&hot.world, command, at))
+        }
         Err(refusal) => Err(refusal),
     };
     match decided {
