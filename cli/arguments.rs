@@ -1,6 +1,6 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
-use crate::{log_show, log_stat, replay, run, verify};
+use crate::{apply, config, log_show, log_stat, replay, run, verify};
 use clap::{Args, Parser, Subcommand};
 use holdpoint_log_format::limits::FORMAT_VERSION;
 use std::path::PathBuf;
@@ -35,6 +35,9 @@ pub(crate) struct Global {
         default_value = DEFAULT_LOG
     )]
     pub(crate) log: PathBuf,
+    /// The configuration; else `holdpoint.toml` in the working directory, if there is one.
+    #[arg(long, global = true, value_name = "FILE", env = "HOLDPOINT_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
     /// Write one JSON value to stdout, or JSON Lines for streams; everything else to stderr.
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -45,6 +48,8 @@ pub(crate) struct Global {
 pub(crate) enum Verb {
     /// Run a command and put all of it on the record; exit with its status.
     Run(run::Args),
+    /// Carry out commands given as JSON Lines; answer each with one line.
+    Apply(apply::Args),
     /// Prove that nothing recorded was changed, lost or forbidden; exit 6 if something was.
     Verify(verify::Args),
     /// Rebuild the state from the log, at its end or at any record or moment.
@@ -52,6 +57,16 @@ pub(crate) enum Verb {
     /// Look at the records themselves.
     #[command(subcommand)]
     Log(LogVerb),
+    /// Look at the configuration.
+    #[command(subcommand)]
+    Config(ConfigVerb),
+}
+
+/// What to do about the configuration.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigVerb {
+    /// Show what is in force, or what is wrong and where.
+    Check(config::Args),
 }
 
 /// Ways to look at the records.

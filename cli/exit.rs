@@ -18,8 +18,14 @@ impl Exit {
     pub(crate) const DONE: Self = Self(0);
     /// The disk or this program failed.
     pub(crate) const FAILED: Self = Self(1);
+    /// The command line, the configuration or the input is wrong.
+    pub(crate) const USAGE: Self = Self(2);
     /// Not found, or nothing there.
     pub(crate) const NOT_FOUND: Self = Self(3);
+    /// Somebody else was first.
+    pub(crate) const CONFLICT: Self = Self(4);
+    /// A rule said no.
+    pub(crate) const REFUSED: Self = Self(5);
     /// The log does not verify.
     pub(crate) const VERIFICATION_FAILED: Self = Self(6);
     /// Of `run`: Holdpoint itself failed, as `timeout` and `env` say it.

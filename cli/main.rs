@@ -1,7 +1,9 @@
 //! The program `holdpoint`: what a person types. It parses arguments, shows results and chooses
 //! exit codes; it holds no rule and knows no byte of the format.
 
+mod apply;
 mod arguments;
+mod config;
 mod directory;
 mod exit;
 mod log_show;
@@ -13,7 +15,7 @@ mod run;
 mod text;
 mod verify;
 
-use arguments::{Arguments, LogVerb, Verb};
+use arguments::{Arguments, ConfigVerb, LogVerb, Verb};
 use clap::Parser;
 use std::process::ExitCode;
 
@@ -21,10 +23,12 @@ fn main() -> ExitCode {
     let Arguments { global, verb } = Arguments::parse();
     let exit = match verb {
         Verb::Run(args) => run::main(&global, args),
+        Verb::Apply(args) => apply::main(&global, args),
         Verb::Verify(args) => verify::main(&global, args),
         Verb::Replay(args) => replay::main(&global, args),
         Verb::Log(LogVerb::Show(args)) => log_show::main(&global, args),
         Verb::Log(LogVerb::Stat(args)) => log_stat::main(&global, args),
+        Verb::Config(ConfigVerb::Check(args)) => config::main(&global, args),
     };
     exit.into()
 }

@@ -48,6 +48,15 @@ impl Output {
         }
     }
 
+    /// Writes what is buffered, for somebody who waits for it. False: nobody reads any more, or
+    /// writing failed; [`Output::finish`] tells which.
+    pub(crate) fn flush(&mut self) -> bool {
+        if self.fate.is_ok() {
+            self.fate = self.writer.flush();
+        }
+        self.fate.is_ok()
+    }
+
     /// `text` in this style where colours are shown.
     pub(crate) fn paint(&self, style: Style, text: impl fmt::Display) -> String {
         if self.is_coloured { format!("{style}{text}{style:#}") } else { text.to_string() }

@@ -332,7 +332,8 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         RecoveryPerformed HeadMissingAccepted ClockStepped FingerprintRecorded LoopInitialized
         LoopDispatched ResponseAwaited ResponseEvaluated LoopHalted ObserverAttached
         EvidenceCaptured StopConditionDetected ChainSealed FaultReported SandboxDecided
-        CommandRefused ConfigurationChanged DecisionRequested VisibilityOverridden DecisionWarned DecisionAnswered
+        CommandRefused ConfigurationChanged DecisionRequested VisibilityOverridden DecisionWarned
+        DecisionAnswered
         DecisionTimedOut LateAnswerRecorded RequestWithdrawn
     }
 }

@@ -1,0 +1,176 @@
+//! `holdpoint apply`: commands in as JSON Lines, one line out for each, in order.
+//!
+//! A line of input is `{"submit": {"command": NAME, ...}}` and, beside `submit`, what is known of
+//! its origin: `actor` (else this user, as AUTOMATION), `correlation` (else a story of its own),
+//! `causation`, `idempotency`, `expected_version`. `apply --schema` says all of it. Random bits
+//! that a command leaves away are drawn, the terms of a hold are as configured, and no line can set
+//! the time.
+//!
+//! A line of output is the number of its line of input and either a `receipt`, or the `refusal` of
+//! a rule, or an `error` with line, column and field: then the line was not understood, and nothing
+//! came of it. Each is written before the next line is waited for, so a program can ask and be
+//! answered over a pipe; a receipt is durable by then. When nobody reads the answers any more, no
+//! further line is carried out.
+
+mod answer;
+mod fault;
+mod json;
+mod lines;
+mod reader;
+mod schema;
+mod submission;
+
+use crate::arguments::Global;
+use crate::config::Configuration;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::text::path;
+use answer::{Answer, Outcome};
+use holdpoint_domain::text::visible;
+use holdpoint_engine::Engine;
+use holdpoint_engine::log::{AppendError, OpenError, Options};
+use holdpoint_engine::shell::{EngineError, EngineOptions, SubmitError};
+use holdpoint_log_files::DirectoryStorage;
+use lines::{InputLine, next_line};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use submission::{Defaults, Submission};
+
+/// Options of `apply`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The file of commands; `-` or nothing: standard input.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Print the JSON Schema of every line, command and event instead.
+    #[arg(long, conflicts_with = "file")]
+    schema: bool,
+    /// How long to wait for another process that writes to the log.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "HOLDPOINT_LOCK_WAIT",
+        default_value = "10s",
+        value_parser = humantime::parse_duration
+    )]
+    lock_wait: Duration,
+}
+
+/// Carries the commands out. Exit 0 when all were accepted, 5 when a rule refused one, 2 when a
+/// line was not understood, which goes before 5; 4 when the log stayed locked, 1 when it failed:
+/// then the lines without an answer were not carried out, or nobody knows.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    let outcome = if args.schema { schema::print() } else { apply(global, &args) };
+    outcome.unwrap_or_else(|failure| failure.tell())
+}
+
+fn apply(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(global)?;
+    let mut input = input_of(args.file.as_deref())?;
+    let engine = open(global, args.lock_wait)?;
+    configuration.record(&engine).map_err(|error| failed(global, &error))?;
+    let applied = Applier::new(global, &engine, &configuration).apply(&mut input);
+    let closed = engine.close();
+    let exit = applied?;
+    let message = |error| format!("the log {} was not closed well: {error}", path(&global.log));
+    closed.map_err(|error| Failure::new(Exit::FAILED, "log", message(error)))?;
+    Ok(exit)
+}
+
+fn input_of(file: Option<&Path>) -> Result<Box<dyn BufRead>, Failure> {
+    let Some(file) = file.filter(|file| *file != Path::new("-")) else {
+        return Ok(Box::new(io::stdin().lock()));
+    };
+    let opened = File::open(file).map_err(|error| {
+        let message = format!("cannot read {}: {error}; name a file of commands", path(file));
+        Failure::new(Exit::FAILED, "io", message)
+    })?;
+    Ok(Box::new(BufReader::new(opened)))
+}
+
+fn open(global: &Global, lock_wait: Duration) -> Result<Engine, Failure> {
+    let log: PathBuf = global.log.components().collect();
+    let options = EngineOptions {
+        log: Options { lock_wait, ..Options::default() },
+        ..EngineOptions::default()
+    };
+    Engine::open_with(DirectoryStorage::new(&log), options).map_err(|error| match error {
+        EngineError::Open(error @ OpenError::Locked { .. }) => {
+            Failure::new(Exit::CONFLICT, "locked", visible(&error.to_string()))
+        }
+        EngineError::Submit(error) => failed(global, &error),
+        error => Failure::new(Exit::FAILED, "log", visible(&error.to_string())),
+    })
+}
+
+/// The log could not be written, and what was not answered was not acknowledged.
+fn failed(global: &Global, error: &SubmitError) -> Failure {
+    let (exit, code) = match error {
+        SubmitError::Append(AppendError::Locked { .. }) => (Exit::CONFLICT, "locked"),
+        _ => (Exit::FAILED, "log"),
+    };
+    let message = format!("{}: {}", path(&global.log), visible(&error.to_string()));
+    Failure::new(exit, code, message)
+}
+
+/// Carries lines out and answers each.
+struct Applier<'a> {
+    global: &'a Global,
+    engine: &'a Engine,
+    defaults: Defaults,
+    out: Output,
+    worst: Exit,
+}
+
+impl<'a> Applier<'a> {
+    fn new(global: &'a Global, engine: &'a Engine, configuration: &Configuration) -> Self {
+        let defaults = Defaults::of(configuration);
+        Self { global, engine, defaults, out: Output::stdout(), worst: Exit::DONE }
+    }
+
+    fn apply(mut self, input: &mut impl BufRead) -> Result<Exit, Failure> {
+        let mut line = 0_u64;
+        while let Some(input) = next_line(input).map_err(|error| unreadable(&error))? {
+            line = line.saturating_add(1);
+            let outcome = self.outcome(line, &input)?;
+            self.worst = worse(self.worst, outcome.exit());
+            self.out.json_line(&Answer { line, outcome });
+            if !self.out.flush() {
+                break;
+            }
+        }
+        self.out.finish()?;
+        Ok(self.worst)
+    }
+
+    /// What becomes of a line: one turn on the log, or none.
+    fn outcome(&self, line: u64, input: &InputLine) -> Result<Outcome, Failure> {
+        let submission = match Submission::read(input, &self.defaults) {
+            Ok(submission) => submission,
+            Err(fault) => return Ok(Outcome::not_understood(line, &fault)),
+        };
+        let Submission { mut origin, conditions, command, .. } = submission
+            .with_entropy(|| self.engine.entropy())
+            .map_err(|e| failed(self.global, &e))?;
+        if origin.correlation.is_empty() {
+            let drawn = self.engine.entropy().map_err(|error| failed(self.global, &error))?;
+            origin.correlation = drawn.to_string();
+        }
+        let submitted = self.engine.submit_when(&origin, &conditions, &command);
+        submitted.map(Outcome::from).map_err(|error| failed(self.global, &error))
+    }
+}
+
+fn unreadable(error: &io::Error) -> Failure {
+    let message =
+        format!("cannot read the commands: {error}; lines without an answer were not read");
+    Failure::new(Exit::FAILED, "io", message)
+}
+
+/// A line that was not understood goes before a refusal, and a refusal before a receipt.
+fn worse(one: Exit, other: Exit) -> Exit {
+    let order = [Exit::USAGE, Exit::REFUSED];
+    order.into_iter().find(|exit| [one, other].contains(exit)).unwrap_or(Exit::DONE)
+}

@@ -1,0 +1,131 @@
+//! What a line of input is answered with.
+
+use super::fault::Fault;
+use crate::exit::Exit;
+use holdpoint_domain::text::visible;
+use holdpoint_domain::{Event, Time};
+use holdpoint_engine::shell::{Receipt, Submitted};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The answer to one line.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Answer {
+    /// Its number, from 1.
+    pub(super) line: u64,
+    /// What became of it.
+    #[serde(flatten)]
+    pub(super) outcome: Outcome,
+}
+
+/// What became of a line.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Outcome {
+    /// Carried out, now or before.
+    Receipt(Carried),
+    /// A rule said no.
+    Refusal {
+        /// The stable reason code.
+        code: &'static str,
+        /// Why, and what to do.
+        message: String,
+    },
+    /// Not understood: nothing came of it.
+    Error {
+        /// What is wrong.
+        message: String,
+        /// The line's number, from 1.
+        line: u64,
+        /// Bytes from 1.
+        column: usize,
+        /// In which field, where it is in one.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        field: String,
+    },
+}
+
+/// The receipt of a command.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Carried {
+    first_sequence: u64,
+    last_sequence: u64,
+    at: Time,
+    /// It was carried out before: this is the first receipt again.
+    repeated: bool,
+    /// The loop that the events are about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loop_id: Option<String>,
+    /// The question to a person that the command opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
+    /// The decision that it recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision_id: Option<String>,
+    /// Names of its events, in order.
+    events: Vec<&'static str>,
+}
+
+impl Outcome {
+    pub(super) fn not_understood(line: u64, fault: &Fault) -> Self {
+        Self::Error {
+            message: visible(fault.message()).to_string(),
+            line,
+            column: fault.column(),
+            field: fault.field().to_string(),
+        }
+    }
+
+    /// The exit code of a process that ends with nothing worse.
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            Self::Receipt(_) => Exit::DONE,
+            Self::Refusal { .. } => Exit::REFUSED,
+            Self::Error { .. } => Exit::USAGE,
+        }
+    }
+}
+
+impl From<Submitted> for Outcome {
+    fn from(submitted: Submitted) -> Self {
+        match submitted {
+            Submitted::Accepted(receipt) => Self::Receipt(Carried::of(receipt, false)),
+            Submitted::Repeated(receipt) => Self::Receipt(Carried::of(receipt, true)),
+            Submitted::Refused(refusal) => Self::Refusal {
+                code: refusal.code(),
+                message: visible(&refusal.to_string()).to_string(),
+            },
+        }
+    }
+}
+
+impl Carried {
+    fn of(receipt: Receipt, repeated: bool) -> Self {
+        let events = &receipt.events;
+        Self {
+            first_sequence: receipt.first_sequence,
+            last_sequence: receipt.last_sequence,
+            at: receipt.at,
+            repeated,
+            loop_id: events.iter().find_map(Event::loop_id).map(String::from),
+            request_id: events.iter().find_map(request_id).map(String::from),
+            decision_id: events.iter().find_map(decision_id).map(String::from),
+            events: events.iter().map(|event| event.kind().name).collect(),
+        }
+    }
+}
+
+fn request_id(event: &Event) -> Option<&str> {
+    match event {
+        Event::DecisionRequested(body) => Some(&body.request.request_id),
+        _ => None,
+    }
+}
+
+fn decision_id(event: &Event) -> Option<&str> {
+    match event {
+        Event::DecisionAnswered(body) => Some(&body.record.decision_id),
+        Event::DecisionTimedOut(body) => Some(&body.record.decision_id),
+        _ => None,
+    }
+}

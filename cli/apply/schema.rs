@@ -1,0 +1,48 @@
+//! `holdpoint apply --schema`: the JSON Schema of every line, command and event, made of the types
+//! that read and write them.
+
+use super::answer::Answer;
+use super::submission::Line;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use holdpoint_domain::{Command, Envelope};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Three schemas, each whole in itself.
+#[derive(Serialize)]
+struct Schemas {
+    /// A line of input, with every command.
+    input: Schema,
+    /// A line of output.
+    output: Schema,
+    /// What a record holds, with every event, as `log show --json` shows it.
+    record: Schema,
+}
+
+/// Prints the schemas as one JSON value.
+pub(super) fn print() -> Result<Exit, Failure> {
+    let mut out = Output::stdout();
+    out.json(&schemas());
+    out.finish()?;
+    Ok(Exit::DONE)
+}
+
+fn schemas() -> Schemas {
+    let mut input = of::<Line<Command>>(SchemaSettings::draft2020_12().for_deserialize());
+    let commands = input.pointer_mut("/$defs/Command/oneOf").and_then(Value::as_array_mut);
+    for command in commands.into_iter().flatten() {
+        // The configuration stands in for the terms of a hold.
+        if let Some(required) = command.pointer_mut("/required").and_then(Value::as_array_mut) {
+            required.retain(|name| name != "hold");
+        }
+    }
+    let output = || SchemaSettings::draft2020_12().for_serialize();
+    Schemas { input, output: of::<Answer>(output()), record: of::<Envelope>(output()) }
+}
+
+fn of<T: JsonSchema>(settings: SchemaSettings) -> Schema {
+    settings.into_generator().into_root_schema_for::<T>()
+}

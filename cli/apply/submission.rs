@@ -1,0 +1,283 @@
+//! One line of input as a command with its origin and conditions.
+
+use super::fault::Fault;
+use super::json::{Member, Node, Value, parse};
+use super::lines::{InputLine, LINE_BYTES_MAX};
+use super::reader::{read, read_without};
+use crate::config::Configuration;
+use holdpoint_domain::command::Entropy;
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::human_decision::AnswerChannel;
+use holdpoint_domain::{ActorId, Command};
+use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, user_name};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// Names under which other programs would give a time.
+const TIMES: [&str; 4] = ["at", "time", "timestamp", "recorded_at"];
+
+/// What a line leaves away.
+pub(super) struct Defaults {
+    actor: ActorId,
+    /// The configured terms of a hold.
+    hold: Option<Value>,
+}
+
+impl Defaults {
+    pub(super) fn of(configuration: &Configuration) -> Self {
+        let terms = serde_json::to_vec(&configuration.terms()).ok();
+        Self {
+            actor: ActorId { kind: Actor::Automation, id: user_name() },
+            hold: terms.and_then(|terms| parse(&terms).ok()).map(|node| node.value),
+        }
+    }
+}
+
+/// A command, who asks for it, and under which conditions.
+pub(super) struct Submission {
+    /// An empty correlation stands for a story of its own.
+    pub(super) origin: Origin,
+    pub(super) conditions: Conditions,
+    pub(super) command: Command,
+    /// Whether the line gave random bits for the command.
+    has_entropy: bool,
+}
+
+/// A line of input: a command, and what is known of its origin. Everything but `submit` may be left
+/// away.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Line<C> {
+    /// The command.
+    submit: C,
+    /// Who asks. Left away: the user who runs `apply`, as AUTOMATION.
+    #[serde(default)]
+    actor: Option<LineActor>,
+    /// The story that the command belongs to. Left away: a story of its own.
+    #[serde(default)]
+    correlation: Option<String>,
+    /// Sequence of the record that caused the command.
+    #[serde(default)]
+    causation: Option<u64>,
+    /// The caller's own name for the command: asked again, it is answered with the first receipt.
+    /// Needs a correlation.
+    #[serde(default)]
+    idempotency: Option<LineKey>,
+    /// Sequence of the last record that changed what the command is about, as the caller saw it.
+    #[serde(default)]
+    expected_version: Option<u64>,
+}
+
+/// Who asks.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LineActor {
+    /// What kind of actor.
+    kind: LineActorKind,
+    /// The name under which the actor is known.
+    id: String,
+}
+
+/// SYSTEM is Holdpoint itself, and no line speaks for it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+enum LineActorKind {
+    Human,
+    Agent,
+    Automation,
+}
+
+/// The caller's own name for a command, unique within tenant, engine and correlation.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LineKey {
+    /// Whose keys these are.
+    tenant: String,
+    /// Which engine issues the command.
+    engine: String,
+    /// The key.
+    key: String,
+}
+
+impl Submission {
+    /// Reads a line.
+    pub(super) fn read(input: &InputLine, defaults: &Defaults) -> Result<Self, Fault> {
+        let mut root = match input {
+            InputLine::Whole(bytes) => parse(bytes)?,
+            InputLine::TooLong(length) => {
+                let message =
+                    format!("{length} bytes; a line has at most {LINE_BYTES_MAX} (16MiB)");
+                return Err(Fault::at(LINE_BYTES_MAX, message));
+            }
+        };
+        let at = root.at;
+        let Value::Object(members) = &mut root.value else {
+            return Err(Fault::at(at, "expected an object with the member `submit`"));
+        };
+        no_time(members)?;
+        let submit = members.iter_mut().find(|member| member.name == "submit");
+        let has_entropy = submit.as_ref().is_some_and(|member| member.node.has("entropy"));
+        let command = submit.map(|member| command(&mut member.node, defaults));
+        let line: Line<IgnoredAny> = read(&root)?;
+        let missing = || Fault::at(at, "the member `submit` with the command is missing");
+        let command = command.ok_or_else(missing)?.map_err(|fault| fault.inside("submit"))?;
+        Ok(Self { has_entropy, ..line.with(command, at, defaults)? })
+    }
+
+    /// The same with fresh random bits, where the line gave none.
+    pub(super) fn with_entropy<E>(
+        mut self,
+        draw: impl FnOnce() -> Result<Entropy, E>,
+    ) -> Result<Self, E> {
+        if !self.has_entropy && self.command.entropy().is_some() {
+            self.command = self.command.with_entropy(draw()?);
+        }
+        Ok(self)
+    }
+}
+
+impl Line<IgnoredAny> {
+    fn with(self, command: Command, at: usize, defaults: &Defaults) -> Result<Submission, Fault> {
+        let Self { submit: IgnoredAny, actor, correlation, causation, idempotency, .. } = self;
+        if idempotency.is_some() && correlation.is_none() {
+            let message = "a key is unique within a correlation only; give `correlation` as well";
+            return Err(Fault::at(at, message).inside("idempotency"));
+        }
+        let key = idempotency.map(LineKey::into_key);
+        Ok(Submission {
+            origin: Origin {
+                actor: actor.map_or_else(|| defaults.actor.clone(), LineActor::into_id),
+                correlation: correlation.unwrap_or_default(),
+                causation,
+            },
+            conditions: Conditions { key, expected_version: self.expected_version },
+            command,
+            has_entropy: false,
+        })
+    }
+}
+
+impl LineKey {
+    fn into_key(self) -> IdempotencyKey {
+        let Self { tenant, engine, key } = self;
+        IdempotencyKey { tenant, engine, key }
+    }
+}
+
+impl LineActor {
+    fn into_id(self) -> ActorId {
+        let kind = match self.kind {
+            LineActorKind::Human => Actor::Human,
+            LineActorKind::Agent => Actor::Agent,
+            LineActorKind::Automation => Actor::Automation,
+        };
+        ActorId { kind, id: self.id }
+    }
+}
+
+/// Time is the log's own (property E4): whoever gives one is told so, and not that a member is
+/// unknown.
+fn no_time(members: &[Member]) -> Result<(), Fault> {
+    let message = "the log alone says when; leave the time away";
+    match members.iter().find(|member| TIMES.contains(&member.name.as_str())) {
+        Some(member) => Err(Fault::at(member.at, message).inside(&member.name)),
+        None => Ok(()),
+    }
+}
+
+fn command(node: &mut Node, defaults: &Defaults) -> Result<Command, Fault> {
+    let Value::Object(members) = &mut node.value else {
+        return Err(Fault::at(node.at, "expected an object with the member `command`"));
+    };
+    no_time(members)?;
+    let named = members.iter().find(|member| member.name == "command");
+    let Some(Member { node: Node { at, value: Value::Text(name) }, .. }) = named else {
+        return Err(Fault::at(node.at, "the member `command` with the command's name is missing"));
+    };
+    let (at, name) = (*at, name.clone());
+    if name == "execution_loop.initialize" {
+        add_hold(members, node.at, defaults);
+    }
+    let command = body(&name, node).unwrap_or_else(|| Err(unknown(at, &name)))?;
+    through_the_api(node.at, &command)?;
+    Ok(command)
+}
+
+fn unknown(at: usize, name: &str) -> Fault {
+    let known = Command::NAMES.iter().filter(|known| **known != "log.record_system_event");
+    let known: Vec<&str> = known.copied().collect();
+    let name = holdpoint_domain::text::bounded(name, 64);
+    Fault::at(at, format!("no command is named {name:?}; there are {}", known.join(", ")))
+        .inside("command")
+}
+
+/// The terms of a hold that are left away are the configured ones.
+fn add_hold(members: &mut Vec<Member>, at: usize, defaults: &Defaults) {
+    if let Some(value) = &defaults.hold
+        && !members.iter().any(|member| member.name == "hold")
+    {
+        members.push(Member { at, name: "hold".into(), node: Node { at, value: value.clone() } });
+    }
+}
+
+/// The body of the command of this name; `None` for a name that no line may use.
+fn body(name: &str, node: &Node) -> Option<Result<Command, Fault>> {
+    Some(match name {
+        "execution_loop.initialize" => of(node, Command::InitializeLoop),
+        "execution_loop.dispatch" => of(node, Command::DispatchLoop),
+        "execution_loop.await_response" => of(node, Command::AwaitResponse),
+        "evidence_capture.capture" => of(node, Command::CaptureEvidence),
+        "execution_loop.report_response" => of(node, Command::ReportResponse),
+        "sandbox_fault.report" => of(node, Command::ReportFault),
+        "execution_loop.retry" => of(node, Command::RetryLoop),
+        "execution_loop.complete" => of(node, Command::CompleteLoop),
+        "execution_loop.stop" => of(node, Command::StopLoop),
+        "human_decision.request" => of(node, Command::RequestDecision),
+        "human_decision.answer" => of(node, Command::AnswerDecision),
+        "human_decision.expire" => of(node, Command::ExpireDue),
+        "human_decision.override_visibility" => of(node, Command::OverrideVisibility),
+        "log.record_fingerprint" => of(node, |Nothing {}| Command::RecordFingerprint),
+        _ => return None,
+    })
+}
+
+/// The body of a command that has no members but its name.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+fn of<T: for<'de> Deserialize<'de>>(
+    node: &Node,
+    make: impl FnOnce(T) -> Command,
+) -> Result<Command, Fault> {
+    read_without(node, "command").map(make)
+}
+
+/// Whoever answers through a line did not type at a terminal of Holdpoint's.
+fn through_the_api(at: usize, command: &Command) -> Result<(), Fault> {
+    let means = match command {
+        Command::AnswerDecision(answer) => &answer.means,
+        Command::OverrideVisibility(answer) => &answer.means,
+        _ => return Ok(()),
+    };
+    if means.channel == AnswerChannel::Api {
+        return Ok(());
+    }
+    let message = format!("what comes through `apply` is API, not {}", means.channel);
+    Err(Fault::at(at, message).inside("means.channel"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_but_the_log_s_own_can_be_submitted() {
+        let node = parse(b"{}").unwrap();
+        for name in Command::NAMES {
+            let is_readable = body(name, &node).is_some();
+            assert_eq!(is_readable, *name != "log.record_system_event", "{name}");
+        }
+    }
+}

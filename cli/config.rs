@@ -1,0 +1,129 @@
+//! The configuration: a TOML file with the policies that a person sets once. `holdpoint config
+//! check` says what is in force.
+//!
+//! It is the file that `--config FILE` or `HOLDPOINT_CONFIG` names, else `holdpoint.toml` in the
+//! working directory, else nothing: then the defaults below are in force. Options of the command
+//! line go before it. Whatever a key does not know is refused with line and column.
+//!
+//! ```toml
+//! [hold]
+//! default = "on-failure"         # never, on-failure or always
+//! decision_timeout = "5m"        # 1ms to 366 days
+//! retry_needs_person = true
+//! approvers = ["alice"]          # empty: any person
+//! override_approvers = ["carol"] # empty: nobody
+//!
+//! [[hold.escalation_targets]]
+//! target = "on-call"
+//! approvers = ["dave"]           # empty: the person of the target's name
+//! timeout = "30m"
+//!
+//! [evidence]
+//! record_env = ["MY_*"]          # recorded besides the usual names
+//! redact = ["PIN"]               # kept secret besides the usual words
+//! ```
+
+mod check;
+mod file;
+
+use crate::arguments::Global;
+use crate::exit::{Exit, Failure};
+use crate::text::path;
+use holdpoint_domain::ActorId;
+use holdpoint_domain::command::{Command, SystemEvent};
+use holdpoint_domain::event::ConfigurationChanged;
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::hash::{Digest, sha256};
+use holdpoint_domain::human_decision::HoldTerms;
+use holdpoint_engine::Engine;
+use holdpoint_engine::shell::{Origin, SubmitError};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+pub(crate) use check::{Args, main};
+
+/// The file that is looked for where none is named.
+const DEFAULT_FILE: &str = "holdpoint.toml";
+
+/// The longest file that is read, in bytes (1 MiB).
+const FILE_BYTES_MAX: usize = 1024 * 1024;
+
+/// What is in force.
+#[derive(Clone, Debug)]
+pub(crate) struct Configuration {
+    /// Where it comes from. `None`: the defaults.
+    file: Option<PathBuf>,
+    /// SHA-256 of the file.
+    digest: Option<Digest>,
+    settings: file::Settings,
+}
+
+impl Configuration {
+    /// Finds and reads the configuration.
+    pub(crate) fn load(global: &Global) -> Result<Self, Failure> {
+        match &global.config {
+            Some(named) => Self::read(named),
+            None if Path::new(DEFAULT_FILE).exists() => Self::read(Path::new(DEFAULT_FILE)),
+            None => Ok(Self { file: None, digest: None, settings: file::Settings::default() }),
+        }
+    }
+
+    /// Reads the configuration in this file.
+    fn read(file: &Path) -> Result<Self, Failure> {
+        let bytes = bytes_of(file)?;
+        let settings = file::parse(&bytes).map_err(|fault| {
+            let message = format!("{}:{fault}", path(file));
+            Failure::new(Exit::USAGE, "configuration", message)
+        })?;
+        Ok(Self { file: Some(file.to_path_buf()), digest: Some(sha256(&bytes)), settings })
+    }
+
+    /// The terms of a hold, under the configured policy.
+    pub(crate) fn terms(&self) -> HoldTerms {
+        self.settings.hold.clone()
+    }
+
+    /// Names of variables to record, and parts of names to keep secret, besides the usual ones.
+    pub(crate) fn evidence(&self) -> &file::Evidence {
+        &self.settings.evidence
+    }
+
+    /// Puts the file's digest on record where it is not the newest one there: for every verb that
+    /// writes, right after it opened the log.
+    pub(crate) fn record(&self, engine: &Engine) -> Result<(), SubmitError> {
+        if engine.query(holdpoint_domain::World::configuration)? == self.digest {
+            return Ok(());
+        }
+        let actor = ActorId { kind: Actor::System, id: "holdpoint".to_string() };
+        let correlation = engine.entropy()?.to_string();
+        let changed = ConfigurationChanged { digest: self.digest };
+        let command = Command::RecordSystemEvent(SystemEvent::ConfigurationChanged(changed));
+        engine.submit(&Origin { actor, correlation, causation: None }, &command).map(drop)
+    }
+}
+
+fn bytes_of(file: &Path) -> Result<Vec<u8>, Failure> {
+    let unreadable = |error: std::io::Error| {
+        let (exit, code) = match error.kind() {
+            ErrorKind::NotFound => (Exit::NOT_FOUND, "configuration_not_found"),
+            _ => (Exit::FAILED, "io"),
+        };
+        let advice = "name another file with --config FILE or HOLDPOINT_CONFIG";
+        Failure::new(exit, code, format!("cannot read {}: {error}; {advice}", path(file)))
+    };
+    // A pipe would wait for ever, and a directory cannot be read.
+    if !file.metadata().map_err(unreadable)?.is_file() {
+        let message = format!("{} is not a regular file: name one", path(file));
+        return Err(Failure::new(Exit::FAILED, "io", message));
+    }
+    let mut bytes = Vec::new();
+    let most = FILE_BYTES_MAX as u64;
+    let opened = File::open(file).map_err(unreadable)?;
+    opened.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() > FILE_BYTES_MAX {
+        let message = format!("{} is longer than {most} bytes (1MiB): shorten it", path(file));
+        return Err(Failure::new(Exit::USAGE, "configuration", message));
+    }
+    Ok(bytes)
+}
