@@ -13,6 +13,8 @@
 //! | attempt or limit out of bounds | attempts from 1, limits to 3: never retried | W15 |
 //! | fault of something else | a fault belongs to one execution and attempt: never retried | W15 |
 //!
+//! The rows of Phase-32 and of whole sessions follow in `decision_categories.rs`.
+//!
 //! A category looks at the input only. One that names a weakness applies only to cases that are
 //! marked with it.
 
@@ -26,6 +28,7 @@ use holdpoint_domain::sandbox_fault::{ExecutionFaultType, FaultReport, SandboxCo
 use holdpoint_domain::text::is_blank;
 use serde_json::{Value, json};
 
+use crate::decision_categories;
 use crate::decode::{Answer, chain, field, text, typed};
 use crate::vectors::Case;
 
@@ -37,15 +40,15 @@ pub(crate) struct Category {
     /// Why the answer differs.
     pub(crate) reason: &'static str,
     /// The weakness that a case has to be marked with.
-    weakness: Option<&'static str>,
+    pub(crate) weakness: Option<&'static str>,
     /// Whether the input is like that.
-    applies: fn(&Case) -> bool,
+    pub(crate) applies: fn(&Case) -> bool,
     /// Whether this is the answer that the category prescribes for the input.
     pub(crate) prescribes: fn(&Case, &Answer) -> bool,
 }
 
-/// The table.
-pub(crate) const CATEGORIES: [Category; 10] = [
+/// The rows of Phases 21 to 31.
+const CATEGORIES: [Category; 10] = [
     Category {
         name: "name outside a closed enum",
         reason: "the enums are closed: such a name does not decode",
@@ -118,9 +121,14 @@ pub(crate) const CATEGORIES: [Category; 10] = [
     },
 ];
 
+/// The whole table, in order.
+pub(crate) fn all() -> impl Iterator<Item = &'static Category> {
+    CATEGORIES.iter().chain(&decision_categories::CATEGORIES)
+}
+
 /// The category of a case, if it has one: the first row that applies.
 pub(crate) fn of(case: &Case) -> Option<&'static Category> {
-    CATEGORIES.iter().find(|category| {
+    all().find(|category| {
         let marked = |weakness: &str| case.weak.iter().any(|weak| weak == weakness);
         category.weakness.is_none_or(marked) && (category.applies)(case)
     })
@@ -156,7 +164,7 @@ fn has_name_outside_a_closed_enum(case: &Case) -> bool {
         "decide_sandbox_outcome" => {
             outside(ExecutionFaultType::from_name, input.pointer("/fault/fault_type"))
         }
-        _ => false,
+        _ => decision_categories::has_name_outside(case),
     }
 }
 

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::categories::{self, Category};
 use crate::decode::{Answer, Decoded};
 use crate::vectors::Case;
-use crate::{phase21, phase29, phase30, phase31};
+use crate::{phase21, phase29, phase30, phase31, phase32, sessions};
 
 /// What became of a case.
 #[derive(Debug)]
@@ -27,8 +27,8 @@ pub(crate) fn judge(case: &Case) -> Verdict {
         Ok(None) => return Verdict::Fails(format!("unknown function {}", case.function)),
         Err(_) => return Verdict::Fails("panicked".into()),
     };
-    let Some(recorded) = case.expect.get("ok").cloned().map(Answer::Value) else {
-        return Verdict::Fails("no recorded answer: expect has no \"ok\"".into());
+    let Some(recorded) = recorded(case) else {
+        return Verdict::Fails("no recorded answer: neither \"ok\" nor \"error\"".into());
     };
     let Some(category) = categories::of(case) else {
         return if answer == recorded {
@@ -43,12 +43,23 @@ pub(crate) fn judge(case: &Case) -> Verdict {
     if answer == recorded { Verdict::Matches } else { Verdict::Differs(category) }
 }
 
+/// What the reference answered: a value, or an error in these words.
+fn recorded(case: &Case) -> Option<Answer> {
+    if let Some(value) = case.expect.get("ok") {
+        return Some(Answer::Value(value.clone()));
+    }
+    let message = case.expect.pointer("/error/message")?.as_str()?;
+    Some(Answer::Refused(message.into()))
+}
+
 fn run(case: &Case) -> Option<Decoded<Answer>> {
     match case.phase.as_str() {
         "21" => phase21::run(&case.function, &case.input),
         "29" => phase29::run(&case.function, &case.input),
         "30" => phase30::run(&case.function, &case.input),
         "31" => phase31::run(&case.function, &case.input, &case.expect),
+        "32" => phase32::run(&case.function, &case.input),
+        "e2e" => sessions::run(&case.function, &case.input),
         _ => None,
     }
 }

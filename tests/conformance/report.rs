@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::categories::CATEGORIES;
+use crate::categories;
 use crate::judge::Verdict;
 use crate::vectors::VectorFile;
 
@@ -13,7 +13,7 @@ pub(crate) struct Report {
     files: Vec<String>,
     functions: BTreeMap<(String, String), FunctionCounts>,
     categories: BTreeMap<&'static str, usize>,
-    not_covered: BTreeMap<(String, String), usize>,
+    divergences: (usize, usize),
     /// By kind of alteration: caught, and not caught.
     tampered: BTreeMap<String, (usize, usize)>,
     groups: Option<GroupCounts>,
@@ -29,10 +29,10 @@ struct FunctionCounts {
 /// Groups of different records with one reference hash.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GroupCounts {
-    /// Evidence records told apart by the injective hash.
-    pub(crate) told_apart: usize,
-    /// Members of phases that are not built yet.
-    pub(crate) other_members: usize,
+    /// Evidence records told apart by their injective hashes.
+    pub(crate) evidence: usize,
+    /// Decisions told apart by theirs.
+    pub(crate) decisions: usize,
 }
 
 impl Report {
@@ -55,13 +55,12 @@ impl Report {
         }
     }
 
-    /// Cases of a phase that is not built yet.
-    pub(crate) fn not_covered(&mut self, phase: &str, function: &str, cases: usize) {
-        let key = (phase.to_owned(), function.to_owned());
-        *self.not_covered.entry(key).or_default() += cases;
+    /// A case in which the reference contradicts itself was answered by a pure function, or not.
+    pub(crate) fn diverged(&mut self, caught: bool) {
+        if caught { self.divergences.0 += 1 } else { self.divergences.1 += 1 }
     }
 
-    /// An altered chain was caught, or not.
+    /// An altered chain or audit was caught, or not.
     pub(crate) fn tampered(&mut self, kind: &str, caught: bool) {
         let counts = self.tampered.entry(kind.to_owned()).or_default();
         if caught { counts.0 += 1 } else { counts.1 += 1 }
@@ -96,14 +95,11 @@ impl Report {
                 "conformance: {phase:<5} {function:<30} {matching:>5} {differing:>8} {failing:>4}"
             )?;
         }
-        for ((phase, function), cases) in &self.not_covered {
-            writeln!(f, "conformance: {phase:<5} {function:<30} {cases:>5} not covered yet")?;
-        }
         Ok(())
     }
 
     fn write_categories(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for category in &CATEGORIES {
+        for category in categories::all() {
             if let Some(count) = self.categories.get(category.name) {
                 let (name, reason) = (category.name, category.reason);
                 writeln!(f, "conformance: category {name:<36} {count:>4}  {reason}")?;
@@ -115,7 +111,7 @@ impl Report {
     fn write_evidence(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (kind, (caught, missed)) in &self.tampered {
             let all = caught + missed;
-            writeln!(f, "conformance: undetected tamper {kind:<30} caught {caught} of {all}")?;
+            writeln!(f, "conformance: undetected tamper {kind:<33} caught {caught} of {all}")?;
         }
         if !self.tampered.is_empty() {
             let caught: usize = self.tampered.values().map(|counts| counts.0).sum();
@@ -126,11 +122,16 @@ impl Report {
                 caught + missed
             )?;
         }
-        if let Some(GroupCounts { told_apart, other_members }) = self.groups {
+        let (caught, missed) = self.divergences;
+        if caught + missed > 0 {
+            let all = caught + missed;
+            writeln!(f, "conformance: reference diverges from itself: caught {caught} of {all}")?;
+        }
+        if let Some(GroupCounts { evidence, decisions }) = self.groups {
             writeln!(
                 f,
-                "conformance: colliding evidence records told apart: {told_apart} \
-                 ({other_members} members of phases not covered yet)"
+                "conformance: colliding records told apart: {evidence} of evidence, \
+                 {decisions} of decisions"
             )?;
         }
         Ok(())

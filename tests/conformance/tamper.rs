@@ -12,8 +12,11 @@ use holdpoint_domain::evidence_capture::{
     validate_chain,
 };
 use holdpoint_domain::hash::Digest;
+use holdpoint_domain::human_decision::{AuditPlace, injective_decision_hash};
 use serde_json::Value;
 
+use crate::audit_tamper::shown;
+use crate::decisions::decision_record;
 use crate::decode::{Decoded, chain, record};
 use crate::report::GroupCounts;
 use crate::vectors::Case;
@@ -139,8 +142,8 @@ fn rechain(chain: &mut EvidenceChain) {
     chain.head_hash = prior;
 }
 
-/// Records of one group have one reference hash; their injective hashes have to differ. Members
-/// from phases that are not built yet are counted.
+/// Records of one group, of evidence or of decisions, have one reference hash; their injective
+/// hashes have to differ.
 pub(crate) fn tell_groups_apart<'a>(
     cases: impl Iterator<Item = &'a Case>,
 ) -> (GroupCounts, Vec<String>) {
@@ -152,18 +155,35 @@ pub(crate) fn tell_groups_apart<'a>(
     }
     let (mut counts, mut failures) = (GroupCounts::default(), Vec::new());
     for (group, members) in groups {
-        let ours: Vec<&&Case> = members.iter().filter(|c| c.function == "evidence_hash").collect();
-        counts.other_members += members.len() - ours.len();
-        let inputs: BTreeSet<String> = ours.iter().map(|case| case.input.to_string()).collect();
+        let is_evidence = |case: &&&Case| case.function == "evidence_hash";
+        let evidence = members.iter().filter(is_evidence).count();
+        let inputs: BTreeSet<String> = members.iter().map(|case| case.input.to_string()).collect();
         let hashes: Result<BTreeSet<Digest>, _> =
-            ours.iter().map(|case| record(&case.input).map(|r| injective(&r))).collect();
+            members.iter().map(|case| injective_of(case)).collect();
         match hashes {
-            Ok(hashes) if hashes.len() == inputs.len() => counts.told_apart += hashes.len(),
+            Ok(hashes) if hashes.len() == inputs.len() => {
+                counts.evidence += evidence;
+                counts.decisions += members.len() - evidence;
+            }
             Ok(_) => failures.push(format!("{group}: two records have one injective hash")),
             Err(why) => failures.push(format!("{group}: {why}")),
         }
     }
     (counts, failures)
+}
+
+fn injective_of(case: &Case) -> Decoded<Digest> {
+    match case.function.as_str() {
+        "evidence_hash" => record(&case.input).map(|record| injective(&record)),
+        "record_hash" => {
+            let (prior, shown) = (Digest::from_bytes([0; 32]), shown());
+            let (audit_id, session_id) = ("AUDIT-1", "OBS-1");
+            let place = AuditPlace { audit_id, session_id, index: 0, prior: &prior };
+            let decision = decision_record(&case.input)?;
+            Ok(injective_decision_hash(place, &decision, &shown, None))
+        }
+        other => Err(format!("unknown function {other} in a group")),
+    }
 }
 
 fn injective(record: &EvidenceRecord) -> Digest {

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::{DecisionRequest, HumanDecision};
 use crate::event::Text;
-use crate::text::{has_visible_character, id};
+use crate::text::{has_visible_character, id, is_blank};
 use crate::time::Timestamp;
 
 /// The name under which nobody answers. No person may use it.
@@ -98,7 +98,7 @@ pub fn accept_decision(
     if !request.allows(decision) {
         return Err(AnswerRefusal::NotAllowed { decision });
     }
-    check_required(decision, reason, escalation_target)?;
+    check_required(decision, reason, escalation_target, is_missing)?;
     Ok(DecisionRecord {
         decision_id: id("DEC-", entropy).into(),
         request_id: request.request_id.clone(),
@@ -165,15 +165,17 @@ impl DecisionRecord {
     }
 
     /// Whether the record has what its decision requires: a person (or the timeout), a reason, a
-    /// target.
+    /// target. What is blank is missing; text that nobody can see is refused when an answer is
+    /// accepted, not when a record of one is read.
     ///
     /// # Errors
     /// [`AnswerRefusal`] names what is missing.
     pub fn check(&self) -> Result<(), AnswerRefusal> {
-        if !self.is_timeout() {
-            check_human(&self.human_id)?;
+        if is_blank(&self.human_id) {
+            return Err(AnswerRefusal::HumanMissing);
         }
-        check_required(self.decision, self.reason.as_deref(), self.escalation_target.as_deref())
+        let (reason, target) = (self.reason.as_deref(), self.escalation_target.as_deref());
+        check_required(self.decision, reason, target, |text| text.is_none_or(is_blank))
     }
 }
 
@@ -189,6 +191,7 @@ fn check_required(
     decision: HumanDecision,
     reason: Option<&str>,
     target: Option<&str>,
+    is_missing: fn(Option<&str>) -> bool,
 ) -> Result<(), AnswerRefusal> {
     use HumanDecision::{Abort, Continue, Escalate, Retry};
     match decision {
@@ -199,7 +202,7 @@ fn check_required(
 }
 
 /// Missing is what nobody can see: absent, blank, zero-width, controls alone.
-pub(super) fn is_missing(text: Option<&str>) -> bool {
+fn is_missing(text: Option<&str>) -> bool {
     text.is_none_or(|text| !has_visible_character(text))
 }
 

@@ -1,0 +1,348 @@
+//! The documented categories of Phase-32 and of whole sessions; see `categories.rs`.
+//!
+//! | category | why | marked |
+//! |---|---|---|
+//! | confidence that is no basis points below 1 | confidence is basis points below 1 | - |
+//! | length that is no count | a length is a count | W7 |
+//! | time that is no time | times are checked before they are shown or compared | W7 |
+//! | deadline that is no time | a deadline is a time: 1 s to 366 days | - |
+//! | request about a halted loop | a halted loop offers nothing but ABORT | W7 |
+//! | deadline as a text | a deadline is a time, not text | - |
+//! | ABORT that is not listed | ABORT is always allowed (seed, decision validation) | - |
+//! | name of the timeout | nobody answers as SYSTEM_TIMEOUT | W6 |
+//! | name or reason that nobody sees | missing is what nobody can see | W6 |
+//! | audit or record that does not verify | both are verified before every append | W5 |
+//! | repeated decision or request | one request has one answer | W5 |
+//! | decision of a timeout | its outcome is TIMEOUT (seed, DecisionOutcome) | W8 |
+//! | decision that cannot be applied | state, count, reason and target are looked at | W8 |
+//! | session halted from the start | a halted loop offers nothing but ABORT | - |
+//! | session with a timeout | its outcome is TIMEOUT (seed, DecisionOutcome) | - |
+
+use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
+use holdpoint_domain::execution_loop::ExecutionLoopState;
+use holdpoint_domain::human_decision::{DecisionRecord, HumanDecision, record_hash};
+use holdpoint_domain::text::{has_visible_character, is_blank};
+use holdpoint_domain::time::Timestamp;
+use serde_json::{Value, json};
+
+use crate::categories::Category;
+use crate::decisions::{audit, confidence, decision_record, timeout};
+use crate::decode::{Answer, field, text};
+use crate::vectors::Case;
+
+/// The rows.
+pub(crate) const CATEGORIES: [Category; 15] = [
+    Category {
+        name: "confidence that is no basis points below 1",
+        reason: "confidence is basis points below 1",
+        weakness: None,
+        applies: has_loose_confidence,
+        prescribes: is_undecodable,
+    },
+    Category {
+        name: "length that is no count",
+        reason: "a length is a count",
+        weakness: Some("W7"),
+        applies: |case| creates(case) && !is_count(case.input.get("chain_length")),
+        prescribes: is_undecodable,
+    },
+    Category {
+        name: "time that is no time",
+        reason: "times are checked before they are shown or compared",
+        weakness: Some("W7"),
+        applies: |case| {
+            creates(case)
+                && !(is_time(case, "current_timestamp") && is_time(case, "evidence_timestamp"))
+        },
+        prescribes: |_, answer| !matches!(answer, Answer::Value(_)),
+    },
+    Category {
+        name: "deadline that is no time",
+        reason: "a deadline is a time: 1 s to 366 days",
+        weakness: None,
+        applies: |case| creates(case) && timeout(&case.input).is_err(),
+        prescribes: is_undecodable,
+    },
+    Category {
+        name: "request about a halted loop",
+        reason: "a halted loop offers nothing but ABORT",
+        weakness: Some("W7"),
+        applies: |case| {
+            creates(case) && case.input.get("execution_state") == Some(&json!("HALTED"))
+        },
+        prescribes: |case, answer| is_timed_request(case, answer, Some(&json!(["ABORT"]))),
+    },
+    Category {
+        name: "deadline as a text",
+        reason: "a deadline is a time, not text",
+        weakness: None,
+        applies: creates,
+        prescribes: |case, answer| is_timed_request(case, answer, None),
+    },
+    Category {
+        name: "ABORT that is not listed",
+        reason: "ABORT is always allowed (seed, decision validation)",
+        weakness: None,
+        applies: is_unlisted_abort,
+        prescribes: |_, answer| answer_is(answer, "decision", "ABORT"),
+    },
+    Category {
+        name: "name of the timeout",
+        reason: "nobody answers as SYSTEM_TIMEOUT",
+        weakness: Some("W6"),
+        applies: |case| {
+            accepts(case) && case.input.get("human_id") == Some(&json!("SYSTEM_TIMEOUT"))
+        },
+        prescribes: is_refused,
+    },
+    Category {
+        name: "name or reason that nobody sees",
+        reason: "missing is what nobody can see",
+        weakness: Some("W6"),
+        applies: has_invisible_text,
+        prescribes: is_refused,
+    },
+    Category {
+        name: "audit or record that does not verify",
+        reason: "both are verified before every append",
+        weakness: Some("W5"),
+        applies: has_broken_audit_or_record,
+        prescribes: is_refused,
+    },
+    Category {
+        name: "repeated decision or request",
+        reason: "one request has one answer",
+        weakness: Some("W5"),
+        applies: has_repeated_decision,
+        prescribes: |_, answer| *answer == Answer::Value(json!(false)),
+    },
+    Category {
+        name: "decision of a timeout",
+        reason: "its outcome is TIMEOUT (seed, DecisionOutcome)",
+        weakness: Some("W8"),
+        applies: |case| applied(case).is_some_and(|record| record.is_timeout()),
+        prescribes: |_, answer| *answer == Answer::Value(json!("TIMEOUT")),
+    },
+    Category {
+        name: "decision that cannot be applied",
+        reason: "state, count, reason and target are looked at",
+        weakness: Some("W8"),
+        applies: cannot_be_applied,
+        prescribes: |_, answer| *answer == Answer::Value(json!("REJECTED")),
+    },
+    Category {
+        name: "session halted from the start",
+        reason: "a halted loop offers nothing but ABORT",
+        weakness: None,
+        applies: is_halted_session,
+        prescribes: halted_session,
+    },
+    Category {
+        name: "session with a timeout",
+        reason: "its outcome is TIMEOUT (seed, DecisionOutcome)",
+        weakness: None,
+        applies: |case| is_session(case) && cycles(case).iter().any(is_unanswered),
+        prescribes: |case, answer| *answer == Answer::Value(with_timeouts(case)),
+    },
+];
+
+/// Whether a name of Phase-32 or of a session lies outside its closed enum.
+pub(crate) fn has_name_outside(case: &Case) -> bool {
+    let input = &case.input;
+    let decision = |name: Option<&Value>| outside(HumanDecision::from_name, name);
+    let summary = |summary: &Value| {
+        outside(ObservationPoint::from_name, summary.get("observation_point"))
+            || outside(EvidenceType::from_name, summary.get("evidence_type"))
+            || outside(ExecutionLoopState::from_name, summary.get("execution_state"))
+    };
+    let asked = input.pointer("/request/evidence_summary");
+    match case.function.as_str() {
+        "create_request" => summary(input),
+        "present_evidence" | "create_timeout_decision" => asked.is_some_and(summary),
+        "accept_decision" => asked.is_some_and(summary) || decision(input.get("decision")),
+        "record_hash" => decision(input.get("decision")),
+        "apply_decision" => {
+            outside(ExecutionLoopState::from_name, input.get("current_state"))
+                || decision(input.pointer("/record/decision"))
+        }
+        _ => false,
+    }
+}
+
+fn outside<T>(from_name: fn(&str) -> Option<T>, name: Option<&Value>) -> bool {
+    name.is_some_and(|name| name.as_str().and_then(from_name).is_none())
+}
+
+fn is_undecodable(_: &Case, answer: &Answer) -> bool {
+    matches!(answer, Answer::Undecodable(_))
+}
+
+fn is_refused(_: &Case, answer: &Answer) -> bool {
+    matches!(answer, Answer::Refused(_))
+}
+
+fn answer_is(answer: &Answer, name: &str, expected: &str) -> bool {
+    matches!(answer, Answer::Value(value) if value.get(name) == Some(&json!(expected)))
+}
+
+fn creates(case: &Case) -> bool {
+    case.function == "create_request"
+}
+
+fn accepts(case: &Case) -> bool {
+    case.function == "accept_decision"
+}
+
+fn is_session(case: &Case) -> bool {
+    case.function == "governed_session"
+}
+
+fn has_loose_confidence(case: &Case) -> bool {
+    let input = &case.input;
+    let score = match case.function.as_str() {
+        "create_request" => input.get("confidence_score"),
+        "present_evidence" | "accept_decision" | "create_timeout_decision" => {
+            input.pointer("/request/evidence_summary/confidence_score")
+        }
+        _ => None,
+    };
+    score.is_some_and(|score| confidence(score).is_err())
+}
+
+fn is_count(length: Option<&Value>) -> bool {
+    length.is_some_and(Value::is_u64)
+}
+
+fn is_time(case: &Case, name: &str) -> bool {
+    text(&case.input, name).is_ok_and(|time| time.parse::<Timestamp>().is_ok())
+}
+
+/// The recorded request with times for texts, and these decisions where they differ.
+fn is_timed_request(case: &Case, answer: &Answer, allowed: Option<&Value>) -> bool {
+    let Some(mut expected) = case.expect.get("ok").cloned() else { return false };
+    let created = text(&case.input, "current_timestamp").map(str::parse::<Timestamp>);
+    let (Ok(Ok(created)), Ok(timeout)) = (created, timeout(&case.input)) else { return false };
+    expected["created_at"] = json!(created);
+    expected["timeout_at"] = json!(timeout.deadline(created));
+    if let Some(allowed) = allowed {
+        expected["allowed_decisions"] = allowed.clone();
+    }
+    *answer == Answer::Value(expected)
+}
+
+/// A named human says ABORT, and the request does not list it.
+fn is_unlisted_abort(case: &Case) -> bool {
+    let listed = case.input.pointer("/request/allowed_decisions").and_then(Value::as_array);
+    accepts(case)
+        && case.input.get("decision") == Some(&json!("ABORT"))
+        && text(&case.input, "human_id").is_ok_and(|human| !is_blank(human))
+        && listed.is_some_and(|listed| !listed.contains(&json!("ABORT")))
+}
+
+fn has_invisible_text(case: &Case) -> bool {
+    let invisible =
+        |name| text(&case.input, name).is_ok_and(|t| !is_blank(t) && !has_visible_character(t));
+    let decision = case.input.get("decision").and_then(Value::as_str).unwrap_or("");
+    accepts(case)
+        && (invisible("human_id")
+            || (matches!(decision, "RETRY" | "ESCALATE") && invisible("reason"))
+            || (decision == "ESCALATE" && invisible("escalation_target")))
+}
+
+fn has_broken_audit_or_record(case: &Case) -> bool {
+    if case.function != "record_decision" {
+        return false;
+    }
+    let before = field(&case.input, "audit").and_then(audit);
+    let record = field(&case.input, "record").and_then(decision_record);
+    let (Ok(before), Ok(record)) = (before, record) else { return true };
+    let head = before.records.iter().fold(String::new(), |prior, r| record_hash(r, &prior));
+    let repeats = before.records.iter().any(|r| is_repeated(r, &record));
+    before.length != before.records.len() as u64
+        || before.head_hash != head
+        || repeats
+        || is_incomplete(&record)
+}
+
+fn is_repeated(one: &DecisionRecord, other: &DecisionRecord) -> bool {
+    one.decision_id == other.decision_id || one.request_id == other.request_id
+}
+
+/// The seed's "Required fields".
+fn is_incomplete(record: &DecisionRecord) -> bool {
+    let missing = |text: Option<&str>| text.is_none_or(is_blank);
+    let needs_reason = matches!(record.decision, HumanDecision::Retry | HumanDecision::Escalate);
+    missing(Some(&record.human_id))
+        || (needs_reason && missing(record.reason.as_deref()))
+        || (record.decision == HumanDecision::Escalate
+            && missing(record.escalation_target.as_deref()))
+}
+
+fn has_repeated_decision(case: &Case) -> bool {
+    let Ok(audit) = field(&case.input, "audit").and_then(audit) else { return false };
+    let mut records = audit.records.iter().enumerate();
+    case.function == "validate_audit_chain"
+        && records.any(|(index, record)| {
+            audit.records.iter().skip(index + 1).any(|other| is_repeated(record, other))
+        })
+}
+
+fn applied(case: &Case) -> Option<DecisionRecord> {
+    let record = field(&case.input, "record").and_then(decision_record).ok()?;
+    (case.function == "apply_decision").then_some(record)
+}
+
+fn cannot_be_applied(case: &Case) -> bool {
+    let Some(record) = applied(case) else { return false };
+    let halted = case.input.get("current_state") == Some(&json!("HALTED"));
+    let negative = case.input.get("retry_count").and_then(Value::as_i64).is_some_and(|n| n < 0);
+    match record.decision {
+        HumanDecision::Abort => false,
+        HumanDecision::Continue => halted || is_incomplete(&record),
+        HumanDecision::Retry => halted || negative || is_incomplete(&record),
+        HumanDecision::Escalate => is_incomplete(&record),
+    }
+}
+
+fn cycles(case: &Case) -> &[Value] {
+    case.input.get("cycles").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn is_unanswered(cycle: &Value) -> bool {
+    cycle.get("human").is_some_and(Value::is_null)
+}
+
+/// Missing is blank in every phase; see "blank envelope or executor".
+fn is_halted_session(case: &Case) -> bool {
+    let blank = |name| text(&case.input, name).is_ok_and(is_blank);
+    is_session(case) && (blank("executor_id") || blank("instruction_envelope_hash"))
+}
+
+/// The first question offers ABORT alone. Where that is what follows, the session is the recorded
+/// one, in HALTED.
+fn halted_session(case: &Case, answer: &Answer) -> bool {
+    let first = cycles(case).first().and_then(|cycle| cycle.get("human"));
+    let decision = first.and_then(|human| human.get("decision")).and_then(Value::as_str);
+    match decision {
+        None | Some("ABORT") => {
+            let mut expected = with_timeouts(case);
+            for cycle in expected["cycles"].as_array_mut().into_iter().flatten() {
+                cycle["state"] = json!("HALTED");
+            }
+            *answer == Answer::Value(expected)
+        }
+        Some(_) => matches!(answer, Answer::Refused(_)),
+    }
+}
+
+/// The recorded session, its unanswered questions with the outcome TIMEOUT.
+fn with_timeouts(case: &Case) -> Value {
+    let mut expected = case.expect.get("ok").cloned().unwrap_or_default();
+    let recorded = expected["cycles"].as_array_mut().into_iter().flatten();
+    for (cycle, input) in recorded.zip(cycles(case)) {
+        if is_unanswered(input) {
+            cycle["outcome"] = json!("TIMEOUT");
+        }
+    }
+    expected
+}
