@@ -1,6 +1,6 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
-use crate::{apply, config, log_show, log_stat, replay, run, verify};
+use crate::{apply, config, hold, log_show, log_stat, replay, run, verify};
 use clap::{Args, Parser, Subcommand};
 use holdpoint_log_format::limits::FORMAT_VERSION;
 use std::path::PathBuf;
@@ -50,6 +50,9 @@ pub(crate) enum Verb {
     Run(run::Args),
     /// Carry out commands given as JSON Lines; answer each with one line.
     Apply(apply::Args),
+    /// Look at the questions that wait for a person, and answer them.
+    #[command(subcommand)]
+    Hold(hold::HoldVerb),
     /// Prove that nothing recorded was changed, lost or forbidden; exit 6 if something was.
     Verify(verify::Args),
     /// Rebuild the state from the log, at its end or at any record or moment.

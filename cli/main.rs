@@ -6,6 +6,7 @@ mod arguments;
 mod config;
 mod directory;
 mod exit;
+mod hold;
 mod log_show;
 mod log_stat;
 mod output;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let exit = match verb {
         Verb::Run(args) => run::main(&global, args),
         Verb::Apply(args) => apply::main(&global, args),
+        Verb::Hold(verb) => hold::main(&global, verb),
         Verb::Verify(args) => verify::main(&global, args),
         Verb::Replay(args) => replay::main(&global, args),
         Verb::Log(LogVerb::Show(args)) => log_show::main(&global, args),

@@ -1,22 +1,29 @@
 //! `holdpoint run`: a command under an execution loop, all of it on the record.
 
-mod limits;
+mod ask;
+pub(crate) mod limits;
 mod told;
 
 use crate::arguments::Global;
+use crate::config::Configuration;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::text::{counted, path};
+use ask::Person;
 use clap::ValueEnum;
 use holdpoint_domain::ActorId;
+use holdpoint_domain::event::List;
 use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::human_decision::{DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms};
 use holdpoint_domain::sandbox_fault::RetryPolicy;
 use holdpoint_domain::text::visible;
 use holdpoint_engine::Engine;
-use holdpoint_engine::executor::{CommandSpec, EnvironmentPolicy, PassThrough, Signals, Stdin};
+use holdpoint_engine::executor::{
+    CommandSpec, EnvironmentPolicy, OutputSink, PassThrough, Signals, Stdin,
+};
 use holdpoint_engine::log::{CloseError, OpenError, OpenReport, Options};
 use holdpoint_engine::shell::{
-    EngineError, EngineOptions, GovernedRun, RunError, RunReport, file_size_limit_is_an_error,
-    user_name,
+    EXIT_LEFT_WAITING, EngineError, EngineOptions, GovernedRun, HeldRun, RunError,
+    file_size_limit_is_an_error, user_name,
 };
 use holdpoint_log_files::DirectoryStorage;
 use std::ffi::OsString;
@@ -25,20 +32,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// How many attempts a person may allow where nothing else is said.
+const MAX_ATTEMPTS_HELD: u8 = 3;
+
 /// Options of `run`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Stop the command after this time: 1s, 90s, 5m, 1h 30m.
     #[arg(long, value_name = "DURATION", value_parser = limits::duration)]
     timeout: Option<Duration>,
-    /// Start it again after a crash or timeout, up to this many attempts, 1 to 3.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 1,
-        value_parser = clap::value_parser!(u8).range(1..=3)
-    )]
-    max_attempts: u8,
+    /// Start it again up to this many attempts, 1 to 3: at a person's word, and after a crash or
+    /// timeout. [default: 3 with a hold, 1 without]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
+    max_attempts: Option<u8>,
     /// Kill it when its processes hold more memory: 64MiB, 2GiB.
     #[arg(long, value_name = "SIZE", value_parser = limits::memory)]
     max_memory: Option<u64>,
@@ -48,9 +54,8 @@ pub(crate) struct Args {
     /// Let it read this program's standard input instead of nothing.
     #[arg(long)]
     stdin: bool,
-    /// When a person is asked what to do next.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Hold::Never)]
-    hold: Hold,
+    #[command(flatten)]
+    hold: HoldArgs,
     /// Record this variable of the environment too; a * at the end stands for any rest.
     #[arg(long, value_name = "NAME")]
     record_env: Vec<OsString>,
@@ -71,11 +76,73 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
+/// When and how a person is asked: where nothing is said here, the configuration says it.
+#[derive(Debug, clap::Args)]
+struct HoldArgs {
+    /// When a person decides what becomes of the run. [default: on-failure]
+    #[arg(long, value_name = "WHEN", value_enum)]
+    hold: Option<Hold>,
+    /// How long the person has, 1ms to 366d; then it is ABORT. [default: 5m]
+    #[arg(long, value_name = "DURATION", value_parser = limits::decision)]
+    decision_timeout: Option<DecisionTimeout>,
+    /// Leave the question open and exit with 122 instead of waiting for the answer.
+    #[arg(long)]
+    no_wait: bool,
+    /// Ask a person also where another attempt is permitted after a crash or timeout. [default:
+    /// true]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    retry_needs_person: Option<bool>,
+    /// Let a question be passed on to this person too; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    escalate_to: Vec<String>,
+}
+
 /// When a person is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Hold {
     /// Never: what Phase-21 permits is done at once.
     Never,
+    /// When the command did not end well.
+    OnFailure,
+    /// After every attempt.
+    Always,
+}
+
+impl HoldArgs {
+    /// The configured terms, as far as the command line does not say otherwise.
+    fn terms(&self, configured: HoldTerms) -> HoldTerms {
+        let decision_timeout_ms = self.decision_timeout.unwrap_or(configured.decision_timeout_ms);
+        let target = |name: &String| EscalationTarget {
+            target: name.as_str().into(),
+            approvers: List::default(),
+            timeout_ms: decision_timeout_ms,
+        };
+        let targets = configured.escalation_targets.iter().cloned();
+        HoldTerms {
+            policy: self.hold.map_or(configured.policy, Hold::policy),
+            retry_needs_person: self.retry_needs_person.unwrap_or(configured.retry_needs_person),
+            decision_timeout_ms,
+            escalation_targets: targets.chain(self.escalate_to.iter().map(target)).collect(),
+            ..configured
+        }
+    }
+}
+
+impl Hold {
+    fn policy(self) -> HoldPolicy {
+        match self {
+            Self::Never => HoldPolicy::Never,
+            Self::OnFailure => HoldPolicy::OnFailure,
+            Self::Always => HoldPolicy::Always,
+        }
+    }
 }
 
 /// Runs the command; exits with its status, or as `timeout` and `env` do.
@@ -87,25 +154,42 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     // Before anything else: an interrupt from here on is kept, and goes on record.
     let mut signals = Signals::install().map_err(|error| not_started("signals", error))?;
     file_size_limit_is_an_error().map_err(|error| not_started("signals", error))?;
-    let Hold::Never = args.hold;
-    let lock_wait = args.lock_wait;
-    let run = governed(args)?;
+    let configuration = Configuration::load(global)?;
+    let (lock_wait, terms) = (args.lock_wait, args.hold.terms(configuration.terms()));
+    terms.check().map_err(|fault| not_started("hold", fault))?;
+    let mut person = Person::new(global, args.hold.no_wait);
+    let run = governed(args, &terms, &configuration)?;
     let engine = open(global, lock_wait)?;
-    let report = match global.json {
-        true => engine.run(&run, &mut PassThrough::new(io::stderr(), io::stderr()), &mut signals),
-        false => engine.run(&run, &mut PassThrough::to_own_streams(), &mut signals),
+    configuration.record(&engine).map_err(|error| unrecorded(global, error.into()))?;
+    let mut sink: Box<dyn OutputSink> = match global.json {
+        true => Box::new(PassThrough::new(io::stderr(), io::stderr())),
+        false => Box::new(PassThrough::to_own_streams()),
     };
+    let outcome = engine.run_held(&run, &terms, &mut person, &mut *sink, &mut signals);
     let closed = engine.close();
-    let report = report.map_err(|error| unrecorded(global, error))?;
-    let exit = exit_of(global, &report, closed);
-    told::tell(global, &report, exit)?;
-    Ok(exit)
+    match outcome.map_err(|error| unrecorded(global, error))? {
+        HeldRun::Ended(report) => {
+            let exit = exit_of(global, report.exit_status, closed);
+            told::tell(global, &report, exit).map(|()| exit)
+        }
+        HeldRun::LeftOpen(open) => {
+            let exit = exit_of(global, EXIT_LEFT_WAITING, closed);
+            told::tell_open(global, &open, exit).map(|()| exit)
+        }
+    }
 }
 
-fn governed(args: Args) -> Result<GovernedRun, Failure> {
+fn governed(
+    args: Args,
+    terms: &HoldTerms,
+    configuration: &Configuration,
+) -> Result<GovernedRun, Failure> {
+    let evidence = configuration.evidence();
     let mut words = args.command.into_iter();
-    let policy = EnvironmentPolicy::default();
-    let policy = args.record_env.into_iter().fold(policy, EnvironmentPolicy::allow);
+    let recorded = evidence.record_env.iter().map(OsString::from).chain(args.record_env);
+    let redacted = evidence.redact.iter().map(OsString::from).chain(args.redact);
+    let policy = recorded.fold(EnvironmentPolicy::default(), EnvironmentPolicy::allow);
+    let most = if terms.policy == HoldPolicy::Never { 1 } else { MAX_ATTEMPTS_HELD };
     Ok(GovernedRun {
         command: CommandSpec {
             program: words.next().unwrap_or_default(),
@@ -117,9 +201,9 @@ fn governed(args: Args) -> Result<GovernedRun, Failure> {
             max_memory_bytes: args.max_memory,
             max_output_bytes: args.max_output,
         },
-        environment: args.redact.into_iter().fold(policy, EnvironmentPolicy::redact),
+        environment: redacted.fold(policy, EnvironmentPolicy::redact),
         actor: ActorId { kind: Actor::Automation, id: user_name() },
-        max_attempts: args.max_attempts,
+        max_attempts: args.max_attempts.unwrap_or(most),
         retry_ceiling: RetryPolicy::RetryLimited,
     })
 }
@@ -167,16 +251,16 @@ fn tell_recovery(log: &Path, report: &OpenReport) {
 }
 
 /// The command's status, unless it ended well and Holdpoint did not.
-fn exit_of(global: &Global, report: &RunReport, closed: Result<(), CloseError>) -> Exit {
+fn exit_of(global: &Global, exit_status: u8, closed: Result<(), CloseError>) -> Exit {
     match closed {
-        Ok(()) => Exit::of_command(report.exit_status),
+        Ok(()) => Exit::of_command(exit_status),
         Err(error) => {
             complain(&format!(
                 "the run is on record, but the log {} was not closed well: {error}; \
                  `holdpoint verify` says how it stands",
                 path(&global.log)
             ));
-            after_failure(report.exit_status)
+            after_failure(exit_status)
         }
     }
 }

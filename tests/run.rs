@@ -307,7 +307,7 @@ fn what_is_no_command_line_is_a_usage_error_and_touches_no_log() {
         &["run", "--"],
         &["run", "true"],
         &["run", "ls", "-l"],
-        &["run", "--hold", "always", "--", "true"],
+        &["run", "--hold", "sometimes", "--", "true"],
         &["run", "--max-attempts", "0", "--", "true"],
         &["run", "--max-attempts", "4", "--", "true"],
         &["run", "--timeout", "soon", "--", "true"],
@@ -320,8 +320,8 @@ fn what_is_no_command_line_is_a_usage_error_and_touches_no_log() {
         assert_eq!((status(&output), &*output.stdout), (2, &b""[..]), "{arguments:?}");
         assert!(!place.log.exists());
     }
-    let said = text(&place.holdpoint(&["run", "--hold", "always", "--", "true"]).stderr);
-    assert!(said.contains("[possible values: never]"), "{said}");
+    let said = text(&place.holdpoint(&["run", "--hold", "sometimes", "--", "true"]).stderr);
+    assert!(said.contains("[possible values: never, on-failure, always]"), "{said}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Durations and sizes as people write them.
 
 use bytesize::ByteSize;
+use holdpoint_domain::human_decision::DecisionTimeout;
 use holdpoint_domain::limits::MAX_RAW_BYTES;
 use std::time::Duration;
 
@@ -15,8 +16,14 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A time to wait: none is fine.
-pub(super) fn wait(text: &str) -> Result<Duration, String> {
+pub(crate) fn wait(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error}; write 500ms, 1s or 5m"))
+}
+
+/// A time in which a person decides: a millisecond to 366 days.
+pub(super) fn decision(text: &str) -> Result<DecisionTimeout, String> {
+    let milliseconds = u64::try_from(wait(text)?.as_millis()).unwrap_or(u64::MAX);
+    DecisionTimeout::from_milliseconds(milliseconds).map_err(|error| error.to_string())
 }
 
 /// A bound on memory: not nothing.
@@ -52,6 +59,17 @@ mod tests {
         assert_eq!(memory("64MiB"), Ok(64 << 20));
         assert_eq!(output("16MiB"), Ok(16 << 20));
         assert_eq!(output("0"), Ok(0));
+    }
+
+    #[test]
+    fn a_person_has_between_a_millisecond_and_366_days() {
+        assert_eq!(decision("5m"), Ok(DecisionTimeout::DEFAULT));
+        for text in ["1ms", "1s", "366d"] {
+            assert!(decision(text).is_ok(), "{text}");
+        }
+        for text in ["0s", "999us", "367d", "100years", "-5m", "", "5"] {
+            assert!(decision(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -7,9 +7,10 @@ use crate::output::Output;
 use anstyle::Style;
 use holdpoint_domain::event::HaltReason;
 use holdpoint_domain::evidence_capture::StopCondition;
+use holdpoint_domain::human_decision::{DecisionRecord, HumanDecision};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
 use holdpoint_engine::executor::{CapturedOutput, command_line};
-use holdpoint_engine::shell::RunReport;
+use holdpoint_engine::shell::{LeftOpen, RunReport};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -33,11 +34,22 @@ pub(super) fn tell(global: &Global, report: &RunReport, exit: Exit) -> Result<()
     Ok(())
 }
 
+/// Tells that a run's question was left open.
+pub(super) fn tell_open(global: &Global, open: &LeftOpen, exit: Exit) -> Result<(), Failure> {
+    if global.json {
+        let mut out = Output::stdout();
+        out.json(&Told::of_open(global, open, exit));
+        return out.finish();
+    }
+    Ok(())
+}
+
 /// One line when anything but an answer of the command ended the loop.
 fn remark(global: &Global, report: &RunReport) -> Option<String> {
     let halted = &report.halted;
     let (name, code) = match (halted.reason, halted.stop_condition, &report.fault) {
         (HaltReason::Completed | HaltReason::ResponseRejected, _, _) => return None,
+        (HaltReason::DecisionTimedOut, _, _) => (halted.reason.name(), String::new()),
         (_, Some(condition), _) => (condition.name(), String::new()),
         (_, None, Some(fault)) => {
             let code = format!(" ({} {})", fault.code, fault.sandbox_decision);
@@ -68,18 +80,32 @@ fn place(global: &Global) -> String {
 struct Told<'a> {
     loop_id: &'a str,
     exit_status: Exit,
-    reason: HaltReason,
+    /// None: the loop waits for a person.
+    reason: Option<HaltReason>,
     stop_condition: Option<StopCondition>,
     fault_type: Option<ExecutionFaultType>,
     fault_code: Option<&'a str>,
     sandbox_decision: Option<SandboxDecision>,
     details: Option<&'a str>,
+    /// The last decision that was asked for.
+    decision: Option<Decision<'a>>,
+    /// The question that was left open.
+    request_id: Option<&'a str>,
     attempts: u8,
     records: Records,
     wall_ms: u64,
     stdout: Option<Stream>,
     stderr: Option<Stream>,
     log: String,
+}
+
+/// Who decided what, and why.
+#[derive(Serialize)]
+struct Decision<'a> {
+    request_id: &'a str,
+    decision: HumanDecision,
+    human_id: &'a str,
+    reason: Option<&'a str>,
 }
 
 /// The sequences of the run's first and last record.
@@ -99,24 +125,63 @@ struct Stream {
 impl<'a> Told<'a> {
     fn of(global: &Global, report: &'a RunReport, exit: Exit) -> Self {
         let (fault, execution) = (report.fault.as_ref(), report.execution.as_ref());
-        let log = std::path::absolute(&global.log).unwrap_or_else(|_| global.log.clone());
         Self {
             loop_id: &report.loop_id,
             exit_status: exit,
-            reason: report.halted.reason,
+            reason: Some(report.halted.reason),
             stop_condition: report.halted.stop_condition,
             fault_type: fault.map(|fault| fault.fault_type),
             fault_code: fault.map(|fault| fault.code.as_str()),
             sandbox_decision: fault.map(|fault| fault.sandbox_decision),
             details: report.details.as_deref(),
+            decision: report.decision.as_ref().map(Decision::of),
+            request_id: None,
             attempts: report.attempts,
             records: Records { first: report.first_sequence, last: report.last_sequence },
             wall_ms: u64::try_from(report.wall.as_millis()).unwrap_or(u64::MAX),
             stdout: execution.map(|execution| Stream::of(&execution.stdout)),
             stderr: execution.map(|execution| Stream::of(&execution.stderr)),
-            log: log.to_string_lossy().into_owned(),
+            log: absolute(global),
         }
     }
+
+    fn of_open(global: &Global, open: &'a LeftOpen, exit: Exit) -> Self {
+        let execution = open.execution.as_ref();
+        Self {
+            loop_id: &open.loop_id,
+            exit_status: exit,
+            reason: None,
+            stop_condition: None,
+            fault_type: None,
+            fault_code: None,
+            sandbox_decision: None,
+            details: None,
+            decision: None,
+            request_id: Some(open.question.request_id()),
+            attempts: open.attempts,
+            records: Records { first: open.first_sequence, last: open.last_sequence },
+            wall_ms: u64::try_from(open.wall.as_millis()).unwrap_or(u64::MAX),
+            stdout: execution.map(|execution| Stream::of(&execution.stdout)),
+            stderr: execution.map(|execution| Stream::of(&execution.stderr)),
+            log: absolute(global),
+        }
+    }
+}
+
+impl<'a> Decision<'a> {
+    fn of(record: &'a DecisionRecord) -> Self {
+        Self {
+            request_id: &record.request_id,
+            decision: record.decision,
+            human_id: &record.human_id,
+            reason: record.reason.as_deref(),
+        }
+    }
+}
+
+fn absolute(global: &Global) -> String {
+    let log = std::path::absolute(&global.log).unwrap_or_else(|_| global.log.clone());
+    log.to_string_lossy().into_owned()
 }
 
 impl Stream {

@@ -1,0 +1,151 @@
+//! `holdpoint hold`: the questions that wait for a person.
+
+mod answer;
+mod expire;
+mod list;
+mod show;
+mod shown;
+
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, settle};
+use crate::progress::Bar;
+use crate::text::path;
+use clap::Subcommand;
+use holdpoint_domain::text::visible;
+use holdpoint_engine::Engine;
+use holdpoint_engine::log::{OpenError, Options};
+use holdpoint_engine::shell::{EngineError, EngineOptions};
+use holdpoint_log_files::DirectoryStorage;
+use holdpoint_replay::{Rebuilt, Until, rebuild};
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(crate) use shown::{how_to_answer, left, lines, outcome_line};
+
+/// What to do with the questions that wait for a person.
+#[derive(Debug, Subcommand)]
+pub(crate) enum HoldVerb {
+    /// List the questions that wait for a person, the one due first first.
+    List(list::Args),
+    /// Show a question as the person sees it, and what became of it.
+    Show(show::Args),
+    /// Answer a question. The first answer counts.
+    Answer(answer::Args),
+    /// Record the warnings and timeouts that are due, and do nothing else.
+    Expire(expire::Args),
+}
+
+/// How a verb that writes gets its turn.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Turn {
+    /// How long to wait for another process that writes to the log.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "HOLDPOINT_LOCK_WAIT",
+        default_value = "10s",
+        value_parser = crate::run::limits::wait
+    )]
+    lock_wait: Duration,
+}
+
+/// Carries the verb out. Exit 3 when there is no log or no such request, 4 when it was answered
+/// otherwise, 5 when a rule said no, 6 when the log does not verify.
+pub(crate) fn main(global: &Global, verb: HoldVerb) -> Exit {
+    let outcome = match verb {
+        HoldVerb::List(_) => list::list(global),
+        HoldVerb::Show(args) => show::show(global, &args),
+        HoldVerb::Answer(args) => answer::answer(global, args),
+        HoldVerb::Expire(args) => expire::expire(global, &args),
+    };
+    settle(global, outcome)
+}
+
+/// The state at a record, read without writing anything.
+fn read(directory: &Directory, until: Until) -> Result<Rebuilt, Failure> {
+    let mut bar = Bar::new();
+    directory.read(|storage, options| {
+        let mut progress = |progress| bar.update(progress);
+        rebuild(storage, until, options, &mut progress, &mut |_| {})
+    })
+}
+
+/// Opens the log for writing. A log that is not there is not made.
+fn open(global: &Global, turn: &Turn) -> Result<Engine, Failure> {
+    let options = EngineOptions {
+        log: Options { lock_wait: turn.lock_wait, create: false, ..Options::default() },
+        ..EngineOptions::default()
+    };
+    let log: PathBuf = global.log.components().collect();
+    Engine::open_with(DirectoryStorage::new(&log), options).map_err(|error| not_opened(&error))
+}
+
+fn not_opened(error: &EngineError) -> Failure {
+    let said = visible(&error.to_string()).to_string();
+    match error {
+        EngineError::Open(OpenError::NothingHere { .. }) => {
+            let message = format!("{said}: name another directory with --log DIR or HOLDPOINT_LOG");
+            Failure::new(Exit::NOT_FOUND, "nothing_here", message)
+        }
+        EngineError::Open(OpenError::Locked { .. }) => Failure::new(Exit::CONFLICT, "locked", said),
+        _ => Failure::new(Exit::FAILED, "log", said),
+    }
+}
+
+/// The log failed on the way.
+fn failed(global: &Global, error: impl Display) -> Failure {
+    let message = format!(
+        "log {}: {}; `holdpoint verify` says how it stands",
+        path(&global.log),
+        visible(&error.to_string())
+    );
+    Failure::new(Exit::FAILED, "log", message)
+}
+
+/// The one id that is meant: exactly it, or the only one that begins so.
+fn resolve<'a>(
+    wanted: &str,
+    ids: impl Iterator<Item = &'a str>,
+) -> Result<Option<String>, Failure> {
+    let mut found: Vec<&str> = ids.filter(|id| id.starts_with(wanted)).collect();
+    found.sort_unstable();
+    found.dedup();
+    match found.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some((*only).to_string())),
+        several => {
+            if several.contains(&wanted) {
+                return Ok(Some(wanted.to_string()));
+            }
+            let message = format!(
+                "{} requests begin with {}: give more of the id",
+                several.len(),
+                visible(wanted)
+            );
+            Err(Failure::new(Exit::USAGE, "ambiguous_request", message))
+        }
+    }
+}
+
+fn unknown(wanted: &str) -> Failure {
+    let message =
+        format!("there is no request {}: `holdpoint hold list` shows what waits", visible(wanted));
+    Failure::new(Exit::NOT_FOUND, "unknown_request", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_named_by_its_id_or_by_an_unambiguous_beginning() {
+        let ids = || ["REQ-12", "REQ-123", "REQ-9"].into_iter();
+        assert_eq!(resolve("REQ-9", ids()), Ok(Some("REQ-9".to_string())));
+        assert_eq!(resolve("REQ-123", ids()), Ok(Some("REQ-123".to_string())));
+        assert_eq!(resolve("REQ-12", ids()), Ok(Some("REQ-12".to_string())));
+        assert_eq!(resolve("REQ-4", ids()), Ok(None));
+        assert!(resolve("REQ-", ids()).is_err() && resolve("", ids()).is_err());
+    }
+}

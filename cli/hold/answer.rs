@@ -1,0 +1,240 @@
+//! `holdpoint hold answer`: a person decides. The first answer counts, and says so.
+
+use super::shown::{NamedDecision, ShownDecision, outcome_line};
+use super::{Turn, failed, resolve};
+use crate::arguments::Global;
+use crate::exit::{Exit, Failure, complain};
+use crate::output::Output;
+use holdpoint_domain::command::{AnswerDecision, Command};
+use holdpoint_domain::event::Event;
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans};
+use holdpoint_domain::refusal::DecisionRefusal;
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::{HeldRequest, RequestOutcome};
+use holdpoint_domain::{ActorId, Refusal, Time, World};
+use holdpoint_engine::Engine;
+use holdpoint_engine::shell::{Origin, Receipt, Submitted, terminal_name, user_name, user_number};
+use serde::Serialize;
+
+/// Options of `hold answer`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The request, or the beginning of its id.
+    #[arg(value_name = "REQ")]
+    request: String,
+    /// What is decided.
+    #[arg(long, value_name = "DECISION", value_enum, ignore_case = true)]
+    decision: NamedDecision,
+    /// Why. RETRY and ESCALATE need a reason.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Who is asked instead. ESCALATE needs one of the hold's targets.
+    #[arg(long, value_name = "NAME")]
+    target: Option<String>,
+    /// Answer without a terminal; that there was none goes on record.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    turn: Turn,
+}
+
+/// How an answer fared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+enum Fate {
+    /// It counts.
+    Recorded,
+    /// It was recorded before, and counts.
+    Repeated,
+    /// It came too late: kept, and does not count.
+    Late,
+    /// Somebody decided otherwise before.
+    Conflict,
+}
+
+/// What a program is told.
+#[derive(Serialize)]
+struct Told<'a> {
+    request_id: &'a str,
+    answer: Fate,
+    /// The records of the answer; none for a conflict.
+    records: Option<Records>,
+    /// The decision that counts.
+    decision: Option<ShownDecision<'a>>,
+}
+
+/// The sequences of the first and the last record, and their time.
+#[derive(Serialize)]
+struct Records {
+    first: u64,
+    last: u64,
+    at: Time,
+}
+
+/// Hands the answer in. Exit 4 where another one counts, 5 where a rule says no.
+pub(super) fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
+    let means = means(args.yes)?;
+    let engine = super::open(global, &args.turn)?;
+    let found = engine.query(|world| resolve(&args.request, request_ids(world)));
+    let found = found.map_err(|error| failed(global, error))??;
+    // One that nobody knows is handed in as well: the refusal goes on record.
+    let request_id = found.unwrap_or_else(|| args.request.clone());
+    let submitted = submit(global, &engine, &request_id, args, means)?;
+    let outcome = engine.query(|world| {
+        let place = world.find_request(&request_id)?;
+        place.held().outcome.clone()
+    });
+    let outcome = outcome.map_err(|error| failed(global, error))?;
+    engine.close().map_err(|error| failed(global, error))?;
+    tell(global, &request_id, &submitted, outcome.as_ref())
+}
+
+fn request_ids(world: &World) -> impl Iterator<Item = &str> {
+    let live = world.live_loops().flat_map(|entity| &entity.decisions.requests);
+    live.chain(world.closed_requests()).map(HeldRequest::request_id)
+}
+
+/// By what means the answer is given: at a terminal, or expressly without one.
+fn means(yes: bool) -> Result<AnswerMeans, Failure> {
+    let (terminal, uid) = (terminal_name(), user_number());
+    let (channel, what) = match (terminal, yes) {
+        (Some(name), false) => (AnswerChannel::Terminal, name),
+        (Some(name), true) => (AnswerChannel::YesFlag, format!("--yes at {name}")),
+        (None, true) => (AnswerChannel::YesFlag, "--yes, no terminal".to_string()),
+        (None, false) => {
+            let message = "a person answers at a terminal, and standard input is none: answer at \
+                           one, or give --yes, which goes on record";
+            return Err(Failure::new(Exit::REFUSED, "no_terminal", message));
+        }
+    };
+    Ok(AnswerMeans { channel, detail: format!("{what}, uid {uid}").into() })
+}
+
+fn submit(
+    global: &Global,
+    engine: &Engine,
+    request_id: &str,
+    args: Args,
+    means: AnswerMeans,
+) -> Result<Submitted, Failure> {
+    let human_id = user_name();
+    let command = Command::AnswerDecision(AnswerDecision {
+        request_id: request_id.to_string(),
+        loop_id: None,
+        entropy: engine.entropy().map_err(|error| failed(global, error))?,
+        actor: Actor::Human,
+        human_id: human_id.clone(),
+        decision: args.decision.decision(),
+        reason: args.reason,
+        escalation_target: args.target,
+        means,
+    });
+    let origin = origin(global, engine, request_id, human_id)?;
+    engine.submit(&origin, &command).map_err(|error| failed(global, error))
+}
+
+/// The answer belongs to the story of the question, which caused it.
+fn origin(
+    global: &Global,
+    engine: &Engine,
+    request_id: &str,
+    human_id: String,
+) -> Result<Origin, Failure> {
+    let actor = ActorId { kind: Actor::Human, id: human_id };
+    let asked = engine
+        .query(|world| world.find_request(request_id).map(|place| place.held().requested_sequence));
+    let asked = asked.map_err(|error| failed(global, error))?;
+    let story = match asked {
+        None => None,
+        Some(sequence) => {
+            let mut records = engine.subscribe(sequence).map_err(|e| failed(global, e))?;
+            records.try_next().map_err(|error| failed(global, error))?
+        }
+    };
+    Ok(match story {
+        Some(record) => {
+            let (correlation, causation) = (record.envelope.correlation, Some(record.sequence));
+            Origin { actor, correlation, causation }
+        }
+        None => {
+            let correlation = engine.entropy().map_err(|error| failed(global, error))?.to_string();
+            Origin { actor, correlation, causation: None }
+        }
+    })
+}
+
+fn tell(
+    global: &Global,
+    request_id: &str,
+    submitted: &Submitted,
+    outcome: Option<&RequestOutcome>,
+) -> Result<Exit, Failure> {
+    let (fate, receipt) = match submitted {
+        Submitted::Refused(refusal) if is_conflict(refusal) => {
+            complain(&visible(&refusal.to_string()).to_string());
+            (Fate::Conflict, None)
+        }
+        Submitted::Refused(refusal) => return Err(refused(refusal)),
+        Submitted::Repeated(receipt) => (Fate::Repeated, Some(receipt)),
+        Submitted::Accepted(receipt) if is_late(receipt) => {
+            complain("the answer came too late: it is kept, and does not count");
+            (Fate::Late, Some(receipt))
+        }
+        Submitted::Accepted(receipt) => (Fate::Recorded, Some(receipt)),
+    };
+    show(global, request_id, fate, receipt, outcome)?;
+    Ok(match fate {
+        Fate::Recorded | Fate::Repeated => Exit::DONE,
+        Fate::Late | Fate::Conflict => Exit::CONFLICT,
+    })
+}
+
+fn show(
+    global: &Global,
+    request_id: &str,
+    answer: Fate,
+    receipt: Option<&Receipt>,
+    outcome: Option<&RequestOutcome>,
+) -> Result<(), Failure> {
+    let mut out = Output::stdout();
+    if global.json {
+        let decision = match outcome {
+            Some(RequestOutcome::Decided(decided)) => Some(ShownDecision::of(decided)),
+            _ => None,
+        };
+        let records = receipt.map(|receipt| Records {
+            first: receipt.first_sequence,
+            last: receipt.last_sequence,
+            at: receipt.at,
+        });
+        out.json(&Told { request_id, answer, records, decision });
+    } else {
+        out.line(format_args!("request         {}", visible(request_id)));
+        if let Some(outcome) = outcome {
+            out.line(outcome_line(outcome));
+        }
+    }
+    out.finish()
+}
+
+fn is_conflict(refusal: &Refusal) -> bool {
+    use DecisionRefusal::{AlreadyAnswered, Withdrawn};
+    matches!(
+        refusal,
+        Refusal::HumanDecision(AlreadyAnswered { .. } | Withdrawn { .. })
+            | Refusal::StaleVersion { .. }
+            | Refusal::IdempotencyConflict { .. }
+    )
+}
+
+fn is_late(receipt: &Receipt) -> bool {
+    receipt.events.iter().any(|event| matches!(event, Event::LateAnswerRecorded(_)))
+}
+
+fn refused(refusal: &Refusal) -> Failure {
+    let is_unknown =
+        matches!(refusal, Refusal::HumanDecision(DecisionRefusal::UnknownRequest { .. }));
+    let exit = if is_unknown { Exit::NOT_FOUND } else { Exit::REFUSED };
+    Failure::new(exit, refusal.code(), visible(&refusal.to_string()))
+}

@@ -1,0 +1,59 @@
+//! `holdpoint hold list`: what waits for a person.
+
+use super::shown::{Shown, left};
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::text::command_line;
+use crate::verify::{exit_of, warn};
+use holdpoint_domain::Time;
+use holdpoint_domain::text::visible;
+use holdpoint_engine::shell::{Clock, Question, SystemClock};
+use holdpoint_replay::Until;
+use holdpoint_replay::report::Verdict;
+
+/// Options of `hold list`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Lists the open questions; none where there is no log. Writes nothing: what is overdue is shown
+/// as that until somebody records it.
+pub(super) fn list(global: &Global) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    let rebuilt = super::read(&directory, Until::End)?;
+    let open = rebuilt.world.open_requests();
+    let questions: Vec<Question> = open.map(|(entity, held)| Question::of(entity, held)).collect();
+    let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
+    let mut out = Output::stdout();
+    if global.json {
+        let shown: Vec<_> = questions.iter().map(|q| Shown::of(q, Some(now))).collect();
+        out.json(&shown);
+    } else {
+        show(&mut out, &questions, now);
+    }
+    out.finish()?;
+    if rebuilt.report.verdict == Verdict::NothingHere {
+        return Ok(Exit::DONE);
+    }
+    warn(&rebuilt.report);
+    Ok(exit_of(&rebuilt.report))
+}
+
+fn show(out: &mut Output, questions: &[Question], now: Time) {
+    if questions.is_empty() {
+        return;
+    }
+    out.line(format_args!("{:<36}  {:>10}  {:<16}  command", "request", "time left", "asked"));
+    for question in questions {
+        let context = question.context();
+        let asked = context.asked_of.as_deref().unwrap_or("");
+        out.line(format_args!(
+            "{:<36}  {:>10}  {:<16}  {}",
+            visible(question.request_id()).to_string(),
+            left(question, now),
+            visible(asked).to_string(),
+            command_line(&context.command_line)
+        ));
+    }
+}

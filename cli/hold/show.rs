@@ -1,0 +1,60 @@
+//! `holdpoint hold show`: a question, as the person sees it.
+
+use super::shown::{Shown, lines};
+use super::{resolve, unknown};
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::verify::{exit_of, warn};
+use holdpoint_domain::Time;
+use holdpoint_domain::world::{ExecutionLoop, HeldRequest, RequestPlace, World};
+use holdpoint_engine::shell::{Clock, Question, SystemClock};
+use holdpoint_replay::Until;
+
+/// Options of `hold show`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The request, or the beginning of its id.
+    #[arg(value_name = "REQ")]
+    request: String,
+    /// As it stood after this record.
+    #[arg(long, value_name = "SEQ")]
+    at: Option<u64>,
+}
+
+/// Shows the curated view: what is hidden is absent, even by name.
+pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    let until = args.at.map_or(Until::End, Until::Sequence);
+    let rebuilt = super::read(&directory, until)?;
+    directory.expect_log(&rebuilt.report)?;
+    let question = find(&rebuilt.world, &args.request)?;
+    // How much time is left is known of now only.
+    let now = args.at.is_none().then(|| Time::from_nanoseconds(SystemClock.now().wall_ns));
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&Shown::of(&question, now));
+    } else {
+        lines(&question, now).iter().for_each(|line| out.line(line));
+    }
+    out.finish()?;
+    warn(&rebuilt.report);
+    Ok(exit_of(&rebuilt.report))
+}
+
+fn find(world: &World, wanted: &str) -> Result<Question, Failure> {
+    let id = resolve(wanted, requests(world).map(|(_, held)| held.request_id()))?;
+    let id = id.ok_or_else(|| unknown(wanted))?;
+    let mut all = requests(world);
+    let found = all.find(|(_, held)| held.request_id() == id);
+    let (entity, held) = found.ok_or_else(|| unknown(wanted))?;
+    // Answers that come after the loop settled are counted where requests are remembered.
+    let held = world.find_request(&id).map_or(held, RequestPlace::held);
+    Ok(Question::of(entity, held))
+}
+
+fn requests(world: &World) -> impl Iterator<Item = (&ExecutionLoop, &HeldRequest)> {
+    let loops = world.live_loops().chain(world.settled_loops());
+    loops.flat_map(|entity| entity.decisions.requests.iter().map(move |held| (entity, held)))
+}

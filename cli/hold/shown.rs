@@ -1,0 +1,316 @@
+//! A question as it is shown: the curated summary and its circumstances, to a program and to a
+//! person. There is no field for what is hidden.
+
+use crate::arguments::{DEFAULT_LOG, Global};
+use crate::text::moment;
+use clap::ValueEnum;
+use holdpoint_domain::Time;
+use holdpoint_domain::hash::Digest;
+use holdpoint_domain::human_decision::{
+    AnswerMeans, DecisionOutcome, EvidenceSummary, HumanDecision, claimed, present_evidence,
+};
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::{Decided, Disclosed, RequestOutcome};
+use holdpoint_engine::executor::command_line;
+use holdpoint_engine::shell::Question;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// A decision as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "UPPER")]
+pub(crate) enum NamedDecision {
+    /// End the loop as the attempt left it.
+    Continue,
+    /// Run the command again; needs a reason.
+    Retry,
+    /// Halt.
+    Abort,
+    /// Ask somebody else; needs a reason and a target.
+    Escalate,
+}
+
+impl NamedDecision {
+    /// The decision that is meant.
+    pub(crate) fn decision(self) -> HumanDecision {
+        match self {
+            Self::Continue => HumanDecision::Continue,
+            Self::Retry => HumanDecision::Retry,
+            Self::Abort => HumanDecision::Abort,
+            Self::Escalate => HumanDecision::Escalate,
+        }
+    }
+}
+
+/// Where a question stands. The time is that of whoever looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum Status {
+    /// It waits for an answer.
+    Open,
+    /// Its time is up, and nobody has recorded that yet.
+    Overdue,
+    /// A person answered.
+    Answered,
+    /// Nobody answered in time.
+    TimedOut,
+    /// The loop halted before anybody answered.
+    Withdrawn,
+}
+
+/// What a program is shown.
+#[derive(Serialize)]
+pub(crate) struct Shown<'a> {
+    request_id: &'a str,
+    status: Status,
+    loop_id: &'a str,
+    attempt: u8,
+    max_attempts: u8,
+    command_line: &'a str,
+    executor_claim: String,
+    evidence_summary: EvidenceSummary,
+    self_hash: &'a str,
+    prior_hash: &'a str,
+    disclosed: BTreeMap<&'static str, &'a Disclosed>,
+    allowed_decisions: &'a [HumanDecision],
+    escalation_targets: &'a [String],
+    asked_of: Option<&'a str>,
+    escalated_from: Option<&'a str>,
+    escalation_depth: u8,
+    created_at: Time,
+    warning_at: Time,
+    timeout_at: Time,
+    timeout_decision: HumanDecision,
+    time_left_ms: Option<u64>,
+    warned_at: Option<Time>,
+    requested_sequence: u64,
+    request_hash: &'a Digest,
+    decision: Option<ShownDecision<'a>>,
+    late_answers: u64,
+}
+
+/// A decision on the record.
+#[derive(Serialize)]
+pub(crate) struct ShownDecision<'a> {
+    decision_id: &'a str,
+    decision: HumanDecision,
+    human_id: &'a str,
+    reason: Option<&'a str>,
+    escalation_target: Option<&'a str>,
+    outcome: DecisionOutcome,
+    means: Option<&'a AnswerMeans>,
+    at: Time,
+    sequence: u64,
+    injective_hash: &'a Digest,
+}
+
+impl<'a> Shown<'a> {
+    /// A question as it stands. How much time is left is said where `now` is given.
+    pub(crate) fn of(question: &'a Question, now: Option<Time>) -> Self {
+        let (held, context) = (&question.held, question.context());
+        let request = &held.request;
+        let disclosed = question.disclosed.iter().map(|(field, value)| (field.name(), value));
+        let left = now.filter(|_| held.is_open()).map(|now| time_left(question, now));
+        Self {
+            request_id: held.request_id(),
+            status: status(question, now),
+            loop_id: &context.loop_id,
+            attempt: context.attempt,
+            max_attempts: question.max_attempts,
+            command_line: &context.command_line,
+            executor_claim: claimed(context.executor_claim),
+            evidence_summary: present_evidence(request),
+            self_hash: &context.self_hash,
+            prior_hash: &context.prior_hash,
+            disclosed: disclosed.collect(),
+            allowed_decisions: &request.allowed_decisions,
+            escalation_targets: &question.targets,
+            asked_of: context.asked_of.as_deref(),
+            escalated_from: context.escalated_from.as_deref(),
+            escalation_depth: context.escalation_depth,
+            created_at: request.created_at,
+            warning_at: held.warning_at(),
+            timeout_at: request.timeout_at,
+            timeout_decision: request.timeout_decision,
+            time_left_ms: left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+            warned_at: held.warning.as_ref().map(|warning| warning.recorded_at),
+            requested_sequence: held.requested_sequence,
+            request_hash: &held.request_hash,
+            decision: held.decided().map(ShownDecision::of),
+            late_answers: held.late_answers,
+        }
+    }
+}
+
+impl<'a> ShownDecision<'a> {
+    pub(crate) fn of(decided: &'a Decided) -> Self {
+        let record = &decided.record;
+        Self {
+            decision_id: &record.decision_id,
+            decision: record.decision,
+            human_id: &record.human_id,
+            reason: record.reason.as_deref(),
+            escalation_target: record.escalation_target.as_deref(),
+            outcome: decided.outcome,
+            means: decided.means.as_ref(),
+            at: decided.at,
+            sequence: decided.sequence,
+            injective_hash: &decided.injective_hash,
+        }
+    }
+}
+
+fn status(question: &Question, now: Option<Time>) -> Status {
+    let held = &question.held;
+    match &held.outcome {
+        None if now.is_some_and(|now| held.request.is_expired(now)) => Status::Overdue,
+        None => Status::Open,
+        Some(RequestOutcome::Withdrawn { .. }) => Status::Withdrawn,
+        Some(RequestOutcome::Decided(decided)) => match decided.outcome {
+            DecisionOutcome::Timeout => Status::TimedOut,
+            _ => Status::Answered,
+        },
+    }
+}
+
+fn time_left(question: &Question, now: Time) -> Duration {
+    Duration::from_nanos(question.held.request.timeout_at.nanoseconds_since(now))
+}
+
+/// The time that is left, for a person: `4m 12s`.
+pub(crate) fn left(question: &Question, now: Time) -> String {
+    if question.held.request.is_expired(now) {
+        return "overdue".to_string();
+    }
+    let left = time_left(question, now);
+    match left.as_secs() {
+        0 => humantime::format_duration(Duration::from_millis(left.subsec_millis().into())),
+        seconds => humantime::format_duration(Duration::from_secs(seconds)),
+    }
+    .to_string()
+}
+
+/// The question for a person, line by line.
+pub(crate) fn lines(question: &Question, now: Option<Time>) -> Vec<String> {
+    let mut lines = subject_lines(question);
+    lines.extend(evidence_lines(question));
+    lines.extend(
+        question.disclosed.iter().map(|(field, value)| disclosed_line(field.name(), value)),
+    );
+    let request = &question.held.request;
+    if question.held.is_open() {
+        let left = now.map(|now| format!("{} left, ", left(question, now))).unwrap_or_default();
+        let until = moment(request.timeout_at);
+        lines.push(format!("time            {left}until {until}; then ABORT"));
+        lines.push("answers".to_string());
+        let offered = request.allowed_decisions.iter();
+        lines.extend(offered.map(|decision| meaning(question, *decision)));
+    }
+    lines.extend(question.held.outcome.as_ref().map(outcome_line));
+    if question.held.late_answers > 0 {
+        let count = question.held.late_answers;
+        lines.push(format!("late answers    {count}, which do not count"));
+    }
+    lines
+}
+
+fn subject_lines(question: &Question) -> Vec<String> {
+    let context = question.context();
+    let (attempt, most) = (context.attempt, question.max_attempts);
+    let asked = context.asked_of.as_deref().map(visible);
+    let asked = asked.map(|name| format!("asked           {name}"));
+    let from = context.escalated_from.as_deref().map(visible);
+    let from = from.map(|request| format!("passed on from  {request}"));
+    let mut lines = vec![
+        format!("request         {}", visible(question.request_id())),
+        format!("loop            {}, attempt {attempt} of {most}", visible(&context.loop_id)),
+        format!("command         {}", shown_command(&context.command_line)),
+        format!("result          {}", claimed(context.executor_claim)),
+    ];
+    lines.extend(asked.into_iter().chain(from));
+    lines
+}
+
+fn evidence_lines(question: &Question) -> Vec<String> {
+    let summary = present_evidence(&question.held.request);
+    let context = question.context();
+    vec![
+        format!(
+            "state           {}, confidence {}",
+            summary.execution_state, summary.confidence_score
+        ),
+        format!(
+            "evidence        {} records; the newest is {} at {}, {}",
+            summary.chain_length,
+            summary.evidence_type,
+            summary.observation_point,
+            visible(&summary.timestamp)
+        ),
+        format!("chain hash      {}", visible(&summary.chain_hash)),
+        format!("self hash       {}", visible(&context.self_hash)),
+        format!("prior hash      {}", visible(&context.prior_hash)),
+    ]
+}
+
+/// The whole command, which its recorder has made visible already: backslashes stay as they are.
+fn shown_command(text: &str) -> String {
+    visible(text).to_string().replace("\\\\", "\\")
+}
+
+fn disclosed_line(field: &str, value: &Disclosed) -> String {
+    let value = serde_json::to_string(value).unwrap_or_default();
+    format!("{field:<16}{}", visible(&value))
+}
+
+/// What a decision means, here and now.
+fn meaning(question: &Question, decision: HumanDecision) -> String {
+    let next = question.context().attempt.saturating_add(1);
+    let targets: Vec<String> =
+        question.targets.iter().map(|target| visible(target).to_string()).collect();
+    let means = match decision {
+        HumanDecision::Continue => "end the loop as this attempt left it".to_string(),
+        HumanDecision::Retry => {
+            format!("run it again, attempt {next} of {}; say why", question.max_attempts)
+        }
+        HumanDecision::Abort => "halt the loop".to_string(),
+        HumanDecision::Escalate => format!("ask {} instead; say why", targets.join(" or ")),
+    };
+    format!("  {:<12}  {means}", decision.name())
+}
+
+/// What became of a question, on one line.
+pub(crate) fn outcome_line(outcome: &RequestOutcome) -> String {
+    match outcome {
+        RequestOutcome::Withdrawn { at, sequence } => {
+            format!("withdrawn       {}, record {sequence}: the loop halted", moment(*at))
+        }
+        RequestOutcome::Decided(decided) => {
+            let record = &decided.record;
+            let to = record.escalation_target.as_deref().map(visible);
+            let to = to.map(|target| format!(" to {target}")).unwrap_or_default();
+            let why = record.reason.as_deref().map(visible);
+            let why = why.map(|reason| format!(": {reason}")).unwrap_or_default();
+            format!(
+                "decided         {}{to} by {}, {}, record {}{why}",
+                record.decision,
+                visible(&record.human_id),
+                moment(decided.at),
+                decided.sequence
+            )
+        }
+    }
+}
+
+/// The commands by which a question is looked at and answered from another terminal.
+pub(crate) fn how_to_answer(global: &Global, request_id: &str) -> String {
+    let log = match global.log == Path::new(DEFAULT_LOG) {
+        true => String::new(),
+        false => format!("--log {} ", command_line(global.log.as_os_str(), &[])),
+    };
+    format!(
+        "`holdpoint {log}hold show {request_id}`, then `holdpoint {log}hold answer {request_id} \
+         --decision CONTINUE|RETRY|ABORT|ESCALATE [--reason TEXT] [--target NAME]`"
+    )
+}

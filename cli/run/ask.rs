@@ -1,0 +1,217 @@
+//! Asking the person about a run: on the terminal where there is one, and at the same time from any
+//! other process.
+
+use crate::arguments::Global;
+use crate::exit::complain;
+use crate::hold::{how_to_answer, lines, outcome_line};
+use crate::text::moment;
+use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecision};
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::RequestOutcome;
+use holdpoint_domain::{Refusal, Time};
+use holdpoint_engine::shell::{
+    Asker, Clock, Patience, PersonAnswer, PersonTerminal, Question, SystemClock, Wake, user_name,
+    user_number,
+};
+
+/// Puts the questions of a run to a person.
+pub(super) struct Person<'a> {
+    global: &'a Global,
+    patience: Patience,
+    /// `None`: there is no terminal, or nobody types any more.
+    terminal: Option<PersonTerminal>,
+    draft: Draft,
+}
+
+/// What was typed so far of an answer.
+#[derive(Debug, PartialEq, Eq)]
+enum Draft {
+    /// Nothing.
+    Nothing,
+    /// A decision that needs a reason.
+    NeedsReason(HumanDecision),
+    /// ESCALATE with its reason.
+    NeedsTarget(String),
+}
+
+/// What a typed line comes to.
+#[derive(Debug, PartialEq, Eq)]
+enum Typed {
+    /// More is needed.
+    Draft(Draft),
+    /// The answer: decision, reason, target.
+    Answer(HumanDecision, Option<String>, Option<String>),
+    /// Nothing that means anything.
+    Unclear,
+}
+
+impl<'a> Person<'a> {
+    /// Asks on the terminal if there is one and somebody is to be waited for.
+    pub(super) fn new(global: &'a Global, no_wait: bool) -> Self {
+        let patience = if no_wait { Patience::Leave } else { Patience::Wait };
+        let terminal = if no_wait { None } else { PersonTerminal::open() };
+        Self { global, patience, terminal, draft: Draft::Nothing }
+    }
+
+    fn say(&mut self, line: &str) {
+        match &mut self.terminal {
+            Some(terminal) => terminal.say(&format!("holdpoint: {line}\n")),
+            None => complain(line),
+        }
+    }
+
+    fn prompt(&mut self, question: &Question) {
+        let Some(terminal) = &mut self.terminal else { return };
+        terminal.say(&match &self.draft {
+            Draft::Nothing => format!("{}? ", offered(question)),
+            Draft::NeedsReason(decision) => format!("reason for {decision}? "),
+            Draft::NeedsTarget(_) => format!("whom to ask ({})? ", shown_targets(question)),
+        });
+    }
+
+    /// Shows the question where a person sits, or how to answer it from elsewhere.
+    fn show(&mut self, question: &Question) {
+        let how = how_to_answer(self.global, question.request_id());
+        if let Some(terminal) = &mut self.terminal {
+            terminal.forget_typed();
+            terminal.say("holdpoint: a person decides what becomes of this run\n");
+            let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
+            for line in lines(question, Some(now)) {
+                terminal.say(&format!("  {line}\n"));
+            }
+            terminal.say(&format!("or from another terminal: {how}\n"));
+            return;
+        }
+        let (id, until) =
+            (visible(question.request_id()), moment(question.held.request.timeout_at));
+        let waits = match self.patience {
+            Patience::Wait => format!("waits for an answer until {until}, then ABORT"),
+            Patience::Leave => format!("is left open until {until}, then ABORT"),
+        };
+        complain(&format!("a person decides: {id} {waits}; {how}"));
+    }
+
+    /// One line of the terminal, taken further.
+    fn heard(&mut self, question: &Question) -> Option<PersonAnswer> {
+        let terminal = self.terminal.as_mut()?;
+        let line = match terminal.line() {
+            Ok(line) => line?,
+            Err(_) => {
+                self.terminal = None;
+                self.show(question);
+                return None;
+            }
+        };
+        let name = terminal.name().to_string();
+        let draft = std::mem::replace(&mut self.draft, Draft::Nothing);
+        match read(draft, &line, question) {
+            Typed::Answer(decision, reason, escalation_target) => {
+                let detail = format!("{name}, uid {}", user_number());
+                let means = AnswerMeans { channel: AnswerChannel::Terminal, detail: detail.into() };
+                let human_id = user_name();
+                return Some(PersonAnswer { human_id, decision, reason, escalation_target, means });
+            }
+            Typed::Draft(draft) => self.draft = draft,
+            Typed::Unclear => {}
+        }
+        self.prompt(question);
+        None
+    }
+}
+
+impl Asker for Person<'_> {
+    fn asked(&mut self, question: &Question) -> Patience {
+        self.draft = Draft::Nothing;
+        self.show(question);
+        self.prompt(question);
+        self.patience
+    }
+
+    fn wait(&mut self, question: &Question, wake: &Wake<'_>) -> Option<PersonAnswer> {
+        let own = self.terminal.as_ref().and_then(PersonTerminal::readable);
+        if wake.wait(own) { self.heard(question) } else { None }
+    }
+
+    fn warned(&mut self, question: &Question) {
+        let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
+        let left = crate::hold::left(question, now);
+        self.say(&format!(
+            "WARNING: 80 % of the time are over, {left} left to answer {}; then ABORT",
+            visible(question.request_id())
+        ));
+        self.prompt(question);
+    }
+
+    fn refused(&mut self, question: &Question, refusal: &Refusal) {
+        self.say(&visible(&refusal.to_string()).to_string());
+        self.prompt(question);
+    }
+
+    fn settled(&mut self, _question: &Question, outcome: &RequestOutcome) {
+        let line = outcome_line(outcome);
+        let words: Vec<&str> = line.split_whitespace().collect();
+        self.say(&words.join(" "));
+    }
+}
+
+/// Takes a typed line further. A decision is its name or its first letter.
+fn read(draft: Draft, line: &str, question: &Question) -> Typed {
+    match draft {
+        Draft::Nothing => match decision_of(line) {
+            Some(decision @ (HumanDecision::Retry | HumanDecision::Escalate)) => {
+                Typed::Draft(Draft::NeedsReason(decision))
+            }
+            Some(decision) => Typed::Answer(decision, None, None),
+            None => Typed::Unclear,
+        },
+        Draft::NeedsReason(HumanDecision::Escalate) => match question.targets.as_slice() {
+            [only] => answer_to(line.to_string(), only),
+            _ => Typed::Draft(Draft::NeedsTarget(line.to_string())),
+        },
+        Draft::NeedsReason(decision) => Typed::Answer(decision, Some(line.to_string()), None),
+        Draft::NeedsTarget(reason) => answer_to(reason, line),
+    }
+}
+
+fn answer_to(reason: String, target: &str) -> Typed {
+    Typed::Answer(HumanDecision::Escalate, Some(reason), Some(target.to_string()))
+}
+
+fn decision_of(line: &str) -> Option<HumanDecision> {
+    let typed = line.trim().to_ascii_uppercase();
+    let means = |decision: &&HumanDecision| {
+        let name = decision.name();
+        typed == name || (typed.len() == 1 && name.starts_with(&typed))
+    };
+    HumanDecision::ALL.iter().find(means).copied()
+}
+
+fn offered(question: &Question) -> String {
+    let names: Vec<&str> =
+        question.held.request.allowed_decisions.iter().map(|decision| decision.name()).collect();
+    names.join(", ")
+}
+
+fn shown_targets(question: &Question) -> String {
+    let names: Vec<String> = question.targets.iter().map(|t| visible(t).to_string()).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decision_is_its_name_or_its_first_letter_and_nothing_else() {
+        for decision in HumanDecision::ALL {
+            let name = decision.name();
+            let letter = name.chars().next().map(String::from);
+            for typed in [Some(name.to_string()), Some(name.to_lowercase()), letter] {
+                assert_eq!(decision_of(&typed.unwrap()), Some(*decision));
+            }
+        }
+        for typed in ["", " ", "yes", "CONTINUEX", "re", "q", "\u{202e}"] {
+            assert_eq!(decision_of(typed), None, "{typed:?}");
+        }
+    }
+}
