@@ -90,7 +90,7 @@ impl Configuration {
     }
 
     /// Puts the file's digest on record where it is not the newest one there: for every verb that
-    /// writes, right after it opened the log.
+    /// acts under it, right after it opened the log.
     pub(crate) fn record(&self, engine: &Engine) -> Result<(), SubmitError> {
         if engine.query(holdpoint_domain::World::configuration)? == self.digest {
             return Ok(());

@@ -136,6 +136,14 @@ fn fingerprint() -> Value {
 }
 
 #[test]
+fn the_lines_in_the_readme_are_accepted() {
+    let (_, rest) = include_str!("../README.md").split_once("```json\n").unwrap();
+    let (block, _) = rest.split_once("```").unwrap();
+    let lines: Vec<Value> = block.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines.len(), status(&apply(&Place::new(), &lines))), (2, 0));
+}
+
+#[test]
 fn names_that_hide_something_are_refused_by_the_rules_and_stop_nothing() {
     let place = Place::new();
     let named = |correlation: &str| {

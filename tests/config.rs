@@ -69,6 +69,17 @@ fn what_is_in_force_is_shown_aligned_and_as_json() {
 }
 
 #[test]
+fn the_file_in_the_readme_is_in_order() {
+    let (_, rest) = include_str!("../README.md").split_once("```toml\n[hold]").unwrap();
+    let (block, _) = rest.split_once("```").unwrap();
+    let place = Place::new();
+    write(&place, "holdpoint.toml", &format!("[hold]{block}"));
+    let found = place.holdpoint(&["config", "check", "--json"]);
+    assert_eq!(status(&found), 0, "{}", text(&found.stderr));
+    assert_eq!(json(&found)["hold"]["override_approvers"], json!(["carol"]));
+}
+
+#[test]
 fn a_file_that_is_named_goes_before_the_one_in_the_working_directory() {
     let place = Place::new();
     write(&place, "holdpoint.toml", FILE);

@@ -5,10 +5,10 @@ mod decisions;
 
 use decisions::decision;
 use holdpoint_domain::event::{
-    ChainSealed, ClockStepped, Event, EvidenceCaptured, EvidenceContent, Exit, FaultReported,
-    FingerprintRecorded, HeadMissingAccepted, LoopDispatched, LoopHalted, LoopInitialized,
-    ObserverAttached, OutputExtent, RecoveryPerformed, ResourceUsage, ResponseEvaluated,
-    SandboxDecided, StopConditionDetected,
+    ChainSealed, ClockStepped, ConfigurationChanged, Event, EvidenceCaptured, EvidenceContent,
+    Exit, FaultReported, FingerprintRecorded, HeadMissingAccepted, LoopDispatched, LoopHalted,
+    LoopInitialized, ObserverAttached, OutputExtent, RecoveryPerformed, ResourceUsage,
+    ResponseEvaluated, SandboxDecided, StopConditionDetected,
 };
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::text::{bounded, visible};
@@ -22,6 +22,7 @@ pub(crate) fn summary(event: &Event) -> String {
         Event::RecoveryPerformed(body) => recovery_performed(body),
         Event::HeadMissingAccepted(body) => head_missing_accepted(body),
         Event::ClockStepped(body) => clock_stepped(body),
+        Event::ConfigurationChanged(body) => configuration_changed(body),
         Event::FingerprintRecorded(body) => fingerprint_recorded(body),
         Event::LoopInitialized(body) => loop_initialized(body),
         Event::LoopDispatched(body) => loop_dispatched(body),
@@ -58,6 +59,13 @@ fn head_missing_accepted(body: &HeadMissingAccepted) -> String {
 
 fn clock_stepped(body: &ClockStepped) -> String {
     format!("the clock stepped by {} ns", body.step_ns)
+}
+
+fn configuration_changed(body: &ConfigurationChanged) -> String {
+    match &body.digest {
+        Some(digest) => format!("another configuration is in force: SHA-256 {}", short(digest)),
+        None => "no configuration file any more: the defaults are in force".to_string(),
+    }
 }
 
 fn fingerprint_recorded(body: &FingerprintRecorded) -> String {

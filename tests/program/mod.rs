@@ -32,7 +32,8 @@ impl Place {
     /// The program, in this directory, on this log.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-        command.env_remove("HOLDPOINT_LOG").env_remove("HOLDPOINT_LOCK_WAIT");
+        let ours = ["HOLDPOINT_LOG", "HOLDPOINT_CONFIG", "HOLDPOINT_LOCK_WAIT"];
+        ours.iter().fold(&mut command, |command, name| command.env_remove(name));
         command.current_dir(self.directory.path()).arg("--log").arg(&self.log).args(arguments);
         command
     }
