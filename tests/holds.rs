@@ -109,11 +109,11 @@ fn what_is_typed_at_the_waiting_terminal_is_the_answer() {
     waiting.type_line("perhaps");
     waiting.wait_for("CONTINUE, RETRY, ABORT? ");
     waiting.type_line("escalate");
-    waiting.wait_for("reason for ESCALATE? ");
-    waiting.type_line("above me");
-    waiting.wait_for("whom to ask ()? ");
-    waiting.type_line("boss");
-    waiting.wait_for("not in allowed decisions");
+    waiting.wait_for("CONTINUE, RETRY, ABORT? ");
+    waiting.type_line("retry");
+    waiting.wait_for("reason for RETRY? ");
+    waiting.type_line(" ");
+    waiting.wait_for("RETRY decision requires a reason");
     waiting.wait_for("CONTINUE, RETRY, ABORT? ");
     waiting.type_line("RETRY");
     waiting.wait_for("reason for RETRY? ");

@@ -157,7 +157,7 @@ impl Asker for Person<'_> {
 /// Takes a typed line further. A decision is its name or its first letter.
 fn read(draft: Draft, line: &str, question: &Question) -> Typed {
     match draft {
-        Draft::Nothing => match decision_of(line) {
+        Draft::Nothing => match decision_of(line).filter(|d| question.held.request.allows(*d)) {
             Some(decision @ (HumanDecision::Retry | HumanDecision::Escalate)) => {
                 Typed::Draft(Draft::NeedsReason(decision))
             }

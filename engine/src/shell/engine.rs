@@ -131,8 +131,8 @@ impl<S: Storage> Engine<S> {
         self.core.submit(origin, &Conditions::default(), command)
     }
 
-    /// As [`Engine::submit`], where the command is carried out only once for its key, or only on the
-    /// version that its caller saw.
+    /// As [`Engine::submit`], where the command is carried out only once for its key, or only on
+    /// the version that its caller saw.
     ///
     /// # Errors
     /// As [`Engine::submit`].

@@ -87,8 +87,8 @@ pub(super) fn submit<S: Storage>(
         let at = time_of_next(engine, &turn);
         let answer = carry_out(hot, &mut turn, origin, conditions, command, at)?;
         // The commit point. A crash before the sync inside returns loses or tears what this turn
-        // wrote, and nobody was told of it; a crash after finds it whole. Whatever the answer is, it
-        // tells of the state, so what the state depends on is synced before it leaves.
+        // wrote, and nobody was told of it; a crash after finds it whole. Whatever the answer is,
+        // it tells of the state, so what the state depends on is synced before it leaves.
         turn.finish(engine.level)?;
         Ok(answer)
     })?;
@@ -111,9 +111,7 @@ fn carry_out<S: Storage>(
     let idempotency = conditions.idempotency(command);
     let decided = match conditions.admit(&hot.world, origin, command, idempotency.as_ref()) {
         Ok(Some(done)) => return Ok(Answer::DoneBefore(done)),
-        Ok(None) => {
-            check_own_name(origin, command).and_then(|()| decide(&hot.world, command, at))
-        }
+        Ok(None) => check_own_name(origin, command).and_then(|()| decide(&hot.world, command, at)),
         Err(refusal) => Err(refusal),
     };
     match decided {

@@ -50,8 +50,8 @@ impl Watch {
 }
 
 impl Wake<'_> {
-    /// Waits until something wakes, or until `own`, a descriptor of the caller, can be read. Whether
-    /// `own` can be.
+    /// Waits until something wakes, or until `own`, a descriptor of the caller, can be read.
+    /// Whether `own` can be.
     pub fn wait(&self, own: Option<BorrowedFd<'_>>) -> bool {
         let notices = self.watch.notices.as_ref().map(AsFd::as_fd);
         let longest = if notices.is_some() { STRETCH_MAX } else { LOOK_EVERY };
