@@ -328,6 +328,7 @@ fn no_name_twice(members: Vec<Member>) -> Result<Vec<Member>, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quickcheck::{Arbitrary as _, Gen};
 
     /// Column and message of what is wrong with a line.
     fn fault(line: &[u8]) -> (usize, String) {
@@ -356,6 +357,32 @@ mod tests {
             let escaped: String = units.map(|unit| format!("\\u{unit:04x}")).collect();
             let found = parse(format!("\"{escaped}\"").as_bytes()).unwrap().value;
             assert_eq!(found, Value::Text(character.into()), "{escaped}");
+        }
+    }
+
+    /// Whatever the bytes: no panic, and nothing is read that another reader would not read.
+    #[test]
+    fn changed_lines_never_panic_and_are_json_if_they_are_read() {
+        let clock = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.subsec_nanos());
+        let given = std::env::var("HOLDPOINT_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = given.unwrap_or(u64::from(clock));
+        eprintln!("HOLDPOINT_SEED={seed}");
+        let mut random = Gen::from_size_and_seed(100, seed);
+        let line = br#"{"a":[null,true,-1,"\u00e9\ud83d\udd52\n"],"b":{"c":[{}],"d":""}}"#;
+        let alphabet = br#"{}[]":,\u0129aedntrf-+. "#;
+        for _ in 0..20_000 {
+            let mut changed = line.to_vec();
+            for _ in 0..1 + usize::arbitrary(&mut random) % 3 {
+                let place = usize::arbitrary(&mut random) % changed.len();
+                changed[place] = *random.choose(alphabet).unwrap();
+                if bool::arbitrary(&mut random) {
+                    changed.remove(place);
+                }
+            }
+            if parse(&changed).is_ok() {
+                let read = serde_json::from_slice::<serde_json::Value>(&changed);
+                assert!(read.is_ok(), "{}", String::from_utf8_lossy(&changed));
+            }
         }
     }
 

@@ -45,6 +45,8 @@ fn piece(input: &mut impl BufRead) -> io::Result<&[u8]> {
         match input.fill_buf() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
+            // A terminal that is asked again would have to be told of its end again.
+            Ok([]) => return Ok(&[]),
             Ok(_) => break,
         }
     }
