@@ -115,8 +115,9 @@ pub(crate) fn show_reach(out: &mut Output, report: &Report) {
     ));
     if let Some(tail) = &report.tail {
         out.line(format_args!(
-            "tail            {} of an unfinished write in {} from byte {}",
+            "tail            {} of {} in {} from byte {}",
             counted(tail.bytes, "byte"),
+            if report.verdict == Verdict::Corrupt { "no valid run" } else { "an unfinished write" },
             tail.segment,
             tail.offset
         ));
