@@ -87,6 +87,7 @@ commands! {
     #[serde(skip_deserializing)]
     "log.record_system_event" RecordSystemEvent(SystemEvent),
     /// Record the fingerprint of the state before this record.
+    #[serde(deserialize_with = "readable::no_fields")]
     "log.record_fingerprint" RecordFingerprint,
 }
 

@@ -107,6 +107,14 @@ impl<'de> Deserialize<'de> for Entropy {
     }
 }
 
+/// A command without fields is refused with any, like every other.
+pub(super) fn no_fields<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+    Nothing::deserialize(deserializer).map(|Nothing {}| ())
+}
+
 /// Bytes that are lower-case hexadecimal digits in readable formats.
 pub(super) mod hex {
     use alloc::vec::Vec;

@@ -1,6 +1,9 @@
 //! Sessions and chains that several tests start from.
 
 #![allow(dead_code, reason = "every test file uses its own part")]
+#![allow(clippy::unwrap_used, reason = "a helper that fails, fails its test")]
+
+pub(crate) mod decisions;
 
 use holdpoint_domain::evidence_capture::{
     EvidenceChain, EvidenceType, ObservationContext, ObservationPoint, RawData, capture_evidence,

@@ -1,0 +1,169 @@
+//! Commands as other programs write them: one JSON object each, read strictly.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails, fails its test"
+)]
+
+mod story;
+
+use holdpoint_domain::Command;
+use holdpoint_domain::command::{Entropy, SystemEvent};
+use holdpoint_domain::event::ClockStepped;
+use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
+use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
+use holdpoint_domain::human_decision::{HumanDecision, OverrideField};
+use holdpoint_domain::sandbox_fault::ExecutionFaultType;
+use quickcheck::Gen;
+use serde_json::{Value, json};
+use story::random::next_command;
+use story::{SECRET, Story, seed};
+
+/// One command of each name that can be read.
+fn samples() -> Vec<Command> {
+    let story = Story::asked();
+    vec![
+        Command::InitializeLoop(story.initialize()),
+        story.dispatch(),
+        story.await_response(),
+        story.output(SECRET),
+        story.report(ExecutorResponseType::Success),
+        story.fault(ExecutionFaultType::Crash),
+        story.retry(),
+        story.complete(),
+        story.stop(StopCondition::HumanAbort, StopFacts::default()),
+        story.ask(),
+        story.decides(HumanDecision::Escalate),
+        story.expire("REQ-1"),
+        Command::OverrideVisibility(story.overrides(OverrideField::AttemptExit)),
+        Command::RecordFingerprint,
+    ]
+}
+
+fn read(json: &Value) -> Result<Command, serde_json::Error> {
+    serde_json::from_str(&json.to_string())
+}
+
+#[test]
+fn every_command_reads_back_as_it_was_written() {
+    let mut names: Vec<&str> = Vec::new();
+    for command in samples() {
+        let json = serde_json::to_value(&command).unwrap();
+        assert_eq!(json["command"], command.name());
+        assert_eq!(read(&json).unwrap(), command);
+        names.push(command.name());
+    }
+    names.push("log.record_system_event");
+    let (mut names, mut all) = (names, Command::NAMES.to_vec());
+    names.sort_unstable();
+    all.sort_unstable();
+    assert_eq!(names, all);
+}
+
+#[test]
+fn random_commands_read_back_as_they_were_written() {
+    let seed = seed();
+    eprintln!("HOLDPOINT_SEED={seed}");
+    let mut random = Gen::from_size_and_seed(30, seed);
+    let mut story = Story::new();
+    for _ in 0..400 {
+        let command = next_command(&mut story, &mut random);
+        if !matches!(command, Command::RecordSystemEvent(_)) {
+            let text = serde_json::to_string(&command).unwrap();
+            assert_eq!(serde_json::from_str::<Command>(&text).unwrap(), command, "{text}");
+        }
+        drop(story.when(command));
+    }
+}
+
+#[test]
+fn unknown_fields_are_refused_everywhere() {
+    for command in samples() {
+        let mut json = serde_json::to_value(&command).unwrap();
+        json["time"] = "2026-01-25T16:00:00Z".into();
+        let refused = read(&json).unwrap_err().to_string();
+        assert!(refused.contains("time"), "{command:?}: {refused}");
+    }
+    let mut nested = serde_json::to_value(&samples()[0]).unwrap();
+    nested["hold"]["approver"] = json!([]);
+    assert!(read(&nested).is_err());
+    nested = serde_json::to_value(&samples()[10]).unwrap();
+    nested["means"]["else"] = json!(1);
+    assert!(read(&nested).is_err());
+}
+
+#[test]
+fn fields_given_twice_or_not_at_all_are_refused() {
+    for text in [
+        r#"{"command":"human_decision.expire","request_id":"A","request_id":"B"}"#,
+        r#"{"command":"human_decision.expire","command":"human_decision.request"}"#,
+        r#"{"command":"human_decision.expire"}"#,
+        r#"{"request_id":"A"}"#,
+        r#"{"command":"human_decision.expired","request_id":"A"}"#,
+        r#"{"command":"human_decision.expire","request_id":"\ud800"}"#,
+        r#"{"command":"human_decision.expire","request_id":7}"#,
+        "[]",
+        "null",
+        "",
+    ] {
+        assert!(serde_json::from_str::<Command>(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn names_outside_the_closed_enums_are_refused() {
+    let answer = serde_json::to_value(&samples()[10]).unwrap();
+    for (field, value) in [
+        ("decision", json!("continue")),
+        ("decision", json!("MAYBE")),
+        ("actor", json!("HUMAN ")),
+        ("entropy", json!("00")),
+        ("entropy", json!("000000000000000000000000000000FF")),
+    ] {
+        let mut forged = answer.clone();
+        forged[field] = value.clone();
+        assert!(read(&forged).is_err(), "{field} {value}");
+    }
+}
+
+#[test]
+fn bytes_are_lower_case_hexadecimal() {
+    let output = serde_json::to_value(&samples()[3]).unwrap();
+    let raw = output["items"][0]["executor_output"]["raw_data"].as_str().unwrap();
+    assert_eq!(raw, base16ct::lower::encode_string(SECRET));
+    for bad in ["0", "AB", "zz", "0x00"] {
+        let mut forged = output.clone();
+        forged["items"][0]["executor_output"]["raw_data"] = bad.into();
+        assert!(read(&forged).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn random_bits_may_be_left_away() {
+    for command in samples() {
+        let Some(entropy) = command.entropy() else { continue };
+        let mut json = serde_json::to_value(&command).unwrap();
+        json.as_object_mut().unwrap().remove("entropy");
+        let bare = read(&json).unwrap();
+        assert_eq!(bare.entropy(), Some(Entropy::default()));
+        assert_eq!(bare.with_entropy(entropy), command);
+    }
+}
+
+#[test]
+fn what_only_the_log_knows_cannot_be_claimed() {
+    let event = SystemEvent::ClockStepped(ClockStepped { step_ns: 1 });
+    let json = serde_json::to_value(Command::RecordSystemEvent(event)).unwrap();
+    assert_eq!(json["command"], "log.record_system_event");
+    assert!(read(&json).is_err());
+}
+
+#[test]
+fn a_command_says_what_it_is_about() {
+    let story = Story::in_state(ExecutionLoopState::Evaluated);
+    assert_eq!(story.complete().subject(), Some(story.loop_id.as_str()));
+    assert_eq!(story.expire("REQ-7").subject(), Some("REQ-7"));
+    assert_eq!(Command::InitializeLoop(story.initialize()).subject(), None);
+}

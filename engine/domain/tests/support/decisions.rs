@@ -1,0 +1,88 @@
+//! Requests, records and audit trails that several tests start from.
+
+use holdpoint_domain::confidence::Confidence;
+use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
+use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
+use holdpoint_domain::hash::sha256;
+use holdpoint_domain::human_decision::{
+    AnswerChannel, AnswerMeans, DecisionAudit, DecisionBinding, DecisionRecord, DecisionRequest,
+    DecisionTimeout, EvidenceSummary, HumanDecision, RequestContext, accept_decision,
+    create_empty_audit, record_decision, request_from_summary,
+};
+use holdpoint_domain::time::Timestamp;
+
+use super::AT;
+
+/// When everything in these tests happens.
+pub(crate) fn at() -> Timestamp {
+    AT.parse().unwrap()
+}
+
+/// So many seconds later.
+pub(crate) fn after(seconds: u64) -> Timestamp {
+    Timestamp::from_nanoseconds(at().nanoseconds() + seconds * 1_000_000_000)
+}
+
+/// What is shown of an evaluated loop.
+pub(crate) fn summary() -> EvidenceSummary {
+    EvidenceSummary {
+        observation_point: ObservationPoint::PostEvaluate,
+        evidence_type: EvidenceType::StateTransition,
+        timestamp: AT.into(),
+        chain_length: 3,
+        execution_state: ExecutionLoopState::Evaluated,
+        confidence_score: Confidence::from_basis_points(8_500).unwrap(),
+        chain_hash: sha256(b"head").to_string().into(),
+    }
+}
+
+/// A request in this state, with five minutes' time.
+pub(crate) fn request_in(state: ExecutionLoopState) -> DecisionRequest {
+    let summary = EvidenceSummary { execution_state: state, ..summary() };
+    request_from_summary("OBS-1", summary, DecisionTimeout::DEFAULT, at(), "1").unwrap()
+}
+
+/// A request about an evaluated loop.
+pub(crate) fn request() -> DecisionRequest {
+    request_in(ExecutionLoopState::Evaluated)
+}
+
+/// The circumstances of a request.
+pub(crate) fn context() -> RequestContext {
+    RequestContext {
+        loop_id: "LOOP-1".into(),
+        attempt: 1,
+        command_line: "make test".into(),
+        executor_claim: ExecutorResponseType::Failure,
+        self_hash: sha256(b"head").to_string().into(),
+        prior_hash: "".into(),
+        escalation_depth: 0,
+        asked_of: None,
+        escalated_from: None,
+    }
+}
+
+/// A complete answer of alice.
+pub(crate) fn accepted(decision: HumanDecision) -> DecisionRecord {
+    accept_decision(&request(), decision, "alice", Some("r"), Some("boss"), AT, "1").unwrap()
+}
+
+/// A trail of so many answers to as many requests.
+pub(crate) fn audit_of(length: usize) -> DecisionAudit {
+    let decisions = HumanDecision::ALL.iter().cycle();
+    let empty = create_empty_audit("OBS-1", None, "1");
+    decisions.take(length).enumerate().fold(empty, |audit, (i, decision)| {
+        let mut record = accepted(*decision);
+        record.decision_id = format!("DEC-{i}").into();
+        record.request_id = format!("REQ-{i}").into();
+        record_decision(audit, record).unwrap()
+    })
+}
+
+/// What those answers bind: something else each.
+pub(crate) fn bindings(length: usize) -> Vec<DecisionBinding> {
+    let means = AnswerMeans { channel: AnswerChannel::Terminal, detail: "/dev/pts/3".into() };
+    let binding =
+        |i: usize| DecisionBinding { shown: sha256(&i.to_be_bytes()), means: Some(means.clone()) };
+    (0..length).map(binding).collect()
+}
