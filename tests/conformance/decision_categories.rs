@@ -10,7 +10,7 @@
 //! | deadline as a text | a deadline is a time, not text | - |
 //! | ABORT that is not listed | ABORT is always allowed (seed, decision validation) | - |
 //! | name of the timeout | nobody answers as SYSTEM_TIMEOUT | W6 |
-//! | name or reason that nobody sees | missing is what nobody can see | W6 |
+//! | name or reason that nobody sees | missing is what nobody can see | - |
 //! | audit or record that does not verify | both are verified before every append | W5 |
 //! | repeated decision or request | one request has one answer | W5 |
 //! | decision of a timeout | its outcome is TIMEOUT (seed, DecisionOutcome) | W8 |
@@ -98,7 +98,7 @@ pub(crate) const CATEGORIES: [Category; 15] = [
     Category {
         name: "name or reason that nobody sees",
         reason: "missing is what nobody can see",
-        weakness: Some("W6"),
+        weakness: None,
         applies: has_invisible_text,
         prescribes: is_refused,
     },

@@ -56,7 +56,7 @@ closed_enum! {
         /// Length and SHA-256 of the attempt's output streams.
         AttemptOutputs = "attempt_outputs",
         /// What was said about the attempt's fault, control characters visible.
-        FaultMessage = "fault_message",
+        FaultMessage = "attempt_fault",
     }
 }
 

@@ -18,7 +18,7 @@ use EvidenceVisibility::{Hidden, OverrideRequired, Visible};
 /// | `executor_claim` | VISIBLE | the seed: claims are shown, as CLAIMED only |
 /// | `attempt_exit`, `attempt_resources` | OVERRIDE_REQUIRED | derived from raw evidence |
 /// | `attempt_outputs` | OVERRIDE_REQUIRED | derived from raw evidence |
-/// | `fault_message` | OVERRIDE_REQUIRED | an executor's own words |
+/// | `attempt_fault` | OVERRIDE_REQUIRED | an executor's own words |
 pub const VISIBILITY: [(&str, EvidenceVisibility); 17] = [
     ("observation_point", Visible),
     ("evidence_type", Visible),
