@@ -104,11 +104,18 @@ fn failed(global: &Global, error: impl Display) -> Failure {
     Failure::new(Exit::FAILED, "log", message)
 }
 
+/// What every id begins with: by itself it names nothing, whatever there is.
+const ID_PREFIX: &str = "REQ-";
+
 /// The one id that is meant: exactly it, or the only one that begins so.
 fn resolve<'a>(
     wanted: &str,
     ids: impl Iterator<Item = &'a str>,
 ) -> Result<Option<String>, Failure> {
+    if ID_PREFIX.starts_with(wanted) {
+        let message = format!("{} names no request: give its id", shown_empty(wanted));
+        return Err(Failure::new(Exit::USAGE, "ambiguous_request", message));
+    }
     let mut found: Vec<&str> = ids.filter(|id| id.starts_with(wanted)).collect();
     found.sort_unstable();
     found.dedup();
@@ -129,6 +136,10 @@ fn resolve<'a>(
     }
 }
 
+fn shown_empty(wanted: &str) -> &str {
+    if wanted.is_empty() { "an empty name" } else { wanted }
+}
+
 fn unknown(wanted: &str) -> Failure {
     let message =
         format!("there is no request {}: `holdpoint hold list` shows what waits", visible(wanted));
@@ -146,6 +157,9 @@ mod tests {
         assert_eq!(resolve("REQ-123", ids()), Ok(Some("REQ-123".to_string())));
         assert_eq!(resolve("REQ-12", ids()), Ok(Some("REQ-12".to_string())));
         assert_eq!(resolve("REQ-4", ids()), Ok(None));
-        assert!(resolve("REQ-", ids()).is_err() && resolve("", ids()).is_err());
+        assert!(resolve("REQ-1", ids()).is_err());
+        for nothing in ["", "R", "REQ-"] {
+            assert!(resolve(nothing, ["REQ-12"].into_iter()).is_err(), "{nothing}");
+        }
     }
 }

@@ -25,7 +25,8 @@ use holdpoint_engine::shell::{
     EXIT_LEFT_WAITING, EngineError, EngineOptions, GovernedRun, HeldRun, RunError,
     file_size_limit_is_an_error, user_name,
 };
-use holdpoint_log_files::DirectoryStorage;
+use holdpoint_log_files::{DirectoryStorage, SurveyError};
+use holdpoint_log_format::recovery::Row;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io;
@@ -71,6 +72,10 @@ pub(crate) struct Args {
         value_parser = limits::wait
     )]
     lock_wait: Duration,
+    /// Go on although HEAD is missing or unreadable, and record that: nothing then witnesses how far
+    /// the log had reached.
+    #[arg(long)]
+    without_head: bool,
     /// The command and its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -155,11 +160,12 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     let mut signals = Signals::install().map_err(|error| not_started("signals", error))?;
     file_size_limit_is_an_error().map_err(|error| not_started("signals", error))?;
     let configuration = Configuration::load(global)?;
-    let (lock_wait, terms) = (args.lock_wait, args.hold.terms(configuration.terms()));
+    let terms = args.hold.terms(configuration.terms());
+    let (lock_wait, without_head) = (args.lock_wait, args.without_head);
     terms.check().map_err(|fault| not_started("hold", fault))?;
     let mut person = Person::new(global, args.hold.no_wait);
     let run = governed(args, &terms, &configuration)?;
-    let engine = open(global, lock_wait)?;
+    let engine = open(global, lock_wait, without_head)?;
     configuration.record(&engine).map_err(|error| unrecorded(global, error.into()))?;
     let mut sink: Box<dyn OutputSink> = match global.json {
         true => Box::new(PassThrough::new(io::stderr(), io::stderr())),
@@ -214,10 +220,10 @@ fn working_directory() -> Result<PathBuf, Failure> {
     })
 }
 
-fn open(global: &Global, lock_wait: Duration) -> Result<Engine, Failure> {
+fn open(global: &Global, lock_wait: Duration, without_head: bool) -> Result<Engine, Failure> {
     let log: PathBuf = global.log.components().collect();
     let options = EngineOptions {
-        log: Options { lock_wait, ..Options::default() },
+        log: Options { lock_wait, without_head, ..Options::default() },
         ..EngineOptions::default()
     };
     let engine = Engine::open_with(DirectoryStorage::new(&log), options)
@@ -229,8 +235,11 @@ fn open(global: &Global, lock_wait: Duration) -> Result<Engine, Failure> {
 /// The disk's own words say nothing of what to do about them.
 fn why_not_opened(error: &EngineError) -> String {
     let advice = match error {
-        EngineError::Open(OpenError::Io { .. } | OpenError::Survey { .. }) => {
-            "; check the path, and that this user may read and write there"
+        EngineError::Open(
+            OpenError::Io { .. } | OpenError::Survey { source: SurveyError::Io { .. }, .. },
+        ) => "; check the path, and that this user may read and write there",
+        EngineError::Open(OpenError::Refused { row: Row::NoWitness, .. }) => {
+            ", or go on without HEAD by `--without-head`, which is recorded"
         }
         _ => "",
     };

@@ -279,3 +279,15 @@ fn unreliable_directory() -> Option<TempDir> {
         is_one.then(|| tempfile::tempdir_in(path).ok()).flatten()
     })
 }
+
+#[test]
+fn a_log_without_head_is_written_only_on_request_and_that_is_recorded() {
+    let place = Place::new();
+    assert_eq!(status(&place.run(&["true"])), 0);
+    std::fs::remove_file(place.log.join("HEAD")).unwrap();
+    assert_refused_untouched(&place, &["HEAD is missing", "--without-head"]);
+    assert_eq!(status(&place.run_with(&["--without-head"], &["true"])), 0);
+    let accepted = place.holdpoint(&["log", "show", "--kind", "log.head_missing_accepted"]);
+    assert_eq!(text(&accepted.stdout).lines().count(), 1);
+    place.verified();
+}

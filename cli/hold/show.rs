@@ -10,7 +10,7 @@ use crate::verify::{exit_of, warn};
 use holdpoint_domain::Time;
 use holdpoint_domain::world::{ExecutionLoop, HeldRequest, RequestPlace, World};
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
-use holdpoint_replay::Until;
+use holdpoint_replay::{Report, Until};
 
 /// Options of `hold show`.
 #[derive(Debug, clap::Args)]
@@ -29,7 +29,9 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let until = args.at.map_or(Until::End, Until::Sequence);
     let rebuilt = super::read(&directory, until)?;
     directory.expect_log(&rebuilt.report)?;
-    let question = find(&rebuilt.world, &args.request)?;
+    let question = find(&rebuilt.world, &args.request).map_err(|failure| {
+        if rebuilt.report.failed() { damaged(&rebuilt.report) } else { failure }
+    })?;
     // How much time is left is known of now only.
     let now = args.at.is_none().then(|| Time::from_nanoseconds(SystemClock.now().wall_ns));
     let mut out = Output::stdout();
@@ -41,6 +43,13 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     out.finish()?;
     warn(&rebuilt.report);
     Ok(exit_of(&rebuilt.report))
+}
+
+/// A request that is not found in a damaged log may lie behind the damage.
+fn damaged(report: &Report) -> Failure {
+    let first = report.findings.first().map_or(String::new(), |finding| format!(": {finding}"));
+    let message = format!("the log is {}{first}; the request may lie behind that", report.verdict);
+    Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
 }
 
 fn find(world: &World, wanted: &str) -> Result<Question, Failure> {

@@ -107,6 +107,11 @@ impl Storage for DirectoryStorage {
         }
     }
 
+    fn lock_holder(&self) -> Option<u32> {
+        let named = lstat(self.path(names::LOCK)).ok()?;
+        holder_in(&std::fs::read_to_string("/proc/locks").ok()?, named.st_ino)
+    }
+
     fn boot(&self) -> BootId {
         boot_id()
     }
@@ -262,10 +267,40 @@ fn punch(_file: &File, _offset: u64, _length: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// The process that the kernel's table of locks names for a locked file, by its inode:
+/// `1: FLOCK  ADVISORY  WRITE 14871 fe:00:2883589 0 EOF`. A process of another namespace has no
+/// number here.
+fn holder_in(table: &str, inode: u64) -> Option<u32> {
+    let holders = table.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, "FLOCK", _, "WRITE", pid, file, ..] = words.as_slice() else { return None };
+        let locked: u64 = file.rsplit(':').next()?.parse().ok()?;
+        pid.parse().ok().filter(|pid: &u32| locked == inode && *pid != 0)
+    });
+    holders.into_iter().next()
+}
+
 /// The kernel's random boot id; [`BootId::UNKNOWN`] where there is none.
 #[must_use]
 pub(crate) fn boot_id() -> BootId {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
     u128::from_str_radix(&digits, 16).map_or(BootId::UNKNOWN, |id| BootId(id.to_be_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_holder_of_a_lock_is_read_from_the_kernels_table() {
+        let table = "1: POSIX  ADVISORY  WRITE 7 fe:00:42 0 EOF\n\
+                     2: FLOCK  ADVISORY  READ 8 fe:00:42 0 EOF\n\
+                     2: -> FLOCK  ADVISORY  WRITE 9 fe:00:42 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 0 fe:00:42 0 EOF\n\
+                     4: FLOCK  ADVISORY  WRITE 14871 fe:00:42 0 EOF\n";
+        assert_eq!(holder_in(table, 42), Some(14_871));
+        assert_eq!(holder_in(table, 43), None);
+        assert_eq!(holder_in("garbage\n\n1: FLOCK", 42), None);
+    }
 }

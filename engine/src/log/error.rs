@@ -52,11 +52,13 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Another process holds the lock.
-    #[error("{path} is locked by process {pid}, waited {waited:?}: let it finish, or stop it")]
+    #[error(
+        "{path} is locked by {}, waited {waited:.1?}: let it finish, or stop it", holder(*.pid)
+    )]
     Locked {
         /// The log.
         path: PathBuf,
-        /// The holder as LOCK names it; 0 when LOCK cannot be read.
+        /// The holder as the system or LOCK names it; 0 when neither does.
         pid: u32,
         /// How long was waited.
         waited: Duration,
@@ -107,6 +109,13 @@ pub enum OpenError {
         /// What the disk said.
         source: io::Error,
     },
+}
+
+fn holder(pid: u32) -> String {
+    match pid {
+        0 => "a process that the system does not name".to_string(),
+        pid => format!("process {pid}"),
+    }
 }
 
 fn first(findings: &[Finding]) -> String {
@@ -160,9 +169,9 @@ pub enum AppendError {
         needed: u64,
     },
     /// The lock is held by another process.
-    #[error("the log is locked by process {pid}, waited {waited:?}")]
+    #[error("the log is locked by {}, waited {waited:.1?}", holder(*.pid))]
     Locked {
-        /// The holder as LOCK names it; 0 when LOCK cannot be read.
+        /// The holder as the system or LOCK names it; 0 when neither does.
         pid: u32,
         /// How long was waited.
         waited: Duration,

@@ -72,12 +72,16 @@ pub(super) fn write(lock: &impl LockFile, content: &Lock) -> DiskResult<()> {
     lock.write(&content.encode()).named("write", names::LOCK)
 }
 
+/// The process that has the lock: as the system says, else as LOCK says of an owner that has not
+/// left; 0 when neither does.
 fn holder<S: Storage>(storage: &S) -> u32 {
-    let mut bytes = [0; LOCK_LENGTH];
-    let file = storage.open(names::LOCK).ok().flatten();
-    let read = file.and_then(|file| file.read_at(0, &mut bytes).ok()).unwrap_or(0);
-    let lock = bytes.get(..read).and_then(|bytes| Lock::decode(bytes).ok());
-    lock.map_or(0, |lock| lock.pid)
+    storage.lock_holder().unwrap_or_else(|| {
+        let mut bytes = [0; LOCK_LENGTH];
+        let file = storage.open(names::LOCK).ok().flatten();
+        let read = file.and_then(|file| file.read_at(0, &mut bytes).ok()).unwrap_or(0);
+        let lock = bytes.get(..read).and_then(|bytes| Lock::decode(bytes).ok());
+        lock.filter(|lock| lock.state != OwnerState::Idle).map_or(0, |lock| lock.pid)
+    })
 }
 
 /// An owner of whom nothing is known: no verdict depends on it.

@@ -104,6 +104,11 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     /// What the disk says.
     fn try_lock(&self) -> io::Result<Option<Self::Lock>>;
 
+    /// The process that holds the lock now, as the system knows it; `None` where it does not say.
+    fn lock_holder(&self) -> Option<u32> {
+        None
+    }
+
     /// This boot of the machine.
     fn boot(&self) -> BootId;
 }

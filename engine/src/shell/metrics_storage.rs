@@ -99,6 +99,10 @@ impl<S: Storage> Storage for Measured<S> {
         self.disk.try_lock()
     }
 
+    fn lock_holder(&self) -> Option<u32> {
+        self.disk.lock_holder()
+    }
+
     fn boot(&self) -> BootId {
         self.disk.boot()
     }
