@@ -72,8 +72,8 @@ pub(crate) struct Args {
         value_parser = limits::wait
     )]
     lock_wait: Duration,
-    /// Go on although HEAD is missing or unreadable, and record that: nothing then witnesses how far
-    /// the log had reached.
+    /// Go on although HEAD is missing or unreadable, and record that: nothing then witnesses how
+    /// far the log had reached.
     #[arg(long)]
     without_head: bool,
     /// The command and its arguments, after `--`.
