@@ -206,7 +206,7 @@ fn assert_timed_out(place: &Place, request: &str) {
 #[test]
 fn nobody_answers_and_the_waiting_run_warns_and_aborts() {
     let place = Place::new();
-    let output = place.holdpoint(&["run", "--decision-timeout", "500ms", "--", "false"]);
+    let output = place.holdpoint(&["run", "--decision-timeout", "2s", "--", "false"]);
     let said = text(&output.stderr);
     assert_eq!(status(&output), 121, "{said}");
     assert!(said.contains("WARNING: 80 %") && said.contains("DECISION_TIMED_OUT"), "{said}");
@@ -221,7 +221,7 @@ fn nobody_answers_and_the_waiting_run_warns_and_aborts() {
 #[test]
 fn nobody_answers_and_whoever_looks_first_records_it() {
     let place = Place::new();
-    let mut waiting = start(&place, &["run", "--decision-timeout", "700ms", "--", "false"]);
+    let mut waiting = start(&place, &["run", "--decision-timeout", "4s", "--", "false"]);
     let request = await_request(&place);
     waiting.kill().unwrap();
     waiting.wait().unwrap();
