@@ -4,7 +4,7 @@
 use crate::finding::{Finding, Place, Problem};
 use crate::run::{Onward, RecordPlace, Run, Stop, walk};
 use crate::storage::{ReadFile, ReadStorage};
-use crate::survey::{SurveyError, segment_path};
+use crate::survey::{SurveyError, io_error, segment_path};
 use crate::window::Window;
 use holdpoint_log_format::{Fault, Record, SegmentHeader};
 use std::io;
@@ -139,9 +139,9 @@ fn read_successor<S: ReadStorage>(
     seal: &holdpoint_log_format::Seal,
 ) -> Result<Option<SegmentHeader>, FollowError> {
     let file = segment_path(seal.last.sequence.saturating_add(1));
-    let opened = storage.open(&file).map_err(|source| io_error(&file, source))?;
+    let opened = storage.open(&file).map_err(io_error(&file))?;
     let Some(opened) = opened else { return Ok(None) };
-    let mut window = Window::new(opened).map_err(|source| io_error(&file, source))?;
+    let mut window = Window::new(opened).map_err(io_error(&file))?;
     let header = read_header(&mut window, &file)?;
     let follows = header.and_then(|header| follows(before, seal, header));
     follows.map(Some).map_err(|fault| FollowError::Header { file, fault })
@@ -151,7 +151,7 @@ fn read_header<F: ReadFile>(
     window: &mut Window<F>,
     file: &str,
 ) -> Result<Result<SegmentHeader, Fault>, FollowError> {
-    let header = window.header().map_err(|source| io_error(file, source))?;
+    let header = window.header().map_err(io_error(file))?;
     Ok(header)
 }
 
@@ -167,12 +167,8 @@ fn follows(
 }
 
 fn open_window<S: ReadStorage>(storage: &S, file: &str) -> Result<Window<S::File>, FollowError> {
-    let opened = storage.open(file).map_err(|source| io_error(file, source))?;
-    let gone = || io_error(file, io::Error::new(io::ErrorKind::NotFound, "it is gone"));
+    let opened = storage.open(file).map_err(io_error(file))?;
+    let gone = || io_error(file)(io::Error::new(io::ErrorKind::NotFound, "it is gone"));
     let opened = opened.ok_or_else(gone)?;
-    Ok(Window::new(opened).map_err(|source| io_error(file, source))?)
-}
-
-fn io_error(file: &str, source: io::Error) -> SurveyError {
-    SurveyError::Io { file: file.to_string(), source }
+    Ok(Window::new(opened).map_err(io_error(file))?)
 }

@@ -3,10 +3,10 @@
 use crate::follow::Follower;
 use crate::run::{Onward, RecordPlace};
 use crate::storage::{ReadFile, ReadStorage};
-use crate::survey::{SurveyError, segment_path};
+use crate::survey::{SurveyError, io_error, segment_path};
+use crate::window::header_of;
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
-use holdpoint_log_format::{Fault, Item, Record, SegmentHeader, names};
-use std::io;
+use holdpoint_log_format::{Fault, Item, Record, names};
 use thiserror::Error;
 
 /// Committed records could not be read back.
@@ -64,8 +64,7 @@ pub fn read_from<S: ReadStorage>(
 
 /// First sequences of the segment that holds `sequence` and of those behind it.
 fn segments_from<S: ReadStorage>(storage: &S, sequence: u64) -> Result<Vec<u64>, ReadError> {
-    let listed =
-        storage.list(names::SEGMENTS).map_err(|source| io_error(names::SEGMENTS, source))?;
+    let listed = storage.list(names::SEGMENTS).map_err(io_error(names::SEGMENTS))?;
     let mut firsts: Vec<u64> =
         listed.iter().filter_map(|entry| names::parse_segment(&entry.name)).collect();
     firsts.sort_unstable();
@@ -82,16 +81,16 @@ fn read_segment<S: ReadStorage>(
     visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
 ) -> Result<Onward, ReadError> {
     let file = segment_path(first);
-    let opened = storage.open(&file).map_err(|source| io_error(&file, source))?;
+    let opened = storage.open(&file).map_err(io_error(&file))?;
     let opened = opened.ok_or(ReadError::Missing { sequence: *due })?;
     let length = match newest.header.first_sequence() {
         active if active == first => newest.run.end_offset,
-        _ => opened.length().map_err(|source| io_error(&file, source))?,
+        _ => opened.length().map_err(io_error(&file))?,
     };
-    let bytes = opened.segment_bytes(length).map_err(|source| io_error(&file, source))?;
+    let bytes = opened.segment_bytes(length).map_err(io_error(&file))?;
     let mut offset = SEGMENT_HEADER_LENGTH as u64;
     let damaged = |offset: u64, fault| ReadError::Damaged { file: file.clone(), offset, fault };
-    let header = header(&bytes).map_err(|fault| damaged(0, fault))?;
+    let header = header_of(&bytes).map_err(|fault| damaged(0, fault))?;
     let mut sequence = first;
     while sequence <= newest.run.chain.sequence {
         let rest = usize::try_from(offset).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
@@ -112,14 +111,4 @@ fn read_segment<S: ReadStorage>(
         }
     }
     Ok(Onward::Go)
-}
-
-fn header(bytes: &[u8]) -> Result<SegmentHeader, Fault> {
-    let needed = SEGMENT_HEADER_LENGTH as u64;
-    let short = Fault::Short { needed, available: bytes.len() as u64 };
-    SegmentHeader::decode(bytes.first_chunk().ok_or(short)?)
-}
-
-fn io_error(file: &str, source: io::Error) -> SurveyError {
-    SurveyError::Io { file: file.to_string(), source }
 }

@@ -72,12 +72,7 @@ impl<F: ReadFile> Window<F> {
     /// # Errors
     /// What the disk says; the inner error is what is wrong with the block.
     pub fn header(&mut self) -> io::Result<Result<SegmentHeader, Fault>> {
-        let needed = SEGMENT_HEADER_LENGTH as u64;
-        let bytes = self.bytes(0, needed)?;
-        Ok(match bytes.first_chunk::<SEGMENT_HEADER_LENGTH>() {
-            Some(block) => SegmentHeader::decode(block),
-            None => Err(Fault::Short { needed, available: bytes.len() as u64 }),
-        })
+        self.bytes(0, SEGMENT_HEADER_LENGTH as u64).map(header_of)
     }
 
     /// The item at `offset` of a segment, its frame checked. Records end before `header`'s room
@@ -143,6 +138,13 @@ impl<F: ReadFile> Window<F> {
         self.bytes.truncate(*read.as_ref().unwrap_or(&0));
         read.map(drop)
     }
+}
+
+/// The header block that begins a segment's bytes.
+pub(crate) fn header_of(bytes: &[u8]) -> Result<SegmentHeader, Fault> {
+    let needed = SEGMENT_HEADER_LENGTH as u64;
+    let short = Fault::Short { needed, available: bytes.len() as u64 };
+    SegmentHeader::decode(bytes.first_chunk().ok_or(short)?)
 }
 
 fn illegal(announced: ItemLength) -> Fault {

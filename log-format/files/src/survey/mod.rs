@@ -254,7 +254,8 @@ pub fn segment_path(first_sequence: u64) -> String {
     format!("{}/{}", names::SEGMENTS, names::segment(first_sequence))
 }
 
-fn io_error(file: &str) -> impl FnOnce(io::Error) -> SurveyError {
+/// What the disk said of a file, for `map_err`.
+pub(crate) fn io_error(file: &str) -> impl FnOnce(io::Error) -> SurveyError {
     let file = file.to_string();
     move |source| SurveyError::Io { file, source }
 }
