@@ -161,7 +161,7 @@ impl ReadFile for MemoryFile {
         Ok(self.0.len() as u64)
     }
 
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let start = usize::try_from(offset).unwrap().min(self.0.len());
         let length = buffer.len().min(self.0.len() - start);
         buffer[..length].copy_from_slice(&self.0[start..start + length]);

@@ -65,8 +65,8 @@ impl Storage for DirectoryStorage {
         Ok(file)
     }
 
-    fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        file.write_all_at(bytes, offset)
+    fn write_some_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        FileExt::write_at(file, bytes, offset)
     }
 
     fn sync(&self, file: &File) -> io::Result<()> {

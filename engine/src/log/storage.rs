@@ -60,11 +60,30 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     /// What the disk says.
     fn open_writer(&self, path: &str) -> io::Result<Self::Writer>;
 
-    /// Writes all of `bytes` at `offset`.
+    /// Writes at `offset` as the system does: it may write only the first of `bytes` and say how
+    /// many, or say [`io::ErrorKind::Interrupted`] and have written none.
     ///
     /// # Errors
     /// What the disk says; how much was written is then unknown.
-    fn write_at(&self, file: &Self::Writer, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    fn write_some_at(&self, file: &Self::Writer, offset: u64, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Writes all of `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// What the disk says, and [`io::ErrorKind::WriteZero`] when it takes nothing and gives no
+    /// reason; how much was written is then unknown.
+    fn write_at(&self, file: &Self::Writer, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut written = 0;
+        while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
+            match self.write_some_at(file, offset.saturating_add(written as u64), rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => written += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
 
     /// Makes a file's content durable.
     ///

@@ -68,11 +68,11 @@ impl<S: Storage> Storage for Measured<S> {
         self.disk.open_writer(path)
     }
 
-    fn write_at(&self, file: &Self::Writer, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    fn write_some_at(&self, file: &Self::Writer, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         let began = Instant::now();
-        self.disk.write_at(file, offset, bytes)?;
-        self.metrics.written(bytes.len() as u64, began.elapsed());
-        Ok(())
+        let written = self.disk.write_some_at(file, offset, bytes)?;
+        self.metrics.written(written as u64, began.elapsed());
+        Ok(written)
     }
 
     fn sync(&self, file: &Self::Writer) -> io::Result<()> {

@@ -100,8 +100,8 @@ impl holdpoint_log_files::ReadFile for NamedFile {
         holdpoint_log_files::ReadFile::length(&self.0)
     }
 
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        holdpoint_log_files::ReadFile::read_at(&self.0, offset, buffer)
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        holdpoint_log_files::ReadFile::read_some_at(&self.0, offset, buffer)
     }
 }
 
@@ -146,8 +146,8 @@ impl Storage for FaultyStorage {
         self.inner.open_writer(path).map(|file| NamedFile(file, path.to_string()))
     }
 
-    fn write_at(&self, file: &NamedFile, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.run(Call::Write, &file.1, || self.inner.write_at(&file.0, offset, bytes))
+    fn write_some_at(&self, file: &NamedFile, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        self.run(Call::Write, &file.1, || self.inner.write_some_at(&file.0, offset, bytes))
     }
 
     fn sync(&self, file: &NamedFile) -> io::Result<()> {

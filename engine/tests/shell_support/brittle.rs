@@ -66,8 +66,8 @@ impl Storage for Brittle {
         self.disk.open_writer(path)
     }
 
-    fn write_at(&self, file: &Self::Writer, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.disk.write_at(file, offset, bytes)
+    fn write_some_at(&self, file: &Self::Writer, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        self.disk.write_some_at(file, offset, bytes)
     }
 
     fn sync(&self, file: &Self::Writer) -> io::Result<()> {

@@ -35,11 +35,30 @@ pub trait ReadFile {
     /// What the disk says.
     fn length(&self) -> io::Result<u64>;
 
+    /// Reads at `offset` as the system does: it may read fewer bytes than `buffer.len()`, or say
+    /// [`io::ErrorKind::Interrupted`] and have read none. None without an error is the end of the
+    /// file.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+
     /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file.
     ///
     /// # Errors
     /// What the disk says.
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match self.read_some_at(offset.saturating_add(filled as u64), rest) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
 
     /// The first `length` bytes of a segment, which must be written and never change again; fewer
     /// when the file is shorter. A real file is mapped, others are copied.
@@ -165,16 +184,7 @@ impl ReadFile for File {
         SegmentBytes::map(self, length)
     }
 
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut filled = 0;
-        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            match FileExt::read_at(self, rest, offset + filled as u64) {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(filled)
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        FileExt::read_at(self, buffer, offset)
     }
 }

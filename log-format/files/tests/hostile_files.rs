@@ -219,7 +219,7 @@ impl ReadFile for Counted<'_> {
         Ok(self.bytes.len() as u64)
     }
 
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         if self.fails {
             return Err(io::Error::other("it cannot be read"));
         }
