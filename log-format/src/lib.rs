@@ -16,6 +16,8 @@
 
 extern crate alloc;
 
+#[cfg(feature = "arbitrary")]
+mod arbitrary;
 pub mod chain;
 pub mod checksum;
 pub mod fault;
