@@ -2,16 +2,17 @@
 //! characters visible; raw evidence only as its length and the beginning of its SHA-256.
 
 mod decisions;
+mod log;
 
 use decisions::decision;
 use holdpoint_domain::event::{
-    ChainSealed, ClockStepped, ConfigurationChanged, Event, EvidenceCaptured, EvidenceContent,
-    Exit, FaultReported, FingerprintRecorded, HeadMissingAccepted, LoopDispatched, LoopHalted,
-    LoopInitialized, ObserverAttached, OutputExtent, RecoveryPerformed, ResourceUsage,
-    ResponseEvaluated, SandboxDecided, StopConditionDetected,
+    ChainSealed, Event, EvidenceCaptured, EvidenceContent, Exit, FaultReported, LoopDispatched,
+    LoopHalted, LoopInitialized, ObserverAttached, OutputExtent, ResourceUsage, ResponseEvaluated,
+    SandboxDecided, StopConditionDetected,
 };
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::text::{bounded, visible};
+use log::of_the_log;
 
 /// Longest piece of foreign text in a line, in bytes.
 const TEXT_BYTES_MAX: usize = 240;
@@ -19,11 +20,6 @@ const TEXT_BYTES_MAX: usize = 240;
 /// What happened, in one line.
 pub(crate) fn summary(event: &Event) -> String {
     match event {
-        Event::RecoveryPerformed(body) => recovery_performed(body),
-        Event::HeadMissingAccepted(body) => head_missing_accepted(body),
-        Event::ClockStepped(body) => clock_stepped(body),
-        Event::ConfigurationChanged(body) => configuration_changed(body),
-        Event::FingerprintRecorded(body) => fingerprint_recorded(body),
         Event::LoopInitialized(body) => loop_initialized(body),
         Event::LoopDispatched(body) => loop_dispatched(body),
         Event::ResponseAwaited(body) => {
@@ -37,39 +33,10 @@ pub(crate) fn summary(event: &Event) -> String {
         Event::ChainSealed(body) => chain_sealed(body),
         Event::FaultReported(body) => fault_reported(body),
         Event::SandboxDecided(body) => sandbox_decided(body),
-        other => decision(other).unwrap_or_else(|| other.kind().name.to_string()),
+        other => of_the_log(other)
+            .or_else(|| decision(other))
+            .unwrap_or_else(|| other.kind().name.to_string()),
     }
-}
-
-fn recovery_performed(body: &RecoveryPerformed) -> String {
-    let copied = body.copied_to.as_ref().map(|file| format!(", copied to {}", shown(file)));
-    format!(
-        "the log's end was put in order: records up to {} kept, up to {} proven, {} bytes cut{}",
-        body.last_kept_sequence,
-        body.last_proven_sequence,
-        body.cut_bytes,
-        copied.unwrap_or_default()
-    )
-}
-
-fn head_missing_accepted(body: &HeadMissingAccepted) -> String {
-    let (first, last) = (body.first_sequence, body.last_sequence);
-    format!("HEAD was missing; records {first} to {last} were found and accepted without it")
-}
-
-fn clock_stepped(body: &ClockStepped) -> String {
-    format!("the clock stepped by {} ns", body.step_ns)
-}
-
-fn configuration_changed(body: &ConfigurationChanged) -> String {
-    match &body.digest {
-        Some(digest) => format!("another configuration is in force: SHA-256 {}", short(digest)),
-        None => "no configuration file any more: the defaults are in force".to_string(),
-    }
-}
-
-fn fingerprint_recorded(body: &FingerprintRecorded) -> String {
-    format!("fingerprint {} of state schema {}", short(&body.fingerprint), body.schema)
 }
 
 fn loop_initialized(body: &LoopInitialized) -> String {

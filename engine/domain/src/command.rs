@@ -19,8 +19,8 @@ pub use human_decision::{AnswerDecision, ExpireDue, OverrideVisibility, RequestD
 use readable::hex;
 
 use crate::event::{
-    ClockStepped, ConfigurationChanged, Exit, HeadMissingAccepted, OutputStream, RecoveryPerformed,
-    ResourceUsage,
+    ClockStepped, ConfigurationChanged, Exit, HeadMissingAccepted, HistoryArchived, OutputStream,
+    RecordsLost, RecoveryPerformed, ResourceUsage, Salvaged,
 };
 use crate::evidence_capture::{StopCondition, StopFacts};
 use crate::execution_loop::{ExecutorIdentityStatus, ExecutorResponseType};
@@ -363,4 +363,10 @@ pub enum SystemEvent {
     ClockStepped(ClockStepped),
     /// Another configuration is in force.
     ConfigurationChanged(ConfigurationChanged),
+    /// The log was made of what could be kept of another one.
+    Salvaged(Salvaged),
+    /// A stretch of the salvaged log did not verify.
+    RecordsLost(RecordsLost),
+    /// Records were moved to an archive.
+    HistoryArchived(HistoryArchived),
 }

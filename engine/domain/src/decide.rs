@@ -96,6 +96,9 @@ fn system_event(event: &SystemEvent) -> Event {
         SystemEvent::HeadMissingAccepted(body) => body.clone().into(),
         SystemEvent::ClockStepped(body) => body.clone().into(),
         SystemEvent::ConfigurationChanged(body) => body.clone().into(),
+        SystemEvent::Salvaged(body) => body.clone().into(),
+        SystemEvent::RecordsLost(body) => body.clone().into(),
+        SystemEvent::HistoryArchived(body) => body.clone().into(),
     }
 }
 

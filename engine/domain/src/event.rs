@@ -11,6 +11,7 @@ mod human_decision;
 mod log;
 mod payload;
 mod sandbox_fault;
+mod sequences;
 
 use serde::Serialize;
 
@@ -28,7 +29,7 @@ pub use human_decision::{
 };
 pub use log::{
     ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded, HeadMissingAccepted,
-    RecoveryPerformed, RefusalClass,
+    HistoryArchived, RecordsLost, RecoveryPerformed, RefusalClass, Salvaged, SalvagedRun,
 };
 pub use payload::{List, Raw, Text};
 pub use sandbox_fault::{FaultReported, SandboxDecided};
@@ -58,7 +59,10 @@ impl Event {
             | Self::ClockStepped(_)
             | Self::FingerprintRecorded(_)
             | Self::CommandRefused(_)
-            | Self::ConfigurationChanged(_) => return None,
+            | Self::ConfigurationChanged(_)
+            | Self::Salvaged(_)
+            | Self::RecordsLost(_)
+            | Self::HistoryArchived(_) => return None,
             Self::LoopInitialized(body) => &body.loop_id,
             Self::LoopDispatched(body) => &body.loop_id,
             Self::ResponseAwaited(body) => &body.loop_id,
@@ -148,6 +152,12 @@ events! {
     5 v 1 "log" "log.command_refused" => CommandRefused,
     /// Another configuration is in force.
     6 v 1 "log" "log.configuration_changed" => ConfigurationChanged,
+    /// The log was made of what could be kept of another one.
+    7 v 1 "log" "log.salvaged" => Salvaged,
+    /// A stretch of the salvaged log did not verify.
+    8 v 1 "log" "log.records_lost" => RecordsLost,
+    /// Records were moved to an archive.
+    9 v 1 "log" "log.history_archived" => HistoryArchived,
     /// A loop exists.
     32 v 1 "execution_loop" "execution_loop.initialized" => LoopInitialized,
     /// An attempt was dispatched.

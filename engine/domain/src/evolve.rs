@@ -76,6 +76,7 @@ fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement) {
     match &record.envelope.event {
         Event::RecoveryPerformed(_) | Event::HeadMissingAccepted(_) | Event::ClockStepped(_) => {}
         Event::CommandRefused(_) => {}
+        Event::Salvaged(_) | Event::RecordsLost(_) | Event::HistoryArchived(_) => {}
         Event::ConfigurationChanged(body) => world.hot.configuration = body.digest,
         Event::FingerprintRecorded(body) => log::fingerprint_recorded(world, body, judgement),
         Event::LoopInitialized(body) => {

@@ -60,6 +60,9 @@ fn table_kinds_are_pinned() {
         (4, "log.fingerprint_recorded"),
         (5, "log.command_refused"),
         (6, "log.configuration_changed"),
+        (7, "log.salvaged"),
+        (8, "log.records_lost"),
+        (9, "log.history_archived"),
         (32, "execution_loop.initialized"),
         (33, "execution_loop.dispatched"),
         (34, "execution_loop.response_awaited"),
@@ -333,8 +336,8 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         LoopDispatched ResponseAwaited ResponseEvaluated LoopHalted ObserverAttached
         EvidenceCaptured StopConditionDetected ChainSealed FaultReported SandboxDecided
         CommandRefused ConfigurationChanged DecisionRequested VisibilityOverridden DecisionWarned
-        DecisionAnswered
-        DecisionTimedOut LateAnswerRecorded RequestWithdrawn
+        DecisionAnswered DecisionTimedOut LateAnswerRecorded RequestWithdrawn Salvaged RecordsLost
+        HistoryArchived
     }
 }
 

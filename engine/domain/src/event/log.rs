@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Text;
+use super::{List, Raw, Text};
 use crate::closed::closed_enum;
 use crate::hash::Digest;
+use crate::time::Timestamp;
 
 /// A writer opened the log and put its end in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,4 +86,86 @@ pub struct CommandRefused {
     pub subject: Option<Text>,
     /// Why, in words: at most 4096 bytes, nothing hidden.
     pub message: Text,
+}
+
+/// This log was made of what could be kept of another one. It is the first event of such a log
+/// and the report of the damage: its lists are cut to their first items, its totals are whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Salvaged {
+    /// The identity of the other log, as 32 hexadecimal digits.
+    pub source_log: Text,
+    /// The first record of the other log that is known of. 0: none.
+    pub source_first_sequence: u64,
+    /// The last record of the other log that is known of. 0: none.
+    pub source_last_sequence: u64,
+    /// How many records were kept.
+    pub records_kept: u64,
+    /// How many records are known to be missing.
+    pub records_lost: u64,
+    /// How many bytes, zeros excluded, were found and not kept as records.
+    pub bytes_not_kept: u64,
+    /// When it was done. The record's own time is that of the records kept, so that theirs stay.
+    pub salvaged_at: Timestamp,
+    /// Which records of the other log became which of this one, in order.
+    pub runs: List<SalvagedRun>,
+    /// How many such runs there are, `runs` being the first of them.
+    pub runs_total: u64,
+    /// What was found wrong with the other log, in words: at most 4096 bytes each.
+    pub findings: List<Text>,
+    /// How many findings there are, `findings` being the first of them.
+    pub findings_total: u64,
+}
+
+/// Consecutive records of another log that follow each other in this one as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SalvagedRun {
+    /// The first of them, by its sequence in the other log.
+    pub source_first_sequence: u64,
+    /// The last of them, by its sequence in the other log.
+    pub source_last_sequence: u64,
+    /// The first of them, by its sequence in this log.
+    pub first_sequence: u64,
+}
+
+/// Here a stretch of the salvaged log did not verify. This event stands in its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RecordsLost {
+    /// The first record that is lost, by its sequence in the other log.
+    pub source_first_sequence: u64,
+    /// The last record that is lost, by its sequence in the other log. 0: not known.
+    pub source_last_sequence: u64,
+    /// The file of the other log that holds the stretch, relative to that log's directory.
+    pub file: Text,
+    /// Where in the file it begins, in bytes.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub length: u64,
+    /// The file, relative to this log's directory, to which those bytes were copied.
+    pub copied_to: Option<Text>,
+    /// What is wrong with it, in words: at most 4096 bytes.
+    pub problem: Text,
+}
+
+/// Records were moved to an archive. The log now begins behind the last of them, the anchor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HistoryArchived {
+    /// The first record that was moved.
+    pub first_sequence: u64,
+    /// The last record that was moved: the anchor.
+    pub anchor_sequence: u64,
+    /// The anchor's link.
+    pub anchor_link: Digest,
+    /// The archive's directory, as it was given.
+    pub archived_to: Text,
+    /// The version of the state's encoding.
+    pub state_schema: u32,
+    /// The fingerprint of the state right after the anchor.
+    pub state_fingerprint: Digest,
+    /// That state, carried ([`World::carry`](crate::World::carry)): what the records that follow
+    /// are applied to.
+    pub state: Raw,
 }

@@ -7,11 +7,11 @@ use holdpoint_domain::confidence::Confidence;
 use holdpoint_domain::event::{
     AuditEntry, ChainSealed, ClockStepped, CommandRefused, ConfigurationChanged, DecisionAnswered,
     DecisionRequested, DecisionTimedOut, DecisionWarned, EvidenceCaptured, EvidenceContent, Exit,
-    FaultReported, FingerprintRecorded, HaltReason, HeadMissingAccepted, LateAnswerRecorded,
-    LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached, Offered, OutputExtent,
-    OutputStream, RecoveryPerformed, RefusalClass, RequestWithdrawn, ResourceUsage,
-    ResponseAwaited, ResponseEvaluated, SandboxDecided, StopConditionDetected, Text,
-    VisibilityOverridden,
+    FaultReported, FingerprintRecorded, HaltReason, HeadMissingAccepted, HistoryArchived,
+    LateAnswerRecorded, LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached, Offered,
+    OutputExtent, OutputStream, RecordsLost, RecoveryPerformed, RefusalClass, RequestWithdrawn,
+    ResourceUsage, ResponseAwaited, ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided,
+    StopConditionDetected, Text, VisibilityOverridden,
 };
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, RawData, StopCondition};
 use holdpoint_domain::execution_loop::{
@@ -43,6 +43,8 @@ pub(crate) fn samples() -> Vec<Envelope> {
     }
     events.extend((1..4).map(command_refused));
     events.extend([Some(digest(14)), None].map(|digest| ConfigurationChanged { digest }.into()));
+    events.extend([salvaged(0), salvaged(3), records_lost(None), records_lost(Some("cut/1"))]);
+    events.push(history_archived());
     events.into_iter().enumerate().map(|(i, event)| enveloped(i, event)).collect()
 }
 
@@ -83,6 +85,54 @@ fn log_events() -> Vec<Event> {
         ClockStepped { step_ns: 1_000_000_001 }.into(),
         FingerprintRecorded { schema: 1, fingerprint: digest(1) }.into(),
     ]
+}
+
+fn salvaged(runs: u64) -> Event {
+    let run = |i: u64| SalvagedRun {
+        source_first_sequence: 1 + 300 * i,
+        source_last_sequence: 200 + 300 * i,
+        first_sequence: 2 + 201 * i,
+    };
+    Salvaged {
+        source_log: "000102030405060708090a0b0c0d0e0f".into(),
+        source_first_sequence: runs.min(1),
+        source_last_sequence: 300 * runs,
+        records_kept: 200 * runs,
+        records_lost: 100 * runs,
+        bytes_not_kept: 65_536 * runs,
+        salvaged_at: at(9),
+        runs: (0..runs).map(run).collect(),
+        runs_total: runs,
+        findings: (0..runs).map(|i| Text::from(format!("record {i}: wrong link"))).collect(),
+        findings_total: u64::MAX >> (63 - runs),
+    }
+    .into()
+}
+
+fn records_lost(copied_to: Option<&str>) -> Event {
+    RecordsLost {
+        source_first_sequence: 201,
+        source_last_sequence: if copied_to.is_some() { 300 } else { 0 },
+        file: "segments/00000000000000000001.seg".into(),
+        offset: 65_536,
+        length: 4_294_967_296,
+        copied_to: copied_to.map(Text::from),
+        problem: "the checksum is wrong".into(),
+    }
+    .into()
+}
+
+fn history_archived() -> Event {
+    HistoryArchived {
+        first_sequence: 1,
+        anchor_sequence: 70_000,
+        anchor_link: digest(15),
+        archived_to: "/archive \u{e9}".into(),
+        state_schema: 2,
+        state_fingerprint: digest(16),
+        state: RawData::from(b"\0state\xff".to_vec()).into(),
+    }
+    .into()
 }
 
 fn loop_events(turn: usize) -> Vec<Event> {

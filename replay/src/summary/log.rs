@@ -1,0 +1,168 @@
+//! One line for each event of the log itself.
+
+use holdpoint_domain::event::{
+    ClockStepped, ConfigurationChanged, Event, FingerprintRecorded, HeadMissingAccepted,
+    HistoryArchived, RecordsLost, RecoveryPerformed, Salvaged,
+};
+
+use super::{short, shown};
+
+/// What happened, in one line; `None` for events of other systems.
+pub(super) fn of_the_log(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::RecoveryPerformed(body) => recovery_performed(body),
+        Event::HeadMissingAccepted(body) => head_missing_accepted(body),
+        Event::ClockStepped(body) => clock_stepped(body),
+        Event::ConfigurationChanged(body) => configuration_changed(body),
+        Event::FingerprintRecorded(body) => fingerprint_recorded(body),
+        Event::Salvaged(body) => salvaged(body),
+        Event::RecordsLost(body) => records_lost(body),
+        Event::HistoryArchived(body) => history_archived(body),
+        _ => return None,
+    })
+}
+
+fn recovery_performed(body: &RecoveryPerformed) -> String {
+    let copied = body.copied_to.as_ref().map(|file| format!(", copied to {}", shown(file)));
+    format!(
+        "the log's end was put in order: records up to {} kept, up to {} proven, {} bytes cut{}",
+        body.last_kept_sequence,
+        body.last_proven_sequence,
+        body.cut_bytes,
+        copied.unwrap_or_default()
+    )
+}
+
+fn head_missing_accepted(body: &HeadMissingAccepted) -> String {
+    let (first, last) = (body.first_sequence, body.last_sequence);
+    format!("HEAD was missing; records {first} to {last} were found and accepted without it")
+}
+
+fn clock_stepped(body: &ClockStepped) -> String {
+    format!("the clock stepped by {} ns", body.step_ns)
+}
+
+fn configuration_changed(body: &ConfigurationChanged) -> String {
+    match &body.digest {
+        Some(digest) => format!("another configuration is in force: SHA-256 {}", short(digest)),
+        None => "no configuration file any more: the defaults are in force".to_string(),
+    }
+}
+
+fn fingerprint_recorded(body: &FingerprintRecorded) -> String {
+    format!("fingerprint {} of state schema {}", short(&body.fingerprint), body.schema)
+}
+
+fn salvaged(body: &Salvaged) -> String {
+    let source = shown(&body.source_log);
+    let records = match (body.source_first_sequence, body.source_last_sequence) {
+        (0, _) | (_, 0) => String::new(),
+        (first, last) => format!(", records {first} to {last}"),
+    };
+    format!(
+        "salvaged at {} from log {source}{records}: {} records kept, {} lost, {} bytes not kept, \
+         {} findings",
+        body.salvaged_at,
+        body.records_kept,
+        body.records_lost,
+        body.bytes_not_kept,
+        body.findings_total
+    )
+}
+
+fn records_lost(body: &RecordsLost) -> String {
+    let first = body.source_first_sequence;
+    let records = match body.source_last_sequence {
+        0 => format!("records from {first} on"),
+        last if last == first => format!("record {first}"),
+        last => format!("records {first} to {last}"),
+    };
+    let copied = body.copied_to.as_ref().map(|file| format!(", copied to {}", shown(file)));
+    format!(
+        "{records} of the salvaged log lost: {} at offset {} of {}, {} bytes{}",
+        shown(&body.problem),
+        body.offset,
+        shown(&body.file),
+        body.length,
+        copied.unwrap_or_default()
+    )
+}
+
+fn history_archived(body: &HistoryArchived) -> String {
+    format!(
+        "records {} to {} were moved to the archive {}; the last one's link is {}",
+        body.first_sequence,
+        body.anchor_sequence,
+        shown(&body.archived_to),
+        short(&body.anchor_link)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdpoint_domain::event::{List, Text};
+    use holdpoint_domain::hash::Digest;
+    use holdpoint_domain::time::Timestamp;
+
+    #[test]
+    fn a_report_of_salvage_is_told_by_its_totals() {
+        let mut report = Salvaged {
+            source_log: "ab\u{202e}".into(),
+            source_first_sequence: 1,
+            source_last_sequence: 9,
+            records_kept: 7,
+            records_lost: 2,
+            bytes_not_kept: 192,
+            salvaged_at: Timestamp::default(),
+            runs: List::default(),
+            runs_total: 2,
+            findings: List::default(),
+            findings_total: 3,
+        };
+        assert_eq!(
+            salvaged(&report),
+            "salvaged at 1970-01-01T00:00:00.000000000Z from log ab\\u{202e}, records 1 to 9: \
+             7 records kept, 2 lost, 192 bytes not kept, 3 findings"
+        );
+        report.source_last_sequence = 0;
+        assert!(salvaged(&report).contains("from log ab\\u{202e}: 7 records kept"));
+    }
+
+    #[test]
+    fn a_loss_names_its_records_and_its_place() {
+        let lost = |last: u64, copied_to: Option<Text>| {
+            records_lost(&RecordsLost {
+                source_first_sequence: 4,
+                source_last_sequence: last,
+                file: "segments/1.seg".into(),
+                offset: 640,
+                length: 128,
+                copied_to,
+                problem: "wrong link".into(),
+            })
+        };
+        let place =
+            "of the salvaged log lost: wrong link at offset 640 of segments/1.seg, 128 bytes";
+        assert_eq!(lost(5, None), format!("records 4 to 5 {place}"));
+        assert_eq!(lost(4, None), format!("record 4 {place}"));
+        let unknown = format!("records from 4 on {place}, copied to cut/1");
+        assert_eq!(lost(0, Some("cut/1".into())), unknown);
+    }
+
+    #[test]
+    fn an_archive_is_named_and_the_state_is_not_shown() {
+        let event = Event::HistoryArchived(HistoryArchived {
+            first_sequence: 1,
+            anchor_sequence: 9,
+            anchor_link: Digest::from_bytes([0xab; 32]),
+            archived_to: "old\n".into(),
+            state_schema: 2,
+            state_fingerprint: Digest::from_bytes([1; 32]),
+            state: Default::default(),
+        });
+        let text = "records 1 to 9 were moved to the archive old\\u{a}; the last one's link is \
+                    abababababababab..";
+        assert_eq!(of_the_log(&event).as_deref(), Some(text));
+    }
+}
