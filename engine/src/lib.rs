@@ -6,5 +6,7 @@ compile_error!("Holdpoint runs on Linux, and builds on macOS; on Windows use WSL
 pub mod executor;
 pub mod log;
 pub mod shell;
+#[cfg(feature = "simulated-disk")]
+pub mod simulation;
 
 pub use shell::Engine;

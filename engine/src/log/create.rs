@@ -1,24 +1,18 @@
 //! Creating a log: the directory and LOCK (already there), HEAD at the anchor, then the first
 //! segment by roll. A crash in between leaves a state that the recovery table names.
 
-use super::active::{Active, DiskError, DiskResult, Named};
+use super::active::{Active, DiskResult, Named};
 use super::roll::{prepare, publish};
 use super::storage::Storage;
 use super::witness;
 use holdpoint_log_format::limits::SEGMENT_CAPACITY_MIN;
 use holdpoint_log_format::{BootId, ChainPosition, Head, LogId, SegmentHeader, names};
-use std::io;
 
 /// Makes HEAD of a new log. The log's own directory may have been made by somebody who did not make
 /// its name durable, so that is done again.
 pub(super) fn new_log<S: Storage>(storage: &S, boot: BootId) -> DiskResult<Head> {
     let mut id = [0; 16];
-    getrandom::fill(&mut id).map_err(|error| DiskError {
-        operation: "draw an identity for",
-        file: names::HEAD.to_string(),
-        source: io::Error::other(error.to_string()),
-        needed: 0,
-    })?;
+    storage.draw(&mut id).named("draw an identity for", names::HEAD)?;
     storage.create_directory("").named("create", ".")?;
     let log = LogId(id);
     let head = Head::at_anchor(log, &ChainPosition::genesis(log), boot);

@@ -130,6 +130,15 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
 
     /// This boot of the machine.
     fn boot(&self) -> BootId;
+
+    /// Fills `bytes` with randomness, for a new log's identity: the system's, unless the disk is
+    /// one whose every byte must be reproducible.
+    ///
+    /// # Errors
+    /// The system has none to give.
+    fn draw(&self, bytes: &mut [u8]) -> io::Result<()> {
+        getrandom::fill(bytes).map_err(|error| io::Error::other(error.to_string()))
+    }
 }
 
 /// The file LOCK, held.

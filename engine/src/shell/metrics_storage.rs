@@ -106,4 +106,8 @@ impl<S: Storage> Storage for Measured<S> {
     fn boot(&self) -> BootId {
         self.disk.boot()
     }
+
+    fn draw(&self, bytes: &mut [u8]) -> io::Result<()> {
+        self.disk.draw(bytes)
+    }
 }
