@@ -6,6 +6,8 @@
 //! are therefore refused, by encoding again and comparing. Nothing is allocated for a length that
 //! the payload merely claims: text and raw bytes are borrowed from it first.
 
+mod borrow_first;
+
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -19,6 +21,7 @@ use crate::event::{Event, REGISTRY, Text, kind_name};
 use crate::execution_loop::Actor;
 use crate::hash::Digest;
 use crate::limits::MAX_PAYLOAD_BYTES;
+pub(crate) use borrow_first::borrow_first;
 
 /// A payload and what the record's header says of it.
 #[derive(Debug, Clone, PartialEq, Eq)]

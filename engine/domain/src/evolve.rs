@@ -14,8 +14,9 @@ pub use forbidden::{ForbiddenEvent, Rule};
 
 use crate::envelope::Envelope;
 use crate::event::Event;
+use crate::text::id;
 use crate::time::Timestamp;
-use crate::world::{ExecutionLoop, World};
+use crate::world::{ExecutionLoop, World, digits};
 use forbidden::Judgement;
 
 /// The record that is applied.
@@ -93,8 +94,9 @@ fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement) {
     }
 }
 
-fn is_taken(world: &World, request_id: &str) -> bool {
-    world.hot.requests.contains(request_id)
+/// Whether the request that would be made has the id of another one, whatever id the event states.
+fn is_taken(world: &World, stated: &str) -> bool {
+    world.hot.requests.contains(&id("REQ-", &digits(stated)))
 }
 
 /// Every other event is about a loop that exists.

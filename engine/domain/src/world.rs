@@ -4,6 +4,7 @@
 //! is sealed is *settled* and leaves the hot state. A replay may keep what settles, beside the
 //! hot state; the fingerprint covers the hot state only, so both kinds of world have the same.
 
+mod carried;
 mod chain;
 mod execution_loop;
 mod fingerprint;
@@ -22,6 +23,7 @@ use serde::Serialize;
 
 use crate::hash::Digest;
 
+pub use carried::CarriedError;
 pub use chain::{Chain, ChainRecord};
 pub use execution_loop::{
     Attempt, AttemptFault, AttemptResponse, ExecutionLoop, Halt, StopDetected,
@@ -64,7 +66,14 @@ impl World {
     /// A world that also keeps what settles, for replay.
     #[must_use]
     pub fn retaining_settled() -> Self {
-        Self { settled: Some(BTreeMap::new()), ..Self::default() }
+        Self::default().keeping_settled()
+    }
+
+    /// The same world, which from now on also keeps what settles.
+    #[must_use]
+    pub fn keeping_settled(mut self) -> Self {
+        self.settled.get_or_insert_default();
+        self
     }
 
     /// A live loop.

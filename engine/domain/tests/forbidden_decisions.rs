@@ -12,7 +12,7 @@ mod story;
 
 use std::collections::BTreeSet;
 
-use holdpoint_domain::command::CompleteLoop;
+use holdpoint_domain::command::{CompleteLoop, InitializeLoop};
 use holdpoint_domain::confidence::Confidence;
 use holdpoint_domain::event::{
     DecisionAnswered, DecisionRequested, DecisionTimedOut, HaltReason, LoopDispatched,
@@ -25,6 +25,7 @@ use holdpoint_domain::hash::sha256;
 use holdpoint_domain::human_decision::{
     HoldPolicy, HoldTerms, HumanDecision, OverrideField, injective_request_hash,
 };
+use holdpoint_domain::world::RequestPlace;
 use holdpoint_domain::{ActorId, Command, Event, ForbiddenEvent, Idempotency, Time, decide};
 use story::held::{TIMEOUT_MS, terms};
 use story::{Story, envelope};
@@ -110,6 +111,32 @@ fn every_field_that_the_person_saw_is_compared_and_named() {
         assert!(findings[0].found.starts_with(&format!("{name} ")), "{name}: {findings:?}");
     }
     assert_found(&forged_request(|b| b.request_hash = sha256(b"")), Rule::DecisionRequest);
+}
+
+/// An event may state any id; what counts is the id that is made of its digits.
+#[test]
+fn a_request_cannot_take_the_id_of_another_loops_request() {
+    let mut story = Story::asked();
+    let (first, taken) = (story.loop_id.clone(), story.held().request_id().to_owned());
+    let (_, digits) = taken.split_once('-').unwrap();
+    let initialize = InitializeLoop { hold: terms(HoldPolicy::Always), ..story.initialize() };
+    story.loop_id = initialize.loop_id();
+    story.given(Command::InitializeLoop(initialize));
+    story.advance_to(ExecutionLoopState::Evaluated);
+    for stated in [taken.clone(), format!("X-{digits}"), digits.to_owned()] {
+        let ask = story.ask();
+        let findings = forged(&mut story, ask, |event| {
+            if let Event::DecisionRequested(body) = event {
+                body.request.request_id = stated.as_str().into();
+            }
+        });
+        assert_found(&findings, Rule::DecisionRequest);
+        assert!(story.entity().decisions.requests.is_empty());
+        let Some(RequestPlace::Live(found, _)) = story.world.find_request(&taken) else {
+            panic!("the request is live")
+        };
+        assert_eq!(found.loop_id(), first);
+    }
 }
 
 /// What was shown is bound by the decision: changing the request alone, or the request and its

@@ -12,39 +12,8 @@ mod story;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Event, World};
 use quickcheck::Gen;
-use story::random::next_command;
-use story::{SECRET, Story, rebuilt, seed};
-
-const ROUNDS: u64 = 60;
-const COMMANDS: u64 = 120;
-
-/// A story of random commands. Refusals leave no trace, but for those that are facts.
-fn random_story(random: &mut Gen) -> Story {
-    let mut story = Story::new();
-    for _ in 0..COMMANDS {
-        let command = next_command(&mut story, random);
-        let before = story.world.clone();
-        if let Err(refusal) = story.when(command.clone()) {
-            assert_eq!(story.world, before);
-            if let Some(event) = refusal.audit(&command) {
-                assert_eq!(story.record(event), []);
-            }
-        }
-    }
-    story
-}
-
-/// Runs a check on random stories; a failure names the seed that repeats it.
-fn on_random_stories(check: impl Fn(&Story) + std::panic::RefUnwindSafe) {
-    let seed = seed();
-    for round in 0..ROUNDS {
-        let run = || check(&random_story(&mut Gen::from_size_and_seed(40, seed + round)));
-        if let Err(cause) = std::panic::catch_unwind(run) {
-            eprintln!("this repeats it as its first round: HOLDPOINT_SEED={}", seed + round);
-            std::panic::resume_unwind(cause);
-        }
-    }
-}
+use story::random::{on_random_stories, random_story};
+use story::{SECRET, Story, rebuilt};
 
 #[test]
 fn replay_live_state_equals_rebuilt_state() {

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::event::EvidenceContent;
 use crate::evidence_capture::{ChainHead, EvidenceType, ObservationPoint};
@@ -11,7 +11,7 @@ use crate::hash::Digest;
 use crate::time::Timestamp;
 
 /// A chain of evidence records. Raw bytes stay in the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chain {
     /// Id, length, both heads, seal.
     pub head: ChainHead,
@@ -25,7 +25,7 @@ pub struct Chain {
 }
 
 /// One evidence record, its raw bytes replaced by their length and SHA-256.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainRecord {
     /// `REC-` and 128 bits.
     pub record_id: String,

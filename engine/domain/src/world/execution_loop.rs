@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Chain, Decisions};
 use crate::confidence::Confidence;
@@ -22,7 +22,7 @@ use crate::sandbox_fault::{
 use crate::time::Timestamp;
 
 /// An execution loop.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecutionLoop {
     /// Phase-29's own context: id, envelope hash, state, executor.
     pub context: ExecutionLoopContext,
@@ -65,7 +65,7 @@ pub struct ExecutionLoop {
 }
 
 /// One attempt at executing the instruction.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     /// From 1.
     pub number: u8,
@@ -88,7 +88,7 @@ pub struct Attempt {
 }
 
 /// What an attempt answered and what that is worth.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptResponse {
     /// What was reported.
     pub response_type: ExecutorResponseType,
@@ -110,7 +110,7 @@ pub struct AttemptResponse {
 }
 
 /// How an attempt failed and what Phase-21 decided.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptFault {
     /// `FAULT-` and 128 random bits.
     pub fault_id: String,
@@ -125,7 +125,7 @@ pub struct AttemptFault {
 }
 
 /// A stop condition that was found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopDetected {
     /// Which of the ten.
     pub condition: StopCondition,
@@ -134,7 +134,7 @@ pub struct StopDetected {
 }
 
 /// How a loop ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Halt {
     /// Why.
     pub reason: HaltReason,

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::ExecutionLoop;
 use crate::event::{Exit, HaltReason, OutputExtent, ResourceUsage};
@@ -18,7 +18,7 @@ use crate::sandbox_fault::enforce_retry_limit;
 use crate::time::Timestamp;
 
 /// What a loop asked and what was decided.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decisions {
     /// The head of the audit trail; `None` until somebody is asked.
     pub audit: Option<AuditHead>,
@@ -27,7 +27,7 @@ pub struct Decisions {
 }
 
 /// One request and what became of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldRequest {
     /// The request.
     pub request: DecisionRequest,
@@ -48,7 +48,7 @@ pub struct HeldRequest {
 }
 
 /// A warning that was given.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     /// When it was due.
     pub due_at: Timestamp,
@@ -59,7 +59,7 @@ pub struct Warning {
 }
 
 /// A field that was allowed to be shown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Override {
     /// The field.
     pub field: OverrideField,
@@ -76,7 +76,7 @@ pub struct Override {
 }
 
 /// How a request ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RequestOutcome {
     /// A person decided, or nobody did in time.
     Decided(Box<Decided>),
@@ -90,7 +90,7 @@ pub enum RequestOutcome {
 }
 
 /// A decision on the record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
     /// The decision.
     pub record: DecisionRecord,

@@ -6,7 +6,7 @@
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::World;
 use crate::envelope::{Envelope, Idempotency};
@@ -15,7 +15,7 @@ use crate::limits::MAX_RETIRED_KEYS;
 use crate::refusal::Refusal;
 
 /// Within what a key is unique.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct KeyScope {
     tenant: String,
     engine: String,
@@ -35,7 +35,7 @@ impl KeyScope {
 }
 
 /// What was recorded under a key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyReceipt {
     /// SHA-256 of the command's content.
     pub content: Digest,
@@ -46,7 +46,7 @@ pub struct KeyReceipt {
 }
 
 /// Every key that is remembered.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Keys {
     receipts: BTreeMap<KeyScope, KeyReceipt>,
     /// Keys without a live loop, by their first record.

@@ -113,6 +113,17 @@ impl World {
 }
 
 impl Requests {
+    /// What is remembered of settled loops, and no live ones yet.
+    pub(crate) fn remembering(closed: Vec<HeldRequest>) -> Self {
+        let closed = closed.into_iter().map(|held| (held.requested_sequence, held)).collect();
+        Self { closed, ..Self::default() }
+    }
+
+    /// What is remembered of settled loops, in the order of asking.
+    pub(crate) fn closed(&self) -> impl Iterator<Item = &HeldRequest> {
+        self.closed.values()
+    }
+
     /// Whether some request has this id.
     pub(crate) fn contains(&self, request_id: &str) -> bool {
         self.live.contains_key(request_id)

@@ -2,14 +2,14 @@
 
 use alloc::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::ExecutionLoop;
 use crate::event::{Event, HaltReason};
 use crate::time::Timestamp;
 
 /// Counts over all events.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Events applied.
     pub events: u64,

@@ -15,7 +15,38 @@ use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
 use quickcheck::{Arbitrary as _, Gen};
 
 use super::held::{terminal, terms, timeout};
-use super::{CLEAR, SECRET, Story, output_item};
+use super::{CLEAR, SECRET, Story, output_item, seed};
+
+const ROUNDS: u64 = 60;
+const COMMANDS: u64 = 120;
+
+/// A story of random commands. Refusals leave no trace, but for those that are facts.
+pub(crate) fn random_story(random: &mut Gen) -> Story {
+    let mut story = Story::new();
+    for _ in 0..COMMANDS {
+        let command = next_command(&mut story, random);
+        let before = story.world.clone();
+        if let Err(refusal) = story.when(command.clone()) {
+            assert_eq!(story.world, before);
+            if let Some(event) = refusal.audit(&command) {
+                assert_eq!(story.record(event), []);
+            }
+        }
+    }
+    story
+}
+
+/// Runs a check on random stories; a failure names the seed that repeats it.
+pub(crate) fn on_random_stories(check: impl Fn(&Story) + std::panic::RefUnwindSafe) {
+    let seed = seed();
+    for round in 0..ROUNDS {
+        let run = || check(&random_story(&mut Gen::from_size_and_seed(40, seed + round)));
+        if let Err(cause) = std::panic::catch_unwind(run) {
+            eprintln!("this repeats it as its first round: HOLDPOINT_SEED={}", seed + round);
+            std::panic::resume_unwind(cause);
+        }
+    }
+}
 
 /// The next command for a story. New loops begin now and then, and the story turns to them.
 pub(crate) fn next_command(story: &mut Story, random: &mut Gen) -> Command {

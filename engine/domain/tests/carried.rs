@@ -1,0 +1,222 @@
+//! The hot state as bytes: whoever takes it up goes on as if every record had been replayed, and
+//! no bytes do harm.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails, fails its test"
+)]
+
+mod story;
+
+use holdpoint_domain::codec::{self, Encoded};
+use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
+use holdpoint_domain::human_decision::{HoldPolicy, HumanDecision};
+use holdpoint_domain::world::CarriedError;
+use holdpoint_domain::{Command, Time, World};
+use quickcheck::{Arbitrary as _, Gen};
+use story::held::terms;
+use story::random::on_random_stories;
+use story::samples::samples;
+use story::{Story, rebuilt, seed};
+
+/// A small state with something in every room, in hex.
+const GOLDEN: &str = include_str!("golden/carried_v1.txt");
+
+type Section = (String, u32, Vec<u8>);
+
+fn sections_of(bytes: &[u8]) -> Vec<Section> {
+    let configuration = bincode::config::standard();
+    bincode::serde::decode_from_slice(bytes, configuration).unwrap().0
+}
+
+fn carried(sections: &[Section]) -> Vec<u8> {
+    bincode::serde::encode_to_vec(sections, bincode::config::standard()).unwrap()
+}
+
+/// One loop waits for a person, one has settled, and every room holds something.
+fn small() -> World {
+    let mut story =
+        Story::evaluated_under(terms(HoldPolicy::Always), ExecutorResponseType::Failure);
+    story.given(story.ask());
+    story.given(story.decides(HumanDecision::Abort));
+    let initialize = story.initialize();
+    story.loop_id = initialize.loop_id();
+    story.given(Command::InitializeLoop(initialize));
+    story.advance_to(ExecutionLoopState::AwaitingResponse);
+    for sample in samples().into_iter().rev().take(12) {
+        story.record_envelope(sample);
+    }
+    rebuilt(&story.records, World::default())
+}
+
+#[test]
+fn replay_carried_state_equals_the_state() {
+    on_random_stories(|story| {
+        let hot = rebuilt(&story.records, World::default());
+        let bytes = story.world.carry();
+        assert_eq!(bytes, hot.carry());
+        let taken_up = World::from_carried(&bytes).unwrap();
+        assert_eq!(taken_up, hot);
+        assert_eq!(taken_up.fingerprint(), story.world.fingerprint());
+    });
+}
+
+/// Events that the rules forbid leave states that no command leads to.
+#[test]
+fn replay_carried_state_equals_the_state_after_forbidden_events_too() {
+    on_random_stories(|story| {
+        let mut story = story.clone();
+        for (index, sample) in samples().into_iter().enumerate() {
+            let Encoded { kind, version, payload } =
+                story.records[index * 7 % story.records.len()].encoded.clone();
+            story.record_envelope(codec::decode(kind, version, &payload).unwrap());
+            story.record_envelope(sample);
+        }
+        let hot = rebuilt(&story.records, World::default());
+        assert!(hot.totals().forbidden_events > 0);
+        assert_eq!(World::from_carried(&hot.carry()), Ok(hot));
+    });
+}
+
+/// A log that begins behind any of its records says the same as the whole log.
+#[test]
+fn replay_goes_on_from_a_carried_state() {
+    on_random_stories(|story| {
+        let place = story.records.len() / 3;
+        let (before, after) = story.records.split_at(place);
+        let carried = rebuilt(before, World::default()).carry();
+        let taken_up = World::from_carried(&carried).unwrap();
+        let whole = rebuilt(&story.records, World::default());
+        assert_eq!(rebuilt(after, taken_up.clone()), whole);
+        let kept = rebuilt(after, taken_up.keeping_settled());
+        assert_eq!(kept.fingerprint(), whole.fingerprint());
+        let settled_after = whole.totals().loops_settled.values().sum::<u64>()
+            - rebuilt(before, World::default()).totals().loops_settled.values().sum::<u64>();
+        assert_eq!(kept.settled_loops().count() as u64, settled_after);
+    });
+}
+
+#[test]
+fn golden_bytes_of_a_small_state_are_pinned() {
+    let found = base16ct::lower::encode_string(&small().carry());
+    assert_eq!(found, GOLDEN.trim_end());
+    let rooms: Vec<(String, u32)> = sections_of(&small().carry())
+        .into_iter()
+        .map(|(name, version, _)| (name, version))
+        .collect();
+    let pinned = ["execution_loop", "human_decision", "idempotency", "totals", "configuration"];
+    assert_eq!(rooms, pinned.map(|name| (name.to_owned(), 1)));
+    let fingerprint = small().fingerprint_digest().to_string();
+    assert_eq!(fingerprint, "b9c5b3d99e765ff7daa4d9e167842e41b467bd974f10888a2eb109c5426822d5");
+}
+
+#[test]
+fn golden_states_are_read_for_ever() {
+    let bytes = base16ct::lower::decode_vec(GOLDEN.trim_end()).unwrap();
+    assert_eq!(World::from_carried(&bytes), Ok(small()));
+}
+
+#[test]
+fn an_absent_room_is_empty_and_an_empty_room_is_absent() {
+    assert_eq!(World::default().carry(), [0]);
+    assert_eq!(World::from_carried(&[0]), Ok(World::default()));
+    let sections = sections_of(&small().carry());
+    for index in 0..sections.len() {
+        let mut fewer = sections.clone();
+        fewer.remove(index);
+        let world = World::from_carried(&carried(&fewer)).unwrap();
+        assert_eq!(sections_of(&world.carry()), fewer);
+    }
+    let no_loops = vec![("execution_loop".to_owned(), 1, vec![0])];
+    let refused = World::from_carried(&carried(&no_loops));
+    assert_eq!(refused, Err(CarriedError::NotCanonical { offset: 0 }));
+}
+
+#[test]
+fn rooms_and_versions_of_a_newer_program_are_named() {
+    let mut sections = sections_of(&small().carry());
+    sections.push(("interruption_thread".into(), 1, vec![0]));
+    let refused = World::from_carried(&carried(&sections)).unwrap_err();
+    assert_eq!(refused, CarriedError::UnknownRoom { found: "interruption_thread".into() });
+    assert!(refused.to_string().contains("newer holdpoint"), "{refused}");
+    sections.pop();
+    for found in [0, 2, u32::MAX] {
+        sections[2].1 = found;
+        let refused = World::from_carried(&carried(&sections)).unwrap_err();
+        let (room, expected) = ("idempotency", 1);
+        assert_eq!(refused, CarriedError::UnknownVersion { room, expected, found });
+    }
+}
+
+#[test]
+fn rooms_out_of_order_twice_or_too_long_are_refused() {
+    let sections = sections_of(&small().carry());
+    let mut swapped = sections.clone();
+    swapped.swap(0, 1);
+    let twice = [sections.clone(), vec![sections[4].clone()]].concat();
+    for other in [swapped, twice] {
+        let refused = World::from_carried(&carried(&other));
+        assert!(matches!(refused, Err(CarriedError::NotCanonical { .. })), "{refused:?}");
+    }
+    let mut longer = sections;
+    longer[3].2.push(0);
+    let refused = World::from_carried(&carried(&longer));
+    assert_eq!(refused, Err(CarriedError::Trailing { place: "totals", found: 1 }));
+    let bytes = [small().carry(), vec![0]].concat();
+    let place = "list of sections";
+    assert_eq!(World::from_carried(&bytes), Err(CarriedError::Trailing { place, found: 1 }));
+}
+
+#[test]
+fn every_prefix_is_refused() {
+    let bytes = small().carry();
+    for length in 0..bytes.len() {
+        let refused = World::from_carried(&bytes[..length]);
+        assert!(matches!(refused, Err(CarriedError::Malformed { .. })), "{length}: {refused:?}");
+    }
+}
+
+#[test]
+fn changed_bytes_never_panic_and_are_canonical_if_they_are_read() {
+    let bytes = small().carry();
+    for place in 0..bytes.len() {
+        for mask in [0x01, 0x02, 0x10, 0x80, 0xff] {
+            let mut changed = bytes.clone();
+            changed[place] ^= mask;
+            assert_canonical(&changed);
+        }
+    }
+}
+
+#[test]
+fn random_rooms_never_panic_and_are_canonical_if_they_are_read() {
+    let seed = seed();
+    eprintln!("HOLDPOINT_SEED={seed}");
+    let mut random = Gen::from_size_and_seed(60, seed);
+    let sections = sections_of(&small().carry());
+    for _ in 0..20_000 {
+        let mut other = sections.clone();
+        let index = usize::arbitrary(&mut random) % other.len();
+        let bytes = &mut other[index].2;
+        let start = usize::arbitrary(&mut random) % bytes.len();
+        let end = (start + usize::arbitrary(&mut random) % 9).min(bytes.len());
+        bytes.splice(start..end, Vec::<u8>::arbitrary(&mut random));
+        assert_canonical(&carried(&other));
+        assert_canonical(&Vec::arbitrary(&mut random));
+    }
+}
+
+/// Whatever is read can also be gone on from: a stray state is a state.
+fn assert_canonical(bytes: &[u8]) {
+    let Ok(world) = World::from_carried(bytes) else { return };
+    assert_eq!(world.carry(), bytes);
+    assert_eq!(World::from_carried(bytes), Ok(world.clone()));
+    let last = world.totals().last_sequence;
+    let mut going_on = world;
+    for (sequence, sample) in (last.saturating_add(1)..).zip(samples().iter().rev().take(9)) {
+        going_on.evolve(sequence, going_on.totals().last_at, sample);
+    }
+    drop(going_on.due(Time::from_nanoseconds(u64::MAX)));
+}
