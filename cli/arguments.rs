@@ -1,6 +1,6 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
-use crate::{apply, config, hold, log_show, log_stat, replay, run, verify};
+use crate::{apply, config, hold, log_show, log_stat, replay, run, salvage, verify};
 use clap::{Args, Parser, Subcommand};
 use holdpoint_log_format::limits::FORMAT_VERSION;
 use std::path::PathBuf;
@@ -57,6 +57,8 @@ pub(crate) enum Verb {
     Verify(verify::Args),
     /// Rebuild the state from the log, at its end or at any record or moment.
     Replay(replay::Args),
+    /// Copy what verifies of a damaged log into a new one; the old one is only read.
+    Salvage(salvage::Args),
     /// Look at the records themselves.
     #[command(subcommand)]
     Log(LogVerb),

@@ -13,6 +13,7 @@ mod output;
 mod progress;
 mod replay;
 mod run;
+mod salvage;
 mod text;
 mod verify;
 
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Verb::Hold(verb) => hold::main(&global, verb),
         Verb::Verify(args) => verify::main(&global, args),
         Verb::Replay(args) => replay::main(&global, args),
+        Verb::Salvage(args) => salvage::main(&global, args),
         Verb::Log(LogVerb::Show(args)) => log_show::main(&global, args),
         Verb::Log(LogVerb::Stat(args)) => log_stat::main(&global, args),
         Verb::Config(ConfigVerb::Check(args)) => config::main(&global, args),

@@ -78,6 +78,7 @@ fn show_to_person(out: &mut Output, report: &Report) {
     show_axis(out, "meaning", &axes.meaning);
     show_reach(out, report);
     show_findings(out, report);
+    show_notes(out, report);
 }
 
 fn show_axis(out: &mut Output, name: &str, axis: &Axis) {
@@ -137,9 +138,25 @@ fn show_findings(out: &mut Output, report: &Report) {
         out.line(format_args!("  ... and {} more", total - FINDINGS_SHOWN_MAX as u64));
     }
     if report.verdict == Verdict::Corrupt {
-        out.line("what to do      keep a copy of the directory as it is; do not write to it");
+        out.line("what to do      keep a copy of the directory as it is; do not write to it;");
+        out.line("                `holdpoint salvage OLD NEW` copies what verifies into a new log");
     } else {
         out.line("what to do      find out what wrote these events; the bytes are as recorded");
+    }
+}
+
+/// What a salvaged log cannot be blamed for.
+fn show_notes(out: &mut Output, report: &Report) {
+    let total = report.notes.len() as u64 + report.notes_left_out;
+    if total == 0 {
+        return;
+    }
+    out.line(format_args!("notes           {total}, no findings: records before them were lost"));
+    for (note, number) in report.notes.iter().zip(1..).take(FINDINGS_SHOWN_MAX) {
+        show_finding(out, number, note);
+    }
+    if total > FINDINGS_SHOWN_MAX as u64 {
+        out.line(format_args!("  ... and {} more", total - FINDINGS_SHOWN_MAX as u64));
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) fn report(reading: Reading, meaning: Option<&Meaning>) -> Report {
     if let Some(meaning) = meaning {
         report.findings.extend(meaning.findings.iter().cloned());
         report.findings_left_out = meaning.left_out;
+        report.notes = meaning.notes.clone();
+        report.notes_left_out = meaning.notes_left_out;
     }
     report
 }
@@ -103,9 +105,10 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>) -> Axis {
         return failed(sentence(first, more.len()));
     }
     let applied = meaning.applied.sequence;
-    let so_far = match applied {
+    let hole = meaning.hole.filter(|hole| *hole < applied);
+    let so_far = match hole.map_or(applied, |hole| hole.saturating_sub(1)) {
         0 => "no event was judged".to_string(),
-        _ => format!("every event up to record {applied} is one that the rules allow"),
+        judged => format!("every event up to record {judged} is one that the rules allow"),
     };
     match meaning.stopped {
         _ if reading.survey.row.verdict() == LogVerdict::NothingHere => not_checked(NO_LOG),
@@ -113,6 +116,7 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>) -> Axis {
             "{so_far}; record {sequence} is withheld, and nothing behind it can be judged"
         )),
         Some(Stopped::Undecodable(sequence)) => failed(format!("record {sequence} is unreadable")),
+        _ if hole.is_some() => not_checked(so_far + &behind_hole(meaning)),
         Some(Stopped::Until) => proven(so_far),
         None if is_corrupt(reading) => {
             not_checked(format!("{so_far}; what lies behind the damage cannot be judged"))
@@ -124,6 +128,18 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>) -> Axis {
     }
 }
 
+/// What a salvaged log says of the events behind the first records that were lost.
+fn behind_hole(meaning: &Meaning) -> String {
+    let hole = meaning.hole.unwrap_or(0);
+    let notes = (meaning.notes.len() as u64).saturating_add(meaning.notes_left_out);
+    let mut text =
+        format!("; record {hole} tells of records lost, and nothing behind it can be judged");
+    if notes > 0 {
+        text.push_str(&format!("; {notes} events there lack what was lost"));
+    }
+    text
+}
+
 fn fingerprints(meaning: &Meaning) -> String {
     let mut text = String::new();
     if meaning.fingerprints_proven > 0 {
@@ -131,7 +147,7 @@ fn fingerprints(meaning: &Meaning) -> String {
     }
     if meaning.fingerprints_not_checked > 0 {
         let count = meaning.fingerprints_not_checked;
-        text.push_str(&format!("; {count} of another state schema were not checked"));
+        text.push_str(&format!("; {count} of another state schema or log were not checked"));
     }
     text
 }

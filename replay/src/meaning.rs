@@ -24,10 +24,20 @@ pub(crate) struct Meaning {
     pub(crate) findings: Vec<Finding>,
     /// What was found beyond that.
     pub(crate) left_out: u64,
+    /// The first record that tells of lost records, in a salvaged log.
+    pub(crate) hole: Option<u64>,
+    /// Events behind it that the rules forbid, at most [`MEANING_FINDINGS_MAX`]. Records that were
+    /// lost may have allowed them, so they are no findings.
+    pub(crate) notes: Vec<Finding>,
+    /// Such events beyond that.
+    pub(crate) notes_left_out: u64,
     /// Recorded fingerprints that are those of the state.
     pub(crate) fingerprints_proven: u64,
-    /// Recorded fingerprints of another state schema.
+    /// Recorded fingerprints of another state schema, or of the log that this one was salvaged
+    /// from: a state holds sequences, and those have moved.
     pub(crate) fingerprints_not_checked: u64,
+    /// Records yet to come that salvage copied; `None` in a log that was not salvaged.
+    copies: Option<u64>,
     until: Until,
 }
 
@@ -50,8 +60,12 @@ impl Meaning {
             stopped: None,
             findings: Vec::new(),
             left_out: 0,
+            hole: None,
+            notes: Vec::new(),
+            notes_left_out: 0,
             fingerprints_proven: 0,
             fingerprints_not_checked: 0,
+            copies: None,
             until,
         }
     }
@@ -103,26 +117,54 @@ impl Meaning {
 
     fn evolve(&mut self, record: &Committed, envelope: &Envelope) {
         let forbidden = self.world.evolve(record.header.sequence, record.time(), envelope);
+        self.follow_salvage(record.header.sequence, &envelope.event);
         self.count_fingerprint(&envelope.event, &forbidden);
         for event in forbidden {
-            self.find(record, Problem::Forbidden(event));
+            let is_of_copy = event.rule == Rule::Fingerprint && self.copies.is_some_and(|n| n > 0);
+            if !is_of_copy {
+                self.find(record, Problem::Forbidden(event));
+            }
+        }
+    }
+
+    /// A log that begins with `log.salvaged` is the copy of another one, with holes where records
+    /// were lost. An event that stands for bytes alone is no hole.
+    fn follow_salvage(&mut self, sequence: u64, event: &Event) {
+        match (event, &mut self.copies) {
+            (Event::Salvaged(body), None) if sequence == 1 => {
+                self.copies = Some(body.records_kept.saturating_add(1));
+            }
+            (Event::RecordsLost(body), Some(_)) => {
+                if body.source_first_sequence > 0 {
+                    self.hole.get_or_insert(sequence);
+                }
+            }
+            (_, Some(left)) => *left = left.saturating_sub(1),
+            (_, None) => {}
         }
     }
 
     fn count_fingerprint(&mut self, event: &Event, forbidden: &[ForbiddenEvent]) {
         let Event::FingerprintRecorded(body) = event else { return };
-        if body.schema != STATE_SCHEMA_VERSION {
+        let differs = forbidden.iter().any(|event| event.rule == Rule::Fingerprint);
+        let is_of_copy = self.copies.is_some_and(|left| left > 0);
+        if body.schema != STATE_SCHEMA_VERSION || (differs && is_of_copy) {
             self.fingerprints_not_checked = self.fingerprints_not_checked.saturating_add(1);
-        } else if !forbidden.iter().any(|event| event.rule == Rule::Fingerprint) {
+        } else if !differs {
             self.fingerprints_proven = self.fingerprints_proven.saturating_add(1);
         }
     }
 
     fn find(&mut self, record: &Committed, problem: Problem) {
-        if self.findings.len() < MEANING_FINDINGS_MAX {
-            self.findings.push(Finding { place: place_of(record), problem });
+        let is_note = self.hole.is_some() && matches!(problem, Problem::Forbidden(_));
+        let (kept, left_out) = match is_note {
+            true => (&mut self.notes, &mut self.notes_left_out),
+            false => (&mut self.findings, &mut self.left_out),
+        };
+        if kept.len() < MEANING_FINDINGS_MAX {
+            kept.push(Finding { place: place_of(record), problem });
         } else {
-            self.left_out = self.left_out.saturating_add(1);
+            *left_out = left_out.saturating_add(1);
         }
     }
 }

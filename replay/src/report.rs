@@ -52,6 +52,11 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Findings about events beyond the first [`MEANING_FINDINGS_MAX`].
     pub findings_left_out: u64,
+    /// Events that the rules would forbid, behind a place where a salvaged log lost records: what
+    /// was lost may have allowed them.
+    pub notes: Vec<Finding>,
+    /// Notes beyond the first [`MEANING_FINDINGS_MAX`].
+    pub notes_left_out: u64,
 }
 
 /// The verdict on a log.
@@ -175,6 +180,8 @@ impl Report {
             foreign: survey.row == Row::Foreign,
             findings: Vec::new(),
             findings_left_out: 0,
+            notes: Vec::new(),
+            notes_left_out: 0,
         }
     }
 }

@@ -24,6 +24,7 @@ mod outcome;
 mod person_terminal;
 mod rebuild;
 mod run;
+mod salvage;
 mod submit;
 mod subscription;
 mod subscription_bell;
@@ -46,6 +47,7 @@ pub use run::{
     EXIT_ABORTED, EXIT_HOLDPOINT_FAILED, EXIT_LEFT_WAITING, EXIT_NOBODY_ANSWERED, FaultOutcome,
     GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
 };
+pub use salvage::{SalvageError, SalvageProgress, SalvageReport, salvage, writer_of};
 pub use submit::{Origin, Receipt, Submitted};
 pub use subscription::{Delivered, Subscription, SubscriptionError};
 pub use ticket::{Outcome, Ticket};

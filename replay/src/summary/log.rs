@@ -73,6 +73,7 @@ fn salvaged(body: &Salvaged) -> String {
 fn records_lost(body: &RecordsLost) -> String {
     let first = body.source_first_sequence;
     let records = match body.source_last_sequence {
+        _ if first == 0 => "no record, but bytes".to_string(),
         0 => format!("records from {first} on"),
         last if last == first => format!("record {first}"),
         last => format!("records {first} to {last}"),

@@ -1,0 +1,159 @@
+//! `holdpoint salvage`: what verifies of a damaged log, copied into a new one.
+
+use crate::arguments::Global;
+use crate::exit::{Exit, Failure, complain, settle};
+use crate::output::Output;
+use crate::progress::Bar;
+use crate::text::{bytes, counted, path};
+use holdpoint_domain::event::RecordsLost;
+use holdpoint_domain::text::visible;
+use holdpoint_engine::shell::{
+    SalvageError, SalvageProgress, SalvageReport, SystemClock, salvage, writer_of,
+};
+use holdpoint_replay::Progress;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Losses and findings shown to a person; `--json` shows all.
+const SHOWN_MAX: usize = 20;
+
+/// Options of `salvage`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The directory of the damaged log. It is only read.
+    #[arg(value_name = "OLD")]
+    old: PathBuf,
+    /// The directory of the new log: missing, or empty.
+    #[arg(value_name = "NEW")]
+    new: PathBuf,
+}
+
+/// Salvages a log. Exit 0 when a new log was made, also if something was lost; 3 when there was
+/// nothing to keep.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    settle(global, run(global, &args))
+}
+
+fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    warn_of_writer(args);
+    let mut bar = Bar::new();
+    let mut update = |progress: SalvageProgress| {
+        let SalvageProgress { sequence, expected } = progress;
+        bar.update(Progress { sequence, expected });
+    };
+    let salvaged = salvage(&args.old, &args.new, &SystemClock, &mut update);
+    drop(bar);
+    let report = salvaged.map_err(|error| failure(&error))?;
+    show(global, &report)?;
+    Ok(Exit::DONE)
+}
+
+fn warn_of_writer(args: &Args) {
+    if let Some(pid) = writer_of(&args.old) {
+        complain(&format!(
+            "process {pid} is writing to {}: what it adds from now on is not salvaged",
+            path(&args.old)
+        ));
+    }
+}
+
+fn failure(error: &SalvageError) -> Failure {
+    let (exit, code) = match error {
+        SalvageError::NothingHere { .. } => (Exit::NOT_FOUND, "nothing_here"),
+        SalvageError::NothingKept { .. } => (Exit::NOT_FOUND, "nothing_kept"),
+        SalvageError::Inside { .. } => (Exit::FAILED, "target_inside"),
+        SalvageError::NotEmpty { .. } => (Exit::FAILED, "target_not_empty"),
+        SalvageError::Unfinished { .. } => (Exit::FAILED, "target_unfinished"),
+        SalvageError::Changed { .. } => (Exit::FAILED, "source_changed"),
+        _ => (Exit::FAILED, "io"),
+    };
+    Failure::new(exit, code, error)
+}
+
+fn show(global: &Global, report: &SalvageReport) -> Result<(), Failure> {
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&json!({
+            "path": report.path,
+            "log_id": report.log.to_string(),
+            "newest_sequence": report.newest_sequence,
+            "withheld": report.withheld,
+            "salvaged": report.salvaged,
+            "losses": report.losses,
+        }));
+    } else {
+        show_to_person(&mut out, report);
+    }
+    out.finish()
+}
+
+fn show_to_person(out: &mut Output, report: &SalvageReport) {
+    let salvaged = &report.salvaged;
+    out.line(format_args!("new log         {}", path(&report.path)));
+    out.line(format_args!("                {}, of log {}", report.log, salvaged.source_log));
+    out.line(format_args!(
+        "kept            {} of {} to {}; record 1 is the report",
+        counted(salvaged.records_kept, "record"),
+        salvaged.source_first_sequence,
+        salvaged.source_last_sequence
+    ));
+    out.line(format_args!("lost            {}", lost(report)));
+    show_losses(out, &report.losses);
+    show_findings(out, report);
+    out.line(format_args!("next            holdpoint verify --log {}", path(&report.path)));
+}
+
+fn lost(report: &SalvageReport) -> String {
+    let withheld = match report.withheld {
+        0 => String::new(),
+        withheld => format!(", {} of them withheld", withheld),
+    };
+    let salvaged = &report.salvaged;
+    format!(
+        "{} known to be missing{withheld}; {} not kept",
+        counted(salvaged.records_lost, "record"),
+        bytes(salvaged.bytes_not_kept)
+    )
+}
+
+fn show_losses(out: &mut Output, losses: &[RecordsLost]) {
+    for (loss, number) in losses.iter().zip(1..).take(SHOWN_MAX) {
+        let place = format!("{}, byte {}", visible(&loss.file), loss.offset);
+        out.line(format_args!("  {number}. {place}: {}", records_of(loss)));
+        out.line(format_args!("     {}", visible(&loss.problem)));
+        if let Some(file) = &loss.copied_to {
+            out.line(format_args!("     copied to {} ({})", visible(file), bytes(loss.length)));
+        }
+    }
+    show_more(out, losses.len() as u64);
+}
+
+fn records_of(loss: &RecordsLost) -> String {
+    match (loss.source_first_sequence, loss.source_last_sequence) {
+        (0, _) => "no record is missing".to_string(),
+        (first, 0) => format!("from record {first} on"),
+        (first, last) if first == last => format!("record {first}"),
+        (first, last) => format!("records {first} to {last}"),
+    }
+}
+
+/// What the losses above do not say already.
+fn show_findings(out: &mut Output, report: &SalvageReport) {
+    let salvaged = &report.salvaged;
+    let others = salvaged.findings_total.saturating_sub(report.losses.len() as u64);
+    if others == 0 {
+        return;
+    }
+    out.line(format_args!("findings        {others} more about the old log"));
+    let count = usize::try_from(others).unwrap_or(usize::MAX).min(SHOWN_MAX);
+    for (finding, number) in salvaged.findings.iter().zip(1..).take(count) {
+        out.line(format_args!("  {number}. {}", visible(finding)));
+    }
+    show_more(out, others);
+}
+
+fn show_more(out: &mut Output, total: u64) {
+    if let Some(more) = total.checked_sub(SHOWN_MAX as u64).filter(|more| *more > 0) {
+        out.line(format_args!("  ... and {more} more, which --json shows"));
+    }
+}

@@ -1,0 +1,193 @@
+//! Salvage: what verifies of a damaged log, copied into a new one.
+//!
+//! The source is read twice and never touched: once to plan, once to copy. What is kept:
+//!
+//! 1. the records that follow from the anchor, and from one segment to the next, whole batches;
+//! 2. where what precedes a segment is missing or damaged, the records that follow from its header;
+//! 3. behind a hole inside a segment, the records that a mark outside of them ties: HEAD, or the
+//!    next segment's header. A run of valid records that nothing ties is not kept: a captured
+//!    output can hold the image of one.
+//!
+//! Of everything else the bytes are copied aside, and an event stands in its place, so that nothing
+//! is hidden. The records keep their kinds, payloads, batches and times; the numbers that name
+//! other records are moved with them. A number that names nothing in the new log names the report.
+
+mod copy;
+mod cut;
+mod error;
+mod plan;
+mod segment;
+mod source;
+mod survey;
+mod target;
+mod tie;
+
+pub use error::SalvageError;
+
+use super::clock::Clock;
+use super::entropy::{EntropySource, SystemEntropy};
+use crate::log::{Level, Log, Options, Ownership, Storage};
+use copy::{Copier, first_time, recorded, sentence};
+use cut::Cuts;
+use holdpoint_domain::event::{RecordsLost, Salvaged};
+use holdpoint_domain::time::Timestamp;
+use holdpoint_log_files::DirectoryStorage;
+use holdpoint_log_format::LogId;
+use plan::{Plan, Sequences};
+use source::Source;
+use std::path::{Path, PathBuf};
+use target::Target;
+
+/// How many runs, and how many findings, the report names. The totals count all.
+const LISTED_MAX: usize = 256;
+
+/// Records between two reports of progress.
+const PROGRESS_STEP: u64 = 1_024;
+
+/// What came of a salvage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SalvageReport {
+    /// The new log's directory, links resolved.
+    pub path: PathBuf,
+    /// The new log's identity.
+    pub log: LogId,
+    /// The newest record of the new log.
+    pub newest_sequence: u64,
+    /// The report as the new log's first event has it.
+    pub salvaged: Salvaged,
+    /// Records that are withheld, counted as lost; each has an event in its place.
+    pub withheld: u64,
+    /// Everything else that was not kept, as the new log's events have it, in order.
+    pub losses: Vec<RecordsLost>,
+}
+
+/// How far a salvage has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SalvageProgress {
+    /// The newest record read. It starts again for the second reading.
+    pub sequence: u64,
+    /// The newest record that the source names.
+    pub expected: u64,
+}
+
+/// The process that has the log open for writing now, where the system tells. Takes no lock.
+#[must_use]
+pub fn writer_of(source: &Path) -> Option<u32> {
+    DirectoryStorage::new(source).lock_holder()
+}
+
+/// Copies what verifies of the log at `source` into a new log at `target`, which must be missing or
+/// an empty directory. The first event of the new log is the report. When this returns, the new log
+/// is durable; until then it has another name (`target` and `.salvaging`).
+///
+/// # Errors
+/// There is nothing to salvage, nothing verified, the target is taken or inside the source, or the
+/// disk refused. The source is as it was in any case.
+pub fn salvage(
+    source: &Path,
+    target: &Path,
+    clock: &dyn Clock,
+    progress: &mut dyn FnMut(SalvageProgress),
+) -> Result<SalvageReport, SalvageError> {
+    let nothing = || SalvageError::NothingHere { path: source.to_path_buf() };
+    if !source.exists() {
+        return Err(nothing());
+    }
+    let place = Target::find(source, target)?;
+    let storage = DirectoryStorage::new(source);
+    let found = Source::look(&storage)?.ok_or_else(nothing)?;
+    let expected = found.witnessed();
+    let mut meter = metered(expected, progress);
+    let plan = survey::survey(&storage, &found, &mut meter)?;
+    if plan.records_kept() == 0 {
+        let (path, findings) = (source.to_path_buf(), findings_of(&plan));
+        return Err(SalvageError::NothingKept { path, findings });
+    }
+    let building = Building { storage: &storage, source: &found, plan: &plan, place: &place };
+    let report = building.build(clock, &mut meter);
+    report.map_err(|cause| place.interrupted(cause))
+}
+
+/// A new log while it is made.
+struct Building<'a> {
+    storage: &'a DirectoryStorage,
+    source: &'a Source,
+    plan: &'a Plan,
+    place: &'a Target,
+}
+
+impl Building<'_> {
+    /// Everything is written first and synced once, at the end: nobody is told before.
+    fn build(
+        &self,
+        clock: &dyn Clock,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<SalvageReport, SalvageError> {
+        let sequences = Sequences::of(self.plan);
+        let correlation = SystemEntropy.draw().map_err(SalvageError::Entropy)?.to_string();
+        let salvaged = self.report(&sequences, clock);
+        let target = DirectoryStorage::new(&self.place.building);
+        let options = Options { ownership: Ownership::Exclusive, ..Options::default() };
+        let (log, opened) = Log::open(target.clone(), options).map_err(Box::new)?;
+        let first = recorded(&correlation, salvaged.clone().into())?;
+        log.append(&[first], first_time(self.plan), Level::Os)?;
+        let cuts = Cuts::new(self.storage, target)?;
+        let mut copier = Copier {
+            storage: self.storage,
+            log: &log,
+            sequences: &sequences,
+            correlation: &correlation,
+            cuts,
+            progress,
+        };
+        let losses = copier.copy(self.plan)?;
+        copier.cuts.finish()?;
+        let newest_sequence = log.position().sequence;
+        log.close()?;
+        self.place.publish()?;
+        Ok(SalvageReport {
+            path: self.place.path().to_path_buf(),
+            log: opened.log,
+            newest_sequence,
+            salvaged,
+            withheld: self.plan.withheld(),
+            losses,
+        })
+    }
+
+    fn report(&self, sequences: &Sequences, clock: &dyn Clock) -> Salvaged {
+        let (plan, source) = (self.plan, self.source);
+        let (runs, findings) = (sequences.runs(), findings_of(plan));
+        let lost = plan.losses().filter(|loss| !loss.is_archived && loss.first > 0);
+        let firsts = runs.iter().map(|run| run.source_first_sequence);
+        Salvaged {
+            source_log: source.log.to_string().into(),
+            source_first_sequence: firsts.chain(lost.map(|loss| loss.first)).min().unwrap_or(0),
+            source_last_sequence: plan.reached,
+            records_kept: plan.records_kept(),
+            records_lost: plan.records_lost(),
+            bytes_not_kept: plan.losses().map(|loss| loss.length).sum(),
+            salvaged_at: Timestamp::from_nanoseconds(clock.now().wall_ns),
+            runs_total: runs.len() as u64,
+            runs: runs.into_iter().take(LISTED_MAX).collect(),
+            findings_total: findings.len() as u64,
+            findings: findings.into_iter().take(LISTED_MAX).map(Into::into).collect(),
+        }
+    }
+}
+
+/// What is wrong with names and witnesses, then with each stretch that was not kept.
+fn findings_of(plan: &Plan) -> Vec<String> {
+    let of_losses =
+        plan.losses().map(|loss| format!("{}, byte {}: {}", loss.file, loss.offset, loss.problem));
+    plan.findings.iter().cloned().chain(of_losses).map(|finding| sentence(&finding)).collect()
+}
+
+/// Tells of every [`PROGRESS_STEP`]th record.
+fn metered(expected: u64, progress: &mut dyn FnMut(SalvageProgress)) -> impl FnMut(u64) {
+    move |sequence| {
+        if sequence.is_multiple_of(PROGRESS_STEP) {
+            progress(SalvageProgress { sequence, expected: expected.max(sequence) });
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The second reading of the source: into the new log, piece by piece. Every record is checked
+//! again on the way, so that what is copied is what was surveyed.
+
+use super::cut::Cuts;
+use super::error::SalvageError;
+use super::plan::{Kept, Loss, Piece, Plan, Sequences};
+use super::source::unreadable;
+use crate::log::{AppendError, Level, Log, NewRecord};
+use crate::shell::engine::system_actor;
+use holdpoint_domain::codec;
+use holdpoint_domain::envelope::Envelope;
+use holdpoint_domain::event::{Event, RecordsLost};
+use holdpoint_domain::text::{bounded, visible};
+use holdpoint_log_files::run::walk;
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::window::Window;
+use holdpoint_log_files::{Onward, ReadStorage, RecordPlace, Run};
+use holdpoint_log_format::Record;
+
+/// Longest text of an event that salvage writes, in bytes.
+const TEXT_BYTES_MAX: usize = 4_096;
+
+/// Copies a plan into a new log.
+pub(super) struct Copier<'a, S> {
+    /// The source.
+    pub(super) storage: &'a S,
+    /// The new log.
+    pub(super) log: &'a Log,
+    /// Which record becomes which.
+    pub(super) sequences: &'a Sequences,
+    /// The story that the events of the salvage belong to.
+    pub(super) correlation: &'a str,
+    /// Where bytes that are not kept go.
+    pub(super) cuts: Cuts,
+    /// Told of the newest record now and then.
+    pub(super) progress: &'a mut dyn FnMut(u64),
+}
+
+impl<S: ReadStorage> Copier<'_, S> {
+    /// Copies every piece. Gives the losses as they were recorded.
+    pub(super) fn copy(&mut self, plan: &Plan) -> Result<Vec<RecordsLost>, SalvageError> {
+        let mut losses = Vec::new();
+        let mut time = first_time(plan);
+        for (index, piece) in plan.pieces.iter().enumerate() {
+            match piece {
+                Piece::Kept(kept) => {
+                    self.copy_kept(kept)?;
+                    time = kept.last_time;
+                }
+                Piece::Lost(loss) => {
+                    let behind = plan.pieces.get(index..).unwrap_or_default();
+                    let lost = self.copy_lost(loss)?;
+                    let time = time_of_next(behind).unwrap_or(time);
+                    self.append(&[recorded(self.correlation, lost.clone().into())?], time)?;
+                    losses.push(lost);
+                }
+            }
+        }
+        Ok(losses)
+    }
+
+    fn copy_lost(&mut self, loss: &Loss) -> Result<RecordsLost, SalvageError> {
+        let copied_to = self.cuts.copy(self.storage, loss)?;
+        Ok(RecordsLost {
+            source_first_sequence: loss.first,
+            source_last_sequence: loss.last,
+            file: loss.file.as_str().into(),
+            offset: loss.offset,
+            length: loss.length,
+            copied_to: copied_to.map(Into::into),
+            problem: sentence(&loss.problem).into(),
+        })
+    }
+
+    /// Copies consecutive records batch by batch. Where a hole parts a batch, what is left of it
+    /// is a batch of its own.
+    fn copy_kept(&mut self, kept: &Kept) -> Result<(), SalvageError> {
+        let file = segment_path(kept.segment);
+        let opened = self.storage.open(&file).map_err(unreadable(&file))?;
+        let changed = || SalvageError::Changed { file: file.clone() };
+        let mut window = Window::new(opened.ok_or_else(changed)?).map_err(unreadable(&file))?;
+        let mut batch = Vec::new();
+        let mut failure = None;
+        let mut reached = kept.from.sequence;
+        let mut visit = |place: &RecordPlace, record: &Record<'_>| {
+            reached = record.header.sequence;
+            let is_last = reached == kept.last;
+            failure = self.take(&mut batch, place, record, is_last).err();
+            if is_last || failure.is_some() { Onward::Stop } else { Onward::Go }
+        };
+        let from = Run::from(kept.from, 0, kept.offset);
+        walk(&mut window, &kept.header, from, &mut visit).map_err(unreadable(&file))?;
+        match failure {
+            Some(failure) => Err(failure),
+            None if reached == kept.last => Ok(()),
+            None => Err(changed()),
+        }
+    }
+
+    fn take(
+        &mut self,
+        batch: &mut Vec<NewRecord>,
+        place: &RecordPlace,
+        record: &Record<'_>,
+        is_last: bool,
+    ) -> Result<(), SalvageError> {
+        batch.push(self.moved(place, record)?);
+        if is_last || !record.header.flags.more_follows() {
+            self.append(batch, record.header.time)?;
+            batch.clear();
+            (self.progress)(record.header.sequence);
+        }
+        Ok(())
+    }
+
+    /// A batch may have grown beyond the limit with the numbers in it. It is parted then: half of
+    /// it is far from the limit.
+    fn append(&self, records: &[NewRecord], time: u64) -> Result<(), SalvageError> {
+        match self.log.append(records, time, Level::Os) {
+            Err(AppendError::BatchTooLarge { .. }) if records.len() > 1 => {
+                let (front, rest) = records.split_at(records.len() / 2);
+                self.append(front, time)?;
+                self.append(rest, time)
+            }
+            appended => Ok(appended.map(drop)?),
+        }
+    }
+
+    /// The record as it goes on: with the sequences in it moved, or, where its payload is withheld,
+    /// the event that tells so. A payload that this program cannot read stays as it is, and so
+    /// does one that has no room for larger numbers.
+    fn moved(&self, place: &RecordPlace, record: &Record<'_>) -> Result<NewRecord, SalvageError> {
+        let header = &record.header;
+        if header.flags.withheld() {
+            return recorded(self.correlation, withheld(place, record).into());
+        }
+        let moved = codec::decode(header.kind, header.version, record.payload).ok().and_then(
+            |mut envelope| {
+                envelope.map_sequences(|sequence| self.sequences.new_of(sequence));
+                codec::encode(&envelope).ok()
+            },
+        );
+        Ok(match moved {
+            Some(moved) => {
+                NewRecord { kind: moved.kind, version: moved.version, payload: moved.payload }
+            }
+            None => NewRecord {
+                kind: header.kind,
+                version: header.version,
+                payload: record.payload.to_vec(),
+            },
+        })
+    }
+}
+
+/// An event of the salvage itself as a record.
+pub(super) fn recorded(correlation: &str, event: Event) -> Result<NewRecord, SalvageError> {
+    let correlation = correlation.to_string();
+    let envelope =
+        Envelope { actor: system_actor(), correlation, causation: None, idempotency: None, event };
+    let encoded = codec::encode(&envelope)?;
+    Ok(NewRecord { kind: encoded.kind, version: encoded.version, payload: encoded.payload })
+}
+
+/// Time of the first record that is kept, nanoseconds.
+pub(super) fn first_time(plan: &Plan) -> u64 {
+    time_of_next(&plan.pieces).unwrap_or(0)
+}
+
+/// A text of the report: visible, and not longer than one may be.
+pub(super) fn sentence(text: &str) -> String {
+    bounded(&visible(text).to_string(), TEXT_BYTES_MAX).to_string()
+}
+
+fn time_of_next(pieces: &[Piece]) -> Option<u64> {
+    pieces.iter().find_map(|piece| match piece {
+        Piece::Kept(kept) => Some(kept.first_time),
+        Piece::Lost(_) => None,
+    })
+}
+
+/// What stands for a withheld record. Its bytes are its digest, which is told in words.
+fn withheld(place: &RecordPlace, record: &Record<'_>) -> RecordsLost {
+    let header = &record.header;
+    let digest = base16ct::lower::encode_string(&record.digest());
+    RecordsLost {
+        source_first_sequence: header.sequence,
+        source_last_sequence: header.sequence,
+        file: segment_path(place.segment).into(),
+        offset: place.offset,
+        length: place.length,
+        copied_to: None,
+        problem: format!(
+            "its payload, of kind {}, is withheld: its SHA-256 is {digest}",
+            header.kind
+        )
+        .into(),
+    }
+}

@@ -1,0 +1,269 @@
+//! The log that is salvaged, as its names, HEAD and headers tell of it. It is only read.
+
+use super::error::SalvageError;
+use holdpoint_log_files::survey::{SurveyError, segment_path};
+use holdpoint_log_files::window::Window;
+use holdpoint_log_files::{EntryKind, Finding, Place, Problem, ReadFile, ReadStorage};
+use holdpoint_log_format::limits::{HEAD_LENGTH, SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX};
+use holdpoint_log_format::{ChainPosition, Fault, Head, Link, LogId, SegmentHeader, names};
+use std::collections::BTreeMap;
+use std::io;
+
+/// More than any version of HEAD has.
+const HEAD_READ_MAX: usize = 4_096;
+
+/// What there is to salvage.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// The log that is salvaged; what belongs to another one is not kept.
+    pub(super) log: LogId,
+    /// Its HEAD, when it holds and is this log's.
+    pub(super) head: Option<Head>,
+    /// Its segments by first sequence.
+    pub(super) segments: Vec<SourceSegment>,
+    /// What is wrong with its names and with HEAD.
+    pub(super) findings: Vec<String>,
+}
+
+/// A file with a segment's name.
+#[derive(Clone, Debug)]
+pub(super) struct SourceSegment {
+    /// The number in its name.
+    pub(super) name: u64,
+    /// Its length in bytes.
+    pub(super) length: u64,
+    /// What can be made of it.
+    pub(super) standing: Standing,
+}
+
+/// What can be made of a segment.
+#[derive(Clone, Debug)]
+pub(super) enum Standing {
+    /// Its header holds and is this log's.
+    Good(SegmentHeader),
+    /// Its header is damaged. What it must have said: the log, and the first sequence by its name;
+    /// the link before its first record is not known.
+    Damaged(SegmentHeader, Fault),
+    /// Nothing in it is a record of this log, or its records are there already.
+    NotKept(Problem),
+}
+
+impl SourceSegment {
+    /// The sequence of its first record, as far as anything tells.
+    pub(super) fn first_sequence(&self) -> u64 {
+        match &self.standing {
+            Standing::Good(header) | Standing::Damaged(header, _) => header.first_sequence(),
+            Standing::NotKept(_) => self.name,
+        }
+    }
+
+    /// Its header, when it holds.
+    pub(super) fn good_header(&self) -> Option<&SegmentHeader> {
+        match &self.standing {
+            Standing::Good(header) => Some(header),
+            Standing::Damaged(..) | Standing::NotKept(_) => None,
+        }
+    }
+}
+
+impl Source {
+    /// Looks at a log. `None` when it has no segment.
+    pub(super) fn look<S: ReadStorage>(storage: &S) -> Result<Option<Self>, SalvageError> {
+        let mut findings = Vec::new();
+        let head = read_head(storage, &mut findings)?;
+        let files = read_headers(storage, &mut findings)?;
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let log = identity(head.as_ref(), &files);
+        let head = head.filter(|head| {
+            let is_ours = head.log == log;
+            if !is_ours {
+                let problem = Problem::ForeignLog { expected: log, found: head.log };
+                findings.push(text(names::HEAD, 0, 0, problem));
+            }
+            is_ours
+        });
+        let segments = sorted(log, files, &mut findings);
+        Ok(Some(Self { log, head, segments, findings }))
+    }
+
+    /// The place before the first record that the log holds.
+    pub(super) fn anchor(&self) -> ChainPosition {
+        self.head.map_or_else(
+            || ChainPosition::genesis(self.log),
+            |head| ChainPosition {
+                sequence: head.anchor_sequence,
+                link: head.anchor_link,
+                time: 0,
+            },
+        )
+    }
+
+    /// The highest sequence that HEAD or a header names.
+    pub(super) fn witnessed(&self) -> u64 {
+        let headers = self.segments.iter().filter_map(SourceSegment::good_header);
+        let named = headers.map(|header| header.previous.sequence);
+        named.chain(self.head.map(|head| head.newest_sequence)).max().unwrap_or(0)
+    }
+}
+
+/// A finding in words.
+pub(super) fn text(file: &str, offset: u64, sequence: u64, problem: Problem) -> String {
+    let place = Place { file: file.to_string(), offset, sequence };
+    Finding { place, problem }.to_string()
+}
+
+/// What the disk said of a file, for `map_err`.
+pub(super) fn unreadable(file: &str) -> impl FnOnce(io::Error) -> SalvageError {
+    let file = file.to_string();
+    move |source| SurveyError::Io { file, source }.into()
+}
+
+fn read_head<S: ReadStorage>(
+    storage: &S,
+    findings: &mut Vec<String>,
+) -> Result<Option<Head>, SalvageError> {
+    let file = match storage.open(names::HEAD) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            findings.push(text(names::HEAD, 0, 0, Problem::NotRegular));
+            return Ok(None);
+        }
+        other => other.map_err(unreadable(names::HEAD))?,
+    };
+    let Some(file) = file else {
+        findings.push(text(names::HEAD, 0, 0, Problem::HeadMissing));
+        return Ok(None);
+    };
+    let mut bytes = [0; HEAD_READ_MAX];
+    let read = file.read_at(0, &mut bytes).map_err(unreadable(names::HEAD))?;
+    match Head::decode(bytes.get(..read).unwrap_or_default()) {
+        Ok(head) => Ok(Some(head)),
+        Err(fault) => {
+            refuse_newer(names::HEAD, &fault)?;
+            findings.push(text(names::HEAD, 0, 0, fault.into()));
+            Ok(None)
+        }
+    }
+}
+
+const _: () = assert!(HEAD_READ_MAX > HEAD_LENGTH);
+
+/// A file with a segment's name, and its header or what is wrong with that.
+struct Named {
+    name: u64,
+    length: u64,
+    header: Result<SegmentHeader, Fault>,
+}
+
+fn read_headers<S: ReadStorage>(
+    storage: &S,
+    findings: &mut Vec<String>,
+) -> Result<Vec<Named>, SalvageError> {
+    let mut files = Vec::new();
+    let is_link = storage
+        .list("")
+        .map_err(unreadable("."))?
+        .into_iter()
+        .any(|entry| entry.name == names::SEGMENTS && entry.kind != EntryKind::Directory);
+    if is_link {
+        findings.push(text(names::SEGMENTS, 0, 0, Problem::NotRegular));
+        return Ok(files);
+    }
+    let mut entries = storage.list(names::SEGMENTS).map_err(unreadable(names::SEGMENTS))?;
+    entries.sort();
+    for entry in entries {
+        match names::parse_segment(&entry.name) {
+            Some(name) if entry.kind == EntryKind::File => files.extend(named(storage, name)?),
+            Some(name) => findings.push(text(&segment_path(name), 0, name, Problem::NotRegular)),
+            None if names::parse_prepared(&entry.name).is_some() => {}
+            None => findings.push(format!(
+                "{}/{}: it has no segment's name and was left alone",
+                names::SEGMENTS,
+                entry.name
+            )),
+        }
+    }
+    Ok(files)
+}
+
+/// A file that went away meanwhile is not there.
+fn named<S: ReadStorage>(storage: &S, name: u64) -> Result<Option<Named>, SalvageError> {
+    let file = segment_path(name);
+    let Some(opened) = storage.open(&file).map_err(unreadable(&file))? else { return Ok(None) };
+    let mut window = Window::new(opened).map_err(unreadable(&file))?;
+    let header = window.header().map_err(unreadable(&file))?;
+    if let Err(fault) = &header {
+        refuse_newer(&file, fault)?;
+    }
+    Ok(Some(Named { name, length: window.length(), header }))
+}
+
+fn refuse_newer(file: &str, fault: &Fault) -> Result<(), SalvageError> {
+    let Fault::NewerVersion { found, supported } = *fault else { return Ok(()) };
+    Err(SurveyError::NewerVersion { file: file.to_string(), found, supported }.into())
+}
+
+/// The log that is salvaged: HEAD's when any segment agrees, else the one of most segments.
+fn identity(head: Option<&Head>, files: &[Named]) -> LogId {
+    let mut counts: BTreeMap<LogId, usize> = BTreeMap::new();
+    for header in files.iter().filter_map(|file| file.header.as_ref().ok()) {
+        *counts.entry(header.log).or_default() += 1;
+    }
+    let witnessed = head.map(|head| head.log);
+    let most = counts.iter().max_by_key(|(_, count)| **count).map(|(log, _)| *log);
+    witnessed
+        .filter(|log| counts.contains_key(log))
+        .or(most)
+        .or(witnessed)
+        .unwrap_or(LogId([0; 16]))
+}
+
+/// Gives every file its standing, and sorts by first sequence. Of several that say they begin at
+/// the same record, the one with the right name counts, else the first.
+fn sorted(log: LogId, files: Vec<Named>, findings: &mut Vec<String>) -> Vec<SourceSegment> {
+    let mut segments: Vec<SourceSegment> = files.into_iter().map(|file| file.judged(log)).collect();
+    segments.sort_by_key(|segment| {
+        let first = segment.first_sequence();
+        let is_good = segment.good_header().is_some();
+        (first, !is_good, segment.name != first, segment.name)
+    });
+    let mut taken = None;
+    for segment in &mut segments {
+        let (expected, found) = (segment.name, segment.first_sequence());
+        let counts = !matches!(segment.standing, Standing::NotKept(_));
+        let renamed = Problem::Renamed { expected, found };
+        if counts && taken == Some(found) {
+            segment.standing = Standing::NotKept(renamed);
+        } else if counts {
+            taken = Some(found);
+            if expected != found {
+                findings.push(text(&segment_path(expected), 0, expected, renamed));
+            }
+        }
+    }
+    segments
+}
+
+impl Named {
+    fn judged(self, log: LogId) -> SourceSegment {
+        let standing = match self.header {
+            Ok(header) if header.log == log => Standing::Good(header),
+            Ok(header) => {
+                Standing::NotKept(Problem::ForeignLog { expected: log, found: header.log })
+            }
+            Err(fault) => match self.name.checked_sub(1) {
+                Some(before) => Standing::Damaged(inferred(log, before, self.length), fault),
+                None => Standing::NotKept(fault.into()),
+            },
+        };
+        SourceSegment { name: self.name, length: self.length, standing }
+    }
+}
+
+/// What a damaged header must have said. Its link and time are not known.
+fn inferred(log: LogId, before: u64, length: u64) -> SegmentHeader {
+    let previous = ChainPosition { sequence: before, link: Link([0; 32]), time: 0 };
+    let capacity = length.clamp(SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX);
+    SegmentHeader { log, previous, capacity, previous_seal_offset: 0 }
+}

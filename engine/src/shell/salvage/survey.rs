@@ -1,0 +1,187 @@
+//! The first reading of the source: segment by segment, into a plan.
+
+use super::error::SalvageError;
+use super::plan::{Loss, Plan};
+use super::segment::{FIRST_RECORD, SegmentSurvey};
+use super::source::{Source, SourceSegment, Standing, text, unreadable};
+use super::tie::Mark;
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::window::Window;
+use holdpoint_log_files::{Problem, ReadStorage};
+use holdpoint_log_format::{ChainPosition, Fault, SegmentHeader};
+use std::io;
+
+/// Surveys every segment in order.
+pub(super) fn survey<S: ReadStorage>(
+    storage: &S,
+    source: &Source,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Plan, SalvageError> {
+    let anchor = source.anchor();
+    let mut plan = Plan::behind(anchor.sequence);
+    plan.findings.clone_from(&source.findings);
+    let mut surveyor = Surveyor { storage, source, plan, reached: anchor, progress };
+    for (index, segment) in source.segments.iter().enumerate() {
+        surveyor.take(index, segment)?;
+    }
+    surveyor.plan.finish(source.witnessed());
+    Ok(surveyor.plan)
+}
+
+struct Surveyor<'a, S> {
+    storage: &'a S,
+    source: &'a Source,
+    plan: Plan,
+    /// The last record that is kept; the anchor before the first.
+    reached: ChainPosition,
+    progress: &'a mut dyn FnMut(u64),
+}
+
+impl<S: ReadStorage> Surveyor<'_, S> {
+    fn take(&mut self, index: usize, segment: &SourceSegment) -> Result<(), SalvageError> {
+        let file = segment_path(segment.name);
+        let found = segment.first_sequence();
+        let expected = self.plan.reached.saturating_add(1);
+        let opened = self.storage.open(&file).map_err(unreadable(&file))?;
+        let Some(opened) = opened else { return Ok(()) };
+        let mut window = Window::new(opened).map_err(unreadable(&file))?;
+        let taken = match &segment.standing {
+            Standing::NotKept(problem) => self.lose_whole(segment, problem, &mut window),
+            _ if found < expected => {
+                self.lose_whole(segment, &Problem::Gap { expected, found }, &mut window)
+            }
+            Standing::Good(header) => self.take_good(index, segment, *header, window),
+            Standing::Damaged(header, fault) => {
+                self.take_damaged(index, segment, *header, fault, window)
+            }
+        };
+        taken.map_err(unreadable(&file))
+    }
+
+    fn take_good(
+        &mut self,
+        index: usize,
+        segment: &SourceSegment,
+        header: SegmentHeader,
+        window: Window<S::File>,
+    ) -> io::Result<()> {
+        self.check_length(segment, &header);
+        self.check_history(segment, &header);
+        self.survey(index, segment, header, Some(header.previous), window)
+    }
+
+    /// The records hold what the header no longer says: the first one must follow from the record
+    /// before it.
+    fn take_damaged(
+        &mut self,
+        index: usize,
+        segment: &SourceSegment,
+        header: SegmentHeader,
+        fault: &Fault,
+        mut window: Window<S::File>,
+    ) -> io::Result<()> {
+        if window.nonzero_end(0)?.is_none() {
+            return Ok(());
+        }
+        self.plan.findings.push(text(
+            &segment_path(segment.name),
+            0,
+            segment.name,
+            fault.clone().into(),
+        ));
+        let length = block_length(window.bytes(0, FIRST_RECORD)?);
+        let loss = Loss::new(segment.name, 0, length, fault.to_string());
+        self.plan.lose(Loss { may_hold_records: false, ..loss });
+        let follows = self.reached.sequence == header.previous.sequence;
+        let start = follows.then_some(self.reached);
+        let header = SegmentHeader { previous: start.unwrap_or(header.previous), ..header };
+        self.survey(index, segment, header, start, window)
+    }
+
+    fn survey(
+        &mut self,
+        index: usize,
+        segment: &SourceSegment,
+        header: SegmentHeader,
+        start: Option<ChainPosition>,
+        window: Window<S::File>,
+    ) -> io::Result<()> {
+        let survey = SegmentSurvey {
+            name: segment.name,
+            header,
+            window,
+            marks: self.marks(index, &header),
+            proven: self.source.witnessed(),
+            head: self.source.head,
+            plan: &mut self.plan,
+            progress: &mut *self.progress,
+        };
+        if let Some(reached) = survey.survey(start)? {
+            self.reached = reached;
+        }
+        Ok(())
+    }
+
+    /// HEAD's record when it lies here, and the last record as the next segment names it.
+    fn marks(&self, index: usize, header: &SegmentHeader) -> Vec<Mark> {
+        let first = header.first_sequence();
+        let head = self.source.head.filter(|head| head.segment == first && !head.is_at_anchor());
+        let witnessed = head.map(|head| Mark {
+            sequence: head.newest_sequence,
+            link: head.newest_link,
+            time: None,
+            end: head.end_offset,
+            ends_segment: false,
+        });
+        let behind = self.source.segments.get(index + 1..).unwrap_or_default();
+        let next = behind.iter().find_map(SourceSegment::good_header).map(|next| Mark {
+            sequence: next.previous.sequence,
+            link: next.previous.link,
+            time: Some(next.previous.time),
+            end: next.previous_seal_offset,
+            ends_segment: true,
+        });
+        let mut marks: Vec<Mark> = witnessed.into_iter().chain(next).collect();
+        marks.sort_by_key(|mark| mark.end);
+        marks
+    }
+
+    fn check_length(&mut self, segment: &SourceSegment, header: &SegmentHeader) {
+        if segment.length != header.capacity {
+            let problem = Problem::Length { expected: header.capacity, found: segment.length };
+            let offset = segment.length.min(header.capacity);
+            let file = segment_path(segment.name);
+            self.plan.findings.push(text(&file, offset, segment.name, problem));
+        }
+    }
+
+    /// Two histories meet where a header names another link than that of the record before it. Both
+    /// are kept, for nothing here tells which one was rewritten, and the place is marked.
+    fn check_history(&mut self, segment: &SourceSegment, header: &SegmentHeader) {
+        let (before, named) = (self.reached, header.previous);
+        if before.sequence != named.sequence || before.link == named.link {
+            return;
+        }
+        let fault = Fault::Link { expected: before.link, found: named.link };
+        let problem = format!("it goes on from another history than the one before it: {fault}");
+        let loss = Loss::new(segment.name, 0, 0, problem);
+        self.plan.lose(Loss { first: header.first_sequence(), ..loss });
+    }
+
+    /// A file of which no record is kept.
+    fn lose_whole(
+        &mut self,
+        segment: &SourceSegment,
+        problem: &Problem,
+        window: &mut Window<S::File>,
+    ) -> io::Result<()> {
+        let length = window.nonzero_end(0)?.unwrap_or(0);
+        let loss = Loss::new(segment.name, 0, length, problem.to_string());
+        self.plan.lose(Loss { may_hold_records: false, ..loss });
+        Ok(())
+    }
+}
+
+fn block_length(block: &[u8]) -> u64 {
+    block.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1)
+}
