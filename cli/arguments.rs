@@ -1,6 +1,6 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
-use crate::{apply, config, hold, log_show, log_stat, replay, run, salvage, verify};
+use crate::{apply, config, hold, log_copy, log_show, log_stat, replay, run, salvage, verify};
 use clap::{Args, Parser, Subcommand};
 use holdpoint_log_format::limits::FORMAT_VERSION;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ pub(crate) enum Verb {
     Replay(replay::Args),
     /// Copy what verifies of a damaged log into a new one; the old one is only read.
     Salvage(salvage::Args),
-    /// Look at the records themselves.
+    /// Look at the records themselves, copy the log, move its beginning to an archive.
     #[command(subcommand)]
     Log(LogVerb),
     /// Look at the configuration.
@@ -74,13 +74,15 @@ pub(crate) enum ConfigVerb {
     Check(config::Args),
 }
 
-/// Ways to look at the records.
+/// What to do with the log as it lies on the disk.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LogVerb {
     /// Show one line for each record; raw evidence is hidden.
     Show(log_show::Args),
     /// Count records, segments and bytes.
     Stat(log_stat::Args),
+    /// Copy a log, also while it is being written: a prefix that verifies.
+    Copy(log_copy::Args),
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod config;
 mod directory;
 mod exit;
 mod hold;
+mod log_copy;
 mod log_show;
 mod log_stat;
 mod output;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Verb::Replay(args) => replay::main(&global, args),
         Verb::Salvage(args) => salvage::main(&global, args),
         Verb::Log(LogVerb::Show(args)) => log_show::main(&global, args),
+        Verb::Log(LogVerb::Copy(args)) => log_copy::main(&global, args),
         Verb::Log(LogVerb::Stat(args)) => log_stat::main(&global, args),
         Verb::Config(ConfigVerb::Check(args)) => config::main(&global, args),
     };

@@ -11,6 +11,8 @@
 
 mod active;
 mod batch;
+mod copy;
+mod copy_directory;
 mod create;
 mod disk;
 mod error;
@@ -29,6 +31,8 @@ mod turn;
 mod witness;
 
 pub use batch::NewRecord;
+pub use copy::{Copied, CopyError, copy_log};
+pub use copy_directory::{CopyDirectoryError, copy_directory};
 pub use error::{AppendError, CloseError, OpenError, PoisonCause};
 pub use handle::Log;
 pub use level::Level;

@@ -19,13 +19,22 @@ pub(super) fn naming(head: &Head, point: &Point, boot: BootId) -> Head {
     }
 }
 
-/// Replaces HEAD unless the one on disk is as new: temporary file, sync, rename, directory sync.
-/// Everything that `head` names must be durable.
+/// Replaces HEAD unless the one on disk is as new. Everything that `head` names must be durable.
+///
+/// Another process may have moved the anchor since `head`'s was read: the anchor on disk stays.
 pub(super) fn replace<S: Storage>(storage: &S, head: &Head) -> DiskResult<()> {
-    let current = read(storage)?;
-    if current.is_some_and(|current| current.newest_sequence >= head.newest_sequence) {
+    let Some(current) = read(storage)? else { return write(storage, head) };
+    if current.newest_sequence >= head.newest_sequence {
         return Ok(());
     }
+    let is_moved = current.log == head.log && current.anchor_sequence > head.anchor_sequence;
+    let anchored = if is_moved { &current } else { head };
+    let (anchor_sequence, anchor_link) = (anchored.anchor_sequence, anchored.anchor_link);
+    write(storage, &Head { anchor_sequence, anchor_link, ..*head })
+}
+
+/// Writes HEAD: temporary file, sync, rename, directory sync.
+pub(super) fn write<S: Storage>(storage: &S, head: &Head) -> DiskResult<()> {
     let temporary = names::HEAD_TEMPORARY;
     let file = storage.create(temporary, 0).named("create", temporary)?;
     storage.write_at(&file, 0, &head.encode()).named("write", temporary)?;
@@ -34,7 +43,8 @@ pub(super) fn replace<S: Storage>(storage: &S, head: &Head) -> DiskResult<()> {
     storage.sync_directory("").named("sync", ".")
 }
 
-fn read<S: Storage>(storage: &S) -> DiskResult<Option<Head>> {
+/// HEAD as it is on disk; `None` when it is missing or garbage.
+pub(super) fn read<S: Storage>(storage: &S) -> DiskResult<Option<Head>> {
     let opened = storage.open(names::HEAD).named("open", names::HEAD)?;
     let Some(file) = opened else { return Ok(None) };
     // One byte more than HEAD has: a longer file is no HEAD.

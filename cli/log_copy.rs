@@ -1,0 +1,121 @@
+//! `holdpoint log copy`: a verified prefix of a log, also while it is being written.
+
+use crate::arguments::Global;
+use crate::exit::{Exit, Failure, settle};
+use crate::output::Output;
+use crate::progress::Bar;
+use crate::text::{bytes, counted, moment, path};
+use holdpoint_domain::time::Timestamp;
+use holdpoint_engine::log::{Copied, CopyDirectoryError, CopyError, copy_directory};
+use holdpoint_log_files::SurveyError;
+use holdpoint_replay::{Head, Progress};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Options of `log copy`.
+///
+/// Nothing of SRC is written or locked. The copy ends with a whole batch, holds everything that was
+/// acknowledged when copying began, and is verified before DST has its name.
+///
+/// The copy is a log of the same identity: nothing but its content tells it from the original. Let
+/// only one of them be written: two writers make two histories under one identity.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The log to copy; it may be on a read-only file system.
+    #[arg(value_name = "SRC")]
+    source: PathBuf,
+    /// Where the copy is to be: an empty directory, or one that does not exist yet.
+    #[arg(value_name = "DST")]
+    destination: PathBuf,
+}
+
+/// What was copied.
+#[derive(Debug, Serialize)]
+struct Summary {
+    source: String,
+    destination: String,
+    log_id: String,
+    records: u64,
+    record_bytes: u64,
+    segments: u64,
+    first_sequence: u64,
+    head: Option<Head>,
+}
+
+/// Copies SRC to DST. Exit 6 when SRC does not verify, 3 when there is no log.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    settle(global, copy(global, &args))
+}
+
+fn copy(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let mut bar = Bar::new();
+    let source: PathBuf = args.source.components().collect();
+    let copied = copy_directory(&source, &args.destination, &mut |sequence, expected| {
+        bar.update(Progress { sequence, expected });
+    });
+    drop(bar);
+    let copied = copied.map_err(|error| failure(args, &error))?;
+    let mut out = Output::stdout();
+    let summary = Summary::of(args, &copied);
+    if global.json {
+        out.json(&summary)
+    } else {
+        show(&mut out, &summary, &copied)
+    }
+    out.finish()?;
+    Ok(Exit::DONE)
+}
+
+impl Summary {
+    fn of(args: &Args, copied: &Copied) -> Self {
+        let newest = &copied.newest;
+        Self {
+            source: args.source.to_string_lossy().into_owned(),
+            destination: args.destination.to_string_lossy().into_owned(),
+            log_id: copied.log.to_string(),
+            records: copied.records,
+            record_bytes: copied.record_bytes,
+            segments: copied.segments,
+            first_sequence: copied.first_sequence,
+            head: (copied.records > 0).then(|| Head {
+                sequence: newest.sequence,
+                link: newest.link.to_string(),
+                time: Timestamp::from_nanoseconds(newest.time),
+            }),
+        }
+    }
+}
+
+fn show(out: &mut Output, summary: &Summary, copied: &Copied) {
+    out.line(format_args!("copied          log {}", summary.log_id));
+    out.line(format_args!(
+        "records         {} ({}) in {}",
+        copied.records,
+        bytes(copied.record_bytes),
+        counted(copied.segments, "segment")
+    ));
+    if let Some(head) = &summary.head {
+        out.line(format_args!("up to           record {}, {}", head.sequence, moment(head.time)));
+        out.line(format_args!("                {}", head.link));
+    }
+}
+
+fn failure(args: &Args, error: &CopyDirectoryError) -> Failure {
+    let from = |code: &'static str, exit| {
+        Failure::new(exit, code, format!("{}: {error}", path(&args.source)))
+    };
+    match error {
+        CopyDirectoryError::Taken { .. } => Failure::new(Exit::FAILED, "not_empty", error),
+        CopyDirectoryError::Inside { .. } => Failure::new(Exit::USAGE, "inside_the_log", error),
+        CopyDirectoryError::Copy(CopyError::NothingHere) => from("nothing_here", Exit::NOT_FOUND),
+        CopyDirectoryError::Copy(CopyError::Damaged { .. }) => {
+            from("damaged", Exit::VERIFICATION_FAILED)
+        }
+        CopyDirectoryError::Copy(CopyError::Read(SurveyError::NewerVersion { .. })) => {
+            from("newer_version", Exit::FAILED)
+        }
+        CopyDirectoryError::Copy(CopyError::Read(_)) => from("io", Exit::FAILED),
+        _ => Failure::new(Exit::FAILED, "io", error),
+    }
+}

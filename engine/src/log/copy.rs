@@ -1,0 +1,348 @@
+//! Copying a log while it may be written: a prefix that verifies, under the same identity.
+
+use super::active::{DiskError, Named};
+use super::roll;
+use super::storage::Storage;
+use super::witness;
+use holdpoint_log_files::survey::{LastSegment, segment_path};
+use holdpoint_log_files::window::Window;
+use holdpoint_log_files::{
+    Extent, Finding, Place, Problem, ReadStorage, RecordPlace, Stop, Survey, SurveyError,
+    SurveyOptions, survey,
+};
+use holdpoint_log_format::limits::{PIECE_LENGTH, SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
+use holdpoint_log_format::recovery::Verdict;
+use holdpoint_log_format::{BootId, ChainPosition, Head, LogId, SegmentHeader, names};
+use std::io;
+use thiserror::Error;
+
+/// How often a log whose end moves is looked at again. The last time, what follows its newest
+/// record is taken as "not yet".
+const LOOKS_MAX: u32 = 32;
+
+/// A copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// The log's identity, which the copy has as well.
+    pub log: LogId,
+    /// Sequence of the first record.
+    pub first_sequence: u64,
+    /// The newest record; the place before the first one when there is none.
+    pub newest: ChainPosition,
+    /// Records.
+    pub records: u64,
+    /// Their bytes, headers and padding included.
+    pub record_bytes: u64,
+    /// Segments.
+    pub segments: u64,
+}
+
+/// No copy was made. The log that was to be copied is as it was.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CopyError {
+    /// There is no log, or one without a segment yet.
+    #[error("there is no log to copy: name a log's directory")]
+    NothingHere,
+    /// What was to be copied does not verify.
+    #[error(
+        "the log is damaged and was not copied: {}. Look at it with `holdpoint verify`, and keep \
+         what holds with `holdpoint salvage`",
+        first(.findings)
+    )]
+    Damaged {
+        /// What was found.
+        findings: Vec<Finding>,
+    },
+    /// What was written is not what was read.
+    #[error("the copy does not verify, so it is not to be used: {}", first(.findings))]
+    Unlike {
+        /// What was found in the copy.
+        findings: Vec<Finding>,
+    },
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] SurveyError),
+    /// The disk is full.
+    #[error("no space for {file} of the copy: it needs {needed} bytes, free them and try again")]
+    NoSpace {
+        /// The file, relative to the copy's directory.
+        file: String,
+        /// Its length in bytes.
+        needed: u64,
+    },
+    /// The disk refused a call.
+    #[error("cannot {operation} {file} of the copy: {source}")]
+    Write {
+        /// What was tried.
+        operation: &'static str,
+        /// On what, relative to the copy's directory.
+        file: String,
+        /// What the disk said.
+        source: io::Error,
+    },
+}
+
+/// Copies the log in `source` into `target`, which must be empty and is no log before this returns.
+///
+/// The copy is a log of the same identity. It ends with a whole batch and holds at least what HEAD
+/// named and what was acknowledged when this began. Its HEAD names its newest record; it has no
+/// LOCK. Nothing of `source` is written or locked: `is_locked` says whether a living writer holds
+/// its LOCK, so that what follows its newest record is "not yet" instead of damage. `progress` is
+/// told the newest record copied, and the last one that will be.
+///
+/// Two writers that go on from one log and from its copy make two histories under one identity.
+///
+/// # Errors
+/// [`CopyError`]; `target` may then hold a part of the copy, which is not to be used.
+pub fn copy_log<R: ReadStorage, W: Storage>(
+    source: &R,
+    target: &W,
+    is_locked: &dyn Fn() -> bool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Copied, CopyError> {
+    let found = look_until_settled(source, target.boot(), is_locked)?;
+    target.create_directory(names::SEGMENTS).named("create", names::SEGMENTS)?;
+    copy_segments(source, target, &found, progress)?;
+    witness::write(target, &head_of(&found, target.boot()))?;
+    verify_copy(target, &found)?;
+    Ok(copied(&found))
+}
+
+/// A log as it was at one moment, as far as it is copied.
+struct Found {
+    survey: Survey,
+    head: Head,
+    last: LastSegment,
+    /// Place of the newest record that ends a batch.
+    newest: Option<RecordPlace>,
+    record_bytes: u64,
+}
+
+/// Looks until what is found is whole, or is found damaged twice in the same way while nobody
+/// writes or at the same place while somebody does.
+fn look_until_settled<R: ReadStorage>(
+    source: &R,
+    boot: BootId,
+    is_locked: &dyn Fn() -> bool,
+) -> Result<Found, CopyError> {
+    let mut damage_before = None;
+    for looks in 1..=LOOKS_MAX {
+        let is_last = looks == LOOKS_MAX;
+        match look(source, boot, is_locked() || is_last) {
+            Ok(found) => return Ok(found),
+            Err(CopyError::Damaged { findings }) => {
+                if is_last || damage_before.as_ref() == Some(&findings) {
+                    return Err(CopyError::Damaged { findings });
+                }
+                damage_before = Some(findings);
+            }
+            // A segment may have been moved to an archive since it was listed.
+            Err(CopyError::Read(SurveyError::Io { source, .. }))
+                if source.kind() == io::ErrorKind::NotFound && !is_last => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(CopyError::NothingHere)
+}
+
+fn look<R: ReadStorage>(
+    source: &R,
+    boot: BootId,
+    is_being_written: bool,
+) -> Result<Found, CopyError> {
+    let options = SurveyOptions { extent: Extent::FromAnchor, boot, is_being_written };
+    let mut batch_ends = BatchEnds::default();
+    let survey = survey(source, options, &mut |place, record| {
+        batch_ends.take(*place, record.header.flags.more_follows());
+    })?;
+    match survey.row.verdict() {
+        Verdict::NothingHere => return Err(CopyError::NothingHere),
+        Verdict::Corrupt => return Err(CopyError::Damaged { findings: survey.findings }),
+        Verdict::Intact | Verdict::TailUnproven => {}
+    }
+    let (Some(head), Some(last)) = (survey.head.valid().copied(), survey.last.clone()) else {
+        return Err(CopyError::NothingHere);
+    };
+    let durable = survey.lock.filter(|lock| lock.boot == boot && boot != BootId::UNKNOWN);
+    let durable = durable.map_or(0, |lock| lock.durable_sequence);
+    if last.run.chain.sequence < durable {
+        return Err(CopyError::Damaged { findings: vec![short_of(&last, durable)] });
+    }
+    let BatchEnds { newest, bytes: record_bytes, .. } = batch_ends;
+    Ok(Found { survey, head, last, newest, record_bytes })
+}
+
+/// LOCK says that more is durable than there is.
+fn short_of(last: &LastSegment, durable: u64) -> Finding {
+    let place = Place {
+        file: segment_path(last.header.first_sequence()),
+        offset: last.run.stop_offset,
+        sequence: last.run.stop_sequence,
+    };
+    let first = last.run.chain.sequence.saturating_add(1);
+    Finding { place, problem: Problem::BelowMark { first, last: durable } }
+}
+
+/// The newest record that ends a batch, and the bytes up to there.
+#[derive(Default)]
+struct BatchEnds {
+    newest: Option<RecordPlace>,
+    bytes: u64,
+    unfinished: u64,
+}
+
+impl BatchEnds {
+    fn take(&mut self, place: RecordPlace, more_follows: bool) {
+        self.unfinished += place.length;
+        if !more_follows {
+            self.bytes += std::mem::take(&mut self.unfinished);
+            self.newest = Some(place);
+        }
+    }
+}
+
+fn copy_segments<R: ReadStorage, W: Storage>(
+    source: &R,
+    target: &W,
+    found: &Found,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), CopyError> {
+    let segments = &found.survey.segments;
+    let headers: Vec<_> = segments.iter().filter_map(|segment| segment.good_header()).collect();
+    let newest = found.last.run.chain.sequence;
+    for pair in headers.windows(2) {
+        let [header, next] = pair else { continue };
+        let end = next.previous_seal_offset.saturating_add(SEAL_LENGTH as u64);
+        copy_segment(source, target, header, end, Unused::GivenBack)?;
+        progress(next.previous.sequence, newest);
+    }
+    let (end, unused) = match &found.last.run.stop {
+        Stop::Seal(seal) => (seal.offset + SEAL_LENGTH as u64, Unused::GivenBack),
+        _ => (found.last.run.end_offset, Unused::Reserved),
+    };
+    copy_segment(source, target, &found.last.header, end, unused)?;
+    progress(newest, newest);
+    target.sync_directory(names::SEGMENTS).named("sync", names::SEGMENTS)?;
+    Ok(())
+}
+
+/// What becomes of a segment's space behind its last item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unused {
+    /// Nothing will ever be there.
+    GivenBack,
+    /// The next records go there.
+    Reserved,
+}
+
+/// Copies a segment up to `end`, behind which it reads as zero, and syncs it before it has its
+/// name. The name is not durable yet.
+pub(super) fn copy_segment<R: ReadStorage, W: Storage>(
+    source: &R,
+    target: &W,
+    header: &SegmentHeader,
+    end: u64,
+    unused: Unused,
+) -> Result<(), CopyError> {
+    let first = header.first_sequence();
+    let (prepared, named) = (roll::prepared_path(first), segment_path(first));
+    let writer = roll::prepare(target, first, header.capacity)?;
+    target.write_at(&writer, 0, &header.encode()).named("write", &prepared)?;
+    copy_items(source, target, &writer, header, end)?;
+    let from = end.next_multiple_of(holdpoint_log_format::limits::PAGE);
+    if unused == Unused::GivenBack && from < header.capacity {
+        // The range reads as zero before and after: a failure loses nothing.
+        let _ = target.punch(&writer, from, header.capacity - from);
+    }
+    target.sync(&writer).named("sync", &prepared)?;
+    target.rename(&prepared, &named).named("rename", &prepared)?;
+    Ok(())
+}
+
+/// Copies what lies between the header and `end`.
+fn copy_items<R: ReadStorage, W: Storage>(
+    source: &R,
+    target: &W,
+    writer: &W::Writer,
+    header: &SegmentHeader,
+    end: u64,
+) -> Result<(), CopyError> {
+    let file = segment_path(header.first_sequence());
+    let prepared = roll::prepared_path(header.first_sequence());
+    let cannot_read = |source| SurveyError::Io { file: file.clone(), source };
+    let opened = source.open(&file).map_err(cannot_read)?;
+    let gone = || cannot_read(io::Error::new(io::ErrorKind::NotFound, "it is gone"));
+    let mut window = Window::new(opened.ok_or_else(gone)?).map_err(cannot_read)?;
+    let mut at = SEGMENT_HEADER_LENGTH as u64;
+    while at < end {
+        let length = (end - at).min(PIECE_LENGTH as u64);
+        let bytes = window.bytes(at, length).map_err(cannot_read)?;
+        if bytes.is_empty() {
+            return Err(cannot_read(io::ErrorKind::UnexpectedEof.into()).into());
+        }
+        target.write_at(writer, at, bytes).named("write", &prepared)?;
+        at += bytes.len() as u64;
+    }
+    Ok(())
+}
+
+/// HEAD of the copy: it begins where the log does, and everything in it is durable.
+fn head_of(found: &Found, boot: BootId) -> Head {
+    let newest = found.last.run.chain;
+    match found.newest {
+        Some(place) => Head {
+            newest_sequence: newest.sequence,
+            newest_link: newest.link,
+            segment: place.segment,
+            record_offset: place.offset,
+            end_offset: place.offset + place.length,
+            boot,
+            ..found.head
+        },
+        None => Head { boot, ..found.head },
+    }
+}
+
+fn verify_copy<W: Storage>(target: &W, found: &Found) -> Result<(), CopyError> {
+    let survey = survey_whole(target)?;
+    let newest = survey.last.as_ref().map(|last| last.run.chain);
+    let is_whole = survey.row.verdict() == Verdict::Intact;
+    if is_whole && newest == Some(found.last.run.chain) {
+        Ok(())
+    } else {
+        Err(CopyError::Unlike { findings: survey.findings })
+    }
+}
+
+/// Every record of a log that nobody writes.
+pub(super) fn survey_whole<W: Storage>(target: &W) -> Result<Survey, SurveyError> {
+    let boot = target.boot();
+    let options = SurveyOptions { extent: Extent::FromAnchor, boot, is_being_written: false };
+    survey(target, options, &mut |_, _| {})
+}
+
+fn copied(found: &Found) -> Copied {
+    let before = found.head.anchor_sequence;
+    Copied {
+        log: found.head.log,
+        first_sequence: before.saturating_add(1),
+        newest: found.last.run.chain,
+        records: found.last.run.chain.sequence.saturating_sub(before),
+        record_bytes: found.record_bytes,
+        segments: found.survey.segments.len() as u64,
+    }
+}
+
+impl From<DiskError> for CopyError {
+    fn from(error: DiskError) -> Self {
+        if error.is_full() {
+            return Self::NoSpace { file: error.file, needed: error.needed };
+        }
+        Self::Write { operation: error.operation, file: error.file, source: error.source }
+    }
+}
+
+fn first(findings: &[Finding]) -> String {
+    findings.first().map_or_else(|| "no detail".to_string(), ToString::to_string)
+}

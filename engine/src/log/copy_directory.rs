@@ -1,0 +1,162 @@
+//! Copying a log's directory to another place: whole under its name, or not there.
+
+use super::copy::{Copied, CopyError, copy_log};
+use holdpoint_log_files::{DirectoryStorage, ReadStorage};
+use holdpoint_log_format::names;
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// No copy was made; nothing of it is left behind.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CopyDirectoryError {
+    /// The place of the copy is taken.
+    #[error("{path} is {what}: name an empty directory for the copy, or one that does not exist")]
+    Taken {
+        /// Where the copy was to be.
+        path: PathBuf,
+        /// What is there.
+        what: &'static str,
+    },
+    /// The place of the copy is inside the log.
+    #[error("{path} is inside the log: name a directory outside of it for the copy")]
+    Inside {
+        /// Where the copy was to be.
+        path: PathBuf,
+    },
+    /// The directory cannot be made or named.
+    #[error("cannot {operation} {path}: {source}")]
+    Directory {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the disk said.
+        source: io::Error,
+    },
+    /// The log was not copied.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
+}
+
+/// Copies the log at `source` to `destination`, which must not exist, in a directory that does, or
+/// be an empty directory. The copy is made beside it under another name, verified, synced, and then
+/// renamed: `destination` is a whole copy or none. See [`copy_log`] for what a copy is; `progress`
+/// is told the newest record copied and the last one that will be.
+///
+/// # Errors
+/// See [`CopyDirectoryError`]. A process that is killed meanwhile leaves a directory beside
+/// `destination` whose name ends in `.copying`.
+pub fn copy_directory(
+    source: &Path,
+    destination: &Path,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Copied, CopyDirectoryError> {
+    // Without a slash at its end, which would follow a link.
+    let destination: PathBuf = destination.components().collect();
+    check_free(&destination)?;
+    let parent = parent_of(&destination);
+    check_outside(source, &destination, parent)?;
+    let temporary = Temporary::new(beside(&destination)?);
+    let log = DirectoryStorage::new(source);
+    let locked = || is_locked(&log);
+    let copied = copy_log(&log, &DirectoryStorage::new(&temporary.path), &locked, progress)?;
+    check_free(&destination)?;
+    temporary.keep_as(&destination)?;
+    let synced = File::open(parent).and_then(|directory| directory.sync_all());
+    synced.map_err(cannot("sync", parent))?;
+    Ok(copied)
+}
+
+/// A directory that goes away with everything in it unless it gets another name.
+struct Temporary {
+    path: PathBuf,
+}
+
+impl Temporary {
+    fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    fn keep_as(mut self, name: &Path) -> Result<(), CopyDirectoryError> {
+        std::fs::rename(&self.path, name).map_err(cannot("make", name))?;
+        self.path = PathBuf::new();
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.path.as_os_str().is_empty() {
+            // What cannot be removed is told by its name.
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+fn check_free(destination: &Path) -> Result<(), CopyDirectoryError> {
+    let taken = |what| CopyDirectoryError::Taken { path: destination.to_path_buf(), what };
+    let kind = match destination.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other.map_err(cannot("look at", destination))?.file_type(),
+    };
+    if kind.is_symlink() {
+        return Err(taken("a symbolic link"));
+    }
+    if !kind.is_dir() {
+        return Err(taken("not a directory"));
+    }
+    let mut entries = destination.read_dir().map_err(cannot("look at", destination))?;
+    if entries.next().is_some() { Err(taken("not empty")) } else { Ok(()) }
+}
+
+/// A copy inside the log would be foreign there.
+fn check_outside(
+    source: &Path,
+    destination: &Path,
+    parent: &Path,
+) -> Result<(), CopyDirectoryError> {
+    let Ok(log) = source.canonicalize() else { return Ok(()) };
+    let existing = parent.ancestors().find_map(|directory| directory.canonicalize().ok());
+    let is_inside = existing.is_some_and(|directory| directory.starts_with(&log));
+    if is_inside {
+        return Err(CopyDirectoryError::Inside { path: destination.to_path_buf() });
+    }
+    Ok(())
+}
+
+fn parent_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
+/// Makes an empty directory of a name that nobody has, owner only.
+fn beside(destination: &Path) -> Result<PathBuf, CopyDirectoryError> {
+    let parent = parent_of(destination);
+    let mut drawn = [0; 8];
+    let number = getrandom::fill(&mut drawn).map(|()| u64::from_le_bytes(drawn));
+    let no_name = |error: getrandom::Error| io::Error::other(error.to_string());
+    let number = number.map_err(no_name).map_err(cannot("name a directory in", parent))?;
+    let mut name = OsString::from(".");
+    name.push(destination.file_name().unwrap_or_default());
+    name.push(format!(".{number:016x}.copying"));
+    let path = parent.join(name);
+    DirBuilder::new().mode(0o700).create(&path).map_err(cannot("make", &path))?;
+    Ok(path)
+}
+
+/// Whether another process holds LOCK for writing. Asks with a shared lock that is given back at
+/// once; where there is no LOCK, nobody writes.
+fn is_locked(log: &DirectoryStorage) -> bool {
+    let Ok(Some(lock)) = log.open(names::LOCK) else { return false };
+    matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+fn cannot(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CopyDirectoryError {
+    let path = path.to_path_buf();
+    move |source| CopyDirectoryError::Directory { operation, path, source }
+}
