@@ -8,5 +8,6 @@ pub mod log;
 pub mod shell;
 #[cfg(feature = "simulated-disk")]
 pub mod simulation;
+mod sync;
 
 pub use shell::Engine;

@@ -175,14 +175,22 @@ fn a_callback_may_close_the_engine() {
 
 #[test]
 fn closing_refuses_what_waits_behind_a_failure() {
-    let (place, outcomes) = outcomes_when_the_callback(drop, true);
-    let [first, second, third, fourth] = outcomes.try_into().expect("four outcomes");
-    assert!(matches!(first, Err(SubmitError::Append(_))), "{first:?}");
-    assert!(matches!(second, Err(SubmitError::Append(_))), "{second:?}");
-    assert!(matches!(third, Err(SubmitError::Closed)), "{third:?}");
-    assert!(matches!(fourth, Err(SubmitError::Closed)), "{fourth:?}");
+    let (sender, later) = channel();
+    let hand_over_and_drop = move |engine: Engine<Brittle>| {
+        let late = [hand_over(&engine, 5), hand_over(&engine, 6), hand_over(&engine, 7)];
+        drop(engine);
+        sender.send(late.map(|ticket| ticket.wait())).expect("the test listens");
+    };
+    let (place, outcomes) = outcomes_when_the_callback(hand_over_and_drop, true);
+    for outcome in outcomes {
+        assert!(matches!(outcome, Err(SubmitError::Append(_))), "they shared a sync: {outcome:?}");
+    }
+    let [fifth, sixth, seventh] = later.recv().expect("the callback is called");
+    assert!(matches!(fifth, Err(SubmitError::Append(_))), "{fifth:?}");
+    assert!(matches!(sixth, Err(SubmitError::Closed)), "{sixth:?}");
+    assert!(matches!(seventh, Err(SubmitError::Closed)), "{seventh:?}");
     drop(place.engine());
-    assert!(place.lines().len() <= 1, "nothing is recorded for what was refused");
+    assert!(place.lines().len() <= 4, "nothing is recorded for what was refused");
 }
 
 #[test]

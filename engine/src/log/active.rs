@@ -7,6 +7,7 @@ use holdpoint_log_files::{Follower, Run};
 use holdpoint_log_format::limits::{PAGE, PIECE_LENGTH};
 use holdpoint_log_format::{ChainPosition, SegmentHeader};
 use std::io;
+use std::sync::Arc;
 
 /// Staging buffers larger than this are given back once they are written.
 const STAGING_KEPT: usize = 4 * PIECE_LENGTH;
@@ -45,8 +46,9 @@ impl DiskError {
         kinds.contains(&self.source.kind()) || self.source.kind() == io::ErrorKind::FileTooLarge
     }
 
-    pub(super) fn into_cause(self) -> PoisonCause {
-        PoisonCause { operation: self.operation, file: self.file, message: self.source.to_string() }
+    pub(super) fn cause(&self) -> PoisonCause {
+        let message = self.source.to_string();
+        PoisonCause { operation: self.operation, file: self.file.clone(), message }
     }
 }
 
@@ -76,7 +78,8 @@ impl Point {
 pub(super) struct Active<W> {
     /// The header and the newest appended record, staged ones included.
     pub(super) follower: Follower,
-    pub(super) writer: W,
+    /// Shared with whoever syncs while others append.
+    pub(super) writer: Arc<W>,
     /// Encoded records that are not written yet; they end at `follower.run.end_offset`.
     pub(super) staged: Vec<u8>,
     /// The newest record that is written.
@@ -86,7 +89,7 @@ pub(super) struct Active<W> {
 impl<W> Active<W> {
     pub(super) fn new(follower: Follower, writer: W) -> Self {
         let written = follower.clone();
-        Self { follower, writer, staged: Vec::new(), written }
+        Self { follower, writer: Arc::new(writer), staged: Vec::new(), written }
     }
 
     pub(super) fn chain(&self) -> ChainPosition {
@@ -118,6 +121,11 @@ impl<W> Active<W> {
 
     pub(super) fn point(&self) -> Point {
         Point::of(self.header(), &self.follower.run)
+    }
+
+    /// The newest record's place; `None` while the segment holds none.
+    pub(super) fn newest_point(&self) -> Option<Point> {
+        (!self.is_empty()).then(|| self.point())
     }
 
     /// Steps behind a batch whose bytes were just staged.

@@ -168,6 +168,17 @@ pub enum AppendError {
         /// Bytes needed.
         needed: u64,
     },
+    /// The record is durable, and HEAD does not name it yet; the handle still works.
+    #[error(
+        "record {sequence} is durable, but HEAD could not follow ({reason}), so damage to it might \
+         pass for a torn write: free some space and ask again"
+    )]
+    Unwitnessed {
+        /// The record.
+        sequence: u64,
+        /// Why HEAD could not follow.
+        reason: String,
+    },
     /// The lock is held by another process.
     #[error("the log is locked by {}, waited {waited:.1?}", holder(*.pid))]
     Locked {

@@ -1,9 +1,13 @@
 //! The keeper: one background thread per handle that syncs what `Interval` promised and lets HEAD
 //! follow within a second, off the path of every append.
 
-use super::handle::{KEEPER_RETRY, Shared, after};
+use super::acknowledgement::Acknowledgement;
+use super::group_commit::Goal;
+use super::options::Options;
+use super::state::Shared;
 use super::storage::Storage;
 use super::turn::Turn;
+use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -11,6 +15,9 @@ use std::time::{Duration, Instant};
 
 /// How long the keeper waits for another process's lock: callers of the handle wait meanwhile.
 const LOCK_WAIT: Duration = Duration::from_millis(20);
+
+/// How long the keeper waits before it tries again what the disk or another owner did not allow.
+const KEEPER_RETRY: Duration = Duration::from_millis(100);
 
 /// The thread; dropping it waits for its end, which the closing handle has asked for.
 pub(super) struct Keeper(Option<JoinHandle<()>>);
@@ -32,10 +39,18 @@ impl Drop for Keeper {
     }
 }
 
-fn keep<S: Storage>(shared: &Shared<S>) {
-    while let Some(due) = wait_until_due(shared) {
-        tend(shared, &due);
-    }
+/// What the keeper has to do, and when.
+#[derive(Debug, Default)]
+pub(super) struct Schedule {
+    dates: Mutex<Dates>,
+    wake: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Dates {
+    sync: Option<Instant>,
+    head: Option<Instant>,
+    is_closing: bool,
 }
 
 /// What is due now.
@@ -44,54 +59,125 @@ struct Due {
     head: bool,
 }
 
-/// Waits until something is due; `None` when the handle closes.
-fn wait_until_due<S: Storage>(shared: &Shared<S>) -> Option<Due> {
-    let mut state = shared.state.lock();
-    loop {
-        if state.closing || state.poison.is_some() {
-            return None;
+impl Schedule {
+    /// A sync is due within this time, or earlier if one is already.
+    pub(super) fn sync_is_due(&self, within: Duration) {
+        let mut dates = self.dates.lock();
+        dates.sync = dates.sync.into_iter().chain(after(within)).min();
+        self.wake.notify_all();
+    }
+
+    /// HEAD is to follow, within the time that the options give it after the first sync.
+    pub(super) fn head_is_due(&self, options: &Options) {
+        let mut dates = self.dates.lock();
+        if dates.head.is_none() {
+            dates.head = after(options.head_delay);
+            self.wake.notify_all();
         }
-        let now = Instant::now();
-        let is_due = |time: Option<Instant>| time.is_some_and(|time| time <= now);
-        let due = Due { sync: is_due(state.sync_due), head: is_due(state.head_due) };
-        if due.sync || due.head {
-            return Some(due);
+    }
+
+    /// HEAD could not follow for want of space.
+    pub(super) fn head_is_put_off(&self, options: &Options) {
+        self.dates.lock().head = after(options.head_delay.max(KEEPER_RETRY));
+        self.wake.notify_all();
+    }
+
+    pub(super) fn sync_is_done(&self) {
+        self.dates.lock().sync = None;
+    }
+
+    pub(super) fn head_is_done(&self) {
+        self.dates.lock().head = None;
+    }
+
+    /// The handle closes: nothing more is due.
+    pub(super) fn close(&self) {
+        self.dates.lock().is_closing = true;
+        self.wake.notify_all();
+    }
+
+    fn is_closing(&self) -> bool {
+        self.dates.lock().is_closing
+    }
+
+    /// Waits until something is due; `None` when the handle closes.
+    fn wait(&self) -> Option<Due> {
+        let mut dates = self.dates.lock();
+        loop {
+            if dates.is_closing {
+                return None;
+            }
+            let now = Instant::now();
+            let is_due = |time: Option<Instant>| time.is_some_and(|time| time <= now);
+            let due = Due { sync: is_due(dates.sync), head: is_due(dates.head) };
+            if due.sync || due.head {
+                // Taken out first: what is appended or synced from here on sets its own date.
+                dates.sync = dates.sync.filter(|_| !due.sync);
+                dates.head = dates.head.filter(|_| !due.head);
+                return Some(due);
+            }
+            match dates.sync.into_iter().chain(dates.head).min() {
+                Some(next) => drop(self.wake.wait_until(&mut dates, next)),
+                None => self.wake.wait(&mut dates),
+            }
         }
-        match state.sync_due.into_iter().chain(state.head_due).min() {
-            Some(next) => drop(shared.wake.wait_until(&mut state, next)),
-            None => shared.wake.wait(&mut state),
-        }
+    }
+
+    /// Nothing is lost by trying again.
+    fn postpone(&self, due: &Due) {
+        let mut dates = self.dates.lock();
+        let later = after(KEEPER_RETRY);
+        let sync = later.filter(|_| due.sync);
+        let head = later.filter(|_| due.head);
+        dates.sync = dates.sync.into_iter().chain(sync).min();
+        dates.head = dates.head.into_iter().chain(head).min();
     }
 }
 
-/// Does what is due, in a turn: HEAD is replaced only under the lock, and a failed sync is in LOCK
-/// before anybody else can append. A failure poisons the handle: the next append says so.
+/// The moment `delay` from now; `None` when it is too far away to be ever.
+fn after(delay: Duration) -> Option<Instant> {
+    Instant::now().checked_add(delay)
+}
+
+fn keep<S: Storage>(shared: &Shared<S>) {
+    while let Some(due) = shared.schedule.wait() {
+        if shared.poison().is_some() {
+            return;
+        }
+        tend(shared, &due);
+    }
+}
+
+/// Does what is due, relying on the lock: HEAD is replaced only under it, and a failed sync is in
+/// LOCK before anybody else can append. A failure poisons the handle: the next append says so.
 fn tend<S: Storage>(shared: &Shared<S>, due: &Due) {
     let state = shared.state.lock();
-    if state.closing {
+    if shared.schedule.is_closing() || due.is_done(shared) {
         return;
     }
-    match Turn::begin_within(shared, state, LOCK_WAIT) {
-        Ok(mut turn) => {
-            if due.sync && turn.sync().is_err() {
-                return;
-            }
-            if due.head {
-                let _ = turn.follow_with_head();
-            }
-        }
-        Err(_) => postpone(shared, due),
-    }
+    let Ok(turn) = Turn::begin_within(shared, state, LOCK_WAIT) else {
+        return shared.schedule.postpone(due);
+    };
+    // A failure is told by the next append, and a full disk has put HEAD off already.
+    let _ = turn.leave_for(due.goal(shared)).and_then(Acknowledgement::wait);
 }
 
-/// The lock is not to be had: nothing is lost by trying again.
-fn postpone<S: Storage>(shared: &Shared<S>, due: &Due) {
-    let mut state = shared.state.lock();
-    let later = after(KEEPER_RETRY);
-    if due.sync {
-        state.sync_due = later;
+impl Due {
+    /// Whether a caller that waited for it has replaced HEAD meanwhile.
+    fn is_done<S: Storage>(&self, shared: &Shared<S>) -> bool {
+        let reached = shared.commit.reached();
+        let newest = reached.point.map_or(0, |point| point.chain.sequence);
+        !self.sync && reached.covers(Goal::Witnessed(newest))
     }
-    if due.head {
-        state.head_due = later;
+
+    /// What to wait for: everything written where a sync is due, else HEAD at what is durable.
+    fn goal<S: Storage>(&self, shared: &Shared<S>) -> impl FnOnce(u64) -> Goal {
+        let durable = shared.commit.reached().point.map_or(0, |point| point.chain.sequence);
+        let (sync, head) = (self.sync, self.head);
+        move |newest| match (sync, head) {
+            (true, true) => Goal::Witnessed(newest),
+            (true, false) => Goal::Durable(newest),
+            (false, _) => Goal::Witnessed(durable),
+        }
     }
 }

@@ -35,6 +35,11 @@ pub(super) fn acquire<S: Storage>(
     }
 }
 
+/// Leaves the lock alone for longer than any other process pauses between two tries.
+pub(super) fn let_others_in() {
+    std::thread::sleep(RETRY * 2);
+}
+
 /// What LOCK says, when it can be read.
 pub(super) fn read(lock: &impl LockFile) -> Option<Lock> {
     lock.read().ok().and_then(|bytes| Lock::decode(&bytes).ok())

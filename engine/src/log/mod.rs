@@ -9,6 +9,7 @@
 //! - Nothing is acknowledged as durable before a sync that began after it was written has returned.
 //! - After a failed write or sync the handle is poisoned for ever; nothing is retried.
 
+mod acknowledgement;
 mod active;
 mod batch;
 mod copy;
@@ -17,6 +18,7 @@ mod create;
 mod disk;
 mod error;
 mod file_system;
+mod group_commit;
 mod handle;
 mod keeper;
 mod level;
@@ -25,11 +27,13 @@ mod open;
 mod options;
 mod recovery;
 mod roll;
+mod state;
 mod storage;
 mod tail;
 mod turn;
 mod witness;
 
+pub use acknowledgement::Acknowledgement;
 pub use batch::NewRecord;
 pub use copy::{Copied, CopyError, copy_log};
 pub use copy_directory::{CopyDirectoryError, copy_directory};

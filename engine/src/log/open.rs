@@ -1,13 +1,15 @@
 //! Opening: look, lock, let the recovery table decide, act, and only then serve.
 
 use super::error::OpenError;
-use super::handle::{Shared, State, after};
+use super::group_commit::{GroupCommit, Reached};
+use super::keeper::Schedule;
 use super::lock::{self, acquire};
 use super::options::{OpenReport, Options, Ownership};
 use super::recovery::{Settled, disk, is_refusal, refused, row_for, settle, survey_tail};
+use super::state::{LockUses, Shared, State, lock_content};
 use super::storage::{RootState, Storage};
 use holdpoint_log_format::recovery::Row;
-use holdpoint_log_format::{Lock, OwnerState, names};
+use holdpoint_log_format::{OwnerState, names};
 use parking_lot::{Condvar, Mutex};
 use std::io;
 
@@ -25,7 +27,13 @@ pub(super) fn open<S: Storage>(
     };
     let log = settled.head.log;
     let first_segment = settled.head.anchor_sequence.saturating_add(1);
+    let witnessed = settled.head.newest_sequence;
     let state = new_state(&storage, &options, settled, lock)?;
+    let (durable, point) = (state.active.chain().sequence, state.active.newest_point());
+    let schedule = Schedule::default();
+    if witnessed < durable {
+        schedule.head_is_due(&options);
+    }
     let shared = Shared {
         storage,
         options,
@@ -33,7 +41,9 @@ pub(super) fn open<S: Storage>(
         log,
         first_segment,
         state: Mutex::new(state),
-        wake: Condvar::new(),
+        released: Condvar::new(),
+        commit: GroupCommit::new(Reached { durable, point, witnessed }),
+        schedule,
     };
     Ok((shared, report))
 }
@@ -85,48 +95,22 @@ fn new_state<S: Storage>(
 ) -> Result<State<S>, OpenError> {
     let before = lock::read(&held);
     let same_boot = before.filter(|lock| lock.boot == storage.boot());
-    let chain = settled.active.chain();
     let mut state = State {
-        durable: chain.sequence,
-        durable_point: None,
-        witnessed: settled.head.newest_sequence,
         head: settled.head,
         active: settled.active,
-        poison: None,
         lock: None,
+        uses: LockUses::default(),
         wall_minus_boot: same_boot.map_or(0, |lock| lock.wall_minus_boot),
-        sync_due: None,
-        head_due: None,
-        closing: false,
     };
-    state.all_durable();
-    state.head_due = after(options.head_delay).filter(|_| state.witnessed < chain.sequence);
     let owner_state = match options.ownership {
         Ownership::PerTransaction => OwnerState::Idle,
         Ownership::Exclusive => OwnerState::InTransaction,
     };
-    let content = state.lock_content(owner_state, storage.boot());
+    let durable = state.active.chain().sequence;
+    let content = lock_content(&state, owner_state, storage.boot(), durable);
     lock::write(&held, &content).map_err(disk(storage))?;
     state.lock = (options.ownership == Ownership::Exclusive).then_some(held);
     Ok(state)
-}
-
-impl<S: Storage> State<S> {
-    /// What LOCK says of this owner.
-    pub(super) fn lock_content(
-        &self,
-        state: OwnerState,
-        boot: holdpoint_log_format::BootId,
-    ) -> Lock {
-        Lock {
-            pid: std::process::id(),
-            state,
-            previous_state: state,
-            boot,
-            durable_sequence: self.durable,
-            wall_minus_boot: self.wall_minus_boot,
-        }
-    }
 }
 
 fn io_error<S: Storage>(

@@ -1,14 +1,16 @@
 //! A turn: the time in which one thread of one process may append.
 
+use super::acknowledgement::Acknowledgement;
 use super::active::{DiskError, Named};
 use super::batch::{NewRecord, PreparedBatch};
 use super::error::{AppendError, OpenError};
-use super::handle::{Shared, State, after, reopen};
+use super::group_commit::Goal;
 use super::level::Level;
 use super::lock;
 use super::options::{Ownership, Recovered};
 use super::recovery::settle;
 use super::roll;
+use super::state::{Shared, State, reopen};
 use super::storage::Storage;
 use holdpoint_log_files::{FollowError, Follower, RecordPlace, Stop};
 use holdpoint_log_format::limits::{PIECE_LENGTH, next_capacity};
@@ -35,6 +37,8 @@ pub struct Turn<'a, S: Storage> {
     previous_wall_minus_boot: Option<i64>,
     /// What was done for a writer that did not leave cleanly.
     recovered: Option<Recovered>,
+    /// An acknowledgement relies on the lock from here on.
+    is_handed_over: bool,
 }
 
 impl<'a, S: Storage> Turn<'a, S> {
@@ -46,12 +50,20 @@ impl<'a, S: Storage> Turn<'a, S> {
     /// Begins a turn when the lock is to be had within `wait`.
     pub(super) fn begin_within(
         shared: &'a Shared<S>,
-        state: MutexGuard<'a, State<S>>,
+        mut state: MutexGuard<'a, State<S>>,
         wait: Duration,
     ) -> Result<Self, AppendError> {
-        state.check_usable()?;
+        shared.let_others_in(&mut state);
+        shared.check_usable()?;
         let known = Some(state.wall_minus_boot).filter(|_| state.lock.is_some());
-        let mut turn = Self { shared, state, previous_wall_minus_boot: known, recovered: None };
+        shared.begin_use(&mut state);
+        let mut turn = Self {
+            shared,
+            state,
+            previous_wall_minus_boot: known,
+            recovered: None,
+            is_handed_over: false,
+        };
         if turn.state.lock.is_none() {
             turn.take_lock(wait)?;
         }
@@ -127,12 +139,12 @@ impl<'a, S: Storage> Turn<'a, S> {
         let before = state.active.chain();
         let time = clock.max(before.time);
         let seed = state.active.header().seed();
-        let durable = state.durable;
+        let durable = self.shared.commit.durable();
         let staged = &mut state.active.staged;
         let (chain, last_offset) = batch.encode(staged, seed, &before, time, durable);
         state.active.advance(chain, last_offset, batch.footprint);
         if state.active.staged.len() >= PIECE_LENGTH {
-            state.write_staged(&self.shared.storage)?;
+            self.shared.write_staged(state)?;
         }
         Ok(Appended { first_sequence: before.sequence + 1, last_sequence: chain.sequence, time })
     }
@@ -143,38 +155,58 @@ impl<'a, S: Storage> Turn<'a, S> {
     /// A failed write or sync poisons the handle.
     pub fn sync(&mut self) -> Result<(), AppendError> {
         self.check_usable()?;
-        let state = &mut *self.state;
-        let had_unsynced = state.durable < state.active.chain().sequence;
-        state.sync(&self.shared.storage)?;
+        let had_unsynced = self.shared.commit.durable() < self.position().sequence;
+        self.shared.sync(&mut self.state)?;
         if had_unsynced {
-            self.witness_later();
+            self.shared.schedule.head_is_due(&self.shared.options);
         }
         Ok(())
     }
 
-    /// Brings everything appended to `level` and ends the turn: the acknowledgement.
+    /// Ends the turn, waits until everything appended is at `level`, and thereby acknowledges it.
     ///
     /// # Errors
-    /// A failed write or sync poisons the handle; nothing was acknowledged.
-    pub fn finish(mut self, level: Level) -> Result<(), AppendError> {
+    /// A failed write or sync poisons the handle; nothing was acknowledged. At [`Level::Witnessed`]
+    /// also [`AppendError::Unwitnessed`].
+    pub fn finish(self, level: Level) -> Result<(), AppendError> {
+        self.leave(level)?.wait()
+    }
+
+    /// Ends the turn without waiting: other threads append while this one's records are on their
+    /// way to `level`. Nothing that depends on them may leave before the acknowledgement.
+    ///
+    /// # Errors
+    /// As [`Turn::finish`].
+    pub fn leave(mut self, level: Level) -> Result<Acknowledgement<'a, S>, AppendError> {
         self.check_usable()?;
         match level {
-            Level::Always => self.sync()?,
+            Level::Always => return self.leave_for(Goal::Durable),
+            Level::Witnessed => return self.leave_for(Goal::Witnessed),
             Level::Interval(within) => {
-                self.state.write_staged(&self.shared.storage)?;
-                self.sync_within(within);
+                self.shared.write_staged(&mut self.state)?;
+                self.shared.schedule.sync_is_due(within);
             }
-            Level::Os => self.state.write_staged(&self.shared.storage)?,
+            Level::Os => self.shared.write_staged(&mut self.state)?,
             Level::Staged if self.shared.options.ownership == Ownership::Exclusive => {}
             // The lock is given back now, and others go on from what is written.
-            Level::Staged => self.state.write_staged(&self.shared.storage)?,
+            Level::Staged => self.shared.write_staged(&mut self.state)?,
         }
-        Ok(())
+        Ok(Acknowledgement::given(self.shared))
+    }
+
+    /// Ends the turn; what is waited for depends on the newest appended record.
+    pub(super) fn leave_for(
+        mut self,
+        goal: impl FnOnce(u64) -> Goal,
+    ) -> Result<Acknowledgement<'a, S>, AppendError> {
+        self.check_usable()?;
+        self.is_handed_over = true;
+        Ok(Acknowledgement::pending(self.shared, goal(self.position().sequence)))
     }
 
     fn check_usable(&self) -> Result<(), AppendError> {
         self.shared.check_owner()?;
-        self.state.check_usable()
+        self.shared.check_usable()
     }
 
     /// Rolls, or replaces an active segment without records by one that the batch fits in.
@@ -191,8 +223,9 @@ impl<'a, S: Storage> Turn<'a, S> {
         let next_first = self.state.active.chain().sequence + 1;
         let prepared = roll::prepare(storage, next_first, needed)
             .map_err(|error| self.no_space_or(error, needed))?;
-        self.state.sync(storage)?;
-        self.roll_into(prepared, footprint).map_err(|error| self.state.poisoned_by(error))?;
+        self.shared.sync(&mut self.state)?;
+        let rolled = self.roll_into(prepared, footprint);
+        rolled.map_err(|error| self.poisoned_by(&error))?;
         self.follow_with_head()
     }
 
@@ -215,40 +248,33 @@ impl<'a, S: Storage> Turn<'a, S> {
         if error.is_full() && error.file == prepared && error.operation.starts_with("reserve") {
             return AppendError::NoSpace { needed };
         }
-        self.state.poisoned_by(error)
+        self.poisoned_by(&error)
     }
 
-    fn sync_within(&mut self, within: Duration) {
-        self.state.sync_due = self.state.sync_due.into_iter().chain(after(within)).min();
-        self.shared.wake.notify_all();
-    }
-
-    fn witness_later(&mut self) {
-        if self.state.head_due.is_none() {
-            self.state.head_due = after(self.shared.options.head_delay);
-            self.shared.wake.notify_all();
-        }
+    fn poisoned_by(&mut self, error: &DiskError) -> AppendError {
+        self.shared.poisoned_by(&mut self.state, error)
     }
 
     pub(super) fn write_head(&mut self) -> Result<(), DiskError> {
-        self.state.write_head(&self.shared.storage)
+        self.shared.write_head(&self.state)
     }
 
-    pub(super) fn follow_with_head(&mut self) -> Result<(), AppendError> {
-        let delay = self.shared.options.head_delay;
-        self.state.follow_with_head(&self.shared.storage, delay)
+    fn follow_with_head(&mut self) -> Result<(), AppendError> {
+        self.shared.follow_with_head(&mut self.state)
     }
 
     /// Leaves the lock cleanly, also as an exclusive owner.
     pub(super) fn release_for_good(mut self) {
-        self.release();
+        self.shared.release(&mut self.state);
     }
 
     /// Takes the lock of the log and catches up with what others appended.
     fn take_lock(&mut self, wait: Duration) -> Result<(), AppendError> {
         let storage = &self.shared.storage;
-        let acquired =
-            lock::acquire(storage, wait).map_err(|error| self.state.poisoned_by(error))?;
+        if std::mem::take(&mut self.state.uses.owes_pause) {
+            lock::let_others_in();
+        }
+        let acquired = lock::acquire(storage, wait).map_err(|error| self.poisoned_by(&error))?;
         let held =
             acquired.map_err(|held| AppendError::Locked { pid: held.pid, waited: held.waited })?;
         let boot = storage.boot();
@@ -258,8 +284,8 @@ impl<'a, S: Storage> Turn<'a, S> {
             Some(clean) => self.catch_up_cleanly(&held, &clean)?,
             None => self.take_over(&held)?,
         }
-        let content = self.state.lock_content(OwnerState::InTransaction, boot);
-        lock::write(&held, &content).map_err(|error| self.state.poisoned_by(error))?;
+        let content = self.shared.lock_content(&self.state, OwnerState::InTransaction);
+        lock::write(&held, &content).map_err(|error| self.poisoned_by(&error))?;
         self.state.lock = Some(held);
         Ok(())
     }
@@ -279,10 +305,11 @@ impl<'a, S: Storage> Turn<'a, S> {
             state.active.follower = before;
             return self.take_over(held);
         }
-        state.durable = state.durable.max(clean.durable_sequence);
-        reopen(storage, &mut state.active, &before).map_err(|error| state.poisoned_by(error))?;
-        if state.durable == state.active.chain().sequence {
-            state.all_durable();
+        let reopened = reopen(storage, &mut state.active, &before);
+        reopened.map_err(|error| self.shared.poisoned_by(state, &error))?;
+        self.shared.commit.is_durable(clean.durable_sequence, None);
+        if self.shared.commit.durable() == state.active.chain().sequence {
+            self.shared.all_durable(state);
         }
         Ok(())
     }
@@ -303,12 +330,12 @@ impl<'a, S: Storage> Turn<'a, S> {
         if caught_up.is_err() || follower.run.chain != settled.active.chain() {
             let source = std::io::Error::other("the log is not the one that was open");
             let failed: Result<(), DiskError> = Err(source).named("read", &settled.active.path());
-            return failed.map_err(|error| self.state.poisoned_by(error));
+            return failed.map_err(|error| self.poisoned_by(&error));
         }
-        self.state.witnessed = self.state.witnessed.max(settled.head.newest_sequence);
+        self.shared.commit.is_witnessed(settled.head.newest_sequence);
         self.state.active = settled.active;
         self.recovered = Some(settled.recovered);
-        self.state.all_durable();
+        self.shared.all_durable(&self.state);
         Ok(())
     }
 
@@ -317,36 +344,16 @@ impl<'a, S: Storage> Turn<'a, S> {
         let source = std::io::Error::other(error.to_string());
         let failed: Result<(), DiskError> = Err(source).named("take over", "the log");
         if let Err(error) = failed {
-            self.state.poisoned_by(error);
+            self.poisoned_by(&error);
         }
         AppendError::Reopen(Box::new(error))
-    }
-
-    /// Writes what is staged and gives the lock back, saying how the log was left.
-    fn release(&mut self) {
-        if self.state.poison.is_none() {
-            // A failure here poisons the handle, and LOCK says so below.
-            let _ = self.state.write_staged(&self.shared.storage);
-        }
-        let left = match self.state.poison {
-            Some(_) => OwnerState::Poisoned,
-            None => OwnerState::Idle,
-        };
-        let content = self.state.lock_content(left, self.shared.storage.boot());
-        if let Some(held) = self.state.lock.take() {
-            let written = lock::write(&held, &content);
-            if let Err(error) = written {
-                self.state.poisoned_by(error);
-            }
-        }
     }
 }
 
 impl<S: Storage> Drop for Turn<'_, S> {
     fn drop(&mut self) {
-        let ends = self.shared.options.ownership == Ownership::PerTransaction;
-        if ends || self.state.poison.is_some() {
-            self.release();
+        if !self.is_handed_over {
+            self.shared.end_use(&mut self.state);
         }
     }
 }

@@ -7,7 +7,7 @@ use super::error::{EngineError, SubmitError};
 use super::metrics::{Meter, Metrics, NoMetrics};
 use super::metrics_storage::Measured;
 use super::rebuild::Hot;
-use super::submit::{Origin, Receipt, Submitted, recovery_performed};
+use super::submit::{Begun, Origin, Receipt, Submitted, recovery_performed};
 use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_bell::{Bell, LastRing};
 use super::ticket::Ticket;
@@ -28,6 +28,9 @@ pub struct EngineOptions {
     pub log: Options,
     /// How durable a record is when its receipt is returned.
     pub level: Level,
+    /// How durable a person's decision is when its receipt is returned, where `level` is
+    /// [`Level::Always`]: what a person decided is worth a witness.
+    pub decision_level: Level,
     /// The clock.
     pub clock: Box<dyn Clock>,
     /// The source of ids.
@@ -43,6 +46,7 @@ impl Default for EngineOptions {
         Self {
             log: Options::default(),
             level: Level::Always,
+            decision_level: Level::Witnessed,
             clock: Box::new(SystemClock),
             entropy: Box::new(SystemEntropy),
             metrics: Arc::new(NoMetrics),
@@ -68,6 +72,7 @@ pub struct Engine<S: Storage = DirectoryStorage> {
 pub(super) struct Core<S: Storage> {
     pub(super) log: Log<S>,
     pub(super) level: Level,
+    decision_level: Level,
     clock: Box<dyn Clock>,
     entropy: Box<dyn EntropySource>,
     /// `None` after a failure: what the disk holds is no longer known, so nothing is answered.
@@ -101,6 +106,7 @@ impl<S: Storage> Engine<S> {
         let core = Core {
             log,
             level: options.level,
+            decision_level: options.decision_level,
             clock: options.clock,
             entropy: options.entropy,
             hot: Mutex::new(Some(Hot { world: World::default(), place })),
@@ -254,16 +260,34 @@ impl<S: Storage> Core<S> {
         conditions: &Conditions,
         command: &Command,
     ) -> Result<Submitted, SubmitError> {
-        let began = Instant::now();
-        let submitted = super::submit::submit(self, origin, conditions, command)?;
-        self.meter.submitted(began, &submitted);
-        Ok(submitted)
+        self.begin(origin, conditions, command)?.acknowledged()
     }
 
-    /// A turn went well: whoever follows the log looks at it.
-    pub(super) fn finished(&self, hot: &Hot) {
-        let is_synced = self.level == Level::Always;
-        self.bell.ring(is_synced.then_some(hot.place.run.chain.sequence));
+    /// Carries out a command; its answer leaves with [`Submission::acknowledged`].
+    pub(super) fn begin(
+        &self,
+        origin: &Origin,
+        conditions: &Conditions,
+        command: &Command,
+    ) -> Result<Submission<'_, S>, SubmitError> {
+        let submitted_at = Instant::now();
+        let begun = super::submit::begin(self, origin, conditions, command)?;
+        Ok(Submission { meter: &self.meter, submitted_at, begun })
+    }
+
+    /// A turn is acknowledged: whoever follows the log looks at it.
+    pub(super) fn acknowledged(&self, newest: u64, level: Level) {
+        let is_synced = matches!(level, Level::Always | Level::Witnessed);
+        self.bell.ring(is_synced.then_some(newest));
+    }
+
+    /// How durable a command's records are when its receipt is returned: a person's decision has a
+    /// witness by then, unless the engine promises less of everything.
+    pub(super) fn level_of(&self, command: &Command) -> Level {
+        match self.level {
+            Level::Always if is_human_decision(command) => self.decision_level,
+            level => level,
+        }
     }
 
     pub(super) fn now(&self) -> Reading {
@@ -273,6 +297,27 @@ impl<S: Storage> Core<S> {
     pub(super) fn entropy(&self) -> Result<Entropy, SubmitError> {
         self.entropy.draw().map_err(SubmitError::Entropy)
     }
+}
+
+/// A command that was carried out and is not acknowledged yet.
+pub(super) struct Submission<'a, S: Storage> {
+    meter: &'a Meter,
+    submitted_at: Instant,
+    begun: Begun<'a, S>,
+}
+
+impl<S: Storage> Submission<'_, S> {
+    /// Waits until everything that the answer depends on is durable, and gives it.
+    pub(super) fn acknowledged(self) -> Result<Submitted, SubmitError> {
+        let submitted = self.begun.acknowledged()?;
+        self.meter.submitted(self.submitted_at, &submitted);
+        Ok(submitted)
+    }
+}
+
+/// Whether a command is what a person decided.
+fn is_human_decision(command: &Command) -> bool {
+    matches!(command, Command::AnswerDecision(_) | Command::OverrideVisibility(_))
 }
 
 /// Holdpoint itself.

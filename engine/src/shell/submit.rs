@@ -4,8 +4,9 @@
 use super::conditions::{Conditions, DoneBefore, check_own_name};
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
+use super::metrics::TurnWatch;
 use super::rebuild::{Hot, Recorded, evolve_all, recorded};
-use crate::log::{Appended, NewRecord, Recovered, Storage, Turn};
+use crate::log::{Acknowledgement, Appended, Level, NewRecord, Recovered, Storage, Turn};
 use holdpoint_domain::command::{ExpireDue, SystemEvent};
 use holdpoint_domain::event::{ClockStepped, Event, RecoveryPerformed, Text};
 use holdpoint_domain::text::{IdentifierFault, check_identifier};
@@ -72,31 +73,47 @@ enum Answer {
     Refused(Refusal),
 }
 
-pub(super) fn submit<S: Storage>(
-    engine: &Core<S>,
+/// A command whose turn is over, and whose answer waits for what it depends on to be durable.
+pub(super) struct Begun<'a, S: Storage> {
+    engine: &'a Core<S>,
+    answer: Answer,
+    /// `None` where nothing of the state is in the answer.
+    pending: Option<Pending<'a, S>>,
+}
+
+/// Carries out a command in a turn of its own; nothing of it may leave before it is acknowledged.
+pub(super) fn begin<'a, S: Storage>(
+    engine: &'a Core<S>,
     origin: &Origin,
     conditions: &Conditions,
     command: &Command,
-) -> Result<Submitted, SubmitError> {
+) -> Result<Begun<'a, S>, SubmitError> {
     if let Err(fault) = check(origin).and_then(|()| conditions.check()) {
-        return Ok(Submitted::Refused(Refusal::InvalidIdentifier(fault)));
+        let answer = Answer::Refused(Refusal::InvalidIdentifier(fault));
+        return Ok(Begun { engine, answer, pending: None });
     }
-    let answer = with_turn(engine, |engine, hot, mut turn| {
-        note_clock_step(engine, hot, &mut turn)?;
-        record_due(engine, hot, &mut turn)?;
-        let at = time_of_next(engine, &turn);
-        let answer = carry_out(hot, &mut turn, origin, conditions, command, at)?;
-        // The commit point. A crash before the sync inside returns loses or tears what this turn
-        // wrote, and nobody was told of it; a crash after finds it whole. Whatever the answer is,
-        // it tells of the state, so what the state depends on is synced before it leaves.
-        turn.finish(engine.level)?;
-        Ok(answer)
+    let level = engine.level_of(command);
+    let (answer, pending) = in_turn(engine, level, |engine, hot, turn| {
+        note_clock_step(engine, hot, turn)?;
+        record_due(engine, hot, turn)?;
+        let at = time_of_next(engine, turn);
+        carry_out(hot, turn, origin, conditions, command, at)
     })?;
-    Ok(match answer {
-        Answer::Accepted(receipt) => Submitted::Accepted(receipt),
-        Answer::Refused(refusal) => Submitted::Refused(refusal),
-        Answer::DoneBefore(done) => Submitted::Repeated(read_receipt(engine, done)?),
-    })
+    Ok(Begun { engine, answer, pending: Some(pending) })
+}
+
+impl<S: Storage> Begun<'_, S> {
+    /// The commit point. A crash before the sync inside returns loses or tears what the turn wrote,
+    /// and nobody was told of it; a crash after finds it whole. Whatever the answer is, it tells of
+    /// the state, so what the state depends on is synced before it leaves.
+    pub(super) fn acknowledged(self) -> Result<Submitted, SubmitError> {
+        self.pending.map_or(Ok(()), Pending::wait)?;
+        Ok(match self.answer {
+            Answer::Accepted(receipt) => Submitted::Accepted(receipt),
+            Answer::Refused(refusal) => Submitted::Refused(refusal),
+            Answer::DoneBefore(done) => Submitted::Repeated(read_receipt(self.engine, done)?),
+        })
+    }
 }
 
 /// Decides, and appends what was decided, or that the command was refused.
@@ -174,11 +191,9 @@ pub(super) fn read_events<S: Storage>(
 
 /// Records what is due, and nothing else.
 pub(super) fn expire<S: Storage>(engine: &Core<S>) -> Result<Vec<Receipt>, SubmitError> {
-    with_turn(engine, |engine, hot, mut turn| {
-        note_clock_step(engine, hot, &mut turn)?;
-        let receipts = record_due(engine, hot, &mut turn)?;
-        turn.finish(engine.level)?;
-        Ok(receipts)
+    with_turn(engine, |engine, hot, turn| {
+        note_clock_step(engine, hot, turn)?;
+        record_due(engine, hot, turn)
     })
 }
 
@@ -206,19 +221,53 @@ pub(super) fn query<S: Storage, T>(
     engine: &Core<S>,
     answer: impl FnOnce(&World) -> T,
 ) -> Result<T, SubmitError> {
-    with_turn(engine, |engine, hot, turn| {
-        let answer = answer(&hot.world);
-        turn.finish(engine.level)?;
-        Ok(answer)
-    })
+    with_turn(engine, |_, hot, _| Ok(answer(&hot.world)))
 }
 
-/// Takes the turn and brings the state up to the newest record. After a failure the state is
-/// discarded: it may be ahead of what the disk holds.
+/// A turn whose result is given when what it depends on is as durable as the engine's level asks.
 fn with_turn<S: Storage, T>(
     engine: &Core<S>,
-    work: impl FnOnce(&Core<S>, &mut Hot, Turn<'_, S>) -> Result<T, SubmitError>,
+    work: impl FnOnce(&Core<S>, &mut Hot, &mut Turn<'_, S>) -> Result<T, SubmitError>,
 ) -> Result<T, SubmitError> {
+    let (result, pending) = in_turn(engine, engine.level, work)?;
+    pending.wait()?;
+    Ok(result)
+}
+
+/// A turn that is over: other threads have theirs while this one's records reach the disk.
+pub(super) struct Pending<'a, S: Storage> {
+    engine: &'a Core<S>,
+    watch: TurnWatch<'a>,
+    acknowledgement: Acknowledgement<'a, S>,
+    /// The newest record that the turn saw.
+    newest: u64,
+    level: Level,
+}
+
+impl<S: Storage> Pending<'_, S> {
+    fn wait(self) -> Result<(), SubmitError> {
+        let Self { engine, mut watch, acknowledgement, newest, level } = self;
+        match acknowledgement.wait() {
+            Ok(()) => {
+                engine.acknowledged(newest, level);
+                Ok(())
+            }
+            Err(error) => {
+                watch.failed(engine.log.poison());
+                Err(error.into())
+            }
+        }
+    }
+}
+
+/// Takes the turn, brings the state up to the newest record, and leaves with the state evolved.
+/// After a failure the state is discarded: it may be ahead of what the disk holds. Where the
+/// failure comes while others go on, the log is poisoned, and the next turn discards it.
+fn in_turn<'a, S: Storage, T>(
+    engine: &'a Core<S>,
+    level: Level,
+    work: impl FnOnce(&Core<S>, &mut Hot, &mut Turn<'_, S>) -> Result<T, SubmitError>,
+) -> Result<(T, Pending<'a, S>), SubmitError> {
     let mut watch = engine.meter.turn();
     let mut held = engine.hot.lock();
     watch.has_thread();
@@ -228,8 +277,10 @@ fn with_turn<S: Storage, T>(
         watch.began();
         hot.catch_up(&turn)?;
         note_recovery(engine, &mut hot, &mut turn)?;
-        work(engine, &mut hot, turn)
+        let result = work(engine, &mut hot, &mut turn)?;
+        Ok((result, turn.leave(level)?))
     });
+    let newest = hot.place.run.chain.sequence;
     let is_known = match &result {
         Ok(_) => true,
         Err(error) => {
@@ -237,13 +288,12 @@ fn with_turn<S: Storage, T>(
             !leaves_state_unknown(engine, error)
         }
     };
-    if result.is_ok() {
-        engine.finished(&hot);
-    }
     if is_known {
         *held = Some(hot);
     }
-    result
+    drop(held);
+    let (result, acknowledgement) = result?;
+    Ok((result, Pending { engine, watch, acknowledgement, newest, level }))
 }
 
 /// Errors that change nothing leave the state as it was; any other discards it.

@@ -133,7 +133,7 @@ impl Ticket {
     }
 
     /// Calls `callback` with the outcome: on the engine's thread as soon as it is known, or here
-    /// and now when it is known already. The commands behind this one wait for the callback to
+    /// and now when it is known already. The tickets behind this one wait for the callback to
     /// return. It may submit, and may drop or close the engine; a panic in it ends nothing but
     /// itself.
     pub fn on_done(self, callback: impl FnOnce(Outcome) + Send + 'static) {

@@ -1,7 +1,7 @@
 //! The desk: where commands wait for their turn, first come, first served.
 
 use super::conditions::Conditions;
-use super::engine::Core;
+use super::engine::{Core, Submission};
 use super::error::SubmitError;
 use super::submit::Origin;
 use super::ticket::{Outcome, Resolver, Ticket};
@@ -13,7 +13,14 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::thread::{JoinHandle, ThreadId};
+use std::time::{Duration, Instant};
 use thiserror::Error;
+
+/// How many commands share one trip to the disk at most.
+const PIPELINE_MAX: usize = 64;
+
+/// How long the first of them waits for others at most.
+const PIPELINE_TIME: Duration = Duration::from_millis(10);
 
 /// A command was not taken in: no ticket, and nothing is recorded for it.
 #[derive(Debug, Error)]
@@ -62,6 +69,8 @@ struct Queue {
 #[derive(Default)]
 struct Waiting {
     jobs: VecDeque<Job>,
+    /// Carried out and acknowledged, and nobody was told yet.
+    settled: VecDeque<(Resolver, Outcome)>,
     is_closed: bool,
 }
 
@@ -124,28 +133,56 @@ fn is_this_thread(thread: ThreadId) -> bool {
     std::thread::current().id() == thread
 }
 
-/// Carries out one command after another until the queue is closed and empty. However that ends, no
-/// command is left behind without an answer.
+/// Carries out commands until the queue is closed and empty. However that ends, no command is left
+/// behind without an answer.
 fn serve<S: Storage>(queue: &Queue, core: &Weak<Core<S>>) {
     let _refusing_the_rest = RefuseTheRest(queue);
-    while let Some(Job { origin, command, resolver }) = queue.pop() {
+    // A callback that ends the engine is called before the tickets behind it are resolved.
+    resolve_settled(queue);
+    while let Some(first) = queue.pop() {
         let Some(core) = core.upgrade() else { return };
-        let outcome = submit(&core, &origin, &command);
+        let settled = settle(queue, &core, first);
         // Whoever is told may close the engine, which then must be nobody else's.
         drop(core);
-        let is_last = outcome.is_err() && queue.is_closed();
-        resolver.resolve(outcome);
+        let has_failed = settled.iter().any(|(_, outcome)| outcome.is_err());
+        let is_last = has_failed && queue.is_closed();
+        queue.state.lock().settled.extend(settled);
+        resolve_settled(queue);
         if is_last {
             return;
         }
     }
 }
 
+/// Resolves what is settled, in order: when a ticket is resolved, every callback before it has
+/// returned, except one that is waiting for this very call.
+fn resolve_settled(queue: &Queue) {
+    while let Some((resolver, outcome)) = queue.pop_settled() {
+        resolver.resolve(outcome);
+    }
+}
+
+/// Carries out `first` and what waits behind it, each in its turn, and then goes to the disk once
+/// for all of them. Behind a command that fails none is begun.
+fn settle<S: Storage>(queue: &Queue, core: &Core<S>, first: Job) -> Vec<(Resolver, Outcome)> {
+    let (mut begun, began) = (Vec::new(), Instant::now());
+    let mut next = Some(first);
+    while let Some(Job { origin, command, resolver }) = next {
+        let submission = guarded(|| core.begin(&origin, &Conditions::default(), &command));
+        let is_ok = submission.is_ok();
+        begun.push((resolver, submission));
+        let may_go_on = is_ok && begun.len() < PIPELINE_MAX && began.elapsed() < PIPELINE_TIME;
+        next = if may_go_on { queue.try_pop() } else { None };
+    }
+    let acknowledge = |submission: Submission<'_, S>| guarded(|| submission.acknowledged());
+    let outcomes =
+        begun.into_iter().map(|(resolver, begun)| (resolver, begun.and_then(acknowledge)));
+    outcomes.collect()
+}
+
 /// A panic in a clock or a hook that the embedder gave was printed, and ends one command only.
-fn submit<S: Storage>(core: &Core<S>, origin: &Origin, command: &Command) -> Outcome {
-    let submitted =
-        catch_unwind(AssertUnwindSafe(|| core.submit(origin, &Conditions::default(), command)));
-    submitted.unwrap_or(Err(SubmitError::Panicked))
+fn guarded<T>(work: impl FnOnce() -> Result<T, SubmitError>) -> Result<T, SubmitError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(SubmitError::Panicked))
 }
 
 struct RefuseTheRest<'a>(&'a Queue);
@@ -180,6 +217,15 @@ impl Queue {
             self.changed.wait(&mut state);
         }
         state.jobs.pop_front()
+    }
+
+    /// The next command, if one waits.
+    fn try_pop(&self) -> Option<Job> {
+        self.state.lock().jobs.pop_front()
+    }
+
+    fn pop_settled(&self) -> Option<(Resolver, Outcome)> {
+        self.state.lock().settled.pop_front()
     }
 
     fn is_closed(&self) -> bool {

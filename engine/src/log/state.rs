@@ -1,0 +1,242 @@
+//! What changes while a log is open: owned by whoever has the turn.
+
+use super::active::{Active, DiskError, Named};
+use super::error::{AppendError, PoisonCause};
+use super::group_commit::GroupCommit;
+use super::keeper::Schedule;
+use super::lock;
+use super::options::{Options, Ownership};
+use super::storage::Storage;
+use super::witness;
+use holdpoint_log_files::Follower;
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_format::{BootId, Head, Lock, LogId, OwnerState};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// Threads that follow one another keep the lock for at most this long before every other process
+/// gets its chance.
+const SHARED_HOLD: Duration = Duration::from_millis(50);
+
+/// What the handle, its turns and its keeper share.
+pub(super) struct Shared<S: Storage> {
+    pub(super) storage: S,
+    pub(super) options: Options,
+    pub(super) owner: u32,
+    pub(super) log: LogId,
+    pub(super) first_segment: u64,
+    pub(super) state: Mutex<State<S>>,
+    /// The lock was given back.
+    pub(super) released: Condvar,
+    pub(super) commit: GroupCommit,
+    pub(super) schedule: Schedule,
+}
+
+/// Everything that a turn changes.
+pub(super) struct State<S: Storage> {
+    pub(super) active: Active<S::Writer>,
+    /// HEAD as it was at opening; its log and anchor are those of every HEAD of this log.
+    pub(super) head: Head,
+    /// Held while turns and acknowledgements rely on it, or always by an exclusive owner.
+    pub(super) lock: Option<S::Lock>,
+    pub(super) uses: LockUses,
+    /// Wall clock minus time since boot as the caller last gave it, for LOCK.
+    pub(super) wall_minus_boot: i64,
+}
+
+/// Who relies on the lock of an owner that gives it back.
+#[derive(Debug, Default)]
+pub(super) struct LockUses {
+    /// Turns, and acknowledgements that are waited for.
+    count: u32,
+    taken: Option<Instant>,
+    /// Threads that wait until the lock is given back.
+    waiting: u32,
+    /// Threads waited when it was given back: another process comes first.
+    pub(super) owes_pause: bool,
+}
+
+impl<S: Storage> Shared<S> {
+    /// Refuses a forked child, before it waits for a mutex that a thread it does not have may hold.
+    pub(super) fn check_owner(&self) -> Result<(), AppendError> {
+        let owner = self.owner;
+        if std::process::id() == owner { Ok(()) } else { Err(AppendError::Forked { owner }) }
+    }
+
+    /// Refuses a poisoned handle.
+    pub(super) fn check_usable(&self) -> Result<(), AppendError> {
+        self.commit.failure().map_or(Ok(()), |cause| Err(AppendError::Poisoned(cause)))
+    }
+
+    /// Remembers the first failure, also in LOCK; the handle does nothing more.
+    pub(super) fn poisoned_by(&self, state: &mut State<S>, error: &DiskError) -> AppendError {
+        let cause = self.commit.fail(error.cause());
+        state.active.staged.clear();
+        if let Some(held) = &state.lock {
+            // Where this fails, LOCK says that a transaction goes on, which is not clean either.
+            let _ = lock::mark_poisoned(held);
+        }
+        AppendError::Failed(cause)
+    }
+
+    pub(super) fn poison(&self) -> Option<PoisonCause> {
+        self.commit.failure()
+    }
+
+    /// Writes what is staged and syncs the active segment: the commit point of every record up to
+    /// the newest, within a turn. A crash before the sync returns may lose or tear what was written
+    /// since the last one, and nothing of it was acknowledged; a crash after finds all of it.
+    pub(super) fn sync(&self, state: &mut State<S>) -> Result<(), AppendError> {
+        let _at_the_disk = self.commit.take();
+        self.check_usable()?;
+        self.write_staged(state)?;
+        if self.commit.durable() < state.active.chain().sequence {
+            let path = state.active.path();
+            let synced = self.storage.sync(&state.active.writer).named("sync", &path);
+            synced.map_err(|error| self.poisoned_by(state, &error))?;
+        }
+        self.all_durable(state);
+        Ok(())
+    }
+
+    pub(super) fn write_staged(&self, state: &mut State<S>) -> Result<(), AppendError> {
+        let written = state.active.write_staged(&self.storage);
+        written.map_err(|error| self.poisoned_by(state, &error))
+    }
+
+    /// Every record up to the newest is on the disk.
+    pub(super) fn all_durable(&self, state: &State<S>) {
+        self.commit.is_durable(state.active.chain().sequence, state.active.newest_point());
+        self.schedule.sync_is_done();
+    }
+
+    /// Replaces HEAD with the newest durable record whose place is known, within a turn.
+    pub(super) fn write_head(&self, state: &State<S>) -> Result<(), DiskError> {
+        let _at_the_disk = self.commit.take();
+        self.schedule.head_is_done();
+        self.replace_head(&state.head)
+    }
+
+    /// Replaces HEAD; for whoever has the token of the group commit and relies on LOCK.
+    pub(super) fn replace_head(&self, head: &Head) -> Result<(), DiskError> {
+        let reached = self.commit.reached();
+        let Some(point) = reached.point else { return Ok(()) };
+        if point.chain.sequence > reached.witnessed {
+            witness::replace(&self.storage, &witness::naming(head, &point, self.storage.boot()))?;
+            self.commit.is_witnessed(point.chain.sequence);
+        }
+        Ok(())
+    }
+
+    /// Lets HEAD follow while the log goes on. A full disk puts it off: nothing depends on HEAD
+    /// being new. Any other failure poisons, as every failed write does.
+    pub(super) fn follow_with_head(&self, state: &mut State<S>) -> Result<(), AppendError> {
+        match self.write_head(state) {
+            Err(error) if error.is_full() => self.schedule.head_is_put_off(&self.options),
+            Err(error) => return Err(self.poisoned_by(state, &error)),
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+
+    /// Writes what is staged and gives the lock back, saying how the log was left.
+    pub(super) fn release(&self, state: &mut State<S>) {
+        // Whoever is at the disk may be about to replace HEAD, which needs the lock.
+        drop(self.commit.take());
+        if self.poison().is_none() {
+            // A failure here poisons the handle, and LOCK says so below.
+            let _ = self.write_staged(state);
+        }
+        let left = match self.poison() {
+            Some(_) => OwnerState::Poisoned,
+            None => OwnerState::Idle,
+        };
+        let content = self.lock_content(state, left);
+        if let Some(held) = state.lock.take() {
+            let written = lock::write(&held, &content);
+            if let Err(error) = written {
+                self.poisoned_by(state, &error);
+            }
+        }
+        state.uses.owes_pause = state.uses.waiting > 0;
+        self.released.notify_all();
+    }
+
+    /// What LOCK says of this owner.
+    pub(super) fn lock_content(&self, state: &State<S>, owner: OwnerState) -> Lock {
+        lock_content(state, owner, self.storage.boot(), self.commit.durable())
+    }
+
+    /// A turn begins: it relies on the lock, held by now or taken next.
+    pub(super) fn begin_use(&self, state: &mut State<S>) {
+        if self.options.ownership == Ownership::PerTransaction {
+            if state.uses.count == 0 {
+                state.uses.taken = Some(Instant::now());
+            }
+            state.uses.count += 1;
+        }
+    }
+
+    /// Whoever relied on the lock does so no more; the last one gives it back. A poisoned owner
+    /// writes nothing more, so it gives the lock back at once.
+    pub(super) fn end_use(&self, state: &mut State<S>) {
+        state.uses.count = state.uses.count.saturating_sub(1);
+        let is_poisoned = self.poison().is_some();
+        let is_last = state.uses.count == 0 && self.options.ownership == Ownership::PerTransaction;
+        if state.lock.is_some() && (is_last || is_poisoned) {
+            self.release(state);
+        }
+    }
+
+    /// Waits for the end of a stretch of turns that has kept the lock for too long already, unless
+    /// it does not end: the caller's own thread may be part of it.
+    pub(super) fn let_others_in(&self, state: &mut MutexGuard<'_, State<S>>) {
+        let until = Instant::now() + SHARED_HOLD;
+        while state.lock.is_some() && state.uses.are_worn_out() {
+            state.uses.waiting += 1;
+            let gave_up = self.released.wait_until(state, until).timed_out();
+            state.uses.waiting -= 1;
+            if gave_up {
+                state.uses.taken = Some(Instant::now());
+            }
+        }
+    }
+}
+
+impl LockUses {
+    fn are_worn_out(&self) -> bool {
+        self.count > 0 && self.taken.is_some_and(|taken| taken.elapsed() > SHARED_HOLD)
+    }
+}
+
+/// What LOCK says of an owner.
+pub(super) fn lock_content<S: Storage>(
+    state: &State<S>,
+    owner: OwnerState,
+    boot: BootId,
+    durable: u64,
+) -> Lock {
+    Lock {
+        pid: std::process::id(),
+        state: owner,
+        previous_state: owner,
+        boot,
+        durable_sequence: durable,
+        wall_minus_boot: state.wall_minus_boot,
+    }
+}
+
+/// Reopens the active segment where catching up has moved it.
+pub(super) fn reopen<S: Storage>(
+    storage: &S,
+    active: &mut Active<S::Writer>,
+    before: &Follower,
+) -> Result<(), DiskError> {
+    let same_file = before.header.first_sequence() == active.header().first_sequence();
+    if same_file && before.run.record_offset > 0 {
+        return Ok(());
+    }
+    let path = segment_path(active.header().first_sequence());
+    active.writer = storage.open_writer(&path).named("open", &path)?.into();
+    Ok(())
+}
