@@ -37,6 +37,13 @@ macro_rules! closed_enum {
             }
         }
 
+        #[cfg(feature = "arbitrary")]
+        impl<'a> arbitrary::Arbitrary<'a> for $Enum {
+            fn arbitrary(input: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
+                input.choose(Self::ALL).copied()
+            }
+        }
+
         impl core::fmt::Display for $Enum {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 f.write_str(self.name())

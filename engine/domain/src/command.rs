@@ -50,6 +50,11 @@ macro_rules! commands {
                 match self { $(Self::$Variant { .. } => $name,)+ }
             }
         }
+
+        #[cfg(feature = "arbitrary")]
+        crate::arbitrary::one_of! {
+            Command: $(|_input| Ok(Command::$Variant $((_input.arbitrary::<$Body>()?))?),)+
+        }
     };
 }
 

@@ -131,6 +131,9 @@ macro_rules! events {
             }
         }
 
+        #[cfg(feature = "arbitrary")]
+        crate::arbitrary::one_of! { Event: $(|input| input.arbitrary().map(Event::$Body),)+ }
+
         $(impl From<$Body> for Event {
             fn from(body: $Body) -> Self {
                 Self::$Body(body)

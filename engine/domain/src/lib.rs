@@ -4,6 +4,8 @@
 
 extern crate alloc;
 
+#[cfg(feature = "arbitrary")]
+mod arbitrary;
 mod closed;
 pub mod codec;
 pub mod command;

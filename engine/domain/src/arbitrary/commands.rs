@@ -1,0 +1,67 @@
+//! Every command's body, and what bodies are made of.
+
+use super::{made_of, one_of};
+use crate::command::{
+    AnswerDecision, AwaitResponse, CaptureEvidence, CompleteLoop, DispatchFacts, DispatchLoop,
+    EvidenceItem, ExpireDue, Handshake, InitializeLoop, ObserverExpectation, OverrideVisibility,
+    ReportFault, ReportResponse, RequestDecision, StopLoop, SystemEvent,
+};
+use crate::evidence_capture::StopFacts;
+
+made_of! {
+    InitializeLoop {
+        entropy, executor_id, envelope, instruction_envelope_hash, command_line, max_attempts,
+        retry_ceiling, timeout_ms, hold, handshake, observer,
+    }
+    Handshake { executor_id, trust_status, instruction_envelope_hash }
+    ObserverExpectation { executor_id, envelope_hash }
+    DispatchLoop { loop_id, entropy, envelope_hash, facts }
+    DispatchFacts {
+        authorization_present, executor_registered, resources_available, intent_clear,
+        human_abort_signaled,
+    }
+    AwaitResponse { loop_id, entropy }
+    CaptureEvidence { loop_id, entropy, items }
+    ReportResponse {
+        loop_id, entropy, executor_id, instruction_hash, reported_status, error, exit,
+    }
+    ReportFault { loop_id, entropy, attempt, fault_type, fault_message, exit }
+    CompleteLoop { loop_id, entropy }
+    StopLoop { loop_id, entropy, condition, facts, details }
+    StopFacts {
+        authorization_present, executor_registered, envelope_hash_matches, chain_valid,
+        resources_available, timestamp_valid, prior_execution_complete, intent_clear,
+        human_abort_signaled,
+    }
+    RequestDecision { loop_id, entropy }
+    AnswerDecision {
+        request_id, loop_id, entropy, actor, human_id, decision, reason, escalation_target, means,
+    }
+    ExpireDue { request_id, entropy }
+    OverrideVisibility { request_id, actor, human_id, field, reason, means }
+}
+
+one_of! {
+    EvidenceItem:
+    |input| {
+        Ok(EvidenceItem::ExecutorOutput {
+            stream: input.arbitrary()?,
+            raw_data: input.arbitrary()?,
+            true_length: input.arbitrary()?,
+            whole_sha256: input.arbitrary()?,
+        })
+    },
+    |input| input.arbitrary().map(EvidenceItem::ResourceSnapshot),
+    |input| input.arbitrary().map(EvidenceItem::TimestampEvent),
+}
+
+one_of! {
+    SystemEvent:
+    |input| input.arbitrary().map(SystemEvent::RecoveryPerformed),
+    |input| input.arbitrary().map(SystemEvent::HeadMissingAccepted),
+    |input| input.arbitrary().map(SystemEvent::ClockStepped),
+    |input| input.arbitrary().map(SystemEvent::ConfigurationChanged),
+    |input| input.arbitrary().map(SystemEvent::Salvaged),
+    |input| input.arbitrary().map(SystemEvent::RecordsLost),
+    |input| input.arbitrary().map(SystemEvent::HistoryArchived),
+}
