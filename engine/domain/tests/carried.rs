@@ -182,7 +182,7 @@ fn every_prefix_is_refused() {
 fn changed_bytes_never_panic_and_are_canonical_if_they_are_read() {
     let bytes = small().carry();
     for place in 0..bytes.len() {
-        for mask in [0x01, 0x02, 0x10, 0x80, 0xff] {
+        for mask in [0x01, 0x80, 0xff] {
             let mut changed = bytes.clone();
             changed[place] ^= mask;
             assert_canonical(&changed);
@@ -196,7 +196,7 @@ fn random_rooms_never_panic_and_are_canonical_if_they_are_read() {
     eprintln!("HOLDPOINT_SEED={seed}");
     let mut random = Gen::from_size_and_seed(60, seed);
     let sections = sections_of(&small().carry());
-    for _ in 0..20_000 {
+    for _ in 0..5_000 {
         let mut other = sections.clone();
         let index = usize::arbitrary(&mut random) % other.len();
         let bytes = &mut other[index].2;
