@@ -1,6 +1,6 @@
 //! The simulated disk as its user sees it.
 
-use super::fault::{Fault, Made, ReadFault};
+use super::fault::{Call, Fault, Made, ReadFault};
 use super::file::Unsynced;
 use super::machine::Machine;
 use super::names::Node;
@@ -95,6 +95,11 @@ impl SimulatedDisk {
     /// Lets call number `call` fail, counted from 1 as [`Self::calls`] counts.
     pub fn fail_at(&self, call: u64, fault: Fault) {
         self.machine.lock().faults.insert(call, fault);
+    }
+
+    /// Lets the next call of this kind fail.
+    pub fn fail_next(&self, call: Call, fault: Fault) {
+        self.machine.lock().next_faults.insert(call, fault);
     }
 
     /// Lets read number `read` fail, counted from 1 as [`Self::reads`] counts.

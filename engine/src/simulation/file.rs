@@ -1,6 +1,6 @@
 //! One file: what the cache shows, what is durable, and everything in between.
 
-use super::pages::{Hash, Pages, SECTOR, Sector, index};
+use super::pages::{Hash, Pages, SECTOR, Sector, copy, index};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ impl FileContent {
             let from = start.max(offset);
             let source = bytes.get(index(from - offset)..).unwrap_or_default();
             let target = sector.get_mut(index(from - start)..).unwrap_or_default();
-            target.iter_mut().zip(source).for_each(|(to, from)| *to = *from);
+            copy(target, source);
             self.put(number, &sector);
         }
         self.set_length(self.length.max(end));
@@ -147,7 +147,7 @@ impl FileContent {
                 let mut sector = self.durable.sector(number);
                 let bytes = kept.map(|kept| kept.get(..tear.unwrap_or(SECTOR)).unwrap_or_default());
                 let bytes = bytes.unwrap_or_default();
-                sector.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+                copy(&mut sector, bytes);
                 self.durable.put_sector(number, &sector);
             }
         }

@@ -26,6 +26,8 @@ pub(super) struct Machine {
     pub(super) made: Vec<Made>,
     pub(super) reads: u64,
     pub(super) faults: BTreeMap<u64, Fault>,
+    /// Faults of the next call of a kind.
+    pub(super) next_faults: BTreeMap<Call, Fault>,
     pub(super) read_faults: BTreeMap<u64, ReadFault>,
     pub(super) happened: Vec<&'static str>,
     /// The machine before each call and inside of long ones, while that is recorded.
@@ -47,17 +49,24 @@ impl Machine {
         let copy = self.clone();
         self.moments = moments;
         self.made = made;
-        Self { faults: BTreeMap::new(), read_faults: BTreeMap::new(), ..copy }
+        let (faults, next_faults) = (BTreeMap::new(), BTreeMap::new());
+        Self { faults, next_faults, read_faults: BTreeMap::new(), ..copy }
     }
 
     /// Counts a call and gives the fault that it meets.
     fn begin(&mut self, call: Call, path: &str) -> io::Result<Option<Fault>> {
         self.check_power()?;
-        self.record_moment();
+        self.record_moment(self.made.len());
         self.made.push(Made { call, path: path.to_string() });
-        let fault = self.faults.remove(&(self.made.len() as u64)).filter(|fault| fault.fits(call));
+        let fault = self.fault_now(call);
         self.happened.extend(fault.as_ref().map(Fault::name));
         Ok(fault)
+    }
+
+    fn fault_now(&mut self, call: Call) -> Option<Fault> {
+        let numbered = self.faults.remove(&(self.made.len() as u64));
+        let fault = numbered.or_else(|| self.next_faults.remove(&call));
+        fault.filter(|fault| fault.fits(call))
     }
 
     pub(super) fn check_power(&self) -> io::Result<()> {
@@ -65,11 +74,10 @@ impl Machine {
     }
 
     /// Keeps a copy of the machine as it is between this call and the one before, or within one.
-    fn record_moment(&mut self) {
+    fn record_moment(&mut self, calls: usize) {
         if self.moments.is_some() {
-            let call = self.made.len() as u64;
             let copy = self.copy();
-            self.moments.iter_mut().for_each(|moments| moments.push((call, copy.clone())));
+            self.moments.iter_mut().for_each(|moments| moments.push((calls as u64, copy.clone())));
         }
     }
 
@@ -182,7 +190,7 @@ impl Machine {
             at += page.len() as u64;
             rest = after;
             if !rest.is_empty() {
-                self.record_moment();
+                self.record_moment(self.made.len().saturating_sub(1));
             }
         }
     }

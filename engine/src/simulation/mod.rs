@@ -20,7 +20,7 @@
 //!
 //! ```
 //! use holdpoint_engine::log::{Level, Log, NewRecord, Options};
-//! use holdpoint_engine::simulation::{Fault, SimulatedDisk};
+//! use holdpoint_engine::simulation::{Call, Fault, SimulatedDisk};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let disk = SimulatedDisk::new(7);
@@ -35,7 +35,7 @@
 //! assert_eq!(report.position.sequence, 1);
 //!
 //! // A sync fails, and the cache goes on showing what the disk does not have.
-//! disk.fail_at(disk.calls() + 3, Fault::SyncDropsPages);
+//! disk.fail_next(Call::Sync, Fault::SyncDropsPages);
 //! assert!(log.append(&[record], 3, Level::Always).is_err());
 //! assert_eq!(disk.happened(), ["sync-drops-pages"]);
 //! # Ok(())

@@ -93,8 +93,11 @@ impl Hash {
 }
 
 /// Copies as much of `from` as there is room for.
-fn copy(to: &mut [u8], from: &[u8]) {
-    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+pub(super) fn copy(to: &mut [u8], from: &[u8]) {
+    let length = to.len().min(from.len());
+    if let (Some(to), Some(from)) = (to.get_mut(..length), from.get(..length)) {
+        to.copy_from_slice(from);
+    }
 }
 
 /// A file of the simulated disk lies in memory, so its offsets fit.
