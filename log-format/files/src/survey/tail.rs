@@ -167,8 +167,9 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     fn compare_run_to_mark(&mut self, header: &SegmentHeader, run: &Run) {
         let reached = run.chain.sequence;
         self.survey.evidence.run_to_mark = reached.cmp(&self.survey.mark);
-        // Behind a bad header nothing was read, and the header is what is wrong.
-        if reached >= self.survey.mark || self.survey.evidence.last_header != LastHeader::Good {
+        // Behind a bad header nothing was read, and the header is what is wrong. A blank one says
+        // nothing of the segments before it.
+        if reached >= self.survey.mark || self.survey.evidence.last_header == LastHeader::Bad {
             return;
         }
         let name = header.first_sequence();
