@@ -149,6 +149,16 @@ mod tests {
         assert_eq!(lost(4, None), format!("record 4 {place}"));
         let unknown = format!("records from 4 on {place}, copied to cut/1");
         assert_eq!(lost(0, Some("cut/1".into())), unknown);
+        let bytes = RecordsLost {
+            source_first_sequence: 0,
+            source_last_sequence: 0,
+            file: "segments/1.seg".into(),
+            offset: 640,
+            length: 128,
+            copied_to: None,
+            problem: "wrong link".into(),
+        };
+        assert_eq!(records_lost(&bytes), format!("no record, but bytes {place}"));
     }
 
     #[test]

@@ -251,7 +251,7 @@ impl Sequences {
         for (first, last, place) in &self.stretches {
             let Place::From(new) = *place else { continue };
             let joined = runs.last_mut().filter(|run| {
-                run.source_last_sequence + 1 == *first
+                run.source_last_sequence.checked_add(1) == Some(*first)
                     && new - run.first_sequence == first - run.source_first_sequence
             });
             match joined {

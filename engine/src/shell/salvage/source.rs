@@ -85,12 +85,17 @@ impl Source {
             is_ours
         });
         let segments = sorted(log, files, &mut findings);
+        find_wrong_anchor(head.as_ref(), &segments, &mut findings);
         Ok(Some(Self { log, head, segments, findings }))
     }
 
-    /// The place before the first record that the log holds.
+    /// The place before the first record that the log holds: HEAD's anchor, unless a segment
+    /// begins before it.
     pub(super) fn anchor(&self) -> ChainPosition {
-        self.head.map_or_else(
+        let first = self.segments.iter().find_map(SourceSegment::good_header);
+        let begins_behind =
+            |head: &Head| first.is_none_or(|first| first.previous.sequence >= head.anchor_sequence);
+        self.head.filter(begins_behind).map_or_else(
             || ChainPosition::genesis(self.log),
             |head| ChainPosition {
                 sequence: head.anchor_sequence,
@@ -243,6 +248,17 @@ fn sorted(log: LogId, files: Vec<Named>, findings: &mut Vec<String>) -> Vec<Sour
         }
     }
     segments
+}
+
+/// HEAD names an anchor that is not where the log begins.
+fn find_wrong_anchor(head: Option<&Head>, segments: &[SourceSegment], findings: &mut Vec<String>) {
+    let first = segments.iter().find(|segment| segment.good_header().is_some());
+    let (Some(head), Some(first)) = (head, first) else { return };
+    let (expected, found) = (head.anchor_sequence.saturating_add(1), first.first_sequence());
+    if found != expected {
+        let problem = Problem::NotTheAnchor { expected, found };
+        findings.push(text(&segment_path(first.name), 0, found, problem));
+    }
 }
 
 impl Named {
