@@ -1,6 +1,8 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
-use crate::{apply, config, hold, log_copy, log_show, log_stat, replay, run, salvage, verify};
+use crate::{
+    apply, config, hold, log_archive, log_copy, log_show, log_stat, replay, run, salvage, verify,
+};
 use clap::{Args, Parser, Subcommand};
 use holdpoint_log_format::limits::FORMAT_VERSION;
 use std::path::PathBuf;
@@ -83,6 +85,8 @@ pub(crate) enum LogVerb {
     Stat(log_stat::Args),
     /// Copy a log, also while it is being written: a prefix that verifies.
     Copy(log_copy::Args),
+    /// Move the first records to an archive; the log then begins behind them.
+    Archive(log_archive::Args),
 }
 
 #[cfg(test)]

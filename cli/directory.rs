@@ -21,6 +21,11 @@ impl Directory {
     /// tell.
     pub(crate) fn open(global: &Global) -> Result<Self, Failure> {
         let path: PathBuf = global.log.components().collect();
+        Self::at(path)
+    }
+
+    /// The directory at a path.
+    pub(crate) fn at(path: PathBuf) -> Result<Self, Failure> {
         check(&path)?;
         Ok(Self { storage: DirectoryStorage::new(&path), path })
     }
@@ -33,6 +38,22 @@ impl Directory {
         let is_locked = || is_locked(&self.storage);
         let options = ReadOptions { boot: this_boot(), is_locked: &is_locked };
         reading(&self.storage, options).map_err(|error| self.unreadable(&error))
+    }
+
+    /// [`Directory::read`] of this one and another at once.
+    pub(crate) fn read_with<T>(
+        &self,
+        other: &Self,
+        reading: impl FnOnce(
+            (&DirectoryStorage, ReadOptions<'_>),
+            (&DirectoryStorage, ReadOptions<'_>),
+        ) -> Result<T, ReadError>,
+    ) -> Result<T, Failure> {
+        let (ours, theirs) = (|| is_locked(&self.storage), || is_locked(&other.storage));
+        let options = ReadOptions { boot: this_boot(), is_locked: &ours };
+        let of_other = ReadOptions { boot: this_boot(), is_locked: &theirs };
+        let read = reading((&self.storage, options), (&other.storage, of_other));
+        read.map_err(|error| self.unreadable(&error))
     }
 
     /// The failure that there is no log here, when the report says so.
@@ -65,6 +86,9 @@ impl Directory {
         match error {
             ReadError::Survey(SurveyError::NewerVersion { .. }) => {
                 Failure::new(Exit::FAILED, "newer_version", format!("{shown}: {error}"))
+            }
+            ReadError::BeforeAnchor { .. } => {
+                Failure::new(Exit::NOT_FOUND, "before_the_log", format!("{shown}: {error}"))
             }
             _ => Failure::new(
                 Exit::FAILED,

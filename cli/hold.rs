@@ -73,7 +73,7 @@ fn read(directory: &Directory, until: Until) -> Result<Rebuilt, Failure> {
 }
 
 /// Opens the log for writing. A log that is not there is not made.
-fn open(global: &Global, turn: &Turn) -> Result<Engine, Failure> {
+pub(crate) fn open(global: &Global, turn: &Turn) -> Result<Engine, Failure> {
     let options = EngineOptions {
         log: Options { lock_wait: turn.lock_wait, create: false, ..Options::default() },
         ..EngineOptions::default()
@@ -95,7 +95,7 @@ fn not_opened(error: &EngineError) -> Failure {
 }
 
 /// The log failed on the way.
-fn failed(global: &Global, error: impl Display) -> Failure {
+pub(crate) fn failed(global: &Global, error: impl Display) -> Failure {
     let message = format!(
         "log {}: {}; `holdpoint verify` says how it stands",
         path(&global.log),

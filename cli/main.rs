@@ -7,6 +7,7 @@ mod config;
 mod directory;
 mod exit;
 mod hold;
+mod log_archive;
 mod log_copy;
 mod log_show;
 mod log_stat;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Verb::Salvage(args) => salvage::main(&global, args),
         Verb::Log(LogVerb::Show(args)) => log_show::main(&global, args),
         Verb::Log(LogVerb::Copy(args)) => log_copy::main(&global, args),
+        Verb::Log(LogVerb::Archive(args)) => log_archive::main(&global, args),
         Verb::Log(LogVerb::Stat(args)) => log_stat::main(&global, args),
         Verb::Config(ConfigVerb::Check(args)) => config::main(&global, args),
     };

@@ -202,7 +202,8 @@ fn show_story(out: &mut Output, entity: &LoopView<'_>, lines: &[Line]) {
     }
 }
 
-fn parse_until(text: &str) -> Result<Until, String> {
+/// A sequence or a time.
+pub(crate) fn parse_until(text: &str) -> Result<Until, String> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         let sequence = text.parse().map_err(|_| "the sequence is too large".to_string())?;
         return Ok(Until::Sequence(sequence));

@@ -8,18 +8,70 @@ use crate::progress::Bar;
 use crate::text::{bytes, counted, moment};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::text::visible;
-use holdpoint_replay::{Axis, AxisState, Finding, Report, Verdict};
+use holdpoint_replay::{Axis, AxisState, Finding, Report, Together, Verdict, verify_together};
+use std::path::{Path, PathBuf};
 
 /// Findings shown to a person; `--json` shows all.
 const FINDINGS_SHOWN_MAX: usize = 20;
 
 /// Options of `verify`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Verify the log together with the archive that its first records were moved to.
+    #[arg(long, value_name = "DIR")]
+    archive: Option<PathBuf>,
+}
 
 /// Verifies the whole log. Exit 6 when something failed, 3 when there is no log.
-pub(crate) fn main(global: &Global, _args: Args) -> Exit {
-    settle(global, verify(global))
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    settle(
+        global,
+        match &args.archive {
+            Some(archive) => verify_both(global, archive),
+            None => verify(global),
+        },
+    )
+}
+
+fn verify_both(global: &Global, archive: &Path) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    let archive = Directory::at(archive.components().collect())?;
+    let mut bar = Bar::new();
+    let found = directory.read_with(&archive, |of_log, of_archive| {
+        verify_together(of_archive, of_log, &mut |progress| bar.update(progress))
+    })?;
+    drop(bar);
+    for (place, report) in [(&archive, &found.archive), (&directory, &found.log)] {
+        if report.verdict == Verdict::NothingHere {
+            complain(&place.nothing_here(report));
+        }
+    }
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&found)
+    } else {
+        show_both(&mut out, &found)
+    }
+    out.finish()?;
+    Ok(match found.verdict {
+        Verdict::NothingHere => Exit::NOT_FOUND,
+        _ if found.failed() => Exit::VERIFICATION_FAILED,
+        _ => Exit::DONE,
+    })
+}
+
+fn show_both(out: &mut Output, found: &Together) {
+    for (name, report) in [("archive", &found.archive), ("log", &found.log)] {
+        if report.verdict != Verdict::NothingHere {
+            out.line(format_args!("{name}:"));
+            show_to_person(out, report);
+        }
+    }
+    let verdict = out.paint(colour_of(found.verdict), found.verdict);
+    out.line(format_args!("together        {verdict}"));
+    for (finding, number) in found.findings.iter().zip(1..) {
+        show_finding(out, number, finding);
+    }
 }
 
 fn verify(global: &Global) -> Result<Exit, Failure> {
@@ -175,7 +227,11 @@ fn show_finding(out: &mut Output, number: u64, finding: &Finding) {
 }
 
 fn style_of(report: &Report) -> Style {
-    let colour = match report.verdict {
+    colour_of(report.verdict)
+}
+
+fn colour_of(verdict: Verdict) -> Style {
+    let colour = match verdict {
         Verdict::Intact => AnsiColor::Green,
         Verdict::TailUnproven | Verdict::NothingHere => AnsiColor::Yellow,
         Verdict::Corrupt | Verdict::ForbiddenEvents => AnsiColor::Red,

@@ -14,7 +14,7 @@ pub(crate) fn report(reading: Reading, meaning: Option<&Meaning>) -> Report {
     let bytes: Vec<Finding> = findings_of_bytes(&reading);
     let axes = Axes {
         integrity: integrity(&reading, &bytes),
-        completeness: completeness(&reading, &bytes),
+        completeness: completeness(&reading, &bytes, meaning),
         authenticity: authenticity(),
         meaning: meaning_axis(&reading, meaning),
     };
@@ -24,6 +24,7 @@ pub(crate) fn report(reading: Reading, meaning: Option<&Meaning>) -> Report {
     if let Some(meaning) = meaning {
         report.findings.extend(meaning.findings.iter().cloned());
         report.findings_left_out = meaning.left_out;
+        report.archived = meaning.archived.clone();
         report.notes = meaning.notes.clone();
         report.notes_left_out = meaning.notes_left_out;
     }
@@ -63,7 +64,7 @@ fn integrity(reading: &Reading, findings: &[Finding]) -> Axis {
     }
 }
 
-fn completeness(reading: &Reading, findings: &[Finding]) -> Axis {
+fn completeness(reading: &Reading, findings: &[Finding], meaning: Option<&Meaning>) -> Axis {
     if reading.survey.row.verdict() == LogVerdict::NothingHere {
         return not_checked(NO_LOG);
     }
@@ -71,7 +72,7 @@ fn completeness(reading: &Reading, findings: &[Finding]) -> Axis {
     match lost.split_first() {
         Some((first, more)) => failed(sentence(first, more.len())),
         None if is_corrupt(reading) => not_checked("what lies behind the damage cannot be counted"),
-        None => proven(completeness_reason(reading)),
+        None => proven(completeness_reason(reading) + &beginning(reading, meaning)),
     }
 }
 
@@ -92,6 +93,35 @@ fn completeness_reason(reading: &Reading) -> String {
     reason
 }
 
+/// What a log that does not begin with record 1 says of what was before.
+fn beginning(reading: &Reading, meaning: Option<&Meaning>) -> String {
+    let anchor = reading.anchor.position.sequence;
+    if anchor == 0 {
+        return String::new();
+    }
+    let stated = meaning.and_then(|meaning| meaning.archived.as_ref()?.stated_by);
+    let by = stated.map(|sequence| format!("record {sequence} says so; "));
+    let mut text = format!(
+        "; the log begins at record {}: the {anchor} records before it were moved to an archive \
+         ({}link {}) and {}",
+        anchor.saturating_add(1),
+        by.unwrap_or_default(),
+        reading.anchor.position.link,
+        match meaning.is_some_and(|meaning| meaning.is_with_archive) {
+            true => "are checked there",
+            false => "were not checked here: give `--archive DIR`",
+        }
+    );
+    let leftovers = reading.survey.leftovers.len();
+    if leftovers > 0 {
+        text.push_str(&format!(
+            "; {leftovers} segments of them are still here, and are no part of the log: the next \
+             `log archive` to the same archive removes them"
+        ));
+    }
+    text
+}
+
 fn authenticity() -> Axis {
     not_checked(
         "nothing is signed and no outside checkpoint was given, so whoever owns the files could \
@@ -108,6 +138,12 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>) -> Axis {
     let hole = meaning.hole.filter(|hole| *hole < applied);
     let so_far = match hole.map_or(applied, |hole| hole.saturating_sub(1)) {
         0 => "no event was judged".to_string(),
+        judged if judged == meaning.anchor.position.sequence => "no event was judged".to_string(),
+        judged if meaning.anchor.position.sequence > 0 => format!(
+            "every event from record {} up to record {judged} is one that the rules allow, given \
+             the state that the log begins with",
+            meaning.anchor.position.sequence.saturating_add(1)
+        ),
         judged => format!("every event up to record {judged} is one that the rules allow"),
     };
     match meaning.stopped {
@@ -115,6 +151,7 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>) -> Axis {
         Some(Stopped::Withheld(sequence)) => not_checked(format!(
             "{so_far}; record {sequence} is withheld, and nothing behind it can be judged"
         )),
+        Some(Stopped::NoBeginning) => not_checked("the state at the log's beginning is not known"),
         Some(Stopped::Undecodable(sequence)) => failed(format!("record {sequence} is unreadable")),
         _ if hole.is_some() => not_checked(so_far + &behind_hole(meaning)),
         Some(Stopped::Until) => proven(so_far),

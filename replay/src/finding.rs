@@ -35,6 +35,23 @@ pub enum Problem {
     },
     /// An event that the rules forbid.
     Forbidden(ForbiddenEvent),
+    /// The log begins behind an anchor, and no event says so.
+    BeginningUnstated {
+        /// The record before the first one.
+        anchor: u64,
+    },
+    /// The state that the event at the log's beginning carries cannot be taken up.
+    CarriedState {
+        /// Why not.
+        message: String,
+    },
+    /// An archive that does not belong to the log.
+    Archive {
+        /// What was due.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
 }
 
 impl Finding {
@@ -49,6 +66,9 @@ impl Finding {
             }
             Problem::Payload { .. } => "undecodable_payload",
             Problem::Forbidden(_) => "forbidden_event",
+            Problem::BeginningUnstated { .. } => "beginning_unstated",
+            Problem::CarriedState { .. } => "carried_state",
+            Problem::Archive { .. } => "archive_differs",
         }
     }
 
@@ -65,6 +85,11 @@ impl Finding {
             }
             Problem::Payload { kind, .. } => format!("a payload of {}", named(*kind)),
             Problem::Forbidden(event) => event.expected.clone(),
+            Problem::BeginningUnstated { anchor } => {
+                format!("log.history_archived for record {anchor}")
+            }
+            Problem::CarriedState { .. } => "the state at the log's beginning".into(),
+            Problem::Archive { expected, .. } => expected.clone(),
         }
     }
 
@@ -80,6 +105,9 @@ impl Finding {
                 other => other.to_string(),
             },
             Problem::Forbidden(event) => event.found.clone(),
+            Problem::BeginningUnstated { .. } => "no such event".into(),
+            Problem::CarriedState { message } => message.clone(),
+            Problem::Archive { found, .. } => found.clone(),
         }
     }
 
@@ -87,7 +115,10 @@ impl Finding {
     #[must_use]
     pub fn kind(&self) -> Option<String> {
         match &self.problem {
-            Problem::Log(_) => None,
+            Problem::Log(_)
+            | Problem::BeginningUnstated { .. }
+            | Problem::CarriedState { .. }
+            | Problem::Archive { .. } => None,
             Problem::Payload { kind, .. } => Some(named(*kind)),
             Problem::Forbidden(event) => Some(named(event.kind)),
         }
@@ -98,7 +129,7 @@ impl Finding {
     pub fn rule(&self) -> Option<&'static str> {
         match &self.problem {
             Problem::Forbidden(event) => Some(event.rule.name()),
-            Problem::Log(_) | Problem::Payload { .. } => None,
+            _ => None,
         }
     }
 }
@@ -115,6 +146,21 @@ impl fmt::Display for Problem {
         match self {
             Self::Log(problem) => write!(out, "{problem}"),
             Self::Payload { error, .. } => write!(out, "{error}"),
+            Self::BeginningUnstated { anchor } => write!(
+                out,
+                "HEAD says that the log begins behind record {anchor}, and no event says so: the \
+                 state there is not known"
+            ),
+            Self::CarriedState { message } => {
+                write!(
+                    out,
+                    "the state that the log begins with cannot be used: {}",
+                    visible(message)
+                )
+            }
+            Self::Archive { expected, found } => {
+                write!(out, "the archive has {found}, and the log goes on from {expected}")
+            }
             Self::Forbidden(event) => write!(
                 out,
                 "{}: the rule {} expects {}, and the event says {}",

@@ -12,6 +12,7 @@
 #![cfg(not(windows))]
 #![forbid(unsafe_code)]
 
+mod anchor;
 mod axes;
 pub mod finding;
 pub mod machine;
@@ -23,8 +24,10 @@ pub mod records;
 pub mod report;
 pub mod statistics;
 mod summary;
+pub mod together;
 pub mod verify;
 
+pub use anchor::Archived;
 pub use finding::{Finding, Problem};
 pub use progress::Progress;
 pub use read::{Committed, Content, ReadError, ReadOptions};
@@ -32,4 +35,5 @@ pub use rebuild::{Rebuilt, Until, rebuild};
 pub use records::{Filter, Line, records, story};
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
 pub use statistics::{Statistics, statistics};
+pub use together::{Together, verify_together};
 pub use verify::verify;

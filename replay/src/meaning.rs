@@ -1,5 +1,6 @@
 //! The events in order, applied to a world, and what the rules forbid about them.
 
+use crate::anchor::{Anchor, Archived, Start};
 use crate::finding::{Finding, Problem};
 use crate::read::{Committed, Content};
 use crate::rebuild::Until;
@@ -10,13 +11,19 @@ use holdpoint_domain::evolve::{ForbiddenEvent, Rule};
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
 use holdpoint_log_files::Place;
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_format::{ChainPosition, Link};
+use holdpoint_log_format::ChainPosition;
 
 /// A world that takes batches.
 pub(crate) struct Meaning {
     /// The state after [`Self::applied`].
     pub(crate) world: World,
-    /// The newest record applied; sequence 0: none.
+    /// Where the log begins.
+    pub(crate) anchor: Anchor,
+    /// What the log says of the records before that.
+    pub(crate) archived: Option<Archived>,
+    /// Those records are verified as well.
+    pub(crate) is_with_archive: bool,
+    /// The newest record applied; at first the anchor.
     pub(crate) applied: ChainPosition,
     /// Why nothing is applied any more.
     pub(crate) stopped: Option<Stopped>,
@@ -44,6 +51,8 @@ pub(crate) struct Meaning {
 /// Why events are not applied any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stopped {
+    /// The state at the log's anchor is not known.
+    NoBeginning,
     /// The caller wanted the state up to here.
     Until,
     /// This record's payload is withheld.
@@ -53,12 +62,17 @@ pub(crate) enum Stopped {
 }
 
 impl Meaning {
-    pub(crate) fn new(world: World, until: Until) -> Self {
+    /// Begins at a log's anchor.
+    pub(crate) fn new(start: Start, until: Until) -> Self {
+        let stopped = start.world.is_none().then_some(Stopped::NoBeginning);
         Self {
-            world,
-            applied: ChainPosition { sequence: 0, link: Link([0; 32]), time: 0 },
-            stopped: None,
-            findings: Vec::new(),
+            world: start.world.unwrap_or_default(),
+            anchor: start.anchor,
+            archived: start.archived,
+            is_with_archive: false,
+            applied: start.anchor.position,
+            stopped,
+            findings: start.finding.into_iter().collect(),
             left_out: 0,
             hole: None,
             notes: Vec::new(),

@@ -1,6 +1,7 @@
 //! Reading a log whole, once: the survey of the log's rooms, with batches handed on only when they
 //! are complete and follow from everything before them.
 
+use crate::anchor::Anchor;
 use crate::finding::{Finding, Problem};
 use crate::meaning::place_of;
 use crate::progress::{Meter, Progress};
@@ -17,7 +18,7 @@ use holdpoint_log_files::{
 };
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::tail::TailShape;
-use holdpoint_log_format::{BootId, ChainPosition, Link, Record, RecordHeader, SegmentHeader};
+use holdpoint_log_format::{BootId, ChainPosition, Record, RecordHeader, SegmentHeader};
 use std::io;
 use thiserror::Error;
 
@@ -42,6 +43,14 @@ pub enum ReadError {
     /// A file cannot be read, or is of a newer format version.
     #[error(transparent)]
     Survey(#[from] SurveyError),
+    /// The state was asked for at a place that is not in this log any more.
+    #[error(
+        "the log begins behind record {anchor}, and what was asked for lies before: ask the archive"
+    )]
+    BeforeAnchor {
+        /// The last record that was moved to an archive.
+        anchor: u64,
+    },
 }
 
 /// A record of a complete batch, in its place in the chain.
@@ -89,7 +98,9 @@ pub(crate) struct Reading {
     pub(crate) survey: Survey,
     /// Somebody was writing meanwhile.
     pub(crate) is_being_written: bool,
-    /// Batches end here: the newest record handed on. Sequence 0: none.
+    /// Where the log begins.
+    pub(crate) anchor: Anchor,
+    /// Batches end here: the newest record handed on; at first the anchor.
     pub(crate) handed_on: ChainPosition,
     /// Bytes of all valid records, headers and padding included.
     pub(crate) record_bytes: u64,
@@ -97,15 +108,38 @@ pub(crate) struct Reading {
     pub(crate) withheld: Vec<Finding>,
 }
 
-/// Reads a log. `visit` sees each complete batch once, in order, as long as nothing is missing or
-/// damaged before it.
+impl Reading {
+    /// The log's first records were moved to an archive while it was read, and nothing was handed
+    /// on yet.
+    pub(crate) fn has_moved(&self) -> bool {
+        let anchor = self.survey.head.valid().map_or(0, |head| head.anchor_sequence);
+        anchor > self.anchor.position.sequence && self.handed_on == self.anchor.position
+    }
+}
+
+/// Reads again, from the anchor on, as long as the anchor moves on before anything is handed on.
+pub(crate) fn steadily<T>(
+    mut attempt: impl FnMut() -> Result<(Reading, T), ReadError>,
+) -> Result<(Reading, T), ReadError> {
+    for _ in 1..READINGS_MAX {
+        let (reading, found) = attempt()?;
+        if !reading.has_moved() {
+            return Ok((reading, found));
+        }
+    }
+    attempt()
+}
+
+/// Reads a log that begins at `anchor`. `visit` sees each complete batch once, in order, as long as
+/// nothing is missing or damaged before it.
 pub(crate) fn read<S: ReadStorage>(
     storage: &S,
+    anchor: Anchor,
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
     visit: &mut dyn FnMut(&[Committed]),
 ) -> Result<Reading, ReadError> {
-    let mut batches = Batches::new(storage, Meter::new(storage, progress), visit);
+    let mut batches = Batches::new(storage, Meter::new(storage, progress), anchor, visit);
     let mut readings = 0;
     loop {
         readings += 1;
@@ -160,6 +194,7 @@ fn tail_stands_still<S: ReadStorage>(
 /// gap or a splice nothing is handed on any more. A second reading skips what was handed on.
 struct Batches<'s, 'v, S> {
     storage: &'s S,
+    anchor: Anchor,
     meter: Meter<'v>,
     visit: &'v mut dyn FnMut(&[Committed]),
     last: ChainPosition,
@@ -171,13 +206,18 @@ struct Batches<'s, 'v, S> {
 }
 
 impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
-    fn new(storage: &'s S, meter: Meter<'v>, visit: &'v mut dyn FnMut(&[Committed])) -> Self {
-        let last = ChainPosition { sequence: 0, link: Link([0; 32]), time: 0 };
+    fn new(
+        storage: &'s S,
+        meter: Meter<'v>,
+        anchor: Anchor,
+        visit: &'v mut dyn FnMut(&[Committed]),
+    ) -> Self {
         Self {
             storage,
+            anchor,
             meter,
             visit,
-            last,
+            last: anchor.position,
             record_bytes: 0,
             segment: 0,
             is_cut_off: false,
@@ -190,6 +230,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
         Reading {
             survey,
             is_being_written,
+            anchor: self.anchor,
             handed_on: self.last,
             record_bytes: self.record_bytes,
             withheld: self.withheld,
@@ -256,7 +297,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
 }
 
 /// A header that cannot be read any more follows from nothing.
-fn read_header<S: ReadStorage>(storage: &S, segment: u64) -> Option<SegmentHeader> {
+pub(crate) fn read_header<S: ReadStorage>(storage: &S, segment: u64) -> Option<SegmentHeader> {
     let file = storage.open(&segment_path(segment)).ok().flatten()?;
     let mut block = [0; SEGMENT_HEADER_LENGTH];
     let read = file.read_at(0, &mut block).ok()?;

@@ -1,14 +1,15 @@
 //! Rebuilding the state at any record or moment.
 
+use crate::anchor::Start;
 use crate::axes::report;
 use crate::meaning::Meaning;
 use crate::progress::Progress;
-use crate::read::{Committed, ReadError, ReadOptions, read};
+use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
 use crate::report::{Head, Report};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_domain::world::World;
 use holdpoint_log_files::ReadStorage;
-use holdpoint_log_format::RecordHeader;
+use holdpoint_log_format::{ChainPosition, RecordHeader};
 
 /// Up to where the state is rebuilt. Batches are all or nothing (property L3): a place inside a
 /// batch means the end of the last whole batch before it.
@@ -23,6 +24,15 @@ pub enum Until {
 }
 
 impl Until {
+    /// Whether the place is at the log's anchor or behind it.
+    fn reaches(self, anchor: &ChainPosition) -> bool {
+        match self {
+            Self::End => true,
+            Self::Sequence(sequence) => sequence >= anchor.sequence,
+            Self::Time(time) => anchor.sequence == 0 || time.nanoseconds() >= anchor.time,
+        }
+    }
+
     /// Whether a batch that ends with this record lies within.
     pub(crate) fn includes(self, last_of_batch: &RecordHeader) -> bool {
         match self {
@@ -49,7 +59,7 @@ pub struct Rebuilt {
 /// each record that was applied, in order.
 ///
 /// # Errors
-/// As [`crate::verify()`].
+/// As [`crate::verify()`], and [`ReadError::BeforeAnchor`] where the log begins behind `until`.
 pub fn rebuild<S: ReadStorage>(
     storage: &S,
     until: Until,
@@ -57,11 +67,19 @@ pub fn rebuild<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
     witness: &mut dyn FnMut(&Committed),
 ) -> Result<Rebuilt, ReadError> {
-    let mut meaning = Meaning::new(World::retaining_settled(), until);
-    let reading = read(storage, options, progress, &mut |batch| {
-        if meaning.apply(batch) {
-            batch.iter().for_each(&mut *witness);
+    let (reading, meaning) = steadily(|| {
+        let start = Start::of(storage);
+        let anchor = start.anchor;
+        if !until.reaches(&anchor.position) {
+            return Err(ReadError::BeforeAnchor { anchor: anchor.position.sequence });
         }
+        let mut meaning = Meaning::new(start.keeping_settled(), until);
+        let reading = read(storage, anchor, options, progress, &mut |batch| {
+            if meaning.apply(batch) {
+                batch.iter().for_each(&mut *witness);
+            }
+        })?;
+        Ok((reading, meaning))
     })?;
     let report = report(reading, Some(&meaning));
     Ok(Rebuilt { head: Head::at(&meaning.applied), world: meaning.world, report })

@@ -1,9 +1,10 @@
 //! The records as lines: all of them, some, or the story of one loop. Raw evidence is hidden.
 
+use crate::anchor::Anchor;
 use crate::axes::report;
 use crate::finding::named;
 use crate::progress::Progress;
-use crate::read::{Committed, Content, ReadError, ReadOptions, read};
+use crate::read::{Committed, Content, ReadError, ReadOptions, read, steadily};
 use crate::report::Report;
 use crate::summary::summary;
 use holdpoint_domain::envelope::{ActorId, Envelope};
@@ -64,9 +65,13 @@ pub fn records<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
     visit: &mut dyn FnMut(Line),
 ) -> Result<Report, ReadError> {
-    let reading = read(storage, options, progress, &mut |batch| {
-        let wanted = batch.iter().filter(|record| filter.wants(record));
-        wanted.map(Line::of).for_each(&mut *visit);
+    let (reading, ()) = steadily(|| {
+        let anchor = Anchor::of(storage);
+        let reading = read(storage, anchor, options, progress, &mut |batch| {
+            let wanted = batch.iter().filter(|record| filter.wants(record));
+            wanted.map(Line::of).for_each(&mut *visit);
+        })?;
+        Ok((reading, ()))
     })?;
     Ok(report(reading, None))
 }

@@ -1,5 +1,6 @@
 //! What a reading says of a log: the verdict, the four axes, how far it reaches, every finding.
 
+use crate::anchor::Archived;
 use crate::finding::Finding;
 use crate::read::Reading;
 use holdpoint_domain::time::Timestamp;
@@ -48,6 +49,9 @@ pub struct Report {
     pub format_version: u32,
     /// The directory holds files that are not a log's.
     pub foreign: bool,
+    /// What the log says of the records before its first one; `None` when it is whole, or nobody
+    /// looked.
+    pub archived: Option<Archived>,
     /// Everything found wrong, in the order of the log: files first, then events.
     pub findings: Vec<Finding>,
     /// Findings about events beyond the first [`MEANING_FINDINGS_MAX`].
@@ -178,6 +182,7 @@ impl Report {
             log_id: survey.log.map(|log| log.to_string()),
             format_version: FORMAT_VERSION,
             foreign: survey.row == Row::Foreign,
+            archived: None,
             findings: Vec::new(),
             findings_left_out: 0,
             notes: Vec::new(),

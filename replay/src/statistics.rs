@@ -1,9 +1,10 @@
 //! How much a log holds, and of what.
 
+use crate::anchor::Anchor;
 use crate::axes::report;
 use crate::finding::named;
 use crate::progress::Progress;
-use crate::read::{Committed, ReadError, ReadOptions, read};
+use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
 use crate::report::Report;
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::ReadStorage;
@@ -36,7 +37,11 @@ pub fn statistics<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Statistics, ReadError> {
     let mut counts = Counts::default();
-    let reading = read(storage, options, progress, &mut |batch| counts.add(batch))?;
+    let (reading, ()) = steadily(|| {
+        let anchor = Anchor::of(storage);
+        let reading = read(storage, anchor, options, progress, &mut |batch| counts.add(batch))?;
+        Ok((reading, ()))
+    })?;
     let named_counts = counts.by_kind.iter().map(|(kind, count)| (named(*kind), *count));
     Ok(Statistics {
         first_time: counts.first_time,

@@ -1,12 +1,12 @@
 //! Verifying: what a log proves, four things apart.
 
+use crate::anchor::Start;
 use crate::axes::report;
 use crate::meaning::Meaning;
 use crate::progress::Progress;
-use crate::read::{ReadError, ReadOptions, read};
+use crate::read::{ReadError, ReadOptions, read, steadily};
 use crate::rebuild::Until;
 use crate::report::Report;
-use holdpoint_domain::world::World;
 use holdpoint_log_files::ReadStorage;
 
 /// Verifies a whole log: every byte of it against the chain and the recovery table, every event
@@ -20,9 +20,25 @@ pub fn verify<S: ReadStorage>(
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, ReadError> {
-    let mut meaning = Meaning::new(World::default(), Until::End);
-    let reading = read(storage, options, progress, &mut |batch| {
-        meaning.apply(batch);
+    verify_judged(storage, options, false, progress)
+}
+
+/// As [`verify`]; `with_archive`: the records before the log's first one are verified as well.
+pub(crate) fn verify_judged<S: ReadStorage>(
+    storage: &S,
+    options: ReadOptions<'_>,
+    with_archive: bool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, ReadError> {
+    let (reading, meaning) = steadily(|| {
+        let start = Start::of(storage);
+        let anchor = start.anchor;
+        let mut meaning = Meaning::new(start, Until::End);
+        meaning.is_with_archive = with_archive;
+        let reading = read(storage, anchor, options, progress, &mut |batch| {
+            meaning.apply(batch);
+        })?;
+        Ok((reading, meaning))
     })?;
     Ok(report(reading, Some(&meaning)))
 }

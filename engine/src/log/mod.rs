@@ -11,6 +11,7 @@
 
 mod acknowledgement;
 mod active;
+mod archive;
 mod batch;
 mod copy;
 mod copy_directory;
@@ -34,6 +35,7 @@ mod turn;
 mod witness;
 
 pub use acknowledgement::Acknowledgement;
+pub use archive::{Archive, ArchiveError, SealedSegment};
 pub use batch::NewRecord;
 pub use copy::{Copied, CopyError, copy_log};
 pub use copy_directory::{CopyDirectoryError, copy_directory};

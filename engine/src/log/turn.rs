@@ -31,7 +31,7 @@ pub struct Appended {
 /// The right to append, until it is finished or dropped. Dropping it writes what was appended and
 /// releases the lock without a sync; only [`Turn::finish`] acknowledges.
 pub struct Turn<'a, S: Storage> {
-    shared: &'a Shared<S>,
+    pub(super) shared: &'a Shared<S>,
     state: MutexGuard<'a, State<S>>,
     /// What LOCK said of the wall clock in this boot before the turn.
     previous_wall_minus_boot: Option<i64>,
@@ -327,7 +327,11 @@ impl<'a, S: Storage> Turn<'a, S> {
         };
         let mut follower = self.state.active.follower.clone();
         let caught_up = follower.catch_up(storage, &mut |_, _| {});
-        if caught_up.is_err() || follower.run.chain != settled.active.chain() {
+        // What this handle stood at was moved to an archive: the log goes on behind HEAD's anchor.
+        let is_archived = matches!(caught_up, Err(FollowError::Gone { .. }))
+            && follower.run.chain.sequence <= settled.head.anchor_sequence;
+        let is_the_one = caught_up.is_ok() && follower.run.chain == settled.active.chain();
+        if !is_the_one && !is_archived {
             let source = std::io::Error::other("the log is not the one that was open");
             let failed: Result<(), DiskError> = Err(source).named("read", &settled.active.path());
             return failed.map_err(|error| self.poisoned_by(&error));

@@ -102,14 +102,14 @@ impl<S: Storage> Engine<S> {
         let disk = Arc::new(storage);
         let measured = Measured::new(Arc::clone(&disk), Arc::clone(&options.metrics));
         let (log, report) = Log::open(measured, options.log)?;
-        let place = log.first_place().map_err(SubmitError::from)?;
+        let hot = Hot::open(&log)?;
         let core = Core {
             log,
             level: options.level,
             decision_level: options.decision_level,
             clock: options.clock,
             entropy: options.entropy,
-            hot: Mutex::new(Some(Hot { world: World::default(), place })),
+            hot: Mutex::new(Some(hot)),
             meter: Meter::new(options.metrics),
             bell: Bell::default(),
         };

@@ -1,6 +1,6 @@
 //! What can go wrong between a command and its receipt. A refusal by a rule is not among it.
 
-use crate::log::{AppendError, OpenError};
+use crate::log::{AppendError, ArchiveError, OpenError};
 use holdpoint_domain::codec::{DecodeError, EncodeError};
 use holdpoint_log_files::{FollowError, ReadError};
 use thiserror::Error;
@@ -43,6 +43,29 @@ pub enum SubmitError {
     Withheld {
         /// Its sequence.
         sequence: u64,
+    },
+    /// The place where the log begins cannot be read.
+    #[error(transparent)]
+    Beginning(#[from] ArchiveError),
+    /// The log begins behind an anchor, and no event says so.
+    #[error(
+        "HEAD says that the log begins behind record {anchor}, and no event of the log says so: \
+         the state there is not known, look at it with `holdpoint verify`"
+    )]
+    BeginningUnstated {
+        /// The record before the first one.
+        anchor: u64,
+    },
+    /// The state that the event at the log's beginning carries cannot be taken up.
+    #[error(
+        "the state that record {sequence} says the log begins with cannot be used ({message}): a \
+         newer holdpoint may have written it"
+    )]
+    CarriedState {
+        /// The event's sequence.
+        sequence: u64,
+        /// Why not.
+        message: String,
     },
     /// An event beyond the codec's limits.
     #[error("the event cannot be recorded: {0}")]

@@ -8,6 +8,7 @@
 //! - No rule is taken here: what to do is decided by `holdpoint_domain::decide` alone.
 //! - Nothing derived from the state leaves before a sync covers the newest record it depends on.
 
+mod archive;
 mod asker;
 mod clock;
 mod conditions;
@@ -34,6 +35,7 @@ mod ticket_desk;
 mod user;
 mod watch;
 
+pub use archive::{ArchivePlan, ArchiveReport, MoveError};
 pub use asker::{Asker, Elsewhere, Patience, PersonAnswer, Question};
 pub use clock::{Clock, Reading, SystemClock};
 pub use conditions::{Conditions, IdempotencyKey};

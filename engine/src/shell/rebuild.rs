@@ -1,15 +1,19 @@
 //! The state that follows the log: records in, batches whole, evolved in order.
 
 use super::error::SubmitError;
-use crate::log::{Storage, Turn};
+use crate::log::{Log, Storage, Turn};
+use holdpoint_domain::event::{Event, HistoryArchived, kind_name};
+use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Envelope, Time, World, codec};
-use holdpoint_log_files::Follower;
-use holdpoint_log_format::Record;
+use holdpoint_log_files::{FollowError, Follower};
+use holdpoint_log_format::{ChainPosition, Record};
 
 /// The state and the place in the log that it stands for.
 pub(super) struct Hot {
     pub(super) world: World,
     pub(super) place: Follower,
+    /// The record that says where the log begins, when it does not begin with record 1.
+    pub(super) stated_by: Option<u64>,
 }
 
 /// An event with its record's place and time.
@@ -21,10 +25,51 @@ pub(super) struct Recorded {
     pub(super) envelope: Envelope,
 }
 
+/// The kind of event that states where a log begins.
+const STATEMENT: &str = "log.history_archived";
+
 impl Hot {
-    /// Evolves the state by every record between its place and the newest appended one. Records of
-    /// a batch are held back until one ends it.
+    /// The state before the log's first record: nothing, or what the event carries that says that
+    /// the records before were moved to an archive.
+    pub(super) fn open<S: Storage>(log: &Log<S>) -> Result<Self, SubmitError> {
+        let place = log.beginning()?;
+        if place.run.chain.sequence == 0 {
+            return Ok(Self { world: World::default(), place, stated_by: None });
+        }
+        Self::at_beginning(&log.begin()?)
+    }
+
+    /// Evolves the state by every record between its place and the newest appended one. Where
+    /// those records were moved to an archive, the state is built anew from the log's beginning.
     pub(super) fn catch_up<S: Storage>(&mut self, turn: &Turn<'_, S>) -> Result<(), SubmitError> {
+        match self.follow(turn) {
+            Err(SubmitError::Follow(FollowError::Gone { .. })) => {
+                *self = Self::at_beginning(turn)?;
+                self.follow(turn)
+            }
+            other => other,
+        }
+    }
+
+    /// The state at an anchor above 0: carried by the newest event that names the anchor.
+    fn at_beginning<S: Storage>(turn: &Turn<'_, S>) -> Result<Self, SubmitError> {
+        let place = turn.beginning()?;
+        let anchor = place.run.chain;
+        let mut newest = None;
+        turn.catch_up(&mut place.clone(), &mut |_, record| {
+            if let Some(event) = statement_of(record, &anchor) {
+                newest = Some((record.header.sequence, event));
+            }
+        })?;
+        let unstated = SubmitError::BeginningUnstated { anchor: anchor.sequence };
+        let (sequence, event) = newest.ok_or(unstated)?;
+        let world = take_up(&event);
+        let world = world.map_err(|message| SubmitError::CarriedState { sequence, message })?;
+        Ok(Self { world, place, stated_by: Some(sequence) })
+    }
+
+    /// Records of a batch are held back until one ends it.
+    fn follow<S: Storage>(&mut self, turn: &Turn<'_, S>) -> Result<(), SubmitError> {
         let mut batch = Vec::new();
         let mut failure = None;
         let world = &mut self.world;
@@ -41,6 +86,27 @@ impl Hot {
         })?;
         failure.map_or(Ok(()), Err)
     }
+}
+
+fn statement_of(record: &Record<'_>, anchor: &ChainPosition) -> Option<HistoryArchived> {
+    if kind_name(record.header.kind) != Some(STATEMENT) {
+        return None;
+    }
+    let Event::HistoryArchived(event) = recorded(record).ok()?.envelope.event else { return None };
+    let names_anchor =
+        event.anchor_sequence == anchor.sequence && *event.anchor_link.as_bytes() == anchor.link.0;
+    names_anchor.then_some(event)
+}
+
+/// The state that an event carries, when it is the one that it says. The fingerprint of another
+/// state schema cannot be compared; such a state is taken up when it can be read.
+fn take_up(event: &HistoryArchived) -> Result<World, String> {
+    let world = World::from_carried(event.state.as_bytes()).map_err(|error| error.to_string())?;
+    let is_comparable = event.state_schema == STATE_SCHEMA_VERSION;
+    if is_comparable && world.fingerprint_digest() != event.state_fingerprint {
+        return Err("its fingerprint is not the one that the event states".to_string());
+    }
+    Ok(world)
 }
 
 /// Evolves by a whole batch. What the rules forbid is kept, and reported by replay.

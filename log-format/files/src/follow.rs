@@ -7,7 +7,6 @@ use crate::storage::{ReadFile, ReadStorage};
 use crate::survey::{SurveyError, io_error, segment_path};
 use crate::window::Window;
 use holdpoint_log_format::{Fault, Record, SegmentHeader};
-use std::io;
 use thiserror::Error;
 
 /// Why following stopped short.
@@ -20,6 +19,17 @@ pub enum FollowError {
     /// Records that were written are damaged or missing.
     #[error("{0}; look at the log with `holdpoint verify`")]
     Damaged(Finding),
+    /// The segment is not there any more.
+    #[error(
+        "{file} is gone, and with it the records behind {sequence}: they were moved to an archive, \
+         go on from where the log begins now"
+    )]
+    Gone {
+        /// The segment.
+        file: String,
+        /// The newest record that was read.
+        sequence: u64,
+    },
     /// A successor's header that does not hold or does not follow.
     #[error("{file}: {fault}")]
     Header {
@@ -49,7 +59,7 @@ impl Follower {
         first_sequence: u64,
     ) -> Result<Self, FollowError> {
         let file = segment_path(first_sequence);
-        let mut window = open_window(storage, &file)?;
+        let mut window = open_window(storage, &file, first_sequence.saturating_sub(1))?;
         let header = read_header(&mut window, &file)?
             .map_err(|fault| FollowError::Header { file, fault })?;
         Ok(Self { header, run: Run::at_start(&header) })
@@ -68,7 +78,7 @@ impl Follower {
     ) -> Result<(), FollowError> {
         loop {
             let file = segment_path(self.header.first_sequence());
-            let mut window = open_window(storage, &file)?;
+            let mut window = open_window(storage, &file, self.run.chain.sequence)?;
             let mut onward = |place: &RecordPlace, record: &Record<'_>| {
                 visit(place, record);
                 Onward::Go
@@ -166,9 +176,12 @@ fn follows(
     Ok(header)
 }
 
-fn open_window<S: ReadStorage>(storage: &S, file: &str) -> Result<Window<S::File>, FollowError> {
+fn open_window<S: ReadStorage>(
+    storage: &S,
+    file: &str,
+    sequence: u64,
+) -> Result<Window<S::File>, FollowError> {
     let opened = storage.open(file).map_err(io_error(file))?;
-    let gone = || io_error(file)(io::Error::new(io::ErrorKind::NotFound, "it is gone"));
-    let opened = opened.ok_or_else(gone)?;
-    Ok(Window::new(opened).map_err(io_error(file))?)
+    let gone = || FollowError::Gone { file: file.to_string(), sequence };
+    Ok(Window::new(opened.ok_or_else(gone)?).map_err(io_error(file))?)
 }

@@ -46,10 +46,11 @@ pub fn read_from<S: ReadStorage>(
     newest: &Follower,
     visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
 ) -> Result<(), ReadError> {
-    let mut due = from;
+    let mut due = from.max(1);
     let mut segments = segments_from(storage, due)?.into_iter();
     while due <= newest.run.chain.sequence {
-        let first = segments.next().ok_or(ReadError::Missing { sequence: due })?;
+        let next = segments.next().filter(|first| *first <= due);
+        let first = next.ok_or(ReadError::Missing { sequence: due })?;
         let before = due;
         let onward = read_segment(storage, first, &mut due, newest, visit)?;
         if onward == Onward::Stop {

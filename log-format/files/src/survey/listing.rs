@@ -17,6 +17,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
             }
         }
         self.list_segments()?;
+        self.set_leftovers_apart();
         self.find_missing_witness();
         Ok(())
     }
@@ -36,6 +37,19 @@ impl<S: ReadStorage> Surveyor<'_, S> {
             }
         }
         Ok(())
+    }
+
+    /// Where the segment behind HEAD's anchor is there, those before it are no part of the log.
+    fn set_leftovers_apart(&mut self) {
+        let Some(anchor) = self.survey.head.valid().map(|head| head.anchor_sequence) else {
+            return;
+        };
+        let first = anchor.saturating_add(1);
+        let segments = &mut self.survey.segments;
+        if let Some(begin) = segments.iter().position(|segment| segment.first_sequence == first) {
+            let leftovers = segments.drain(..begin).map(|segment| segment.first_sequence);
+            self.survey.leftovers = leftovers.collect();
+        }
     }
 
     /// HEAD missing, garbage, or without the segments that it witnesses.

@@ -134,6 +134,9 @@ pub struct Survey {
     pub lock: Option<Lock>,
     /// The segments by first sequence.
     pub segments: Vec<SegmentFile>,
+    /// First sequences of segments at or below the anchor. Their records were moved to an archive,
+    /// and whoever did it ended before they were removed: they are no part of the log.
+    pub leftovers: Vec<u64>,
     /// The newest usable segment.
     pub last: Option<LastSegment>,
     /// The highest sequence with durable evidence: M.
@@ -160,8 +163,7 @@ pub fn survey<S: ReadStorage>(
     options: SurveyOptions,
     visit: &mut Visit<'_>,
 ) -> Result<Survey, SurveyError> {
-    let mut surveyor = Surveyor::new(storage, options)?;
-    surveyor.read_segments()?;
+    let mut surveyor = Surveyor::begun(storage, options)?;
     surveyor.check_layout();
     surveyor.check_successors()?;
     surveyor.walk_earlier(visit)?;
@@ -177,6 +179,18 @@ struct Surveyor<'s, S: ReadStorage> {
 }
 
 impl<'s, S: ReadStorage> Surveyor<'s, S> {
+    /// Reads LOCK, HEAD, the list and the headers; again when the first segments were moved to an
+    /// archive meanwhile, which HEAD's anchor then tells.
+    fn begun(storage: &'s S, options: SurveyOptions) -> Result<Self, SurveyError> {
+        loop {
+            let mut surveyor = Self::new(storage, options)?;
+            let read = surveyor.read_segments();
+            if read.is_ok() && surveyor.begins_at_anchor() || !surveyor.anchor_has_moved()? {
+                return read.map(|()| surveyor);
+            }
+        }
+    }
+
     /// Reads LOCK and HEAD, then the list, in this order: whatever is written meanwhile, HEAD names
     /// nothing that the list does not have.
     fn new(storage: &'s S, options: SurveyOptions) -> Result<Self, SurveyError> {
@@ -185,6 +199,7 @@ impl<'s, S: ReadStorage> Surveyor<'s, S> {
             head: HeadFile::Missing,
             lock: None,
             segments: Vec::new(),
+            leftovers: Vec::new(),
             last: None,
             mark: 0,
             records: 0,

@@ -27,6 +27,20 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         Ok(())
     }
 
+    /// Whether the first segment is the one that HEAD's anchor names, as far as HEAD says.
+    pub(super) fn begins_at_anchor(&self) -> bool {
+        let first = self.survey.segments.first().map(|segment| segment.first_sequence);
+        let anchor = self.survey.head.valid().map(|head| head.anchor_sequence);
+        first.is_none_or(|first| anchor.is_none_or(|anchor| anchor.checked_add(1) == Some(first)))
+    }
+
+    /// Whether HEAD names another anchor now: further on each time, as anchors never go back.
+    pub(super) fn anchor_has_moved(&mut self) -> Result<bool, SurveyError> {
+        let Some(before) = self.survey.head.valid().copied() else { return Ok(false) };
+        let now = self.read_small(names::HEAD)?.and_then(|bytes| Head::decode(&bytes).ok());
+        Ok(now.is_some_and(|now| now.anchor_sequence > before.anchor_sequence))
+    }
+
     /// Who owned the log, and how that owner left.
     pub(super) fn read_lock(&mut self) -> Result<(), SurveyError> {
         let bytes = self.read_small(names::LOCK)?;

@@ -1,0 +1,153 @@
+//! `holdpoint log archive`: the first records of a log, moved to an archive.
+
+use crate::arguments::Global;
+use crate::exit::{Exit, Failure, settle};
+use crate::hold::{Turn, failed, open};
+use crate::output::Output;
+use crate::replay::parse_until;
+use crate::text::{counted, path};
+use holdpoint_domain::text::visible;
+use holdpoint_engine::log::{AppendError, ArchiveError, CopyError};
+use holdpoint_engine::shell::{ArchivePlan, ArchiveReport, MoveError};
+use holdpoint_log_files::DirectoryStorage;
+use holdpoint_replay::Until;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Options of `log archive`.
+///
+/// Whole sealed segments are moved; the records that are still written to stay. The archive is
+/// verified before anything is removed, and is a log of its own: `verify`, `replay` and `log show`
+/// read it with --log. Nothing may ever be written to it. `verify --archive DST` proves the log and
+/// its archive together. After an interruption, the same line again goes on.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Where the records go: an empty or missing directory, or the archive of those before them.
+    #[arg(value_name = "DST")]
+    destination: PathBuf,
+    /// Move nothing behind this record, or recorded after this moment.
+    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    until: Option<Until>,
+    /// Leave so many of the newest sealed segments where they are.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    keep_segments: usize,
+    #[command(flatten)]
+    turn: Turn,
+}
+
+/// What was moved.
+#[derive(Debug, Serialize)]
+struct Summary {
+    destination: String,
+    /// Records that were moved; 0: there was nothing to move.
+    records: u64,
+    first_sequence: Option<u64>,
+    anchor_sequence: Option<u64>,
+    anchor_link: Option<String>,
+    stated_by: Option<u64>,
+    removed_segments: u64,
+    left_segments: u64,
+}
+
+/// Moves records to DST. Exit 3 when there is no log, 4 when the log or the archive is busy, 6 when
+/// what was written does not verify.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    settle(global, archive(global, &args))
+}
+
+fn archive(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let engine = open(global, &args.turn)?;
+    let destination: PathBuf = args.destination.components().collect();
+    let moved = engine.archive(&DirectoryStorage::new(&destination), plan_of(args));
+    let closed = engine.close().map_err(|error| failed(global, error));
+    let moved = moved.map_err(|error| failure(global, &error))?;
+    closed?;
+    let summary = Summary::of(args, &moved);
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&summary)
+    } else {
+        show(&mut out, &summary)
+    }
+    out.finish()?;
+    Ok(Exit::DONE)
+}
+
+fn plan_of(args: &Args) -> ArchivePlan {
+    let keep_segments = args.keep_segments;
+    match args.until {
+        Some(Until::Sequence(sequence)) => {
+            ArchivePlan { until_sequence: Some(sequence), keep_segments, ..ArchivePlan::default() }
+        }
+        Some(Until::Time(time)) => {
+            ArchivePlan { until_time: Some(time), keep_segments, ..ArchivePlan::default() }
+        }
+        Some(Until::End) | None => ArchivePlan { keep_segments, ..ArchivePlan::default() },
+    }
+}
+
+impl Summary {
+    fn of(args: &Args, report: &ArchiveReport) -> Self {
+        let anchor = report.moved.map(|(_, anchor)| anchor);
+        let first_sequence = report.moved.map(|(first, _)| first);
+        let last = anchor.map_or(0, |anchor| anchor.sequence.saturating_add(1));
+        Self {
+            destination: args.destination.to_string_lossy().into_owned(),
+            records: last.saturating_sub(first_sequence.unwrap_or(0)),
+            first_sequence,
+            anchor_sequence: anchor.map(|anchor| anchor.sequence),
+            anchor_link: anchor.map(|anchor| anchor.link.to_string()),
+            stated_by: report.stated_by,
+            removed_segments: report.removed_segments,
+            left_segments: report.left_segments,
+        }
+    }
+}
+
+fn show(out: &mut Output, summary: &Summary) {
+    match (summary.first_sequence, summary.anchor_sequence) {
+        (Some(first), Some(last)) => {
+            out.line(format_args!(
+                "moved           records {first} to {last} to {}",
+                visible(&summary.destination)
+            ));
+            out.line(format_args!(
+                "begins behind   record {last}, link {}",
+                summary.anchor_link.as_deref().unwrap_or_default()
+            ));
+        }
+        _ => out.line("moved           nothing: no sealed segment is within what was asked for"),
+    }
+    if let Some(sequence) = summary.stated_by {
+        out.line(format_args!("stated by       record {sequence}"));
+    }
+    out.line(format_args!("removed         {}", counted(summary.removed_segments, "segment")));
+    if summary.left_segments > 0 {
+        out.line(format_args!(
+            "left            {} before the log's beginning that this archive does not hold",
+            counted(summary.left_segments, "segment")
+        ));
+    }
+}
+
+fn failure(global: &Global, error: &MoveError) -> Failure {
+    let said = visible(&error.to_string()).to_string();
+    let message = format!("{}: {said}", path(&global.log));
+    let (exit, code) = match error {
+        MoveError::Archive(ArchiveError::OtherArchive { .. }) => (Exit::FAILED, "other_archive"),
+        MoveError::Archive(ArchiveError::Busy { .. } | ArchiveError::Overtaken { .. }) => {
+            (Exit::CONFLICT, "busy")
+        }
+        MoveError::Archive(ArchiveError::Append(AppendError::Locked { .. })) => {
+            (Exit::CONFLICT, "locked")
+        }
+        MoveError::Archive(ArchiveError::Copy(CopyError::Unlike { .. })) => {
+            (Exit::VERIFICATION_FAILED, "archive_does_not_verify")
+        }
+        MoveError::Inside { .. } => (Exit::USAGE, "inside_the_log"),
+        MoveError::WithoutBeginning { .. } => (Exit::REFUSED, "without_beginning"),
+        _ => return failed(global, error),
+    };
+    Failure::new(exit, code, message)
+}

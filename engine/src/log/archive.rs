@@ -1,0 +1,341 @@
+//! Moving sealed segments to an archive, so that the log begins behind them.
+//!
+//! The order is the promise: the archive is whole and verified before the log says that anything
+//! was moved, HEAD names the new beginning before anything is removed, and only what the archive
+//! holds byte for byte is removed. After a crash in between, doing it again goes on.
+
+use super::active::{DiskError, DiskResult, Named};
+use super::copy::{CopyError, Unused, copy_segment, survey_whole};
+use super::error::AppendError;
+use super::handle::Log;
+use super::lock;
+use super::storage::Storage;
+use super::turn::Turn;
+use super::{roll, witness};
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::window::Window;
+use holdpoint_log_files::{FollowError, Follower, ReadFile, ReadStorage, Survey, SurveyError};
+use holdpoint_log_format::limits::{PIECE_LENGTH, SEAL_LENGTH};
+use holdpoint_log_format::recovery::{Row, Verdict};
+use holdpoint_log_format::{ChainPosition, Head, SegmentHeader, names};
+use std::io;
+use std::time::Duration;
+use thiserror::Error;
+
+/// How long to wait for whoever else writes to the archive.
+const ARCHIVE_LOCK_WAIT: Duration = Duration::from_secs(1);
+
+/// Records could not be moved to an archive. Nothing was removed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ArchiveError {
+    /// The directory is no archive of this log, or one that this log does not go on from.
+    #[error(
+        "{place} is not an archive that this log goes on from ({reason}): name an empty directory, \
+         or the one that its first records were moved to"
+    )]
+    OtherArchive {
+        /// The archive's directory.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Somebody else writes to the archive.
+    #[error("somebody else is writing to the archive at {place}: try again when that is done")]
+    Busy {
+        /// The archive's directory.
+        place: String,
+    },
+    /// Somebody else moved records of this log to an archive meanwhile.
+    #[error(
+        "the log begins behind record {found} now, and not behind {expected}: somebody else moved \
+         records to an archive meanwhile, try again"
+    )]
+    Overtaken {
+        /// The anchor when this began.
+        expected: u64,
+        /// The anchor now.
+        found: u64,
+    },
+    /// No HEAD, or one that cannot be read: nothing says where the log begins.
+    #[error("HEAD cannot be read, so nothing says where the log begins: look at it with `verify`")]
+    NoHead,
+    /// The archive could not be written.
+    #[error("the archive cannot be written: {0}")]
+    Copy(#[from] CopyError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] SurveyError),
+    /// The log cannot be read on.
+    #[error(transparent)]
+    Follow(#[from] FollowError),
+    /// The log cannot be written.
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    /// The disk refused a call on the log.
+    #[error("cannot {operation} {file}: {source}")]
+    Disk {
+        /// What was tried.
+        operation: &'static str,
+        /// On what, relative to the log's directory.
+        file: String,
+        /// What the disk said.
+        source: io::Error,
+    },
+}
+
+impl From<DiskError> for ArchiveError {
+    fn from(error: DiskError) -> Self {
+        Self::Disk { operation: error.operation, file: error.file, source: error.source }
+    }
+}
+
+/// A segment that will never change again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SealedSegment {
+    /// Its header.
+    pub header: SegmentHeader,
+    /// Its last record: the log may begin behind it.
+    pub last: ChainPosition,
+    /// Offset behind its seal.
+    pub end: u64,
+}
+
+/// An archive of a log, held against others who write to it.
+#[derive(Debug)]
+pub struct Archive<'w, W: Storage> {
+    storage: &'w W,
+    /// The newest record that it holds; the log's anchor while it holds none.
+    end: ChainPosition,
+    is_new: bool,
+    _lock: W::Lock,
+}
+
+impl<W: Storage> Archive<'_, W> {
+    /// Whether it holds no record yet.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// The newest record that it holds; the log's anchor while it holds none.
+    #[must_use]
+    pub fn end(&self) -> ChainPosition {
+        self.end
+    }
+}
+
+impl<S: Storage> Log<S> {
+    /// The place before the first record that the log holds now.
+    ///
+    /// # Errors
+    /// HEAD or the first segment cannot be read.
+    pub fn beginning(&self) -> Result<Follower, ArchiveError> {
+        beginning(&self.shared.storage)
+    }
+
+    /// Every sealed segment, oldest first.
+    ///
+    /// # Errors
+    /// The list or a header cannot be read.
+    pub fn sealed_segments(&self) -> Result<Vec<SealedSegment>, ArchiveError> {
+        let storage = &self.shared.storage;
+        let first = self.beginning()?.header.first_sequence();
+        let listed = storage.list(names::SEGMENTS).named("list", names::SEGMENTS)?;
+        let firsts = listed.iter().filter_map(|entry| names::parse_segment(&entry.name));
+        let mut firsts: Vec<u64> = firsts.filter(|sequence| *sequence >= first).collect();
+        firsts.sort_unstable();
+        let headers = firsts.iter().map(|first| Ok(Follower::at_segment(storage, *first)?.header));
+        let headers: Vec<SegmentHeader> = headers.collect::<Result<_, ArchiveError>>()?;
+        let sealed = headers.windows(2).filter_map(|pair| {
+            let [header, next] = pair else { return None };
+            let end = next.previous_seal_offset.saturating_add(SEAL_LENGTH as u64);
+            Some(SealedSegment { header: *header, last: next.previous, end })
+        });
+        Ok(sealed.collect())
+    }
+
+    /// Opens the archive in `storage`, which is empty or ends where one of this log's segments
+    /// does, and verifies it.
+    ///
+    /// # Errors
+    /// It is something else, damaged, or held by somebody else.
+    pub fn open_archive<'w, W: Storage>(
+        &self,
+        storage: &'w W,
+    ) -> Result<Archive<'w, W>, ArchiveError> {
+        let place = storage.root().display().to_string();
+        let other = |reason: &str| {
+            Err(ArchiveError::OtherArchive { place: place.clone(), reason: reason.to_string() })
+        };
+        let begins = self.beginning()?.run.chain;
+        let mut ends = vec![begins];
+        ends.extend(self.sealed_segments()?.iter().map(|segment| segment.last));
+        let before = survey_whole(storage)?;
+        if before.row == Row::Foreign {
+            return other("it holds other files");
+        }
+        if before.row.verdict() == Verdict::Corrupt {
+            let finding = before.findings.first().map(ToString::to_string);
+            return other(&format!("it is damaged: {}", finding.unwrap_or_default()));
+        }
+        if before.log.is_some_and(|log| log != self.shared.log) {
+            return other("it belongs to another log");
+        }
+        let (end, is_new) = match &before.last {
+            None if is_free_for(&before, &begins) => (begins, true),
+            Some(last) if last.is_sealed && ends.contains(&last.run.chain) => {
+                (last.run.chain, false)
+            }
+            Some(last) if !last.is_sealed => return other("it is a log that is written to"),
+            _ => return other("its last record is not the one before this log's first"),
+        };
+        storage.create_directory("").named("create", ".").map_err(CopyError::from)?;
+        let lock = lock::acquire(storage, ARCHIVE_LOCK_WAIT).map_err(CopyError::from)?;
+        let Ok(lock) = lock else { return Err(ArchiveError::Busy { place }) };
+        Ok(Archive { storage, end, is_new, _lock: lock })
+    }
+
+    /// Copies the sealed segments behind the archive's end up to record `until`, the last of a
+    /// segment. The archive is verified and durable when this returns.
+    ///
+    /// # Errors
+    /// The log cannot be read, or the archive not written, or it does not verify.
+    pub fn copy_to_archive<W: Storage>(
+        &self,
+        archive: &mut Archive<'_, W>,
+        until: u64,
+    ) -> Result<(), ArchiveError> {
+        let storage = archive.storage;
+        let due = self.sealed_segments()?.into_iter();
+        let due = due.filter(|segment| {
+            segment.header.first_sequence() > archive.end.sequence && segment.last.sequence <= until
+        });
+        let due: Vec<SealedSegment> = due.collect();
+        if archive.is_new {
+            let head = Head::at_anchor(self.shared.log, &archive.end, storage.boot());
+            witness::replace(storage, &head).map_err(CopyError::from)?;
+        }
+        let made = storage.create_directory(names::SEGMENTS).named("create", names::SEGMENTS);
+        made.map_err(CopyError::from)?;
+        roll::remove_prepared(storage);
+        for segment in &due {
+            let (header, end) = (&segment.header, segment.end);
+            copy_segment(&self.shared.storage, storage, header, end, Unused::GivenBack)?;
+            archive.end = segment.last;
+        }
+        finish_archive(storage, &archive.end).map_err(ArchiveError::from)
+    }
+
+    /// Makes the log begin behind `anchor`, the last record of a sealed segment that an archive
+    /// holds: HEAD says so from now on. Everything appended is made durable first.
+    ///
+    /// # Errors
+    /// The log does not begin behind record `expected` any more, or it cannot be written.
+    pub fn begin_behind(&self, anchor: &ChainPosition, expected: u64) -> Result<(), ArchiveError> {
+        let mut turn = self.begin()?;
+        turn.sync()?;
+        turn.write_head()?;
+        let _at_the_disk = self.shared.commit.take();
+        let head = witness::read(&self.shared.storage)?.ok_or(ArchiveError::NoHead)?;
+        let found = head.anchor_sequence;
+        if found != expected || head.newest_sequence < anchor.sequence {
+            return Err(ArchiveError::Overtaken { expected, found });
+        }
+        let (anchor_sequence, anchor_link) = (anchor.sequence, anchor.link);
+        let moved = Head { anchor_sequence, anchor_link, ..head };
+        Ok(witness::write(&self.shared.storage, &moved)?)
+    }
+
+    /// Removes the segments before the log's beginning that `archive` holds byte for byte. Gives
+    /// how many were removed, and how many are left because it does not hold them.
+    ///
+    /// # Errors
+    /// The disk refused a call; doing it again goes on.
+    pub fn remove_archived<W: ReadStorage>(&self, archive: &W) -> Result<(u64, u64), ArchiveError> {
+        let storage = &self.shared.storage;
+        let first = self.beginning()?.header.first_sequence();
+        let listed = storage.list(names::SEGMENTS).named("list", names::SEGMENTS)?;
+        let firsts = listed.iter().filter_map(|entry| names::parse_segment(&entry.name));
+        let (mut removed, mut left) = (0, 0);
+        for sequence in firsts.filter(|sequence| *sequence < first) {
+            let file = segment_path(sequence);
+            if is_alike(storage, archive, &file)? {
+                storage.remove(&file).named("remove", &file)?;
+                removed += 1;
+            } else {
+                left += 1;
+            }
+        }
+        storage.sync_directory(names::SEGMENTS).named("sync", names::SEGMENTS)?;
+        Ok((removed, left))
+    }
+}
+
+impl<S: Storage> Turn<'_, S> {
+    /// The place before the first record that the log holds now.
+    ///
+    /// # Errors
+    /// HEAD or the first segment cannot be read.
+    pub fn beginning(&self) -> Result<Follower, ArchiveError> {
+        beginning(&self.shared.storage)
+    }
+}
+
+fn beginning<S: Storage>(storage: &S) -> Result<Follower, ArchiveError> {
+    let head = witness::read(storage)?.ok_or(ArchiveError::NoHead)?;
+    Ok(Follower::at_segment(storage, head.anchor_sequence.saturating_add(1))?)
+}
+
+/// Whether a directory without segments may become an archive that begins behind `anchor`.
+fn is_free_for(survey: &Survey, anchor: &ChainPosition) -> bool {
+    survey.head.valid().is_none_or(|head| {
+        head.is_at_anchor()
+            && (head.anchor_sequence, head.anchor_link) == (anchor.sequence, anchor.link)
+    })
+}
+
+/// Makes the archive's names durable, verifies every byte of it, and lets its HEAD name its newest
+/// record.
+fn finish_archive<W: Storage>(storage: &W, end: &ChainPosition) -> Result<(), CopyError> {
+    storage.sync_directory(names::SEGMENTS).named("sync", names::SEGMENTS)?;
+    storage.sync_directory("").named("sync", ".")?;
+    let survey = survey_whole(storage)?;
+    let last = survey.last.as_ref().filter(|last| last.is_sealed && last.run.chain == *end);
+    let is_whole = survey.row.verdict() == Verdict::Intact && survey.findings.is_empty();
+    let (Some(last), Some(head), true) = (last, survey.head.valid(), is_whole) else {
+        return Err(CopyError::Unlike { findings: survey.findings });
+    };
+    let named = Head {
+        newest_sequence: end.sequence,
+        newest_link: end.link,
+        segment: last.header.first_sequence(),
+        record_offset: last.run.record_offset,
+        end_offset: last.run.end_offset,
+        boot: storage.boot(),
+        ..*head
+    };
+    Ok(witness::replace(storage, &named)?)
+}
+
+/// Whether both hold the same bytes under a name.
+fn is_alike<S: ReadStorage, W: ReadStorage>(log: &S, archive: &W, file: &str) -> DiskResult<bool> {
+    let opened = (log.open(file).named("open", file)?, archive.open(file).named("open", file)?);
+    let (Some(ours), Some(theirs)) = opened else { return Ok(false) };
+    let length = ours.length().named("read", file)?;
+    if theirs.length().named("read", file)? != length {
+        return Ok(false);
+    }
+    let mut ours = Window::new(ours).named("read", file)?;
+    let mut theirs = Window::new(theirs).named("read", file)?;
+    let mut at = 0;
+    while at < length {
+        let piece = PIECE_LENGTH as u64;
+        let of_log = ours.bytes(at, piece).named("read", file)?;
+        if of_log.is_empty() || of_log != theirs.bytes(at, piece).named("read", file)? {
+            return Ok(false);
+        }
+        at += of_log.len() as u64;
+    }
+    Ok(true)
+}

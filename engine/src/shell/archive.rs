@@ -1,0 +1,198 @@
+//! Moving the first records of a log to an archive: the log then begins with an event that carries
+//! the state behind them.
+
+use super::engine::{Engine, system_actor};
+use super::error::SubmitError;
+use super::rebuild::{Hot, recorded};
+use super::submit::{Origin, Submitted};
+use crate::log::{ArchiveError, Log, SealedSegment, Storage};
+use holdpoint_domain::command::{Command, SystemEvent};
+use holdpoint_domain::event::{HistoryArchived, Raw};
+use holdpoint_domain::evidence_capture::RawData;
+use holdpoint_domain::hash::Digest;
+use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_domain::{Time, World};
+use holdpoint_log_files::{Onward, ReadError};
+use holdpoint_log_format::ChainPosition;
+use std::path::Path;
+use thiserror::Error;
+
+/// What is moved to an archive: whole sealed segments, from the log's beginning on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ArchivePlan {
+    /// Nothing behind this record.
+    pub until_sequence: Option<u64>,
+    /// Nothing recorded after this moment.
+    pub until_time: Option<Time>,
+    /// So many of the newest sealed segments stay.
+    pub keep_segments: usize,
+}
+
+/// What was moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchiveReport {
+    /// The first record that was moved, and the last; `None`: there was nothing to move.
+    pub moved: Option<(u64, ChainPosition)>,
+    /// The record that says so.
+    pub stated_by: Option<u64>,
+    /// Segments that were removed, those that an earlier attempt left included.
+    pub removed_segments: u64,
+    /// Segments before the log's beginning that stay, because this archive does not hold them.
+    pub left_segments: u64,
+}
+
+/// Records could not be moved. The log is as it was, or goes on from an archive that holds what was
+/// moved; doing it again goes on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MoveError {
+    /// The log or the archive.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The state behind the moved records cannot be known, or not be recorded.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// A moved record cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The archive is inside the log, or the other way round.
+    #[error("{place} and the log are one inside the other: name another directory")]
+    Inside {
+        /// The archive's directory.
+        place: String,
+    },
+    /// A new archive would not hold the event that says where it begins.
+    #[error(
+        "record {stated_by} says where this log begins, and the archive would end at {last} \
+         without it: move more records, or move them to the archive that holds those before"
+    )]
+    WithoutBeginning {
+        /// The event's sequence.
+        stated_by: u64,
+        /// The last record that would be moved.
+        last: u64,
+    },
+    /// The event was not recorded.
+    #[error("the event that says what was moved was refused: {0}")]
+    Refused(String),
+}
+
+impl<S: Storage> Engine<S> {
+    /// Moves the first records of the log to the archive in `archive`, and lets the log begin
+    /// behind them. The archive is a log of its own that verifies; each further move to it adds to
+    /// it. Other handles on the log go on with their next turn.
+    ///
+    /// In this order: the archive is written, synced and verified; an event says what was moved and
+    /// carries the state there; HEAD names the new beginning; the segments are removed. After a
+    /// crash in between, the log and the archive verify and hold every record between them, and
+    /// doing it again goes on.
+    ///
+    /// # Errors
+    /// [`MoveError`]; nothing was removed that the archive does not hold.
+    pub fn archive<W: Storage>(
+        &self,
+        archive: &W,
+        plan: ArchivePlan,
+    ) -> Result<ArchiveReport, MoveError> {
+        check_apart(self.root(), archive.root())?;
+        let log = &self.core().log;
+        let before = log.beginning()?.run.chain.sequence;
+        let last = plan.last_segment(&log.sealed_segments()?);
+        let mut moved =
+            ArchiveReport { moved: None, stated_by: None, removed_segments: 0, left_segments: 0 };
+        if let Some(segment) = last {
+            let anchor = segment.last;
+            let statement = self.fill_archive(archive, &anchor)?;
+            moved.stated_by = Some(self.record_statement(statement)?);
+            log.begin_behind(&anchor, before)?;
+            moved.moved = Some((before.saturating_add(1), anchor));
+        }
+        let (removed, left) = log.remove_archived(archive)?;
+        Ok(ArchiveReport { removed_segments: removed, left_segments: left, ..moved })
+    }
+
+    /// Copies what is to be moved, and makes the event that will say so.
+    fn fill_archive<W: Storage>(
+        &self,
+        archive: &W,
+        anchor: &ChainPosition,
+    ) -> Result<HistoryArchived, MoveError> {
+        let log = &self.core().log;
+        let mut opened = log.open_archive(archive)?;
+        let start = Hot::open(log)?;
+        if let Some(stated_by) = start.stated_by.filter(|_| opened.is_new())
+            && stated_by > anchor.sequence
+        {
+            return Err(MoveError::WithoutBeginning { stated_by, last: anchor.sequence });
+        }
+        let first_sequence = start.place.run.chain.sequence.saturating_add(1);
+        let state = state_behind(log, start, anchor.sequence)?;
+        log.copy_to_archive(&mut opened, anchor.sequence)?;
+        Ok(HistoryArchived {
+            first_sequence,
+            anchor_sequence: anchor.sequence,
+            anchor_link: Digest::from_bytes(anchor.link.0),
+            archived_to: archive.root().to_string_lossy().into_owned().into(),
+            state_schema: STATE_SCHEMA_VERSION,
+            state_fingerprint: state.fingerprint_digest(),
+            state: Raw::from(RawData::from(state.carry())),
+        })
+    }
+
+    fn record_statement(&self, statement: HistoryArchived) -> Result<u64, MoveError> {
+        let correlation = self.entropy()?.to_string();
+        let origin = Origin { actor: system_actor(), correlation, causation: None };
+        let command = Command::RecordSystemEvent(SystemEvent::HistoryArchived(statement));
+        match self.submit(&origin, &command)? {
+            Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => {
+                Ok(receipt.last_sequence)
+            }
+            Submitted::Refused(refusal) => Err(MoveError::Refused(refusal.to_string())),
+        }
+    }
+}
+
+impl ArchivePlan {
+    /// The last segment that is moved.
+    fn last_segment(&self, sealed: &[SealedSegment]) -> Option<SealedSegment> {
+        let count = sealed.len().saturating_sub(self.keep_segments);
+        let is_within = |segment: &&SealedSegment| {
+            self.until_sequence.is_none_or(|until| segment.last.sequence <= until)
+                && self.until_time.is_none_or(|until| segment.last.time <= until.nanoseconds())
+        };
+        sealed.iter().take(count).take_while(is_within).last().copied()
+    }
+}
+
+/// The state right behind record `last`.
+fn state_behind<S: Storage>(log: &Log<S>, start: Hot, last: u64) -> Result<World, MoveError> {
+    let first = start.place.run.chain.sequence.saturating_add(1);
+    let mut world = start.world;
+    let mut failure = None;
+    log.read_from(first, &mut |_, record| {
+        if record.header.sequence > last {
+            return Onward::Stop;
+        }
+        match recorded(record) {
+            Ok(event) => drop(world.evolve(event.sequence, event.at, &event.envelope)),
+            Err(error) => failure = Some(error),
+        }
+        if failure.is_some() { Onward::Stop } else { Onward::Go }
+    })?;
+    failure.map_or(Ok(world), |error| Err(error.into()))
+}
+
+fn check_apart(log: &Path, archive: &Path) -> Result<(), MoveError> {
+    let real = |path: &Path| {
+        let known = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
+        known.map(|(part, real)| match path.strip_prefix(part) {
+            Ok(rest) => real.join(rest),
+            Err(_) => real,
+        })
+    };
+    let (Some(log), Some(place)) = (real(log), real(archive)) else { return Ok(()) };
+    if place.starts_with(&log) || log.starts_with(&place) {
+        return Err(MoveError::Inside { place: archive.display().to_string() });
+    }
+    Ok(())
+}

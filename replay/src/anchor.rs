@@ -1,0 +1,172 @@
+//! Where a log begins, and the state there: for a log whose first records were moved to an archive
+//! an event states it, and everything is applied to that state.
+
+use crate::finding::{Finding, Problem};
+use crate::read::read_header;
+use holdpoint_domain::codec::decode;
+use holdpoint_domain::event::{Event, HistoryArchived, kind_name};
+use holdpoint_domain::hash::Digest;
+use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::{Follower, Place, ReadFile, ReadStorage, RecordPlace};
+use holdpoint_log_format::limits::{HEAD_LENGTH, SEGMENT_HEADER_LENGTH};
+use holdpoint_log_format::{ChainPosition, Head, Link, Record, names};
+use serde::Serialize;
+
+/// The kind of event that states where a log begins.
+const STATEMENT: &str = "log.history_archived";
+
+/// The place before the first record of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Anchor {
+    /// The record before the first one; sequence 0: the log is whole.
+    pub(crate) position: ChainPosition,
+}
+
+/// What a log says of the records before its first one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Archived {
+    /// The last record that was moved to an archive.
+    pub anchor_sequence: u64,
+    /// Its link, 64 hexadecimal digits.
+    pub anchor_link: String,
+    /// The record that says so; none was found when this is missing.
+    pub stated_by: Option<u64>,
+    /// The archive's directory, as that record names it.
+    pub archived_to: Option<String>,
+    /// The fingerprint of the state at the anchor, unless it is of another state schema.
+    pub state_fingerprint: Option<Digest>,
+}
+
+/// The state at an anchor.
+pub(crate) struct Start {
+    pub(crate) anchor: Anchor,
+    /// The state there; `None` when nothing can be applied.
+    pub(crate) world: Option<World>,
+    /// What the log says, when it does not begin with record 1.
+    pub(crate) archived: Option<Archived>,
+    /// Why there is no state.
+    pub(crate) finding: Option<Finding>,
+}
+
+impl Anchor {
+    /// A whole log.
+    pub(crate) const GENESIS: Self =
+        Self { position: ChainPosition { sequence: 0, link: Link([0; 32]), time: 0 } };
+
+    /// What HEAD says, with the time that the first segment names. A log whose HEAD cannot be read
+    /// is read as a whole one.
+    pub(crate) fn of<S: ReadStorage>(storage: &S) -> Self {
+        let head = read_head(storage).filter(|head| head.anchor_sequence > 0);
+        let Some(head) = head else { return Self::GENESIS };
+        let (sequence, link) = (head.anchor_sequence, head.anchor_link);
+        let header = read_header(storage, sequence.saturating_add(1));
+        let time = header.map_or(0, |header| header.previous.time);
+        Self { position: ChainPosition { sequence, link, time } }
+    }
+}
+
+impl Start {
+    /// Looks for the newest event that states this log's beginning, and takes up the state that it
+    /// carries.
+    pub(crate) fn of<S: ReadStorage>(storage: &S) -> Self {
+        let anchor = Anchor::of(storage);
+        let at = anchor.position;
+        if at.sequence == 0 {
+            let world = Some(World::default());
+            return Self { anchor, world, archived: None, finding: None };
+        }
+        let statement = newest_statement(storage, &at);
+        let taken_up = match &statement {
+            Some(found) => take_up(&found.event).map_err(|problem| (found.place.clone(), problem)),
+            None => Err((begin_of(&at), Problem::BeginningUnstated { anchor: at.sequence })),
+        };
+        let (world, finding) = match taken_up {
+            Ok(world) => (Some(world), None),
+            Err((place, problem)) => (None, Some(Finding { place, problem })),
+        };
+        let comparable = statement.as_ref().map(|found| &found.event);
+        let comparable = comparable.filter(|event| event.state_schema == STATE_SCHEMA_VERSION);
+        let archived = Archived {
+            state_fingerprint: comparable.map(|event| event.state_fingerprint),
+            anchor_sequence: at.sequence,
+            anchor_link: at.link.to_string(),
+            stated_by: statement.as_ref().map(|found| found.place.sequence),
+            archived_to: statement.map(|found| found.event.archived_to.to_string()),
+        };
+        Self { anchor, world, archived: Some(archived), finding }
+    }
+}
+
+impl Start {
+    /// The same start, from which on settled entities are kept as well.
+    pub(crate) fn keeping_settled(self) -> Self {
+        Self { world: self.world.map(World::keeping_settled), ..self }
+    }
+}
+
+/// An event that states where the log begins, and its place.
+struct Statement {
+    place: Place,
+    event: HistoryArchived,
+}
+
+/// Only whole batches count. What lies behind damage is not looked at.
+fn newest_statement<S: ReadStorage>(storage: &S, anchor: &ChainPosition) -> Option<Statement> {
+    let mut newest = None;
+    let mut visit = |place: &RecordPlace, record: &Record<'_>| {
+        if let Some(event) = statement_of(record, anchor) {
+            newest = Some(Statement { place: place_of(place, record), event });
+        }
+    };
+    let mut follower = Follower::at_segment(storage, anchor.sequence.saturating_add(1)).ok()?;
+    // Damage stops the search; the reading that follows reports it.
+    let _ = follower.catch_up(storage, &mut visit);
+    newest
+}
+
+fn statement_of(record: &Record<'_>, anchor: &ChainPosition) -> Option<HistoryArchived> {
+    let header = &record.header;
+    if kind_name(header.kind) != Some(STATEMENT) || header.flags.withheld() {
+        return None;
+    }
+    let envelope = decode(header.kind, header.version, record.payload).ok()?;
+    match envelope.event {
+        Event::HistoryArchived(event) => {
+            let is_ours = event.anchor_sequence == anchor.sequence
+                && *event.anchor_link.as_bytes() == anchor.link.0;
+            is_ours.then_some(event)
+        }
+        _ => None,
+    }
+}
+
+/// The state that an event carries, when it is the one that it says. The fingerprint of another
+/// state schema cannot be compared; such a state is taken up when it can be read.
+fn take_up(event: &HistoryArchived) -> Result<World, Problem> {
+    let carried = |message| Problem::CarriedState { message };
+    let world = World::from_carried(event.state.as_bytes());
+    let world = world.map_err(|error| carried(error.to_string()))?;
+    let is_comparable = event.state_schema == STATE_SCHEMA_VERSION;
+    if is_comparable && world.fingerprint_digest() != event.state_fingerprint {
+        return Err(carried("its fingerprint is not the one that the event states".to_string()));
+    }
+    Ok(world)
+}
+
+fn begin_of(anchor: &ChainPosition) -> Place {
+    let first = anchor.sequence.saturating_add(1);
+    Place { file: segment_path(first), offset: SEGMENT_HEADER_LENGTH as u64, sequence: first }
+}
+
+fn place_of(place: &RecordPlace, record: &Record<'_>) -> Place {
+    let file = segment_path(place.segment);
+    Place { file, offset: place.offset, sequence: record.header.sequence }
+}
+
+fn read_head<S: ReadStorage>(storage: &S) -> Option<Head> {
+    let file = storage.open(names::HEAD).ok().flatten()?;
+    let mut bytes = [0; HEAD_LENGTH + 1];
+    let read = file.read_at(0, &mut bytes).ok()?;
+    Head::decode(bytes.get(..read)?).ok()
+}
