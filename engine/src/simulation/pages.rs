@@ -9,6 +9,9 @@ pub(super) const PAGE: usize = 4_096;
 /// Bytes of a sector: what a disk writes whole or not at all.
 pub(super) const SECTOR: usize = 512;
 
+/// Bytes that are looked at together to see whether they are zero.
+const PART: usize = 64;
+
 /// A sector's bytes.
 pub(super) type Sector = [u8; SECTOR];
 
@@ -65,9 +68,11 @@ impl Pages {
     pub(super) fn hash(&self, hash: &mut Hash) {
         for (number, page) in self.0.iter().enumerate() {
             let Some(page) = page else { continue };
-            if page.iter().any(|byte| *byte != 0) {
-                hash.number(number as u64);
-                hash.bytes(&**page);
+            for (place, part) in page.chunks(PART).enumerate() {
+                if part != [0; PART] {
+                    hash.number((number * PAGE + place * PART) as u64);
+                    hash.bytes(part);
+                }
             }
         }
     }

@@ -1,0 +1,111 @@
+//! Crashes, enumerated: a log on a simulated disk is killed and loses power at every call, with
+//! everything that may survive, with every fault of a disk; after each, the log is opened again and
+//! held to what was promised. What was explored is printed at the end, also when all passes.
+//!
+//! `cargo test --test crash -- --ignored` goes on until ten million states were seen. A failure
+//! prints `HOLDPOINT_SEED` and the shortest history that still fails.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the helpers of a test may fail like the test"
+)]
+
+mod exhaustive;
+mod faults;
+mod history;
+mod life;
+mod lives;
+mod model;
+mod oracle;
+mod random;
+mod survivors;
+mod tally;
+
+use crate::random::Random;
+use crate::tally::Tally;
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Random lives of an ordinary run, in this many tests.
+const LIVES: u64 = 240;
+const LIFE_TESTS: u64 = 8;
+
+/// Appends of the short histories that are all explored.
+const SHORT_APPENDS: u32 = 3;
+
+/// States of the long run.
+const LONG_STATES: usize = 10_000_000;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let seed = Random::seed_of_run();
+    let tally = Arc::new(Tally::new());
+    let mut trials = Vec::new();
+    for history in history::small() {
+        let name = history.name;
+        if faults::is_short(&history) {
+            let (history, tally) = (history.clone(), Arc::clone(&tally));
+            trials.push(trial(format!("crash_{name}_with_every_fault"), move || {
+                faults::explore(&history, seed, &tally)
+            }));
+        }
+        let tally = Arc::clone(&tally);
+        trials.push(trial(format!("crash_{name}_at_every_call"), move || {
+            exhaustive::explore(&[history], seed, &tally)
+        }));
+    }
+    trials
+        .extend([false, true].map(|is_exclusive| every_short_history(is_exclusive, seed, &tally)));
+    trials.extend((0..LIFE_TESTS).map(|part| random_lives(seed, part, &tally)));
+    trials.push(long_run(seed, &tally));
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if !arguments.list {
+        println!("{tally}");
+    }
+    conclusion.exit_code()
+}
+
+fn trial(name: String, run: impl FnOnce() -> Result<(), String> + Send + 'static) -> Trial {
+    Trial::test(name, move || run().map_err(Failed::from))
+}
+
+fn every_short_history(is_exclusive: bool, seed: u64, tally: &Arc<Tally>) -> Trial {
+    let tally = Arc::clone(tally);
+    let owner = if is_exclusive { "one_owner" } else { "turns" };
+    trial(format!("crash_every_short_history_in_{owner}"), move || {
+        let histories = history::every_short(is_exclusive, SHORT_APPENDS);
+        exhaustive::explore(&histories, seed, &tally)
+    })
+}
+
+fn random_lives(seed: u64, part: u64, tally: &Arc<Tally>) -> Trial {
+    let tally = Arc::clone(tally);
+    let lives = LIVES / LIFE_TESTS;
+    trial(format!("crash_random_lives_{part}"), move || {
+        // A seed that is given is the seed of one life: of the first.
+        let first = seed.wrapping_add(part * lives);
+        (0..lives).try_for_each(|number| lives::live(first.wrapping_add(number), &tally))
+    })
+}
+
+fn long_run(seed: u64, tally: &Arc<Tally>) -> Trial {
+    let tally = Arc::clone(tally);
+    let run = move || {
+        let live_on = |thread: u64| {
+            let mut next = seed.wrapping_add(1 << 32).wrapping_add(thread);
+            while tally.states() < LONG_STATES {
+                (0..64).try_for_each(|life| lives::live(next.wrapping_add(2 * life), &tally))?;
+                next = next.wrapping_add(128);
+            }
+            Ok::<(), String>(())
+        };
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| live_on(1));
+            live_on(0)?;
+            other.join().unwrap()
+        })
+    };
+    trial("crash_ten_million_states".to_string(), run).with_ignored_flag(true)
+}
