@@ -257,7 +257,9 @@ fn an_archive_of_another_log_or_another_place_is_refused() {
     std::fs::create_dir(&foreign).unwrap();
     std::fs::write(foreign.join("note"), "mine").unwrap();
     let before = contents(place.directory.path());
-    for wrong in [&theirs, &foreign, &other.log] {
+    let link = beside(&place, "link");
+    std::os::unix::fs::symlink("archive", &link).unwrap();
+    for wrong in [&theirs, &foreign, &other.log, &link] {
         let refused = archive(&place.log, wrong, ArchivePlan::default());
         let is_other =
             matches!(refused, Err(MoveError::Archive(ArchiveError::OtherArchive { .. })));
@@ -270,6 +272,7 @@ fn an_archive_of_another_log_or_another_place_is_refused() {
     let segments = |all: &std::collections::BTreeMap<PathBuf, Vec<u8>>| {
         all.keys().filter(|path| path.extension().is_some()).cloned().collect::<Vec<_>>()
     };
+    std::fs::remove_file(&link).unwrap();
     assert_eq!(segments(&contents(place.directory.path())), segments(&before));
     let found = both(&theirs, &place.log);
     assert_eq!(found.verdict, Verdict::Corrupt);

@@ -7,7 +7,12 @@ use crate::progress::Progress;
 use crate::read::{ReadError, ReadOptions, read, steadily};
 use crate::rebuild::Until;
 use crate::report::Report;
-use holdpoint_log_files::ReadStorage;
+use holdpoint_log_files::{ReadStorage, SurveyError};
+use std::io::ErrorKind;
+
+/// How often a log is read again because a segment went away while it was read: its records were
+/// moved to an archive.
+const ATTEMPTS_MAX: u32 = 4;
 
 /// Verifies a whole log: every byte of it against the chain and the recovery table, every event
 /// against the rules. Memory follows live entities, not history.
@@ -25,6 +30,22 @@ pub fn verify<S: ReadStorage>(
 
 /// As [`verify`]; `with_archive`: the records before the log's first one are verified as well.
 pub(crate) fn verify_judged<S: ReadStorage>(
+    storage: &S,
+    options: ReadOptions<'_>,
+    with_archive: bool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, ReadError> {
+    for _ in 1..ATTEMPTS_MAX {
+        match verify_once(storage, options, with_archive, progress) {
+            Err(ReadError::Survey(SurveyError::Io { source, .. }))
+                if source.kind() == ErrorKind::NotFound => {}
+            other => return other,
+        }
+    }
+    verify_once(storage, options, with_archive, progress)
+}
+
+fn verify_once<S: ReadStorage>(
     storage: &S,
     options: ReadOptions<'_>,
     with_archive: bool,

@@ -9,7 +9,7 @@ use super::copy::{CopyError, Unused, copy_segment, survey_whole};
 use super::error::AppendError;
 use super::handle::Log;
 use super::lock;
-use super::storage::Storage;
+use super::storage::{RootState, Storage};
 use super::turn::Turn;
 use super::{roll, witness};
 use holdpoint_log_files::survey::segment_path;
@@ -17,7 +17,7 @@ use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{FollowError, Follower, ReadFile, ReadStorage, Survey, SurveyError};
 use holdpoint_log_format::limits::{PIECE_LENGTH, SEAL_LENGTH};
 use holdpoint_log_format::recovery::{Row, Verdict};
-use holdpoint_log_format::{ChainPosition, Head, SegmentHeader, names};
+use holdpoint_log_format::{ChainPosition, Head, LogId, SegmentHeader, names};
 use std::io;
 use std::time::Duration;
 use thiserror::Error;
@@ -165,30 +165,12 @@ impl<S: Storage> Log<S> {
         storage: &'w W,
     ) -> Result<Archive<'w, W>, ArchiveError> {
         let place = storage.root().display().to_string();
-        let other = |reason: &str| {
-            Err(ArchiveError::OtherArchive { place: place.clone(), reason: reason.to_string() })
-        };
         let begins = self.beginning()?.run.chain;
         let mut ends = vec![begins];
         ends.extend(self.sealed_segments()?.iter().map(|segment| segment.last));
-        let before = survey_whole(storage)?;
-        if before.row == Row::Foreign {
-            return other("it holds other files");
-        }
-        if before.row.verdict() == Verdict::Corrupt {
-            let finding = before.findings.first().map(ToString::to_string);
-            return other(&format!("it is damaged: {}", finding.unwrap_or_default()));
-        }
-        if before.log.is_some_and(|log| log != self.shared.log) {
-            return other("it belongs to another log");
-        }
-        let (end, is_new) = match &before.last {
-            None if is_free_for(&before, &begins) => (begins, true),
-            Some(last) if last.is_sealed && ends.contains(&last.run.chain) => {
-                (last.run.chain, false)
-            }
-            Some(last) if !last.is_sealed => return other("it is a log that is written to"),
-            _ => return other("its last record is not the one before this log's first"),
+        let (end, is_new) = match end_of_archive(storage, self.shared.log, &ends)? {
+            Ok(end) => (end.unwrap_or(begins), end.is_none()),
+            Err(reason) => return Err(ArchiveError::OtherArchive { place, reason }),
         };
         storage.create_directory("").named("create", ".").map_err(CopyError::from)?;
         let lock = lock::acquire(storage, ARCHIVE_LOCK_WAIT).map_err(CopyError::from)?;
@@ -285,6 +267,39 @@ impl<S: Storage> Turn<'_, S> {
 fn beginning<S: Storage>(storage: &S) -> Result<Follower, ArchiveError> {
     let head = witness::read(storage)?.ok_or(ArchiveError::NoHead)?;
     Ok(Follower::at_segment(storage, head.anchor_sequence.saturating_add(1))?)
+}
+
+/// The newest record of an archive of `log`, which must be one of `ends`, the first of which is the
+/// log's anchor; none of an empty directory. The inner error says what is there instead.
+fn end_of_archive<W: Storage>(
+    storage: &W,
+    log: LogId,
+    ends: &[ChainPosition],
+) -> Result<Result<Option<ChainPosition>, String>, ArchiveError> {
+    let other = |reason: &str| Ok(Err(reason.to_string()));
+    match storage.root_state().named("look at", ".").map_err(CopyError::from)? {
+        RootState::Other => return other("it is not a directory"),
+        RootState::SymbolicLink => return other("it is a symbolic link"),
+        RootState::Missing => return Ok(Ok(None)),
+        RootState::Directory => {}
+    }
+    let survey = survey_whole(storage)?;
+    if survey.row == Row::Foreign {
+        return other("it holds other files");
+    }
+    if survey.row.verdict() == Verdict::Corrupt {
+        let finding = survey.findings.first().map(ToString::to_string);
+        return other(&format!("it is damaged: {}", finding.unwrap_or_default()));
+    }
+    if survey.log.is_some_and(|found| found != log) {
+        return other("it belongs to another log");
+    }
+    match (&survey.last, ends.first()) {
+        (None, Some(anchor)) if is_free_for(&survey, anchor) => Ok(Ok(None)),
+        (Some(last), _) if !last.is_sealed => other("it is a log that is written to"),
+        (Some(last), _) if ends.contains(&last.run.chain) => Ok(Ok(Some(last.run.chain))),
+        _ => other("its last record is not the one before this log's first"),
+    }
 }
 
 /// Whether a directory without segments may become an archive that begins behind `anchor`.
