@@ -198,6 +198,12 @@ impl Life {
                 self.acknowledge(sure, last, durable)
             }
             Err(AppendError::NoSpace { .. }) => self.excused("there was no space"),
+            Err(AppendError::Unwitnessed { sequence, .. }) => {
+                let durable = log.durable_sequence();
+                self.model.push(&batch);
+                self.acknowledge(Sure::Always, sequence, durable)?;
+                self.excused("HEAD could not follow")
+            }
             Err(error) => {
                 // How much of it is there, nobody knows; another handle or the next opening will.
                 self.model.push(&batch);

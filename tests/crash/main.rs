@@ -11,6 +11,7 @@
     reason = "the helpers of a test may fail like the test"
 )]
 
+mod engine;
 mod exhaustive;
 mod faults;
 mod history;
@@ -59,9 +60,13 @@ fn main() -> ExitCode {
     trials
         .extend([false, true].map(|is_exclusive| every_short_history(is_exclusive, seed, &tally)));
     trials.extend((0..LIFE_TESTS).map(|part| random_lives(seed, part, &tally)));
+    let counted = Arc::clone(&tally);
+    trials.push(trial("crash_engine_at_every_call".to_string(), move || {
+        engine::explore(seed, &counted)
+    }));
     trials.push(long_run(seed, &tally));
     let conclusion = libtest_mimic::run(&arguments, trials);
-    if !arguments.list {
+    if conclusion.num_passed + conclusion.num_failed > 0 {
         println!("{tally}");
     }
     conclusion.exit_code()
