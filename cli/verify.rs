@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 /// Findings shown to a person; `--json` shows all.
 const FINDINGS_SHOWN_MAX: usize = 20;
 
+/// Notes shown to a person: nothing is to be done about them.
+const NOTES_SHOWN_MAX: usize = 3;
+
 /// Options of `verify`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -204,11 +207,12 @@ fn show_notes(out: &mut Output, report: &Report) {
         return;
     }
     out.line(format_args!("notes           {total}, no findings: records before them were lost"));
-    for (note, number) in report.notes.iter().zip(1..).take(FINDINGS_SHOWN_MAX) {
+    for (note, number) in report.notes.iter().zip(1..).take(NOTES_SHOWN_MAX) {
         show_finding(out, number, note);
     }
-    if total > FINDINGS_SHOWN_MAX as u64 {
-        out.line(format_args!("  ... and {} more", total - FINDINGS_SHOWN_MAX as u64));
+    if total > NOTES_SHOWN_MAX as u64 {
+        let more = total - NOTES_SHOWN_MAX as u64;
+        out.line(format_args!("  ... and {more} more, which --json shows"));
     }
 }
 
