@@ -1,20 +1,108 @@
-//! The corpora of the fuzz targets, replayed without a fuzzer: what once was interesting stays
-//! harmless.
+//! The corpora of the fuzz targets, replayed without a fuzzer: what once was interesting keeps its
+//! promises.
 #![allow(missing_docs, clippy::unwrap_used, reason = "a test fails where it cannot read")]
 
-#[allow(unreachable_pub, reason = "it is public in the fuzz crate, which shares the file")]
-#[path = "../fuzz/src/segment.rs"]
-mod segment;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    clippy::expect_used,
+    reason = "it is the library of the fuzz crate, which shares the files"
+)]
+#[path = "../fuzz/src/lib.rs"]
+mod targets;
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+// Where the program's own files, which one target builds in, look for it.
+use targets::config;
 
-fn replay(target: &str, read: fn(&[u8])) -> usize {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    let entries = std::fs::read_dir(&corpus).expect("the corpus is part of the repository");
-    entries.map(|entry| read(&std::fs::read(entry.unwrap().path()).unwrap())).count()
+/// Most files that a corpus may hold, and most bytes that one of them may have: they are replayed
+/// on every run, and read by people when one of them fails.
+const CORPUS_FILES_MAX: usize = 60;
+const FILE_BYTES_MAX: u64 = 12_288;
+
+/// What a target does with its bytes.
+type Read = fn(&[u8]);
+
+/// Every target.
+const TARGETS: [(&str, Read); 6] = [
+    ("apply", targets::apply::read),
+    ("directory", targets::directory::read),
+    ("operations", targets::operations::read),
+    ("payload", targets::payload::read),
+    ("record", targets::record::read),
+    ("segment", targets::segment::read),
+];
+
+fn fuzz() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz")
+}
+
+/// The files of a target's corpus; a target without one fails.
+fn corpus(target: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(fuzz().join("corpus").join(target));
+    assert!(entries.is_ok(), "{target} has no corpus");
+    let entries = entries.unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(!files.is_empty(), "{target} has an empty corpus");
+    files
+}
+
+/// Replays a corpus, and names the file that fails.
+fn replay(target: &str) {
+    let (_, read) = TARGETS.into_iter().find(|(name, _)| *name == target).unwrap();
+    for file in corpus(target) {
+        let bytes = fs::read(&file).unwrap();
+        let read = std::panic::catch_unwind(|| read(&bytes));
+        assert!(read.is_ok(), "{} breaks a promise of its target", file.display());
+    }
 }
 
 #[test]
-fn every_segment_of_the_corpus_is_read_without_a_panic() {
-    assert!(replay("segment", segment::read) >= 4);
+fn every_line_of_the_corpus_is_read_as_standard_json_or_refused_in_its_place() {
+    replay("apply");
+}
+
+#[test]
+fn every_directory_of_the_corpus_is_opened_exactly_when_it_verifies() {
+    replay("directory");
+}
+
+#[test]
+fn every_life_of_the_corpus_loses_nothing_and_invents_nothing() {
+    replay("operations");
+}
+
+#[test]
+fn every_payload_of_the_corpus_encodes_to_the_bytes_that_it_was_decoded_from() {
+    replay("payload");
+}
+
+#[test]
+fn every_record_of_the_corpus_encodes_to_the_bytes_that_it_was_decoded_from() {
+    replay("record");
+}
+
+#[test]
+fn every_segment_of_the_corpus_is_read_up_to_its_first_change() {
+    replay("segment");
+}
+
+#[test]
+fn every_target_is_replayed_and_has_a_small_corpus() {
+    let targets = fs::read_dir(fuzz().join("fuzz_targets")).unwrap();
+    let stem = |path: PathBuf| path.file_stem().unwrap().to_string_lossy().into_owned();
+    let built: BTreeSet<String> = targets.map(|entry| stem(entry.unwrap().path())).collect();
+    let replayed = TARGETS.map(|(name, _)| name.to_string()).into();
+    assert_eq!(built, replayed, "a target that is built is replayed here");
+    for target in &built {
+        let files = corpus(target);
+        assert!(files.len() <= CORPUS_FILES_MAX, "{target}: {} files", files.len());
+        for file in files {
+            let length = fs::metadata(&file).unwrap().len();
+            assert!(length <= FILE_BYTES_MAX, "{}: {length} bytes", file.display());
+        }
+    }
 }
