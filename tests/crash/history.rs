@@ -144,8 +144,10 @@ fn rolled_twice(two: &[usize]) -> Vec<Operation> {
 /// Every history of creation and up to `longest` appends, of a record, a batch or one across
 /// sectors, at every level.
 pub(crate) fn every_short(is_exclusive: bool, longest: u32) -> Vec<History> {
-    let shapes: [&[usize]; 4] = [&[40], &[0, 300], &[900], &[7, 70, 500]];
-    let appends = shapes.iter().flat_map(|shape| Sure::ALL.map(|sure| append(shape, sure)));
+    let shapes: [&[usize]; 5] = [&[40], &[0, 300], &[900], &[7, 70, 500], &[448]];
+    // Owners in turns write LOCK and all that is staged each time, so they have more to lose.
+    let shapes = shapes.iter().take(if is_exclusive { 4 } else { 5 });
+    let appends = shapes.flat_map(|shape| Sure::ALL.map(|sure| append(shape, sure)));
     let appends: Vec<Operation> = appends.collect();
     let history = |number: usize| {
         let digits = (0..longest).map(|place| number / appends.len().pow(place) % appends.len());

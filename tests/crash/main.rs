@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 /// Random lives of an ordinary run, in this many tests.
-const LIVES: u64 = 240;
+const LIVES: u64 = 160;
 const LIFE_TESTS: u64 = 8;
 
 /// Appends of the short histories that are all explored.
