@@ -5,14 +5,15 @@ use super::error::AppendError;
 use super::group_commit::{Goal, Joined};
 use super::state::{Shared, State};
 use super::storage::Storage;
+use crate::sync::thread;
 use holdpoint_log_format::Head;
 use std::sync::Arc;
 
 /// A turn that has ended and is not acknowledged yet. Other threads append meanwhile; whoever waits
 /// first syncs for all.
 ///
-/// Wait for it before long: other processes have to wait meanwhile. Dropped without waiting, it acknowledges nothing, and whether its records survive power loss is
-/// not known.
+/// Wait for it before long: other processes have to wait meanwhile. Dropped without waiting, it
+/// acknowledges nothing, and whether its records survive power loss is not known.
 #[must_use = "nothing is acknowledged before it was waited for"]
 pub struct Acknowledgement<'a, S: Storage> {
     shared: &'a Shared<S>,
@@ -63,7 +64,7 @@ fn reach<S: Storage>(shared: &Shared<S>, goal: Goal) -> Result<(), AppendError> 
 /// Goes to the disk for everything appended by now, unless somebody was faster.
 fn lead<S: Storage>(shared: &Shared<S>, goal: Goal) -> Result<(), AppendError> {
     // Threads that are about to append get their records into the same sync.
-    std::thread::yield_now();
+    thread::yield_now();
     let mut state = shared.state.lock();
     let Some(token) = shared.commit.try_take() else { return Ok(()) };
     shared.check_usable()?;
@@ -92,6 +93,7 @@ struct Cut<W> {
     newest: u64,
     point: Option<Point>,
     head: Head,
+    needs_sync: bool,
 }
 
 enum Failure {
@@ -108,7 +110,8 @@ impl<W: Send + Sync> Cut<W> {
         state: &mut State<S>,
         goal: Goal,
     ) -> Result<Self, AppendError> {
-        if !shared.commit.reached().covers(Goal::Durable(goal.sequence())) {
+        let needs_sync = !shared.commit.reached().is_enough_for(goal);
+        if needs_sync {
             shared.write_staged(state)?;
             // What is appended from here on sets a date of its own.
             shared.schedule.sync_is_done();
@@ -120,6 +123,7 @@ impl<W: Send + Sync> Cut<W> {
             newest: active.chain().sequence,
             point: active.newest_point(),
             head: state.head,
+            needs_sync,
         })
     }
 
@@ -130,8 +134,7 @@ impl<W: Send + Sync> Cut<W> {
         shared: &Shared<S>,
         goal: Goal,
     ) -> Result<(), Failure> {
-        let is_durable = shared.commit.reached().covers(Goal::Durable(goal.sequence()));
-        if !is_durable {
+        if self.needs_sync {
             let synced = shared.storage.sync(&self.writer).named("sync", &self.path);
             synced.map_err(Failure::Disk)?;
             shared.commit.is_durable(self.newest, self.point);

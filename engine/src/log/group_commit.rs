@@ -153,6 +153,17 @@ impl Reached {
             Goal::Witnessed(sequence) => sequence <= self.witnessed,
         }
     }
+
+    /// Whether the goal is reached without another sync. HEAD can name a record only where its
+    /// place is known: what another process synced is synced again for that.
+    pub(super) fn is_enough_for(&self, goal: Goal) -> bool {
+        match goal {
+            Goal::Durable(_) => self.covers(goal),
+            Goal::Witnessed(sequence) => {
+                self.point.is_some_and(|point| sequence <= point.chain.sequence)
+            }
+        }
+    }
 }
 
 impl Goal {

@@ -145,9 +145,10 @@ impl<S: Storage> Log<S> {
             std::mem::forget(keeper);
             return Err(forked.into());
         }
-        let result = close(&self.shared);
+        // Waited for before the lock is given back: it may be about to replace HEAD.
+        self.shared.schedule.close();
         drop(keeper);
-        result
+        close(&self.shared)
     }
 }
 
@@ -160,9 +161,8 @@ impl<S: Storage> Drop for Log<S> {
     }
 }
 
-/// Stops the keeper, syncs, replaces HEAD, releases the lock.
+/// Syncs, replaces HEAD, releases the lock.
 fn close<S: Storage>(shared: &Arc<Shared<S>>) -> Result<(), CloseError> {
-    shared.schedule.close();
     let is_done = {
         let state = shared.state.lock();
         shared.check_usable()?;

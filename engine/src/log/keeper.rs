@@ -7,10 +7,9 @@ use super::options::Options;
 use super::state::Shared;
 use super::storage::Storage;
 use super::turn::Turn;
-use parking_lot::{Condvar, Mutex};
+use crate::sync::{self, Condvar, Mutex, thread};
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long the keeper waits for another process's lock: callers of the handle wait meanwhile.
@@ -20,13 +19,13 @@ const LOCK_WAIT: Duration = Duration::from_millis(20);
 const KEEPER_RETRY: Duration = Duration::from_millis(100);
 
 /// The thread; dropping it waits for its end, which the closing handle has asked for.
-pub(super) struct Keeper(Option<JoinHandle<()>>);
+pub(super) struct Keeper(Option<thread::JoinHandle<()>>);
 
 impl Keeper {
     pub(super) fn start<S: Storage>(shared: &Arc<Shared<S>>) -> io::Result<Self> {
         let shared = Arc::clone(shared);
-        let thread = std::thread::Builder::new().name("holdpoint-keeper".into());
-        Ok(Self(Some(thread.spawn(move || keep(&shared))?)))
+        let builder = thread::Builder::new().name("holdpoint-keeper".into());
+        Ok(Self(Some(builder.spawn(move || keep(&shared))?)))
     }
 }
 
@@ -107,7 +106,7 @@ impl Schedule {
             if dates.is_closing {
                 return None;
             }
-            let now = Instant::now();
+            let now = sync::now();
             let is_due = |time: Option<Instant>| time.is_some_and(|time| time <= now);
             let due = Due { sync: is_due(dates.sync), head: is_due(dates.head) };
             if due.sync || due.head {
@@ -136,7 +135,7 @@ impl Schedule {
 
 /// The moment `delay` from now; `None` when it is too far away to be ever.
 fn after(delay: Duration) -> Option<Instant> {
-    Instant::now().checked_add(delay)
+    sync::now().checked_add(delay)
 }
 
 fn keep<S: Storage>(shared: &Shared<S>) {

@@ -2,10 +2,11 @@
 
 use super::active::{DiskResult, Named};
 use super::storage::{LockFile, Storage};
+use crate::sync::{self, thread};
 use holdpoint_log_files::ReadFile;
 use holdpoint_log_format::limits::LOCK_LENGTH;
 use holdpoint_log_format::{BootId, Lock, OwnerState, names};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long to sleep between two tries.
 const RETRY: Duration = Duration::from_millis(5);
@@ -22,22 +23,22 @@ pub(super) fn acquire<S: Storage>(
     storage: &S,
     wait: Duration,
 ) -> DiskResult<Result<S::Lock, Held>> {
-    let began = Instant::now();
+    let began = sync::now();
     loop {
         if let Some(lock) = storage.try_lock().named("lock", names::LOCK)? {
             return Ok(Ok(lock));
         }
-        let waited = began.elapsed();
+        let waited = sync::now().duration_since(began);
         if waited >= wait {
             return Ok(Err(Held { pid: holder(storage), waited }));
         }
-        std::thread::sleep(RETRY.min(wait - waited));
+        thread::sleep(RETRY.min(wait - waited));
     }
 }
 
 /// Leaves the lock alone for longer than any other process pauses between two tries.
 pub(super) fn let_others_in() {
-    std::thread::sleep(RETRY * 2);
+    thread::sleep(RETRY * 2);
 }
 
 /// What LOCK says, when it can be read.

@@ -24,6 +24,8 @@ mod handle;
 mod keeper;
 mod level;
 mod lock;
+#[cfg(all(test, feature = "model"))]
+pub(crate) mod model;
 mod open;
 mod options;
 mod recovery;

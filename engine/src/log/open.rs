@@ -8,9 +8,9 @@ use super::options::{OpenReport, Options, Ownership};
 use super::recovery::{Settled, disk, is_refusal, refused, row_for, settle, survey_tail};
 use super::state::{LockUses, Shared, State, lock_content};
 use super::storage::{RootState, Storage};
+use crate::sync::{Condvar, Mutex};
 use holdpoint_log_format::recovery::Row;
 use holdpoint_log_format::{OwnerState, names};
-use parking_lot::{Condvar, Mutex};
 use std::io;
 
 pub(super) fn open<S: Storage>(

@@ -1,17 +1,18 @@
 //! What changes while a log is open: owned by whoever has the turn.
 
-use super::active::{Active, DiskError, Named};
+use super::active::{Active, DiskError, DiskResult, Named};
 use super::error::{AppendError, PoisonCause};
 use super::group_commit::GroupCommit;
 use super::keeper::Schedule;
 use super::lock;
 use super::options::{Options, Ownership};
-use super::storage::Storage;
+use super::storage::{LockFile, Storage};
 use super::witness;
+use crate::sync::{self, Condvar, Mutex, MutexGuard};
 use holdpoint_log_files::Follower;
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_format::{BootId, Head, Lock, LogId, OwnerState};
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use holdpoint_log_format::{BootId, Head, Lock, LogId, OwnerState, names};
+use std::io;
 use std::time::{Duration, Instant};
 
 /// Threads that follow one another keep the lock for at most this long before every other process
@@ -99,8 +100,11 @@ impl<S: Storage> Shared<S> {
         Ok(())
     }
 
+    /// Nothing is written where LOCK was removed or replaced: whoever holds the one that has the name
+    /// now may have appended at the same place, and told its caller so.
     pub(super) fn write_staged(&self, state: &mut State<S>) -> Result<(), AppendError> {
-        let written = state.active.write_staged(&self.storage);
+        let relied_on = state.lock.as_ref().map_or(Ok(()), check_name);
+        let written = relied_on.and_then(|()| state.active.write_staged(&self.storage));
         written.map_err(|error| self.poisoned_by(state, &error))
     }
 
@@ -171,7 +175,7 @@ impl<S: Storage> Shared<S> {
     pub(super) fn begin_use(&self, state: &mut State<S>) {
         if self.options.ownership == Ownership::PerTransaction {
             if state.uses.count == 0 {
-                state.uses.taken = Some(Instant::now());
+                state.uses.taken = Some(sync::now());
             }
             state.uses.count += 1;
         }
@@ -191,13 +195,13 @@ impl<S: Storage> Shared<S> {
     /// Waits for the end of a stretch of turns that has kept the lock for too long already, unless
     /// it does not end: the caller's own thread may be part of it.
     pub(super) fn let_others_in(&self, state: &mut MutexGuard<'_, State<S>>) {
-        let until = Instant::now() + SHARED_HOLD;
+        let until = sync::now() + SHARED_HOLD;
         while state.lock.is_some() && state.uses.are_worn_out() {
             state.uses.waiting += 1;
             let gave_up = self.released.wait_until(state, until).timed_out();
             state.uses.waiting -= 1;
             if gave_up {
-                state.uses.taken = Some(Instant::now());
+                state.uses.taken = Some(sync::now());
             }
         }
     }
@@ -205,8 +209,18 @@ impl<S: Storage> Shared<S> {
 
 impl LockUses {
     fn are_worn_out(&self) -> bool {
-        self.count > 0 && self.taken.is_some_and(|taken| taken.elapsed() > SHARED_HOLD)
+        self.count > 0
+            && self.taken.is_some_and(|taken| sync::now().duration_since(taken) > SHARED_HOLD)
     }
+}
+
+/// The lock keeps everybody else out only while LOCK is the file that was locked.
+fn check_name(held: &impl LockFile) -> DiskResult<()> {
+    let named = held.has_its_name().and_then(|has_its_name| {
+        let lost = || io::Error::other("it was removed or replaced while this process held it");
+        has_its_name.then_some(()).ok_or_else(lost)
+    });
+    named.named("rely on", names::LOCK)
 }
 
 /// What LOCK says of an owner.

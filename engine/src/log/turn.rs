@@ -12,10 +12,10 @@ use super::recovery::settle;
 use super::roll;
 use super::state::{Shared, State, reopen};
 use super::storage::Storage;
+use crate::sync::MutexGuard;
 use holdpoint_log_files::{FollowError, Follower, RecordPlace, Stop};
 use holdpoint_log_format::limits::{PIECE_LENGTH, next_capacity};
 use holdpoint_log_format::{BootId, ChainPosition, Lock, OwnerState, Record};
-use parking_lot::MutexGuard;
 use std::time::Duration;
 /// Where a batch went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

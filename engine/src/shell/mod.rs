@@ -21,6 +21,8 @@ mod hold_point;
 mod instruction;
 mod metrics;
 mod metrics_storage;
+#[cfg(all(test, feature = "model"))]
+mod model;
 mod outcome;
 mod person_terminal;
 mod rebuild;

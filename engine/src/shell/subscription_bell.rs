@@ -1,6 +1,6 @@
 //! The bell: how an engine wakes its subscriptions.
 
-use parking_lot::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex};
 use std::sync::Arc;
 use std::time::Instant;
 

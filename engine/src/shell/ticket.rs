@@ -2,13 +2,13 @@
 
 use super::error::SubmitError;
 use super::submit::Submitted;
-use parking_lot::{Condvar, Mutex};
+use crate::sync::{self, Condvar, Mutex};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What [`Engine::submit`](super::Engine::submit) would have returned.
 pub type Outcome = Result<Submitted, SubmitError>;
@@ -118,7 +118,7 @@ impl Ticket {
     /// # Errors
     /// The ticket itself: nothing is known yet.
     pub fn wait_timeout(self, timeout: Duration) -> Result<Outcome, Self> {
-        let Some(deadline) = Instant::now().checked_add(timeout) else { return Ok(self.wait()) };
+        let Some(deadline) = sync::now().checked_add(timeout) else { return Ok(self.wait()) };
         let mut state = self.slot.state.lock();
         loop {
             if let Some(outcome) = state.take() {

@@ -6,14 +6,13 @@ use super::error::SubmitError;
 use super::submit::Origin;
 use super::ticket::{Outcome, Resolver, Ticket};
 use crate::log::Storage;
+use crate::sync::{self, Condvar, Mutex, thread};
 use holdpoint_domain::Command;
-use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
-use std::thread::{JoinHandle, ThreadId};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use thiserror::Error;
 
 /// How many commands share one trip to the disk at most.
@@ -56,7 +55,7 @@ pub enum QueueError {
 pub(super) struct Desk<S: Storage> {
     core: Arc<Core<S>>,
     queue: Arc<Queue>,
-    worker: Mutex<Option<JoinHandle<()>>>,
+    worker: Mutex<Option<thread::JoinHandle<()>>>,
     owner: u32,
 }
 
@@ -103,8 +102,8 @@ impl<S: Storage> Desk<S> {
         let mut worker = self.worker.lock();
         if worker.is_none() {
             let (queue, core) = (Arc::clone(&self.queue), Arc::downgrade(&self.core));
-            let thread = std::thread::Builder::new().name("holdpoint-tickets".into());
-            *worker = Some(thread.spawn(move || serve(&queue, &core))?);
+            let builder = thread::Builder::new().name("holdpoint-tickets".into());
+            *worker = Some(builder.spawn(move || serve(&queue, &core))?);
         }
         Ok(())
     }
@@ -129,8 +128,8 @@ impl<S: Storage> Drop for Desk<S> {
     }
 }
 
-fn is_this_thread(thread: ThreadId) -> bool {
-    std::thread::current().id() == thread
+fn is_this_thread(thread: thread::ThreadId) -> bool {
+    thread::current().id() == thread
 }
 
 /// Carries out commands until the queue is closed and empty. However that ends, no command is left
@@ -165,13 +164,14 @@ fn resolve_settled(queue: &Queue) {
 /// Carries out `first` and what waits behind it, each in its turn, and then goes to the disk once
 /// for all of them. Behind a command that fails none is begun.
 fn settle<S: Storage>(queue: &Queue, core: &Core<S>, first: Job) -> Vec<(Resolver, Outcome)> {
-    let (mut begun, began) = (Vec::new(), Instant::now());
+    let (mut begun, began) = (Vec::new(), sync::now());
     let mut next = Some(first);
     while let Some(Job { origin, command, resolver }) = next {
         let submission = guarded(|| core.begin(&origin, &Conditions::default(), &command));
         let is_ok = submission.is_ok();
         begun.push((resolver, submission));
-        let may_go_on = is_ok && begun.len() < PIPELINE_MAX && began.elapsed() < PIPELINE_TIME;
+        let is_early = sync::now().duration_since(began) < PIPELINE_TIME;
+        let may_go_on = is_ok && begun.len() < PIPELINE_MAX && is_early;
         next = if may_go_on { queue.try_pop() } else { None };
     }
     let acknowledge = |submission: Submission<'_, S>| guarded(|| submission.acknowledged());

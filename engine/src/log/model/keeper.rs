@@ -1,0 +1,71 @@
+//! The keeper: what `Interval` promised is synced, HEAD follows, and closing waits for both.
+
+use super::disk::{ModelDisk, Plan};
+use super::{NEVER, explore, record};
+use crate::log::{CloseError, Level, Log, Options, Ownership};
+use holdpoint_log_format::OwnerState;
+use shuttle::rand::{Rng, thread_rng};
+use shuttle::thread;
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_millis(1);
+
+fn opened(disk: &ModelDisk, ownership: Ownership) -> Log<ModelDisk> {
+    let options = Options { ownership, lock_wait: NEVER, head_delay: SOON, ..Options::default() };
+    Log::open(disk.clone(), options).unwrap().0
+}
+
+fn any_ownership() -> Ownership {
+    match thread_rng().gen_bool(0.5) {
+        true => Ownership::Exclusive,
+        false => Ownership::PerTransaction,
+    }
+}
+
+fn append(log: &Log<ModelDisk>, level: Level) -> u64 {
+    log.append(&[record(1, 16)], 1, level).unwrap().last_sequence
+}
+
+#[test]
+fn model_what_an_interval_promised_is_synced_and_head_follows_without_anybody_asking() {
+    explore(4_000, || {
+        let disk = ModelDisk::default();
+        let log = opened(&disk, any_ownership());
+        thread::scope(|scope| {
+            for level in [Level::Interval(SOON), Level::Always] {
+                let log = &log;
+                scope.spawn(move || (append(log, level), append(log, level)));
+            }
+        });
+        while disk.durable_newest() < 4 || disk.durable_head() < 4 {
+            thread::yield_now();
+        }
+        assert_eq!(log.poison(), None);
+        log.close().unwrap();
+    });
+}
+
+#[test]
+fn model_closing_leaves_everything_durable_witnessed_and_the_lock_idle() {
+    explore(6_000, || {
+        let disk = ModelDisk::default();
+        let log = opened(&disk, any_ownership());
+        for level in [Level::Always, Level::Interval(SOON), Level::Staged] {
+            append(&log, level);
+        }
+        // An assertion of the disk sees a HEAD that is replaced without the lock.
+        let is_full = thread_rng().gen_bool(0.5);
+        disk.plan(Plan { is_full, ..Plan::default() });
+        let closed = log.close();
+        assert!(!disk.is_locked());
+        assert_eq!(disk.lock_says().state, OwnerState::Idle);
+        assert_eq!(disk.durable_newest(), 3);
+        match closed {
+            Ok(()) => assert_eq!(disk.durable_head(), 3),
+            Err(error) => assert!(is_full && matches!(error, CloseError::Witness(_)), "{error}"),
+        }
+        let syncs = disk.counts();
+        thread::yield_now();
+        assert_eq!(disk.counts(), syncs, "nobody is at the disk any more");
+    });
+}
