@@ -101,8 +101,12 @@ impl Storage for DirectoryStorage {
                 Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
-                Ok(()) if is_named(&file, &path)? => return Ok(Some(HeldLock::new(file))),
-                Ok(()) => {}
+                Ok(()) => {
+                    let lock = HeldLock::new(file, path.clone())?;
+                    if lock.has_its_name()? {
+                        return Ok(Some(lock));
+                    }
+                }
             }
         }
     }
@@ -121,12 +125,16 @@ impl Storage for DirectoryStorage {
 #[derive(Debug)]
 pub struct HeldLock {
     file: File,
+    path: PathBuf,
+    /// Device and inode of the file.
+    identity: (u64, u64),
     owner: u32,
 }
 
 impl HeldLock {
-    fn new(file: File) -> Self {
-        Self { file, owner: std::process::id() }
+    fn new(file: File, path: PathBuf) -> io::Result<Self> {
+        let identity = identity(&fstat(&file)?);
+        Ok(Self { file, path, identity, owner: std::process::id() })
     }
 }
 
@@ -147,6 +155,15 @@ impl LockFile for HeldLock {
         let read = ReadFile::read_at(&self.file, 0, &mut bytes)?;
         bytes.truncate(read);
         Ok(bytes)
+    }
+
+    /// Somebody may have removed the file and made it again between open and lock, or later.
+    fn has_its_name(&self) -> io::Result<bool> {
+        match lstat(&self.path) {
+            Ok(named) => Ok(identity(&named) == self.identity),
+            Err(rustix::io::Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
@@ -170,15 +187,9 @@ fn open_lock(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether the locked file is still the one that the name stands for: somebody may have removed
-/// and made it again between open and lock.
-fn is_named(file: &File, path: &Path) -> io::Result<bool> {
-    let held = fstat(file)?;
-    match lstat(path) {
-        Ok(named) => Ok(named.st_ino == held.st_ino && named.st_dev == held.st_dev),
-        Err(rustix::io::Errno::NOENT) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+/// What tells a file from every other one of the machine.
+fn identity(stat: &rustix::fs::Stat) -> (u64, u64) {
+    (stat.st_dev as u64, stat.st_ino)
 }
 
 /// Makes a directory and its missing parents, owner only whatever the umask, each name durable.
@@ -229,13 +240,14 @@ fn check_size_limit(length: u64) -> io::Result<()> {
     }
 }
 
-/// Reserves space, so that writing into it later cannot fail for want of it.
+/// Reserves space, so that writing into it later cannot fail for want of it. A signal may interrupt
+/// that on some file systems (tmpfs), and then nothing was reserved.
 fn reserve(file: &File, length: u64) -> io::Result<()> {
     if length == 0 {
         return Ok(());
     }
     #[cfg(target_os = "linux")]
-    match fallocate(file, FallocateFlags::empty(), 0, length) {
+    match rustix::io::retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, length)) {
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
         other => return Ok(other?),
     }
@@ -256,7 +268,7 @@ fn write_zeros(file: &File, length: u64) -> io::Result<()> {
 #[cfg(target_os = "linux")]
 fn punch(file: &File, offset: u64, length: u64) -> io::Result<()> {
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    match fallocate(file, flags, offset, length) {
+    match rustix::io::retry_on_intr(|| fallocate(file, flags, offset, length)) {
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
         other => Ok(other?),
     }

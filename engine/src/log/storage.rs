@@ -149,6 +149,16 @@ pub trait LockFile {
     /// What the disk says.
     fn read(&self) -> io::Result<Vec<u8>>;
 
+    /// Whether the name LOCK still stands for this file. Where it does not, somebody removed or
+    /// replaced it, and another process may hold the one that has the name now. A disk on which
+    /// that cannot happen need not look.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn has_its_name(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+
     /// Replaces its content. Not synced: LOCK matters only within a boot.
     ///
     /// # Errors
