@@ -280,6 +280,9 @@ impl<'a, S: Storage> Turn<'a, S> {
         let boot = storage.boot();
         let before = lock::read(&held).filter(|lock| lock.boot == boot && boot != BootId::UNKNOWN);
         self.previous_wall_minus_boot = before.map(|lock| lock.wall_minus_boot);
+        // What others saw since stays in LOCK where this turn says nothing of the clock.
+        self.state.wall_minus_boot =
+            before.map_or(self.state.wall_minus_boot, |lock| lock.wall_minus_boot);
         match before.filter(|lock| lock.state == OwnerState::Idle) {
             Some(clean) => self.catch_up_cleanly(&held, &clean)?,
             None => self.take_over(&held)?,
