@@ -65,8 +65,8 @@ pub enum OpenError {
     },
     /// The log is damaged.
     #[error(
-        "{path} is damaged, and nothing was written (recovery row {}): {}. Keep a copy of the \
-         directory, look at it with `holdpoint verify`, and go on in a new log",
+        "{path} is damaged, and nothing was written (recovery row {}): {}. Look at it with \
+         `holdpoint verify`, and go on in a new log that `holdpoint salvage` makes of what holds",
         .row.number(),
         first(.findings)
     )]
