@@ -127,7 +127,7 @@ pub struct HeldLock {
     file: File,
     path: PathBuf,
     /// Device and inode of the file.
-    identity: (u64, u64),
+    identity: (rustix::fs::Dev, u64),
     owner: u32,
 }
 
@@ -188,8 +188,8 @@ fn open_lock(path: &Path) -> io::Result<File> {
 }
 
 /// What tells a file from every other one of the machine.
-fn identity(stat: &rustix::fs::Stat) -> (u64, u64) {
-    (stat.st_dev as u64, stat.st_ino)
+fn identity(stat: &rustix::fs::Stat) -> (rustix::fs::Dev, u64) {
+    (stat.st_dev, stat.st_ino)
 }
 
 /// Makes a directory and its missing parents, owner only whatever the umask, each name durable.
