@@ -85,6 +85,7 @@ fn job_of_another_process() {
             let child = command.stderr(Stdio::null()).spawn().unwrap();
             process::say(u64::from(child.id()));
             process::wait_for_release();
+            end(child);
         }
         "append in turns" => {
             let log = open(&job.directory, quiet());
