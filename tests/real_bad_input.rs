@@ -23,8 +23,6 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const FIRST: &str = "segments/00000000000000000001.seg";
-
 // ---- What logs are made from -------------------------------------------------------------------
 
 /// A log of three segments at two moments, and another log.
