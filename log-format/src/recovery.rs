@@ -173,7 +173,7 @@ pub fn row(evidence: &Evidence) -> Row {
 pub fn row_without_witness(evidence: &Evidence) -> Row {
     match evidence.last_header {
         LastHeader::Good => {}
-        LastHeader::BlankAboveMarks => return Row::BlankSegment,
+        LastHeader::BlankAboveMarks => return row_of_blank(evidence),
         LastHeader::Bad => return Row::LastHeaderBad,
     }
     if evidence.has_earlier_fault {
@@ -189,6 +189,13 @@ pub fn row_without_witness(evidence: &Evidence) -> Row {
     } else {
         row_of_tail(evidence)
     }
+}
+
+/// A blank last segment is made again only where what is before it would not be refused then: a
+/// refusal changes nothing.
+fn row_of_blank(evidence: &Evidence) -> Row {
+    let before = row_without_witness(&Evidence { last_header: LastHeader::Good, ..*evidence });
+    if before.action() == OpenAction::Refuse { before } else { Row::BlankSegment }
 }
 
 fn row_without_segments(evidence: &Evidence) -> Row {
@@ -333,13 +340,7 @@ mod tests {
     fn matching_rows(e: &Evidence) -> Vec<u8> {
         use HeadEvidence::{AboveAnchor, AtAnchor, Missing};
         let witness = matches!(e.head, AtAnchor | AboveAnchor);
-        let rows = [
-            (0, e.head == Missing && !e.has_segments),
-            (1, e.has_layout_fault),
-            (2, !witness && e.has_segments),
-            // A garbage HEAD without segments is here too: there is something, and it is damaged.
-            (3, e.head != Missing && !e.has_segments),
-            (4, e.last_header != LastHeader::Good),
+        let behind = [
             (5, e.has_earlier_fault),
             (6, e.is_rewritten),
             (7, e.run_to_mark == Ordering::Less),
@@ -349,7 +350,22 @@ mod tests {
             (11, e.tail == TailShape::Other && e.last_owner == LastOwner::SameBoot),
             (12, e.tail != TailShape::Zero),
         ];
-        rows.into_iter().filter(|(_, matches)| *matches).map(|(number, _)| number).collect()
+        let without_it = behind.iter().find(|(_, matches)| *matches).map(|(number, _)| *number);
+        let blank_alone = !matches!(without_it, Some(5 | 6 | 7 | 8 | 11));
+        let rows = [
+            (0, e.head == Missing && !e.has_segments),
+            (1, e.has_layout_fault),
+            (2, !witness && e.has_segments),
+            // A garbage HEAD without segments is here too: there is something, and it is damaged.
+            (3, e.head != Missing && !e.has_segments),
+            (4, e.last_header == LastHeader::Bad),
+            (4, e.last_header == LastHeader::BlankAboveMarks && blank_alone),
+        ];
+        rows.into_iter()
+            .chain(behind)
+            .filter(|(_, matches)| *matches)
+            .map(|(number, _)| number)
+            .collect()
     }
 
     #[test]

@@ -14,7 +14,7 @@ use holdpoint_log_files::run::{Onward, walk};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{Extent, Follower, Run, Stop, Survey, SurveyOptions, survey};
 use holdpoint_log_format::limits::{SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
-use holdpoint_log_format::recovery::{Evidence, LastHeader, OpenAction, Row, row_without_witness};
+use holdpoint_log_format::recovery::{OpenAction, Row, row_without_witness};
 use holdpoint_log_format::{Head, OwnerState, SegmentHeader, names};
 
 /// A log that may be served: its tail is on the disk, and nothing follows it.
@@ -60,17 +60,11 @@ pub(super) fn survey_tail<S: Storage>(storage: &S) -> Result<Survey, OpenError> 
         .map_err(|source| OpenError::Survey { path: storage.root().to_path_buf(), source })
 }
 
-/// The row that opening acts on. A blank last segment is set aside only where what is before it
-/// will not be refused then: a refusal changes nothing.
+/// The row that opening acts on.
 pub(super) fn row_for(survey: &Survey, options: &Options) -> Row {
-    let row = match survey.row {
+    match survey.row {
         Row::NoWitness if options.without_head => row_without_witness(&survey.evidence),
         row => row,
-    };
-    let before = Evidence { last_header: LastHeader::Good, ..survey.evidence };
-    match row_without_witness(&before) {
-        refusal if row == Row::BlankSegment && is_refusal(refusal) => refusal,
-        _ => row,
     }
 }
 
