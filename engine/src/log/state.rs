@@ -100,8 +100,8 @@ impl<S: Storage> Shared<S> {
         Ok(())
     }
 
-    /// Nothing is written where LOCK was removed or replaced: whoever holds the one that has the name
-    /// now may have appended at the same place, and told its caller so.
+    /// Nothing is written where LOCK was removed or replaced: whoever holds the one that has the
+    /// name now may have appended at the same place, and told its caller so.
     pub(super) fn write_staged(&self, state: &mut State<S>) -> Result<(), AppendError> {
         let relied_on = state.lock.as_ref().map_or(Ok(()), check_name);
         let written = relied_on.and_then(|()| state.active.write_staged(&self.storage));
