@@ -10,6 +10,7 @@
 )]
 
 pub mod faulty;
+pub mod gated;
 pub mod image;
 pub mod process;
 

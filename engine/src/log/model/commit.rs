@@ -108,6 +108,26 @@ fn model_a_failed_sync_fails_everybody_with_the_first_cause_and_is_the_last_one(
 }
 
 #[test]
+fn model_a_failed_write_gives_the_lock_back_only_when_nobody_is_at_the_disk() {
+    explore(4_000, || {
+        let disk = ModelDisk::default();
+        let shared = opened(&disk, Ownership::PerTransaction);
+        let good_writes = Some(thread_rng().gen_range(0..3));
+        disk.plan(Plan { good_writes, ..Plan::default() });
+        let causes = Mutex::new(Vec::new());
+        // An assertion of the disk sees a HEAD that is replaced without the lock.
+        thread::scope(|scope| {
+            scope.spawn(|| append_until_it_fails(&shared, &disk, &causes));
+            scope.spawn(|| drop(append(&shared, 16, Level::Witnessed)));
+            // Writes while others sync.
+            scope.spawn(|| drop(append(&shared, 16, Level::Os)));
+        });
+        assert!(causes.lock().iter().all(|cause| Some(cause) == shared.poison().as_ref()));
+        assert!(!disk.is_locked());
+    });
+}
+
+#[test]
 fn model_a_full_disk_for_head_refuses_the_witness_alone_and_the_handle_goes_on() {
     explore(6_000, || {
         let disk = ModelDisk::default();

@@ -42,6 +42,8 @@ struct Bytes {
 pub(crate) struct Plan {
     /// Syncs of segments that succeed before the first that fails.
     pub(crate) good_syncs: Option<u32>,
+    /// Writes to segments that succeed before the first that fails.
+    pub(crate) good_writes: Option<u32>,
     /// Whether there is no space for HEAD.
     pub(crate) is_full: bool,
     /// Whether writes and reads of segments show others their every 8 bytes, in any order.
@@ -143,6 +145,17 @@ impl Inside {
                 self.counts.failed_syncs += 1;
                 Err(io::Error::other("a failure of the model"))
             }
+            Some(left) if is_segment => {
+                *left -= 1;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn write_begins(&mut self, is_segment: bool) -> io::Result<()> {
+        match &mut self.plan.good_writes {
+            Some(0) if is_segment => Err(io::Error::other("a failure of the model")),
             Some(left) if is_segment => {
                 *left -= 1;
                 Ok(())
@@ -264,6 +277,7 @@ impl Storage for ModelDisk {
 
     fn write_some_at(&self, file: &ModelFile, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         let offset = usize::try_from(offset).expect("it is small");
+        self.0.lock().write_begins(file.is_segment)?;
         let is_torn = self.0.lock().plan.is_torn && file.is_segment;
         let whole = || std::iter::once(0..bytes.len()).collect();
         let mut pieces = if is_torn { words(offset, bytes.len()) } else { whole() };

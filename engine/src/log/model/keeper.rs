@@ -31,8 +31,10 @@ fn model_what_an_interval_promised_is_synced_and_head_follows_without_anybody_as
     explore(4_000, || {
         let disk = ModelDisk::default();
         let log = opened(&disk, any_ownership());
+        let interval = Level::Interval(SOON);
+        let other = if thread_rng().gen_bool(0.5) { interval } else { Level::Always };
         thread::scope(|scope| {
-            for level in [Level::Interval(SOON), Level::Always] {
+            for level in [interval, other] {
                 let log = &log;
                 scope.spawn(move || (append(log, level), append(log, level)));
             }

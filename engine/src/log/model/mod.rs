@@ -3,6 +3,12 @@
 //!
 //! A model that fails prints its schedule, for `shuttle::replay`, and the seed, for
 //! `HOLDPOINT_SEED`. `HOLDPOINT_MODEL_ROUNDS` says how many times as many schedules are tried.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the helpers of a test may fail like the test"
+)]
 
 mod commit;
 pub(crate) mod disk;

@@ -1,4 +1,10 @@
 //! Models of what wakes whom: tickets, their desk, and the bell of the subscriptions.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the helpers of a test may fail like the test"
+)]
 
 mod desk;
 mod ticket;
