@@ -34,6 +34,7 @@ pub mod recovery;
 pub mod seal;
 pub mod segment;
 pub mod tail;
+pub mod zeros;
 
 pub use chain::ChainPosition;
 pub use checksum::ChecksumSeed;

@@ -3,6 +3,7 @@
 
 use crate::storage::ReadFile;
 use holdpoint_log_format::limits::{SEGMENT_CAPACITY_MAX, SEGMENT_HEADER_LENGTH};
+use holdpoint_log_format::zeros::last_nonzero;
 use holdpoint_log_format::{Fault, Item, ItemLength, SegmentHeader};
 use std::io;
 
@@ -119,7 +120,7 @@ impl<F: ReadFile> Window<F> {
             if bytes.is_empty() {
                 break;
             }
-            if let Some(last) = bytes.iter().rposition(|byte| *byte != 0) {
+            if let Some(last) = last_nonzero(bytes) {
                 end = Some(at + last as u64 + 1);
             }
             at += bytes.len() as u64;

@@ -9,6 +9,7 @@ use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{Onward, Problem, ReadFile, Run, Stop};
 use holdpoint_log_format::limits::{SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
+use holdpoint_log_format::zeros;
 use holdpoint_log_format::{ChainPosition, Fault, Head, Record, SegmentHeader};
 use std::io;
 
@@ -340,7 +341,7 @@ fn last_nonzero<F: ReadFile>(
         if bytes.is_empty() {
             break;
         }
-        if let Some(last) = bytes.iter().rposition(|byte| *byte != 0) {
+        if let Some(last) = zeros::last_nonzero(bytes) {
             found = Some(at + last as u64 + 1);
         }
         at += bytes.len() as u64;

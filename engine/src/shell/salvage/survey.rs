@@ -8,6 +8,7 @@ use super::tie::Mark;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{Problem, ReadStorage};
+use holdpoint_log_format::zeros::last_nonzero;
 use holdpoint_log_format::{ChainPosition, Fault, SegmentHeader};
 use std::io;
 
@@ -183,5 +184,5 @@ impl<S: ReadStorage> Surveyor<'_, S> {
 }
 
 fn block_length(block: &[u8]) -> u64 {
-    block.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1)
+    last_nonzero(block).map_or(0, |last| last as u64 + 1)
 }

@@ -8,7 +8,7 @@ use crate::run::{Run, Stop, walk};
 use crate::storage::{ReadFile, ReadStorage};
 use crate::window::Window;
 use holdpoint_log_format::recovery::LastHeader;
-use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Link, LogId, SegmentHeader};
+use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Link, LogId, SegmentHeader, zeros};
 use std::io;
 
 impl<S: ReadStorage> Surveyor<'_, S> {
@@ -345,7 +345,8 @@ pub(super) fn first_nonzero<F: ReadFile>(
         if bytes.is_empty() {
             return Ok(None);
         }
-        if let Some((index, byte)) = bytes.iter().enumerate().find(|(_, byte)| **byte != 0) {
+        let found = zeros::first_nonzero(bytes).and_then(|index| Some((index, bytes.get(index)?)));
+        if let Some((index, byte)) = found {
             return Ok(Some((at + index as u64, *byte)));
         }
         at += bytes.len() as u64;
