@@ -141,14 +141,18 @@ fn rolled_twice(two: &[usize]) -> Vec<Operation> {
     ]
 }
 
-/// Every history of creation and up to `longest` appends, of a record, a batch or one across
-/// sectors, at every level.
+/// Shapes of the appends of short histories: a record, a batch, one across sectors, one that ends
+/// at the end of a sector.
+const SHAPES: [&[usize]; 4] = [&[0, 300], &[900], &[7, 70, 500], &[448]];
+
+/// An append of every shape at every level.
+fn every_append() -> Vec<Operation> {
+    SHAPES.iter().flat_map(|shape| Sure::ALL.map(|sure| append(shape, sure))).collect()
+}
+
+/// Every history of creation and up to `longest` appends, of every shape at every level.
 pub(crate) fn every_short(is_exclusive: bool, longest: u32) -> Vec<History> {
-    let shapes: [&[usize]; 5] = [&[40], &[0, 300], &[900], &[7, 70, 500], &[448]];
-    // Owners in turns write LOCK and all that is staged each time, so they have more to lose.
-    let shapes = shapes.iter().take(if is_exclusive { 4 } else { 5 });
-    let appends = shapes.flat_map(|shape| Sure::ALL.map(|sure| append(shape, sure)));
-    let appends: Vec<Operation> = appends.collect();
+    let appends = every_append();
     let history = |number: usize| {
         let digits = (0..longest).map(|place| number / appends.len().pow(place) % appends.len());
         let operations = std::iter::once(OPEN).chain(digits.map(|digit| appends[digit].clone()));
@@ -157,6 +161,15 @@ pub(crate) fn every_short(is_exclusive: bool, longest: u32) -> Vec<History> {
         History { name: "short", is_exclusive, operations: operations.collect(), explored }
     };
     (0..appends.len().pow(longest)).map(history).collect()
+}
+
+/// A history of creation and more appends than all are explored of; its last one is explored.
+pub(crate) fn longer(random: &mut Random, shortest: usize) -> History {
+    let appends = every_append();
+    let length = shortest + random.below(4);
+    let operations = (0..length).map(|_| random.pick(&appends).clone());
+    let operations = std::iter::once(OPEN).chain(operations).collect();
+    History { name: "longer", is_exclusive: random.one_in(2), operations, explored: length }
 }
 
 fn in_turns(name: &'static str, operations: &[Operation]) -> History {

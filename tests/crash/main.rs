@@ -2,8 +2,8 @@
 //! everything that may survive, with every fault of a disk; after each, the log is opened again and
 //! held to what was promised. What was explored is printed at the end, also when all passes.
 //!
-//! `cargo test --test crash -- --ignored` goes on until ten million states were seen. A failure
-//! prints `HOLDPOINT_SEED` and the shortest history that still fails.
+//! `cargo test --test crash -- --ignored` goes on until ten million states were seen, or as many as
+//! HOLDPOINT_CRASH_STATES says. A failure prints `HOLDPOINT_SEED` and the shortest history that still fails.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -35,9 +35,13 @@ const LIFE_TESTS: u64 = 8;
 
 /// Appends of the short histories that are all explored.
 const SHORT_APPENDS: u32 = 3;
+const SHORT_TESTS: usize = 4;
 
 /// States of the long run.
 const LONG_STATES: usize = 10_000_000;
+
+/// Histories longer than the short ones for each life of the long run.
+const LONG_HISTORIES: usize = 64;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -57,8 +61,9 @@ fn main() -> ExitCode {
             exhaustive::explore(&[history], seed, &tally)
         }));
     }
-    trials
-        .extend([false, true].map(|is_exclusive| every_short_history(is_exclusive, seed, &tally)));
+    for part in 0..SHORT_TESTS {
+        trials.extend([false, true].map(|owner| every_short_history(owner, part, seed, &tally)));
+    }
     trials.extend((0..LIFE_TESTS).map(|part| random_lives(seed, part, &tally)));
     let counted = Arc::clone(&tally);
     trials.push(trial("crash_engine_at_every_call".to_string(), move || {
@@ -76,12 +81,13 @@ fn trial(name: String, run: impl FnOnce() -> Result<(), String> + Send + 'static
     Trial::test(name, move || run().map_err(Failed::from))
 }
 
-fn every_short_history(is_exclusive: bool, seed: u64, tally: &Arc<Tally>) -> Trial {
+fn every_short_history(is_exclusive: bool, part: usize, seed: u64, tally: &Arc<Tally>) -> Trial {
     let tally = Arc::clone(tally);
     let owner = if is_exclusive { "one_owner" } else { "turns" };
-    trial(format!("crash_every_short_history_in_{owner}"), move || {
+    trial(format!("crash_every_short_history_in_{owner}_{part}"), move || {
         let histories = history::every_short(is_exclusive, SHORT_APPENDS);
-        exhaustive::explore(&histories, seed, &tally)
+        let part = histories.chunks(histories.len().div_ceil(SHORT_TESTS)).nth(part);
+        exhaustive::explore(part.unwrap_or_default(), seed, &tally)
     })
 }
 
@@ -98,11 +104,18 @@ fn random_lives(seed: u64, part: u64, tally: &Arc<Tally>) -> Trial {
 fn long_run(seed: u64, tally: &Arc<Tally>) -> Trial {
     let tally = Arc::clone(tally);
     let run = move || {
+        let asked = std::env::var("HOLDPOINT_CRASH_STATES").ok();
+        let states = asked.and_then(|asked| asked.parse().ok()).unwrap_or(LONG_STATES);
         let live_on = |thread: u64| {
             let mut next = seed.wrapping_add(1 << 32).wrapping_add(thread);
-            while tally.states() < LONG_STATES {
-                (0..64).try_for_each(|life| lives::live(next.wrapping_add(2 * life), &tally))?;
-                next = next.wrapping_add(128);
+            while tally.states() < states {
+                lives::live(next, &tally)?;
+                let mut random = Random::of(next);
+                let histories: Vec<_> = (0..LONG_HISTORIES)
+                    .map(|_| history::longer(&mut random, SHORT_APPENDS as usize + 1))
+                    .collect();
+                exhaustive::explore(&histories, next, &tally)?;
+                next = next.wrapping_add(2);
             }
             Ok::<(), String>(())
         };
