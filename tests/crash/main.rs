@@ -3,7 +3,8 @@
 //! held to what was promised. What was explored is printed at the end, also when all passes.
 //!
 //! `cargo test --test crash -- --ignored` goes on until ten million states were seen, or as many as
-//! HOLDPOINT_CRASH_STATES says. A failure prints `HOLDPOINT_SEED` and the shortest history that still fails.
+//! HOLDPOINT_CRASH_STATES says. A failure prints `HOLDPOINT_SEED` and the shortest history that
+//! still fails.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
