@@ -18,12 +18,17 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const USAGE: &str = "usage: durable_writers --dir D --threads K --records N [--payload BYTES]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
     let plan = match Plan::parse(&arguments) {
         Ok(plan) => plan,
         Err(message) => {
@@ -76,16 +81,22 @@ fn number<T: std::str::FromStr>(flag: &str, value: &str) -> Result<T, String> {
 type Failure = Box<dyn Error + Send + Sync>;
 
 fn write_all(plan: &Plan) -> Result<(), Failure> {
+    // What cannot be written is found out before a log is made.
+    record(plan.records, plan.payload)?;
     // The only writer: its threads share their syncs.
     let options = Options { ownership: Ownership::Exclusive, ..Options::default() };
     let (log, _) = Log::open(DirectoryStorage::new(&plan.directory), options)?;
     let taken = AtomicU64::new(0);
     std::thread::scope(|scope| {
-        let writers: Vec<_> =
-            (0..plan.threads).map(|_| scope.spawn(|| write_in_turns(&log, plan, &taken))).collect();
+        let writer = || write_in_turns(&log, plan, &taken);
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, writer);
+        let started: Vec<_> = (0..plan.threads).map(start).collect();
         // Every writer is waited for, then the first failure counts.
-        let ends: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
-        ends.into_iter().try_for_each(|end| end.unwrap_or_else(|_| Err("a writer panicked".into())))
+        let end = |writer: ScopedJoinHandle<'_, Result<(), Failure>>| {
+            writer.join().unwrap_or_else(|_| Err("a writer panicked".into()))
+        };
+        let ends: Vec<_> = started.into_iter().map(|writer| end(writer?)).collect();
+        ends.into_iter().collect::<Result<(), _>>()
     })?;
     Ok(log.close()?)
 }

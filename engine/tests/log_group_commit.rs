@@ -136,8 +136,9 @@ fn appends_are_pipelined_and_one_sync_acknowledges_them() {
     for sequence in &staged {
         log.commit(*sequence, Level::Always).unwrap();
     }
-    log.commit(1_000, Level::Always).unwrap();
     assert_eq!(storage.syncs() - before, 1, "all of it is durable by then");
+    let not_there = log.commit(1_000, Level::Always);
+    assert!(matches!(not_there, Err(AppendError::NotThere { sequence: 1_000, newest: 20 })));
     log.commit(20, Level::Witnessed).unwrap();
     assert_eq!(head_of(directory.path()), 20);
     log.commit(5, Level::Witnessed).unwrap();
@@ -221,7 +222,7 @@ fn a_failed_sync_fails_all_who_waited_and_every_later_call_with_the_first_cause(
         assert_eq!(cause_of(log.begin().map(drop).unwrap_err()), first);
         assert_eq!(cause_of(log.commit(2, Level::Always).unwrap_err()), first);
         assert_eq!(cause_of(log.commit(2, Level::Witnessed).unwrap_err()), first);
-        assert!(log.commit(1, Level::Always).is_ok(), "it was durable before");
+        assert_eq!(cause_of(log.commit(1, Level::Always).unwrap_err()), first);
         assert!(log.close().is_err());
         let lock = Lock::decode(&std::fs::read(directory.path().join("LOCK")).unwrap()).unwrap();
         assert_eq!(lock.state, OwnerState::Poisoned);
@@ -324,4 +325,63 @@ fn what_an_interval_promised_is_synced_by_the_keeper_also_behind_other_syncs() {
         }
     }
     assert_eq!(log.poison(), None);
+}
+
+// ---- What a failure leaves ---------------------------------------------------------------------
+
+#[test]
+fn crash_a_directory_sync_that_fails_for_want_of_space_poisons_like_any_other() {
+    for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::Other] {
+        for options in [exclusive(), quiet()] {
+            let directory = memory_directory();
+            let (log, storage) = failing_sync(directory.path(), options);
+            append(&log, 1, 16);
+            storage.fail(Some(Failure { lasts: false, ..failure(Call::SyncDirectory, kind, "") }));
+            let failed = log.append(&[record(2, 16)], 2, Level::Witnessed).unwrap_err();
+            let first = cause_of(failed);
+            assert_eq!(Some(&first), log.poison().as_ref(), "{kind}");
+            for sequence in [1, 2] {
+                let again = log.commit(sequence, Level::Witnessed).unwrap_err();
+                assert_eq!(cause_of(again), first, "{kind}: not even what was durable before");
+            }
+            assert!(matches!(log.append(&[], 3, Level::Os), Err(AppendError::Poisoned(_))));
+            let lock = std::fs::read(directory.path().join("LOCK")).unwrap();
+            assert_eq!(Lock::decode(&lock).unwrap().state, OwnerState::Poisoned, "{kind}");
+        }
+    }
+}
+
+#[test]
+fn nobody_is_acknowledged_where_lock_was_removed_while_the_records_were_synced() {
+    for options in [exclusive(), quiet()] {
+        let directory = memory_directory();
+        let (log, storage) = open_gated(directory.path(), options);
+        storage.shut();
+        let failed = thread::scope(|scope| {
+            let append = scope.spawn(|| log.append(&[record(1, 16)], 1, Level::Always));
+            storage.await_sync();
+            std::fs::remove_file(directory.path().join("LOCK")).unwrap();
+            storage.open_gate();
+            append.join().unwrap().unwrap_err()
+        });
+        let cause = cause_of(failed);
+        assert!(cause.to_string().contains("LOCK"), "{cause}");
+        assert_eq!(log.durable_sequence(), 0);
+    }
+}
+
+#[test]
+fn a_failed_handle_shows_only_what_is_durable() {
+    let directory = memory_directory();
+    let (log, storage) = failing_sync(directory.path(), exclusive());
+    append(&log, 1, 16);
+    storage.fail(Some(failure(Call::Sync, ErrorKind::Other, ".seg")));
+    assert!(log.append(&[record(2, 16)], 2, Level::Always).is_err());
+    let mut shown = Vec::new();
+    let from_the_first = log.read_from(1, &mut |_, record| {
+        shown.push(record.header.sequence);
+        holdpoint_log_files::Onward::Go
+    });
+    from_the_first.unwrap();
+    assert_eq!(shown, [1]);
 }

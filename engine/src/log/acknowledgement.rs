@@ -3,7 +3,7 @@
 use super::active::{DiskError, Named, Point};
 use super::error::AppendError;
 use super::group_commit::{Goal, Joined};
-use super::state::{Shared, State};
+use super::state::{Shared, State, check_name};
 use super::storage::Storage;
 use crate::sync::thread;
 use holdpoint_log_format::Head;
@@ -12,8 +12,9 @@ use std::sync::Arc;
 /// A turn that has ended and is not acknowledged yet. Other threads append meanwhile; whoever waits
 /// first syncs for all.
 ///
-/// Wait for it before long: other processes have to wait meanwhile. Dropped without waiting, it
-/// acknowledges nothing, and whether its records survive power loss is not known.
+/// A thread that has a turn on the same log neither waits for one nor drops one: it would wait for
+/// itself. Wait for it before long: other processes have to wait meanwhile. Dropped without
+/// waiting, it acknowledges nothing, and whether its records survive power loss is not known.
 #[must_use = "nothing is acknowledged before it was waited for"]
 pub struct Acknowledgement<'a, S: Storage> {
     shared: &'a Shared<S>,
@@ -71,6 +72,8 @@ fn lead<S: Storage>(shared: &Shared<S>, goal: Goal) -> Result<(), AppendError> {
     let cut = Cut::of(shared, &mut state, goal)?;
     drop(state);
     let carried_out = cut.carry_out(shared, goal);
+    // It has a part in the lock, which is given back by whoever comes next.
+    drop(cut);
     if let Err(Failure::Disk(error)) = &carried_out {
         // Before the next one goes to the disk: its sync would report success.
         shared.commit.fail(error.cause());
@@ -87,8 +90,9 @@ fn lead<S: Storage>(shared: &Shared<S>, goal: Goal) -> Result<(), AppendError> {
 }
 
 /// What one trip to the disk covers: everything that was appended when it was made.
-struct Cut<W> {
-    writer: Arc<W>,
+struct Cut<S: Storage> {
+    writer: Arc<S::Writer>,
+    lock: Option<Arc<S::Lock>>,
     path: String,
     newest: u64,
     point: Option<Point>,
@@ -103,13 +107,9 @@ enum Failure {
     Unwitnessed(String),
 }
 
-impl<W: Send + Sync> Cut<W> {
+impl<S: Storage> Cut<S> {
     /// Writes what is staged, where the goal is not durable yet.
-    fn of<S: Storage<Writer = W>>(
-        shared: &Shared<S>,
-        state: &mut State<S>,
-        goal: Goal,
-    ) -> Result<Self, AppendError> {
+    fn of(shared: &Shared<S>, state: &mut State<S>, goal: Goal) -> Result<Self, AppendError> {
         let needs_sync = !shared.commit.reached().is_enough_for(goal);
         if needs_sync {
             shared.write_staged(state)?;
@@ -119,6 +119,7 @@ impl<W: Send + Sync> Cut<W> {
         let active = &state.active;
         Ok(Self {
             writer: Arc::clone(&active.writer),
+            lock: state.lock.clone(),
             path: active.path(),
             newest: active.chain().sequence,
             point: active.newest_point(),
@@ -129,14 +130,15 @@ impl<W: Send + Sync> Cut<W> {
 
     /// The commit point of every record up to the cut: a crash before the sync returns may lose or
     /// tear them, and nobody was told of them; a crash after finds them all.
-    fn carry_out<S: Storage<Writer = W>>(
-        &self,
-        shared: &Shared<S>,
-        goal: Goal,
-    ) -> Result<(), Failure> {
+    fn carry_out(&self, shared: &Shared<S>, goal: Goal) -> Result<(), Failure> {
         if self.needs_sync {
             let synced = shared.storage.sync(&self.writer).named("sync", &self.path);
             synced.map_err(Failure::Disk)?;
+        }
+        // Where LOCK was removed, whoever took over meanwhile may have written over what was
+        // synced, and has replaced HEAD.
+        self.lock.as_ref().map_or(Ok(()), check_name).map_err(Failure::Disk)?;
+        if self.needs_sync {
             shared.commit.is_durable(self.newest, self.point);
         }
         match goal {
@@ -148,11 +150,7 @@ impl<W: Send + Sync> Cut<W> {
         }
     }
 
-    fn witness<S: Storage<Writer = W>>(
-        &self,
-        shared: &Shared<S>,
-        goal: Goal,
-    ) -> Result<(), Failure> {
+    fn witness(&self, shared: &Shared<S>, goal: Goal) -> Result<(), Failure> {
         shared.replace_head(&self.head).map_err(|error| {
             if error.is_full() {
                 Failure::Unwitnessed(error.cause().to_string())

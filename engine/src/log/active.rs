@@ -41,7 +41,12 @@ impl<T> Named<T> for io::Result<T> {
 }
 
 impl DiskError {
+    /// Whether space was missing before anything was changed. A sync or a rename that fails for
+    /// want of space has failed like any other: what is durable is then unknown.
     pub(super) fn is_full(&self) -> bool {
+        if ["sync", "rename"].contains(&self.operation) {
+            return false;
+        }
         let kinds = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
         kinds.contains(&self.source.kind()) || self.source.kind() == io::ErrorKind::FileTooLarge
     }

@@ -44,7 +44,9 @@ impl Storage for DirectoryStorage {
     }
 
     fn create_directory(&self, path: &str) -> io::Result<()> {
-        make_directory(&self.path(path))
+        let full = self.path(path);
+        make_directory(&full)?;
+        if path.is_empty() { sync_ancestors(&full) } else { Ok(()) }
     }
 
     fn create(&self, path: &str, length: u64) -> io::Result<File> {
@@ -221,6 +223,23 @@ fn sync_parent_if_allowed(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         other => other,
     }
+}
+
+/// Directories above the log may have been made by somebody who failed, or was killed, before their
+/// names were durable: an earlier attempt to make this very log, for one.
+fn sync_ancestors(path: &Path) -> io::Result<()> {
+    let device = lstat(path)?.st_dev;
+    for ancestor in path.ancestors().skip(1).filter(|ancestor| !ancestor.as_os_str().is_empty()) {
+        // What another file system holds was not made with this log.
+        if lstat(ancestor)?.st_dev != device {
+            return Ok(());
+        }
+        match sync_parent(ancestor) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
+            other => other?,
+        }
+    }
+    Ok(())
 }
 
 fn sync_parent(path: &Path) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! What can go wrong on the disk, per operation, with what to do next.
 
 use holdpoint_log_files::{Finding, SurveyError};
+use holdpoint_log_format::LogId;
 use holdpoint_log_format::recovery::Row;
 use std::io;
 use std::path::PathBuf;
@@ -44,6 +45,18 @@ pub enum OpenError {
     Foreign {
         /// The path.
         path: PathBuf,
+    },
+    /// An archive, to which nothing but a move of records is written.
+    #[error(
+        "{path} is an archive{}, and nothing is written to it: name the log itself; `verify`, \
+         `replay` and `log show` read an archive",
+        of_log(*.log)
+    )]
+    Archive {
+        /// The path.
+        path: PathBuf,
+        /// The log whose records it holds, as far as that is known.
+        log: Option<LogId>,
     },
     /// There is no log and none is to be created.
     #[error("there is no log at {path}")]
@@ -111,6 +124,10 @@ pub enum OpenError {
     },
 }
 
+fn of_log(log: Option<LogId>) -> String {
+    log.map(|log| format!(" of log {log}")).unwrap_or_default()
+}
+
 fn holder(pid: u32) -> String {
     match pid {
         0 => "a process that the system does not name".to_string(),
@@ -167,6 +184,14 @@ pub enum AppendError {
     NoSpace {
         /// Bytes needed.
         needed: u64,
+    },
+    /// There is no such record yet.
+    #[error("record {sequence} is not there: the newest is record {newest}")]
+    NotThere {
+        /// The record that was asked for.
+        sequence: u64,
+        /// The newest one.
+        newest: u64,
     },
     /// The record is durable, and HEAD does not name it yet; the handle still works.
     #[error(

@@ -172,14 +172,6 @@ impl Goal {
             Self::Durable(sequence) | Self::Witnessed(sequence) => sequence,
         }
     }
-
-    /// The same, and not beyond the newest record there is, which is all that can be waited for.
-    pub(super) fn at_most(self, newest: u64) -> Self {
-        match self {
-            Self::Durable(sequence) => Self::Durable(sequence.min(newest)),
-            Self::Witnessed(sequence) => Self::Witnessed(sequence.min(newest)),
-        }
-    }
 }
 
 /// The right to sync the active segment and to replace HEAD. Dropping it lets the next one go, and

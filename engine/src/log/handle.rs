@@ -26,7 +26,8 @@ impl<S: Storage> Log<S> {
     /// Opens a log for writing, making it where there is none if the options say so.
     ///
     /// The tail above the last mark is written again and synced before this returns, so everything
-    /// that is served from here on is on the disk.
+    /// that is served from here on is on the disk. Records below HEAD are not read: whether they
+    /// are whole is found when they are, by the state's rebuilding or by verifying.
     ///
     /// # Errors
     /// Each names the path and what to do; nothing was changed.
@@ -53,6 +54,7 @@ impl<S: Storage> Log<S> {
         clock: u64,
         level: Level,
     ) -> Result<Appended, AppendError> {
+        self.shared.check_usable()?;
         let batch = PreparedBatch::new(self.shared.log, records)?;
         let mut turn = self.begin()?;
         let appended = turn.append_prepared(&batch, clock)?;
@@ -65,9 +67,10 @@ impl<S: Storage> Log<S> {
     /// on, and acknowledge when this has returned; one sync covers everything appended by then.
     ///
     /// # Errors
-    /// As [`Log::append`].
+    /// As [`Log::append`]; [`AppendError::NotThere`] where there is no such record yet.
     pub fn commit(&self, sequence: u64, level: Level) -> Result<(), AppendError> {
         self.shared.check_owner()?;
+        self.shared.check_usable()?;
         let goal = match level {
             Level::Always => Goal::Durable(sequence),
             Level::Witnessed => Goal::Witnessed(sequence),
@@ -77,10 +80,16 @@ impl<S: Storage> Log<S> {
             return Ok(());
         }
         let turn = self.begin()?;
-        turn.leave_for(|newest| goal.at_most(newest))?.wait()
+        let newest = turn.position().sequence;
+        if sequence > newest {
+            return Err(AppendError::NotThere { sequence, newest });
+        }
+        turn.leave_for(|_| goal)?.wait()
     }
 
-    /// Takes the turn: no other thread or process appends until it ends.
+    /// Takes the turn: no other thread or process appends until it ends. Every other call on this
+    /// log waits for that end, so the thread that has the turn makes none: neither on the log nor
+    /// on an [`Acknowledgement`](super::Acknowledgement), dropped ones included.
     ///
     /// # Errors
     /// The lock is not to be had in time, the handle is poisoned or forked, or another writer left
@@ -99,7 +108,8 @@ impl<S: Storage> Log<S> {
     }
 
     /// Shows the written records from sequence `from` on, in order, read through a memory map.
-    /// Staged records are not written yet and not shown.
+    /// Staged records are not written yet and not shown. After a failure only what is known to be
+    /// durable is.
     ///
     /// # Errors
     /// A segment is missing or cannot be read, or a record is damaged.
@@ -109,7 +119,10 @@ impl<S: Storage> Log<S> {
         visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
     ) -> Result<(), ReadError> {
         let newest = self.shared.state.lock().active.written();
-        read_from(&self.shared.storage, from, &newest, visit)
+        let last = self.shared.poison().map_or(u64::MAX, |_| self.shared.commit.durable());
+        read_from(&self.shared.storage, from, &newest, &mut |place, record| {
+            if record.header.sequence > last { Onward::Stop } else { visit(place, record) }
+        })
     }
 
     /// The newest appended record.

@@ -12,6 +12,7 @@ use crate::sync::{Condvar, Mutex};
 use holdpoint_log_format::recovery::Row;
 use holdpoint_log_format::{OwnerState, names};
 use std::io;
+use std::sync::Arc;
 
 pub(super) fn open<S: Storage>(
     storage: S,
@@ -109,7 +110,7 @@ fn new_state<S: Storage>(
     let durable = state.active.chain().sequence;
     let content = lock_content(&state, owner_state, storage.boot(), durable);
     lock::write(&held, &content).map_err(disk(storage))?;
-    state.lock = (options.ownership == Ownership::Exclusive).then_some(held);
+    state.lock = (options.ownership == Ownership::Exclusive).then(|| Arc::new(held));
     Ok(state)
 }
 

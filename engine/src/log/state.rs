@@ -13,6 +13,7 @@ use holdpoint_log_files::Follower;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_format::{BootId, Head, Lock, LogId, OwnerState, names};
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Threads that follow one another keep the lock for at most this long before every other process
@@ -39,7 +40,7 @@ pub(super) struct State<S: Storage> {
     /// HEAD as it was at opening; its log and anchor are those of every HEAD of this log.
     pub(super) head: Head,
     /// Held while turns and acknowledgements rely on it, or always by an exclusive owner.
-    pub(super) lock: Option<S::Lock>,
+    pub(super) lock: Option<Arc<S::Lock>>,
     pub(super) uses: LockUses,
     /// Wall clock minus time since boot as the caller last gave it, for LOCK.
     pub(super) wall_minus_boot: i64,
@@ -94,7 +95,9 @@ impl<S: Storage> Shared<S> {
         if self.commit.durable() < state.active.chain().sequence {
             let path = state.active.path();
             let synced = self.storage.sync(&state.active.writer).named("sync", &path);
-            synced.map_err(|error| self.poisoned_by(state, &error))?;
+            // Whoever took over meanwhile may have written over what was synced.
+            let relied_on = synced.and_then(|()| state.check_lock());
+            relied_on.map_err(|error| self.poisoned_by(state, &error))?;
         }
         self.all_durable(state);
         Ok(())
@@ -103,8 +106,7 @@ impl<S: Storage> Shared<S> {
     /// Nothing is written where LOCK was removed or replaced: whoever holds the one that has the
     /// name now may have appended at the same place, and told its caller so.
     pub(super) fn write_staged(&self, state: &mut State<S>) -> Result<(), AppendError> {
-        let relied_on = state.lock.as_ref().map_or(Ok(()), check_name);
-        let written = relied_on.and_then(|()| state.active.write_staged(&self.storage));
+        let written = state.check_lock().and_then(|()| state.active.write_staged(&self.storage));
         written.map_err(|error| self.poisoned_by(state, &error))
     }
 
@@ -207,6 +209,13 @@ impl<S: Storage> Shared<S> {
     }
 }
 
+impl<S: Storage> State<S> {
+    /// Whether the lock, if it is held, still keeps everybody else out.
+    fn check_lock(&self) -> DiskResult<()> {
+        self.lock.as_ref().map_or(Ok(()), check_name)
+    }
+}
+
 impl LockUses {
     fn are_worn_out(&self) -> bool {
         self.count > 0
@@ -215,7 +224,7 @@ impl LockUses {
 }
 
 /// The lock keeps everybody else out only while LOCK is the file that was locked.
-fn check_name(held: &impl LockFile) -> DiskResult<()> {
+pub(super) fn check_name(held: &impl LockFile) -> DiskResult<()> {
     let named = held.has_its_name().and_then(|has_its_name| {
         let lost = || io::Error::other("it was removed or replaced while this process held it");
         has_its_name.then_some(()).ok_or_else(lost)

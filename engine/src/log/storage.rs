@@ -5,6 +5,7 @@ use holdpoint_log_files::{ReadFile, ReadStorage};
 use holdpoint_log_format::BootId;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What stands at the log's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,4 +165,18 @@ pub trait LockFile {
     /// # Errors
     /// What the disk says.
     fn write(&self, bytes: &[u8]) -> io::Result<()>;
+}
+
+impl<L: LockFile> LockFile for Arc<L> {
+    fn read(&self) -> io::Result<Vec<u8>> {
+        (**self).read()
+    }
+
+    fn has_its_name(&self) -> io::Result<bool> {
+        (**self).has_its_name()
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        (**self).write(bytes)
+    }
 }

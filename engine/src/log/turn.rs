@@ -16,6 +16,7 @@ use crate::sync::MutexGuard;
 use holdpoint_log_files::{FollowError, Follower, RecordPlace, Stop};
 use holdpoint_log_format::limits::{PIECE_LENGTH, next_capacity};
 use holdpoint_log_format::{BootId, ChainPosition, Lock, OwnerState, Record};
+use std::sync::Arc;
 use std::time::Duration;
 /// Where a batch went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,7 +290,7 @@ impl<'a, S: Storage> Turn<'a, S> {
         }
         let content = self.shared.lock_content(&self.state, OwnerState::InTransaction);
         lock::write(&held, &content).map_err(|error| self.poisoned_by(&error))?;
-        self.state.lock = Some(held);
+        self.state.lock = Some(Arc::new(held));
         Ok(())
     }
 

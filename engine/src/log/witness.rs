@@ -36,7 +36,9 @@ pub(super) fn replace<S: Storage>(storage: &S, head: &Head) -> DiskResult<()> {
 /// Writes HEAD: temporary file, sync, rename, directory sync.
 pub(super) fn write<S: Storage>(storage: &S, head: &Head) -> DiskResult<()> {
     let temporary = names::HEAD_TEMPORARY;
-    let file = storage.create(temporary, 0).named("create", temporary)?;
+    // Its space is reserved: a full disk is told here, before anything is changed.
+    let length = HEAD_LENGTH as u64;
+    let file = storage.create(temporary, length).named("create", temporary)?;
     storage.write_at(&file, 0, &head.encode()).named("write", temporary)?;
     storage.sync(&file).named("sync", temporary)?;
     storage.rename(temporary, names::HEAD).named("rename", temporary)?;

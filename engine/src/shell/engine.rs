@@ -132,7 +132,10 @@ impl<S: Storage> Engine<S> {
     /// are recorded first.
     ///
     /// # Errors
-    /// The log failed or cannot be read; nothing was acknowledged.
+    /// The log failed or cannot be read; nothing was acknowledged. A person's decision can be
+    /// recorded, durable and in force while its witness failed for want of space
+    /// ([`AppendError::Unwitnessed`](crate::log::AppendError::Unwitnessed)): submit it again when
+    /// there is some, and the first receipt is given.
     pub fn submit(&self, origin: &Origin, command: &Command) -> Result<Submitted, SubmitError> {
         self.core.submit(origin, &Conditions::default(), command)
     }

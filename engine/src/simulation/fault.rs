@@ -100,7 +100,10 @@ impl Fault {
         let is_write = matches!(call, Call::Write | Call::WriteLock);
         match self {
             Self::NoSpace(_) => {
-                is_write || matches!(call, Call::Create | Call::Reserve | Call::CreateDirectory)
+                let is_making =
+                    matches!(call, Call::Create | Call::Reserve | Call::CreateDirectory);
+                let is_late = matches!(call, Call::Sync | Call::SyncDirectory | Call::Rename);
+                is_write || is_making || is_late
             }
             Self::Io(_) | Self::Interrupted => true,
             Self::ShortWrite | Self::Misdirected { .. } => is_write,
