@@ -274,3 +274,29 @@ fn a_log_that_may_only_be_read_is_copied() {
     std::fs::set_permissions(&log, mode(0o700)).unwrap();
     assert_eq!(copied.unwrap().records, 29);
 }
+
+#[test]
+fn what_a_killed_copy_left_is_removed_by_the_next_one_to_the_same_place_and_nothing_else_is() {
+    let directory = memory_directory();
+    let log = sample(directory.path());
+    let left = |name: &str, file: &str| {
+        let path = directory.path().join(name);
+        std::fs::create_dir_all(path.join("segments")).unwrap();
+        std::fs::write(path.join(file), "").unwrap();
+        path
+    };
+    left(".copy.0123456789abcdef.copying", "HEAD");
+    let kept = [
+        left(".copy.0123456789abcdee.copying", "note"),
+        left(".copy.0123456789abcde.copying", "HEAD"),
+        left(".copy.0123456789abcdeg.copying", "HEAD"),
+        left(".other.0123456789abcdef.copying", "HEAD"),
+        left(".copy.0000000000000000.copying", "HEAD"),
+    ];
+    // Somebody copies into this one.
+    let held = std::fs::File::open(&kept[4]).unwrap();
+    held.try_lock().unwrap();
+    copy(&log, &directory.path().join("copy")).unwrap();
+    assert!(kept.iter().all(|path| path.exists()));
+    assert_eq!(names_in(directory.path()).len(), kept.len() + 2);
+}

@@ -3,12 +3,18 @@
 use super::copy::{Copied, CopyError, copy_log};
 use holdpoint_log_files::{DirectoryStorage, ReadStorage};
 use holdpoint_log_format::names;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+
+/// What the names of unfinished copies end with.
+const SUFFIX: &str = ".copying";
+
+/// Hexadecimal digits before that.
+const DIGITS: usize = 16;
 
 /// No copy was made; nothing of it is left behind.
 #[derive(Debug, Error)]
@@ -50,7 +56,8 @@ pub enum CopyDirectoryError {
 ///
 /// # Errors
 /// See [`CopyDirectoryError`]. A process that is killed meanwhile leaves a directory beside
-/// `destination` whose name ends in `.copying`.
+/// `destination`, `.NAME.<16 hexadecimal digits>.copying`; the next copy to the same place removes
+/// it.
 pub fn copy_directory(
     source: &Path,
     destination: &Path,
@@ -61,6 +68,7 @@ pub fn copy_directory(
     check_free(&destination)?;
     let parent = parent_of(&destination);
     check_outside(source, &destination, parent)?;
+    remove_leftovers(&destination, parent);
     let temporary = Temporary::new(beside(&destination)?);
     let log = DirectoryStorage::new(source);
     let locked = || is_locked(&log);
@@ -75,11 +83,14 @@ pub fn copy_directory(
 /// A directory that goes away with everything in it unless it gets another name.
 struct Temporary {
     path: PathBuf,
+    /// Locked as long as somebody copies into it.
+    _held: Option<File>,
 }
 
 impl Temporary {
     fn new(path: PathBuf) -> Self {
-        Self { path }
+        let _held = File::open(&path).ok().filter(|directory| directory.try_lock().is_ok());
+        Self { path, _held }
     }
 
     fn keep_as(mut self, name: &Path) -> Result<(), CopyDirectoryError> {
@@ -141,12 +152,49 @@ fn beside(destination: &Path) -> Result<PathBuf, CopyDirectoryError> {
     let number = getrandom::fill(&mut drawn).map(|()| u64::from_le_bytes(drawn));
     let no_name = |error: getrandom::Error| io::Error::other(error.to_string());
     let number = number.map_err(no_name).map_err(cannot("name a directory in", parent))?;
-    let mut name = OsString::from(".");
-    name.push(destination.file_name().unwrap_or_default());
-    name.push(format!(".{number:016x}.copying"));
+    let mut name = prefix_of(destination);
+    name.push(format!("{number:0DIGITS$x}{SUFFIX}"));
     let path = parent.join(name);
     DirBuilder::new().mode(0o700).create(&path).map_err(cannot("make", &path))?;
     Ok(path)
+}
+
+/// What the names of unfinished copies to a place begin with.
+fn prefix_of(destination: &Path) -> OsString {
+    let mut prefix = OsString::from(".");
+    prefix.push(destination.file_name().unwrap_or_default());
+    prefix.push(".");
+    prefix
+}
+
+/// Removes what killed copies to this place left. What cannot be removed takes only space.
+fn remove_leftovers(destination: &Path, parent: &Path) {
+    let prefix = prefix_of(destination);
+    for entry in parent.read_dir().into_iter().flatten().flatten() {
+        if is_unfinished(&entry.file_name(), &prefix) && is_left(&entry.path()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn is_unfinished(name: &OsStr, prefix: &OsStr) -> bool {
+    let rest = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes());
+    let number = rest.and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()));
+    number.is_some_and(|number| {
+        let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+        number.len() == DIGITS && number.iter().all(is_digit)
+    })
+}
+
+/// Whether a directory holds nothing but the names of a log, and nobody copies into it.
+fn is_left(path: &Path) -> bool {
+    let is_directory = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+    let Ok(mut entries) = path.read_dir() else { return false };
+    let holds_a_log = entries.all(|entry| {
+        entry.is_ok_and(|entry| entry.file_name().to_str().is_some_and(names::is_own))
+    });
+    let held = File::open(path).and_then(|directory| Ok(directory.try_lock()?));
+    is_directory && holds_a_log && held.is_ok()
 }
 
 /// Whether another process holds LOCK for writing. Asks with a shared lock that is given back at
