@@ -13,21 +13,46 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Directory {
     /// Its files.
     pub(crate) storage: DirectoryStorage,
-    path: PathBuf,
+    /// Its path.
+    pub(crate) path: PathBuf,
+    option: &'static str,
 }
+
+/// How the log's directory is named.
+const LOG_OPTION: &str = "--log DIR or HOLDPOINT_LOG";
+
+/// How the archive's directory is named.
+const ARCHIVE_OPTION: &str = "--archive DIR";
 
 impl Directory {
     /// The directory that `--log` names. It may be missing or empty: that is for the reading to
     /// tell.
     pub(crate) fn open(global: &Global) -> Result<Self, Failure> {
         let path: PathBuf = global.log.components().collect();
-        Self::at(path)
+        Self::at(path, LOG_OPTION)
     }
 
-    /// The directory at a path.
-    pub(crate) fn at(path: PathBuf) -> Result<Self, Failure> {
-        check(&path)?;
-        Ok(Self { storage: DirectoryStorage::new(&path), path })
+    /// The archive that `--archive` names, which is not the log itself.
+    pub(crate) fn open_archive(&self, archive: &Path) -> Result<Self, Failure> {
+        let archive = Self::at(archive.components().collect(), ARCHIVE_OPTION)?;
+        let (of_log, of_archive) = (self.path.canonicalize(), archive.path.canonicalize());
+        if let (Ok(of_log), Ok(of_archive)) = (of_log, of_archive)
+            && of_log == of_archive
+        {
+            let shown = path(&archive.path);
+            let message = format!(
+                "{shown} is the log itself, which proves nothing of the records before it: name the \
+                 directory that they were moved to with {ARCHIVE_OPTION}"
+            );
+            return Err(Failure::new(Exit::USAGE, "archive_is_the_log", message));
+        }
+        Ok(archive)
+    }
+
+    /// The directory at a path, and how a person names it.
+    fn at(path: PathBuf, option: &'static str) -> Result<Self, Failure> {
+        check(&path, option)?;
+        Ok(Self { storage: DirectoryStorage::new(&path), path, option })
     }
 
     /// Runs a reading of the log, with what it must know of the machine.
@@ -69,8 +94,13 @@ impl Directory {
     /// Why there is no log here, and what to do.
     pub(crate) fn nothing_here(&self, report: &Report) -> String {
         let shown = path(&self.path);
-        let advice = "name another directory with --log DIR or HOLDPOINT_LOG";
-        if report.foreign {
+        let advice = format!("name another directory with {}", self.option);
+        if report.is_archive {
+            format!(
+                "{shown} is an unfinished archive, and the log still holds every record of it: run \
+                 `holdpoint log archive {shown}` again"
+            )
+        } else if report.foreign {
             format!("{shown} holds other files and no log: {advice}")
         } else if report.log_id.is_some() {
             format!("the log at {shown} has no segment yet: the next verb that writes makes it")
@@ -100,7 +130,7 @@ impl Directory {
 }
 
 /// A log is a directory of its own that this user may read.
-fn check(log: &Path) -> Result<(), Failure> {
+fn check(log: &Path, option: &str) -> Result<(), Failure> {
     let shown = path(log);
     let kind = match log.symlink_metadata() {
         Ok(metadata) => metadata.file_type(),
@@ -113,7 +143,7 @@ fn check(log: &Path) -> Result<(), Failure> {
         return Err(Failure::new(Exit::FAILED, "symbolic_link", message));
     }
     if !kind.is_dir() {
-        let message = format!("{shown} is not a directory: name a log's directory with --log DIR");
+        let message = format!("{shown} is not a directory: name a log's directory with {option}");
         return Err(Failure::new(Exit::FAILED, "not_a_directory", message));
     }
     match log.read_dir() {

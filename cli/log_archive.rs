@@ -4,13 +4,14 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};
 use crate::hold::{Turn, failed, open};
 use crate::output::Output;
+use crate::progress::Bar;
 use crate::replay::parse_until;
 use crate::text::{counted, path};
 use holdpoint_domain::text::visible;
-use holdpoint_engine::log::{AppendError, ArchiveError, CopyError};
+use holdpoint_engine::log::{AppendError, ArchiveError};
 use holdpoint_engine::shell::{ArchivePlan, ArchiveReport, MoveError};
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_replay::Until;
+use holdpoint_replay::{Progress, Until};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -59,7 +60,12 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 fn archive(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let engine = open(global, &args.turn)?;
     let destination: PathBuf = args.destination.components().collect();
-    let moved = engine.archive(&DirectoryStorage::new(&destination), plan_of(args));
+    let mut bar = Bar::new();
+    let storage = DirectoryStorage::new(&destination);
+    let moved = engine.archive_watched(&storage, plan_of(args), &mut |sequence, expected| {
+        bar.update(Progress { sequence, expected });
+    });
+    drop(bar);
     let closed = engine.close().map_err(|error| failed(global, error));
     let moved = moved.map_err(|error| failure(global, &error))?;
     closed?;
@@ -142,9 +148,14 @@ fn failure(global: &Global, error: &MoveError) -> Failure {
         MoveError::Archive(ArchiveError::Append(AppendError::Locked { .. })) => {
             (Exit::CONFLICT, "locked")
         }
-        MoveError::Archive(ArchiveError::Copy(CopyError::Unlike { .. })) => {
+        MoveError::Archive(ArchiveError::Unlike { .. }) => {
             (Exit::VERIFICATION_FAILED, "archive_does_not_verify")
         }
+        MoveError::Archive(
+            ArchiveError::Write { .. }
+            | ArchiveError::NoSpace { .. }
+            | ArchiveError::Unreadable { .. },
+        ) => return Failure::new(Exit::FAILED, "archive_io", said),
         MoveError::Inside { .. } => (Exit::USAGE, "inside_the_log"),
         MoveError::WithoutBeginning { .. } => (Exit::REFUSED, "without_beginning"),
         _ => return failed(global, error),

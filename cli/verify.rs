@@ -5,7 +5,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::output::Output;
 use crate::progress::Bar;
-use crate::text::{bytes, counted, moment};
+use crate::text::{bytes, counted, moment, path};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::text::visible;
 use holdpoint_replay::{Axis, AxisState, Finding, Report, Together, Verdict, verify_together};
@@ -38,9 +38,9 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 
 fn verify_both(global: &Global, archive: &Path) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let archive = Directory::at(archive.components().collect())?;
+    let archive = directory.open_archive(archive)?;
     let mut bar = Bar::new();
-    let found = directory.read_with(&archive, |of_log, of_archive| {
+    let mut found = directory.read_with(&archive, |of_log, of_archive| {
         verify_together(of_archive, of_log, &mut |progress| bar.update(progress))
     })?;
     drop(bar);
@@ -48,6 +48,9 @@ fn verify_both(global: &Global, archive: &Path) -> Result<Exit, Failure> {
         if report.verdict == Verdict::NothingHere {
             complain(&place.nothing_here(report));
         }
+    }
+    for finding in &mut found.findings {
+        finding.place.file = path(&directory.path.join(&finding.place.file));
     }
     let mut out = Output::stdout();
     if global.json {
@@ -70,7 +73,7 @@ fn show_both(out: &mut Output, found: &Together) {
             show_to_person(out, report);
         }
     }
-    let verdict = out.paint(colour_of(found.verdict), found.verdict);
+    let verdict = out.paint(colour_of(found.verdict), &found.reason);
     out.line(format_args!("together        {verdict}"));
     for (finding, number) in found.findings.iter().zip(1..) {
         show_finding(out, number, finding);

@@ -16,10 +16,12 @@ use holdpoint_domain::command::{Command, SystemEvent};
 use holdpoint_domain::event::RecordsLost;
 use holdpoint_domain::{ActorId, execution_loop::Actor};
 use holdpoint_engine::Engine;
-use holdpoint_engine::log::{ArchiveError, Storage, copy_directory};
-use holdpoint_engine::shell::{ArchivePlan, ArchiveReport, EngineOptions, MoveError, Origin};
+use holdpoint_engine::log::{ArchiveError, OpenError, Storage, copy_directory};
+use holdpoint_engine::shell::{
+    ArchivePlan, ArchiveReport, EngineError, EngineOptions, MoveError, Origin,
+};
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_log_format::{Head, Link};
+use holdpoint_log_format::{ChainPosition, Head, Link};
 use holdpoint_replay::machine::this_boot;
 use holdpoint_replay::{
     AxisState, Progress, ReadError, ReadOptions, Report, Together, Until, Verdict, rebuild, verify,
@@ -491,4 +493,68 @@ fn a_person_moves_records_and_verifies_both_together() {
     assert_eq!(status(&place.shell("echo more")), 0);
     assert_eq!(verified(&place.log).axes.meaning.state, AxisState::Proven);
     assert_eq!(place.loops().len(), 1);
+}
+
+#[test]
+fn an_archive_is_read_and_never_written_to() {
+    let place = Place::new();
+    sample(&place);
+    let archived = beside(&place, "archive");
+    archive(&place.log, &archived, ArchivePlan::default()).unwrap();
+    let before = contents(&archived);
+    let options = EngineOptions { log: quiet(), ..EngineOptions::default() };
+    let opened = Engine::open_with(DirectoryStorage::new(&archived), options).map(drop);
+    assert!(matches!(opened, Err(EngineError::Open(OpenError::Archive { .. }))), "{opened:?}");
+    let of_archive = Place { log: archived.clone(), directory: tempfile::tempdir().unwrap() };
+    let said = format!("is an archive of log {}", head_of(&archived).log);
+    for (arguments, code) in [
+        (&["run", "--hold", "never", "--", "true"][..], 125),
+        (&["hold", "expire"], 1),
+        (&["log", "archive", "further"], 1),
+    ] {
+        let output = of_archive.holdpoint(arguments);
+        assert_eq!(status(&output), code, "{arguments:?}");
+        assert!(text(&output.stderr).contains(&said), "{}", text(&output.stderr));
+    }
+    assert_eq!(status(&of_archive.holdpoint(&["replay"])), 0);
+    assert_eq!(contents(&archived), before);
+    // Copies of it are logs.
+    let (copied, salvaged) = (beside(&place, "copied"), beside(&place, "salvaged"));
+    copy_directory(&archived, &copied, &mut |_, _| {}).unwrap();
+    let words = ["salvage", archived.to_str().unwrap(), salvaged.to_str().unwrap()];
+    assert_eq!(status(&place.holdpoint(&words)), 0);
+    for log in [copied, salvaged] {
+        grow(&log, 1);
+        assert_intact(&verified(&log));
+    }
+}
+
+#[test]
+fn an_unfinished_archive_is_named_as_one_and_finished_by_the_next_move() {
+    let place = Place::new();
+    sample(&place);
+    let archived = beside(&place, "archive");
+    std::fs::create_dir_all(archived.join("segments")).unwrap();
+    std::fs::write(archived.join("ARCHIVE"), "").unwrap();
+    std::fs::write(archived.join("segments/00000000000000000001.prepared"), "").unwrap();
+    let head = head_of(&place.log);
+    let position = ChainPosition::genesis(head.log);
+    let at_anchor = Head::at_anchor(head.log, &position, head.boot);
+    for content in [None, Some(at_anchor.encode())] {
+        if let Some(content) = content {
+            std::fs::write(archived.join("HEAD"), content).unwrap();
+        }
+        for words in [&["verify", "--log", "archive"][..], &["verify", "--archive", "archive"]] {
+            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+            command.current_dir(place.directory.path()).env("HOLDPOINT_LOG", &place.log);
+            let said = text(&command.args(words).output().unwrap().stderr);
+            assert!(said.contains("unfinished archive"), "{said}");
+            assert!(said.contains("log archive"), "{said}");
+        }
+        let options = EngineOptions { log: quiet(), ..EngineOptions::default() };
+        let opened = Engine::open_with(DirectoryStorage::new(&archived), options).map(drop);
+        assert!(matches!(opened, Err(EngineError::Open(OpenError::Archive { .. }))));
+    }
+    archive(&place.log, &archived, ArchivePlan::default()).unwrap();
+    assert_together(&archived, &place.log);
 }

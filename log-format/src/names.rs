@@ -9,6 +9,8 @@ pub const LOCK: &str = "LOCK";
 pub const HEAD: &str = "HEAD";
 /// The witness while it is being replaced.
 pub const HEAD_TEMPORARY: &str = "HEAD.tmp";
+/// The mark of an archive: nothing but a move of records to it writes to the log beside it.
+pub const ARCHIVE: &str = "ARCHIVE";
 /// The directory of segments.
 pub const SEGMENTS: &str = "segments";
 /// The directory of bytes that recovery cut, copied aside before anything was overwritten.
@@ -51,7 +53,7 @@ pub fn parse_prepared(name: &str) -> Option<u64> {
 /// Whether a name in the log's directory is one that a log may hold.
 #[must_use]
 pub fn is_own(name: &str) -> bool {
-    [LOCK, HEAD, HEAD_TEMPORARY, SEGMENTS, CUT].contains(&name)
+    [LOCK, HEAD, HEAD_TEMPORARY, ARCHIVE, SEGMENTS, CUT].contains(&name)
 }
 
 fn parse(name: &str, suffix: &str) -> Option<u64> {

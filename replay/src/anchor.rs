@@ -38,6 +38,17 @@ pub struct Archived {
     pub state_fingerprint: Option<Digest>,
 }
 
+/// What is known of the records before a log's first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// Nobody named their archive.
+    NotLookedAt,
+    /// The archive that was named is not there, does not verify or does not fit.
+    NotProven,
+    /// Their archive verifies and fits. It begins with this record.
+    CheckedFrom(u64),
+}
+
 /// The state at an anchor.
 pub(crate) struct Start {
     pub(crate) anchor: Anchor,

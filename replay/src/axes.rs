@@ -1,5 +1,6 @@
 //! The four things that a verification says apart, and the verdict that follows from them.
 
+use crate::anchor::Before;
 use crate::finding::{Finding, Problem};
 use crate::meaning::{Meaning, Stopped};
 use crate::read::Reading;
@@ -107,9 +108,12 @@ fn beginning(reading: &Reading, meaning: Option<&Meaning>) -> String {
         anchor.saturating_add(1),
         by.unwrap_or_default(),
         reading.anchor.position.link,
-        match meaning.is_some_and(|meaning| meaning.is_with_archive) {
-            true => "are checked there",
-            false => "were not checked here: give `--archive DIR`",
+        match meaning.map_or(Before::NotLookedAt, |meaning| meaning.before) {
+            Before::NotLookedAt => "were not checked here: give `--archive DIR`".to_string(),
+            Before::NotProven =>
+                "were not checked: what was given as their archive does not show them".to_string(),
+            Before::CheckedFrom(1) => "are checked there".to_string(),
+            Before::CheckedFrom(first) => format!("are checked there from record {first} on"),
         }
     );
     let leftovers = reading.survey.leftovers.len();

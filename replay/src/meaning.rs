@@ -1,6 +1,6 @@
 //! The events in order, applied to a world, and what the rules forbid about them.
 
-use crate::anchor::{Anchor, Archived, Start};
+use crate::anchor::{Anchor, Archived, Before, Start};
 use crate::finding::{Finding, Problem};
 use crate::read::{Committed, Content};
 use crate::rebuild::Until;
@@ -21,8 +21,8 @@ pub(crate) struct Meaning {
     pub(crate) anchor: Anchor,
     /// What the log says of the records before that.
     pub(crate) archived: Option<Archived>,
-    /// Those records are verified as well.
-    pub(crate) is_with_archive: bool,
+    /// What is known of those records.
+    pub(crate) before: Before,
     /// The newest record applied; at first the anchor.
     pub(crate) applied: ChainPosition,
     /// Why nothing is applied any more.
@@ -69,7 +69,7 @@ impl Meaning {
             world: start.world.unwrap_or_default(),
             anchor: start.anchor,
             archived: start.archived,
-            is_with_archive: false,
+            before: Before::NotLookedAt,
             applied: start.anchor.position,
             stopped,
             findings: start.finding.into_iter().collect(),
@@ -144,8 +144,9 @@ impl Meaning {
     /// A log that begins with `log.salvaged` is the copy of another one, with holes where records
     /// were lost. An event that stands for bytes alone is no hole.
     fn follow_salvage(&mut self, sequence: u64, event: &Event) {
+        let first = self.anchor.position.sequence.saturating_add(1);
         match (event, &mut self.copies) {
-            (Event::Salvaged(body), None) if sequence == 1 => {
+            (Event::Salvaged(body), None) if sequence == first => {
                 self.copies = Some(body.records_kept.saturating_add(1));
             }
             (Event::RecordsLost(body), Some(_)) => {

@@ -49,6 +49,8 @@ pub struct Report {
     pub format_version: u32,
     /// The directory holds files that are not a log's.
     pub foreign: bool,
+    /// The directory is marked as an archive: nobody writes to it but whoever moves records there.
+    pub is_archive: bool,
     /// What the log says of the records before its first one; `None` when it is whole, or nobody
     /// looked.
     pub archived: Option<Archived>,
@@ -182,6 +184,7 @@ impl Report {
             log_id: survey.log.map(|log| log.to_string()),
             format_version: FORMAT_VERSION,
             foreign: survey.row == Row::Foreign,
+            is_archive: survey.is_archive,
             archived: None,
             findings: Vec::new(),
             findings_left_out: 0,

@@ -1,6 +1,6 @@
 //! Verifying a log together with the archive that its first records were moved to.
 
-use crate::anchor::{Archived, Start};
+use crate::anchor::{Archived, Before, Start};
 use crate::axes::report;
 use crate::finding::{Finding, Problem};
 use crate::meaning::Meaning;
@@ -9,7 +9,7 @@ use crate::read::{ReadError, ReadOptions, read};
 use crate::rebuild::Until;
 use crate::records::{Filter, records};
 use crate::report::{Head, Report, Verdict};
-use crate::verify::verify_judged;
+use crate::verify::judge;
 use holdpoint_domain::hash::Digest;
 use holdpoint_log_files::{Place, ReadStorage};
 use holdpoint_log_format::{ChainPosition, names};
@@ -18,8 +18,12 @@ use serde::Serialize;
 /// What a log and its archive prove together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Together {
-    /// All in one.
+    /// All in one, for the records from [`Self::first_sequence`] on.
     pub verdict: Verdict,
+    /// The verdict in a sentence, which names the records that were not checked.
+    pub reason: String,
+    /// The first record that was checked. More than 1: the archive goes on from an earlier one.
+    pub first_sequence: u64,
     /// What does not fit between the two.
     pub findings: Vec<Finding>,
     /// The archive. Events behind the log's anchor are judged in the log.
@@ -47,28 +51,63 @@ pub fn verify_together<A: ReadStorage, S: ReadStorage>(
     log: (&S, ReadOptions<'_>),
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Together, ReadError> {
-    let of_log = verify_judged(log.0, log.1, true, progress)?;
-    let anchor = of_log.archived.as_ref().map_or(0, |archived| archived.anchor_sequence);
+    let (reading, mut meaning) = judge(log.0, log.1, progress)?;
+    let anchor = meaning.anchor.position.sequence;
     let until = if anchor == 0 { Until::End } else { Until::Sequence(anchor) };
     let (of_archive, reached) = read_archive(archive.0, until, archive.1, progress)?;
+    let is_there = of_archive.verdict != Verdict::NothingHere
+        && Verdict::of_log(reading.survey.row.verdict()) != Verdict::NothingHere;
+    let id = reading.survey.log.map(|log| log.to_string());
+    let findings = match is_there {
+        true => compare((log, id, &meaning), (&of_archive, &reached))?,
+        false => Vec::new(),
+    };
+    let is_proven = is_there && findings.is_empty() && !of_archive.failed();
+    let before = of_archive.archived.as_ref().filter(|_| is_there);
+    let first = before.map_or(1, |before| before.anchor_sequence.saturating_add(1));
+    meaning.before = if is_proven { Before::CheckedFrom(first) } else { Before::NotProven };
+    let of_log = report(reading, Some(&meaning));
+    let verdict = verdict(&of_archive, &of_log, !findings.is_empty());
+    let first_sequence = first.min(anchor.saturating_add(1));
+    let reason = reason(verdict, first_sequence);
+    Ok(Together { verdict, reason, first_sequence, findings, archive: of_archive, log: of_log })
+}
+
+/// The verdict in words. Whatever an earlier archive holds is no part of it.
+fn reason(verdict: Verdict, first: u64) -> String {
+    match first {
+        0 | 1 => verdict.to_string(),
+        2 => format!(
+            "{verdict} from record 2 on; record 1 is in an earlier archive and was not checked"
+        ),
+        _ => format!(
+            "{verdict} from record {first} on; records 1 to {} are in an earlier archive and were \
+             not checked",
+            first - 1
+        ),
+    }
+}
+
+/// What does not fit between a log, with its identity and what its events gave, and an archive.
+fn compare<S: ReadStorage>(
+    (log, id, meaning): ((&S, ReadOptions<'_>), Option<String>, &Meaning),
+    (archive, reached): (&Report, &Reached),
+) -> Result<Vec<Finding>, ReadError> {
+    let anchor = meaning.anchor.position.sequence;
     let mut findings = Vec::new();
     let mut find = |expected: String, found: String| {
         let place = Place { file: names::HEAD.to_string(), offset: 0, sequence: anchor };
         findings.push(Finding { place, problem: Problem::Archive { expected, found } });
     };
-    let is_there = [of_archive.verdict, of_log.verdict].iter().all(|v| *v != Verdict::NothingHere);
-    if is_there {
-        compare_identity(&of_archive, &of_log, &mut find);
-        if let Some(stated) = &of_log.archived {
-            compare_beginning(stated, &reached, &mut find);
-        }
-        let newest = of_archive.head.as_ref().filter(|head| head.sequence > anchor);
-        if let Some(newest) = newest {
-            compare_overlap(log, newest, &mut find)?;
-        }
+    compare_identity(archive.log_id.as_deref(), id.as_deref(), &mut find);
+    if let Some(stated) = &meaning.archived {
+        compare_beginning(stated, reached, &mut find);
     }
-    let verdict = verdict(&of_archive, &of_log, !findings.is_empty());
-    Ok(Together { verdict, findings, archive: of_archive, log: of_log })
+    let newest = archive.head.as_ref().filter(|head| head.sequence > anchor);
+    if let Some(newest) = newest {
+        compare_overlap(log, newest, &mut find)?;
+    }
+    Ok(findings)
 }
 
 /// Where the state rebuilt from an archive stands, and its fingerprint.
@@ -94,9 +133,13 @@ fn read_archive<A: ReadStorage>(
     Ok((report(reading, Some(&meaning)), reached))
 }
 
-fn compare_identity(archive: &Report, log: &Report, find: &mut dyn FnMut(String, String)) {
-    if archive.log_id != log.log_id {
-        let named = |report: &Report| format!("log {}", report.log_id.as_deref().unwrap_or("?"));
+fn compare_identity(
+    archive: Option<&str>,
+    log: Option<&str>,
+    find: &mut dyn FnMut(String, String),
+) {
+    if archive != log {
+        let named = |id: Option<&str>| format!("log {}", id.unwrap_or("?"));
         find(named(log), named(archive));
     }
 }

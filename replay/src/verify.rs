@@ -4,7 +4,7 @@ use crate::anchor::Start;
 use crate::axes::report;
 use crate::meaning::Meaning;
 use crate::progress::Progress;
-use crate::read::{ReadError, ReadOptions, read, steadily};
+use crate::read::{ReadError, ReadOptions, Reading, read, steadily};
 use crate::rebuild::Until;
 use crate::report::Report;
 use holdpoint_log_files::{ReadStorage, SurveyError};
@@ -25,41 +25,38 @@ pub fn verify<S: ReadStorage>(
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, ReadError> {
-    verify_judged(storage, options, false, progress)
+    let (reading, meaning) = judge(storage, options, progress)?;
+    Ok(report(reading, Some(&meaning)))
 }
 
-/// As [`verify`]; `with_archive`: the records before the log's first one are verified as well.
-pub(crate) fn verify_judged<S: ReadStorage>(
+/// What a report is made of.
+pub(crate) fn judge<S: ReadStorage>(
     storage: &S,
     options: ReadOptions<'_>,
-    with_archive: bool,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Report, ReadError> {
+) -> Result<(Reading, Meaning), ReadError> {
     for _ in 1..ATTEMPTS_MAX {
-        match verify_once(storage, options, with_archive, progress) {
+        match judge_once(storage, options, progress) {
             Err(ReadError::Survey(SurveyError::Io { source, .. }))
                 if source.kind() == ErrorKind::NotFound => {}
             other => return other,
         }
     }
-    verify_once(storage, options, with_archive, progress)
+    judge_once(storage, options, progress)
 }
 
-fn verify_once<S: ReadStorage>(
+fn judge_once<S: ReadStorage>(
     storage: &S,
     options: ReadOptions<'_>,
-    with_archive: bool,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Report, ReadError> {
-    let (reading, meaning) = steadily(|| {
+) -> Result<(Reading, Meaning), ReadError> {
+    steadily(|| {
         let start = Start::of(storage);
         let anchor = start.anchor;
         let mut meaning = Meaning::new(start, Until::End);
-        meaning.is_with_archive = with_archive;
         let reading = read(storage, anchor, options, progress, &mut |batch| {
             meaning.apply(batch);
         })?;
         Ok((reading, meaning))
-    })?;
-    Ok(report(reading, Some(&meaning)))
+    })
 }

@@ -61,8 +61,52 @@ pub enum ArchiveError {
     #[error("HEAD cannot be read, so nothing says where the log begins: look at it with `verify`")]
     NoHead,
     /// The archive could not be written.
-    #[error("the archive cannot be written: {0}")]
-    Copy(#[from] CopyError),
+    #[error(
+        "the archive at {place} cannot be written: cannot {operation} {file} there: {source}; make \
+         it a directory that this user may write to, or name another one"
+    )]
+    Write {
+        /// The archive's directory.
+        place: String,
+        /// What was tried.
+        operation: &'static str,
+        /// On what, relative to the archive's directory.
+        file: String,
+        /// What the disk said.
+        source: io::Error,
+    },
+    /// The archive's disk is full.
+    #[error(
+        "no space for {file} of the archive at {place}: it needs {needed} bytes, free them and try \
+         again"
+    )]
+    NoSpace {
+        /// The archive's directory.
+        place: String,
+        /// The file, relative to the archive's directory.
+        file: String,
+        /// Its length in bytes.
+        needed: u64,
+    },
+    /// The archive cannot be read.
+    #[error("the archive at {place} cannot be read: {source}; check that this user may read it")]
+    Unreadable {
+        /// The archive's directory.
+        place: String,
+        /// What happened.
+        source: SurveyError,
+    },
+    /// What was written to the archive does not verify.
+    #[error(
+        "the archive at {place} does not verify, so nothing was removed from the log: {finding}; \
+         remove what was made there, or name an empty directory"
+    )]
+    Unlike {
+        /// The archive's directory.
+        place: String,
+        /// What was found in it first.
+        finding: String,
+    },
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] SurveyError),
@@ -110,6 +154,10 @@ pub struct Archive<'w, W: Storage> {
     is_new: bool,
     _lock: W::Lock,
 }
+
+/// What an archive's mark says to a person; a program looks at its name alone.
+const MARK: &[u8] = b"The first records of a log are here. Nothing but `holdpoint log archive` \
+may write to this directory.\n";
 
 impl<W: Storage> Archive<'_, W> {
     /// Whether it holds no record yet.
@@ -164,22 +212,36 @@ impl<S: Storage> Log<S> {
         &self,
         storage: &'w W,
     ) -> Result<Archive<'w, W>, ArchiveError> {
-        let place = storage.root().display().to_string();
+        let place = || storage.root().display().to_string();
         let begins = self.beginning()?.run.chain;
         let mut ends = vec![begins];
         ends.extend(self.sealed_segments()?.iter().map(|segment| segment.last));
-        let (end, is_new) = match end_of_archive(storage, self.shared.log, &ends)? {
-            Ok(end) => (end.unwrap_or(begins), end.is_none()),
-            Err(reason) => return Err(ArchiveError::OtherArchive { place, reason }),
-        };
-        storage.create_directory("").named("create", ".").map_err(CopyError::from)?;
-        let lock = lock::acquire(storage, ARCHIVE_LOCK_WAIT).map_err(CopyError::from)?;
-        let Ok(lock) = lock else { return Err(ArchiveError::Busy { place }) };
+        let reached = reached_by_archive(storage, self.shared.log, &begins)?;
+        if reached.is_some_and(|end| !ends.contains(&end)) {
+            let reason = "its last record is not the one before this log's first".to_string();
+            return Err(ArchiveError::OtherArchive { place: place(), reason });
+        }
+        storage.create_directory("").named("create", ".").map_err(at(storage))?;
+        let lock = lock::acquire(storage, ARCHIVE_LOCK_WAIT).map_err(at(storage))?;
+        let Ok(lock) = lock else { return Err(ArchiveError::Busy { place: place() }) };
+        mark_as_archive(storage, self.shared.log)?;
+        let (end, is_new) = (reached.unwrap_or(begins), reached.is_none());
         Ok(Archive { storage, end, is_new, _lock: lock })
     }
 
+    /// Checks that `storage` is empty, missing, or an archive of this log, whatever its last record
+    /// is. Nothing is made.
+    ///
+    /// # Errors
+    /// It is something else, or damaged.
+    pub fn check_archive<W: Storage>(&self, storage: &W) -> Result<(), ArchiveError> {
+        let begins = self.beginning()?.run.chain;
+        reached_by_archive(storage, self.shared.log, &begins).map(drop)
+    }
+
     /// Copies the sealed segments behind the archive's end up to record `until`, the last of a
-    /// segment. The archive is verified and durable when this returns.
+    /// segment. The archive is verified and durable when this returns. `progress` is told the newest
+    /// record copied, and the last one that will be.
     ///
     /// # Errors
     /// The log cannot be read, or the archive not written, or it does not verify.
@@ -187,6 +249,7 @@ impl<S: Storage> Log<S> {
         &self,
         archive: &mut Archive<'_, W>,
         until: u64,
+        progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), ArchiveError> {
         let storage = archive.storage;
         let due = self.sealed_segments()?.into_iter();
@@ -196,17 +259,19 @@ impl<S: Storage> Log<S> {
         let due: Vec<SealedSegment> = due.collect();
         if archive.is_new {
             let head = Head::at_anchor(self.shared.log, &archive.end, storage.boot());
-            witness::replace(storage, &head).map_err(CopyError::from)?;
+            witness::replace(storage, &head).map_err(at(storage))?;
         }
         let made = storage.create_directory(names::SEGMENTS).named("create", names::SEGMENTS);
-        made.map_err(CopyError::from)?;
+        made.map_err(at(storage))?;
         roll::remove_prepared(storage);
         for segment in &due {
             let (header, end) = (&segment.header, segment.end);
-            copy_segment(&self.shared.storage, storage, header, end, Unused::GivenBack)?;
+            copy_segment(&self.shared.storage, storage, header, end, Unused::GivenBack)
+                .map_err(|error| of_copying(storage, error))?;
             archive.end = segment.last;
+            progress(segment.last.sequence, until);
         }
-        finish_archive(storage, &archive.end).map_err(ArchiveError::from)
+        finish_archive(storage, &archive.end)
     }
 
     /// Makes the log begin behind `anchor`, the last record of a sealed segment that an archive
@@ -269,21 +334,84 @@ fn beginning<S: Storage>(storage: &S) -> Result<Follower, ArchiveError> {
     Ok(Follower::at_segment(storage, head.anchor_sequence.saturating_add(1))?)
 }
 
-/// The newest record of an archive of `log`, which must be one of `ends`, the first of which is the
-/// log's anchor; none of an empty directory. The inner error says what is there instead.
+/// Makes a directory an archive before anything else is made in it.
+fn mark_as_archive<W: Storage>(storage: &W, log: LogId) -> Result<(), ArchiveError> {
+    // Its lock was not held when it was looked at.
+    let head = witness::read(storage).map_err(at(storage))?;
+    if head.is_some_and(|head| head.log != log) {
+        let place = storage.root().display().to_string();
+        let reason = "it belongs to another log".to_string();
+        return Err(ArchiveError::OtherArchive { place, reason });
+    }
+    write_mark(storage).map_err(at(storage))
+}
+
+fn write_mark<W: Storage>(storage: &W) -> DiskResult<()> {
+    let mark = names::ARCHIVE;
+    if storage.open(mark).named("open", mark)?.is_none() {
+        let file = storage.create(mark, MARK.len() as u64).named("create", mark)?;
+        storage.write_at(&file, 0, MARK).named("write", mark)?;
+        storage.sync(&file).named("sync", mark)?;
+    }
+    storage.sync_directory("").named("sync", ".")
+}
+
+/// A refusal of the archive's disk, with the archive's directory.
+fn at<W: Storage>(storage: &W) -> impl FnOnce(DiskError) -> ArchiveError {
+    let place = storage.root().display().to_string();
+    move |error| match error.is_full() {
+        true => ArchiveError::NoSpace { place, file: error.file, needed: error.needed },
+        false => {
+            let DiskError { operation, file, source, .. } = error;
+            ArchiveError::Write { place, operation, file, source }
+        }
+    }
+}
+
+/// What went wrong while a segment was copied: only the log is read then.
+fn of_copying<W: Storage>(storage: &W, error: CopyError) -> ArchiveError {
+    let place = storage.root().display().to_string();
+    match error {
+        CopyError::Write { operation, file, source } => {
+            ArchiveError::Write { place, operation, file, source }
+        }
+        CopyError::NoSpace { file, needed } => ArchiveError::NoSpace { place, file, needed },
+        CopyError::Read(error) => ArchiveError::Read(error),
+        other => ArchiveError::Unlike { place, finding: other.to_string() },
+    }
+}
+
+fn survey_archive<W: Storage>(storage: &W) -> Result<Survey, ArchiveError> {
+    let place = || storage.root().display().to_string();
+    survey_whole(storage).map_err(|source| ArchiveError::Unreadable { place: place(), source })
+}
+
+/// The newest record of an archive of `log`; none of a directory that may become one that begins
+/// behind `anchor`.
+fn reached_by_archive<W: Storage>(
+    storage: &W,
+    log: LogId,
+    anchor: &ChainPosition,
+) -> Result<Option<ChainPosition>, ArchiveError> {
+    let place = || storage.root().display().to_string();
+    end_of_archive(storage, log, anchor)?
+        .map_err(|reason| ArchiveError::OtherArchive { place: place(), reason })
+}
+
+/// As [`reached_by_archive`]; the inner error says what is there instead.
 fn end_of_archive<W: Storage>(
     storage: &W,
     log: LogId,
-    ends: &[ChainPosition],
+    anchor: &ChainPosition,
 ) -> Result<Result<Option<ChainPosition>, String>, ArchiveError> {
     let other = |reason: &str| Ok(Err(reason.to_string()));
-    match storage.root_state().named("look at", ".").map_err(CopyError::from)? {
+    match storage.root_state().named("look at", ".").map_err(at(storage))? {
         RootState::Other => return other("it is not a directory"),
         RootState::SymbolicLink => return other("it is a symbolic link"),
         RootState::Missing => return Ok(Ok(None)),
         RootState::Directory => {}
     }
-    let survey = survey_whole(storage)?;
+    let survey = survey_archive(storage)?;
     if survey.row == Row::Foreign {
         return other("it holds other files");
     }
@@ -294,11 +422,11 @@ fn end_of_archive<W: Storage>(
     if survey.log.is_some_and(|found| found != log) {
         return other("it belongs to another log");
     }
-    match (&survey.last, ends.first()) {
-        (None, Some(anchor)) if is_free_for(&survey, anchor) => Ok(Ok(None)),
-        (Some(last), _) if !last.is_sealed => other("it is a log that is written to"),
-        (Some(last), _) if ends.contains(&last.run.chain) => Ok(Ok(Some(last.run.chain))),
-        _ => other("its last record is not the one before this log's first"),
+    match &survey.last {
+        None if is_free_for(&survey, anchor) => Ok(Ok(None)),
+        None => other("it was begun for other records of this log"),
+        Some(last) if !last.is_sealed => other("it is a log that is written to"),
+        Some(last) => Ok(Ok(Some(last.run.chain))),
     }
 }
 
@@ -312,14 +440,17 @@ fn is_free_for(survey: &Survey, anchor: &ChainPosition) -> bool {
 
 /// Makes the archive's names durable, verifies every byte of it, and lets its HEAD name its newest
 /// record.
-fn finish_archive<W: Storage>(storage: &W, end: &ChainPosition) -> Result<(), CopyError> {
-    storage.sync_directory(names::SEGMENTS).named("sync", names::SEGMENTS)?;
-    storage.sync_directory("").named("sync", ".")?;
-    let survey = survey_whole(storage)?;
+fn finish_archive<W: Storage>(storage: &W, end: &ChainPosition) -> Result<(), ArchiveError> {
+    let synced = storage.sync_directory(names::SEGMENTS).named("sync", names::SEGMENTS);
+    synced.map_err(at(storage))?;
+    storage.sync_directory("").named("sync", ".").map_err(at(storage))?;
+    let survey = survey_archive(storage)?;
     let last = survey.last.as_ref().filter(|last| last.is_sealed && last.run.chain == *end);
     let is_whole = survey.row.verdict() == Verdict::Intact && survey.findings.is_empty();
     let (Some(last), Some(head), true) = (last, survey.head.valid(), is_whole) else {
-        return Err(CopyError::Unlike { findings: survey.findings });
+        let finding = survey.findings.first().map(ToString::to_string).unwrap_or_default();
+        let place = storage.root().display().to_string();
+        return Err(ArchiveError::Unlike { place, finding });
     };
     let named = Head {
         newest_sequence: end.sequence,
@@ -330,7 +461,7 @@ fn finish_archive<W: Storage>(storage: &W, end: &ChainPosition) -> Result<(), Co
         boot: storage.boot(),
         ..*head
     };
-    Ok(witness::replace(storage, &named)?)
+    witness::replace(storage, &named).map_err(at(storage))
 }
 
 /// Whether both hold the same bytes under a name.

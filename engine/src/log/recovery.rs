@@ -53,11 +53,17 @@ pub(super) fn settle<S: Storage>(
     Err(refused(storage, Row::Shape, survey_tail(storage)?))
 }
 
+/// What opening for writing looks at. An archive is refused whatever state it is in.
 pub(super) fn survey_tail<S: Storage>(storage: &S) -> Result<Survey, OpenError> {
+    let path = || storage.root().to_path_buf();
     let options =
         SurveyOptions { extent: Extent::FromHead, boot: storage.boot(), is_being_written: false };
-    survey(storage, options, &mut |_, _| {})
-        .map_err(|source| OpenError::Survey { path: storage.root().to_path_buf(), source })
+    let survey = survey(storage, options, &mut |_, _| {})
+        .map_err(|source| OpenError::Survey { path: path(), source })?;
+    match survey.is_archive {
+        true => Err(OpenError::Archive { path: path(), log: survey.log }),
+        false => Ok(survey),
+    }
 }
 
 /// The row that opening acts on.

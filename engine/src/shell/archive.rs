@@ -94,6 +94,20 @@ impl<S: Storage> Engine<S> {
         archive: &W,
         plan: ArchivePlan,
     ) -> Result<ArchiveReport, MoveError> {
+        self.archive_watched(archive, plan, &mut |_, _| {})
+    }
+
+    /// [`Engine::archive`]; `progress` is told the newest record copied, and the last one that will
+    /// be.
+    ///
+    /// # Errors
+    /// As [`Engine::archive`].
+    pub fn archive_watched<W: Storage>(
+        &self,
+        archive: &W,
+        plan: ArchivePlan,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<ArchiveReport, MoveError> {
         check_apart(self.root(), archive.root())?;
         let log = &self.core().log;
         let before = log.beginning()?.run.chain.sequence;
@@ -102,10 +116,12 @@ impl<S: Storage> Engine<S> {
             ArchiveReport { moved: None, stated_by: None, removed_segments: 0, left_segments: 0 };
         if let Some(segment) = last {
             let anchor = segment.last;
-            let statement = self.fill_archive(archive, &anchor)?;
+            let statement = self.fill_archive(archive, &anchor, progress)?;
             moved.stated_by = Some(self.record_statement(statement)?);
             log.begin_behind(&anchor, before)?;
             moved.moved = Some((before.saturating_add(1), anchor));
+        } else {
+            log.check_archive(archive)?;
         }
         let (removed, left) = log.remove_archived(archive)?;
         Ok(ArchiveReport { removed_segments: removed, left_segments: left, ..moved })
@@ -116,6 +132,7 @@ impl<S: Storage> Engine<S> {
         &self,
         archive: &W,
         anchor: &ChainPosition,
+        progress: &mut dyn FnMut(u64, u64),
     ) -> Result<HistoryArchived, MoveError> {
         let log = &self.core().log;
         let mut opened = log.open_archive(archive)?;
@@ -127,7 +144,7 @@ impl<S: Storage> Engine<S> {
         }
         let first_sequence = start.place.run.chain.sequence.saturating_add(1);
         let state = state_behind(log, start, anchor.sequence)?;
-        log.copy_to_archive(&mut opened, anchor.sequence)?;
+        log.copy_to_archive(&mut opened, anchor.sequence, progress)?;
         Ok(HistoryArchived {
             first_sequence,
             anchor_sequence: anchor.sequence,

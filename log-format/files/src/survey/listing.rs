@@ -8,10 +8,15 @@ use holdpoint_log_format::{Fault, names};
 impl<S: ReadStorage> Surveyor<'_, S> {
     pub(super) fn read_listing(&mut self) -> Result<(), SurveyError> {
         for entry in self.storage.list("").map_err(io_error("."))? {
-            let is_directory_name = [names::SEGMENTS, names::CUT].contains(&entry.name.as_str());
+            let due = match entry.name.as_str() {
+                names::SEGMENTS | names::CUT => EntryKind::Directory,
+                names::ARCHIVE => EntryKind::File,
+                _ => entry.kind,
+            };
+            self.survey.is_archive |= entry.name == names::ARCHIVE;
             if !names::is_own(&entry.name) {
                 self.survey.evidence.has_foreign_names = true;
-            } else if is_directory_name && entry.kind != EntryKind::Directory {
+            } else if entry.kind != due {
                 self.layout_fault(&entry.name, 0, Problem::NotRegular);
                 return Ok(());
             }

@@ -128,6 +128,8 @@ pub struct LastSegment {
 pub struct Survey {
     /// The log's identity, as far as HEAD or a segment says it.
     pub log: Option<LogId>,
+    /// It is marked as an archive, which nobody opens for writing.
+    pub is_archive: bool,
     /// HEAD.
     pub head: HeadFile,
     /// LOCK, when it can be read.
@@ -196,6 +198,7 @@ impl<'s, S: ReadStorage> Surveyor<'s, S> {
     fn new(storage: &'s S, options: SurveyOptions) -> Result<Self, SurveyError> {
         let survey = Survey {
             log: None,
+            is_archive: false,
             head: HeadFile::Missing,
             lock: None,
             segments: Vec::new(),
