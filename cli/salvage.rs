@@ -10,6 +10,7 @@ use holdpoint_domain::text::visible;
 use holdpoint_engine::shell::{
     SalvageError, SalvageProgress, SalvageReport, SystemClock, salvage, writer_of,
 };
+use holdpoint_log_format::names;
 use holdpoint_replay::Progress;
 use serde_json::json;
 use std::path::PathBuf;
@@ -60,7 +61,10 @@ fn warn_of_writer(args: &Args) {
 fn failure(error: &SalvageError) -> Failure {
     let (exit, code) = match error {
         SalvageError::NothingHere { .. } => (Exit::NOT_FOUND, "nothing_here"),
-        SalvageError::NothingKept { .. } => (Exit::NOT_FOUND, "nothing_kept"),
+        SalvageError::NotADirectory { .. } => (Exit::FAILED, "not_a_directory"),
+        SalvageError::NoSegment { .. } | SalvageError::NothingKept { .. } => {
+            (Exit::NOT_FOUND, "nothing_kept")
+        }
         SalvageError::Inside { .. } => (Exit::FAILED, "target_inside"),
         SalvageError::NotEmpty { .. } => (Exit::FAILED, "target_not_empty"),
         SalvageError::Unfinished { .. } => (Exit::FAILED, "target_unfinished"),
@@ -74,9 +78,10 @@ fn show(global: &Global, report: &SalvageReport) -> Result<(), Failure> {
     let mut out = Output::stdout();
     if global.json {
         out.json(&json!({
-            "path": report.path,
+            "path": report.path.to_string_lossy(),
             "log_id": report.log.to_string(),
             "newest_sequence": report.newest_sequence,
+            "begins_behind": report.begins_behind,
             "withheld": report.withheld,
             "salvaged": report.salvaged,
             "losses": report.losses,
@@ -92,11 +97,16 @@ fn show_to_person(out: &mut Output, report: &SalvageReport) {
     out.line(format_args!("new log         {}", path(&report.path)));
     out.line(format_args!("                {}, of log {}", report.log, salvaged.source_log));
     out.line(format_args!(
-        "kept            {} of {} to {}; record 1 is the report",
+        "kept            {} of {} to {}; record {} is the report",
         counted(salvaged.records_kept, "record"),
         salvaged.source_first_sequence,
-        salvaged.source_last_sequence
+        salvaged.source_last_sequence,
+        report.begins_behind + 1
     ));
+    if report.begins_behind > 0 {
+        let archived = records(1, report.begins_behind);
+        out.line(format_args!("archived        {archived}: in an archive, not here"));
+    }
     out.line(format_args!("lost            {}", lost(report)));
     show_losses(out, &report.losses);
     show_findings(out, report);
@@ -118,8 +128,7 @@ fn lost(report: &SalvageReport) -> String {
 
 fn show_losses(out: &mut Output, losses: &[RecordsLost]) {
     for (loss, number) in losses.iter().zip(1..).take(SHOWN_MAX) {
-        let place = format!("{}, byte {}", visible(&loss.file), loss.offset);
-        out.line(format_args!("  {number}. {place}: {}", records_of(loss)));
+        out.line(format_args!("  {number}. {}{}", place_of(loss), records_of(loss)));
         out.line(format_args!("     {}", visible(&loss.problem)));
         if let Some(file) = &loss.copied_to {
             out.line(format_args!("     copied to {} ({})", visible(file), bytes(loss.length)));
@@ -128,13 +137,24 @@ fn show_losses(out: &mut Output, losses: &[RecordsLost]) {
     show_more(out, losses.len() as u64);
 }
 
+/// Records that no file holds have no place.
+fn place_of(loss: &RecordsLost) -> String {
+    match loss.file.as_str() {
+        names::SEGMENTS => String::new(),
+        file => format!("{}, byte {}: ", visible(file), loss.offset),
+    }
+}
+
 fn records_of(loss: &RecordsLost) -> String {
     match (loss.source_first_sequence, loss.source_last_sequence) {
         (0, _) => "no record is missing".to_string(),
         (first, 0) => format!("from record {first} on"),
-        (first, last) if first == last => format!("record {first}"),
-        (first, last) => format!("records {first} to {last}"),
+        (first, last) => records(first, last),
     }
+}
+
+fn records(first: u64, last: u64) -> String {
+    if first == last { format!("record {first}") } else { format!("records {first} to {last}") }
 }
 
 /// What the losses above do not say already.

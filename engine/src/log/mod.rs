@@ -41,6 +41,7 @@ pub use archive::{Archive, ArchiveError, SealedSegment};
 pub use batch::NewRecord;
 pub use copy::{Copied, CopyError, copy_log};
 pub use copy_directory::{CopyDirectoryError, copy_directory};
+pub(crate) use create::create_behind;
 pub use error::{AppendError, CloseError, OpenError, PoisonCause};
 pub use handle::Log;
 pub use level::Level;

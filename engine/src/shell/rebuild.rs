@@ -88,7 +88,8 @@ impl Hot {
     }
 }
 
-fn statement_of(record: &Record<'_>, anchor: &ChainPosition) -> Option<HistoryArchived> {
+/// The event of a record that states that the log begins behind `anchor`.
+pub(super) fn statement_of(record: &Record<'_>, anchor: &ChainPosition) -> Option<HistoryArchived> {
     if kind_name(record.header.kind) != Some(STATEMENT) {
         return None;
     }
@@ -100,7 +101,7 @@ fn statement_of(record: &Record<'_>, anchor: &ChainPosition) -> Option<HistoryAr
 
 /// The state that an event carries, when it is the one that it says. The fingerprint of another
 /// state schema cannot be compared; such a state is taken up when it can be read.
-fn take_up(event: &HistoryArchived) -> Result<World, String> {
+pub(super) fn take_up(event: &HistoryArchived) -> Result<World, String> {
     let world = World::from_carried(event.state.as_bytes()).map_err(|error| error.to_string())?;
     let is_comparable = event.state_schema == STATE_SCHEMA_VERSION;
     if is_comparable && world.fingerprint_digest() != event.state_fingerprint {

@@ -11,7 +11,11 @@
 //! Of everything else the bytes are copied aside, and an event stands in its place, so that nothing
 //! is hidden. The records keep their kinds, payloads, batches and times; the numbers that name
 //! other records are moved with them. A number that names nothing in the new log names the report.
+//!
+//! A log whose first records are in an archive begins with the state that an event carries. Where
+//! that event is kept, the new log begins behind the same record, so that the state goes on.
 
+mod beginning;
 mod copy;
 mod cut;
 mod error;
@@ -26,7 +30,7 @@ pub use error::SalvageError;
 
 use super::clock::Clock;
 use super::entropy::{EntropySource, SystemEntropy};
-use crate::log::{Level, Log, Options, Ownership, Storage};
+use crate::log::{Level, Log, OpenReport, Options, Ownership, Storage, create_behind};
 use copy::{Copier, first_time, recorded, sentence};
 use cut::Cuts;
 use holdpoint_domain::event::{RecordsLost, Salvaged};
@@ -35,6 +39,7 @@ use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::LogId;
 use plan::{Plan, Sequences};
 use source::Source;
+use std::io;
 use std::path::{Path, PathBuf};
 use target::Target;
 
@@ -53,6 +58,9 @@ pub struct SalvageReport {
     pub log: LogId,
     /// The newest record of the new log.
     pub newest_sequence: u64,
+    /// Records up to this one are in an archive of the old log: both logs begin behind it. 0: the
+    /// new log begins with record 1.
+    pub begins_behind: u64,
     /// The report as the new log's first event has it.
     pub salvaged: Salvaged,
     /// Records that are withheld, counted as lost; each has an event in its place.
@@ -82,30 +90,52 @@ pub fn writer_of(source: &Path) -> Option<u32> {
 ///
 /// # Errors
 /// There is nothing to salvage, nothing verified, the target is taken or inside the source, or the
-/// disk refused. The source is as it was in any case.
+/// source cannot be read, or the disk refused. The source is as it was in any case.
 pub fn salvage(
     source: &Path,
     target: &Path,
     clock: &dyn Clock,
     progress: &mut dyn FnMut(SalvageProgress),
 ) -> Result<SalvageReport, SalvageError> {
-    let nothing = || SalvageError::NothingHere { path: source.to_path_buf() };
-    if !source.exists() {
-        return Err(nothing());
-    }
+    check_directory(source)?;
     let place = Target::find(source, target)?;
+    salvage_to(&place, source, clock, progress).map_err(|error| error.of_source(source))
+}
+
+fn check_directory(source: &Path) -> Result<(), SalvageError> {
+    let path = source.to_path_buf();
+    match source.metadata() {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(SalvageError::NotADirectory { path }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(SalvageError::NothingHere { path })
+        }
+        Err(source) => Err(SalvageError::Unreadable { path, source }),
+    }
+}
+
+fn salvage_to(
+    place: &Target,
+    source: &Path,
+    clock: &dyn Clock,
+    progress: &mut dyn FnMut(SalvageProgress),
+) -> Result<SalvageReport, SalvageError> {
     let storage = DirectoryStorage::new(source);
+    let nothing = || SalvageError::NothingHere { path: source.to_path_buf() };
     let found = Source::look(&storage)?.ok_or_else(nothing)?;
-    let expected = found.witnessed();
-    let mut meter = metered(expected, progress);
+    if found.segments.is_empty() {
+        let (path, named) = (source.to_path_buf(), found.records_named());
+        return Err(SalvageError::NoSegment { path, named, findings: found.findings });
+    }
+    let mut meter = metered(found.witnessed(), progress);
     let plan = survey::survey(&storage, &found, &mut meter)?;
     if plan.records_kept() == 0 {
         let (path, findings) = (source.to_path_buf(), findings_of(&plan));
         return Err(SalvageError::NothingKept { path, findings });
     }
-    let building = Building { storage: &storage, source: &found, plan: &plan, place: &place };
+    let building = Building { storage: &storage, source: &found, plan: &plan, place };
     let report = building.build(clock, &mut meter);
-    report.map_err(|cause| place.interrupted(cause))
+    report.map_err(|cause| place.interrupted(cause.of_source(source)))
 }
 
 /// A new log while it is made.
@@ -127,8 +157,7 @@ impl Building<'_> {
         let correlation = SystemEntropy.draw().map_err(SalvageError::Entropy)?.to_string();
         let salvaged = self.report(&sequences, clock);
         let target = DirectoryStorage::new(&self.place.building);
-        let options = Options { ownership: Ownership::Exclusive, ..Options::default() };
-        let (log, opened) = Log::open(target.clone(), options).map_err(Box::new)?;
+        let (log, opened) = self.open_new(&target)?;
         let first = recorded(&correlation, salvaged.clone().into())?;
         log.append(&[first], first_time(self.plan), Level::Os)?;
         let cuts = Cuts::new(self.storage, target)?;
@@ -149,10 +178,19 @@ impl Building<'_> {
             path: self.place.path().to_path_buf(),
             log: opened.log,
             newest_sequence,
+            begins_behind: self.plan.begins_behind.map_or(0, |anchor| anchor.sequence),
             salvaged,
             withheld: self.plan.withheld(),
             losses,
         })
+    }
+
+    fn open_new(&self, target: &DirectoryStorage) -> Result<(Log, OpenReport), SalvageError> {
+        if let Some(anchor) = &self.plan.begins_behind {
+            create_behind(target, anchor).map_err(Box::new)?;
+        }
+        let options = Options { ownership: Ownership::Exclusive, ..Options::default() };
+        Ok(Log::open(target.clone(), options).map_err(Box::new)?)
     }
 
     fn report(&self, sequences: &Sequences, clock: &dyn Clock) -> Salvaged {
@@ -178,8 +216,7 @@ impl Building<'_> {
 
 /// What is wrong with names and witnesses, then with each stretch that was not kept.
 fn findings_of(plan: &Plan) -> Vec<String> {
-    let of_losses =
-        plan.losses().map(|loss| format!("{}, byte {}: {}", loss.file, loss.offset, loss.problem));
+    let of_losses = plan.losses().map(|loss| loss.finding());
     plan.findings.iter().cloned().chain(of_losses).map(|finding| sentence(&finding)).collect()
 }
 

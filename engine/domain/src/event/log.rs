@@ -133,11 +133,14 @@ pub struct SalvagedRun {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecordsLost {
-    /// The first record that is lost, by its sequence in the other log.
+    /// The first record that is lost, by its sequence in the other log. 0: no record is known to
+    /// be missing here, only bytes are.
     pub source_first_sequence: u64,
-    /// The last record that is lost, by its sequence in the other log. 0: not known.
+    /// The last record that is lost, by its sequence in the other log. 0: not known, or no record
+    /// is.
     pub source_last_sequence: u64,
-    /// The file of the other log that holds the stretch, relative to that log's directory.
+    /// The file of the other log that holds the stretch, relative to that log's directory; of
+    /// records that no file holds, `segments`.
     pub file: Text,
     /// Where in the file it begins, in bytes.
     pub offset: u64,

@@ -4,7 +4,7 @@ use crate::log::{AppendError, CloseError, OpenError};
 use holdpoint_domain::codec::EncodeError;
 use holdpoint_log_files::SurveyError;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// A log could not be salvaged. The source is as it was.
@@ -16,6 +16,26 @@ pub enum SalvageError {
     NothingHere {
         /// The source.
         path: PathBuf,
+    },
+    /// The path is not a directory.
+    #[error("{path} is not a directory: name the directory of the damaged log")]
+    NotADirectory {
+        /// The source.
+        path: PathBuf,
+    },
+    /// No segment is left.
+    #[error(
+        "{} and no segment is left in {path}: nothing can be kept, keep a copy of the directory{}",
+        of_head(*.named),
+        first(.findings)
+    )]
+    NoSegment {
+        /// The source.
+        path: PathBuf,
+        /// How many records HEAD names; `None` where HEAD is missing or damaged.
+        named: Option<u64>,
+        /// What was found wrong.
+        findings: Vec<String>,
     },
     /// No record verified.
     #[error(
@@ -58,9 +78,17 @@ pub enum SalvageError {
         /// The directory in which the new log was being made.
         building: PathBuf,
     },
-    /// The source cannot be read, or is of a newer version.
+    /// The source is of a newer version.
     #[error("{0}")]
     Read(#[from] SurveyError),
+    /// The source cannot be read.
+    #[error("cannot read {path}: {source}; {}", advice(.source))]
+    Unreadable {
+        /// What cannot be read.
+        path: PathBuf,
+        /// What the disk said.
+        source: io::Error,
+    },
     /// The source is not what it was a moment ago.
     #[error("{file} changed while it was read: stop what writes to the log, and try again")]
     Changed {
@@ -106,10 +134,60 @@ impl SalvageError {
     /// Whether there was nothing to salvage, rather than a failure.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
-        matches!(self, Self::NothingHere { .. } | Self::NothingKept { .. })
+        use SalvageError::{NoSegment, NothingHere, NothingKept};
+        matches!(self, NothingHere { .. } | NoSegment { .. } | NothingKept { .. })
+    }
+
+    /// The same, with the whole path of what cannot be read.
+    pub(super) fn of_source(self, root: &Path) -> Self {
+        match self {
+            Self::Read(SurveyError::Io { file, source }) if file == "." => {
+                Self::Unreadable { path: root.to_path_buf(), source }
+            }
+            Self::Read(SurveyError::Io { file, source }) => {
+                Self::Unreadable { path: root.join(file), source }
+            }
+            other => other,
+        }
+    }
+}
+
+/// What HEAD says of the records that are gone.
+fn of_head(records: Option<u64>) -> String {
+    match records {
+        None => "HEAD does not say what there was".to_string(),
+        Some(0) => "HEAD names no record".to_string(),
+        Some(1) => "HEAD names 1 record".to_string(),
+        Some(records) => format!("HEAD names {records} records"),
+    }
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "the old log is only read, but this user must be allowed to read all of it"
+        }
+        _ => "copy what can be read of the directory to another disk, and salvage the copy",
     }
 }
 
 fn first(findings: &[String]) -> String {
     findings.first().map(|finding| format!("; first of all, {finding}")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_named_by_its_whole_path_and_with_what_to_do() {
+        let denied = |file: &str| {
+            let source = io::ErrorKind::PermissionDenied.into();
+            let read = SalvageError::from(SurveyError::Io { file: file.to_string(), source });
+            read.of_source(Path::new("/logs/old")).to_string()
+        };
+        assert!(denied("HEAD").starts_with("cannot read /logs/old/HEAD: permission denied; the"));
+        assert!(denied(".").starts_with("cannot read /logs/old: "), "{}", denied("."));
+        assert!(denied("HEAD").contains("this user must be allowed to read all of it"));
+    }
 }

@@ -1,7 +1,7 @@
 //! The plan of a new log: what is kept and what is lost, in order, and which record becomes which.
 
 use holdpoint_domain::event::SalvagedRun;
-use holdpoint_log_format::{ChainPosition, SegmentHeader};
+use holdpoint_log_format::{ChainPosition, SegmentHeader, names};
 
 /// A part of the new log.
 #[derive(Clone, Debug)]
@@ -38,7 +38,8 @@ pub(super) struct Kept {
 pub(super) struct Loss {
     /// Number in the segment's file name.
     pub(super) segment: u64,
-    /// The file, relative to the source's directory.
+    /// The file, relative to the source's directory; of records that no file holds, the directory
+    /// of the segments.
     pub(super) file: String,
     /// Where the bytes begin.
     pub(super) offset: u64,
@@ -73,6 +74,20 @@ impl Loss {
         }
     }
 
+    /// Records that no file holds.
+    fn nowhere(first: u64, last: u64, problem: &str) -> Self {
+        let loss = Self::new(first, 0, 0, problem.to_string());
+        Self { file: names::SEGMENTS.to_string(), first, last, ..loss }
+    }
+
+    /// What was found, in words, with its place.
+    pub(super) fn finding(&self) -> String {
+        if self.file == names::SEGMENTS {
+            return format!("records {} to {}: {}", self.first, self.last, self.problem);
+        }
+        format!("{}, byte {}: {}", self.file, self.offset, self.problem)
+    }
+
     /// How many records are known to be missing.
     fn known(&self) -> u64 {
         match (self.first, self.last) {
@@ -91,22 +106,32 @@ pub(super) struct Plan {
     pub(super) findings: Vec<String>,
     /// The newest record of the source that is accounted for, kept or lost.
     pub(super) reached: u64,
+    /// The place that the new log begins behind as well; `None`: it begins with record 1.
+    pub(super) begins_behind: Option<ChainPosition>,
     /// How many pieces there were when the last records were kept.
     settled: usize,
 }
 
+/// What is said of records that are in no segment.
+const IN_NO_SEGMENT: &str = "no segment holds them";
+
 impl Plan {
     /// A plan for a log that begins behind `anchor`.
     pub(super) fn behind(anchor: u64) -> Self {
-        let mut plan = Self { reached: anchor, ..Self::default() };
-        if anchor > 0 {
-            let problem = "the log begins behind them: they were moved to an archive".to_string();
-            let mut loss = Loss::new(1, 0, 0, problem);
-            (loss.first, loss.last, loss.is_archived) = (1, anchor, true);
-            plan.lose(loss);
-            plan.settled = plan.pieces.len();
+        Self { reached: anchor, ..Self::default() }
+    }
+
+    /// Ends a plan whose new log begins with record 1: what is before the anchor is not in it.
+    pub(super) fn lose_before(&mut self, anchor: u64, is_archived: bool) {
+        if anchor == 0 {
+            return;
         }
-        plan
+        let problem = match is_archived {
+            true => "the log begins behind them: they were moved to an archive",
+            false => IN_NO_SEGMENT,
+        };
+        let loss = Loss { is_archived, ..Loss::nowhere(1, anchor, problem) };
+        self.pieces.insert(0, Piece::Lost(loss));
     }
 
     /// Keeps records. Whatever is missing before them is now known to be.
@@ -177,9 +202,7 @@ impl Plan {
             (loss.first, loss.last) = (first, sequence);
             return;
         }
-        let mut loss = Loss::new(first, 0, 0, "no segment holds them".to_string());
-        (loss.first, loss.last) = (first, sequence);
-        self.lose(loss);
+        self.lose(Loss::nowhere(first, sequence, IN_NO_SEGMENT));
     }
 
     fn open_loss(&mut self) -> Option<&mut Loss> {
@@ -195,6 +218,8 @@ impl Plan {
 /// Which record of the source is which of the new log.
 #[derive(Debug)]
 pub(super) struct Sequences {
+    /// Up to this record both logs count alike; 0: none. The report is the one behind it.
+    begins_behind: u64,
     /// First and last record of the source, and the first of the new log; in order.
     stretches: Vec<(u64, u64, Place)>,
 }
@@ -207,13 +232,11 @@ enum Place {
     At(u64),
 }
 
-/// The report of the salvage: the new log's first record.
-pub(super) const REPORT: u64 = 1;
-
 impl Sequences {
     /// Counts the new log's records: the report, then for each piece its records or one event.
     pub(super) fn of(plan: &Plan) -> Self {
-        let mut next = REPORT + 1;
+        let begins_behind = plan.begins_behind.map_or(0, |anchor| anchor.sequence);
+        let mut next = begins_behind + 2;
         let mut stretches = Vec::new();
         for piece in &plan.pieces {
             match piece {
@@ -230,18 +253,22 @@ impl Sequences {
                 }
             }
         }
-        Self { stretches }
+        Self { begins_behind, stretches }
     }
 
     /// The record of the new log that stands for this one of the source: the record itself, the
-    /// event that tells of its loss, or the report where the source says nothing of it either.
+    /// event that tells of its loss, or the report where the source says nothing of it either. One
+    /// that both logs begin behind is in the archive, under its own number.
     pub(super) fn new_of(&self, sequence: u64) -> u64 {
+        if (1..=self.begins_behind).contains(&sequence) {
+            return sequence;
+        }
         let behind = self.stretches.partition_point(|(first, ..)| *first <= sequence);
         let stretch = behind.checked_sub(1).and_then(|index| self.stretches.get(index));
         match stretch.filter(|(_, last, _)| sequence <= *last) {
             Some((first, _, Place::From(new))) => new + (sequence - first),
             Some((_, _, Place::At(new))) => *new,
-            None => REPORT,
+            None => self.begins_behind + 1,
         }
     }
 
@@ -299,6 +326,19 @@ mod tests {
         assert_eq!(found, expected);
         assert_eq!(sequences.runs().len(), 2);
         assert_eq!((plan.records_kept(), plan.records_lost()), (7, 2));
+    }
+
+    #[test]
+    fn behind_an_archive_both_logs_begin_with_the_same_numbers() {
+        let mut plan = Plan::behind(5);
+        plan.keep(kept(5, 7));
+        plan.keep(kept(8, 9));
+        plan.finish(0);
+        plan.begins_behind = Some(kept(5, 7).from);
+        let sequences = Sequences::of(&plan);
+        let found: Vec<u64> = (0..=10).map(|sequence| sequences.new_of(sequence)).collect();
+        assert_eq!(found, [6, 1, 2, 3, 4, 5, 7, 8, 9, 10, 6]);
+        assert_eq!(plan.records_lost(), 1);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One segment: which of its records are kept. First what follows from the place before it, then,
 //! behind each hole, what a mark ties.
 
+use super::beginning::Beginning;
 use super::plan::{Kept, Loss, Plan};
 use super::source::text;
 use super::tie::{Edge, Mark, tied};
@@ -36,6 +37,8 @@ pub(super) struct SegmentSurvey<'a, F> {
     pub(super) head: Option<Head>,
     /// Where the outcome goes.
     pub(super) plan: &'a mut Plan,
+    /// Told of every record that verifies.
+    pub(super) beginning: &'a mut Beginning,
     /// Told of the newest record now and then.
     pub(super) progress: &'a mut dyn FnMut(u64),
 }
@@ -172,9 +175,11 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
 
     fn walk(&mut self, chain: ChainPosition, offset: u64) -> io::Result<Stretch> {
         let mut seen = Seen::at(chain, self.head);
+        let (segment, beginning) = (self.name, &mut *self.beginning);
         let progress = &mut *self.progress;
         let mut visit = |_: &_, record: &Record<'_>| {
             seen.take(record);
+            beginning.look_at(segment, record);
             progress(record.header.sequence);
             Onward::Go
         };

@@ -3,7 +3,7 @@
 use super::error::SalvageError;
 use holdpoint_log_files::survey::{SurveyError, segment_path};
 use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{EntryKind, Finding, Place, Problem, ReadFile, ReadStorage};
+use holdpoint_log_files::{Entry, EntryKind, Finding, Place, Problem, ReadFile, ReadStorage};
 use holdpoint_log_format::limits::{HEAD_LENGTH, SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX};
 use holdpoint_log_format::{ChainPosition, Fault, Head, Link, LogId, SegmentHeader, names};
 use std::collections::BTreeMap;
@@ -57,6 +57,11 @@ impl SourceSegment {
         }
     }
 
+    /// Whether its records may be this log's.
+    fn is_ours(&self) -> bool {
+        !matches!(self.standing, Standing::NotKept(_))
+    }
+
     /// Its header, when it holds.
     pub(super) fn good_header(&self) -> Option<&SegmentHeader> {
         match &self.standing {
@@ -67,12 +72,14 @@ impl SourceSegment {
 }
 
 impl Source {
-    /// Looks at a log. `None` when it has no segment.
+    /// Looks at a log. `None` when there is neither HEAD nor anything in a segment's place.
     pub(super) fn look<S: ReadStorage>(storage: &S) -> Result<Option<Self>, SalvageError> {
         let mut findings = Vec::new();
         let head = read_head(storage, &mut findings)?;
+        let is_witnessed = storage.list("").map_err(unreadable("."))?.iter().any(is_witness);
+        let told = findings.len();
         let files = read_headers(storage, &mut findings)?;
-        if files.is_empty() {
+        if files.is_empty() && findings.len() == told && !is_witnessed {
             return Ok(None);
         }
         let log = identity(head.as_ref(), &files);
@@ -90,19 +97,40 @@ impl Source {
     }
 
     /// The place before the first record that the log holds: HEAD's anchor, unless a segment
-    /// begins before it.
+    /// begins before it. Without HEAD, what the first segment says.
     pub(super) fn anchor(&self) -> ChainPosition {
         let first = self.segments.iter().find_map(SourceSegment::good_header);
         let begins_behind =
             |head: &Head| first.is_none_or(|first| first.previous.sequence >= head.anchor_sequence);
-        self.head.filter(begins_behind).map_or_else(
-            || ChainPosition::genesis(self.log),
-            |head| ChainPosition {
-                sequence: head.anchor_sequence,
-                link: head.anchor_link,
-                time: 0,
-            },
-        )
+        match self.head.filter(begins_behind) {
+            Some(head) => self.timed(head.anchor_sequence, head.anchor_link),
+            None => self.first_place(),
+        }
+    }
+
+    /// Whether HEAD says that the records up to `place` are in an archive.
+    pub(super) fn is_archived(&self, place: &ChainPosition) -> bool {
+        self.head.is_some_and(|head| place.sequence <= head.anchor_sequence)
+    }
+
+    /// How many records HEAD names; `None` without HEAD.
+    pub(super) fn records_named(&self) -> Option<u64> {
+        self.head.map(|head| head.newest_sequence.saturating_sub(head.anchor_sequence))
+    }
+
+    /// The place before the first segment, when its header holds.
+    fn first_place(&self) -> ChainPosition {
+        let mut ours = self.segments.iter().filter(|segment| segment.is_ours());
+        let header = ours.next().and_then(SourceSegment::good_header);
+        header.map_or_else(|| ChainPosition::genesis(self.log), |header| header.previous)
+    }
+
+    /// The place with the time that a header names for it, if one does.
+    fn timed(&self, sequence: u64, link: Link) -> ChainPosition {
+        let previous = self.segments.iter().filter_map(SourceSegment::good_header);
+        let mut previous = previous.map(|header| header.previous);
+        let same = previous.find(|place| (place.sequence, place.link) == (sequence, link));
+        same.unwrap_or(ChainPosition { sequence, link, time: 0 })
     }
 
     /// The highest sequence that HEAD or a header names.
@@ -172,7 +200,7 @@ fn read_headers<S: ReadStorage>(
         .into_iter()
         .any(|entry| entry.name == names::SEGMENTS && entry.kind != EntryKind::Directory);
     if is_link {
-        findings.push(text(names::SEGMENTS, 0, 0, Problem::NotRegular));
+        findings.push(format!("{}: it is not a directory", names::SEGMENTS));
         return Ok(files);
     }
     let mut entries = storage.list(names::SEGMENTS).map_err(unreadable(names::SEGMENTS))?;
@@ -190,6 +218,11 @@ fn read_headers<S: ReadStorage>(
         }
     }
     Ok(files)
+}
+
+/// Whether an entry of the log's directory has HEAD's name.
+fn is_witness(entry: &Entry) -> bool {
+    entry.name == names::HEAD
 }
 
 /// A file that went away meanwhile is not there.
@@ -236,7 +269,7 @@ fn sorted(log: LogId, files: Vec<Named>, findings: &mut Vec<String>) -> Vec<Sour
     let mut taken = None;
     for segment in &mut segments {
         let (expected, found) = (segment.name, segment.first_sequence());
-        let counts = !matches!(segment.standing, Standing::NotKept(_));
+        let counts = segment.is_ours();
         let renamed = Problem::Renamed { expected, found };
         if counts && taken == Some(found) {
             segment.standing = Standing::NotKept(renamed);

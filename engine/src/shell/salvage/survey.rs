@@ -1,5 +1,6 @@
 //! The first reading of the source: segment by segment, into a plan.
 
+use super::beginning::Beginning;
 use super::error::SalvageError;
 use super::plan::{Loss, Plan};
 use super::segment::{FIRST_RECORD, SegmentSurvey};
@@ -21,12 +22,12 @@ pub(super) fn survey<S: ReadStorage>(
     let anchor = source.anchor();
     let mut plan = Plan::behind(anchor.sequence);
     plan.findings.clone_from(&source.findings);
-    let mut surveyor = Surveyor { storage, source, plan, reached: anchor, progress };
+    let beginning = Beginning::behind(anchor);
+    let mut surveyor = Surveyor { storage, source, plan, reached: anchor, beginning, progress };
     for (index, segment) in source.segments.iter().enumerate() {
         surveyor.take(index, segment)?;
     }
-    surveyor.plan.finish(source.witnessed());
-    Ok(surveyor.plan)
+    Ok(surveyor.finish())
 }
 
 struct Surveyor<'a, S> {
@@ -35,6 +36,7 @@ struct Surveyor<'a, S> {
     plan: Plan,
     /// The last record that is kept; the anchor before the first.
     reached: ChainPosition,
+    beginning: Beginning,
     progress: &'a mut dyn FnMut(u64),
 }
 
@@ -115,6 +117,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
             proven: self.source.witnessed(),
             head: self.source.head,
             plan: &mut self.plan,
+            beginning: &mut self.beginning,
             progress: &mut *self.progress,
         };
         if let Some(reached) = survey.survey(start)? {
@@ -167,6 +170,19 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         let problem = format!("it goes on from another history than the one before it: {fault}");
         let loss = Loss::new(segment.name, 0, 0, problem);
         self.plan.lose(Loss { first: header.first_sequence(), ..loss });
+    }
+
+    /// Where the state at the anchor is kept, the new log begins there as well. Else what is before
+    /// the anchor is missing in it.
+    fn finish(mut self) -> Plan {
+        self.plan.finish(self.source.witnessed());
+        let anchor = self.beginning.anchor;
+        if self.beginning.is_carried_by(&self.plan) {
+            self.plan.begins_behind = Some(anchor);
+        } else {
+            self.plan.lose_before(anchor.sequence, self.source.is_archived(&anchor));
+        }
+        self.plan
     }
 
     /// A file of which no record is kept.
