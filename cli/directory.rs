@@ -41,8 +41,8 @@ impl Directory {
         {
             let shown = path(&archive.path);
             let message = format!(
-                "{shown} is the log itself, which proves nothing of the records before it: name the \
-                 directory that they were moved to with {ARCHIVE_OPTION}"
+                "{shown} is the log itself, which proves nothing of the records before it: name \
+                 the directory that they were moved to with {ARCHIVE_OPTION}"
             );
             return Err(Failure::new(Exit::USAGE, "archive_is_the_log", message));
         }

@@ -240,8 +240,8 @@ impl<S: Storage> Log<S> {
     }
 
     /// Copies the sealed segments behind the archive's end up to record `until`, the last of a
-    /// segment. The archive is verified and durable when this returns. `progress` is told the newest
-    /// record copied, and the last one that will be.
+    /// segment. The archive is verified and durable when this returns. `progress` is told the
+    /// newest record copied, and the last one that will be.
     ///
     /// # Errors
     /// The log cannot be read, or the archive not written, or it does not verify.
