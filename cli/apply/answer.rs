@@ -50,7 +50,10 @@ pub(super) enum Outcome {
 pub(super) struct Carried {
     first_sequence: u64,
     last_sequence: u64,
-    at: Time,
+    /// Left away where the records were moved to an archive: then `events` is empty, too, and
+    /// `last_sequence` may be that of the first record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Time>,
     /// It was carried out before: this is the first receipt again.
     repeated: bool,
     /// The loop that the events are about.

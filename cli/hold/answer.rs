@@ -11,10 +11,13 @@ use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans};
 use holdpoint_domain::refusal::DecisionRefusal;
 use holdpoint_domain::text::visible;
-use holdpoint_domain::world::{HeldRequest, RequestOutcome};
+use holdpoint_domain::world::{HeldRequest, RequestOutcome, RequestPlace};
 use holdpoint_domain::{ActorId, Refusal, Time, World};
 use holdpoint_engine::Engine;
-use holdpoint_engine::shell::{Origin, Receipt, Submitted, terminal_name, user_name, user_number};
+use holdpoint_engine::shell::{
+    Origin, Receipt, Submitted, SubscriptionError, terminal_name, user_name, user_number,
+};
+use holdpoint_log_files::FollowError;
 use serde::Serialize;
 
 /// Options of `hold answer`.
@@ -64,12 +67,13 @@ struct Told<'a> {
     decision: Option<ShownDecision<'a>>,
 }
 
-/// The sequences of the first and the last record, and their time.
+/// The sequences of the first and the last record, and their time. Where they were moved to an
+/// archive, the time is not known, nor may the last one be: then it is the first.
 #[derive(Serialize)]
 struct Records {
     first: u64,
     last: u64,
-    at: Time,
+    at: Option<Time>,
 }
 
 /// Hands the answer in. Exit 4 where another one counts, 5 where a rule says no.
@@ -142,26 +146,52 @@ fn origin(
     human_id: String,
 ) -> Result<Origin, Failure> {
     let actor = ActorId { kind: Actor::Human, id: human_id };
-    let asked = engine
-        .query(|world| world.find_request(request_id).map(|place| place.held().requested_sequence));
+    let asked = engine.query(|world| world.find_request(request_id).map(Asked::of));
     let asked = asked.map_err(|error| failed(global, error))?;
+    let causation = asked.as_ref().map(|asked| asked.sequence);
     let story = match asked {
         None => None,
-        Some(sequence) => {
-            let mut records = engine.subscribe(sequence).map_err(|e| failed(global, e))?;
-            records.try_next().map_err(|error| failed(global, error))?
-        }
+        Some(asked) => story_of(engine, asked).map_err(|error| failed(global, error))?,
     };
-    Ok(match story {
-        Some(record) => {
-            let (correlation, causation) = (record.envelope.correlation, Some(record.sequence));
-            Origin { actor, correlation, causation }
+    let correlation = match story {
+        Some(correlation) => correlation,
+        None => engine.entropy().map_err(|error| failed(global, error))?.to_string(),
+    };
+    Ok(Origin { actor, correlation, causation })
+}
+
+/// Where a question stands.
+struct Asked {
+    /// Sequence of its record.
+    sequence: u64,
+    /// The story of its loop, while that lives.
+    correlation: Option<String>,
+}
+
+impl Asked {
+    fn of(place: RequestPlace<'_>) -> Self {
+        let correlation = match place {
+            RequestPlace::Live(entity, _) => Some(entity.correlation.clone()),
+            RequestPlace::Closed(_) => None,
+        };
+        Self { sequence: place.held().requested_sequence, correlation }
+    }
+}
+
+/// The story that the question was asked in; where its record was moved to an archive, that of its
+/// loop, as far as it is known.
+fn story_of(engine: &Engine, asked: Asked) -> Result<Option<String>, SubscriptionError> {
+    let read = engine.subscribe(asked.sequence).and_then(|mut records| records.try_next());
+    match read {
+        Ok(Some(record)) if record.sequence == asked.sequence => {
+            Ok(Some(record.envelope.correlation))
         }
-        None => {
-            let correlation = engine.entropy().map_err(|error| failed(global, error))?.to_string();
-            Origin { actor, correlation, causation: None }
-        }
-    })
+        Ok(_)
+        | Err(
+            SubscriptionError::Before { .. } | SubscriptionError::Follow(FollowError::Gone { .. }),
+        ) => Ok(asked.correlation),
+        Err(error) => Err(error),
+    }
 }
 
 fn tell(

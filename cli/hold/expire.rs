@@ -25,7 +25,7 @@ struct Expired {
     kind: &'static str,
     request_id: String,
     due_at: Time,
-    recorded_at: Time,
+    recorded_at: Option<Time>,
 }
 
 /// Records what is due, and shows it.

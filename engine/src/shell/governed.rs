@@ -84,6 +84,8 @@ pub(super) struct Runner<'a, S: Storage> {
     pub(super) left_open: Option<Question>,
     wall: Duration,
     execution: Option<ExecutionReport>,
+    /// Whether what came of the last execution is on the log.
+    is_recorded: bool,
     pub(super) details: Option<String>,
     pub(super) exit_status: u8,
 }
@@ -113,6 +115,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             left_open: None,
             wall: Duration::ZERO,
             execution: None,
+            is_recorded: false,
             details: None,
             exit_status: EXIT_HOLDPOINT_FAILED,
         };
@@ -162,10 +165,13 @@ impl<'a, S: Storage> Runner<'a, S> {
         if self.halted.is_some() {
             return Ok(false);
         }
-        match execute(&self.run.command, sink, signals) {
-            Ok(report) => self.executed(report),
-            Err(error) => self.not_executed(&error).map(|()| false),
-        }
+        self.is_recorded = false;
+        let is_permitted = match execute(&self.run.command, sink, signals) {
+            Ok(report) => self.executed(report)?,
+            Err(error) => self.not_executed(&error).map(|()| false)?,
+        };
+        self.is_recorded = true;
+        Ok(is_permitted)
     }
 
     /// All ten stop conditions are checked here; a signal that came before the start is one.
@@ -349,7 +355,12 @@ impl<'a, S: Storage> Runner<'a, S> {
             return error;
         }
         let (loop_id, exit_status) = (self.loop_id, self.exit_status);
-        RunError::NotRecorded { loop_id, exit_status, source: Box::new(error) }
+        let source = Box::new(error);
+        if self.is_recorded {
+            RunError::NotConcluded { loop_id, exit_status, source }
+        } else {
+            RunError::NotRecorded { loop_id, exit_status, source }
+        }
     }
 
     fn into_outcome(self) -> Result<HeldRun, RunError> {

@@ -6,16 +6,17 @@ use super::error::SubmitError;
 use super::governed::Runner;
 use super::outcome::of_signal;
 use super::run::{EXIT_ABORTED, EXIT_HOLDPOINT_FAILED, EXIT_NOBODY_ANSWERED, RunError};
-use super::submit::{Origin, Submitted, read_events};
+use super::submit::{Origin, Receipt, Submitted, first_kept, read_events};
 use super::watch::{Wake, Watch};
 use crate::executor::SignalSource;
 use crate::log::Storage;
 use holdpoint_domain::command::{AnswerDecision, Command, RequestDecision, StopLoop};
-use holdpoint_domain::event::{Event, LoopHalted};
+use holdpoint_domain::event::{Event, HaltReason, LoopHalted};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::execution_loop::{Actor, ExecutionLoopState};
 use holdpoint_domain::human_decision::{DecisionOutcome, HoldPolicy, HumanDecision};
 use holdpoint_domain::refusal::DecisionRefusal;
+use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::world::{Decided, ExecutionLoop, RequestOutcome};
 use holdpoint_domain::{ActorId, Refusal};
 use holdpoint_log_files::Onward;
@@ -40,6 +41,16 @@ struct Seen {
     open: Option<Question>,
 }
 
+/// How the loop ends where the person lets it: the reason, and the fault where that is the reason.
+type Ending = Option<(HaltReason, Option<ExecutionFaultType>)>;
+
+/// The question that a run asked.
+struct Asked {
+    /// Sequence of its record.
+    sequence: u64,
+    ending: Ending,
+}
+
 impl<S: Storage> Runner<'_, S> {
     /// What follows an attempt, once a person decided where the hold applies.
     pub(super) fn pass_hold_point(
@@ -50,20 +61,27 @@ impl<S: Storage> Runner<'_, S> {
     ) -> Result<Next, RunError> {
         let unheld = if is_permitted { Next::Again } else { Next::Complete };
         let needs_nobody = is_permitted && !self.terms.retry_needs_person;
-        if needs_nobody || self.terms.policy == HoldPolicy::Never || !self.hold_applies()? {
+        if needs_nobody || self.terms.policy == HoldPolicy::Never {
             return Ok(unheld);
         }
-        self.ask(asker, signals)
+        match self.held_ending()? {
+            None => Ok(unheld),
+            Some(ending) => self.ask(ending, asker, signals),
+        }
     }
 
-    fn hold_applies(&self) -> Result<bool, SubmitError> {
-        let entity = |entity: &ExecutionLoop| entity.hold_applies();
-        self.engine.query(|world| world.live_loop(&self.loop_id).is_some_and(entity))
+    /// How the loop would end; `None` where the hold does not apply.
+    fn held_ending(&self) -> Result<Option<Ending>, SubmitError> {
+        self.engine.query(|world| {
+            let entity = world.live_loop(&self.loop_id).filter(|entity| entity.hold_applies());
+            entity.map(ExecutionLoop::ending)
+        })
     }
 
     /// Asks, and waits until somebody decided or nobody did in time.
     fn ask(
         &mut self,
+        ending: Ending,
         asker: &mut dyn Asker,
         signals: &mut dyn SignalSource,
     ) -> Result<Next, RunError> {
@@ -71,17 +89,19 @@ impl<S: Storage> Runner<'_, S> {
         let watch = Watch::of_log(self.engine.root());
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
         let request = Command::RequestDecision(RequestDecision { loop_id, entropy });
-        let asked = self.submit(&request)?.first_sequence;
+        let receipt = self.submit(&request)?;
+        let asked = Asked { sequence: receipt.first_sequence, ending };
+        let mut request_id = request_of(&receipt);
         let mut known: Option<Question> = None;
         loop {
-            let Seen { outcome, open } = self.look(known.as_ref())?;
+            let Seen { outcome, open } = self.look(&request_id)?;
             if let (Some(question), Some(outcome)) = (&known, &outcome) {
                 asker.settled(question, outcome);
-                if self.is_retry(outcome) {
-                    return Ok(Next::Again);
-                }
             }
-            let Some(question) = open else { return self.end_of(asked, outcome.as_ref()) };
+            if outcome.as_ref().is_some_and(|outcome| self.is_retry(outcome)) {
+                return Ok(Next::Again);
+            }
+            let Some(question) = open else { return self.end_of(&asked, outcome.as_ref()) };
             if tell(asker, known.as_ref(), &question) == Patience::Leave {
                 self.left_open = Some(question);
                 return Ok(Next::Stop);
@@ -90,14 +110,15 @@ impl<S: Storage> Runner<'_, S> {
             if self.halted.is_some() {
                 return Ok(Next::Stop);
             }
+            request_id = question.request_id().to_string();
             known = Some(question);
         }
     }
 
-    fn look(&self, known: Option<&Question>) -> Result<Seen, SubmitError> {
+    fn look(&self, request_id: &str) -> Result<Seen, SubmitError> {
         self.engine.query(|world| {
-            let place = known.and_then(|question| world.find_request(question.request_id()));
-            let outcome = place.and_then(|place| place.held().outcome.clone());
+            let outcome =
+                world.find_request(request_id).and_then(|place| place.held().outcome.clone());
             let entity = world.live_loop(&self.loop_id);
             let open = entity.and_then(|entity| Some(Question::of(entity, entity.open_request()?)));
             Seen { outcome, open }
@@ -202,8 +223,15 @@ impl<S: Storage> Runner<'_, S> {
     }
 
     /// The loop halted by a decision, or by whoever stopped it: how it ended is on the log.
-    fn end_of(&mut self, asked: u64, outcome: Option<&RequestOutcome>) -> Result<Next, RunError> {
-        let (sequence, halted) = self.find_halt(asked)?;
+    fn end_of(
+        &mut self,
+        asked: &Asked,
+        outcome: Option<&RequestOutcome>,
+    ) -> Result<Next, RunError> {
+        let (sequence, halted) = match self.find_halt(asked.sequence)? {
+            Some(found) => found,
+            None => self.archived_halt(asked, outcome)?,
+        };
         self.origin.causation = Some(sequence);
         match outcome {
             Some(RequestOutcome::Decided(decided)) => self.ended_by(decided),
@@ -229,17 +257,88 @@ impl<S: Storage> Runner<'_, S> {
         }
     }
 
-    fn find_halt(&self, asked: u64) -> Result<(u64, LoopHalted), RunError> {
+    /// The halt, where it was not moved to an archive: the question before it may have been.
+    fn find_halt(&self, asked: u64) -> Result<Option<(u64, LoopHalted)>, SubmitError> {
+        let mut from = asked;
+        loop {
+            match self.find_halt_from(from) {
+                Err(SubmitError::Read(error)) => {
+                    let first = first_kept(self.engine.core())?;
+                    if first <= from {
+                        return Err(error.into());
+                    }
+                    from = first;
+                }
+                found => return found,
+            }
+        }
+    }
+
+    fn find_halt_from(&self, from: u64) -> Result<Option<(u64, LoopHalted)>, SubmitError> {
         let mut found = None;
-        read_events(self.engine.core(), asked, &mut |event| match event.envelope.event {
+        read_events(self.engine.core(), from, &mut |event| match event.envelope.event {
             Event::LoopHalted(halted) if *halted.loop_id == *self.loop_id => {
                 found = Some((event.sequence, halted));
                 Onward::Stop
             }
             _ => Onward::Go,
         })?;
-        found.ok_or_else(|| RunError::Unfinished { loop_id: self.loop_id.clone() })
+        Ok(found)
     }
+
+    /// The halt that a decision led to, where its own record was moved to an archive before this
+    /// process looked. The decision is remembered, and what follows from it is settled by it.
+    fn archived_halt(
+        &self,
+        asked: &Asked,
+        outcome: Option<&RequestOutcome>,
+    ) -> Result<(u64, LoopHalted), RunError> {
+        let loop_id = self.loop_id.clone();
+        let first = first_kept(self.engine.core())?;
+        if first <= asked.sequence {
+            return Err(RunError::Unfinished { loop_id });
+        }
+        let decided = match outcome {
+            Some(RequestOutcome::Decided(decided)) => Some(decided),
+            _ => None,
+        };
+        let halt =
+            decided.and_then(|decided| Some((decided.sequence, self.halt_by(asked, decided)?)));
+        halt.ok_or(RunError::EndArchived { loop_id, first_kept: first })
+    }
+
+    /// What the rules make of a decision that ends the loop.
+    fn halt_by(&self, asked: &Asked, decided: &Decided) -> Option<LoopHalted> {
+        let is_timeout = decided.outcome == DecisionOutcome::Timeout;
+        let (reason, stop_condition, fault_type) = match decided.record.decision {
+            _ if is_timeout => (HaltReason::DecisionTimedOut, None, None),
+            HumanDecision::Abort => {
+                (HaltReason::StopCondition, Some(StopCondition::HumanAbort), None)
+            }
+            HumanDecision::Continue => {
+                let (reason, fault_type) = asked.ending?;
+                (reason, None, fault_type)
+            }
+            HumanDecision::Retry | HumanDecision::Escalate => return None,
+        };
+        Some(LoopHalted {
+            loop_id: self.loop_id.as_str().into(),
+            from: ExecutionLoopState::Evaluated,
+            requested: ExecutionLoopState::Halted,
+            reason,
+            stop_condition,
+            fault_type,
+        })
+    }
+}
+
+/// The question that a receipt is of.
+fn request_of(receipt: &Receipt) -> String {
+    let asked = receipt.events.iter().find_map(|event| match event {
+        Event::DecisionRequested(body) => Some(body.request.request_id.to_string()),
+        _ => None,
+    });
+    asked.unwrap_or_default()
 }
 
 /// Tells of what is new about the open question.

@@ -103,8 +103,8 @@ pub struct FaultOutcome {
     pub sandbox_decision: SandboxDecision,
 }
 
-/// A run could not be recorded as it should. Unless it is [`RunError::NotRecorded`], the command
-/// did not start.
+/// A run could not be recorded as it should. Unless it is [`RunError::NotRecorded`] or
+/// [`RunError::NotConcluded`], the command did not start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -125,6 +125,32 @@ pub enum RunError {
         exit_status: u8,
         /// Why not.
         source: Box<RunError>,
+    },
+    /// The command ran, what came of it is on the log, and the run could not go on from there.
+    #[error(
+        "the command ran and ended with status {exit_status}, which is on the log; the run could \
+         not go on from there: {source}"
+    )]
+    NotConcluded {
+        /// The loop.
+        loop_id: String,
+        /// The status of the last attempt, as a shell sees it.
+        exit_status: u8,
+        /// Why not.
+        source: Box<RunError>,
+    },
+    /// The loop ended otherwise than by a decision, and what says how was moved to an archive
+    /// before this process looked.
+    #[error(
+        "the loop {loop_id} ended, and the records that say how were moved to an archive \
+         (the log begins at record {first_kept} now): name the archive to `holdpoint replay` with \
+         --log"
+    )]
+    EndArchived {
+        /// The loop.
+        loop_id: String,
+        /// Sequence of the first record that the log holds.
+        first_kept: u64,
     },
     /// The rules did not end the loop: it stays open on the log.
     #[error("the loop {loop_id} did not come to an end, and stays open on the log")]

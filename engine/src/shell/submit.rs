@@ -35,7 +35,7 @@ pub enum Submitted {
     /// Recorded.
     Accepted(Receipt),
     /// Recorded before, under the same idempotency key or as exactly this answer: the first
-    /// receipt. Nothing was written.
+    /// receipt, without its events where they were moved to an archive. Nothing was written.
     Repeated(Receipt),
     /// A rule said no. Nothing came of the command; a refusal on scope, idempotency, gating or
     /// continuity is itself on the record (property E3).
@@ -58,11 +58,12 @@ impl Submitted {
 pub struct Receipt {
     /// Sequence of its first event.
     pub first_sequence: u64,
-    /// Sequence of its last event.
+    /// Sequence of its last event; of the first one where the last is not known, because the
+    /// events were moved to an archive.
     pub last_sequence: u64,
-    /// Time of its events.
-    pub at: Time,
-    /// The events.
+    /// Time of its events; `None` where they were moved to an archive.
+    pub at: Option<Time>,
+    /// The events; none where they were moved to an archive.
     pub events: Vec<Event>,
 }
 
@@ -111,7 +112,7 @@ impl<S: Storage> Begun<'_, S> {
         Ok(match self.answer {
             Answer::Accepted(receipt) => Submitted::Accepted(receipt),
             Answer::Refused(refusal) => Submitted::Refused(refusal),
-            Answer::DoneBefore(done) => Submitted::Repeated(read_receipt(self.engine, done)?),
+            Answer::DoneBefore(done) => Submitted::Repeated(receipt_again(self.engine, done)?),
         })
     }
 }
@@ -152,24 +153,40 @@ fn carry_out<S: Storage>(
 
 fn receipt(appended: &Appended, at: Time, events: Vec<Event>) -> Receipt {
     let (first_sequence, last_sequence) = (appended.first_sequence, appended.last_sequence);
-    Receipt { first_sequence, last_sequence, at, events }
+    Receipt { first_sequence, last_sequence, at: Some(at), events }
 }
 
-/// The first receipt again, from the records themselves.
+/// The first receipt again, from the records themselves; of records that were moved to an archive,
+/// what the state remembers.
+fn receipt_again<S: Storage>(engine: &Core<S>, done: DoneBefore) -> Result<Receipt, SubmitError> {
+    let DoneBefore { first_sequence, last_sequence } = done;
+    match read_receipt(engine, done) {
+        Err(SubmitError::Read(_)) if first_kept(engine)? > first_sequence => {
+            let last_sequence = last_sequence.unwrap_or(first_sequence);
+            Ok(Receipt { first_sequence, last_sequence, at: None, events: Vec::new() })
+        }
+        read => read,
+    }
+}
+
 fn read_receipt<S: Storage>(engine: &Core<S>, done: DoneBefore) -> Result<Receipt, SubmitError> {
     let first_sequence = done.first_sequence;
-    let mut receipt =
-        Receipt { first_sequence, last_sequence: 0, at: Time::default(), events: Vec::new() };
+    let mut receipt = Receipt { first_sequence, last_sequence: 0, at: None, events: Vec::new() };
     read_events(engine, first_sequence, &mut |event| {
         let is_last = match done.last_sequence {
             Some(last) => event.sequence >= last,
             None => event.ends_batch,
         };
-        (receipt.last_sequence, receipt.at) = (event.sequence, event.at);
+        (receipt.last_sequence, receipt.at) = (event.sequence, Some(event.at));
         receipt.events.push(event.envelope.event);
         if is_last { Onward::Stop } else { Onward::Go }
     })?;
     Ok(receipt)
+}
+
+/// Sequence of the first record that the log holds now: those before are in an archive.
+pub(super) fn first_kept<S: Storage>(engine: &Core<S>) -> Result<u64, SubmitError> {
+    Ok(engine.log.beginning()?.header.first_sequence())
 }
 
 /// Shows the recorded events from a sequence on. Called outside of a turn.
