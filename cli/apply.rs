@@ -22,6 +22,7 @@ mod submission;
 
 use crate::arguments::Global;
 use crate::config::Configuration;
+use crate::damage::LogError;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::text::path;
@@ -59,8 +60,9 @@ pub(crate) struct Args {
 }
 
 /// Carries the commands out. Exit 0 when all were accepted, 5 when a rule refused one, 2 when a
-/// line was not understood, which goes before 5; 4 when the log stayed locked, 1 when it failed:
-/// then the lines without an answer were not carried out, or nobody knows.
+/// line was not understood, which goes before 5; 4 when the log stayed locked, 6 when it does not
+/// verify, 1 when it failed: then the lines without an answer were not carried out, or nobody
+/// knows.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     let outcome = if args.schema { schema::print() } else { apply(global, &args) };
     outcome.unwrap_or_else(|failure| failure.tell())
@@ -74,8 +76,11 @@ fn apply(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let applied = Applier::new(global, &engine, &configuration).apply(&mut input);
     let closed = engine.close();
     let exit = applied?;
-    let message = |error| format!("the log {} was not closed well: {error}", path(&global.log));
-    closed.map_err(|error| Failure::new(Exit::FAILED, "log", message(error)))?;
+    closed.map_err(|error| {
+        let (exit, code) = error.exit();
+        let log = path(&global.log);
+        Failure::new(exit, code, format!("the log {log} was not closed well: {error}"))
+    })?;
     Ok(exit)
 }
 
@@ -101,7 +106,10 @@ fn open(global: &Global, lock_wait: Duration) -> Result<Engine, Failure> {
             Failure::new(Exit::CONFLICT, "locked", visible(&error.to_string()))
         }
         EngineError::Submit(error) => failed(global, &error),
-        error => Failure::new(Exit::FAILED, "log", visible(&error.to_string())),
+        error => {
+            let (exit, code) = error.exit();
+            Failure::new(exit, code, visible(&error.to_string()))
+        }
     })
 }
 
@@ -109,7 +117,7 @@ fn open(global: &Global, lock_wait: Duration) -> Result<Engine, Failure> {
 fn failed(global: &Global, error: &SubmitError) -> Failure {
     let (exit, code) = match error {
         SubmitError::Append(AppendError::Locked { .. }) => (Exit::CONFLICT, "locked"),
-        _ => (Exit::FAILED, "log"),
+        error => error.exit(),
     };
     let message = format!("{}: {}", path(&global.log), visible(&error.to_string()));
     Failure::new(exit, code, message)

@@ -7,6 +7,7 @@ mod show;
 mod shown;
 
 use crate::arguments::Global;
+use crate::damage::LogError;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
 use crate::progress::Bar;
@@ -18,7 +19,6 @@ use holdpoint_engine::log::{OpenError, Options};
 use holdpoint_engine::shell::{EngineError, EngineOptions};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::{Rebuilt, Until, rebuild};
-use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -90,18 +90,22 @@ fn not_opened(error: &EngineError) -> Failure {
             Failure::new(Exit::NOT_FOUND, "nothing_here", message)
         }
         EngineError::Open(OpenError::Locked { .. }) => Failure::new(Exit::CONFLICT, "locked", said),
-        _ => Failure::new(Exit::FAILED, "log", said),
+        _ => {
+            let (exit, code) = error.exit();
+            Failure::new(exit, code, said)
+        }
     }
 }
 
-/// The log failed on the way.
-pub(crate) fn failed(global: &Global, error: impl Display) -> Failure {
-    let message = format!(
-        "log {}: {}; `holdpoint verify` says how it stands",
-        path(&global.log),
-        visible(&error.to_string())
-    );
-    Failure::new(Exit::FAILED, "log", message)
+/// The log failed on the way, or does not verify.
+pub(crate) fn failed(global: &Global, error: impl LogError) -> Failure {
+    let said = visible(&error.to_string()).to_string();
+    let advice = match said.contains("`holdpoint verify`") {
+        true => "",
+        false => "; `holdpoint verify` says how it stands",
+    };
+    let (exit, code) = error.exit();
+    Failure::new(exit, code, format!("log {}: {said}{advice}", path(&global.log)))
 }
 
 /// What every id begins with: by itself it names nothing, whatever there is.

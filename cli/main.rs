@@ -4,6 +4,7 @@
 mod apply;
 mod arguments;
 mod config;
+mod damage;
 mod directory;
 mod exit;
 mod hold;

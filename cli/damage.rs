@@ -1,0 +1,113 @@
+//! Telling a log that does not verify from a disk or a program that failed.
+
+use crate::exit::Exit;
+use holdpoint_engine::log::{AppendError, ArchiveError, CloseError, OpenError};
+use holdpoint_engine::shell::{EngineError, MoveError, SubmitError, SubscriptionError};
+use holdpoint_log_files::{FollowError, ReadError};
+use std::fmt::Display;
+
+/// An error of a verb that writes.
+pub(crate) trait LogError: Display {
+    /// Whether it says that the log does not verify.
+    fn is_damage(&self) -> bool;
+
+    /// The exit of the verb, and the code for programs.
+    fn exit(&self) -> (Exit, &'static str) {
+        if self.is_damage() {
+            (Exit::VERIFICATION_FAILED, "damaged")
+        } else {
+            (Exit::FAILED, "log")
+        }
+    }
+}
+
+impl<E: LogError> LogError for &E {
+    fn is_damage(&self) -> bool {
+        (*self).is_damage()
+    }
+}
+
+impl LogError for EngineError {
+    fn is_damage(&self) -> bool {
+        match self {
+            Self::Open(error) => error.is_damage(),
+            Self::Submit(error) => error.is_damage(),
+            _ => false,
+        }
+    }
+}
+
+impl LogError for OpenError {
+    fn is_damage(&self) -> bool {
+        matches!(self, Self::Refused { .. })
+    }
+}
+
+impl LogError for SubmitError {
+    fn is_damage(&self) -> bool {
+        match self {
+            Self::Append(error) => error.is_damage(),
+            Self::Follow(error) => error.is_damage(),
+            Self::Read(error) => error.is_damage(),
+            Self::Beginning(error) => error.is_damage(),
+            Self::BeginningUnstated { .. } | Self::CarriedState { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+impl LogError for AppendError {
+    fn is_damage(&self) -> bool {
+        matches!(self, Self::Reopen(error) if error.is_damage())
+    }
+}
+
+impl LogError for CloseError {
+    fn is_damage(&self) -> bool {
+        matches!(self, Self::Append(error) if error.is_damage())
+    }
+}
+
+impl LogError for SubscriptionError {
+    fn is_damage(&self) -> bool {
+        match self {
+            Self::Follow(error) => error.is_damage(),
+            Self::Record(error) => error.is_damage(),
+            _ => false,
+        }
+    }
+}
+
+impl LogError for MoveError {
+    fn is_damage(&self) -> bool {
+        match self {
+            Self::Archive(error) => error.is_damage(),
+            Self::Submit(error) => error.is_damage(),
+            Self::Read(error) => error.is_damage(),
+            _ => false,
+        }
+    }
+}
+
+impl LogError for ArchiveError {
+    fn is_damage(&self) -> bool {
+        match self {
+            Self::NoHead => true,
+            Self::Follow(error) => error.is_damage(),
+            Self::Append(error) => error.is_damage(),
+            _ => false,
+        }
+    }
+}
+
+impl LogError for FollowError {
+    fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged(_) | Self::Header { .. })
+    }
+}
+
+impl LogError for ReadError {
+    fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. } | Self::Missing { .. })
+    }
+}
