@@ -5,8 +5,8 @@ use super::plan::Plan;
 use crate::shell::rebuild::{statement_of, take_up};
 use holdpoint_log_format::{ChainPosition, Record};
 
-/// Highest anchor behind which a new log begins: there is room for its records. No writer ever comes
-/// near it.
+/// Highest anchor behind which a new log begins: there is room for its records. No writer ever
+/// comes near it.
 const ANCHOR_MAX: u64 = u64::MAX >> 1;
 
 /// The beginning of the source, and the events that state it.
@@ -53,5 +53,82 @@ impl Beginning {
         };
         let newest = self.stated.iter().filter(is_kept).max_by_key(|stated| stated.sequence);
         newest.is_some_and(|newest| newest.is_good)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::copy::recorded;
+    use super::super::plan::Kept;
+    use super::*;
+    use holdpoint_domain::event::{HistoryArchived, Raw};
+    use holdpoint_domain::evidence_capture::RawData;
+    use holdpoint_domain::hash::Digest;
+    use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
+    use holdpoint_log_format::{Flags, Link, LogId, RecordHeader, SegmentHeader};
+
+    const ANCHOR: ChainPosition = ChainPosition { sequence: 9, link: Link([3; 32]), time: 0 };
+
+    /// Lets a record of segment 10 state that the log begins behind `anchor`.
+    fn state(beginning: &mut Beginning, sequence: u64, anchor: &ChainPosition, is_good: bool) {
+        let world = World::default();
+        let fingerprint = if is_good { world.fingerprint() } else { [0; 32] };
+        let event = HistoryArchived {
+            first_sequence: 1,
+            anchor_sequence: anchor.sequence,
+            anchor_link: Digest::from_bytes(anchor.link.0),
+            archived_to: "archive".into(),
+            state_schema: STATE_SCHEMA_VERSION,
+            state_fingerprint: Digest::from_bytes(fingerprint),
+            state: Raw::from(RawData::from(world.carry())),
+        };
+        let new = recorded("story", event.into()).unwrap();
+        let header = RecordHeader {
+            size: 0,
+            checksum: 0,
+            kind: new.kind,
+            version: new.version,
+            flags: Flags::NONE,
+            unsynced: 0,
+            sequence,
+            time: 0,
+            link: Link([0; 32]),
+        };
+        beginning.look_at(10, &Record { header, payload: &new.payload });
+    }
+
+    /// Records 10 to `last` are kept.
+    fn keeping(last: u64) -> Plan {
+        let log = LogId([1; 16]);
+        let header =
+            SegmentHeader { log, previous: ANCHOR, capacity: 65_536, previous_seal_offset: 0 };
+        let (segment, offset, first_time, last_time) = (10, 4_096, 0, 0);
+        let mut plan = Plan::behind(ANCHOR.sequence);
+        let from = ANCHOR;
+        plan.keep(Kept { segment, header, from, offset, last, first_time, last_time, withheld: 0 });
+        plan
+    }
+
+    #[test]
+    fn the_state_is_carried_by_the_newest_kept_statement_of_the_very_anchor() {
+        let mut beginning = Beginning::behind(ANCHOR);
+        assert!(!beginning.is_carried_by(&keeping(20)));
+        state(&mut beginning, 11, &ChainPosition { link: Link([4; 32]), ..ANCHOR }, true);
+        state(&mut beginning, 12, &ChainPosition { sequence: 8, ..ANCHOR }, true);
+        assert!(!beginning.is_carried_by(&keeping(20)));
+        state(&mut beginning, 15, &ANCHOR, true);
+        assert!(beginning.is_carried_by(&keeping(15)));
+        assert!(!beginning.is_carried_by(&keeping(14)));
+        state(&mut beginning, 17, &ANCHOR, false);
+        assert!(beginning.is_carried_by(&keeping(16)));
+        assert!(!beginning.is_carried_by(&keeping(17)));
+    }
+
+    #[test]
+    fn an_anchor_without_room_behind_it_is_none_to_begin_behind() {
+        let far = ChainPosition { sequence: u64::MAX - 1, ..ANCHOR };
+        let mut beginning = Beginning::behind(far);
+        state(&mut beginning, 15, &far, true);
+        assert!(!beginning.is_carried_by(&keeping(15)));
     }
 }
