@@ -105,6 +105,11 @@ fn the_new_log_begins_behind_the_same_record_and_the_state_goes_on() {
     assert_eq!(status(&on(&place, "new", &["run", "--hold", "never", "--", "true"])), 0);
     assert_eq!(status(&salvage(&place, &["new", "newer"])), 0);
     assert_goes_on(&place, "newer", anchor, &request);
+    let answer = ["hold", "answer", &request, "--yes", "--decision", "abort"];
+    let answered = on(&place, "newer", &answer);
+    assert_eq!(status(&answered), 0, "{}", text(&answered.stderr));
+    assert!(open_requests(&on(&place, "newer", &["hold", "list", "--json"])).is_empty());
+    assert_eq!(status(&on(&place, "newer", &["verify"])), 0);
     let archived = on(&place, "new", &["log", "archive", "other"]);
     assert_eq!(status(&archived), 0, "{}", text(&archived.stderr));
     assert_eq!(status(&on(&place, "new", &["verify"])), 0);
