@@ -113,19 +113,28 @@ impl<F: ReadFile> Window<F> {
     /// # Errors
     /// What the disk says.
     pub fn nonzero_end(&mut self, offset: u64) -> io::Result<Option<u64>> {
-        let mut end = None;
-        let mut at = offset;
-        while at < self.readable {
-            let bytes = self.bytes(at, READ_AHEAD_MAX)?;
+        self.nonzero_end_within(offset, self.readable)
+    }
+
+    /// Offset behind the last byte of `start..end` that is not zero, or `None` when all are.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn nonzero_end_within(&mut self, start: u64, end: u64) -> io::Result<Option<u64>> {
+        let end = end.min(self.readable);
+        let mut found = None;
+        let mut at = start;
+        while at < end {
+            let bytes = self.bytes(at, READ_AHEAD_MAX.min(end - at))?;
             if bytes.is_empty() {
                 break;
             }
             if let Some(last) = last_nonzero(bytes) {
-                end = Some(at + last as u64 + 1);
+                found = Some(at + last as u64 + 1);
             }
             at += bytes.len() as u64;
         }
-        Ok(end)
+        Ok(found)
     }
 
     /// Reads `offset..end` and some bytes after it. The buffer is bounded by the file's length.

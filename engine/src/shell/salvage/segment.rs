@@ -10,7 +10,6 @@ use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{Onward, Problem, ReadFile, Run, Stop};
 use holdpoint_log_format::limits::{SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
-use holdpoint_log_format::zeros;
 use holdpoint_log_format::{ChainPosition, Fault, Head, Record, SegmentHeader};
 use std::io;
 
@@ -251,7 +250,7 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
     /// Gives up the bytes of a gap, up to `end` or to the last one that is not zero.
     fn lose(&mut self, gap: &Gap, end: Option<u64>) -> io::Result<()> {
         let nonzero = match end {
-            Some(end) => last_nonzero(&mut self.window, gap.from, end)?,
+            Some(end) => self.window.nonzero_end_within(gap.from, end)?,
             None => self.window.nonzero_end(gap.from)?,
         };
         let length = nonzero.map_or(0, |nonzero| nonzero - gap.from);
@@ -331,25 +330,4 @@ impl Seen {
             self.rewritten = Some(Problem::Rewritten { expected: head.newest_link, found });
         }
     }
-}
-
-/// Offset behind the last byte of `start..end` that is not zero.
-fn last_nonzero<F: ReadFile>(
-    window: &mut Window<F>,
-    start: u64,
-    end: u64,
-) -> io::Result<Option<u64>> {
-    let mut found = None;
-    let mut at = start;
-    while at < end {
-        let bytes = window.bytes(at, (end - at).min(64 * 1_024))?;
-        if bytes.is_empty() {
-            break;
-        }
-        if let Some(last) = zeros::last_nonzero(bytes) {
-            found = Some(at + last as u64 + 1);
-        }
-        at += bytes.len() as u64;
-    }
-    Ok(found)
 }
