@@ -8,6 +8,8 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use holdpoint_engine::executor::{
     CommandSpec, Discard, NoSignals, PassThrough, Signals, Stdin, execute,
@@ -36,7 +38,17 @@ fn in_own_process(role: &str) -> Command {
     in_own_process_under(role, "env", &[])
 }
 
+/// Whoever runs the tests may ignore signals (a shell does so for what it starts in the background),
+/// and so would a role. What is handled here is not ignored there.
+fn heed_signals() {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+        let applies = Arc::new(AtomicBool::new(true));
+        signal_hook::flag::register_conditional_default(signal, applies).expect("a handler");
+    }
+}
+
 fn in_own_process_under(role: &str, wrapper: &str, arguments: &[&str]) -> Command {
+    heed_signals();
     let mut command = Command::new(wrapper);
     command.args(arguments).arg(std::env::current_exe().expect("this program"));
     command.args(["--exact", "plays_its_role", "--nocapture"]).env(ROLE, role);

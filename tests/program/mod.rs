@@ -9,11 +9,14 @@
 )]
 
 use serde_json::Value;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use tempfile::TempDir;
 
 /// A directory with a log in it, gone when the test is over.
@@ -24,6 +27,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
+        heed_signals();
         let directory = TempDir::new().unwrap();
         let log = directory.path().join("log");
         Self { directory, log }
@@ -89,6 +93,15 @@ fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
             fields.get(key).or_else(|| fields.values().find_map(|inner| find(inner, key)))
         }
         _ => None,
+    }
+}
+
+/// Whoever runs the tests may ignore signals (a shell does so for what it starts in the background),
+/// and so would everything that a test starts. What is handled here is not ignored there.
+fn heed_signals() {
+    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+        let applies = Arc::new(AtomicBool::new(true));
+        signal_hook::flag::register_conditional_default(signal, applies).unwrap();
     }
 }
 
