@@ -8,6 +8,7 @@
 
 mod commands;
 mod events;
+mod interruption_thread;
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -7,6 +7,7 @@
 //! command draws fresh ones ([`Command::with_entropy`]).
 
 mod human_decision;
+mod interruption_thread;
 mod readable;
 
 use alloc::string::String;
@@ -16,6 +17,11 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use human_decision::{AnswerDecision, ExpireDue, OverrideVisibility, RequestDecision};
+pub use interruption_thread::{
+    CallerRow, ChangeCapability, ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow,
+    RegisterDevice, RegisterLease, RegisterSession, RegisterTenant, RegisterUser,
+    RegisterWorkOrder, RespondCommitRow, TakeTurn, ThreadCommand, TurnScope, WaitCommitRow,
+};
 use readable::hex;
 
 use crate::event::{
@@ -87,6 +93,40 @@ commands! {
     "human_decision.expire" ExpireDue(ExpireDue),
     /// Allow a field that is OVERRIDE_REQUIRED to be shown to whoever decides.
     "human_decision.override_visibility" OverrideVisibility(OverrideVisibility),
+    /// Allow an actor the capabilities of PH1.X, or take them away. Only a HUMAN may.
+    "interruption_thread.change_capability" ChangeCapability(ChangeCapability),
+    /// Register a tenant, or change its status.
+    "interruption_thread.register_tenant" RegisterTenant(RegisterTenant),
+    /// Register a user of a tenant, or change the status.
+    "interruption_thread.register_user" RegisterUser(RegisterUser),
+    /// Register a device for a user, or change the status.
+    "interruption_thread.register_device" RegisterDevice(RegisterDevice),
+    /// Register a session, or change its status. CLOSED gives up what was left unsaid in it.
+    "interruption_thread.register_session" RegisterSession(RegisterSession),
+    /// Register a work order, or change its status.
+    "interruption_thread.register_work_order" RegisterWorkOrder(RegisterWorkOrder),
+    /// Register a lease on a work order, or end it.
+    "interruption_thread.register_lease" RegisterLease(RegisterLease),
+    /// Take a turn: the branch table chooses the directive; its row and the thread's transition
+    /// are one batch.
+    "interruption_thread.take_turn" TakeTurn(TakeTurn),
+    /// PH1X_CONFIRM_COMMIT_ROW.
+    "interruption_thread.confirm_commit_row" ConfirmCommitRow(ConfirmCommitRow),
+    /// PH1X_CLARIFY_COMMIT_ROW.
+    "interruption_thread.clarify_commit_row" ClarifyCommitRow(ClarifyCommitRow),
+    /// PH1X_RESPOND_COMMIT_ROW.
+    "interruption_thread.respond_commit_row" RespondCommitRow(RespondCommitRow),
+    /// PH1X_DISPATCH_COMMIT_ROW.
+    "interruption_thread.dispatch_commit_row" DispatchCommitRow(DispatchCommitRow),
+    /// PH1X_WAIT_COMMIT_ROW.
+    "interruption_thread.wait_commit_row" WaitCommitRow(WaitCommitRow),
+    /// PH1X_READ_AUDIT_ROWS in the diagnostic mode: record that the rows are read. Any other read
+    /// is a query and no command.
+    "interruption_thread.read_audit_rows" ReadAuditRows(ThreadCommand),
+    /// Record what has expired in a thread by now.
+    "interruption_thread.expire" ExpireThread(ThreadCommand),
+    /// End a thread: what was left unsaid is given up, and no turn follows.
+    "interruption_thread.close" CloseThread(ThreadCommand),
     /// Record what happened to the log itself. Only the log's own writer knows: it does not
     /// decode.
     #[serde(skip_deserializing)]

@@ -11,6 +11,8 @@ mod fault;
 mod halt;
 mod human_decision;
 mod initialize;
+mod interruption_thread;
+mod registration;
 mod response;
 mod words;
 
@@ -65,6 +67,22 @@ pub fn decide(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Eve
         Command::AnswerDecision(c) => human_decision::answer(world, c, at),
         Command::ExpireDue(c) => human_decision::expire(world, c, at),
         Command::OverrideVisibility(c) => human_decision::override_visibility(world, c, at),
+        Command::ChangeCapability(_)
+        | Command::RegisterTenant(_)
+        | Command::RegisterUser(_)
+        | Command::RegisterDevice(_)
+        | Command::RegisterSession(_)
+        | Command::RegisterWorkOrder(_)
+        | Command::RegisterLease(_) => registration::register(world, command, at),
+        Command::TakeTurn(_)
+        | Command::ConfirmCommitRow(_)
+        | Command::ClarifyCommitRow(_)
+        | Command::RespondCommitRow(_)
+        | Command::DispatchCommitRow(_)
+        | Command::WaitCommitRow(_)
+        | Command::ReadAuditRows(_)
+        | Command::ExpireThread(_)
+        | Command::CloseThread(_) => interruption_thread::on_thread(world, command, at),
         Command::RecordSystemEvent(event) => Ok(vec![system_event(event)]),
         Command::RecordFingerprint => Ok(vec![fingerprint(world)]),
     }

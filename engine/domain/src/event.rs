@@ -2,12 +2,13 @@
 //!
 //! One table, below, pins each event's kind for ever (property E10). Ranges: the log itself 1 to
 //! 31, `execution_loop` 32 to 63, `evidence_capture` 64 to 95, `sandbox_fault` 96 to 127,
-//! `human_decision` 128 to 159. Reserved: `interruption_thread` 160 to 191, `decision_point` 192
-//! to 223.
+//! `human_decision` 128 to 159, `interruption_thread` 160 to 191. Reserved: `decision_point` 192 to
+//! 223.
 
 mod evidence_capture;
 mod execution_loop;
 mod human_decision;
+mod interruption_thread;
 mod log;
 mod payload;
 mod sandbox_fault;
@@ -26,6 +27,11 @@ pub use execution_loop::{
 pub use human_decision::{
     AuditEntry, DecisionAnswered, DecisionRequested, DecisionTimedOut, DecisionWarned,
     LateAnswerRecorded, RequestWithdrawn, VisibilityOverridden,
+};
+pub use interruption_thread::{
+    BufferExpired, CapabilityChanged, DeviceRegistered, LeaseRegistered, RemaindersDiscarded,
+    ReturnCheckExpired, RowCommitted, RowRefused, RowsRead, SessionRegistered, TenantRegistered,
+    ThreadClosed, TurnTaken, UserRegistered, WorkOrderRegistered,
 };
 pub use log::{
     ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded, HeadMissingAccepted,
@@ -50,7 +56,7 @@ pub struct Kind {
 }
 
 impl Event {
-    /// The loop that the event belongs to; `None` for events of the log itself.
+    /// The loop that the event belongs to; `None` for events of the log itself and of threads.
     #[must_use]
     pub fn loop_id(&self) -> Option<&str> {
         Some(match self {
@@ -62,7 +68,22 @@ impl Event {
             | Self::ConfigurationChanged(_)
             | Self::Salvaged(_)
             | Self::RecordsLost(_)
-            | Self::HistoryArchived(_) => return None,
+            | Self::HistoryArchived(_)
+            | Self::CapabilityChanged(_)
+            | Self::TenantRegistered(_)
+            | Self::UserRegistered(_)
+            | Self::DeviceRegistered(_)
+            | Self::SessionRegistered(_)
+            | Self::WorkOrderRegistered(_)
+            | Self::LeaseRegistered(_)
+            | Self::TurnTaken(_)
+            | Self::RowCommitted(_)
+            | Self::RowRefused(_)
+            | Self::BufferExpired(_)
+            | Self::ReturnCheckExpired(_)
+            | Self::RemaindersDiscarded(_)
+            | Self::RowsRead(_)
+            | Self::ThreadClosed(_) => return None,
             Self::LoopInitialized(body) => &body.loop_id,
             Self::LoopDispatched(body) => &body.loop_id,
             Self::ResponseAwaited(body) => &body.loop_id,
@@ -197,4 +218,36 @@ events! {
     133 v 1 "human_decision" "human_decision.late_answer_recorded" => LateAnswerRecorded,
     /// Nobody needs to answer any more.
     134 v 1 "human_decision" "human_decision.request_withdrawn" => RequestWithdrawn,
+    /// An actor may call the capabilities of PH1.X, or may no longer.
+    160 v 1 "interruption_thread" "interruption_thread.capability_changed" => CapabilityChanged,
+    /// A tenant was registered, or its status changed.
+    161 v 1 "interruption_thread" "interruption_thread.tenant_registered" => TenantRegistered,
+    /// A user was registered, or the status changed.
+    162 v 1 "interruption_thread" "interruption_thread.user_registered" => UserRegistered,
+    /// A device was registered for a user, or the status changed.
+    163 v 1 "interruption_thread" "interruption_thread.device_registered" => DeviceRegistered,
+    /// A session was registered, or its status changed.
+    164 v 1 "interruption_thread" "interruption_thread.session_registered" => SessionRegistered,
+    /// A work order was registered, or its status changed.
+    165 v 1 "interruption_thread" "interruption_thread.work_order_registered"
+        => WorkOrderRegistered,
+    /// A lease was registered, or its status changed.
+    166 v 1 "interruption_thread" "interruption_thread.lease_registered" => LeaseRegistered,
+    /// A turn was taken.
+    167 v 1 "interruption_thread" "interruption_thread.turn_taken" => TurnTaken,
+    /// An audit row was committed.
+    168 v 1 "interruption_thread" "interruption_thread.row_committed" => RowCommitted,
+    /// A turn or a row was refused.
+    169 v 1 "interruption_thread" "interruption_thread.row_refused" => RowRefused,
+    /// Words that were left unsaid expired.
+    170 v 1 "interruption_thread" "interruption_thread.buffer_expired" => BufferExpired,
+    /// The question whether to go back expired.
+    171 v 1 "interruption_thread" "interruption_thread.return_check_expired" => ReturnCheckExpired,
+    /// Words that were left unsaid were given up with their session or thread.
+    172 v 1 "interruption_thread" "interruption_thread.remainders_discarded"
+        => RemaindersDiscarded,
+    /// Audit rows were read in the diagnostic mode.
+    173 v 1 "interruption_thread" "interruption_thread.rows_read" => RowsRead,
+    /// A thread ended.
+    174 v 1 "interruption_thread" "interruption_thread.thread_closed" => ThreadClosed,
 }

@@ -5,7 +5,9 @@ mod evidence_capture;
 mod execution_loop;
 mod forbidden;
 mod human_decision;
+mod interruption_thread;
 mod log;
+mod registration;
 mod sandbox_fault;
 
 use alloc::vec::Vec;
@@ -16,7 +18,7 @@ use crate::envelope::Envelope;
 use crate::event::Event;
 use crate::text::id;
 use crate::time::Timestamp;
-use crate::world::{ExecutionLoop, World, digits};
+use crate::world::{ExecutionLoop, Hot, World, digits};
 use forbidden::Judgement;
 
 /// The record that is applied.
@@ -90,6 +92,9 @@ fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement) {
             let found = body.request.request_id.as_str();
             judgement.forbid(Rule::DecisionRequest, "a request id that is new", found);
         }
+        event if event.kind().system == "interruption_thread" => {
+            apply_thread_event(&mut world.hot, record, event, judgement);
+        }
         other => apply_to_loop(world, record, other, judgement),
     }
 }
@@ -126,6 +131,20 @@ fn apply_to_loop(world: &mut World, record: Record<'_>, event: &Event, judgement
         Event::FaultReported(body) => sandbox_fault::reported(entity, body, judgement),
         Event::SandboxDecided(body) => sandbox_fault::decided(entity, body, judgement),
         other => apply_decision_event(entity, record, other, judgement),
+    }
+}
+
+/// Interruption threads, and what is registered for them.
+fn apply_thread_event(hot: &mut Hot, record: Record<'_>, event: &Event, judgement: &mut Judgement) {
+    match event {
+        Event::CapabilityChanged(_)
+        | Event::TenantRegistered(_)
+        | Event::UserRegistered(_)
+        | Event::DeviceRegistered(_)
+        | Event::SessionRegistered(_)
+        | Event::WorkOrderRegistered(_)
+        | Event::LeaseRegistered(_) => registration::registered(hot, record, event, judgement),
+        other => interruption_thread::applied(hot, record, other, judgement),
     }
 }
 

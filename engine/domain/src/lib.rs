@@ -18,6 +18,7 @@ pub mod evolve;
 pub mod execution_loop;
 pub mod hash;
 pub mod human_decision;
+pub mod interruption_thread;
 pub mod limits;
 pub mod refusal;
 pub mod sandbox_fault;

@@ -5,18 +5,21 @@
 //! or continuity is a fact of its own. [`Refusal::audit`] gives the event to be recorded.
 
 mod human_decision;
+mod interruption_thread;
 
 use alloc::string::{String, ToString as _};
 
 use thiserror::Error;
 
 pub use human_decision::DecisionRefusal;
+pub use interruption_thread::ThreadRefusal;
 
 use crate::command::Command;
 use crate::decide::shown;
-use crate::event::{CommandRefused, Event, RefusalClass, Text};
+use crate::event::{CommandRefused, Event, RefusalClass, RowRefused, Text};
 use crate::execution_loop::ExecutionLoopState;
 use crate::human_decision::TermsFault;
+use crate::interruption_thread::ReasonCode;
 use crate::limits::{MAX_CHAIN_RECORDS, MAX_ID_BYTES, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES};
 use crate::sandbox_fault::FaultMismatch;
 use crate::text::{IdentifierFault, bounded};
@@ -135,6 +138,9 @@ pub enum Refusal {
     /// A question to a person.
     #[error(transparent)]
     HumanDecision(#[from] DecisionRefusal),
+    /// An interruption thread.
+    #[error(transparent)]
+    InterruptionThread(#[from] ThreadRefusal),
     /// Exactly this was done before: nothing more is to be done, and the caller is told of the
     /// record again.
     #[error("this was done before, with record {sequence}")]
@@ -191,6 +197,7 @@ impl Refusal {
             Self::ChainFull { .. } => "CHAIN_FULL",
             Self::InvalidTerms(_) => "INVALID_TERMS",
             Self::HumanDecision(refusal) => refusal.code(),
+            Self::InterruptionThread(refusal) => refusal.code(),
             Self::AlreadyDone { .. } => "ALREADY_DONE",
             Self::IdempotencyConflict { .. } => "IDEMPOTENCY_CONFLICT",
             Self::StaleVersion { .. } => "STALE_VERSION",
@@ -203,6 +210,7 @@ impl Refusal {
     pub const fn class(&self) -> Option<RefusalClass> {
         match self {
             Self::HumanDecision(refusal) => refusal.class(),
+            Self::InterruptionThread(refusal) => refusal.class(),
             Self::LoopNotLive { .. } | Self::FaultElsewhere(_) => Some(RefusalClass::Scope),
             Self::IdempotencyConflict { .. } => Some(RefusalClass::Idempotency),
             Self::RetryNotPermitted { .. } => Some(RefusalClass::Gating),
@@ -217,6 +225,9 @@ impl Refusal {
     #[must_use]
     pub fn audit(&self, command: &Command) -> Option<Event> {
         let class = self.class()?;
+        if let Some(row) = self.refused_row(command, class) {
+            return Some(row.into());
+        }
         let subject = command.subject().map(|subject| bounded(subject, MAX_ID_BYTES));
         Some(Event::from(CommandRefused {
             command: command.name().into(),
@@ -225,5 +236,29 @@ impl Refusal {
             subject: subject.map(|subject| Text::from(shown(subject))),
             message: shown(&self.to_string()).into(),
         }))
+    }
+
+    /// A turn's or a row's refusal is a reason-coded row (seed PH1.X, "Failure Modes").
+    fn refused_row(&self, command: &Command, class: RefusalClass) -> Option<RowRefused> {
+        let scope = command.turn_scope()?;
+        let reason_code = match self {
+            Self::InterruptionThread(refusal) => refusal.row_reason()?,
+            Self::IdempotencyConflict { .. } => ReasonCode::FailIdempotencyConflict,
+            _ => return None,
+        };
+        let cut = |text: &str, bytes: usize| Text::from(shown(bounded(text, bytes)));
+        Some(RowRefused {
+            command: command.name().into(),
+            tenant_id: cut(scope.tenant_id, 64),
+            correlation_id: cut(scope.correlation_id, MAX_ID_BYTES),
+            turn_id: scope.turn_id,
+            user_id: cut(scope.user_id, 128),
+            device_id: cut(scope.device_id, 128),
+            directive: command.caller_row().map(|row| row.directive),
+            reason_code,
+            class,
+            message: shown(&self.to_string()).into(),
+            idempotency_key: cut(scope.idempotency_key, 128),
+        })
     }
 }

@@ -10,7 +10,9 @@ mod execution_loop;
 mod fingerprint;
 mod human_decision;
 mod idempotency;
+mod interruption_thread;
 mod proposal;
+mod registry;
 mod requests;
 mod totals;
 mod version;
@@ -35,7 +37,10 @@ pub use human_decision::{
 };
 pub use idempotency::KeyReceipt;
 pub(crate) use idempotency::Keys;
+pub(crate) use interruption_thread::Threads;
+pub use interruption_thread::{MAX_CLOSED_THREADS, Thread};
 pub(crate) use proposal::digits;
+pub(crate) use registry::Registry;
 pub(crate) use requests::Requests;
 pub use requests::{Due, RequestPlace};
 pub use totals::Totals;
@@ -60,6 +65,8 @@ pub(crate) struct Hot {
     pub(crate) totals: Totals,
     /// SHA-256 of the configuration file under which the newest writer works.
     pub(crate) configuration: Option<Digest>,
+    pub(crate) registry: Registry,
+    pub(crate) threads: Threads,
 }
 
 impl World {

@@ -26,9 +26,17 @@ impl Command {
             Self::AnswerDecision(c) => &c.request_id,
             Self::ExpireDue(c) => &c.request_id,
             Self::OverrideVisibility(c) => &c.request_id,
+            Self::ChangeCapability(c) => &c.actor_id,
+            Self::RegisterTenant(c) => &c.tenant_id,
+            Self::RegisterUser(c) => &c.user_id,
+            Self::RegisterDevice(c) => &c.device_id,
+            Self::RegisterSession(c) => &c.session_id,
+            Self::RegisterWorkOrder(c) => &c.work_order_id,
+            Self::RegisterLease(c) => &c.work_order_id,
             Self::InitializeLoop(_) | Self::RecordSystemEvent(_) | Self::RecordFingerprint => {
                 return None;
             }
+            other => return other.thread().map(|(_, correlation_id)| correlation_id),
         })
     }
 
@@ -47,9 +55,25 @@ impl Command {
             Self::RequestDecision(c) => c.entropy,
             Self::AnswerDecision(c) => c.entropy,
             Self::ExpireDue(c) => c.entropy,
-            Self::OverrideVisibility(_) | Self::RecordSystemEvent(_) | Self::RecordFingerprint => {
-                return None;
-            }
+            Self::ChangeCapability(_)
+            | Self::RegisterTenant(_)
+            | Self::RegisterUser(_)
+            | Self::RegisterDevice(_)
+            | Self::RegisterSession(_)
+            | Self::RegisterWorkOrder(_)
+            | Self::RegisterLease(_)
+            | Self::TakeTurn(_)
+            | Self::ConfirmCommitRow(_)
+            | Self::ClarifyCommitRow(_)
+            | Self::RespondCommitRow(_)
+            | Self::DispatchCommitRow(_)
+            | Self::WaitCommitRow(_)
+            | Self::ReadAuditRows(_)
+            | Self::ExpireThread(_)
+            | Self::CloseThread(_)
+            | Self::OverrideVisibility(_)
+            | Self::RecordSystemEvent(_)
+            | Self::RecordFingerprint => return None,
         })
     }
 
@@ -68,7 +92,7 @@ impl Command {
             Self::RequestDecision(c) => c.entropy = entropy,
             Self::AnswerDecision(c) => c.entropy = entropy,
             Self::ExpireDue(c) => c.entropy = entropy,
-            Self::OverrideVisibility(_) | Self::RecordSystemEvent(_) | Self::RecordFingerprint => {}
+            _ => {}
         }
         self
     }

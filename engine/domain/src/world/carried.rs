@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{ExecutionLoop, HeldRequest, Hot, Requests, World};
+use super::{ExecutionLoop, HeldRequest, Hot, Requests, Threads, World};
 use crate::codec::{borrow_first, configuration};
 use crate::text::{bounded, visible};
 
@@ -28,7 +28,7 @@ struct Room {
 }
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 5] = [
+const ROOMS: [Room; 7] = [
     Room {
         name: "execution_loop",
         version: 1,
@@ -67,6 +67,22 @@ const ROOMS: [Room; 5] = [
         version: 1,
         write: |hot| encoded(&hot.configuration),
         read: |bytes, hot| decoded(bytes).map(|digest| hot.configuration = digest),
+    },
+    Room {
+        name: "registry",
+        version: 1,
+        write: |hot| encoded(&hot.registry),
+        read: |bytes, hot| decoded(bytes).map(|registry| hot.registry = registry),
+    },
+    Room {
+        name: "interruption_thread",
+        version: 1,
+        write: |hot| encoded(&hot.threads.carried()),
+        read: |bytes, hot| {
+            let (live, closed) = decoded(bytes)?;
+            hot.threads = Threads::from_carried(live, closed);
+            Ok(())
+        },
     },
 ];
 

@@ -1,0 +1,31 @@
+//! PH1.X: interruption threads. What was being said when somebody interrupted it, to whom, and what
+//! became of the rest; one directive and one audit row for every turn.
+
+mod basis_points;
+mod decision;
+mod reason;
+mod request;
+mod row;
+mod state;
+mod turn;
+mod types;
+
+pub use basis_points::{BasisPoints, BasisPointsOutOfRange, HIGH_BAND_MIN, RELATION_THRESHOLD};
+pub use decision::{Clarify, Dispatch, Remainder, TurnDecision};
+pub use reason::{REGISTRY_BASE, ReasonCode};
+pub use request::{
+    Advice, ConfidenceBundle, DegradationContext, ExplainTrigger, Explanation, GateConfidences,
+    Interruption, Ph1kToPh1xInterruptHandoff, SpeechWindowMetrics, StyleAdvice, TimingMarkers,
+    TtsResumeSnapshot, TurnInput, TurnRequest, ValidationStatus,
+};
+pub use row::{ENGINE_ID, RowPayload};
+pub use state::{
+    BUFFER_LIFETIME_MS, MAX_NESTED_BUFFERS, Marks, Pending, ResumeBuffer, ReturnCheck, ThreadState,
+};
+pub use turn::{Turn, decide_turn};
+pub use types::{
+    Capability, ConfidenceBand, ConfirmAnswer, ContinuityOutcome, DecidedBy, DeliveryHint,
+    Directive, DispatchKind, Fate, FateReason, IntentClass, LeaseStatus, PendingState,
+    RegistrationStatus, ResumePolicy, RiskContextClass, RowEventType, SessionStatus, Severity,
+    SubjectRelation, ToolStatus, TtsControl, WorkOrderStatus,
+};

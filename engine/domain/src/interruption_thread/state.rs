@@ -1,0 +1,183 @@
+//! What a thread knows between two turns.
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::types::PendingState;
+use crate::event::Text;
+use crate::hash::{Digest, sha256};
+use crate::time::Timestamp;
+
+/// Most interruptions inside each other whose remainders are kept. One more, and the oldest is
+/// discarded, by event.
+pub const MAX_NESTED_BUFFERS: usize = 8;
+
+/// How long a remainder, and a question whether to go back to it, is kept: 60 s.
+pub const BUFFER_LIFETIME_MS: u64 = 60_000;
+
+/// The state that the branch table reads and changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadState {
+    /// What the thread knows besides its remainders.
+    pub marks: Marks,
+    /// What was left unsaid, oldest first: the last one was interrupted last. At most
+    /// [`MAX_NESTED_BUFFERS`], each with a turn of its own.
+    pub resume_buffers: Vec<ResumeBuffer>,
+}
+
+/// What a thread knows besides its remainders. A turn's event holds all of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Marks {
+    /// What the newest answered turn was about.
+    pub active_subject_ref: Option<Text>,
+    /// What was interrupted.
+    pub interrupted_subject_ref: Option<Text>,
+    /// It was asked whether to go back (`return_check_pending`).
+    pub return_check: Option<ReturnCheck>,
+    /// Such a question expired and nobody has spoken since: a late yes or no is told so.
+    pub return_check_lapsed: bool,
+    /// Words that were left unsaid expired and nobody has spoken since: a late relation is no
+    /// mistake.
+    pub buffer_lapsed: bool,
+    /// Who spoke last.
+    pub active_speaker_user_id: Option<Text>,
+    /// What the thread waits for.
+    pub pending: Option<Pending>,
+}
+
+/// The question whether to go back to what was interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReturnCheck {
+    /// From when on an answer is too late (`return_check_expires_at`).
+    pub expires_at: Timestamp,
+}
+
+/// Words that were left unsaid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResumeBuffer {
+    /// The turn whose interruption left them: the buffer's id within its thread.
+    pub captured_turn: u64,
+    /// Whom they were being said to. They are never said to anybody else.
+    pub speaker_user_id: Text,
+    /// The answer that they belong to.
+    pub answer_id: u64,
+    /// What it is about.
+    pub topic_hint: Option<Text>,
+    /// `interrupted_subject_ref` when they were left.
+    pub interrupted_subject_ref: Text,
+    /// What had been said.
+    pub spoken_prefix: Text,
+    /// What had not, without leading white space. Not blank.
+    pub unsaid_remainder: Text,
+    /// From when on they are gone.
+    pub expires_at: Timestamp,
+}
+
+/// What a thread waits for, with what it needs to go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Pending {
+    /// An answer to a question.
+    Clarify {
+        /// What is missing.
+        missing_field: Text,
+        /// How often in a row it was asked, 1 to 10; it stops at 10.
+        attempts: u8,
+    },
+    /// A yes or no to an action.
+    Confirm {
+        /// The intent that would be carried out, or the caller's `confirm_kind`.
+        intent_type: Text,
+        /// How often in a row it was asked, 1 to 10.
+        attempts: u8,
+    },
+    /// A yes or no to saying what is kept in memory.
+    MemoryPermission {
+        /// What would be said.
+        deferred_response_text: Text,
+        /// The turn of the remainder that would be said before it, if it is still kept then.
+        resumes_turn: Option<u64>,
+        /// How often in a row it was asked, 1 to 10.
+        attempts: u8,
+    },
+    /// A tool's response.
+    Tool {
+        /// To which request.
+        request_id: Text,
+        /// How often in a row, 1 to 10.
+        attempts: u8,
+    },
+    /// A stronger proof of identity.
+    StepUp {
+        /// How often in a row, 1 to 10.
+        attempts: u8,
+    },
+}
+
+impl Pending {
+    /// Its name.
+    #[must_use]
+    pub const fn state(&self) -> PendingState {
+        match self {
+            Self::Clarify { .. } => PendingState::Clarify,
+            Self::Confirm { .. } => PendingState::Confirm,
+            Self::MemoryPermission { .. } => PendingState::MemoryPermission,
+            Self::Tool { .. } => PendingState::Tool,
+            Self::StepUp { .. } => PendingState::StepUp,
+        }
+    }
+}
+
+impl ThreadState {
+    /// What the thread waits for; NONE included.
+    #[must_use]
+    pub fn pending_state(&self) -> PendingState {
+        self.marks.pending.as_ref().map_or(PendingState::None, Pending::state)
+    }
+
+    /// The remainder that this speaker may hear again: the newest of theirs that is not expired.
+    #[must_use]
+    pub fn live_buffer(&self, speaker: &str, at: Timestamp) -> Option<&ResumeBuffer> {
+        let is_theirs = |buffer: &&ResumeBuffer| {
+            buffer.speaker_user_id.as_str() == speaker && !buffer.is_expired(at)
+        };
+        self.resume_buffers.iter().rev().find(is_theirs)
+    }
+
+    /// When something of it expires next.
+    #[must_use]
+    pub fn next_expiry(&self) -> Option<Timestamp> {
+        let buffers = self.resume_buffers.iter().map(|buffer| buffer.expires_at);
+        buffers.chain(self.marks.return_check.map(|check| check.expires_at)).min()
+    }
+
+    /// SHA-256 of the state's canonical encoding: what a turn's event binds as before and after.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let bytes = bincode::serde::encode_to_vec(self, bincode::config::standard())
+            .expect("the state holds only types that encode, and memory takes every byte");
+        sha256(&bytes)
+    }
+}
+
+impl ResumeBuffer {
+    /// Whether it is gone: from `expires_at` on.
+    #[must_use]
+    pub fn is_expired(&self, at: Timestamp) -> bool {
+        at >= self.expires_at
+    }
+}
+
+impl ReturnCheck {
+    /// Whether an answer is too late: from `expires_at` on.
+    #[must_use]
+    pub fn is_expired(&self, at: Timestamp) -> bool {
+        at >= self.expires_at
+    }
+}

@@ -1,0 +1,162 @@
+//! Interruption threads by tenant and correlation.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::World;
+use crate::event::Text;
+use crate::interruption_thread::{Directive, ReasonCode, ThreadState};
+use crate::time::Timestamp;
+
+/// Most threads that are remembered after they were closed: the newest.
+pub const MAX_CLOSED_THREADS: usize = 1_024;
+
+/// One thread with everything that a turn needs to know of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// The tenant.
+    pub tenant_id: Text,
+    /// The correlation.
+    pub correlation_id: Text,
+    /// What the branch table reads and changes.
+    pub state: ThreadState,
+    /// The newest turn.
+    pub last_turn_id: u64,
+    /// What it came to.
+    pub last_directive: Directive,
+    /// Why.
+    pub last_reason_code: ReasonCode,
+    /// The session of the newest turn, where it had one.
+    pub session_id: Option<Text>,
+    /// When the thread began.
+    pub started_at: Timestamp,
+    /// The sequence of the record that began it.
+    pub started_sequence: u64,
+    /// The sequence of the last record that changed it: its version.
+    pub version: u64,
+    /// The turns that were taken and the rows that callers committed.
+    pub turns: u64,
+    /// Whether it ended.
+    pub is_closed: bool,
+}
+
+/// Tenant and correlation.
+pub(crate) type ThreadKey = (Text, Text);
+
+/// Every thread that is remembered.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Threads {
+    live: BTreeMap<ThreadKey, Thread>,
+    /// What expires next in each thread, earliest first. Follows from the threads.
+    due: BTreeSet<(Timestamp, ThreadKey)>,
+    /// Closed threads by the record that closed them; the newest 1024.
+    closed: BTreeMap<u64, Thread>,
+}
+
+impl World {
+    /// The thread with this tenant and correlation: live, or among the newest of closed ones.
+    #[must_use]
+    pub fn thread(&self, tenant_id: &str, correlation_id: &str) -> Option<&Thread> {
+        self.hot.threads.find(tenant_id, correlation_id)
+    }
+
+    /// Every live thread, by tenant and correlation.
+    pub fn live_threads(&self) -> impl Iterator<Item = &Thread> {
+        self.hot.threads.live.values()
+    }
+
+    /// The newest closed threads, at most 1024, in the order of their closing.
+    pub fn closed_threads(&self) -> impl Iterator<Item = &Thread> {
+        self.hot.threads.closed.values()
+    }
+}
+
+impl Threads {
+    pub(crate) fn find(&self, tenant_id: &str, correlation_id: &str) -> Option<&Thread> {
+        let key = (Text::from(tenant_id), Text::from(correlation_id));
+        let is_it = |thread: &&Thread| thread.tenant_id == key.0 && thread.correlation_id == key.1;
+        self.live.get(&key).or_else(|| self.closed.values().rev().find(is_it))
+    }
+
+    /// The live thread of a record, or the one that `begin` makes.
+    pub(crate) fn live_mut(
+        &mut self,
+        tenant_id: &Text,
+        correlation_id: &Text,
+        begin: impl FnOnce() -> Thread,
+    ) -> &mut Thread {
+        self.live.entry((tenant_id.clone(), correlation_id.clone())).or_insert_with(begin)
+    }
+
+    /// Applies a change to a live thread and keeps the index of what expires. Says whether there
+    /// is such a thread.
+    pub(crate) fn change(
+        &mut self,
+        tenant_id: &Text,
+        correlation_id: &Text,
+        change: impl FnOnce(&mut Thread),
+    ) -> bool {
+        let key = (tenant_id.clone(), correlation_id.clone());
+        let Some(thread) = self.live.get_mut(&key) else { return false };
+        let before = thread.state.next_expiry();
+        change(thread);
+        let after = thread.state.next_expiry();
+        if before != after {
+            before.map(|at| self.due.remove(&(at, key.clone())));
+            after.map(|at| self.due.insert((at, key)));
+        }
+        true
+    }
+
+    /// Takes a thread that ended out of the live ones.
+    pub(crate) fn close(&mut self, tenant_id: &Text, correlation_id: &Text, sequence: u64) {
+        let key = (tenant_id.clone(), correlation_id.clone());
+        let Some(mut thread) = self.live.remove(&key) else { return };
+        thread.state.next_expiry().map(|at| self.due.remove(&(at, key)));
+        thread.is_closed = true;
+        thread.version = sequence;
+        self.closed.insert(sequence, thread);
+        while self.closed.len() > MAX_CLOSED_THREADS {
+            self.closed.pop_first();
+        }
+    }
+
+    /// The threads in which something has expired, the one that expired first first.
+    pub(crate) fn expired(&self, at: Timestamp) -> impl Iterator<Item = (Timestamp, &Thread)> {
+        let due = self.due.iter().take_while(move |(due_at, _)| *due_at <= at);
+        due.filter_map(|(due_at, key)| Some((*due_at, self.live.get(key)?)))
+    }
+
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// The live threads whose newest turn was in this session.
+    pub(crate) fn of_session<'a>(
+        &'a self,
+        tenant_id: &'a str,
+        session_id: &'a str,
+    ) -> impl Iterator<Item = &'a Thread> {
+        let is_of = move |thread: &&Thread| {
+            thread.tenant_id.as_str() == tenant_id
+                && thread.session_id.as_deref() == Some(session_id)
+        };
+        self.live.values().filter(is_of)
+    }
+
+    /// What is carried: live threads, then closed ones with the record that closed them.
+    pub(crate) fn carried(&self) -> (Vec<&Thread>, Vec<(&u64, &Thread)>) {
+        (self.live.values().collect(), self.closed.iter().collect())
+    }
+
+    /// The threads that were carried; what expires follows from them.
+    pub(crate) fn from_carried(live: Vec<Thread>, closed: Vec<(u64, Thread)>) -> Self {
+        let key = |thread: &Thread| (thread.tenant_id.clone(), thread.correlation_id.clone());
+        let due = live.iter().filter_map(|thread| Some((thread.state.next_expiry()?, key(thread))));
+        let due = due.collect();
+        let live = live.into_iter().map(|thread| (key(&thread), thread)).collect();
+        Self { live, due, closed: closed.into_iter().collect() }
+    }
+}
