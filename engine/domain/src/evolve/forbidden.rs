@@ -85,6 +85,10 @@ closed_enum! {
         Idempotency = "IDEMPOTENCY",
         /// A chain is sealed once, when its loop is HALTED, at its head; nothing follows.
         Seal = "SEAL",
+        /// What is registered presumes what is there, keeps its identity and leaves no final status.
+        Registration = "REGISTRATION",
+        /// Only a person grants capabilities, and only who was granted one uses it.
+        CallerCapability = "CALLER_CAPABILITY",
     }
 }
 
