@@ -83,10 +83,16 @@ pub fn check_identifier(field: &'static str, text: &str) -> Result<(), Identifie
     if !has_visible_character(text) {
         return Err(IdentifierFault::Missing { field });
     }
-    match text.char_indices().find(|(_, c)| is_hidden(*c)) {
+    match hidden_character(text) {
         Some((offset, c)) => Err(IdentifierFault::Hidden { field, offset, found: u32::from(c) }),
         None => Ok(()),
     }
+}
+
+/// The first control or invisible character of a text, and where it is, in bytes from the start.
+#[must_use]
+pub fn hidden_character(text: &str) -> Option<(usize, char)> {
+    text.char_indices().find(|(_, c)| is_hidden(*c))
 }
 
 /// The text as it may be shown to a person: every control and invisible character as `\u{..}`,

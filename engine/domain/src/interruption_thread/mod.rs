@@ -1,17 +1,25 @@
 //! PH1.X: interruption threads. What was being said when somebody interrupted it, to whom, and what
 //! became of the rest; one directive and one audit row for every turn.
 
+mod advice;
 mod basis_points;
+mod branch;
+mod clarify;
 mod decision;
+mod draft;
+mod health;
 mod reason;
 mod request;
 mod row;
 mod state;
 mod turn;
 mod types;
+mod validate;
 
+pub use advice::{Style, check_handoff, explanation, selected_missing_field, style};
 pub use basis_points::{BasisPoints, BasisPointsOutOfRange, HIGH_BAND_MIN, RELATION_THRESHOLD};
 pub use decision::{Clarify, Dispatch, Remainder, TurnDecision};
+pub use health::{HealthReport, HealthRow, MAX_FINGERPRINT_BYTES, issue_fingerprint};
 pub use reason::{REGISTRY_BASE, ReasonCode};
 pub use request::{
     Advice, ConfidenceBundle, DegradationContext, ExplainTrigger, Explanation, GateConfidences,
@@ -22,7 +30,7 @@ pub use row::{ENGINE_ID, RowPayload};
 pub use state::{
     BUFFER_LIFETIME_MS, MAX_NESTED_BUFFERS, Marks, Pending, ResumeBuffer, ReturnCheck, ThreadState,
 };
-pub use turn::{Turn, decide_turn};
+pub use turn::{Expiry, Turn, decide_turn};
 pub use types::{
     Capability, ConfidenceBand, ConfirmAnswer, ContinuityOutcome, DecidedBy, DeliveryHint,
     Directive, DispatchKind, Fate, FateReason, IntentClass, LeaseStatus, PendingState,

@@ -1,9 +1,13 @@
-//! One turn against the state of its thread: the branch table behind one door.
+//! One turn against the state of its thread: the contract and the branch table behind one door.
 
+use alloc::vec::Vec;
+
+use super::branch;
 use super::decision::TurnDecision;
 use super::request::TurnRequest;
-use super::state::ThreadState;
-use super::types::SessionStatus;
+use super::state::{ResumeBuffer, ReturnCheck, ThreadState};
+use super::types::{Fate, SessionStatus};
+use super::validate::check_request;
 use crate::refusal::ThreadRefusal;
 use crate::time::Timestamp;
 
@@ -26,18 +30,82 @@ pub struct Turn<'a> {
 /// # Errors
 /// [`ThreadRefusal::Malformed`] names the field of a request that breaks the contract (seed,
 /// "Request contract fields"). Nothing is decided then.
-pub fn decide_turn(_state: &ThreadState, _turn: &Turn<'_>) -> Result<TurnDecision, ThreadRefusal> {
-    Err(ThreadRefusal::Malformed {
-        field: "request",
-        expected: "a branch table",
-        found: alloc::string::String::from("none"),
-    })
+pub fn decide_turn(state: &ThreadState, turn: &Turn<'_>) -> Result<TurnDecision, ThreadRefusal> {
+    check_request(state, turn)?;
+    let mut now = state.clone();
+    now.expire(turn.at);
+    Ok(branch::decide(now, *turn))
+}
+
+/// Something of a thread expired.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expiry {
+    /// Words that were left unsaid.
+    Buffer(ResumeBuffer),
+    /// The question whether to go back to them.
+    ReturnCheck(ReturnCheck),
 }
 
 impl ThreadState {
-    /// The state after a turn that came to this.
+    /// Takes out what has expired at this time, oldest first (row 0 of the table). The question
+    /// whether to go back expires before the words themselves, where both do.
+    pub fn expire(&mut self, at: Timestamp) -> Vec<Expiry> {
+        let mut expired = Vec::new();
+        if let Some(check) = self.marks.return_check.filter(|check| check.is_expired(at)) {
+            self.drop_return_check();
+            expired.push(Expiry::ReturnCheck(check));
+        }
+        let turns: Vec<u64> = self.resume_buffers.iter().map(|b| b.captured_turn).collect();
+        for turn in turns {
+            let is_gone = |b: &ResumeBuffer| b.captured_turn == turn && b.is_expired(at);
+            let Some(gone) = self.resume_buffers.iter().find(|b| is_gone(b)).cloned() else {
+                continue;
+            };
+            self.drop_buffer(turn);
+            expired.push(Expiry::Buffer(gone));
+        }
+        expired
+    }
+
+    /// The question whether to go back is over without an answer; the words are kept.
+    pub(crate) fn drop_return_check(&mut self) {
+        self.marks.return_check = None;
+        self.marks.return_check_lapsed = true;
+    }
+
+    /// Words are gone. Where they were the newest, so are the marks about them (seed, "Fail-closed
+    /// rule": expiry clears the continuity markers).
+    pub(crate) fn drop_buffer(&mut self, captured_turn: u64) {
+        let newest = self.resume_buffers.last().map(|buffer| buffer.captured_turn);
+        self.resume_buffers.retain(|buffer| buffer.captured_turn != captured_turn);
+        self.marks.buffer_lapsed = true;
+        if newest != Some(captured_turn) {
+            return;
+        }
+        self.marks.return_check_lapsed |= self.marks.return_check.take().is_some();
+        let below = self.resume_buffers.last();
+        self.marks.interrupted_subject_ref =
+            below.map(|buffer| buffer.interrupted_subject_ref.clone());
+    }
+
+    /// The state after a turn that came to this. What has expired is taken out first.
     #[must_use]
-    pub fn after_turn(&self, _turn: &Turn<'_>, _decision: &TurnDecision) -> Self {
-        self.clone()
+    pub fn after_turn(&self, turn: &Turn<'_>, decision: &TurnDecision) -> Self {
+        let mut after = self.clone();
+        after.expire(turn.at);
+        for remainder in decision.remainders.iter() {
+            match remainder.fate {
+                Fate::Captured => {
+                    after.resume_buffers.extend(branch::captured(&after.marks, turn));
+                }
+                Fate::Resumed | Fate::Discarded => {
+                    let turn = remainder.captured_turn;
+                    after.resume_buffers.retain(|buffer| buffer.captured_turn != turn);
+                }
+                Fate::KeptForLater => {}
+            }
+        }
+        after.marks = decision.after.clone();
+        after
     }
 }

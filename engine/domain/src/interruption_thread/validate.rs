@@ -1,0 +1,305 @@
+//! The request contract: every field that breaks it is refused by name, and nothing is decided.
+//!
+//! Bounds are in bytes of UTF-8, as the reference's, unless they say characters. What is blank is
+//! blank by [`crate::text::is_blank`].
+
+use alloc::format;
+use alloc::string::{String, ToString as _};
+
+use super::advice::check_handoff;
+use super::basis_points::HIGH_BAND_MIN;
+use super::request::{Advice, Interruption, TtsResumeSnapshot, TurnInput, TurnRequest};
+use super::state::{Pending, ThreadState};
+use super::turn::Turn;
+use super::types::{ConfidenceBand, RiskContextClass};
+use crate::refusal::ThreadRefusal;
+use crate::text::{bounded, check_identifier, hidden_character, is_blank, visible};
+use crate::time::Timestamp;
+
+/// Oldest snapshot that may be resumed from: 5 s, inclusive.
+const SNAPSHOT_AGE_MAX_NS: u64 = 5_000_000_000;
+/// Longest window of voice, in milliseconds.
+const VOICED_WINDOW_MAX_MS: u32 = 10_000;
+/// Longest text that is said, in bytes.
+const TEXT_MAX: usize = 32_768;
+/// Longest clarifying question, in characters.
+const QUESTION_MAX: usize = 240;
+
+type Checked = Result<(), ThreadRefusal>;
+
+/// The refusal of a field.
+pub(crate) fn malformed(
+    field: &'static str,
+    expected: &'static str,
+    found: impl core::fmt::Display,
+) -> ThreadRefusal {
+    let found = visible(bounded(&found.to_string(), 96)).to_string();
+    ThreadRefusal::Malformed { field, expected, found: bounded(&found, 96).into() }
+}
+
+pub(super) fn require(
+    holds: bool,
+    field: &'static str,
+    expected: &'static str,
+    found: impl core::fmt::Display,
+) -> Checked {
+    if holds { Ok(()) } else { Err(malformed(field, expected, found)) }
+}
+
+/// A name: not blank, not over its bound, nothing hidden in it.
+pub(crate) fn check_name(
+    field: &'static str,
+    text: &str,
+    most: usize,
+    expected: &'static str,
+) -> Checked {
+    let is_one = text.len() <= most && !is_blank(text) && check_identifier(field, text).is_ok();
+    require(is_one, field, expected, quoted(text))
+}
+
+/// What is found of a text: its beginning, and its length where that is not all of it.
+fn quoted(text: &str) -> String {
+    match bounded(text, 48) {
+        whole if whole.len() == text.len() => format!("{whole:?}"),
+        cut => format!("{cut:?}... of {} bytes", text.len()),
+    }
+}
+
+/// A text that may be said: not blank, not over its bound, no control but line breaks and tabs.
+fn check_text(field: &'static str, text: &str) -> Checked {
+    let is_plain = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
+    let holds = text.len() <= TEXT_MAX && !is_blank(text) && text.chars().all(is_plain);
+    let expected = "1 to 32768 bytes of text, not blank, without control characters";
+    require(holds, field, expected, quoted(text))
+}
+
+/// The whole contract, on the state before anything expired.
+pub(super) fn check_request(state: &ThreadState, turn: &Turn<'_>) -> Checked {
+    let request = turn.request;
+    require(turn.turn_id > 0, "turn_id", "a number above 0", turn.turn_id)?;
+    let expected = "1 to 256 bytes, visible, without control characters";
+    check_name("request.subject_ref", &request.subject_ref, 256, expected)?;
+    let expected = "1 to 128 bytes, visible, without control characters";
+    let speaker = &request.active_speaker_user_id;
+    check_name("request.active_speaker_user_id", speaker, 128, expected)?;
+    check_signals(request)?;
+    check_input(&request.input)?;
+    check_tool(state, &request.input)?;
+    if let Some(interruption) = &request.interruption {
+        check_interruption(interruption)?;
+    }
+    check_relation(state, request)?;
+    check_snapshot(request, turn.at)?;
+    check_answer(state, request)?;
+    check_advice(request)
+}
+
+/// Something was said; and an answer is an answer and nothing else.
+fn check_signals(request: &TurnRequest) -> Checked {
+    let has_input = request.input != TurnInput::None;
+    let has_answer = request.confirm_answer.is_some();
+    let is_interruption = request.interruption.is_some();
+    let some = has_input || has_answer || is_interruption;
+    require(some, "request", "an input, an answer or an interruption", "none of them")?;
+    let alone = !has_answer || !(has_input || is_interruption);
+    require(alone, "request.confirm_answer", "an answer and nothing besides", "more")
+}
+
+fn check_input(input: &TurnInput) -> Checked {
+    match input {
+        TurnInput::None => Ok(()),
+        TurnInput::Chat { response_text } => {
+            check_text("request.input.CHAT.response_text", response_text)
+        }
+        TurnInput::Intent { intent_type, .. } => {
+            check_short("request.input.INTENT.intent_type", intent_type)
+        }
+        TurnInput::NlpClarify { question, accepted_answer_formats, missing_fields } => {
+            check_question(question)?;
+            check_formats(accepted_answer_formats)?;
+            check_missing(missing_fields)
+        }
+        TurnInput::ToolResponse { request_id, response_text, .. } => {
+            let expected = "1 to 128 bytes, visible, without control characters";
+            check_name("request.input.TOOL_RESPONSE.request_id", request_id, 128, expected)?;
+            check_text("request.input.TOOL_RESPONSE.response_text", response_text)
+        }
+        TurnInput::LastFailure { response_text } => {
+            check_text("request.input.LAST_FAILURE.response_text", response_text)
+        }
+    }
+}
+
+fn check_short(field: &'static str, text: &str) -> Checked {
+    check_name(field, text, 64, "1 to 64 bytes, visible, without control characters")
+}
+
+fn check_question(question: &str) -> Checked {
+    let holds = !is_blank(question)
+        && question.chars().count() <= QUESTION_MAX
+        && hidden_character(question).is_none();
+    let expected = "one line of 1 to 240 characters, without control characters";
+    require(holds, "request.input.NLP_CLARIFY.question", expected, quoted(question))
+}
+
+fn check_formats(formats: &[crate::event::Text]) -> Checked {
+    let field = "request.input.NLP_CLARIFY.accepted_answer_formats";
+    require((2..=3).contains(&formats.len()), field, "2 or 3 formats", formats.len())?;
+    let expected = "1 to 128 bytes each, visible, without control characters";
+    formats.iter().try_for_each(|format| check_name(field, format, 128, expected))
+}
+
+fn check_missing(missing: &[crate::event::Text]) -> Checked {
+    let field = "request.input.NLP_CLARIFY.missing_fields";
+    require(!missing.is_empty(), field, "1 to 16 names", "none")?;
+    missing.iter().try_for_each(|name| check_short(field, name))
+}
+
+/// A tool answers what it was asked.
+fn check_tool(state: &ThreadState, input: &TurnInput) -> Checked {
+    let TurnInput::ToolResponse { request_id: found, .. } = input else { return Ok(()) };
+    let field = "request.input.TOOL_RESPONSE.request_id";
+    let expected = "the request that the thread waits for";
+    let holds = matches!(
+        &state.marks.pending, Some(Pending::Tool { request_id, .. }) if request_id == found
+    );
+    require(holds, field, expected, quoted(found))
+}
+
+fn check_interruption(interruption: &Interruption) -> Checked {
+    let of = interruption;
+    let field = "request.interruption.trigger_phrase_id";
+    let same = of.trigger_phrase_id == of.phrase_id && of.phrase_id > 0;
+    require(same, field, "the phrase_id, above 0", of.trigger_phrase_id)?;
+    let field = "request.interruption.phrase_set_version";
+    require(of.phrase_set_version > 0, field, "a number above 0", of.phrase_set_version)?;
+    let expected = "1 to 128 bytes, visible, without control characters";
+    check_name("request.interruption.phrase_text", &of.phrase_text, 128, expected)?;
+    check_locale("request.interruption.trigger_locale", &of.trigger_locale)?;
+    check_window(of)?;
+    check_confidences(of)?;
+    let is_high = of.candidate_confidence_band == ConfidenceBand::High;
+    let holds = !is_high || of.phrase_confidence_bp >= HIGH_BAND_MIN;
+    let field = "request.interruption.candidate_confidence_band";
+    require(holds, field, "HIGH from a phrase confidence of 0.90 on", of.phrase_confidence_bp)?;
+    let is_low = of.risk_context_class == RiskContextClass::Low;
+    let holds = !(is_low && of.degradation_context.is_degraded());
+    let field = "request.interruption.risk_context_class";
+    require(holds, field, "GUARDED or HIGH while anything is degraded", "LOW")
+}
+
+/// 1 to 32 of the characters that names of languages have.
+pub(super) fn check_locale(field: &'static str, locale: &str) -> Checked {
+    let is_of_one = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_');
+    let holds = (1..=32).contains(&locale.len()) && locale.bytes().all(is_of_one);
+    require(holds, field, "1 to 32 of A-Z a-z 0-9 _ -", quoted(locale))
+}
+
+fn check_window(of: &Interruption) -> Checked {
+    let (start, end) = (of.timing_markers.window_start, of.timing_markers.window_end);
+    let field = "request.interruption.timing_markers.window_start";
+    require(start <= end, field, "not after window_end", start)?;
+    let field = "request.interruption.timing_markers.window_end";
+    require(end == of.t_event, field, "exactly t_event", end)?;
+    let voiced = of.speech_window_metrics.voiced_window_ms;
+    let field = "request.interruption.speech_window_metrics.voiced_window_ms";
+    let holds = (1..=VOICED_WINDOW_MAX_MS).contains(&voiced);
+    require(holds, field, "1 to 10000 milliseconds", voiced)?;
+    let holds = end.saturating_sub(start) <= u64::from(voiced) * 1_000_000;
+    require(holds, field, "at least as long as the window", voiced)
+}
+
+/// The bundle says what the gates say, exactly.
+fn check_confidences(of: &Interruption) -> Checked {
+    let (gates, bundle) = (&of.gate_confidences, &of.subject_relation_confidence_bundle);
+    let field = "request.interruption.subject_relation_confidence_bundle";
+    let agree = |name: &'static str, same: bool| {
+        require(same, field, "the gates' own confidences", format_args!("another {name}"))
+    };
+    agree("lexical", bundle.lexical_bp == gates.phrase_bp)?;
+    agree("lexical", bundle.lexical_bp == of.phrase_confidence_bp)?;
+    agree("vad", bundle.vad_bp == gates.vad_bp)?;
+    agree("speech_likeness", bundle.speech_likeness_bp == gates.speech_likeness_bp)?;
+    agree("echo_safe", bundle.echo_safe_bp == gates.echo_safe_bp)?;
+    agree("nearfield", bundle.nearfield_bp == gates.nearfield_bp)
+}
+
+/// Relation and confidence: both or neither, and only while there is something to relate to.
+fn check_relation(state: &ThreadState, request: &TurnRequest) -> Checked {
+    let relation = request.interrupt_subject_relation;
+    let confidence = request.interrupt_subject_relation_confidence_bp;
+    let field = "request.interrupt_subject_relation_confidence_bp";
+    let paired = relation.is_some() == confidence.is_some();
+    require(paired, field, "exactly where the relation is", "one without the other")?;
+    let is_active = request.interruption.is_some()
+        || !state.resume_buffers.is_empty()
+        || state.marks.buffer_lapsed;
+    let field = "request.interrupt_subject_relation";
+    let expected = "none while nothing was interrupted";
+    require(relation.is_none() || is_active, field, expected, relation.map_or("", |r| r.name()))
+}
+
+fn check_snapshot(request: &TurnRequest, at: Timestamp) -> Checked {
+    let Some(snapshot) = &request.tts_resume_snapshot else { return Ok(()) };
+    let field = "request.tts_resume_snapshot";
+    let Some(interruption) = &request.interruption else {
+        return Err(malformed(field, "none without an interruption", "one"));
+    };
+    let now = at.nanoseconds();
+    let field = "request.interruption.t_event";
+    require(interruption.t_event <= now, field, "not after the turn", interruption.t_event)?;
+    let age = now.saturating_sub(interruption.t_event);
+    let field = "request.tts_resume_snapshot";
+    let expected = "an interruption of at most 5 s ago";
+    require(age <= SNAPSHOT_AGE_MAX_NS, field, expected, format_args!("{age} ns"))?;
+    check_snapshot_text(snapshot)
+}
+
+fn check_snapshot_text(snapshot: &TtsResumeSnapshot) -> Checked {
+    let id = snapshot.answer_id;
+    require(id > 0, "request.tts_resume_snapshot.answer_id", "a number above 0", id)?;
+    if let Some(hint) = &snapshot.topic_hint {
+        check_short("request.tts_resume_snapshot.topic_hint", hint)?;
+    }
+    let text = &snapshot.response_text;
+    check_text("request.tts_resume_snapshot.response_text", text)?;
+    let field = "request.tts_resume_snapshot.spoken_cursor_byte";
+    let cursor = snapshot.spoken_cursor_byte;
+    let rest = usize::try_from(cursor).ok().and_then(|cursor| text.get(cursor..));
+    let expected = "a place between two characters, with words behind it";
+    require(rest.is_some_and(|rest| !is_blank(rest)), field, expected, cursor)
+}
+
+/// A yes or no answers something: what expired since counts, so that a late answer is told so.
+fn check_answer(state: &ThreadState, request: &TurnRequest) -> Checked {
+    let Some(answer) = request.confirm_answer else { return Ok(()) };
+    let marks = &state.marks;
+    let is_asked =
+        matches!(marks.pending, Some(Pending::Confirm { .. } | Pending::MemoryPermission { .. }));
+    let holds = is_asked || marks.return_check.is_some() || marks.return_check_lapsed;
+    require(holds, "request.confirm_answer", "none while nothing was asked", answer)
+}
+
+fn check_advice(request: &TurnRequest) -> Checked {
+    let Advice { prune_selected_missing_field, interrupt_handoff, emo_guide, persona, explain } =
+        &request.advice;
+    if let Some(field) = prune_selected_missing_field {
+        check_short("request.advice.prune_selected_missing_field", field)?;
+    }
+    for style in [emo_guide, persona].into_iter().flatten() {
+        check_short("request.advice.profile", &style.profile)?;
+    }
+    if let Some(explain) = explain {
+        let field = "request.advice.explain.text";
+        require(explain.text.len() <= 2_048, field, "1 to 2048 bytes", explain.text.len())?;
+        check_text(field, &explain.text)?;
+    }
+    match (interrupt_handoff, &request.interruption) {
+        (None, _) => Ok(()),
+        (Some(handoff), Some(interruption)) => check_handoff(interruption, handoff),
+        (Some(_), None) => {
+            let field = "request.advice.interrupt_handoff";
+            Err(malformed(field, "none without an interruption", "one"))
+        }
+    }
+}
