@@ -1,0 +1,160 @@
+//! HEALTH: what interruption continuity came to lately, as a pure fold over the log (seed,
+//! "Reporting lock"). The rows are PH1.X's own audit rows; nothing else is asked.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Serialize, Serializer, ser::SerializeStruct as _};
+
+use super::reason::ReasonCode;
+use super::row::ENGINE_ID;
+use crate::event::{Event, RowCommitted, Text};
+use crate::hash::sha256;
+use crate::text::is_blank;
+use crate::time::Timestamp;
+
+/// The longest fingerprint, in bytes, its marker included.
+pub const MAX_FINGERPRINT_BYTES: usize = 128;
+
+/// What a fingerprint begins with.
+const MARKER: &str = "topic:";
+
+/// The hexadecimal digits, with the dash before them, that tell apart topics whose tokens are
+/// alike.
+const SUFFIX_BYTES: usize = 9;
+
+/// What PH1.X's rows say about interruption continuity: for every tenant and issue the newest
+/// outcome, and for every tenant how often something was refused.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HealthReport {
+    rows: BTreeMap<(Text, Issue), HealthRow>,
+    refusals: BTreeMap<Text, u64>,
+}
+
+/// One issue of one tenant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HealthRow {
+    /// Always `PH1.X`.
+    pub owner_engine_id: &'static str,
+    /// The tenant.
+    pub tenant_id: Text,
+    /// The thread of the newest outcome.
+    pub correlation_id: Text,
+    /// The newest outcome. One for which [`ReasonCode::is_branch_outcome`] holds.
+    pub latest_reason_code: ReasonCode,
+    /// The topic marker, where the rows have one. Rows without one are one issue per thread.
+    pub issue_fingerprint: Option<Text>,
+    /// The turn of the newest outcome.
+    pub latest_turn: u64,
+    /// The sequence of its record.
+    pub latest_sequence: u64,
+    /// The time of its record.
+    pub latest_at: Timestamp,
+    /// How many outcomes the issue has had.
+    pub occurrences: u64,
+}
+
+/// What makes rows belong together. A thread that is named like a topic stays a thread.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Issue {
+    Topic(Text),
+    Thread(Text),
+}
+
+impl HealthReport {
+    /// Takes one record into account: committed rows that carry an outcome of interruption
+    /// continuity, and refusals. Any other event changes nothing. Records come in the order of
+    /// the log.
+    pub fn apply(&mut self, sequence: u64, at: Timestamp, event: &Event) {
+        match event {
+            Event::RowCommitted(row) if row.reason_code.is_branch_outcome() => {
+                self.count_outcome(sequence, at, row);
+            }
+            Event::RowRefused(refused) => {
+                let count = self.refusals.entry(refused.tenant_id.clone()).or_default();
+                *count = count.saturating_add(1);
+            }
+            _ => {}
+        }
+    }
+
+    /// Every row, the newest outcome first.
+    #[must_use]
+    pub fn rows(&self) -> Vec<&HealthRow> {
+        let mut rows: Vec<_> = self.rows.values().collect();
+        rows.sort_by_key(|row| core::cmp::Reverse(row.latest_sequence));
+        rows
+    }
+
+    /// The rows of one tenant, the newest outcome first.
+    #[must_use]
+    pub fn rows_of(&self, tenant_id: &str) -> Vec<&HealthRow> {
+        let mut rows = self.rows();
+        rows.retain(|row| row.tenant_id.as_str() == tenant_id);
+        rows
+    }
+
+    /// How many turns and rows of a tenant were refused, by the tenant that the command named.
+    #[must_use]
+    pub fn refusals_of(&self, tenant_id: &str) -> u64 {
+        self.refusals.get(&Text::from(tenant_id)).copied().unwrap_or_default()
+    }
+
+    fn count_outcome(&mut self, sequence: u64, at: Timestamp, row: &RowCommitted) {
+        let issue = row
+            .issue_fingerprint
+            .clone()
+            .map_or_else(|| Issue::Thread(row.correlation_id.clone()), Issue::Topic);
+        let key = (row.tenant_id.clone(), issue);
+        let before = self.rows.get(&key).map_or(0, |known| known.occurrences);
+        let newest = HealthRow {
+            owner_engine_id: ENGINE_ID,
+            tenant_id: row.tenant_id.clone(),
+            correlation_id: row.correlation_id.clone(),
+            latest_reason_code: row.reason_code,
+            issue_fingerprint: row.issue_fingerprint.clone(),
+            latest_turn: row.turn_id,
+            latest_sequence: sequence,
+            latest_at: at,
+            occurrences: before.saturating_add(1),
+        };
+        self.rows.insert(key, newest);
+    }
+}
+
+/// `rows`, the newest outcome first, and `refusals` by tenant.
+impl Serialize for HealthReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut report = serializer.serialize_struct("HealthReport", 2)?;
+        report.serialize_field("rows", &self.rows())?;
+        report.serialize_field("refusals", &self.refusals)?;
+        report.end()
+    }
+}
+
+/// The topic marker of a row: `topic:` and a token of ASCII letters, digits, `_`, `.` and `-`, at
+/// most [`MAX_FINGERPRINT_BYTES`] in all. A topic that is not such a token gets `_` for every other
+/// character, is cut, and ends in `-` and eight digits of its SHA-256: two topics do not share a
+/// marker by accident. `None` for a blank topic.
+#[must_use]
+pub fn issue_fingerprint(topic: &str) -> Option<Text> {
+    if is_blank(topic) {
+        return None;
+    }
+    let mut marker = String::from(MARKER);
+    if topic.len() <= MAX_FINGERPRINT_BYTES - MARKER.len() && topic.chars().all(is_token) {
+        marker.push_str(topic);
+        return Some(Text::from(marker));
+    }
+    let kept = MAX_FINGERPRINT_BYTES - MARKER.len() - SUFFIX_BYTES;
+    marker.extend(topic.chars().take(kept).map(|c| if is_token(c) { c } else { '_' }));
+    marker.push('-');
+    marker.extend(alloc::format!("{}", sha256(topic.as_bytes())).chars().take(SUFFIX_BYTES - 1));
+    Some(Text::from(marker))
+}
+
+const fn is_token(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')
+}
