@@ -1,18 +1,117 @@
 //! Registrations: what PH1.X presumes.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::command::Command;
-use crate::event::Event;
+use crate::command::{ChangeCapability, Command, RegisterSession};
+use crate::event::{
+    CapabilityChanged, DeviceRegistered, Event, LeaseRegistered, RemaindersDiscarded,
+    SessionRegistered, TenantRegistered, Text, UserRegistered, WorkOrderRegistered,
+};
+use crate::interruption_thread::{
+    Fate, FateReason, ReasonCode, Remainder, ResumeBuffer, SessionStatus,
+};
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
-use crate::world::World;
+use crate::world::{Thread, World};
 
-/// What follows from a registration.
+/// What follows from a registration: the registration itself, and what became of every remainder
+/// that a session which is closed leaves behind.
 pub(super) fn register(
-    _world: &World,
-    _command: &Command,
-    _at: Timestamp,
+    world: &World,
+    command: &Command,
+    at: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
-    Ok(Vec::new())
+    let Some(registration) = registration(command) else { return Ok(Vec::new()) };
+    world.hot.registry.check_registration(&registration, at)?;
+    let mut events = vec![registration];
+    if let Command::RegisterSession(c) = command {
+        events.extend(left_unsaid(world, c));
+    }
+    Ok(events)
+}
+
+/// The fact that the command asks for; `None` for commands that register nothing.
+fn registration(command: &Command) -> Option<Event> {
+    Some(match command {
+        Command::ChangeCapability(c) => capability(c).into(),
+        Command::RegisterTenant(c) => {
+            TenantRegistered { tenant_id: Text::from(&c.tenant_id), status: c.status }.into()
+        }
+        Command::RegisterUser(c) => UserRegistered {
+            tenant_id: Text::from(&c.tenant_id),
+            user_id: Text::from(&c.user_id),
+            status: c.status,
+        }
+        .into(),
+        Command::RegisterDevice(c) => DeviceRegistered {
+            tenant_id: Text::from(&c.tenant_id),
+            device_id: Text::from(&c.device_id),
+            user_id: Text::from(&c.user_id),
+            status: c.status,
+        }
+        .into(),
+        Command::RegisterSession(c) => session(c).into(),
+        Command::RegisterWorkOrder(c) => WorkOrderRegistered {
+            tenant_id: Text::from(&c.tenant_id),
+            work_order_id: Text::from(&c.work_order_id),
+            correlation_id: Text::from(&c.correlation_id),
+            status: c.status,
+        }
+        .into(),
+        Command::RegisterLease(c) => LeaseRegistered {
+            tenant_id: Text::from(&c.tenant_id),
+            work_order_id: Text::from(&c.work_order_id),
+            lease_token_hash: c.lease_token_hash,
+            expires_at: c.expires_at,
+            status: c.status,
+        }
+        .into(),
+        _ => return None,
+    })
+}
+
+fn capability(command: &ChangeCapability) -> CapabilityChanged {
+    CapabilityChanged {
+        actor_kind: command.actor_kind,
+        actor_id: Text::from(&command.actor_id),
+        capability: command.capability,
+        is_granted: command.is_granted,
+    }
+}
+
+fn session(command: &RegisterSession) -> SessionRegistered {
+    SessionRegistered {
+        tenant_id: Text::from(&command.tenant_id),
+        session_id: Text::from(&command.session_id),
+        user_id: Text::from(&command.user_id),
+        device_id: Text::from(&command.device_id),
+        status: command.status,
+    }
+}
+
+/// Closing a session gives up what was left unsaid in it, and says so thread by thread.
+fn left_unsaid(world: &World, command: &RegisterSession) -> Vec<Event> {
+    if command.status != SessionStatus::Closed {
+        return Vec::new();
+    }
+    let threads = world.hot.threads.of_session(&command.tenant_id, &command.session_id);
+    let with_remainders = threads.filter(|thread| !thread.state.resume_buffers.is_empty());
+    with_remainders.map(|thread| discarded(thread).into()).collect()
+}
+
+fn discarded(thread: &Thread) -> RemaindersDiscarded {
+    let remainder = |buffer: &ResumeBuffer| Remainder {
+        captured_turn: buffer.captured_turn,
+        answer_id: buffer.answer_id,
+        speaker_user_id: buffer.speaker_user_id.clone(),
+        fate: Fate::Discarded,
+        reason: FateReason::SessionClosed,
+    };
+    RemaindersDiscarded {
+        tenant_id: thread.tenant_id.clone(),
+        correlation_id: thread.correlation_id.clone(),
+        remainders: thread.state.resume_buffers.iter().map(remainder).collect(),
+        reason_code: ReasonCode::SessionClosed,
+    }
 }

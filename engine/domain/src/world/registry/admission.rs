@@ -1,0 +1,235 @@
+//! What may be registered. The same rule judges a command before and an event after it is
+//! recorded.
+//!
+//! What comes into being, or becomes usable again, needs everything that it presumes to be usable.
+//! What only ends or suspends something needs nothing. Names and what they stand for never change,
+//! and what is final stays so.
+
+use alloc::string::String;
+use core::fmt::Display;
+
+use super::{Mismatch, Registry, pair};
+use crate::decide::shown;
+use crate::event::{
+    CapabilityChanged, DeviceRegistered, Event, LeaseRegistered, SessionRegistered,
+    TenantRegistered, UserRegistered, WorkOrderRegistered,
+};
+use crate::interruption_thread::{LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus};
+use crate::refusal::ThreadRefusal;
+use crate::text::{bounded, check_identifier};
+use crate::time::Timestamp;
+
+/// Longest text of a refusal that says what a name is, in bytes.
+const MAX_FOUND_BYTES: usize = 96;
+
+impl Registry {
+    /// Whether what the event registers may be registered at this time. Events that register
+    /// nothing may happen as far as the registry is concerned.
+    pub(crate) fn check_registration(
+        &self,
+        event: &Event,
+        at: Timestamp,
+    ) -> Result<(), ThreadRefusal> {
+        match event {
+            Event::CapabilityChanged(body) => self.check_capability(body),
+            Event::TenantRegistered(body) => self.check_tenant(body),
+            Event::UserRegistered(body) => self.check_user(body),
+            Event::DeviceRegistered(body) => self.check_device(body),
+            Event::SessionRegistered(body) => self.check_session(body),
+            Event::WorkOrderRegistered(body) => self.check_new_work_order(body),
+            Event::LeaseRegistered(body) => self.check_new_lease(body, at),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_capability(&self, body: &CapabilityChanged) -> Result<(), ThreadRefusal> {
+        ACTOR.check("actor_id", &body.actor_id)?;
+        let key = (body.actor_kind, body.actor_id.clone(), body.capability);
+        if self.capabilities.contains(&key) != body.is_granted {
+            return Ok(());
+        }
+        let found = if body.is_granted { "granted already" } else { "not granted" };
+        Err(Mismatch::of("is_granted", "a change", found).into())
+    }
+
+    fn check_tenant(&self, body: &TenantRegistered) -> Result<(), ThreadRefusal> {
+        TENANT.check("tenant_id", &body.tenant_id)?;
+        check_change(self.tenants.get(&body.tenant_id).copied(), body.status)?;
+        Ok(())
+    }
+
+    fn check_user(&self, body: &UserRegistered) -> Result<(), ThreadRefusal> {
+        TENANT.check("tenant_id", &body.tenant_id)?;
+        NAME.check("user_id", &body.user_id)?;
+        let known = self.users.get(&pair(&body.tenant_id, &body.user_id)).copied();
+        if check_change(known, body.status)? {
+            self.active_tenant(&body.tenant_id)?;
+        }
+        Ok(())
+    }
+
+    fn check_device(&self, body: &DeviceRegistered) -> Result<(), ThreadRefusal> {
+        TENANT.check("tenant_id", &body.tenant_id)?;
+        NAME.check("device_id", &body.device_id)?;
+        NAME.check("user_id", &body.user_id)?;
+        let key = (body.tenant_id.clone(), body.device_id.clone(), body.user_id.clone());
+        if check_change(self.devices.get(&key).copied(), body.status)? {
+            self.active_user(&body.tenant_id, &body.user_id)?;
+        }
+        Ok(())
+    }
+
+    fn check_session(&self, body: &SessionRegistered) -> Result<(), ThreadRefusal> {
+        TENANT.check("tenant_id", &body.tenant_id)?;
+        NAME.check("session_id", &body.session_id)?;
+        NAME.check("user_id", &body.user_id)?;
+        NAME.check("device_id", &body.device_id)?;
+        let known = self.sessions.get(&pair(&body.tenant_id, &body.session_id));
+        if let Some(known) = known {
+            Mismatch::unless_same("user_id", &known.user_id, &body.user_id)?;
+            Mismatch::unless_same("device_id", &known.device_id, &body.device_id)?;
+        }
+        if check_change(known.map(|known| known.status), body.status)? {
+            self.active_device(&body.tenant_id, &body.device_id, &body.user_id)?;
+        }
+        Ok(())
+    }
+
+    fn check_new_work_order(&self, body: &WorkOrderRegistered) -> Result<(), ThreadRefusal> {
+        TENANT.check("tenant_id", &body.tenant_id)?;
+        NAME.check("work_order_id", &body.work_order_id)?;
+        CORRELATION.check("correlation_id", &body.correlation_id)?;
+        let known = self.work_orders.get(&pair(&body.tenant_id, &body.work_order_id));
+        if let Some(known) = known {
+            Mismatch::unless_same("correlation_id", &known.correlation_id, &body.correlation_id)?;
+        }
+        if check_change(known.map(|known| known.status), body.status)? {
+            self.active_tenant(&body.tenant_id)?;
+        }
+        Ok(())
+    }
+
+    fn check_new_lease(&self, body: &LeaseRegistered, at: Timestamp) -> Result<(), ThreadRefusal> {
+        TENANT.check("tenant_id", &body.tenant_id)?;
+        NAME.check("work_order_id", &body.work_order_id)?;
+        let key = pair(&body.tenant_id, &body.work_order_id);
+        let known = self.leases.get(&key).and_then(|leases| leases.get(&body.lease_token_hash));
+        if let Some(known) = known.filter(|known| known.expires_at != body.expires_at) {
+            let (expected, found) = (known.expires_at, body.expires_at);
+            return Err(Mismatch::of("expires_at", expected, found).into());
+        }
+        if check_change(known.map(|known| known.status), body.status)? {
+            self.active_tenant(&body.tenant_id)?;
+            self.leasable_work_order(body)?;
+            check_end(body.expires_at, at)?;
+        }
+        Ok(())
+    }
+
+    fn leasable_work_order(&self, body: &LeaseRegistered) -> Result<(), Mismatch> {
+        let name = shown(&body.work_order_id);
+        let found = match self.work_orders.get(&pair(&body.tenant_id, &body.work_order_id)) {
+            Some(known) if !known.status.is_final() => return Ok(()),
+            Some(known) => alloc::format!("{name}, which is {}", known.status),
+            None => alloc::format!("{name}, which is not registered"),
+        };
+        Err(Mismatch::of("work_order_id", "a work order that has not ended", found))
+    }
+}
+
+fn check_end(expires_at: Timestamp, at: Timestamp) -> Result<(), Mismatch> {
+    if expires_at > at {
+        return Ok(());
+    }
+    Err(Mismatch::of("expires_at", alloc::format!("a time after {at}"), expires_at))
+}
+
+/// How long a name may be.
+struct Bound {
+    bytes: usize,
+    expected: &'static str,
+}
+
+const TENANT: Bound =
+    Bound { bytes: 64, expected: "1 to 64 bytes, something visible and nothing hidden" };
+const NAME: Bound =
+    Bound { bytes: 128, expected: "1 to 128 bytes, something visible and nothing hidden" };
+const CORRELATION: Bound =
+    Bound { bytes: 256, expected: "1 to 256 bytes, something visible and nothing hidden" };
+const ACTOR: Bound = CORRELATION;
+
+impl Bound {
+    fn check(&self, field: &'static str, name: &str) -> Result<(), ThreadRefusal> {
+        if name.len() <= self.bytes && check_identifier(field, name).is_ok() {
+            return Ok(());
+        }
+        let text = shown(bounded(name, MAX_FOUND_BYTES));
+        let found = match name.len() {
+            0 => String::from("nothing"),
+            bytes if bytes > self.bytes => alloc::format!("{bytes} bytes"),
+            _ => String::from(bounded(&text, MAX_FOUND_BYTES)),
+        };
+        Err(ThreadRefusal::Malformed { field, expected: self.expected, found })
+    }
+}
+
+/// A status that something registered can have.
+trait Status: Copy + PartialEq + Display {
+    /// Whether no other status follows.
+    fn is_final(self) -> bool;
+
+    /// Whether something may be done with what has it.
+    fn is_open(self) -> bool;
+}
+
+impl Status for RegistrationStatus {
+    fn is_final(self) -> bool {
+        self == Self::Closed
+    }
+
+    fn is_open(self) -> bool {
+        self == Self::Active
+    }
+}
+
+impl Status for SessionStatus {
+    fn is_final(self) -> bool {
+        self == Self::Closed
+    }
+
+    fn is_open(self) -> bool {
+        self == Self::Active
+    }
+}
+
+impl Status for WorkOrderStatus {
+    fn is_final(self) -> bool {
+        Self::is_final(self)
+    }
+
+    fn is_open(self) -> bool {
+        !Self::is_final(self)
+    }
+}
+
+impl Status for LeaseStatus {
+    fn is_final(self) -> bool {
+        self != Self::Active
+    }
+
+    fn is_open(self) -> bool {
+        self == Self::Active
+    }
+}
+
+/// Whether a status may follow the known one; if so, whether what is presumed has to be usable.
+fn check_change<S: Status>(known: Option<S>, stated: S) -> Result<bool, Mismatch> {
+    let Some(known) = known else { return Ok(true) };
+    if known == stated {
+        return Err(Mismatch::of("status", "a change", alloc::format!("{known} already")));
+    }
+    if known.is_final() {
+        return Err(Mismatch::of("status", alloc::format!("{known}, which is final"), stated));
+    }
+    Ok(stated.is_open())
+}
