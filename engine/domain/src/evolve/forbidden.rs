@@ -89,6 +89,15 @@ closed_enum! {
         Registration = "REGISTRATION",
         /// Only a person grants capabilities, and only who was granted one uses it.
         CallerCapability = "CALLER_CAPABILITY",
+        /// A turn is newer than the thread's last, binds the states around it, and comes to what the
+        /// branch table says.
+        ThreadTurn = "THREAD_TURN",
+        /// Every turn has exactly one row, and every row lies within its scope and gates.
+        ThreadRow = "THREAD_ROW",
+        /// What expires in a thread is recorded when its time is over, once.
+        ThreadExpiry = "THREAD_EXPIRY",
+        /// Words that were left unsaid never end in silence.
+        ThreadRemainder = "THREAD_REMAINDER",
     }
 }
 

@@ -1,15 +1,271 @@
-//! Interruption threads as events change them.
+//! Interruption threads as events change them. What a turn came to is decided again, and compared.
 
 use super::Record;
-use super::forbidden::Judgement;
-use crate::event::Event;
-use crate::world::Hot;
+use super::forbidden::{Judgement, Rule};
+use crate::command::TurnScope;
+use crate::event::{
+    BufferExpired, Event, RemaindersDiscarded, ReturnCheckExpired, RowCommitted, Text,
+    ThreadClosed, TurnTaken,
+};
+use crate::interruption_thread::{DecidedBy, Directive, Turn, decide_turn};
+use crate::world::{Hot, Thread};
 
 /// Applies an event of a thread.
-pub(super) fn applied(
-    _hot: &mut Hot,
-    _record: Record<'_>,
-    _event: &Event,
-    _judgement: &mut Judgement,
+pub(super) fn applied(hot: &mut Hot, record: Record<'_>, event: &Event, judgement: &mut Judgement) {
+    match event {
+        Event::TurnTaken(body) => turn_taken(hot, record, body, judgement),
+        Event::RowCommitted(body) => row_committed(hot, record, body, judgement),
+        Event::BufferExpired(body) => buffer_expired(hot, record, body, judgement),
+        Event::ReturnCheckExpired(body) => return_check_expired(hot, record, body, judgement),
+        Event::RemaindersDiscarded(body) => discarded(hot, record, body, judgement),
+        Event::ThreadClosed(body) => closed(hot, record, body, judgement),
+        // A read changes nothing, and neither does what was refused.
+        _ => {}
+    }
+}
+
+fn turn_taken(hot: &mut Hot, record: Record<'_>, body: &TurnTaken, judgement: &mut Judgement) {
+    let turn = Turn {
+        turn_id: body.turn_id,
+        session_status: body.session_status,
+        request: &body.request,
+        at: record.at,
+    };
+    hot.threads.begin(&body.tenant_id, &body.correlation_id, || begun(record, body));
+    hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+        check_turn(thread, body, &turn, judgement);
+        let after = thread.state.after_turn(&turn, &body.decision);
+        judgement.expect(Rule::ThreadTurn, after.digest(), body.state_after);
+        thread.state = after;
+        thread.session_id.clone_from(&body.session_id);
+        thread.last_directive = body.decision.directive;
+        thread.last_reason_code = body.decision.reason_code;
+        counted(thread, record, body.turn_id);
+        thread.awaits_row = true;
+    });
+}
+
+/// A turn is newer than every other, begins where the last one ended with nothing expired in
+/// silence, and comes to what the branch table says.
+fn check_turn(thread: &Thread, body: &TurnTaken, turn: &Turn<'_>, judgement: &mut Judgement) {
+    check_order(thread, body.turn_id, judgement);
+    judgement.expect(Rule::ThreadTurn, thread.state.digest(), body.state_before);
+    if !thread.state.clone().expire(turn.at).is_empty() {
+        judgement.forbid(Rule::ThreadExpiry, "an event for what expired", "a turn without one");
+    }
+    match decide_turn(&thread.state, turn) {
+        Ok(decision) if decision == body.decision => {}
+        Ok(decision) => {
+            let (found, reason) = (body.decision.directive, body.decision.reason_code);
+            let expected = format_args!("{} {}", decision.directive, decision.reason_code);
+            let found = format_args!("{found} {reason}, or another end of a remainder or mark");
+            judgement.forbid(Rule::ThreadTurn, expected, found);
+        }
+        Err(refusal) => judgement.forbid(Rule::ThreadTurn, "a request by the contract", refusal),
+    }
+}
+
+fn check_order(thread: &Thread, turn_id: u64, judgement: &mut Judgement) {
+    if turn_id <= thread.last_turn_id {
+        let expected = format_args!("a turn above {}", thread.last_turn_id);
+        judgement.forbid(Rule::ThreadTurn, expected, turn_id);
+    }
+    if thread.awaits_row {
+        let found = format_args!("none for turn {}", thread.last_turn_id);
+        judgement.forbid(Rule::ThreadRow, "a row for every turn", found);
+    }
+}
+
+/// A thread that begins with this turn.
+fn begun(record: Record<'_>, body: &TurnTaken) -> Thread {
+    let (directive, reason) = (body.decision.directive, body.decision.reason_code);
+    new_thread(record, &body.tenant_id, &body.correlation_id, directive, reason)
+}
+
+fn new_thread(
+    record: Record<'_>,
+    tenant_id: &Text,
+    correlation_id: &Text,
+    last_directive: Directive,
+    last_reason_code: crate::interruption_thread::ReasonCode,
+) -> Thread {
+    Thread {
+        tenant_id: tenant_id.clone(),
+        correlation_id: correlation_id.clone(),
+        state: crate::interruption_thread::ThreadState::default(),
+        last_turn_id: 0,
+        last_directive,
+        last_reason_code,
+        session_id: None,
+        started_at: record.at,
+        started_sequence: record.sequence,
+        version: record.sequence,
+        turns: 0,
+        awaits_row: false,
+        is_closed: false,
+    }
+}
+
+fn counted(thread: &mut Thread, record: Record<'_>, turn_id: u64) {
+    thread.last_turn_id = thread.last_turn_id.max(turn_id);
+    thread.version = record.sequence;
+    thread.turns = thread.turns.saturating_add(1);
+}
+
+fn row_committed(
+    hot: &mut Hot,
+    record: Record<'_>,
+    body: &RowCommitted,
+    judgement: &mut Judgement,
 ) {
+    check_scope(hot, record, body, judgement);
+    hot.threads.begin(&body.tenant_id, &body.correlation_id, || {
+        let (directive, reason) = (body.payload.directive, body.reason_code);
+        new_thread(record, &body.tenant_id, &body.correlation_id, directive, reason)
+    });
+    hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| match body.decided_by {
+        DecidedBy::BranchTable => row_of_turn(thread, record, body, judgement),
+        DecidedBy::Caller => row_of_caller(thread, record, body, judgement),
+    });
+}
+
+/// The row of a turn says what the turn came to.
+fn row_of_turn(
+    thread: &mut Thread,
+    record: Record<'_>,
+    body: &RowCommitted,
+    judgement: &mut Judgement,
+) {
+    let turn = (thread.awaits_row, thread.last_turn_id, thread.last_directive);
+    let found = (true, body.turn_id, body.payload.directive);
+    if turn != found || thread.last_reason_code != body.reason_code {
+        let expected = "the row of the turn before it, once, with its directive and reason";
+        judgement.forbid(Rule::ThreadRow, expected, format_args!("turn {}", body.turn_id));
+    }
+    thread.awaits_row = false;
+    thread.version = record.sequence;
+}
+
+fn row_of_caller(
+    thread: &mut Thread,
+    record: Record<'_>,
+    body: &RowCommitted,
+    judgement: &mut Judgement,
+) {
+    check_order(thread, body.turn_id, judgement);
+    let recorded = thread.state.pending_state();
+    judgement.expect(Rule::ThreadRow, recorded, body.payload.pending_state);
+    let payload = &body.payload;
+    let kind = payload.confirm_kind.as_ref().or(payload.what_is_missing.as_ref());
+    thread.state.follow_row(payload.directive, kind);
+    thread.session_id.clone_from(&body.session_id);
+    thread.last_directive = payload.directive;
+    thread.last_reason_code = body.reason_code;
+    counted(thread, record, body.turn_id);
+    thread.awaits_row = false;
+}
+
+/// Scope and gates as they were when the row was written.
+fn check_scope(hot: &Hot, record: Record<'_>, body: &RowCommitted, judgement: &mut Judgement) {
+    let scope = TurnScope {
+        tenant_id: &body.tenant_id,
+        correlation_id: &body.correlation_id,
+        turn_id: body.turn_id,
+        session_id: body.session_id.as_deref(),
+        user_id: &body.user_id,
+        device_id: &body.device_id,
+        work_order_id: &body.payload.work_order_id,
+        work_order_status_snapshot: body.payload.work_order_status_snapshot,
+        pending_state: body.payload.pending_state,
+        idempotency_key: &body.idempotency_key,
+    };
+    let registry = &hot.registry;
+    let mut check = registry.session_of(&scope).map(drop);
+    check = check.and_then(|()| registry.check_work_order(&scope));
+    if body.payload.directive == Directive::Dispatch {
+        let lease = body.payload.lease_token_hash;
+        check = check.and_then(|()| registry.check_lease(&scope, lease, record.at));
+    }
+    if let Err(refusal) = check {
+        judgement.forbid(Rule::ThreadRow, "a row within its scope and gates", refusal);
+    }
+}
+
+fn buffer_expired(
+    hot: &mut Hot,
+    record: Record<'_>,
+    body: &BufferExpired,
+    judgement: &mut Judgement,
+) {
+    let is_live = hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+        let mut kept = thread.state.resume_buffers.iter();
+        let expires_at = kept
+            .find(|buffer| {
+                buffer.captured_turn == body.captured_turn
+                    && buffer.answer_id == body.answer_id
+                    && buffer.speaker_user_id == body.speaker_user_id
+            })
+            .map(|buffer| buffer.expires_at);
+        if expires_at != Some(body.expires_at) || record.at < body.expires_at {
+            let expected = "words that are kept, and whose time is over";
+            judgement.forbid(Rule::ThreadExpiry, expected, body.expires_at);
+        }
+        thread.state.drop_buffer(body.captured_turn);
+        thread.version = record.sequence;
+    });
+    expect_live(is_live, judgement);
+}
+
+fn return_check_expired(
+    hot: &mut Hot,
+    record: Record<'_>,
+    body: &ReturnCheckExpired,
+    judgement: &mut Judgement,
+) {
+    let is_live = hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+        let asked = thread.state.marks.return_check.map(|check| check.expires_at);
+        if asked != Some(body.expires_at) || record.at < body.expires_at {
+            let expected = "a question that was asked, and whose time is over";
+            judgement.forbid(Rule::ThreadExpiry, expected, body.expires_at);
+        }
+        thread.state.drop_return_check();
+        thread.version = record.sequence;
+    });
+    expect_live(is_live, judgement);
+}
+
+fn discarded(
+    hot: &mut Hot,
+    record: Record<'_>,
+    body: &RemaindersDiscarded,
+    judgement: &mut Judgement,
+) {
+    let is_live = hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+        for remainder in body.remainders.iter() {
+            let turn = remainder.captured_turn;
+            if !thread.state.resume_buffers.iter().any(|buffer| buffer.captured_turn == turn) {
+                let found = format_args!("none of turn {turn}");
+                judgement.forbid(Rule::ThreadRemainder, "words that are kept", found);
+            }
+            thread.state.give_up(turn);
+        }
+        thread.version = record.sequence;
+    });
+    expect_live(is_live, judgement);
+}
+
+fn closed(hot: &mut Hot, record: Record<'_>, body: &ThreadClosed, judgement: &mut Judgement) {
+    let thread = hot.threads.find(&body.tenant_id, &body.correlation_id);
+    expect_live(thread.is_some_and(|thread| !thread.is_closed), judgement);
+    if thread.is_some_and(|thread| !thread.state.resume_buffers.is_empty()) {
+        let expected = "an event for every word left unsaid";
+        judgement.forbid(Rule::ThreadRemainder, expected, "a thread closed over some");
+    }
+    hot.threads.close(&body.tenant_id, &body.correlation_id, record.sequence);
+}
+
+fn expect_live(is_live: bool, judgement: &mut Judgement) {
+    if !is_live {
+        judgement.forbid(Rule::ThreadTurn, "a thread that is open", "none");
+    }
 }

@@ -37,3 +37,4 @@ pub use types::{
     RegistrationStatus, ResumePolicy, RiskContextClass, RowEventType, SessionStatus, Severity,
     SubjectRelation, ToolStatus, TtsControl, WorkOrderStatus,
 };
+pub(crate) use validate::{check_name, check_request, malformed};

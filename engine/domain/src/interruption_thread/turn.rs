@@ -5,9 +5,10 @@ use alloc::vec::Vec;
 use super::branch;
 use super::decision::TurnDecision;
 use super::request::TurnRequest;
-use super::state::{ResumeBuffer, ReturnCheck, ThreadState};
-use super::types::{Fate, SessionStatus};
+use super::state::{Pending, ResumeBuffer, ReturnCheck, ThreadState};
+use super::types::{Directive, Fate, SessionStatus};
 use super::validate::check_request;
+use crate::event::Text;
 use crate::refusal::ThreadRefusal;
 use crate::time::Timestamp;
 
@@ -88,6 +89,36 @@ impl ThreadState {
             below.map(|buffer| buffer.interrupted_subject_ref.clone());
     }
 
+    /// Words are given up with their session or thread, and the marks about them.
+    pub(crate) fn give_up(&mut self, captured_turn: u64) {
+        self.resume_buffers.retain(|buffer| buffer.captured_turn != captured_turn);
+        self.marks.return_check = None;
+        self.marks.interrupted_subject_ref = None;
+    }
+
+    /// What the thread waits for after a caller's row: a CONFIRM or CLARIFY is a question, a RESPOND
+    /// or DISPATCH ends one, a WAIT leaves it.
+    pub(crate) fn follow_row(&mut self, directive: Directive, kind: Option<&Text>) {
+        let before = self.marks.pending.take();
+        let kind = kind.cloned().unwrap_or_default();
+        self.marks.pending = match (directive, &before) {
+            (Directive::Confirm, Some(Pending::Confirm { intent_type, attempts }))
+                if *intent_type == kind =>
+            {
+                Some(Pending::Confirm { intent_type: kind, attempts: again(*attempts) })
+            }
+            (Directive::Confirm, _) => Some(Pending::Confirm { intent_type: kind, attempts: 1 }),
+            (Directive::Clarify, Some(Pending::Clarify { missing_field, attempts }))
+                if *missing_field == kind =>
+            {
+                Some(Pending::Clarify { missing_field: kind, attempts: again(*attempts) })
+            }
+            (Directive::Clarify, _) => Some(Pending::Clarify { missing_field: kind, attempts: 1 }),
+            (Directive::Respond | Directive::Dispatch, _) => None,
+            (Directive::Wait, _) => before,
+        };
+    }
+
     /// The state after a turn that came to this. What has expired is taken out first.
     #[must_use]
     pub fn after_turn(&self, turn: &Turn<'_>, decision: &TurnDecision) -> Self {
@@ -108,4 +139,9 @@ impl ThreadState {
         after.marks = decision.after.clone();
         after
     }
+}
+
+/// Once more, at most 10 times.
+fn again(attempts: u8) -> u8 {
+    attempts.saturating_add(1).min(10)
 }

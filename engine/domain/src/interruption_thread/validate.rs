@@ -74,7 +74,7 @@ fn check_text(field: &'static str, text: &str) -> Checked {
 }
 
 /// The whole contract, on the state before anything expired.
-pub(super) fn check_request(state: &ThreadState, turn: &Turn<'_>) -> Checked {
+pub(crate) fn check_request(state: &ThreadState, turn: &Turn<'_>) -> Checked {
     let request = turn.request;
     require(turn.turn_id > 0, "turn_id", "a number above 0", turn.turn_id)?;
     let expected = "1 to 256 bytes, visible, without control characters";

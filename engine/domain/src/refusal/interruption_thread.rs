@@ -23,7 +23,7 @@ pub enum ThreadRefusal {
     /// A rule on scope, gating or continuity says no: a reason-coded row is written.
     #[error("{reason_code}: {field}: expected {expected}, found {found}")]
     Barred {
-        /// Why. One for which [`ReasonCode::is_refusal`] holds.
+        /// Why.
         reason_code: ReasonCode,
         /// The field.
         field: &'static str,
@@ -99,7 +99,9 @@ const fn class_of(reason_code: ReasonCode) -> RefusalClass {
             RefusalClass::Scope
         }
         ReasonCode::FailIdempotencyConflict => RefusalClass::Idempotency,
-        ReasonCode::FailTurnOrder | ReasonCode::FailThreadClosed => RefusalClass::Continuity,
+        ReasonCode::FailTurnOrder
+        | ReasonCode::FailThreadClosed
+        | ReasonCode::ContinuitySpeakerMismatch => RefusalClass::Continuity,
         _ => RefusalClass::Gating,
     }
 }

@@ -38,6 +38,8 @@ pub struct Thread {
     pub version: u64,
     /// The turns that were taken and the rows that callers committed.
     pub turns: u64,
+    /// Whether the newest turn's row is still to come: never between two batches.
+    pub awaits_row: bool,
     /// Whether it ended.
     pub is_closed: bool,
 }
@@ -80,14 +82,14 @@ impl Threads {
         self.live.get(&key).or_else(|| self.closed.values().rev().find(is_it))
     }
 
-    /// The live thread of a record, or the one that `begin` makes.
-    pub(crate) fn live_mut(
+    /// Begins the thread of a record, where it is not live.
+    pub(crate) fn begin(
         &mut self,
         tenant_id: &Text,
         correlation_id: &Text,
         begin: impl FnOnce() -> Thread,
-    ) -> &mut Thread {
-        self.live.entry((tenant_id.clone(), correlation_id.clone())).or_insert_with(begin)
+    ) {
+        self.live.entry((tenant_id.clone(), correlation_id.clone())).or_insert_with(begin);
     }
 
     /// Applies a change to a live thread and keeps the index of what expires. Says whether there

@@ -55,7 +55,9 @@ impl Totals {
             Event::DecisionAnswered(_) => increment(&mut self.decisions_answered),
             Event::DecisionTimedOut(_) => increment(&mut self.decisions_timed_out),
             Event::LateAnswerRecorded(_) => increment(&mut self.late_answers),
-            Event::CommandRefused(_) => increment(&mut self.commands_refused),
+            Event::CommandRefused(_) | Event::RowRefused(_) => {
+                increment(&mut self.commands_refused);
+            }
             _ => {}
         }
     }
