@@ -308,7 +308,8 @@ fn shown_name(name: &str) -> String {
     visible(bounded(name, 128)).to_string()
 }
 
-fn expiries(tenant_id: &str, correlation_id: &str, expired: &[Expiry]) -> Vec<Event> {
+/// What expired in a thread, as facts.
+pub(super) fn expiries(tenant_id: &str, correlation_id: &str, expired: &[Expiry]) -> Vec<Event> {
     let event = |expiry: &Expiry| match expiry {
         Expiry::Buffer(buffer) => Event::from(BufferExpired {
             tenant_id: tenant_id.into(),

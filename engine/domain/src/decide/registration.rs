@@ -3,14 +3,13 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::interruption_thread::{expiries, given_up};
 use crate::command::{ChangeCapability, Command, RegisterSession};
 use crate::event::{
     CapabilityChanged, DeviceRegistered, Event, LeaseRegistered, RemaindersDiscarded,
     SessionRegistered, TenantRegistered, Text, UserRegistered, WorkOrderRegistered,
 };
-use crate::interruption_thread::{
-    Fate, FateReason, ReasonCode, Remainder, ResumeBuffer, SessionStatus,
-};
+use crate::interruption_thread::{FateReason, ReasonCode, SessionStatus};
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
 use crate::world::{Thread, World};
@@ -26,7 +25,7 @@ pub(super) fn register(
     world.hot.registry.check_registration(&registration, at)?;
     let mut events = vec![registration];
     if let Command::RegisterSession(c) = command {
-        events.extend(left_unsaid(world, c));
+        events.extend(left_unsaid(world, c, at));
     }
     Ok(events)
 }
@@ -90,28 +89,28 @@ fn session(command: &RegisterSession) -> SessionRegistered {
     }
 }
 
-/// Closing a session gives up what was left unsaid in it, and says so thread by thread.
-fn left_unsaid(world: &World, command: &RegisterSession) -> Vec<Event> {
+/// Closing a session gives up what was left unsaid in it, and says so thread by thread. What has
+/// expired by now is no longer there to be given up.
+fn left_unsaid(world: &World, command: &RegisterSession, at: Timestamp) -> Vec<Event> {
     if command.status != SessionStatus::Closed {
         return Vec::new();
     }
     let threads = world.hot.threads.of_session(&command.tenant_id, &command.session_id);
-    let with_remainders = threads.filter(|thread| !thread.state.resume_buffers.is_empty());
-    with_remainders.map(|thread| discarded(thread).into()).collect()
+    threads.flat_map(|thread| ended_with_session(thread, at)).collect()
 }
 
-fn discarded(thread: &Thread) -> RemaindersDiscarded {
-    let remainder = |buffer: &ResumeBuffer| Remainder {
-        captured_turn: buffer.captured_turn,
-        answer_id: buffer.answer_id,
-        speaker_user_id: buffer.speaker_user_id.clone(),
-        fate: Fate::Discarded,
-        reason: FateReason::SessionClosed,
-    };
-    RemaindersDiscarded {
-        tenant_id: thread.tenant_id.clone(),
-        correlation_id: thread.correlation_id.clone(),
-        remainders: thread.state.resume_buffers.iter().map(remainder).collect(),
-        reason_code: ReasonCode::SessionClosed,
+fn ended_with_session(thread: &Thread, at: Timestamp) -> Vec<Event> {
+    let mut state = thread.state.clone();
+    let mut events = expiries(&thread.tenant_id, &thread.correlation_id, &state.expire(at));
+    if !state.resume_buffers.is_empty() {
+        let buffers = state.resume_buffers.iter();
+        let discarded = RemaindersDiscarded {
+            tenant_id: thread.tenant_id.clone(),
+            correlation_id: thread.correlation_id.clone(),
+            remainders: buffers.map(|b| given_up(b, FateReason::SessionClosed)).collect(),
+            reason_code: ReasonCode::SessionClosed,
+        };
+        events.push(discarded.into());
     }
+    events
 }

@@ -5,7 +5,6 @@
 //! What only ends or suspends something needs nothing. Names and what they stand for never change,
 //! and what is final stays so.
 
-use alloc::string::String;
 use core::fmt::Display;
 
 use super::{Mismatch, Registry, pair};
@@ -14,13 +13,13 @@ use crate::event::{
     CapabilityChanged, DeviceRegistered, Event, LeaseRegistered, SessionRegistered,
     TenantRegistered, UserRegistered, WorkOrderRegistered,
 };
-use crate::interruption_thread::{LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus};
+use crate::interruption_thread::{
+    LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus, check_name,
+};
+use crate::limits::MAX_ID_BYTES;
 use crate::refusal::ThreadRefusal;
-use crate::text::{bounded, check_identifier};
-use crate::time::Timestamp;
 
-/// Longest text of a refusal that says what a name is, in bytes.
-const MAX_FOUND_BYTES: usize = 96;
+use crate::time::Timestamp;
 
 impl Registry {
     /// Whether what the event registers may be registered at this time. Events that register
@@ -43,7 +42,7 @@ impl Registry {
     }
 
     fn check_capability(&self, body: &CapabilityChanged) -> Result<(), ThreadRefusal> {
-        ACTOR.check("actor_id", &body.actor_id)?;
+        check_long_id("actor_id", &body.actor_id)?;
         let key = (body.actor_kind, body.actor_id.clone(), body.capability);
         if self.capabilities.contains(&key) != body.is_granted {
             return Ok(());
@@ -53,14 +52,14 @@ impl Registry {
     }
 
     fn check_tenant(&self, body: &TenantRegistered) -> Result<(), ThreadRefusal> {
-        TENANT.check("tenant_id", &body.tenant_id)?;
+        check_tenant_id(&body.tenant_id)?;
         check_change(self.tenants.get(&body.tenant_id).copied(), body.status)?;
         Ok(())
     }
 
     fn check_user(&self, body: &UserRegistered) -> Result<(), ThreadRefusal> {
-        TENANT.check("tenant_id", &body.tenant_id)?;
-        NAME.check("user_id", &body.user_id)?;
+        check_tenant_id(&body.tenant_id)?;
+        check_id("user_id", &body.user_id)?;
         let known = self.users.get(&pair(&body.tenant_id, &body.user_id)).copied();
         if check_change(known, body.status)? {
             self.active_tenant(&body.tenant_id)?;
@@ -69,9 +68,9 @@ impl Registry {
     }
 
     fn check_device(&self, body: &DeviceRegistered) -> Result<(), ThreadRefusal> {
-        TENANT.check("tenant_id", &body.tenant_id)?;
-        NAME.check("device_id", &body.device_id)?;
-        NAME.check("user_id", &body.user_id)?;
+        check_tenant_id(&body.tenant_id)?;
+        check_id("device_id", &body.device_id)?;
+        check_id("user_id", &body.user_id)?;
         let key = (body.tenant_id.clone(), body.device_id.clone(), body.user_id.clone());
         if check_change(self.devices.get(&key).copied(), body.status)? {
             self.active_user(&body.tenant_id, &body.user_id)?;
@@ -80,10 +79,10 @@ impl Registry {
     }
 
     fn check_session(&self, body: &SessionRegistered) -> Result<(), ThreadRefusal> {
-        TENANT.check("tenant_id", &body.tenant_id)?;
-        NAME.check("session_id", &body.session_id)?;
-        NAME.check("user_id", &body.user_id)?;
-        NAME.check("device_id", &body.device_id)?;
+        check_tenant_id(&body.tenant_id)?;
+        check_id("session_id", &body.session_id)?;
+        check_id("user_id", &body.user_id)?;
+        check_id("device_id", &body.device_id)?;
         let known = self.sessions.get(&pair(&body.tenant_id, &body.session_id));
         if let Some(known) = known {
             Mismatch::unless_same("user_id", &known.user_id, &body.user_id)?;
@@ -96,9 +95,9 @@ impl Registry {
     }
 
     fn check_new_work_order(&self, body: &WorkOrderRegistered) -> Result<(), ThreadRefusal> {
-        TENANT.check("tenant_id", &body.tenant_id)?;
-        NAME.check("work_order_id", &body.work_order_id)?;
-        CORRELATION.check("correlation_id", &body.correlation_id)?;
+        check_tenant_id(&body.tenant_id)?;
+        check_id("work_order_id", &body.work_order_id)?;
+        check_long_id("correlation_id", &body.correlation_id)?;
         let known = self.work_orders.get(&pair(&body.tenant_id, &body.work_order_id));
         if let Some(known) = known {
             Mismatch::unless_same("correlation_id", &known.correlation_id, &body.correlation_id)?;
@@ -110,8 +109,8 @@ impl Registry {
     }
 
     fn check_new_lease(&self, body: &LeaseRegistered, at: Timestamp) -> Result<(), ThreadRefusal> {
-        TENANT.check("tenant_id", &body.tenant_id)?;
-        NAME.check("work_order_id", &body.work_order_id)?;
+        check_tenant_id(&body.tenant_id)?;
+        check_id("work_order_id", &body.work_order_id)?;
         let key = pair(&body.tenant_id, &body.work_order_id);
         let known = self.leases.get(&key).and_then(|leases| leases.get(&body.lease_token_hash));
         if let Some(known) = known.filter(|known| known.expires_at != body.expires_at) {
@@ -144,33 +143,19 @@ fn check_end(expires_at: Timestamp, at: Timestamp) -> Result<(), Mismatch> {
     Err(Mismatch::of("expires_at", alloc::format!("a time after {at}"), expires_at))
 }
 
-/// How long a name may be.
-struct Bound {
-    bytes: usize,
-    expected: &'static str,
+fn check_tenant_id(tenant_id: &str) -> Result<(), ThreadRefusal> {
+    check_name("tenant_id", tenant_id, 64, "1 to 64 bytes, visible, without control characters")
 }
 
-const TENANT: Bound =
-    Bound { bytes: 64, expected: "1 to 64 bytes, something visible and nothing hidden" };
-const NAME: Bound =
-    Bound { bytes: 128, expected: "1 to 128 bytes, something visible and nothing hidden" };
-const CORRELATION: Bound =
-    Bound { bytes: 256, expected: "1 to 256 bytes, something visible and nothing hidden" };
-const ACTOR: Bound = CORRELATION;
+/// The name of a user, a device, a session or a work order.
+fn check_id(field: &'static str, id: &str) -> Result<(), ThreadRefusal> {
+    check_name(field, id, 128, "1 to 128 bytes, visible, without control characters")
+}
 
-impl Bound {
-    fn check(&self, field: &'static str, name: &str) -> Result<(), ThreadRefusal> {
-        if name.len() <= self.bytes && check_identifier(field, name).is_ok() {
-            return Ok(());
-        }
-        let text = shown(bounded(name, MAX_FOUND_BYTES));
-        let found = match name.len() {
-            0 => String::from("nothing"),
-            bytes if bytes > self.bytes => alloc::format!("{bytes} bytes"),
-            _ => String::from(bounded(&text, MAX_FOUND_BYTES)),
-        };
-        Err(ThreadRefusal::Malformed { field, expected: self.expected, found })
-    }
+/// The name of a thread or an actor: as long as an envelope's may be.
+fn check_long_id(field: &'static str, id: &str) -> Result<(), ThreadRefusal> {
+    let expected = "1 to 256 bytes, visible, without control characters";
+    check_name(field, id, MAX_ID_BYTES, expected)
 }
 
 /// A status that something registered can have.
