@@ -56,9 +56,7 @@ impl World {
 
     /// One key, one content.
     fn follow_key(&mut self, record: Record<'_>, judgement: &mut Judgement) {
-        let loop_id = record.envelope.event.loop_id();
-        let is_live = loop_id.is_some_and(|id| self.hot.loops.contains_key(id));
-        if self.hot.keys.follow(record.sequence, record.envelope, is_live) {
+        if self.hot.follow_key(record.sequence, record.envelope) {
             let key = record.envelope.idempotency.as_ref().map_or("", |i| i.key.as_str());
             judgement.forbid(Rule::Idempotency, "one content under a key", key);
         }

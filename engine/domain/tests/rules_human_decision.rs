@@ -462,8 +462,9 @@ fn each_question_falls_due_by_itself_and_the_earliest_first() {
     story.given(story.ask());
     let second = story.held().request_id().to_owned();
     story.wait(2 * TIMEOUT_MS);
-    let due: Vec<String> = story.world.due(story.now).into_iter().map(|d| d.request_id).collect();
-    assert_eq!(due, [first, second]);
+    let due = story.world.due(story.now);
+    let due: Vec<_> = due.iter().filter_map(|due| due.command.subject()).collect();
+    assert_eq!(due, [first.as_str(), second.as_str()]);
     let open = story.world.open_requests().count();
     assert_eq!(open, 2);
     story.submit(Command::RecordFingerprint).unwrap();

@@ -9,7 +9,7 @@ use crate::event::Text;
 use crate::execution_loop::Actor;
 use crate::hash::Digest;
 use crate::interruption_thread::{
-    Capability, Directive, LeaseStatus, PendingState, ReasonCode, RegistrationStatus,
+    Capability, Directive, ENGINE_ID, LeaseStatus, PendingState, ReasonCode, RegistrationStatus,
     SessionStatus, TurnRequest, WorkOrderStatus,
 };
 use crate::time::Timestamp;
@@ -332,6 +332,30 @@ impl super::Command {
             | Self::ReadAuditRows(_) => Some(Capability::SeleneOsOnly),
             _ => None,
         }
+    }
+
+    /// The key that a turn or a row brings, under which it is carried out once: tenant, engine and
+    /// key. It is unique within the command's correlation.
+    #[must_use]
+    pub fn own_key(&self) -> Option<(&str, &'static str, &str)> {
+        let scope = self.turn_scope()?;
+        Some((scope.tenant_id, ENGINE_ID, scope.idempotency_key))
+    }
+
+    /// Whether the command registers something, or says who may do what: it is about no loop,
+    /// request or thread, whatever the names in it.
+    #[must_use]
+    pub const fn is_registration(&self) -> bool {
+        matches!(
+            self,
+            Self::ChangeCapability(_)
+                | Self::RegisterTenant(_)
+                | Self::RegisterUser(_)
+                | Self::RegisterDevice(_)
+                | Self::RegisterSession(_)
+                | Self::RegisterWorkOrder(_)
+                | Self::RegisterLease(_)
+        )
     }
 }
 

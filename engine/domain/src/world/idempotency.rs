@@ -1,15 +1,18 @@
 //! The keys under which callers repeat commands without effect (property E5).
 //!
-//! The keys of live loops are remembered for as long as the loop lives; of the others, the newest
-//! 4096. All of it follows from the envelopes of recorded events, so it survives a restart.
+//! The keys of live loops and threads are remembered for as long as those live; of the others, the
+//! newest 4096. All of it follows from the envelopes of recorded events, so it survives a restart.
 
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use super::World;
+use super::{Hot, World};
+use crate::command::Command;
 use crate::envelope::{Envelope, Idempotency};
+use crate::event::Event;
 use crate::hash::Digest;
 use crate::limits::MAX_RETIRED_KEYS;
 use crate::refusal::Refusal;
@@ -49,10 +52,10 @@ pub struct KeyReceipt {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Keys {
     receipts: BTreeMap<KeyScope, KeyReceipt>,
-    /// Keys without a live loop, by their first record.
+    /// Keys without a live owner, by their first record.
     retired: BTreeMap<u64, KeyScope>,
-    /// The keys of live loops.
-    of_loops: BTreeMap<String, BTreeMap<u64, KeyScope>>,
+    /// The keys of what lives: of loops by their id, of threads by [`thread_owner`].
+    of_owners: BTreeMap<String, BTreeMap<u64, KeyScope>>,
 }
 
 impl World {
@@ -75,11 +78,48 @@ impl World {
             found => Ok(found),
         }
     }
+
+    /// Whether tenant, user, device and session of a turn or a row may be used now. Of any other
+    /// command that is not asked.
+    ///
+    /// # Errors
+    /// [`ThreadRefusal::Barred`](crate::refusal::ThreadRefusal::Barred) with
+    /// `X_FAIL_TENANT_SCOPE_INVALID`.
+    pub fn check_scope(&self, command: &Command) -> Result<(), Refusal> {
+        let Some(scope) = command.turn_scope() else { return Ok(()) };
+        self.hot.registry.session_of(&scope).map(drop).map_err(Refusal::from)
+    }
+}
+
+impl Hot {
+    /// Follows the key of a record. Says whether it was used for other content before.
+    pub(crate) fn follow_key(&mut self, sequence: u64, envelope: &Envelope) -> bool {
+        let Self { loops, threads, keys, .. } = self;
+        let live_owner = || match thread_of(&envelope.event) {
+            Some((tenant_id, correlation_id)) => {
+                let found = threads.find(tenant_id, correlation_id);
+                let live = found.filter(|thread| !thread.is_closed);
+                live.map(|_| thread_owner(tenant_id, correlation_id))
+            }
+            None => envelope.event.loop_id().filter(|id| loops.contains_key(*id)).map(String::from),
+        };
+        let conflicts = keys.follow(sequence, envelope, live_owner);
+        if let Event::ThreadClosed(body) = &envelope.event {
+            keys.close(&thread_owner(&body.tenant_id, &body.correlation_id));
+        }
+        conflicts
+    }
 }
 
 impl Keys {
-    /// Follows a record. Says whether the key was used for other content before.
-    pub(crate) fn follow(&mut self, sequence: u64, envelope: &Envelope, is_live: bool) -> bool {
+    /// Follows a record. Says whether the key was used for other content before. A key that is
+    /// new belongs to `live_owner`, for as long as that lives.
+    fn follow(
+        &mut self,
+        sequence: u64,
+        envelope: &Envelope,
+        live_owner: impl FnOnce() -> Option<String>,
+    ) -> bool {
         let Some(idempotency) = &envelope.idempotency else { return false };
         let scope = KeyScope::of(&envelope.correlation, idempotency);
         if let Some(receipt) = self.receipts.get_mut(&scope) {
@@ -90,18 +130,18 @@ impl Keys {
         let content = idempotency.content;
         let receipt = KeyReceipt { content, first_sequence: sequence, last_sequence: sequence };
         self.receipts.insert(scope.clone(), receipt);
-        match envelope.event.loop_id().filter(|_| is_live) {
-            Some(id) => {
-                self.of_loops.entry(String::from(id)).or_default().insert(sequence, scope);
+        match live_owner() {
+            Some(owner) => {
+                self.of_owners.entry(owner).or_default().insert(sequence, scope);
             }
             None => self.retire(BTreeMap::from([(sequence, scope)])),
         }
         false
     }
 
-    /// A loop settled: its keys are remembered for a while.
-    pub(crate) fn close(&mut self, loop_id: &str) {
-        if let Some(keys) = self.of_loops.remove(loop_id) {
+    /// A loop settled or a thread ended: its keys are remembered for a while.
+    pub(crate) fn close(&mut self, owner: &str) {
+        if let Some(keys) = self.of_owners.remove(owner) {
             self.retire(keys);
         }
     }
@@ -114,4 +154,25 @@ impl Keys {
             }
         }
     }
+}
+
+/// The owner of a thread's keys. Threads with different tenants or correlations have different
+/// ones, and none is the id of a loop, which begins with `LOOP-`.
+fn thread_owner(tenant_id: &str, correlation_id: &str) -> String {
+    format!("THREAD-{}:{tenant_id}{correlation_id}", tenant_id.len())
+}
+
+/// The thread that an event is about: tenant and correlation.
+fn thread_of(event: &Event) -> Option<(&str, &str)> {
+    let (tenant_id, correlation_id) = match event {
+        Event::TurnTaken(body) => (&body.tenant_id, &body.correlation_id),
+        Event::RowCommitted(body) => (&body.tenant_id, &body.correlation_id),
+        Event::BufferExpired(body) => (&body.tenant_id, &body.correlation_id),
+        Event::ReturnCheckExpired(body) => (&body.tenant_id, &body.correlation_id),
+        Event::RemaindersDiscarded(body) => (&body.tenant_id, &body.correlation_id),
+        Event::RowsRead(body) => (&body.tenant_id, &body.correlation_id),
+        Event::ThreadClosed(body) => (&body.tenant_id, &body.correlation_id),
+        _ => return None,
+    };
+    Some((tenant_id, correlation_id))
 }

@@ -1,5 +1,6 @@
-//! Finding a request by its id and by its deadline, in time that does not depend on the number of
-//! loops. Requests of settled loops are remembered as long as they are among the newest.
+//! Finding a request by its id, and what falls due by its time, in time that does not depend on
+//! the number of loops and threads. Requests of settled loops are remembered as long as they are
+//! among the newest.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -7,7 +8,8 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use super::{ExecutionLoop, HeldRequest, World};
+use super::{ExecutionLoop, HeldRequest, Thread, World};
+use crate::command::{Command, Entropy, ExpireDue, ThreadCommand};
 use crate::limits::MAX_CLOSED_REQUESTS;
 use crate::time::Timestamp;
 
@@ -22,20 +24,21 @@ pub(crate) struct Requests {
     closed: BTreeMap<u64, HeldRequest>,
 }
 
-/// Something that falls due.
+/// Something that falls due: in a request, or in an interruption thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Due {
-    /// The request.
-    pub request_id: String,
-    /// Its loop.
-    pub loop_id: String,
+    /// What records it: [`Command::ExpireDue`], whose random bits are still to be drawn, or
+    /// [`Command::ExpireThread`].
+    pub command: Command,
     /// When it fell due.
     pub due_at: Timestamp,
-    /// Whether the deadline has passed; else only the warning is due.
+    /// Whether something is over: a request's deadline, or what a thread kept. Else only the
+    /// warning is due.
     pub timed_out: bool,
-    /// The story that the loop belongs to: the correlation of the record to be written.
+    /// The story that the loop or thread belongs to: the correlation of the record to be written.
     pub correlation: String,
-    /// The sequence of the record that asked: the causation of the record to be written.
+    /// The sequence of the record that asked, or that changed the thread last: the causation of
+    /// the record to be written.
     pub caused_by: u64,
 }
 
@@ -60,24 +63,29 @@ impl<'a> RequestPlace<'a> {
 
 impl World {
     /// Everything that is due at this time, earliest first. A writer records it before anything
-    /// else, one [`crate::command::Command::ExpireDue`] for each. A deadline that is now is due.
+    /// else, one command for each. A deadline that is now is due.
     #[must_use]
     pub fn due(&self, at: Timestamp) -> Vec<Due> {
-        let due = self.hot.requests.due.iter().take_while(|(due_at, _)| *due_at <= at);
-        due.filter_map(|(due_at, request_id)| self.due_entry(*due_at, request_id, at)).collect()
+        let requests = self.hot.requests.due.iter().take_while(|(due_at, _)| *due_at <= at);
+        let requests = requests.filter_map(|(due_at, id)| self.request_due(*due_at, id, at));
+        let threads = self.hot.threads.expired(at);
+        let mut due: Vec<Due> = requests.chain(threads.map(thread_due)).collect();
+        due.sort_by_key(|one| one.due_at);
+        due
     }
 
     /// When something falls due next.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
-        self.hot.requests.due.first().map(|(due_at, _)| *due_at)
+        let of_requests = self.hot.requests.due.first().map(|(due_at, _)| *due_at);
+        of_requests.into_iter().chain(self.hot.threads.next_due()).min()
     }
 
-    fn due_entry(&self, due_at: Timestamp, request_id: &str, at: Timestamp) -> Option<Due> {
+    fn request_due(&self, due_at: Timestamp, request_id: &str, at: Timestamp) -> Option<Due> {
         let RequestPlace::Live(entity, held) = self.find_request(request_id)? else { return None };
+        let (request_id, entropy) = (String::from(request_id), Entropy::default());
         Some(Due {
-            request_id: String::from(request_id),
-            loop_id: String::from(entity.loop_id()),
+            command: Command::ExpireDue(ExpireDue { request_id, entropy }),
             due_at,
             timed_out: held.request.is_expired(at),
             correlation: entity.correlation.clone(),
@@ -109,6 +117,20 @@ impl World {
     /// The newest requests of loops that settled, at most 1024, in the order of their asking.
     pub fn closed_requests(&self) -> impl Iterator<Item = &HeldRequest> {
         self.hot.requests.closed.values()
+    }
+}
+
+fn thread_due((due_at, thread): (Timestamp, &Thread)) -> Due {
+    let correlation = String::from(thread.correlation_id.as_str());
+    Due {
+        command: Command::ExpireThread(ThreadCommand {
+            tenant_id: String::from(thread.tenant_id.as_str()),
+            correlation_id: correlation.clone(),
+        }),
+        due_at,
+        timed_out: true,
+        correlation,
+        caused_by: thread.version,
     }
 }
 

@@ -2,16 +2,17 @@
 
 use alloc::string::String;
 
-use super::{ExecutionLoop, World};
+use super::{RequestPlace, World};
 use crate::command::Command;
 use crate::refusal::Refusal;
 
 impl World {
     /// The version of what a command is about: the sequence of the last record that changed its
-    /// loop. `None` where the command is about nothing that lives.
+    /// loop or its thread. `None` where the command is about nothing that lives; a thread is
+    /// known for a while after it ended.
     #[must_use]
     pub fn version_of(&self, command: &Command) -> Option<u64> {
-        self.subject_of(command).map(|entity| entity.version)
+        self.subject_of(command).map(|(_, version)| version)
     }
 
     /// Whether what a command is about is still as the caller saw it. What no longer lives is
@@ -21,19 +22,23 @@ impl World {
     /// [`Refusal::StaleVersion`] with both versions.
     pub fn check_version(&self, command: &Command, expected: u64) -> Result<(), Refusal> {
         match self.subject_of(command) {
-            Some(entity) if entity.version != expected => {
-                let (entity, found) = (String::from(entity.loop_id()), entity.version);
-                Err(Refusal::StaleVersion { entity, expected, found })
+            Some((entity, found)) if found != expected => {
+                Err(Refusal::StaleVersion { entity: String::from(entity), expected, found })
             }
             _ => Ok(()),
         }
     }
 
-    fn subject_of(&self, command: &Command) -> Option<&ExecutionLoop> {
-        let subject = command.subject()?;
-        self.live_loop(subject).or_else(|| match self.find_request(subject)? {
-            super::RequestPlace::Live(entity, _) => Some(entity),
-            super::RequestPlace::Closed(_) => None,
-        })
+    /// The name and the version of the loop or thread.
+    fn subject_of<'a>(&'a self, command: &'a Command) -> Option<(&'a str, u64)> {
+        if let Some((tenant_id, correlation_id)) = command.thread() {
+            return Some((correlation_id, self.thread(tenant_id, correlation_id)?.version));
+        }
+        let subject = command.subject().filter(|_| !command.is_registration())?;
+        let entity = self.live_loop(subject).or_else(|| match self.find_request(subject)? {
+            RequestPlace::Live(entity, _) => Some(entity),
+            RequestPlace::Closed(_) => None,
+        });
+        entity.map(|entity| (entity.loop_id(), entity.version))
     }
 }

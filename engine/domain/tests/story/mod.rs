@@ -154,7 +154,7 @@ impl Story {
     /// As a shell does it: what is due comes first, and a refusal that is a fact is recorded.
     pub(crate) fn submit(&mut self, command: Command) -> Result<Vec<Event>, Refusal> {
         while let Some(due) = self.world.due(self.now).into_iter().next() {
-            self.given(self.expire(&due.request_id));
+            self.given(due.command.with_entropy(self.entropy()));
         }
         self.when(command.clone()).inspect_err(|refusal| {
             if let Some(event) = refusal.audit(&command) {
