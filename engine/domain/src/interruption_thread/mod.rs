@@ -7,8 +7,10 @@ mod branch;
 mod clarify;
 mod decision;
 mod draft;
+mod duplex;
 mod health;
 mod reason;
+mod render;
 mod request;
 mod row;
 mod state;
@@ -19,8 +21,16 @@ mod validate;
 pub use advice::{Style, check_handoff, explanation, selected_missing_field, style};
 pub use basis_points::{BasisPoints, BasisPointsOutOfRange, HIGH_BAND_MIN, RELATION_THRESHOLD};
 pub use decision::{Clarify, Dispatch, Remainder, TurnDecision};
+pub use duplex::{
+    COMMIT_THRESHOLD, CommitRefusal, DuplexBranch, Heard, IntentHypothesis, InterruptCandidate,
+    PartialTranscript, SpeculativePlan, TurnCommitDecision,
+};
 pub use health::{HealthReport, HealthRow, MAX_FINGERPRINT_BYTES, issue_fingerprint};
 pub use reason::{REGISTRY_BASE, ReasonCode};
+pub use render::{
+    Citation, MAX_SHOWN_FIELDS, MAX_SHOWN_SOURCES, MAX_TOOL_ITEMS, OutputMode, RenderLocale,
+    RenderedResponse, ToolField, ToolResponse, ToolSource, render,
+};
 pub use request::{
     Advice, ConfidenceBundle, DegradationContext, ExplainTrigger, Explanation, GateConfidences,
     Interruption, Ph1kToPh1xInterruptHandoff, SpeechWindowMetrics, StyleAdvice, TimingMarkers,
