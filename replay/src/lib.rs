@@ -24,6 +24,7 @@ pub mod records;
 pub mod report;
 pub mod statistics;
 mod summary;
+pub mod threads;
 pub mod together;
 pub mod verify;
 
@@ -35,5 +36,6 @@ pub use rebuild::{Rebuilt, Until, rebuild};
 pub use records::{Filter, Line, records, story};
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
 pub use statistics::{Statistics, statistics};
+pub use threads::thread_of;
 pub use together::{Together, verify_together};
 pub use verify::verify;

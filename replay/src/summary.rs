@@ -3,6 +3,7 @@
 
 mod decisions;
 mod log;
+mod threads;
 
 use decisions::decision;
 use holdpoint_domain::event::{
@@ -13,6 +14,7 @@ use holdpoint_domain::event::{
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::text::{bounded, visible};
 use log::of_the_log;
+use threads::of_thread;
 
 /// Longest piece of foreign text in a line, in bytes.
 const TEXT_BYTES_MAX: usize = 240;
@@ -35,6 +37,7 @@ pub(crate) fn summary(event: &Event) -> String {
         Event::SandboxDecided(body) => sandbox_decided(body),
         other => of_the_log(other)
             .or_else(|| decision(other))
+            .or_else(|| of_thread(other))
             .unwrap_or_else(|| other.kind().name.to_string()),
     }
 }

@@ -1,0 +1,147 @@
+//! One line for each event of an interruption thread, or of a registration that it presumes.
+
+use holdpoint_domain::event::{
+    BufferExpired, CapabilityChanged, DeviceRegistered, Event, LeaseRegistered,
+    RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowRefused, RowsRead, SessionRegistered,
+    TurnTaken, WorkOrderRegistered,
+};
+use holdpoint_domain::interruption_thread::Remainder;
+
+use super::{short, shown};
+
+/// What happened, in one line; `None` for events of other systems.
+pub(super) fn of_thread(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::TurnTaken(body) => turn_taken(body),
+        Event::RowCommitted(body) => row_committed(body),
+        Event::RowRefused(body) => row_refused(body),
+        Event::BufferExpired(body) => buffer_expired(body),
+        Event::ReturnCheckExpired(body) => return_check_expired(body),
+        Event::RemaindersDiscarded(body) => remainders_discarded(body),
+        Event::RowsRead(body) => rows_read(body),
+        Event::ThreadClosed(body) => {
+            format!("thread {} ended", named(&body.tenant_id, &body.correlation_id))
+        }
+        other => return registration(other),
+    })
+}
+
+fn registration(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::CapabilityChanged(body) => capability_changed(body),
+        Event::TenantRegistered(body) => {
+            format!("tenant {}: {}", shown(&body.tenant_id), body.status)
+        }
+        Event::UserRegistered(body) => {
+            format!("user {}: {}", named(&body.tenant_id, &body.user_id), body.status)
+        }
+        Event::DeviceRegistered(body) => device_registered(body),
+        Event::SessionRegistered(body) => session_registered(body),
+        Event::WorkOrderRegistered(body) => work_order_registered(body),
+        Event::LeaseRegistered(body) => lease_registered(body),
+        _ => return None,
+    })
+}
+
+fn capability_changed(body: &CapabilityChanged) -> String {
+    let verb = if body.is_granted { "given to" } else { "taken from" };
+    format!("{} {verb} {} {}", body.capability, body.actor_kind, shown(&body.actor_id))
+}
+
+fn device_registered(body: &DeviceRegistered) -> String {
+    let device = named(&body.tenant_id, &body.device_id);
+    format!("device {device} of {}: {}", shown(&body.user_id), body.status)
+}
+
+fn session_registered(body: &SessionRegistered) -> String {
+    let session = named(&body.tenant_id, &body.session_id);
+    let (user, device) = (shown(&body.user_id), shown(&body.device_id));
+    format!("session {session} of {user} on {device}: {}", body.status)
+}
+
+fn work_order_registered(body: &WorkOrderRegistered) -> String {
+    let order = named(&body.tenant_id, &body.work_order_id);
+    format!("work order {order} of thread {}: {}", shown(&body.correlation_id), body.status)
+}
+
+fn lease_registered(body: &LeaseRegistered) -> String {
+    let order = named(&body.tenant_id, &body.work_order_id);
+    let hash = short(&body.lease_token_hash);
+    format!("lease {hash} on work order {order} until {}: {}", body.expires_at, body.status)
+}
+
+fn turn_taken(body: &TurnTaken) -> String {
+    let policy = body.decision.interrupt_resume_policy.map(|policy| format!(", {policy}"));
+    format!(
+        "thread {}, turn {} of {}: {} {}{}",
+        named(&body.tenant_id, &body.correlation_id),
+        body.turn_id,
+        shown(&body.request.active_speaker_user_id),
+        body.decision.directive,
+        body.decision.reason_code,
+        policy.unwrap_or_default()
+    )
+}
+
+fn row_committed(body: &RowCommitted) -> String {
+    format!(
+        "thread {}, turn {}: row {} {} by {}, key {}",
+        named(&body.tenant_id, &body.correlation_id),
+        body.turn_id,
+        body.payload.directive,
+        body.reason_code,
+        body.decided_by,
+        shown(&body.idempotency_key)
+    )
+}
+
+fn row_refused(body: &RowRefused) -> String {
+    format!(
+        "thread {}, turn {}: {} refused, {}",
+        named(&body.tenant_id, &body.correlation_id),
+        body.turn_id,
+        shown(&body.command),
+        shown(&body.message).replace("\\\\", "\\")
+    )
+}
+
+fn buffer_expired(body: &BufferExpired) -> String {
+    format!(
+        "thread {}: what turn {} left unsaid to {} expired at {}, DISCARD",
+        named(&body.tenant_id, &body.correlation_id),
+        body.captured_turn,
+        shown(&body.speaker_user_id),
+        body.expires_at
+    )
+}
+
+fn return_check_expired(body: &ReturnCheckExpired) -> String {
+    let thread = named(&body.tenant_id, &body.correlation_id);
+    format!("thread {thread}: the return check expired at {}, RESUME_LATER", body.expires_at)
+}
+
+fn remainders_discarded(body: &RemaindersDiscarded) -> String {
+    let thread = named(&body.tenant_id, &body.correlation_id);
+    let fates: Vec<String> = body.remainders.iter().map(fate).collect();
+    format!("thread {thread}: {}; {}", body.reason_code, fates.join("; "))
+}
+
+fn rows_read(body: &RowsRead) -> String {
+    let thread = named(&body.tenant_id, &body.correlation_id);
+    format!("thread {thread}: its rows up to record {} were read", body.last_sequence)
+}
+
+fn fate(remainder: &Remainder) -> String {
+    format!(
+        "what turn {} left unsaid to {}: {}, {}",
+        remainder.captured_turn,
+        shown(&remainder.speaker_user_id),
+        remainder.fate,
+        remainder.reason
+    )
+}
+
+/// Something of a tenant.
+fn named(tenant_id: &str, name: &str) -> String {
+    format!("{}/{}", shown(tenant_id), shown(name))
+}

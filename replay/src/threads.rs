@@ -1,0 +1,29 @@
+//! Which interruption thread a record is about.
+
+use crate::read::Committed;
+use holdpoint_domain::event::Event;
+
+/// Tenant and correlation of the thread that an event is about; `None` for events of other
+/// systems, and for registrations, which are about a tenant.
+#[must_use]
+pub fn thread_of(event: &Event) -> Option<(&str, &str)> {
+    Some(match event {
+        Event::TurnTaken(body) => (&body.tenant_id, &body.correlation_id),
+        Event::RowCommitted(body) => (&body.tenant_id, &body.correlation_id),
+        Event::RowRefused(body) => (&body.tenant_id, &body.correlation_id),
+        Event::BufferExpired(body) => (&body.tenant_id, &body.correlation_id),
+        Event::ReturnCheckExpired(body) => (&body.tenant_id, &body.correlation_id),
+        Event::RemaindersDiscarded(body) => (&body.tenant_id, &body.correlation_id),
+        Event::RowsRead(body) => (&body.tenant_id, &body.correlation_id),
+        Event::ThreadClosed(body) => (&body.tenant_id, &body.correlation_id),
+        _ => return None,
+    })
+}
+
+impl Committed {
+    /// [`thread_of`] the record's event, where it can be read.
+    #[must_use]
+    pub fn thread(&self) -> Option<(&str, &str)> {
+        self.envelope().and_then(|envelope| thread_of(&envelope.event))
+    }
+}
