@@ -2,6 +2,7 @@
 
 use super::fault::Fault;
 use crate::exit::Exit;
+use holdpoint_domain::interruption_thread::TurnDecision;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::{Event, Time};
 use holdpoint_engine::shell::{Receipt, Submitted};
@@ -65,6 +66,12 @@ pub(super) struct Carried {
     /// The decision that it recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     decision_id: Option<String>,
+    /// The audit row that it committed: the sequence of the row's record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audit_event_id: Option<u64>,
+    /// What a turn came to: the directive, and what is said, asked or handed over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn: Option<TurnDecision>,
     /// Names of its events, in order.
     events: Vec<&'static str>,
 }
@@ -113,6 +120,8 @@ impl Carried {
             loop_id: events.iter().find_map(Event::loop_id).map(String::from),
             request_id: events.iter().find_map(request_id).map(String::from),
             decision_id: events.iter().find_map(decision_id).map(String::from),
+            audit_event_id: audit_event_id(&receipt),
+            turn: events.iter().find_map(turn).cloned(),
             events: events.iter().map(|event| event.kind().name).collect(),
         }
     }
@@ -129,6 +138,18 @@ fn decision_id(event: &Event) -> Option<&str> {
     match event {
         Event::DecisionAnswered(body) => Some(&body.record.decision_id),
         Event::DecisionTimedOut(body) => Some(&body.record.decision_id),
+        _ => None,
+    }
+}
+
+fn audit_event_id(receipt: &Receipt) -> Option<u64> {
+    let mut numbered = (receipt.first_sequence..).zip(&receipt.events);
+    numbered.find(|(_, event)| matches!(event, Event::RowCommitted(_))).map(|(id, _)| id)
+}
+
+fn turn(event: &Event) -> Option<&TurnDecision> {
+    match event {
+        Event::TurnTaken(body) => Some(&body.decision),
         _ => None,
     }
 }

@@ -54,14 +54,15 @@ pub(super) struct Line<C> {
     /// Who asks. Left away: the user who runs `apply`, as AUTOMATION.
     #[serde(default)]
     actor: Option<LineActor>,
-    /// The story that the command belongs to. Left away: a story of its own.
+    /// The story that the command belongs to. Left away: a story of its own; of a turn, a row or
+    /// another command on a thread, the thread's.
     #[serde(default)]
     correlation: Option<String>,
     /// Sequence of the record that caused the command.
     #[serde(default)]
     causation: Option<u64>,
     /// The caller's own name for the command: asked again, it is answered with the first receipt.
-    /// Needs a correlation.
+    /// Needs a correlation. Turns and rows have a key of their own instead.
     #[serde(default)]
     idempotency: Option<LineKey>,
     /// Sequence of the last record that changed what the command is about, as the caller saw it.
@@ -140,9 +141,9 @@ impl Submission {
 impl Line<IgnoredAny> {
     fn with(self, command: Command, at: usize, defaults: &Defaults) -> Result<Submission, Fault> {
         let Self { submit: IgnoredAny, actor, correlation, causation, idempotency, .. } = self;
-        if idempotency.is_some() && correlation.is_none() {
-            let message = "a key is unique within a correlation only; give `correlation` as well";
-            return Err(Fault::at(at, message).inside("idempotency"));
+        let correlation = story_of(&command, correlation, at)?;
+        if idempotency.is_some() {
+            may_have_key(&command, correlation.as_deref(), at)?;
         }
         let key = idempotency.map(LineKey::into_key);
         Ok(Submission {
@@ -156,6 +157,33 @@ impl Line<IgnoredAny> {
             has_entropy: false,
         })
     }
+}
+
+/// What is about a thread belongs to the thread's own story.
+fn story_of(command: &Command, stated: Option<String>, at: usize) -> Result<Option<String>, Fault> {
+    let Some((_, own)) = command.thread() else { return Ok(stated) };
+    match stated {
+        Some(stated) if stated != own => {
+            let message = format!(
+                "the command is about thread {own:?} and the line belongs to {stated:?}; give \
+                 the same in both, or leave `correlation` away"
+            );
+            Err(Fault::at(at, message).inside("correlation"))
+        }
+        _ => Ok(Some(own.to_string())),
+    }
+}
+
+/// A key needs a story, and turns and rows have one of their own.
+fn may_have_key(command: &Command, correlation: Option<&str>, at: usize) -> Result<(), Fault> {
+    let message = if command.turn_scope().is_some() {
+        "the command has its own `idempotency_key`; leave this one away"
+    } else if correlation.is_none() {
+        "a key is unique within a correlation only; give `correlation` as well"
+    } else {
+        return Ok(());
+    };
+    Err(Fault::at(at, message).inside("idempotency"))
 }
 
 impl LineKey {
@@ -238,6 +266,36 @@ fn body(name: &str, node: &Node) -> Option<Result<Command, Fault>> {
         "human_decision.expire" => of(node, Command::ExpireDue),
         "human_decision.override_visibility" => of(node, Command::OverrideVisibility),
         "log.record_fingerprint" => of(node, |Nothing {}| Command::RecordFingerprint),
+        other => return thread_body(other, node).or_else(|| registration_body(other, node)),
+    })
+}
+
+/// [`body`] of the commands on interruption threads.
+fn thread_body(name: &str, node: &Node) -> Option<Result<Command, Fault>> {
+    Some(match name {
+        "interruption_thread.take_turn" => of(node, Command::TakeTurn),
+        "interruption_thread.confirm_commit_row" => of(node, Command::ConfirmCommitRow),
+        "interruption_thread.clarify_commit_row" => of(node, Command::ClarifyCommitRow),
+        "interruption_thread.respond_commit_row" => of(node, Command::RespondCommitRow),
+        "interruption_thread.dispatch_commit_row" => of(node, Command::DispatchCommitRow),
+        "interruption_thread.wait_commit_row" => of(node, Command::WaitCommitRow),
+        "interruption_thread.read_audit_rows" => of(node, Command::ReadAuditRows),
+        "interruption_thread.expire" => of(node, Command::ExpireThread),
+        "interruption_thread.close" => of(node, Command::CloseThread),
+        _ => return None,
+    })
+}
+
+/// [`body`] of the commands that say to whom threads belong.
+fn registration_body(name: &str, node: &Node) -> Option<Result<Command, Fault>> {
+    Some(match name {
+        "interruption_thread.change_capability" => of(node, Command::ChangeCapability),
+        "interruption_thread.register_tenant" => of(node, Command::RegisterTenant),
+        "interruption_thread.register_user" => of(node, Command::RegisterUser),
+        "interruption_thread.register_device" => of(node, Command::RegisterDevice),
+        "interruption_thread.register_session" => of(node, Command::RegisterSession),
+        "interruption_thread.register_work_order" => of(node, Command::RegisterWorkOrder),
+        "interruption_thread.register_lease" => of(node, Command::RegisterLease),
         _ => return None,
     })
 }
