@@ -1,7 +1,8 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
 use crate::{
-    apply, config, hold, log_archive, log_copy, log_show, log_stat, replay, run, salvage, verify,
+    apply, config, health, hold, log_archive, log_copy, log_show, log_stat, replay, run, salvage,
+    thread, verify,
 };
 use clap::{Args, Parser, Subcommand};
 use holdpoint_log_format::limits::FORMAT_VERSION;
@@ -55,6 +56,11 @@ pub(crate) enum Verb {
     /// Look at the questions that wait for a person, and answer them.
     #[command(subcommand)]
     Hold(hold::HoldVerb),
+    /// Look at conversations that were interrupted, and at what became of the rest.
+    #[command(subcommand)]
+    Thread(thread::ThreadVerb),
+    /// Show the newest outcome of interruption continuity for every tenant and issue.
+    Health(health::Args),
     /// Prove that nothing recorded was changed, lost or forbidden; exit 6 if something was.
     Verify(verify::Args),
     /// Rebuild the state from the log, at its end or at any record or moment.

@@ -7,6 +7,7 @@ mod config;
 mod damage;
 mod directory;
 mod exit;
+mod health;
 mod hold;
 mod log_archive;
 mod log_copy;
@@ -18,6 +19,7 @@ mod replay;
 mod run;
 mod salvage;
 mod text;
+mod thread;
 mod verify;
 
 use arguments::{Arguments, ConfigVerb, LogVerb, Verb};
@@ -30,6 +32,8 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::main(&global, args),
         Verb::Apply(args) => apply::main(&global, args),
         Verb::Hold(verb) => hold::main(&global, verb),
+        Verb::Thread(verb) => thread::main(&global, verb),
+        Verb::Health(args) => health::main(&global, args),
         Verb::Verify(args) => verify::main(&global, args),
         Verb::Replay(args) => replay::main(&global, args),
         Verb::Salvage(args) => salvage::main(&global, args),

@@ -40,3 +40,30 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
+
+/// Rows of cells in columns that are as wide as their widest cell, the first row as the header.
+pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+    let mut widths = [0; N];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}  "));
+        cells.collect::<String>().trim_end().to_string()
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = [["a", "\u{e9}\u{e9}\u{e9}", "c"], ["long", "b", ""]];
+        let rows = rows.map(|row| row.map(String::from));
+        assert_eq!(aligned(&rows), ["a     \u{e9}\u{e9}\u{e9}  c", "long  b"]);
+    }
+}

@@ -1,0 +1,115 @@
+//! `holdpoint health`: the newest outcome of interruption continuity for every tenant and issue,
+//! folded from the audit rows themselves.
+
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, settle};
+use crate::output::Output;
+use crate::progress::Bar;
+use crate::text::{aligned, counted, moment};
+use crate::verify::{exit_of, warn};
+use holdpoint_domain::interruption_thread::{HealthReport, HealthRow};
+use holdpoint_domain::text::visible;
+use holdpoint_replay::{Committed, Report, Until, rebuild};
+use std::collections::BTreeSet;
+
+/// Options of `health`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only rows of this tenant.
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
+}
+
+/// Shows the rows, the newest outcome first. Exit 6 when the log does not verify, 3 when there is
+/// no log.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    settle(global, health(global, args))
+}
+
+fn health(global: &Global, args: Args) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    let mut fold = Fold { tenant: args.tenant, ..Fold::default() };
+    let report = read(&directory, &mut fold)?;
+    directory.expect_log(&report)?;
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&fold.report);
+    } else {
+        fold.show(&mut out);
+    }
+    out.finish()?;
+    warn(&report);
+    Ok(exit_of(&report))
+}
+
+fn read(directory: &Directory, fold: &mut Fold) -> Result<Report, Failure> {
+    let mut bar = Bar::new();
+    let rebuilt = directory.read(|storage, options| {
+        let mut progress = |progress| bar.update(progress);
+        rebuild(storage, Until::End, options, &mut progress, &mut |record| fold.add(record))
+    })?;
+    Ok(rebuilt.report)
+}
+
+/// The report, and whose rows are in it.
+#[derive(Default)]
+struct Fold {
+    tenant: Option<String>,
+    report: HealthReport,
+    tenants: BTreeSet<String>,
+}
+
+impl Fold {
+    fn add(&mut self, record: &Committed) {
+        let (Some((tenant, _)), Some(envelope)) = (record.thread(), record.envelope()) else {
+            return;
+        };
+        if self.tenant.as_deref().is_none_or(|wanted| wanted == tenant) {
+            self.tenants.insert(tenant.to_string());
+            self.report.apply(record.header.sequence, record.time(), &envelope.event);
+        }
+    }
+
+    fn show(&self, out: &mut Output) {
+        let rows = self.report.rows();
+        if !rows.is_empty() {
+            let header = [
+                "owner_engine_id",
+                "tenant",
+                "issue_fingerprint",
+                "latest_reason_code",
+                "correlation",
+                "turn",
+                "record",
+                "time",
+                "occurrences",
+            ];
+            let rows = rows.into_iter().map(cells);
+            let rows: Vec<_> = std::iter::once(header.map(String::from)).chain(rows).collect();
+            aligned(&rows).iter().for_each(|line| out.line(line));
+        }
+        for tenant in &self.tenants {
+            let refusals = self.report.refusals_of(tenant);
+            if refusals > 0 {
+                let refused = counted(refusals, "refusal");
+                out.line(format_args!("{refused} for tenant {}", visible(tenant)));
+            }
+        }
+    }
+}
+
+fn cells(row: &HealthRow) -> [String; 9] {
+    let shown = |text: &str| visible(text).to_string();
+    [
+        row.owner_engine_id.to_string(),
+        shown(&row.tenant_id),
+        row.issue_fingerprint.as_deref().map_or(String::new(), shown),
+        row.latest_reason_code.to_string(),
+        shown(&row.correlation_id),
+        row.latest_turn.to_string(),
+        row.latest_sequence.to_string(),
+        moment(row.latest_at),
+        row.occurrences.to_string(),
+    ]
+}

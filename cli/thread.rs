@@ -1,0 +1,37 @@
+//! `holdpoint thread`: conversations that were interrupted, as the log tells them.
+
+mod list;
+mod reading;
+mod rows;
+mod show;
+mod shown;
+mod story;
+
+use crate::arguments::Global;
+use crate::exit::{Exit, settle};
+use clap::Subcommand;
+
+/// What to do with interruption threads.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ThreadVerb {
+    /// List the threads, each with its state in a line.
+    List(list::Args),
+    /// Show the state of a thread: what was left unsaid, to whom, and until when it is kept.
+    Show(show::Args),
+    /// Show the audit rows of a thread, committed and refused.
+    Rows(rows::Args),
+    /// Tell a thread turn by turn.
+    Story(story::Args),
+}
+
+/// Carries the verb out. Exit 3 when there is no log or no such thread, 4 when several tenants have
+/// one of this name, 5 when a rule said no, 6 when the log does not verify.
+pub(crate) fn main(global: &Global, verb: ThreadVerb) -> Exit {
+    let outcome = match verb {
+        ThreadVerb::List(args) => list::list(global, &args),
+        ThreadVerb::Show(args) => show::show(global, &args),
+        ThreadVerb::Rows(args) => rows::rows(global, args),
+        ThreadVerb::Story(args) => story::story(global, &args),
+    };
+    settle(global, outcome)
+}

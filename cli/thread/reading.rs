@@ -1,0 +1,135 @@
+//! Reading one thread out of the log: which tenant is meant, and the records that are about it.
+
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::progress::Bar;
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::{Thread, World};
+use holdpoint_replay::{Committed, Rebuilt, Report, Until, rebuild};
+use std::collections::BTreeSet;
+
+/// Which thread is meant.
+#[derive(Debug, clap::Args)]
+pub(super) struct Name {
+    /// The thread's correlation.
+    #[arg(value_name = "CORRELATION")]
+    pub(super) correlation: String,
+    /// The thread's tenant; needed where several have a thread of this correlation.
+    #[arg(long, value_name = "TENANT")]
+    pub(super) tenant: Option<String>,
+}
+
+/// The log up to a record, and the records of every thread of one correlation.
+pub(super) struct Reading {
+    pub(super) rebuilt: Rebuilt,
+    records: Vec<Committed>,
+}
+
+impl Reading {
+    /// Reads the whole log, verified on the way, and writes nothing.
+    pub(super) fn of(
+        directory: &Directory,
+        until: Until,
+        correlation: &str,
+    ) -> Result<Self, Failure> {
+        let mut records = Vec::new();
+        let rebuilt = read(directory, until, &mut |record| {
+            if record.thread().is_some_and(|(_, found)| found == correlation) {
+                records.push(record.clone());
+            }
+        })?;
+        Ok(Self { rebuilt, records })
+    }
+
+    /// The one tenant that is meant, and the records of its thread, in order.
+    pub(super) fn thread(&self, name: &Name) -> Result<(String, Vec<&Committed>), Failure> {
+        let tenant = self.tenant(name)?;
+        let is_its = |record: &&Committed| record.thread().is_some_and(|(of, _)| of == tenant);
+        let records: Vec<&Committed> = self.records.iter().filter(is_its).collect();
+        if records.is_empty() {
+            return Err(self.unknown(name));
+        }
+        Ok((tenant, records))
+    }
+
+    /// The state of the thread that is meant.
+    pub(super) fn state(&self, name: &Name) -> Result<&Thread, Failure> {
+        let tenant = self.tenant(name)?;
+        let found = self.rebuilt.world.thread(&tenant, &name.correlation);
+        found.ok_or_else(|| self.unknown(name))
+    }
+
+    /// The tenant that is named, or the only one that has such a thread. Where none has, the only
+    /// one under whose name something was refused: whoever is refused cannot make a name ambiguous.
+    fn tenant(&self, name: &Name) -> Result<String, Failure> {
+        if let Some(tenant) = &name.tenant {
+            return Ok(tenant.clone());
+        }
+        let with_state = tenants(&self.rebuilt.world, &name.correlation);
+        let named = self.records.iter().filter_map(Committed::thread);
+        let named: BTreeSet<String> = named.map(|(tenant, _)| tenant.to_string()).collect();
+        let found = if with_state.is_empty() { named } else { with_state };
+        let mut all = found.iter();
+        match (all.next(), all.next()) {
+            (None, _) => Err(self.unknown(name)),
+            (Some(only), None) => Ok(only.clone()),
+            _ => Err(several(&found, &name.correlation)),
+        }
+    }
+
+    /// A thread that is not found in a damaged log may lie behind the damage.
+    fn unknown(&self, name: &Name) -> Failure {
+        let report = &self.rebuilt.report;
+        if report.failed() {
+            return damaged(report);
+        }
+        let whose = name.tenant.as_ref().map(|tenant| format!("tenant {} has", visible(tenant)));
+        let head = self.rebuilt.head.as_ref().map_or(0, |head| head.sequence);
+        let message = format!(
+            "{} no thread {} up to record {head}: `holdpoint thread list` shows all",
+            whose.unwrap_or_else(|| "there is".into()),
+            visible(&name.correlation)
+        );
+        Failure::new(Exit::NOT_FOUND, "unknown_thread", message)
+    }
+}
+
+/// Rebuilds the state; `witness` sees every record on the way.
+pub(super) fn read(
+    directory: &Directory,
+    until: Until,
+    witness: &mut dyn FnMut(&Committed),
+) -> Result<Rebuilt, Failure> {
+    let mut bar = Bar::new();
+    directory.read(|storage, options| {
+        let mut progress = |progress| bar.update(progress);
+        rebuild(storage, until, options, &mut progress, &mut *witness)
+    })
+}
+
+/// Every thread that the state knows, live ones first.
+pub(super) fn threads(world: &World) -> impl Iterator<Item = &Thread> {
+    world.live_threads().chain(world.closed_threads())
+}
+
+fn tenants(world: &World, correlation: &str) -> BTreeSet<String> {
+    let found = threads(world).filter(|thread| thread.correlation_id.as_str() == correlation);
+    found.map(|thread| thread.tenant_id.to_string()).collect()
+}
+
+fn several(tenants: &BTreeSet<String>, correlation: &str) -> Failure {
+    let shown: Vec<String> = tenants.iter().map(|tenant| visible(tenant).to_string()).collect();
+    let message = format!(
+        "{} tenants have a thread {}: name one with --tenant: {}",
+        tenants.len(),
+        visible(correlation),
+        shown.join(", ")
+    );
+    Failure::new(Exit::CONFLICT, "several_tenants", message)
+}
+
+fn damaged(report: &Report) -> Failure {
+    let first = report.findings.first().map_or(String::new(), |finding| format!(": {finding}"));
+    let message = format!("the log is {}{first}; the thread may lie behind that", report.verdict);
+    Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
+}

@@ -1,0 +1,331 @@
+//! `holdpoint thread rows`: the audit rows of one thread, committed and refused.
+
+use super::reading::{Name, Reading};
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::hold;
+use crate::output::Output;
+use crate::text::{actor, aligned, moment};
+use crate::verify::{exit_of, warn};
+use holdpoint_domain::Time;
+use holdpoint_domain::command::ThreadCommand;
+use holdpoint_domain::event::{Event, RefusalClass, RowCommitted, RowRefused};
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::hash::Digest;
+use holdpoint_domain::interruption_thread::{
+    DecidedBy, Directive, PendingState, ReasonCode, ResumePolicy, RowEventType, RowPayload,
+    Severity, WorkOrderStatus,
+};
+use holdpoint_domain::text::visible;
+use holdpoint_domain::{ActorId, Command};
+use holdpoint_engine::shell::{Origin, Submitted, user_name};
+use holdpoint_replay::{Committed, Until};
+use serde::Serialize;
+
+/// Options of `thread rows`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    name: Name,
+    /// Put on record that the rows are read. Whoever reads needs the capability for it.
+    #[arg(long)]
+    diagnostic: bool,
+    /// Who reads, with --diagnostic; else this user, as AUTOMATION.
+    #[arg(long = "as", value_name = "KIND:ID", value_parser = parse_actor, requires = "diagnostic")]
+    reader: Option<ActorId>,
+    #[command(flatten)]
+    turn: hold::Turn,
+}
+
+/// Shows the rows. Only the diagnostic mode writes, and first: the rows shown are then those before
+/// the record that says so.
+pub(super) fn rows(global: &Global, args: Args) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    let mut reading = Reading::of(&directory, Until::End, &args.name.correlation)?;
+    directory.expect_log(&reading.rebuilt.report)?;
+    if args.diagnostic && !reading.rebuilt.report.failed() {
+        let (tenant, _) = reading.thread(&args.name)?;
+        let sequence = record_reading(global, &args, tenant)?;
+        let until = Until::Sequence(sequence);
+        reading = Reading::of(&directory, until, &args.name.correlation)?;
+    }
+    let (_, records) = reading.thread(&args.name)?;
+    let rows: Vec<Row<'_>> = records.into_iter().filter_map(Row::of).collect();
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&rows);
+    } else {
+        show(&mut out, &rows);
+    }
+    out.finish()?;
+    warn(&reading.rebuilt.report);
+    Ok(exit_of(&reading.rebuilt.report))
+}
+
+/// Puts the reading on record, and says so. Gives the sequence of the record.
+fn record_reading(global: &Global, args: &Args, tenant_id: String) -> Result<u64, Failure> {
+    let engine = hold::open(global, &args.turn)?;
+    let correlation_id = args.name.correlation.clone();
+    let default = || ActorId { kind: Actor::Automation, id: user_name() };
+    let reader = args.reader.clone().unwrap_or_else(default);
+    let shown = actor(&reader);
+    let origin = Origin { actor: reader, correlation: correlation_id.clone(), causation: None };
+    let command = Command::ReadAuditRows(ThreadCommand { tenant_id, correlation_id });
+    let submitted = engine.submit(&origin, &command).map_err(|e| hold::failed(global, e))?;
+    engine.close().map_err(|error| hold::failed(global, error))?;
+    match submitted {
+        Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => {
+            let sequence = receipt.last_sequence;
+            crate::exit::complain(&format!("record {sequence} says that {shown} reads the rows"));
+            Ok(sequence)
+        }
+        Submitted::Refused(refusal) => {
+            Err(Failure::new(Exit::REFUSED, refusal.code(), visible(&refusal.to_string())))
+        }
+    }
+}
+
+/// `HUMAN:ada`, `AGENT:planner`, `AUTOMATION:ci`.
+fn parse_actor(text: &str) -> Result<ActorId, String> {
+    let advice = "write it as HUMAN:ada, AGENT:planner or AUTOMATION:ci";
+    let (kind, id) = text.split_once(':').ok_or(advice)?;
+    let kind = Actor::from_name(kind).filter(|kind| *kind != Actor::System).ok_or(advice)?;
+    if id.is_empty() {
+        return Err(advice.into());
+    }
+    Ok(ActorId { kind, id: id.into() })
+}
+
+/// A row as a program reads it: absent is what says nothing.
+#[derive(Serialize)]
+struct Row<'a> {
+    /// The sequence of the row's record.
+    audit_event_id: u64,
+    time: Time,
+    tenant_id: &'a str,
+    correlation_id: &'a str,
+    turn_id: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<&'a str>,
+    user_id: &'a str,
+    device_id: &'a str,
+    reason_code: ReasonCode,
+    reason_number: u32,
+    idempotency_key: &'a str,
+    #[serde(flatten)]
+    outcome: Outcome<'a>,
+}
+
+/// Whether the row was committed.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Outcome<'a> {
+    Committed {
+        event_type: RowEventType,
+        severity: Severity,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        issue_fingerprint: Option<&'a str>,
+        decided_by: DecidedBy,
+        payload: Payload<'a>,
+    },
+    Refused {
+        refused: Refused<'a>,
+    },
+}
+
+/// What was refused, and why.
+#[derive(Serialize)]
+struct Refused<'a> {
+    command: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    directive: Option<&'static str>,
+    class: RefusalClass,
+    message: &'a str,
+}
+
+/// The seed's payload keys, and no other.
+#[derive(Serialize)]
+struct Payload<'a> {
+    directive: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirm_kind: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    what_is_missing: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clarification_unit_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_kind: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dispatch_target: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wait_kind: Option<&'a str>,
+    work_order_id: &'a str,
+    work_order_status_snapshot: WorkOrderStatus,
+    pending_state: PendingState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease_token_hash: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interrupt_resume_policy: Option<ResumePolicy>,
+}
+
+impl<'a> Row<'a> {
+    fn of(record: &'a Committed) -> Option<Self> {
+        match &record.envelope()?.event {
+            Event::RowCommitted(row) => Some(Self::committed(record, row)),
+            Event::RowRefused(row) => Some(Self::refused(record, row)),
+            _ => None,
+        }
+    }
+
+    fn committed(record: &Committed, row: &'a RowCommitted) -> Self {
+        Self {
+            audit_event_id: record.header.sequence,
+            time: record.time(),
+            tenant_id: &row.tenant_id,
+            correlation_id: &row.correlation_id,
+            turn_id: row.turn_id,
+            session_id: row.session_id.as_deref(),
+            user_id: &row.user_id,
+            device_id: &row.device_id,
+            reason_code: row.reason_code,
+            reason_number: row.reason_code.number(),
+            idempotency_key: &row.idempotency_key,
+            outcome: Outcome::Committed {
+                event_type: row.event_type,
+                severity: row.severity,
+                issue_fingerprint: row.issue_fingerprint.as_deref(),
+                decided_by: row.decided_by,
+                payload: Payload::of(&row.payload),
+            },
+        }
+    }
+
+    fn refused(record: &Committed, row: &'a RowRefused) -> Self {
+        Self {
+            audit_event_id: record.header.sequence,
+            time: record.time(),
+            tenant_id: &row.tenant_id,
+            correlation_id: &row.correlation_id,
+            turn_id: row.turn_id,
+            session_id: None,
+            user_id: &row.user_id,
+            device_id: &row.device_id,
+            reason_code: row.reason_code,
+            reason_number: row.reason_code.number(),
+            idempotency_key: &row.idempotency_key,
+            outcome: Outcome::Refused {
+                refused: Refused {
+                    command: &row.command,
+                    directive: row.directive.map(Directive::payload_value),
+                    class: row.class,
+                    message: &row.message,
+                },
+            },
+        }
+    }
+
+    /// The cells of a line.
+    fn cells(&self) -> [String; 11] {
+        let [directive, kind, work_order, pending, policy] = self.outcome.cells();
+        [
+            self.audit_event_id.to_string(),
+            moment(self.time),
+            self.turn_id.to_string(),
+            directive,
+            self.reason_code.to_string(),
+            kind,
+            work_order,
+            pending,
+            policy,
+            visible(self.user_id).to_string(),
+            visible(self.idempotency_key).to_string(),
+        ]
+    }
+}
+
+impl Outcome<'_> {
+    /// Directive, kind, work order, pending and policy.
+    fn cells(&self) -> [String; 5] {
+        match self {
+            Self::Committed { payload, .. } => payload.cells(),
+            Self::Refused { refused } => {
+                let directive = refused.directive.unwrap_or("turn");
+                let [none, also_none, nor_this] = [const { String::new() }; 3];
+                let class = refused.class.to_string();
+                [format!("refused: {directive}"), class, none, also_none, nor_this]
+            }
+        }
+    }
+}
+
+impl<'a> Payload<'a> {
+    fn of(payload: &'a RowPayload) -> Self {
+        Self {
+            directive: payload.directive.payload_value(),
+            confirm_kind: payload.confirm_kind.as_deref(),
+            what_is_missing: payload.what_is_missing.as_deref(),
+            clarification_unit_id: payload.clarification_unit_id.as_deref(),
+            response_kind: payload.response_kind.as_deref(),
+            dispatch_target: payload.dispatch_target.as_deref(),
+            wait_kind: payload.wait_kind.as_deref(),
+            work_order_id: &payload.work_order_id,
+            work_order_status_snapshot: payload.work_order_status_snapshot,
+            pending_state: payload.pending_state,
+            lease_token_hash: payload.lease_token_hash,
+            interrupt_resume_policy: payload.interrupt_resume_policy,
+        }
+    }
+
+    fn cells(&self) -> [String; 5] {
+        let kinds = [
+            self.confirm_kind,
+            self.what_is_missing,
+            self.response_kind,
+            self.dispatch_target,
+            self.wait_kind,
+        ];
+        let kind = kinds.into_iter().flatten().next().unwrap_or("");
+        let (order, status) = (self.work_order_id, self.work_order_status_snapshot);
+        [
+            self.directive.to_string(),
+            visible(kind).to_string(),
+            format!("{} {status}", visible(order)),
+            self.pending_state.to_string(),
+            self.interrupt_resume_policy.map_or(String::new(), |policy| policy.to_string()),
+        ]
+    }
+}
+
+fn show(out: &mut Output, rows: &[Row<'_>]) {
+    let header = [
+        "row",
+        "time",
+        "turn",
+        "directive",
+        "reason",
+        "kind",
+        "work order",
+        "pending",
+        "policy",
+        "user",
+        "key",
+    ];
+    let header = header.map(String::from);
+    let cells: Vec<_> = std::iter::once(header).chain(rows.iter().map(Row::cells)).collect();
+    aligned(&cells).iter().for_each(|line| out.line(line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_is_a_kind_and_an_id() {
+        let reader = parse_actor("AGENT:a:b").unwrap();
+        assert_eq!((reader.kind, reader.id.as_str()), (Actor::Agent, "a:b"));
+        for text in ["", "ada", "human:ada", "SYSTEM:holdpoint", "HUMAN:"] {
+            assert!(parse_actor(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! `holdpoint thread story`: one thread turn by turn.
+
+use super::reading::{Name, Reading};
+use super::shown::{beginning, end, expiry, fate, question};
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::text::{actor, moment};
+use crate::verify::{exit_of, warn};
+use holdpoint_domain::envelope::Envelope;
+use holdpoint_domain::event::{Event, RemaindersDiscarded, RowCommitted, RowRefused, TurnTaken};
+use holdpoint_domain::interruption_thread::{
+    DecidedBy, Interruption, SessionStatus, TtsResumeSnapshot, TurnDecision, TurnInput, TurnRequest,
+};
+use holdpoint_domain::text::visible;
+use holdpoint_replay::records::Line;
+use holdpoint_replay::{Committed, Until};
+use std::fmt::Display;
+
+/// Options of `thread story`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    name: Name,
+}
+
+/// Tells the story from the records that are in the log.
+pub(super) fn story(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    let reading = Reading::of(&directory, Until::End, &args.name.correlation)?;
+    directory.expect_log(&reading.rebuilt.report)?;
+    let (tenant, records) = reading.thread(&args.name)?;
+    let mut out = Output::stdout();
+    if global.json {
+        let lines: Vec<Line> = records.into_iter().map(Line::of).collect();
+        out.json(&lines);
+    } else {
+        let correlation = visible(&args.name.correlation);
+        out.line(format_args!("thread {correlation} of tenant {}", visible(&tenant)));
+        records.into_iter().flat_map(told).for_each(|line| out.line(line));
+    }
+    out.finish()?;
+    warn(&reading.rebuilt.report);
+    Ok(exit_of(&reading.rebuilt.report))
+}
+
+/// What one record tells.
+fn told(record: &Committed) -> Vec<String> {
+    let Some(envelope) = record.envelope() else { return Vec::new() };
+    let (what, details) = event(envelope, record);
+    let head = format!("{:>8}  {}  {what}", record.header.sequence, moment(record.time()));
+    let details = details.into_iter().map(|detail| format!("{:10}{detail}", ""));
+    std::iter::once(head).chain(details).collect()
+}
+
+fn event(envelope: &Envelope, record: &Committed) -> (String, Vec<String>) {
+    match &envelope.event {
+        Event::TurnTaken(body) => (turn_head(body), turn(body)),
+        Event::RowCommitted(body) => (row(body), Vec::new()),
+        Event::RowRefused(body) => refused(body, envelope),
+        Event::BufferExpired(body) => {
+            let when = expiry(body.expires_at, record.time());
+            let whose = visible(&body.speaker_user_id);
+            let what = format!("of turn {}, to {whose}: DISCARDED", body.captured_turn);
+            (format!("remainder expired {when}"), vec![detail("remainder", what)])
+        }
+        Event::ReturnCheckExpired(body) => {
+            (format!("return check expired {}", expiry(body.expires_at, record.time())), Vec::new())
+        }
+        Event::RemaindersDiscarded(body) => discarded(body),
+        Event::RowsRead(body) => {
+            let (reader, last) = (actor(&envelope.actor), body.last_sequence);
+            (format!("{reader} read the rows up to record {last}"), Vec::new())
+        }
+        Event::ThreadClosed(_) => ("thread ended".into(), Vec::new()),
+        other => (other.kind().name.into(), Vec::new()),
+    }
+}
+
+fn turn_head(body: &TurnTaken) -> String {
+    let request = &body.request;
+    let session = match body.session_status {
+        SessionStatus::Active => String::new(),
+        status => format!(", session {status}"),
+    };
+    format!(
+        "turn {}: {} about {}{session}",
+        body.turn_id,
+        visible(&request.active_speaker_user_id),
+        visible(&request.subject_ref)
+    )
+}
+
+fn turn(body: &TurnTaken) -> Vec<String> {
+    let mut details = asked(&body.request);
+    details.extend(came_to(&body.decision));
+    details
+}
+
+/// What the turn brought.
+fn asked(request: &TurnRequest) -> Vec<String> {
+    let relation = request.interrupt_subject_relation.map(|relation| {
+        let sure = request.interrupt_subject_relation_confidence_bp;
+        let sure = sure.map(|sure| format!(" {sure}")).unwrap_or_default();
+        detail("relation", format!("{relation}{sure}"))
+    });
+    let sensitive = request.sensitive_memory_present;
+    let found = [
+        request.interruption.as_ref().map(interruption),
+        request.tts_resume_snapshot.as_ref().map(snapshot),
+        relation,
+        request.confirm_answer.map(|answer| detail("answer", answer)),
+        input(&request.input),
+        sensitive.then(|| detail("memory", "what would be said is sensitive")),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+fn interruption(interruption: &Interruption) -> String {
+    let (band, risk) = (interruption.candidate_confidence_band, interruption.risk_context_class);
+    let phrase = beginning(&interruption.phrase_text);
+    let sure = interruption.phrase_confidence_bp;
+    detail("interrupts", format!("{phrase} {sure} {band}, risk {risk}"))
+}
+
+/// What had been said and what had not, at the place where it was interrupted.
+fn snapshot(snapshot: &TtsResumeSnapshot) -> String {
+    let cursor = usize::try_from(snapshot.spoken_cursor_byte).unwrap_or(usize::MAX);
+    let (spoken, unsaid) =
+        snapshot.response_text.split_at_checked(cursor).unwrap_or((&snapshot.response_text, ""));
+    let said = format!("{} | unsaid {}", end(spoken), beginning(unsaid));
+    detail("spoken", format!("answer {}: {said}", snapshot.answer_id))
+}
+
+fn input(input: &TurnInput) -> Option<String> {
+    Some(match input {
+        TurnInput::None => return None,
+        TurnInput::Chat { response_text } => detail("chat", beginning(response_text)),
+        TurnInput::Intent { intent_type, class } => {
+            detail("intent", format!("{} {class}", visible(intent_type)))
+        }
+        TurnInput::NlpClarify { question, missing_fields, .. } => {
+            let missing = missing_fields.iter().map(|field| visible(field).to_string());
+            let missing: Vec<String> = missing.collect();
+            detail("unclear", format!("{}: {}", missing.join(", "), beginning(question)))
+        }
+        TurnInput::ToolResponse { request_id, status, response_text } => {
+            let said = beginning(response_text);
+            detail("tool", format!("{} {status}: {said}", visible(request_id)))
+        }
+        TurnInput::LastFailure { response_text } => detail("failure", beginning(response_text)),
+    })
+}
+
+/// What the turn came to.
+fn came_to(decision: &TurnDecision) -> Vec<String> {
+    let outcome = decision.interrupt_continuity_outcome.map(|outcome| format!(", {outcome}"));
+    let policy = decision.interrupt_resume_policy.map(|policy| format!(", {policy}"));
+    let stops = decision.tts_control.map(|control| format!(", speech {control}"));
+    let why = format!(
+        "{}{}{}{}",
+        decision.reason_code,
+        outcome.unwrap_or_default(),
+        policy.unwrap_or_default(),
+        stops.unwrap_or_default()
+    );
+    let dispatch = decision.dispatch.as_ref().map(|dispatch| {
+        let what = visible(&dispatch.intent_type);
+        detail("hands over", format!("{what} as {}", dispatch.kind))
+    });
+    let single = [
+        Some(detail(decision.directive.name(), why)),
+        decision.response_text.as_ref().map(|text| detail("says", beginning(text))),
+        decision.clarify.as_ref().map(|clarify| detail("asks", question(clarify))),
+        dispatch,
+        decision.dropped_pending.map(|pending| detail("gives up", pending)),
+    ];
+    let remainders = decision.remainders.iter().map(|one| detail("remainder", fate(one)));
+    single.into_iter().flatten().chain(remainders).collect()
+}
+
+fn row(body: &RowCommitted) -> String {
+    let key = visible(&body.idempotency_key);
+    match body.decided_by {
+        DecidedBy::BranchTable => format!("row of turn {}, key {key}", body.turn_id),
+        DecidedBy::Caller => format!(
+            "row of turn {} by its caller, {}: {} {}, key {key}",
+            body.turn_id,
+            visible(&body.user_id),
+            body.payload.directive,
+            body.reason_code
+        ),
+    }
+}
+
+fn refused(body: &RowRefused, envelope: &Envelope) -> (String, Vec<String>) {
+    let what = body.directive.map_or("turn".into(), |directive| format!("row {directive} of turn"));
+    let who = actor(&envelope.actor);
+    let head =
+        format!("{what} {} of {who} refused, key {}", body.turn_id, visible(&body.idempotency_key));
+    // The message was made visible when it was recorded.
+    let message = visible(&body.message).to_string().replace("\\\\", "\\");
+    (head, vec![detail("because", message)])
+}
+
+fn discarded(body: &RemaindersDiscarded) -> (String, Vec<String>) {
+    let details = body.remainders.iter().map(|one| detail("remainder", fate(one)));
+    (format!("{}", body.reason_code), details.collect())
+}
+
+fn detail(name: &str, value: impl Display) -> String {
+    format!("{name:<10}  {value}")
+}
