@@ -9,13 +9,15 @@
 )]
 
 mod apply_support;
+mod filler;
 mod program;
 #[path = "../engine/tests/shell_support/mod.rs"]
 mod shell_support;
 
 use apply_support::{answers, apply};
-use holdpoint_domain::command::{AnswerDecision, Command, SystemEvent};
-use holdpoint_domain::event::{HaltReason, RecordsLost};
+use filler::fill;
+use holdpoint_domain::command::{AnswerDecision, Command};
+use holdpoint_domain::event::HaltReason;
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms, HumanDecision,
@@ -36,8 +38,6 @@ use shell_support::{SECOND_NS, SetClock, shell};
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
 
-/// An event of about this many bytes, so that a few fill a segment.
-const FILLER_BYTES: usize = 4_000;
 /// So many fill more than a segment.
 const FILLERS: u64 = 40;
 
@@ -46,29 +46,10 @@ fn engine(log: &Path) -> Engine {
     Engine::open_with(DirectoryStorage::new(log), options).unwrap()
 }
 
-/// Appends events that fill a segment and change no state.
-fn fill(engine: &Engine) {
-    let actor = ActorId { kind: Actor::Automation, id: "ci".to_string() };
-    let origin = Origin { actor, correlation: "filler".to_string(), causation: None };
-    for number in 1..=FILLERS {
-        let lost = RecordsLost {
-            source_first_sequence: number,
-            source_last_sequence: number,
-            file: "segments".into(),
-            offset: 0,
-            length: 1,
-            copied_to: None,
-            problem: "x".repeat(FILLER_BYTES).into(),
-        };
-        let command = Command::RecordSystemEvent(SystemEvent::RecordsLost(lost));
-        assert!(engine.submit(&origin, &command).unwrap().receipt().is_some());
-    }
-}
-
 /// Moves everything that was recorded by now to an archive, as other processes would.
 fn archive(place: &Place) {
     let filling = engine(&place.log);
-    fill(&filling);
+    fill(&filling, FILLERS);
     filling.close().unwrap();
     let output = place.holdpoint(&["log", "archive", "archive", "--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
@@ -221,7 +202,7 @@ impl Meanwhile<'_> {
                 assert!(!other.expire().unwrap().is_empty());
             }
         }
-        fill(&other);
+        fill(&other, FILLERS);
         let archive = DirectoryStorage::new(self.place.directory.path().join("archive"));
         assert!(other.archive(&archive, ArchivePlan::default()).unwrap().moved.is_some());
         assert!(other.query(|world| world.live_loops().count()).unwrap() == 0);

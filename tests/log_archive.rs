@@ -8,18 +8,15 @@
     reason = "a helper that fails, fails its test"
 )]
 
+mod filler;
 #[path = "../engine/tests/log_support/mod.rs"]
 mod log_support;
 mod program;
 
-use holdpoint_domain::command::{Command, SystemEvent};
-use holdpoint_domain::event::RecordsLost;
-use holdpoint_domain::{ActorId, execution_loop::Actor};
+use filler::fill;
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{ArchiveError, OpenError, Storage, copy_directory};
-use holdpoint_engine::shell::{
-    ArchivePlan, ArchiveReport, EngineError, EngineOptions, MoveError, Origin,
-};
+use holdpoint_engine::shell::{ArchivePlan, ArchiveReport, EngineError, EngineOptions, MoveError};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{ChainPosition, Head, Link};
 use holdpoint_replay::machine::this_boot;
@@ -33,9 +30,6 @@ use program::{Place, contents, json, status, text};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// An event of about this many bytes, so that a few fill a segment.
-const FILLER_BYTES: usize = 4_000;
-
 fn engine_on<S: Storage>(storage: S) -> Engine<S> {
     let options = EngineOptions { log: quiet(), ..EngineOptions::default() };
     Engine::open_with(storage, options).unwrap_or_else(|error| panic!("{error}"))
@@ -43,25 +37,6 @@ fn engine_on<S: Storage>(storage: S) -> Engine<S> {
 
 fn engine(path: &Path) -> Engine {
     engine_on(DirectoryStorage::new(path))
-}
-
-/// Appends events that fill segments and change no state.
-fn fill<S: Storage>(engine: &Engine<S>, count: u64) {
-    let actor = ActorId { kind: Actor::Automation, id: "ci".to_string() };
-    let origin = Origin { actor, correlation: "a story".to_string(), causation: None };
-    for number in 1..=count {
-        let lost = RecordsLost {
-            source_first_sequence: number,
-            source_last_sequence: number,
-            file: "segments".into(),
-            offset: 0,
-            length: 1,
-            copied_to: None,
-            problem: "x".repeat(FILLER_BYTES).into(),
-        };
-        let command = Command::RecordSystemEvent(SystemEvent::RecordsLost(lost));
-        assert!(engine.submit(&origin, &command).unwrap().receipt().is_some());
-    }
 }
 
 /// A log with runs and fillers in several segments.
