@@ -33,30 +33,26 @@ fn write(shared: &Shared<ModelDisk>, lengths: &[usize]) {
     }
 }
 
-#[test]
-fn model_a_reader_at_the_tail_takes_each_record_whole_or_not_yet() {
-    explore(3_000, || {
-        const LENGTHS: [usize; 3] = [8, 24, 0];
+/// While records of these lengths are written, on a disk that shows writes torn, a reader takes
+/// them all, in order.
+fn explore_reading_while_writing<const N: usize>(schedules: usize, lengths: [usize; N]) {
+    explore(schedules, move || {
         let disk = ModelDisk::default();
         let shared = opened(&disk, Ownership::Exclusive);
         disk.plan(Plan { is_torn: true, ..Plan::default() });
         thread::scope(|scope| {
-            scope.spawn(|| write(&shared, &LENGTHS));
-            scope.spawn(|| assert_eq!(follow(&disk, 3), LENGTHS));
+            scope.spawn(|| write(&shared, &lengths));
+            scope.spawn(|| assert_eq!(follow(&disk, N as u64), lengths));
         });
     });
 }
 
 #[test]
+fn model_a_reader_at_the_tail_takes_each_record_whole_or_not_yet() {
+    explore_reading_while_writing(3_000, [8, 24, 0]);
+}
+
+#[test]
 fn model_a_reader_at_the_tail_goes_over_a_roll() {
-    explore(1_000, || {
-        const LENGTHS: [usize; 3] = [8, 60_000, 60_000];
-        let disk = ModelDisk::default();
-        let shared = opened(&disk, Ownership::Exclusive);
-        disk.plan(Plan { is_torn: true, ..Plan::default() });
-        thread::scope(|scope| {
-            scope.spawn(|| write(&shared, &LENGTHS));
-            scope.spawn(|| assert_eq!(follow(&disk, 3), LENGTHS));
-        });
-    });
+    explore_reading_while_writing(1_000, [8, 60_000, 60_000]);
 }
