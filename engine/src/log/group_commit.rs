@@ -154,6 +154,11 @@ impl Reached {
         }
     }
 
+    /// Newest sequence known to be durable whose place is known, which HEAD can name; 0 for none.
+    pub(super) fn newest_placed(&self) -> u64 {
+        self.point.map_or(0, |point| point.chain.sequence)
+    }
+
     /// Whether the goal is reached without another sync. HEAD can name a record only where its
     /// place is known: what another process synced is synced again for that.
     pub(super) fn is_enough_for(&self, goal: Goal) -> bool {

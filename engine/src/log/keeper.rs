@@ -165,13 +165,12 @@ impl Due {
     /// Whether a caller that waited for it has replaced HEAD meanwhile.
     fn is_done<S: Storage>(&self, shared: &Shared<S>) -> bool {
         let reached = shared.commit.reached();
-        let newest = reached.point.map_or(0, |point| point.chain.sequence);
-        !self.sync && reached.covers(Goal::Witnessed(newest))
+        !self.sync && reached.covers(Goal::Witnessed(reached.newest_placed()))
     }
 
     /// What to wait for: everything written where a sync is due, else HEAD at what is durable.
     fn goal<S: Storage>(&self, shared: &Shared<S>) -> impl FnOnce(u64) -> Goal {
-        let durable = shared.commit.reached().point.map_or(0, |point| point.chain.sequence);
+        let durable = shared.commit.reached().newest_placed();
         let (sync, head) = (self.sync, self.head);
         move |newest| match (sync, head) {
             (true, true) => Goal::Witnessed(newest),
