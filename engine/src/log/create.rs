@@ -19,33 +19,34 @@ pub(crate) fn create_behind<S: Storage>(
     storage: &S,
     anchor: &ChainPosition,
 ) -> Result<(), OpenError> {
-    let made = new_behind(storage, anchor, storage.boot());
+    let made = new_head(storage, storage.boot(), |_| *anchor);
     let made = made.and_then(|head| segment_behind(storage, &head, anchor));
     made.map(drop).map_err(disk(storage))
 }
 
-/// Makes HEAD of a new log. The log's own directory may have been made by somebody who did not make
-/// its name durable, so that is done again.
+/// Makes HEAD of a new log.
 pub(super) fn new_log<S: Storage>(storage: &S, boot: BootId) -> DiskResult<Head> {
-    let log = draw_identity(storage)?;
-    new_head(storage, Head::at_anchor(log, &ChainPosition::genesis(log), boot))
+    new_head(storage, boot, ChainPosition::genesis)
 }
 
-fn new_behind<S: Storage>(storage: &S, anchor: &ChainPosition, boot: BootId) -> DiskResult<Head> {
+/// Makes HEAD of a new log at the anchor for its identity. The log's own directory may have been
+/// made by somebody who did not make its name durable, so that is done again.
+fn new_head<S: Storage>(
+    storage: &S,
+    boot: BootId,
+    anchor_for: impl FnOnce(LogId) -> ChainPosition,
+) -> DiskResult<Head> {
     let log = draw_identity(storage)?;
-    new_head(storage, Head::at_anchor(log, anchor, boot))
+    let head = Head::at_anchor(log, &anchor_for(log), boot);
+    storage.create_directory("").named("create", ".")?;
+    witness::replace(storage, &head)?;
+    Ok(head)
 }
 
 fn draw_identity<S: Storage>(storage: &S) -> DiskResult<LogId> {
     let mut id = [0; 16];
     storage.draw(&mut id).named("draw an identity for", names::HEAD)?;
     Ok(LogId(id))
-}
-
-fn new_head<S: Storage>(storage: &S, head: Head) -> DiskResult<Head> {
-    storage.create_directory("").named("create", ".")?;
-    witness::replace(storage, &head)?;
-    Ok(head)
 }
 
 /// Makes the first segment of a log whose HEAD is at its anchor.
