@@ -2,21 +2,28 @@
 //! its caller saw.
 
 use super::submit::Origin;
-use holdpoint_domain::refusal::DecisionRefusal;
-use holdpoint_domain::text::{IdentifierFault, check_identifier};
-use holdpoint_domain::world::RequestPlace;
-use holdpoint_domain::{Command, Idempotency, Refusal, World};
+use holdpoint_domain::command::{TakeTurn, WaitCommitRow};
+use holdpoint_domain::interruption_thread::ReasonCode;
+use holdpoint_domain::refusal::{DecisionRefusal, ThreadRefusal};
+use holdpoint_domain::text::{bounded, check_identifier, visible};
+use holdpoint_domain::world::{KeyReceipt, RequestPlace};
+use holdpoint_domain::{Command, Idempotency, Refusal, Time, World, decide};
+
+/// Bytes that a refusal shows of a name that it found.
+const FOUND_BYTES_MAX: usize = 96;
 
 /// What has to hold for a command to be carried out. By default nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     /// The key under which the command is carried out once (property E5): asked again with the same
     /// content it is answered with the first receipt, with other content it conflicts. Keys are
-    /// scoped by tenant, engine and the origin's correlation.
+    /// scoped by tenant, engine and the origin's correlation. Turns and rows of interruption
+    /// threads bring their own ([`Command::own_key`]); another one beside it is refused.
     pub key: Option<IdempotencyKey>,
-    /// The version that the caller saw of the loop or request that the command is about (property
-    /// E6): the sequence of the last record that changed the loop, or the request's loop. Another
-    /// version by now is a conflict. Ignored by commands that are about neither.
+    /// The version that the caller saw of the loop, request or thread that the command is about
+    /// (property E6): the sequence of the last record that changed the loop, the request's loop or
+    /// the thread, and 0 where no such thread is known. Another version by now is a conflict.
+    /// Ignored by commands that are about none of them.
     pub expected_version: Option<u64>,
 }
 
@@ -41,19 +48,31 @@ pub(super) struct DoneBefore {
 
 impl Conditions {
     /// The rules see events only, so the names in their envelopes are checked here.
-    pub(super) fn check(&self) -> Result<(), IdentifierFault> {
+    pub(super) fn check(&self, command: &Command) -> Result<(), Refusal> {
         let Some(key) = &self.key else { return Ok(()) };
         check_identifier("tenant", &key.tenant)?;
         check_identifier("engine", &key.engine)?;
-        check_identifier("idempotency key", &key.key)
+        check_identifier("idempotency key", &key.key)?;
+        let stated = (key.tenant.as_str(), key.engine.as_str(), key.key.as_str());
+        match command.own_key() {
+            Some(own) if own != stated => Err(malformed(
+                "idempotency_key",
+                "no other key beside the command's own",
+                &format!("{} of {} of {}", key.key, key.engine, key.tenant),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The key as it goes on record with the command's events.
     pub(super) fn idempotency(&self, command: &Command) -> Option<Idempotency> {
-        self.key.as_ref().map(|key| Idempotency {
-            tenant: key.tenant.clone(),
-            engine: key.engine.clone(),
-            key: key.key.clone(),
+        let given = self.key.as_ref();
+        let given = given.map(|key| (key.tenant.as_str(), key.engine.as_str(), key.key.as_str()));
+        let (tenant, engine, key) = command.own_key().or(given)?;
+        Some(Idempotency {
+            tenant: tenant.to_string(),
+            engine: engine.to_string(),
+            key: key.to_string(),
             content: command.content(),
         })
     }
@@ -66,34 +85,102 @@ impl Conditions {
         command: &Command,
         idempotency: Option<&Idempotency>,
     ) -> Result<Option<DoneBefore>, Refusal> {
+        world.check_caller(&origin.actor, command)?;
         if let Some(idempotency) = idempotency
-            && let Some(receipt) = world.receipt_of(&origin.correlation, idempotency)?
+            && let Some(receipt) = receipt_of(world, origin, command, idempotency)?
         {
             return Ok(Some(DoneBefore {
                 first_sequence: receipt.first_sequence,
                 last_sequence: Some(receipt.last_sequence),
             }));
         }
-        self.check_version(world, command).map(|()| None)
+        self.check_version(world, command)?;
+        check_own_name(origin, command).map(|()| None)
     }
 
     fn check_version(&self, world: &World, command: &Command) -> Result<(), Refusal> {
         let (Some(expected), Some(subject)) = (self.expected_version, command.subject()) else {
             return Ok(());
         };
-        let found = version_of(world, command, subject)?;
-        let entity = subject.to_string();
-        if expected == found {
-            Ok(())
-        } else {
-            Err(Refusal::StaleVersion { entity, expected, found })
+        match version_of(world, command, subject)? {
+            Some(found) if found != expected => {
+                Err(Refusal::StaleVersion { entity: subject.to_string(), expected, found })
+            }
+            _ => Ok(()),
         }
     }
 }
 
+/// What was recorded under the command's key, if anything. It names what a tenant's thread said,
+/// so it is told only where tenant, user, device and session may still be used.
+fn receipt_of<'a>(
+    world: &'a World,
+    origin: &Origin,
+    command: &Command,
+    idempotency: &Idempotency,
+) -> Result<Option<&'a KeyReceipt>, Refusal> {
+    match world.receipt_of(&origin.correlation, idempotency) {
+        Ok(None) => Ok(None),
+        found => world.check_scope(command).and(found),
+    }
+}
+
+/// A command on a thread belongs to the story of that name: whoever reads the story reads the
+/// thread, and its keys are the story's.
+pub(super) fn check_story(origin: &Origin, command: &Command) -> Result<(), Refusal> {
+    match command.thread() {
+        Some((_, correlation_id)) if correlation_id != origin.correlation => {
+            let expected = "the correlation of the story that the command is given in";
+            Err(malformed("correlation_id", expected, correlation_id))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The refusal of a command on a thread that has malformed names: nothing is written of it, whoever
+/// gives it, so no refusal that goes on record comes before this one. It is looked for in a state
+/// without anything, so that it tells nobody what there is; what a turn says besides its names can
+/// depend on the state, and is not looked at here.
+pub(super) fn malformed_names(command: &Command, at: Time) -> Option<Refusal> {
+    let named = match command {
+        Command::TakeTurn(turn) => bare_row(turn),
+        other => other.caller_row().map(|_| other.clone())?,
+    };
+    match decide(&World::default(), &named, at) {
+        Err(refusal @ Refusal::InterruptionThread(ThreadRefusal::Malformed { .. })) => {
+            Some(refusal)
+        }
+        _ => None,
+    }
+}
+
+/// The row with a turn's names that says the least.
+fn bare_row(turn: &TakeTurn) -> Command {
+    let turn = turn.clone();
+    Command::WaitCommitRow(WaitCommitRow {
+        tenant_id: turn.tenant_id,
+        correlation_id: turn.correlation_id,
+        turn_id: turn.turn_id,
+        session_id: turn.session_id,
+        user_id: turn.user_id,
+        device_id: turn.device_id,
+        work_order_id: turn.work_order_id,
+        work_order_status_snapshot: turn.work_order_status_snapshot,
+        pending_state: turn.pending_state,
+        idempotency_key: turn.idempotency_key,
+        wait_kind: "TURN".to_string(),
+        reason_code: ReasonCode::InterruptCancel,
+    })
+}
+
+fn malformed(field: &'static str, expected: &'static str, found: &str) -> Refusal {
+    let found = bounded(&visible(found).to_string(), FOUND_BYTES_MAX).to_string();
+    ThreadRefusal::Malformed { field, expected, found }.into()
+}
+
 /// Whoever answers or overrides does so in their own name: what a person decides is recorded as
 /// that person's doing, and nobody hands it in for them.
-pub(super) fn check_own_name(origin: &Origin, command: &Command) -> Result<(), Refusal> {
+fn check_own_name(origin: &Origin, command: &Command) -> Result<(), Refusal> {
     let (request_id, actor, human_id) = match command {
         Command::AnswerDecision(answer) => (&answer.request_id, answer.actor, &answer.human_id),
         Command::OverrideVisibility(allowed) => {
@@ -112,17 +199,25 @@ pub(super) fn check_own_name(origin: &Origin, command: &Command) -> Result<(), R
     Ok(())
 }
 
-/// Sequence of the last record that changed the loop, or the loop of the request.
-fn version_of(world: &World, command: &Command, subject: &str) -> Result<u64, Refusal> {
+/// Sequence of the last record that changed the loop, the loop of the request, or the thread.
+fn version_of(world: &World, command: &Command, subject: &str) -> Result<Option<u64>, Refusal> {
+    if command.is_registration() {
+        return Ok(None);
+    }
+    if let Some((tenant_id, correlation_id)) = command.thread() {
+        let thread = world.thread(tenant_id, correlation_id);
+        return Ok(Some(thread.map_or(0, |thread| thread.version)));
+    }
     if !is_about_request(command) {
         let unknown = || Refusal::LoopNotLive { loop_id: subject.to_string() };
-        return world.live_loop(subject).map(|entity| entity.version).ok_or_else(unknown);
+        let version = world.live_loop(subject).map(|entity| entity.version);
+        return version.map(Some).ok_or_else(unknown);
     }
     match world.find_request(subject) {
-        Some(RequestPlace::Live(entity, _)) => Ok(entity.version),
+        Some(RequestPlace::Live(entity, _)) => Ok(Some(entity.version)),
         // Nothing changes it any more: whatever was seen while it lived is stale, and the rules
         // say what became of it.
-        Some(RequestPlace::Closed(_)) => Ok(0),
+        Some(RequestPlace::Closed(_)) => Ok(Some(0)),
         None => Err(DecisionRefusal::UnknownRequest { request_id: subject.to_string() }.into()),
     }
 }

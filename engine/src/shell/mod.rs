@@ -32,6 +32,7 @@ mod submit;
 mod subscription;
 mod subscription_bell;
 mod subscription_reader;
+mod threads;
 mod ticket;
 mod ticket_desk;
 mod user;
@@ -54,6 +55,7 @@ pub use run::{
 pub use salvage::{SalvageError, SalvageProgress, SalvageReport, salvage, writer_of};
 pub use submit::{Origin, Receipt, Submitted};
 pub use subscription::{Delivered, Subscription, SubscriptionError};
+pub use threads::{AuditRow, ReadMode, RowContent, ThreadReadError};
 pub use ticket::{Outcome, Ticket};
 pub use ticket_desk::QueueError;
 pub use user::user_name;

@@ -1,15 +1,15 @@
 //! One turn, in order: expiries that are due, command, decide, encode, append, evolve, sync,
 //! receipt.
 
-use super::conditions::{Conditions, DoneBefore, check_own_name};
+use super::conditions::{Conditions, DoneBefore, check_story, malformed_names};
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::metrics::TurnWatch;
 use super::rebuild::{Hot, Recorded, evolve_all, recorded};
 use crate::log::{Acknowledgement, Appended, Level, NewRecord, Recovered, Storage, Turn};
-use holdpoint_domain::command::{ExpireDue, SystemEvent};
+use holdpoint_domain::command::SystemEvent;
 use holdpoint_domain::event::{ClockStepped, Event, RecoveryPerformed, Text};
-use holdpoint_domain::text::{IdentifierFault, check_identifier};
+use holdpoint_domain::text::check_identifier;
 use holdpoint_domain::{
     ActorId, Command, Envelope, Idempotency, Refusal, Time, World, codec, decide,
 };
@@ -89,9 +89,8 @@ pub(super) fn begin<'a, S: Storage>(
     conditions: &Conditions,
     command: &Command,
 ) -> Result<Begun<'a, S>, SubmitError> {
-    if let Err(fault) = check(origin).and_then(|()| conditions.check()) {
-        let answer = Answer::Refused(Refusal::InvalidIdentifier(fault));
-        return Ok(Begun { engine, answer, pending: None });
+    if let Err(refusal) = check(origin, conditions, command) {
+        return Ok(Begun { engine, answer: Answer::Refused(refusal), pending: None });
     }
     let level = engine.level_of(command);
     let (answer, pending) = in_turn(engine, level, |engine, hot, turn| {
@@ -129,8 +128,8 @@ fn carry_out<S: Storage>(
     let idempotency = conditions.idempotency(command);
     let decided = match conditions.admit(&hot.world, origin, command, idempotency.as_ref()) {
         Ok(Some(done)) => return Ok(Answer::DoneBefore(done)),
-        Ok(None) => check_own_name(origin, command).and_then(|()| decide(&hot.world, command, at)),
-        Err(refusal) => Err(refusal),
+        Ok(None) => decide(&hot.world, command, at),
+        Err(refusal) => Err(malformed_names(command, at).unwrap_or(refusal)),
     };
     match decided {
         Ok(events) => {
@@ -141,14 +140,24 @@ fn carry_out<S: Storage>(
             Ok(Answer::DoneBefore(DoneBefore { first_sequence: sequence, last_sequence: None }))
         }
         Err(refusal) => {
-            // One that is a fact of its own is recorded in the command's place. It does not take
-            // the command's key, which stays free for a command that is accepted.
-            if let Some(event) = refusal.audit(command) {
-                append(hot, turn, origin, None, &[event], at)?;
-            }
+            record_refusal(hot, turn, origin, command, &refusal, at)?;
             Ok(Answer::Refused(refusal))
         }
     }
+}
+
+/// A refusal that is a fact of its own is recorded in the command's place. It does not take the
+/// command's key, which stays free for a command that is accepted.
+fn record_refusal<S: Storage>(
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+    origin: &Origin,
+    command: &Command,
+    refusal: &Refusal,
+    at: Time,
+) -> Result<(), SubmitError> {
+    let Some(event) = refusal.audit(command) else { return Ok(()) };
+    append(hot, turn, origin, None, &[event], at).map(drop)
 }
 
 fn receipt(appended: &Appended, at: Time, events: Vec<Event>) -> Receipt {
@@ -214,8 +223,8 @@ pub(super) fn expire<S: Storage>(engine: &Core<S>) -> Result<Vec<Receipt>, Submi
     })
 }
 
-/// Every writer first records the warnings and timeouts that are due by now, each in a batch of its
-/// own, in the story that it belongs to (property E4).
+/// Every writer first records what is due by now, warnings, timeouts and what threads kept for its
+/// time, each in a batch of its own, in the story that it belongs to (property E4).
 fn record_due<S: Storage>(
     engine: &Core<S>,
     hot: &mut Hot,
@@ -224,8 +233,11 @@ fn record_due<S: Storage>(
     let at = time_of_next(engine, turn);
     let mut receipts = Vec::new();
     for due in hot.world.due(at) {
-        let expire = ExpireDue { request_id: due.request_id, entropy: engine.entropy()? };
-        let Ok(events) = decide(&hot.world, &Command::ExpireDue(expire), at) else { continue };
+        let command = match due.command.entropy() {
+            Some(_) => due.command.with_entropy(engine.entropy()?),
+            None => due.command,
+        };
+        let Ok(events) = decide(&hot.world, &command, at) else { continue };
         let (correlation, causation) = (due.correlation, Some(due.caused_by));
         let origin = Origin { actor: system_actor(), correlation, causation };
         let appended = append(hot, turn, &origin, None, &events, at)?;
@@ -239,6 +251,26 @@ pub(super) fn query<S: Storage, T>(
     answer: impl FnOnce(&World) -> T,
 ) -> Result<T, SubmitError> {
     with_turn(engine, |_, hot, _| Ok(answer(&hot.world)))
+}
+
+/// Asks the state, and which record is its newest, on behalf of somebody who may give `command`,
+/// which is not carried out. That somebody may not is on record like any other refusal.
+pub(super) fn permitted<S: Storage, T>(
+    engine: &Core<S>,
+    origin: &Origin,
+    command: &Command,
+    answer: impl FnOnce(&World, u64) -> T,
+) -> Result<Result<T, Refusal>, SubmitError> {
+    with_turn(engine, |engine, hot, turn| {
+        let Err(refusal) = hot.world.check_caller(&origin.actor, command) else {
+            return Ok(Ok(answer(&hot.world, hot.place.run.chain.sequence)));
+        };
+        note_clock_step(engine, hot, turn)?;
+        record_due(engine, hot, turn)?;
+        let at = time_of_next(engine, turn);
+        record_refusal(hot, turn, origin, command, &refusal, at)?;
+        Ok(Err(refusal))
+    })
 }
 
 /// A turn whose result is given when what it depends on is as durable as the engine's level asks.
@@ -396,9 +428,11 @@ fn time_of_next<S: Storage>(engine: &Core<S>, turn: &Turn<'_, S>) -> Time {
 }
 
 /// The rules see events only, so the names in their envelopes are checked here.
-fn check(origin: &Origin) -> Result<(), IdentifierFault> {
+fn check(origin: &Origin, conditions: &Conditions, command: &Command) -> Result<(), Refusal> {
     check_identifier("actor id", &origin.actor.id)?;
-    check_identifier("correlation", &origin.correlation)
+    check_identifier("correlation", &origin.correlation)?;
+    check_story(origin, command)?;
+    conditions.check(command)
 }
 
 /// Encodes, appends and evolves one batch.

@@ -1,0 +1,165 @@
+//! Looking at interruption threads: a thread's state, and its audit rows from the log itself.
+
+use super::engine::Engine;
+use super::error::SubmitError;
+use super::rebuild::Recorded;
+use super::submit::{Origin, Submitted, first_kept, permitted, read_events};
+use crate::log::Storage;
+use holdpoint_domain::command::ThreadCommand;
+use holdpoint_domain::event::{Event, RowCommitted, RowRefused};
+use holdpoint_domain::text::check_identifier;
+use holdpoint_domain::world::Thread;
+use holdpoint_domain::{ActorId, Command, Refusal, Time};
+use holdpoint_log_files::Onward;
+use thiserror::Error;
+
+/// How audit rows are read (seed PH1.X, `PH1X_READ_AUDIT_ROWS`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadMode {
+    /// Without a trace.
+    Plain,
+    /// To find out what happened: that the rows are read is on record before they are shown.
+    Diagnostic,
+}
+
+/// One audit row, as it is on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditRow {
+    /// Sequence of its record: the row's id.
+    pub sequence: u64,
+    /// Time of its record.
+    pub at: Time,
+    /// What it says.
+    pub content: RowContent,
+}
+
+/// What an audit row says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowContent {
+    /// A directive was committed.
+    Committed(RowCommitted),
+    /// A turn or a row was refused.
+    Refused(RowRefused),
+}
+
+/// Nothing of a thread is shown.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ThreadReadError {
+    /// The log failed or cannot be read.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// A rule said no. Where it is one on scope, that is on record.
+    #[error("{} ({})", .0, .0.code())]
+    Refused(Refusal),
+}
+
+impl<S: Storage> Engine<S> {
+    /// The thread with this tenant and correlation, live or among the newest of closed ones, as it
+    /// is after every record; `None` where there is none. The caller needs the capability that its
+    /// turns need.
+    ///
+    /// # Errors
+    /// [`ThreadReadError::Refused`] where the caller may not look, or a name cannot be one;
+    /// otherwise the log failed or cannot be read.
+    pub fn thread(
+        &self,
+        caller: &ActorId,
+        tenant_id: &str,
+        correlation_id: &str,
+    ) -> Result<Option<Thread>, ThreadReadError> {
+        let reading = Reading::of(caller, tenant_id, correlation_id)?;
+        let found = permitted(self.core(), &reading.origin, &reading.command, |world, _| {
+            world.thread(tenant_id, correlation_id).cloned()
+        })?;
+        found.map_err(ThreadReadError::Refused)
+    }
+
+    /// The audit rows of this tenant and correlation, committed and refused, oldest first: all that
+    /// the log holds. Rows that were moved to an archive are not among them. The whole log is read.
+    ///
+    /// # Errors
+    /// As [`Engine::thread`].
+    pub fn audit_rows(
+        &self,
+        caller: &ActorId,
+        tenant_id: &str,
+        correlation_id: &str,
+        mode: ReadMode,
+    ) -> Result<Vec<AuditRow>, ThreadReadError> {
+        let reading = Reading::of(caller, tenant_id, correlation_id)?;
+        let newest = match mode {
+            ReadMode::Plain => {
+                permitted(self.core(), &reading.origin, &reading.command, |_, newest| newest)?
+                    .map_err(ThreadReadError::Refused)?
+            }
+            ReadMode::Diagnostic => match self.submit(&reading.origin, &reading.command)? {
+                Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => {
+                    receipt.last_sequence
+                }
+                Submitted::Refused(refusal) => return Err(ThreadReadError::Refused(refusal)),
+            },
+        };
+        Ok(self.rows_up_to(newest, tenant_id, correlation_id)?)
+    }
+
+    /// The rows among the records up to `newest`, all of which are durable.
+    fn rows_up_to(
+        &self,
+        newest: u64,
+        tenant_id: &str,
+        correlation_id: &str,
+    ) -> Result<Vec<AuditRow>, SubmitError> {
+        let mut rows = Vec::new();
+        let core = self.core();
+        read_events(core, first_kept(core)?, &mut |record| {
+            if record.sequence > newest {
+                return Onward::Stop;
+            }
+            let is_last = record.sequence == newest;
+            rows.extend(row_of(record, tenant_id, correlation_id));
+            if is_last { Onward::Stop } else { Onward::Go }
+        })?;
+        Ok(rows)
+    }
+}
+
+/// Who looks at which thread: what is checked and, in the diagnostic mode, recorded.
+struct Reading {
+    origin: Origin,
+    command: Command,
+}
+
+impl Reading {
+    fn of(
+        caller: &ActorId,
+        tenant_id: &str,
+        correlation_id: &str,
+    ) -> Result<Self, ThreadReadError> {
+        let checked = check_identifier("actor id", &caller.id)
+            .and_then(|()| check_identifier("tenant", tenant_id))
+            .and_then(|()| check_identifier("correlation", correlation_id));
+        checked.map_err(|fault| ThreadReadError::Refused(fault.into()))?;
+        let (tenant_id, correlation) = (tenant_id.to_string(), correlation_id.to_string());
+        let correlation_id = correlation.clone();
+        Ok(Self {
+            origin: Origin { actor: caller.clone(), correlation, causation: None },
+            command: Command::ReadAuditRows(ThreadCommand { tenant_id, correlation_id }),
+        })
+    }
+}
+
+/// The row that a record holds, if it is one of this tenant and correlation.
+fn row_of(record: Recorded, tenant_id: &str, correlation_id: &str) -> Option<AuditRow> {
+    let (tenant, correlation, content) = match record.envelope.event {
+        Event::RowCommitted(row) => {
+            (row.tenant_id.clone(), row.correlation_id.clone(), RowContent::Committed(row))
+        }
+        Event::RowRefused(row) => {
+            (row.tenant_id.clone(), row.correlation_id.clone(), RowContent::Refused(row))
+        }
+        _ => return None,
+    };
+    let is_theirs = tenant.as_str() == tenant_id && correlation.as_str() == correlation_id;
+    is_theirs.then_some(AuditRow { sequence: record.sequence, at: record.at, content })
+}
