@@ -81,6 +81,21 @@ fn table_kinds_are_pinned() {
         (132, "human_decision.timed_out"),
         (133, "human_decision.late_answer_recorded"),
         (134, "human_decision.request_withdrawn"),
+        (160, "interruption_thread.capability_changed"),
+        (161, "interruption_thread.tenant_registered"),
+        (162, "interruption_thread.user_registered"),
+        (163, "interruption_thread.device_registered"),
+        (164, "interruption_thread.session_registered"),
+        (165, "interruption_thread.work_order_registered"),
+        (166, "interruption_thread.lease_registered"),
+        (167, "interruption_thread.turn_taken"),
+        (168, "interruption_thread.row_committed"),
+        (169, "interruption_thread.row_refused"),
+        (170, "interruption_thread.buffer_expired"),
+        (171, "interruption_thread.return_check_expired"),
+        (172, "interruption_thread.remainders_discarded"),
+        (173, "interruption_thread.rows_read"),
+        (174, "interruption_thread.thread_closed"),
     ];
     let found: Vec<_> = REGISTRY.iter().map(|entry| (entry.kind, entry.name)).collect();
     assert_eq!(found, pinned);
@@ -99,6 +114,7 @@ fn table_kinds_lie_in_their_systems_range() {
             "evidence_capture" => 64..=95,
             "sandbox_fault" => 96..=127,
             "human_decision" => 128..=159,
+            "interruption_thread" => 160..=191,
             other => panic!("no range is given to {other}"),
         };
         assert!(range.contains(&entry.kind), "{entry:?}");
@@ -132,7 +148,7 @@ fn names_in_an_envelope_are_checked() {
 
 #[test]
 fn unknown_kinds_and_versions_are_named() {
-    assert_eq!(decode(160, 1, &[]), Err(DecodeError::UnknownKind { kind: 160, version: 1 }));
+    assert_eq!(decode(192, 1, &[]), Err(DecodeError::UnknownKind { kind: 192, version: 1 }));
     assert_eq!(decode(32, 2, &[]), Err(DecodeError::UnknownVersion { kind: 32, version: 2 }));
     let text = decode(32, 2, &[]).unwrap_err().to_string();
     assert!(text.contains("32") && text.contains('2') && text.contains("newer"), "{text}");
@@ -224,6 +240,11 @@ fn event_bodies_hold_no_type_that_allocates_by_a_claimed_length() {
         include_str!("../src/human_decision/terms.rs"),
         include_str!("../src/human_decision/shown.rs"),
         include_str!("../src/human_decision/types.rs"),
+        include_str!("../src/event/interruption_thread.rs"),
+        include_str!("../src/interruption_thread/decision.rs"),
+        include_str!("../src/interruption_thread/request.rs"),
+        include_str!("../src/interruption_thread/row.rs"),
+        include_str!("../src/interruption_thread/types.rs"),
     ];
     for line in sources.iter().flat_map(|source| source.lines()) {
         for banned in ["String", "Vec<", "Box<", "RawData"] {
@@ -337,7 +358,9 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         EvidenceCaptured StopConditionDetected ChainSealed FaultReported SandboxDecided
         CommandRefused ConfigurationChanged DecisionRequested VisibilityOverridden DecisionWarned
         DecisionAnswered DecisionTimedOut LateAnswerRecorded RequestWithdrawn Salvaged RecordsLost
-        HistoryArchived
+        HistoryArchived CapabilityChanged TenantRegistered UserRegistered DeviceRegistered
+        SessionRegistered WorkOrderRegistered LeaseRegistered TurnTaken RowCommitted RowRefused
+        BufferExpired ReturnCheckExpired RemaindersDiscarded RowsRead ThreadClosed
     }
 }
 

@@ -18,7 +18,7 @@ use holdpoint_domain::command::{
     EvidenceItem, Handshake, InitializeLoop, ObserverExpectation, ReportFault, ReportResponse,
     StopLoop,
 };
-use holdpoint_domain::event::{Exit, HaltReason, LoopHalted, OutputStream};
+use holdpoint_domain::event::{Exit, HaltReason, LoopHalted, OutputStream, Text};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{
     Actor, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType,
@@ -300,10 +300,12 @@ pub(crate) fn output_item(raw: &[u8]) -> EvidenceItem {
 
 /// An event in the envelope that every story uses; a person's own in theirs.
 pub(crate) fn envelope(event: Event) -> Envelope {
+    let operator = Text::from("operator");
     let human = match &event {
         Event::DecisionAnswered(body) => Some(&body.record.human_id),
         Event::VisibilityOverridden(body) => Some(&body.human_id),
         Event::LateAnswerRecorded(body) => Some(&body.human_id),
+        Event::CapabilityChanged(_) => Some(&operator),
         _ => None,
     };
     let person = |id: &str| ActorId { kind: Actor::Human, id: id.to_owned() };

@@ -3,6 +3,8 @@
 //! The counts beside `ALL` are those of payload version 1: a member that is added later disturbs
 //! no sample that is pinned already.
 
+mod threads;
+
 use holdpoint_domain::confidence::Confidence;
 use holdpoint_domain::event::{
     AuditEntry, ChainSealed, ClockStepped, CommandRefused, ConfigurationChanged, DecisionAnswered,
@@ -45,6 +47,7 @@ pub(crate) fn samples() -> Vec<Envelope> {
     events.extend([Some(digest(14)), None].map(|digest| ConfigurationChanged { digest }.into()));
     events.extend([salvaged(0), salvaged(3), records_lost(None), records_lost(Some("cut/1"))]);
     events.push(history_archived());
+    events.extend(threads::thread_events());
     events.into_iter().enumerate().map(|(i, event)| enveloped(i, event)).collect()
 }
 
