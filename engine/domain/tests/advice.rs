@@ -1,5 +1,6 @@
 //! What other engines suggest chooses words and nothing else: no branch, no directive, no reason,
 //! no remainder, no gate and no state depends on it.
+#![allow(clippy::unwrap_used, reason = "a helper that fails, fails its test")]
 
 #[allow(dead_code, reason = "every test uses its own part")]
 #[path = "threads_support/requests.rs"]

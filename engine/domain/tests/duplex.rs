@@ -1,5 +1,6 @@
 //! Duplex sessions: while the user speaks, plans are words; a turn is committed only behind both
 //! gates, and only as the branch table decides it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a helper that fails, fails its test")]
 
 #[allow(dead_code, reason = "every test uses its own part")]
 #[path = "threads_support/requests.rs"]

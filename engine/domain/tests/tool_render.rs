@@ -1,5 +1,11 @@
 //! What a tool found reaches the user whole, bounded and harmless, read or heard, and nothing of
 //! what went wrong inside does.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails, fails its test"
+)]
 
 use holdpoint_domain::Time;
 use holdpoint_domain::interruption_thread::{

@@ -12,6 +12,14 @@ use crate::text::{BLANK_CODE_POINTS, bounded, has_visible_character, hidden_char
 
 type Checked = Result<(), ThreadRefusal>;
 
+/// How long a text may be, in bytes, and how a refusal says it.
+type Bound = (usize, &'static str);
+
+const NAME: Bound = (128, "at most 128 bytes");
+const TITLE: Bound = (256, "at most 256 bytes");
+const LONG: Bound = (1_024, "at most 1024 bytes");
+const QUOTE: Bound = (2_048, "at most 2048 bytes");
+
 /// Longest address, in bytes.
 const URL_MAX: usize = 2_048;
 /// Longest detail of a failure, in bytes.
@@ -41,7 +49,7 @@ pub(super) fn check_reason(status: ToolStatus, reason_code: ReasonCode) -> Check
 pub(super) fn readable(response: &ToolResponse) -> Result<ToolResponse, ThreadRefusal> {
     check_frame(response)?;
     let summary = response.summary.as_ref();
-    let summary = summary.map(|summary| plain("tool_response.summary", summary, 1_024));
+    let summary = summary.map(|summary| plain("tool_response.summary", summary, LONG));
     let sources = response.sources.iter().map(source).collect::<Result<Vec<_>, _>>()?;
     let cited = |citations: &Vec<Citation>| {
         citations.iter().map(|one| citation(one, sources.len())).collect::<Result<Vec<_>, _>>()
@@ -96,17 +104,17 @@ fn check_status(response: &ToolResponse) -> Checked {
 
 fn field(field: &ToolField) -> Result<ToolField, ThreadRefusal> {
     Ok(ToolField {
-        key: plain("tool_response.fields.key", &field.key, 128)?,
-        value: plain("tool_response.fields.value", &field.value, 1_024)?,
+        key: plain("tool_response.fields.key", &field.key, NAME)?,
+        value: plain("tool_response.fields.value", &field.value, LONG)?,
     })
 }
 
 fn source(source: &ToolSource) -> Result<ToolSource, ThreadRefusal> {
     let snippet = source.snippet.as_ref();
-    let snippet = snippet.map(|snippet| plain("tool_response.sources.snippet", snippet, 2_048));
+    let snippet = snippet.map(|snippet| plain("tool_response.sources.snippet", snippet, QUOTE));
     check_url(&source.url)?;
     Ok(ToolSource {
-        title: plain("tool_response.sources.title", &source.title, 256)?,
+        title: plain("tool_response.sources.title", &source.title, TITLE)?,
         url: source.url.clone(),
         snippet: snippet.transpose()?,
     })
@@ -117,7 +125,7 @@ fn citation(citation: &Citation, sources: usize) -> Result<Citation, ThreadRefus
     let exists = number > 0 && usize::try_from(number).is_ok_and(|number| number <= sources);
     let field = "tool_response.citations.source_number";
     require(exists, field, "the place of a source, from 1", number)?;
-    let quote = plain("tool_response.citations.quote", &citation.quote, 2_048)?;
+    let quote = plain("tool_response.citations.quote", &citation.quote, QUOTE)?;
     Ok(Citation { source_number: number, quote })
 }
 
@@ -136,8 +144,9 @@ fn check_url(url: &str) -> Checked {
 
 /// A text on one line: every run of blanks is one space; what is invisible in honest text (soft
 /// hyphens, joiners, presentation marks) is left out; any other hidden character is refused.
-fn plain(field: &'static str, text: &str, most: usize) -> Result<Text, ThreadRefusal> {
-    require(text.len() <= most, field, "a shorter text (its bound is documented)", text.len())?;
+fn plain(field: &'static str, text: &str, bound: Bound) -> Result<Text, ThreadRefusal> {
+    let (most, expected) = bound;
+    require(text.len() <= most, field, expected, format_args!("{} bytes", text.len()))?;
     let words = text.split(is_folded).filter(|word| !word.is_empty());
     let mut line = String::with_capacity(text.len());
     for word in words {
