@@ -9,13 +9,20 @@
 
 mod story;
 
-use holdpoint_domain::Command;
-use holdpoint_domain::command::{Entropy, SystemEvent};
+use holdpoint_domain::command::{
+    ChangeCapability, Entropy, RegisterDevice, RegisterLease, RegisterSession, RegisterTenant,
+    RegisterUser, RegisterWorkOrder, SystemEvent, ThreadCommand,
+};
 use holdpoint_domain::event::ClockStepped;
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
-use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
+use holdpoint_domain::execution_loop::{Actor, ExecutionLoopState, ExecutorResponseType};
+use holdpoint_domain::hash::sha256;
 use holdpoint_domain::human_decision::{HumanDecision, OverrideField};
+use holdpoint_domain::interruption_thread::{
+    Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
+};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
+use holdpoint_domain::{Command, Time};
 use quickcheck::Gen;
 use serde_json::{Value, json};
 use story::random::next_command;
@@ -23,6 +30,13 @@ use story::{SECRET, Story, seed};
 
 /// One command of each name that can be read.
 fn samples() -> Vec<Command> {
+    let mut samples = samples_of_loops();
+    samples.extend(registrations());
+    samples.extend(turns_and_rows());
+    samples
+}
+
+fn samples_of_loops() -> Vec<Command> {
     let story = Story::asked();
     vec![
         Command::InitializeLoop(story.initialize()),
@@ -39,6 +53,95 @@ fn samples() -> Vec<Command> {
         story.expire("REQ-1"),
         Command::OverrideVisibility(story.overrides(OverrideField::AttemptExit)),
         Command::RecordFingerprint,
+    ]
+}
+
+fn registrations() -> Vec<Command> {
+    let status = RegistrationStatus::Active;
+    let (tenant_id, user_id) = (|| String::from("tenant"), || String::from("alice"));
+    vec![
+        Command::ChangeCapability(ChangeCapability {
+            actor_kind: Actor::Automation,
+            actor_id: "selene-os".into(),
+            capability: Capability::SeleneOsOnly,
+            is_granted: true,
+        }),
+        Command::RegisterTenant(RegisterTenant { tenant_id: tenant_id(), status }),
+        Command::RegisterUser(RegisterUser { tenant_id: tenant_id(), user_id: user_id(), status }),
+        Command::RegisterDevice(RegisterDevice {
+            tenant_id: tenant_id(),
+            device_id: "phone".into(),
+            user_id: user_id(),
+            status,
+        }),
+        Command::RegisterSession(RegisterSession {
+            tenant_id: tenant_id(),
+            session_id: "session".into(),
+            user_id: user_id(),
+            device_id: "phone".into(),
+            status: SessionStatus::Closed,
+        }),
+        Command::RegisterWorkOrder(RegisterWorkOrder {
+            tenant_id: tenant_id(),
+            work_order_id: "WO-1".into(),
+            correlation_id: "thread".into(),
+            status: WorkOrderStatus::Executing,
+        }),
+        Command::RegisterLease(RegisterLease {
+            tenant_id: tenant_id(),
+            work_order_id: "WO-1".into(),
+            lease_token_hash: sha256(b"token"),
+            expires_at: Time::from_nanoseconds(7),
+            status: LeaseStatus::Revoked,
+        }),
+    ]
+}
+
+/// The fields that every turn and row has, and those of one of them.
+fn scoped(name: &str, own: Value) -> Command {
+    let mut json = json!({
+        "command": format!("interruption_thread.{name}"),
+        "tenant_id": "tenant",
+        "correlation_id": "thread",
+        "turn_id": 1,
+        "session_id": "session",
+        "user_id": "alice",
+        "device_id": "phone",
+        "work_order_id": "WO-1",
+        "work_order_status_snapshot": "EXECUTING",
+        "pending_state": "NONE",
+        "idempotency_key": "key",
+    });
+    json.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
+    read(&json).unwrap()
+}
+
+fn turns_and_rows() -> Vec<Command> {
+    let request = json!({
+        "subject_ref": "weather",
+        "active_speaker_user_id": "alice",
+        "input": {"INTENT": {"intent_type": "TIME_QUERY", "class": "READ_ONLY_TOOL"}},
+    });
+    let lease = sha256(b"token").to_string();
+    let reason = "X_NLP_CHAT";
+    let thread = || ThreadCommand { tenant_id: "tenant".into(), correlation_id: "thread".into() };
+    vec![
+        scoped("take_turn", json!({"lease_token_hash": lease, "request": request})),
+        scoped("confirm_commit_row", json!({"confirm_kind": "PAY", "reason_code": reason})),
+        scoped(
+            "clarify_commit_row",
+            json!({
+                "what_is_missing": "WHEN",
+                "clarification_unit_id": "unit",
+                "reason_code": reason,
+            }),
+        ),
+        scoped("respond_commit_row", json!({"response_kind": "CHAT", "reason_code": reason})),
+        scoped("dispatch_commit_row", json!({"dispatch_target": "TOOL", "reason_code": reason})),
+        scoped("wait_commit_row", json!({"wait_kind": "CANCEL", "reason_code": reason})),
+        Command::ReadAuditRows(thread()),
+        Command::ExpireThread(thread()),
+        Command::CloseThread(thread()),
     ]
 }
 
