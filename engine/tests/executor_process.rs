@@ -38,7 +38,7 @@ fn in_own_process(role: &str) -> Command {
     in_own_process_under(role, "env", &[])
 }
 
-/// Whoever runs the tests may ignore signals (a shell does so for what it starts in the background),
+/// Whoever runs the tests may ignore signals, as a shell lets what it starts in the background do,
 /// and so would a role. What is handled here is not ignored there.
 fn heed_signals() {
     for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {

@@ -96,7 +96,7 @@ fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     }
 }
 
-/// Whoever runs the tests may ignore signals (a shell does so for what it starts in the background),
+/// Whoever runs the tests may ignore signals, as a shell lets what it starts in the background do,
 /// and so would everything that a test starts. What is handled here is not ignored there.
 fn heed_signals() {
     for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {

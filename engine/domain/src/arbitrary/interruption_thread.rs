@@ -107,8 +107,8 @@ made_of! {
     Dispatch { kind, intent_type, request_id }
     Remainder { captured_turn, answer_id, speaker_user_id, fate, reason }
     Marks {
-        active_subject_ref, interrupted_subject_ref, return_check, return_check_lapsed, buffer_lapsed,
-        active_speaker_user_id, pending,
+        active_subject_ref, interrupted_subject_ref, return_check, return_check_lapsed,
+        buffer_lapsed, active_speaker_user_id, pending,
     }
     ReturnCheck { expires_at }
     RowPayload {

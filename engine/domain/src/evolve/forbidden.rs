@@ -85,12 +85,13 @@ closed_enum! {
         Idempotency = "IDEMPOTENCY",
         /// A chain is sealed once, when its loop is HALTED, at its head; nothing follows.
         Seal = "SEAL",
-        /// What is registered presumes what is there, keeps its identity and leaves no final status.
+        /// What is registered presumes what is there, keeps its identity and leaves no final
+        /// status.
         Registration = "REGISTRATION",
         /// Only a person grants capabilities, and only who was granted one uses it.
         CallerCapability = "CALLER_CAPABILITY",
-        /// A turn is newer than the thread's last, binds the states around it, and comes to what the
-        /// branch table says.
+        /// A turn is newer than the thread's last, binds the states around it, and comes to what
+        /// the branch table says.
         ThreadTurn = "THREAD_TURN",
         /// Every turn has exactly one row, and every row lies within its scope and gates.
         ThreadRow = "THREAD_ROW",

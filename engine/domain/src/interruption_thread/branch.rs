@@ -126,8 +126,8 @@ fn drifted(draft: &Draft<'_>) -> Option<Clarify> {
     drifts.then(|| clarify::subject_mismatch(before, now))
 }
 
-/// Rows 2a, 11 and 17. A tool that answered meanwhile, and an action that was said yes to, wait: the
-/// answer may come again.
+/// Rows 2a, 11 and 17. A tool that answered meanwhile, and an action that was said yes to, wait:
+/// the answer may come again.
 fn relation_uncertain(mut draft: Draft<'_>) -> TurnDecision {
     let request = draft.turn.request;
     let comes_again =

@@ -68,7 +68,8 @@ reason_codes! {
         "The new subject is answered, and it is asked whether to go back.",
     0x1B InterruptResumeNow "X_INTERRUPT_RESUME_NOW" "The remainder is said.",
     0x1C InterruptDiscard "X_INTERRUPT_DISCARD" "The remainder is given up.",
-    0x20 BufferExpired "X_BUFFER_EXPIRED" "What was left unsaid was kept for its time, and is gone.",
+    0x20 BufferExpired "X_BUFFER_EXPIRED"
+        "What was left unsaid was kept for its time, and is gone.",
     0x21 ReturnCheckExpired "X_RETURN_CHECK_EXPIRED" "Nobody answered whether to go back.",
     0x22 SessionClosed "X_SESSION_CLOSED" "The session ended with words left unsaid.",
     0x23 ThreadClosed "X_THREAD_CLOSED" "The thread ended.",

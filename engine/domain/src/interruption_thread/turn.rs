@@ -96,8 +96,8 @@ impl ThreadState {
         self.marks.interrupted_subject_ref = None;
     }
 
-    /// What the thread waits for after a caller's row: a CONFIRM or CLARIFY is a question, a RESPOND
-    /// or DISPATCH ends one, a WAIT leaves it.
+    /// What the thread waits for after a caller's row: a CONFIRM or CLARIFY is a question, a
+    /// RESPOND or DISPATCH ends one, a WAIT leaves it.
     pub(crate) fn follow_row(&mut self, directive: Directive, kind: Option<&Text>) {
         let before = self.marks.pending.take();
         let kind = kind.cloned().unwrap_or_default();
