@@ -4,7 +4,8 @@
 //! from any `ygb-*.jsonl` in the folder that `HOLDPOINT_VECTORS` names. An answer matches the
 //! recorded one, or falls into one of the documented categories in `categories.rs`, which decide
 //! by the input of a case and never by its outcome. Everything else fails. Counts are printed
-//! even when all pass; files that are not there are skipped in plain sight.
+//! even when all pass; files that are not there are skipped in plain sight. The `ph1x-*.jsonl`
+//! files of the same places are run by `ph1x.rs`, with a table of their own.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a panic here fails the test")]
 
@@ -14,6 +15,13 @@ mod decision_categories;
 mod decisions;
 mod decode;
 mod judge;
+mod ph1x;
+mod ph1x_answer;
+mod ph1x_categories;
+mod ph1x_commit;
+mod ph1x_decode;
+mod ph1x_replay;
+mod ph1x_report;
 mod phase21;
 mod phase29;
 mod phase30;
@@ -22,6 +30,8 @@ mod phase32;
 mod report;
 mod sessions;
 mod tamper;
+#[path = "../../engine/domain/tests/threads_support/mod.rs"]
+mod threads_support;
 mod vectors;
 
 use std::collections::BTreeMap;
@@ -38,19 +48,22 @@ const PHASES: [&str; 6] = ["21", "29", "30", "31", "32", "e2e"];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let (files, skipped) = vectors::find();
+    let (files, mut skipped) = vectors::find();
+    let threads = ph1x::find(&mut skipped);
     let report = Arc::new(Mutex::new(Report::default()));
     let mut trials: Vec<Trial> = skipped.iter().map(skipped_trial).collect();
     for file in &files {
         trials.extend(file_trials(file, &report));
     }
     trials.extend(evidence_trials(&files, &report));
+    let thread_report = Arc::new(Mutex::new(ph1x_report::Report::default()));
+    trials.extend(threads.iter().flat_map(|file| ph1x::trials(file, &thread_report)));
     let conclusion = libtest_mimic::run(&arguments, trials);
     if !arguments.list {
         for line in &skipped {
             println!("conformance: SKIPPED: {line}");
         }
-        print!("{}", report.lock().unwrap());
+        print!("{}{}", report.lock().unwrap(), thread_report.lock().unwrap());
     }
     conclusion.exit_code()
 }
@@ -167,7 +180,7 @@ fn catching(
 }
 
 /// The failures, at most twenty of them in full.
-fn fail_with(failures: &[String]) -> Result<(), Failed> {
+pub(crate) fn fail_with(failures: &[String]) -> Result<(), Failed> {
     if failures.is_empty() {
         return Ok(());
     }

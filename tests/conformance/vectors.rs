@@ -43,33 +43,41 @@ pub(crate) struct VectorFile {
 
 /// The files to run, and a line for each that should be there and is not.
 pub(crate) fn find() -> (Vec<Arc<VectorFile>>, Vec<String>) {
+    let (paths, skipped) = find_paths("ygb");
+    let mut stems = BTreeSet::new();
+    let files = paths.into_iter().map(|path| Arc::new(read(path, &mut stems))).collect();
+    (files, skipped)
+}
+
+/// Where the files are whose names begin like this, and a line for each that should be there and
+/// is not.
+pub(crate) fn find_paths(family: &str) -> (Vec<PathBuf>, Vec<String>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut paths, mut skipped) = (Vec::new(), Vec::new());
-    let open = root.join("../shared/vectors/ygb-open.jsonl");
+    let open = root.join(format!("../shared/vectors/{family}-open.jsonl"));
     if open.is_file() {
         paths.push(open);
     } else {
         skipped.push(format!("{} is not there", open.display()));
     }
     if let Some(folder) = std::env::var_os("HOLDPOINT_VECTORS") {
-        let found = files_in(Path::new(&folder));
+        let found = files_in(Path::new(&folder), family);
         if found.is_empty() {
-            skipped.push(format!("no ygb-*.jsonl in {}", Path::new(&folder).display()));
+            skipped.push(format!("no {family}-*.jsonl in {}", Path::new(&folder).display()));
         }
         paths.extend(found);
     }
-    let mut stems = BTreeSet::new();
-    let files = paths.into_iter().map(|path| Arc::new(read(path, &mut stems))).collect();
-    (files, skipped)
+    (paths, skipped)
 }
 
-fn files_in(folder: &Path) -> Vec<PathBuf> {
+fn files_in(folder: &Path, family: &str) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
-            name.starts_with("ygb-") && name.ends_with(".jsonl")
+            name.strip_prefix(family).is_some_and(|rest| rest.starts_with('-'))
+                && name.ends_with(".jsonl")
         })
         .collect();
     found.sort();
@@ -99,7 +107,7 @@ fn read(path: PathBuf, stems: &mut BTreeSet<String>) -> VectorFile {
     file
 }
 
-fn unique_stem(path: &Path, stems: &mut BTreeSet<String>) -> String {
+pub(crate) fn unique_stem(path: &Path, stems: &mut BTreeSet<String>) -> String {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("unnamed");
     let stem = stem.replace('-', "_");
     let numbered = (2..).map(|n| format!("{stem}_{n}"));
