@@ -154,8 +154,9 @@ impl<S: Storage> Engine<S> {
         self.core.submit(origin, conditions, command)
     }
 
-    /// Records the warnings and timeouts that are due by now, in the order in which they fell due,
-    /// and nothing else. Whoever looks first records them: every submission does so as well.
+    /// Records the warnings and timeouts that are due by now, and what interruption threads kept
+    /// for its time, in the order in which they fell due, and nothing else. Whoever looks first
+    /// records them: every submission does so as well.
     ///
     /// The clock decides: a wall clock that jumps ahead is recorded as an event and can time out
     /// questions that nobody had the time to answer.

@@ -56,8 +56,8 @@ pub enum ThreadReadError {
 
 impl<S: Storage> Engine<S> {
     /// The thread with this tenant and correlation, live or among the newest of closed ones, as it
-    /// is after every record; `None` where there is none. The caller needs the capability that its
-    /// turns need.
+    /// is after every record: what expired since then is still in it. `None` where there is none.
+    /// The caller needs the capability that its turns need.
     ///
     /// # Errors
     /// [`ThreadReadError::Refused`] where the caller may not look, or a name cannot be one;
