@@ -2,6 +2,7 @@
 
 mod list;
 mod reading;
+mod render;
 mod rows;
 mod show;
 mod shown;
@@ -22,6 +23,8 @@ pub(crate) enum ThreadVerb {
     Rows(rows::Args),
     /// Tell a thread turn by turn.
     Story(story::Args),
+    /// Make the text that says what a tool answered. Nothing is read or written but this.
+    Render(render::Args),
 }
 
 /// Carries the verb out. Exit 3 when there is no log or no such thread, 4 when several tenants have
@@ -32,6 +35,7 @@ pub(crate) fn main(global: &Global, verb: ThreadVerb) -> Exit {
         ThreadVerb::Show(args) => show::show(global, &args),
         ThreadVerb::Rows(args) => rows::rows(global, args),
         ThreadVerb::Story(args) => story::story(global, &args),
+        ThreadVerb::Render(args) => render::render(global, &args),
     };
     settle(global, outcome)
 }

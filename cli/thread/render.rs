@@ -1,0 +1,92 @@
+//! `holdpoint thread render`: the text that says what a tool answered.
+
+use crate::arguments::Global;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::text::path;
+use holdpoint_domain::event::Text;
+use holdpoint_domain::interruption_thread::{
+    OutputMode, ReasonCode, ToolResponse, render as rendered,
+};
+use holdpoint_domain::text::visible;
+use serde::Deserialize;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// More than a legal request can take, however it is escaped.
+const REQUEST_BYTES_MAX: u64 = 4 << 20;
+
+/// Options of `thread render`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The request, a JSON object with `tool_response`, `locale`, `output_mode` and `reason_code`;
+    /// `-` or nothing: standard input.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// What is asked for.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    /// What the tool answered.
+    tool_response: ToolResponse,
+    /// The user's language.
+    #[serde(default)]
+    locale: Option<Text>,
+    /// How the text reaches the user.
+    output_mode: OutputMode,
+    /// Why it is said.
+    reason_code: ReasonCode,
+}
+
+/// Renders one response. No log is touched.
+pub(super) fn render(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let request = read(args.file.as_deref())?;
+    let Request { tool_response, locale, output_mode, reason_code } = request;
+    let done = rendered(&tool_response, locale.as_deref(), output_mode, reason_code);
+    let done = done.map_err(|refusal| {
+        Failure::new(Exit::USAGE, refusal.code(), visible(&refusal.to_string()))
+    })?;
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&done);
+    } else {
+        done.response_text.lines().for_each(|line| out.line(shown(line)));
+    }
+    out.finish()?;
+    Ok(Exit::DONE)
+}
+
+/// The rules let no hidden character through: backslashes stay as they are.
+fn shown(line: &str) -> String {
+    visible(line).to_string().replace("\\\\", "\\")
+}
+
+fn read(file: Option<&Path>) -> Result<Request, Failure> {
+    let bytes = bytes_of(file).map_err(|error| {
+        let from = file.map_or_else(|| "standard input".into(), path);
+        let message = format!("cannot read {from}: {error}; name a file with the request");
+        Failure::new(Exit::FAILED, "io", message)
+    })?;
+    if bytes.len() as u64 > REQUEST_BYTES_MAX {
+        let message = format!("the request is longer than {REQUEST_BYTES_MAX} bytes (4MiB)");
+        return Err(Failure::new(Exit::USAGE, "too_long", message));
+    }
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let message = format!("the request is not understood: {}", visible(&error.to_string()));
+        Failure::new(Exit::USAGE, "not_understood", message)
+    })
+}
+
+/// One byte more than is allowed is enough to know.
+fn bytes_of(file: Option<&Path>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = REQUEST_BYTES_MAX.saturating_add(1);
+    match file.filter(|file| *file != Path::new("-")) {
+        Some(file) => File::open(file)?.take(most).read_to_end(&mut bytes)?,
+        None => io::stdin().lock().take(most).read_to_end(&mut bytes)?,
+    };
+    Ok(bytes)
+}
