@@ -1,6 +1,7 @@
 //! `holdpoint thread rows`: the audit rows of one thread, committed and refused.
 
 use super::reading::{Name, Reading};
+use super::shown::title;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
@@ -39,23 +40,24 @@ pub(crate) struct Args {
 }
 
 /// Shows the rows. Only the diagnostic mode writes, and first: the rows shown are then those before
-/// the record that says so.
+/// the record that says so, and none where that cannot be recorded.
 pub(super) fn rows(global: &Global, args: Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let mut reading = Reading::of(&directory, Until::End, &args.name.correlation)?;
     directory.expect_log(&reading.rebuilt.report)?;
-    if args.diagnostic && !reading.rebuilt.report.failed() {
+    if args.diagnostic {
         let (tenant, _) = reading.thread(&args.name)?;
         let sequence = record_reading(global, &args, tenant)?;
         let until = Until::Sequence(sequence);
         reading = Reading::of(&directory, until, &args.name.correlation)?;
     }
-    let (_, records) = reading.thread(&args.name)?;
+    let (tenant, records) = reading.thread(&args.name)?;
     let rows: Vec<Row<'_>> = records.into_iter().filter_map(Row::of).collect();
     let mut out = Output::stdout();
     if global.json {
         out.json(&rows);
     } else {
+        out.line(title(&tenant, &args.name.correlation));
         show(&mut out, &rows);
     }
     out.finish()?;

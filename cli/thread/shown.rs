@@ -10,6 +10,11 @@ use std::time::Duration;
 /// Longest piece of what was said in a line, in bytes.
 const SAID_BYTES_MAX: usize = 240;
 
+/// Which thread is shown.
+pub(super) fn title(tenant: &str, correlation: &str) -> String {
+    format!("thread {} of tenant {}", visible(correlation), visible(tenant))
+}
+
 /// Quotes a text, whole.
 pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", visible(text))

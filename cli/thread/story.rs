@@ -1,7 +1,7 @@
 //! `holdpoint thread story`: one thread turn by turn.
 
 use super::reading::{Name, Reading};
-use super::shown::{beginning, end, expiry, fate, question};
+use super::shown::{beginning, end, expiry, fate, question, title};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
@@ -36,8 +36,7 @@ pub(super) fn story(global: &Global, args: &Args) -> Result<Exit, Failure> {
         let lines: Vec<Line> = records.into_iter().map(Line::of).collect();
         out.json(&lines);
     } else {
-        let correlation = visible(&args.name.correlation);
-        out.line(format_args!("thread {correlation} of tenant {}", visible(&tenant)));
+        out.line(title(&tenant, &args.name.correlation));
         records.into_iter().flat_map(told).for_each(|line| out.line(line));
     }
     out.finish()?;
