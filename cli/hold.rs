@@ -33,7 +33,7 @@ pub(crate) enum HoldVerb {
     Show(show::Args),
     /// Answer a question. The first answer counts.
     Answer(answer::Args),
-    /// Record the warnings and timeouts that are due, and do nothing else.
+    /// Record the warnings and timeouts that are due, and what expired in threads; nothing else.
     Expire(expire::Args),
 }
 

@@ -70,7 +70,7 @@ fn filter_of(args: Args) -> Filter {
 
 fn of_person(line: &Line) -> String {
     format!(
-        "{:>8}  {}  {:<40}  {:<24}  {}",
+        "{:>8}  {}  {:<41}  {:<24}  {}",
         line.sequence,
         moment(line.time),
         line.kind,

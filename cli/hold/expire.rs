@@ -23,9 +23,35 @@ pub(crate) struct Args {
 struct Expired {
     sequence: u64,
     kind: &'static str,
-    request_id: String,
+    #[serde(flatten)]
+    of: Subject,
     due_at: Time,
     recorded_at: Option<Time>,
+}
+
+/// What it was due for.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Subject {
+    /// A question to a person.
+    Request { request_id: String },
+    /// An interruption thread.
+    Thread { tenant_id: String, correlation_id: String },
+}
+
+impl Subject {
+    fn thread(tenant_id: &str, correlation_id: &str) -> Self {
+        Self::Thread { tenant_id: tenant_id.into(), correlation_id: correlation_id.into() }
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            Self::Request { request_id } => visible(request_id).to_string(),
+            Self::Thread { tenant_id, correlation_id } => {
+                format!("thread {}/{}", visible(tenant_id), visible(correlation_id))
+            }
+        }
+    }
 }
 
 /// Records what is due, and shows it.
@@ -43,7 +69,7 @@ pub(super) fn expire(global: &Global, args: &Args) -> Result<Exit, Failure> {
                 "{:>8}  {}  {}  due {}",
                 one.sequence,
                 one.kind,
-                visible(&one.request_id),
+                one.of.shown(),
                 moment(one.due_at)
             ));
         }
@@ -53,21 +79,26 @@ pub(super) fn expire(global: &Global, args: &Args) -> Result<Exit, Failure> {
 }
 
 fn expired_of(receipt: &Receipt) -> Vec<Expired> {
-    let expired =
-        (receipt.first_sequence..).zip(&receipt.events).filter_map(|(sequence, event)| {
-            let (request_id, due_at) = match event {
-                Event::DecisionWarned(body) => (&body.request_id, body.due_at),
-                Event::DecisionTimedOut(body) => (&body.record.request_id, body.due_at),
-                _ => return None,
-            };
-            let (kind, recorded_at) = (event.kind().name, receipt.at);
-            Some(Expired {
-                sequence,
-                kind,
-                request_id: request_id.to_string(),
-                due_at,
-                recorded_at,
-            })
-        });
+    let numbered = (receipt.first_sequence..).zip(&receipt.events);
+    let expired = numbered.filter_map(|(sequence, event)| {
+        let (of, due_at) = due_of(event)?;
+        let (kind, recorded_at) = (event.kind().name, receipt.at);
+        Some(Expired { sequence, kind, of, due_at, recorded_at })
+    });
     expired.collect()
+}
+
+fn due_of(event: &Event) -> Option<(Subject, Time)> {
+    let request = |request_id: &str| Subject::Request { request_id: request_id.into() };
+    Some(match event {
+        Event::DecisionWarned(body) => (request(&body.request_id), body.due_at),
+        Event::DecisionTimedOut(body) => (request(&body.record.request_id), body.due_at),
+        Event::BufferExpired(body) => {
+            (Subject::thread(&body.tenant_id, &body.correlation_id), body.expires_at)
+        }
+        Event::ReturnCheckExpired(body) => {
+            (Subject::thread(&body.tenant_id, &body.correlation_id), body.expires_at)
+        }
+        _ => return None,
+    })
 }
