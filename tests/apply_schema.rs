@@ -9,11 +9,13 @@
 
 mod apply_support;
 mod program;
+mod thread_support;
 
 use apply_support::{answers, apply, story};
 use holdpoint_domain::{Command, codec, event};
 use program::{Place, json};
 use serde_json::{Map, Value, json};
+use thread_support::{LEASE, chat, interruption, line, setting, turn};
 
 const GOLDEN: &str = include_str!("../engine/domain/tests/golden/events_v1.txt");
 
@@ -160,6 +162,35 @@ fn lines_that_are_accepted_fit_the_schema_of_input_and_their_answers_that_of_out
     for answer in answers(&apply(&place, &lines)) {
         assert_fits(&schemas["output"], &answer);
     }
+}
+
+#[test]
+fn lines_about_threads_fit_and_so_do_the_turns_in_their_answers() {
+    let schemas = schemas();
+    let place = Place::new();
+    let mut lines = setting("acme", "talk");
+    let lease = json!({ "tenant_id": "acme", "work_order_id": "wo-1", "status": "ACTIVE",
+        "expires_at": "2100-01-01T00:00:00Z", "lease_token_hash": LEASE });
+    let intent = json!({ "INTENT": { "intent_type": "SET_REMINDER", "class": "IMPACTFUL" } });
+    let unsure = json!({ "subject_ref": "reminders", "input": intent });
+    lines.extend([
+        line("register_lease", lease),
+        turn("acme", "talk", 1, chat("It is sunny today.")),
+        turn("acme", "talk", 2, interruption("It is sunny today.", 5)),
+        turn("acme", "talk", 3, unsure),
+        line("read_audit_rows", json!({ "tenant_id": "acme", "correlation_id": "talk" })),
+        line("close", json!({ "tenant_id": "acme", "correlation_id": "talk" })),
+    ]);
+    for line in &lines {
+        assert_fits(&schemas["input"], line);
+    }
+    for answer in answers(&apply(&place, &lines)) {
+        assert!(answer["receipt"].is_object(), "{answer}");
+        assert_fits(&schemas["output"], &answer);
+    }
+    let mut token = line("register_lease", json!({ "tenant_id": "acme" }));
+    token["submit"]["lease_token"] = "hunter2".into();
+    assert!(misfit(&schemas["input"], &schemas["input"], &token).is_err());
 }
 
 #[test]
