@@ -157,7 +157,7 @@ fn row_of_caller(
     judgement.expect(Rule::ThreadRow, recorded, body.payload.pending_state);
     let payload = &body.payload;
     let kind = payload.confirm_kind.as_ref().or(payload.what_is_missing.as_ref());
-    thread.state.follow_row(payload.directive, kind);
+    thread.state.follow_row(payload.directive, kind, &body.user_id);
     thread.session_id.clone_from(&body.session_id);
     thread.last_directive = payload.directive;
     thread.last_reason_code = body.reason_code;

@@ -41,6 +41,7 @@ pub(super) fn decide(state: ThreadState, turn: Turn<'_>) -> TurnDecision {
         interrupted(&mut draft);
     }
     if turn.session_status != SessionStatus::Active {
+        draft.leave_unspoken();
         let reason = ReasonCode::SessionNotActive;
         return draft.decided(Directive::Wait, reason, "SESSION_NOT_ACTIVE");
     }

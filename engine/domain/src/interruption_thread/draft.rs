@@ -39,7 +39,7 @@ pub(super) fn expires_at(at: Timestamp) -> Timestamp {
 }
 
 impl<'a> Draft<'a> {
-    /// Every row stamps the subject and the speaker, and takes note that somebody spoke.
+    /// Every row that answers stamps the subject and the speaker, and notes that somebody spoke.
     pub(super) fn new(state: ThreadState, turn: Turn<'a>) -> Self {
         let after = Marks {
             active_subject_ref: Some(turn.request.subject_ref.clone()),
@@ -59,6 +59,20 @@ impl<'a> Draft<'a> {
             policy: None,
             is_answered: false,
         }
+    }
+
+    /// Nobody was answered: whoever spoke is as much a stranger as before, and the subject has not
+    /// changed. Else what waits for one speaker's yes would pass to another.
+    pub(super) fn leave_unspoken(&mut self) {
+        let Marks { active_subject_ref, active_speaker_user_id, .. } = &self.before;
+        if active_speaker_user_id.is_some() {
+            self.after.active_speaker_user_id.clone_from(active_speaker_user_id);
+        }
+        if active_subject_ref.is_some() {
+            self.after.active_subject_ref.clone_from(active_subject_ref);
+        }
+        self.after.return_check_lapsed = self.before.return_check_lapsed;
+        self.after.buffer_lapsed = self.before.buffer_lapsed;
     }
 
     pub(super) fn speaker(&self) -> &'a str {

@@ -97,8 +97,10 @@ impl ThreadState {
     }
 
     /// What the thread waits for after a caller's row: a CONFIRM or CLARIFY is a question, a
-    /// RESPOND or DISPATCH ends one, a WAIT leaves it.
-    pub(crate) fn follow_row(&mut self, directive: Directive, kind: Option<&Text>) {
+    /// RESPOND or DISPATCH ends one, a WAIT leaves it. Whoever a question or an answer is for is
+    /// who speaks in the thread from then on; a WAIT is for nobody.
+    pub(crate) fn follow_row(&mut self, directive: Directive, kind: Option<&Text>, user: &Text) {
+        self.follow_speaker(directive, user);
         let before = self.marks.pending.take();
         let kind = kind.cloned().unwrap_or_default();
         self.marks.pending = match (directive, &before) {
@@ -117,6 +119,20 @@ impl ThreadState {
             (Directive::Respond | Directive::Dispatch, _) => None,
             (Directive::Wait, _) => before,
         };
+    }
+
+    fn follow_speaker(&mut self, directive: Directive, user: &Text) {
+        let marks = &mut self.marks;
+        let known = marks.active_speaker_user_id.as_ref();
+        if known == Some(user) || (known.is_some() && directive == Directive::Wait) {
+            return;
+        }
+        if known.is_some() {
+            marks.return_check = None;
+            marks.interrupted_subject_ref = None;
+        }
+        marks.active_speaker_user_id = Some(user.clone());
+        (marks.return_check_lapsed, marks.buffer_lapsed) = (false, false);
     }
 
     /// The state after a turn that came to this. What has expired is taken out first.
