@@ -106,7 +106,7 @@ fn request(turn: usize) -> TurnRequest {
         subject_ref: "weather".into(),
         active_speaker_user_id: "alice".into(),
         input: input(turn),
-        confirm_answer: (turn % 3 > 0).then(|| nth(&ConfirmAnswer::ALL[..2], turn)),
+        confirm_answer: (!turn.is_multiple_of(3)).then(|| nth(&ConfirmAnswer::ALL[..2], turn)),
         interruption: turn.is_multiple_of(3).then(|| interruption(turn / 3)),
         interrupt_subject_relation: relation,
         interrupt_subject_relation_confidence_bp: relation.map(|_| points(7_000)),
@@ -228,8 +228,9 @@ fn decision(turn: usize) -> TurnDecision {
     TurnDecision {
         directive,
         reason_code: nth(&ReasonCode::ALL[..28], turn),
-        interrupt_continuity_outcome: (turn % 3 > 0).then_some(continuity),
-        interrupt_resume_policy: (turn % 4 > 0).then(|| nth(&ResumePolicy::ALL[..3], turn)),
+        interrupt_continuity_outcome: (!turn.is_multiple_of(3)).then_some(continuity),
+        interrupt_resume_policy: (!turn.is_multiple_of(4))
+            .then(|| nth(&ResumePolicy::ALL[..3], turn)),
         tts_control: turn.is_multiple_of(3).then(|| nth(&TtsControl::ALL[..1], turn)),
         delivery_hint: nth(&DeliveryHint::ALL[..2], turn),
         kind: "TIME_QUERY".into(),
@@ -261,7 +262,7 @@ fn marks(turn: usize) -> Marks {
         return_check_lapsed: turn % 3 == 2,
         buffer_lapsed: turn % 5 == 2,
         active_speaker_user_id: some("alice"),
-        pending: (turn % 6 > 0).then(|| pending(turn % 6 - 1)),
+        pending: (!turn.is_multiple_of(6)).then(|| pending(turn % 6 - 1)),
     }
 }
 
@@ -314,7 +315,8 @@ fn payload(directive: Directive, turn: usize) -> RowPayload {
         work_order_status_snapshot: nth(&WorkOrderStatus::ALL[..7], turn),
         pending_state: nth(&PendingState::ALL[..6], turn),
         lease_token_hash: (directive == Directive::Dispatch).then(|| digest(17)),
-        interrupt_resume_policy: (turn % 4 > 0).then(|| nth(&ResumePolicy::ALL[..3], turn)),
+        interrupt_resume_policy: (!turn.is_multiple_of(4))
+            .then(|| nth(&ResumePolicy::ALL[..3], turn)),
     }
 }
 
@@ -326,7 +328,7 @@ fn row_refused(turn: usize) -> Event {
         turn_id: u64::MAX,
         user_id: "alice".into(),
         device_id: "phone".into(),
-        directive: (turn % 6 > 0).then(|| nth(&Directive::ALL[..5], turn)),
+        directive: (!turn.is_multiple_of(6)).then(|| nth(&Directive::ALL[..5], turn)),
         reason_code: nth(&ReasonCode::ALL[32..40], turn),
         class: nth(&RefusalClass::ALL[..4], turn),
         message: "turn_id: expected above 9, found 9".into(),
