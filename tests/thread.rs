@@ -272,9 +272,9 @@ fn submit(engine: &Engine, line: &Value) {
     assert!(submitted.receipt().is_some(), "{submitted:?}");
 }
 
-#[test]
-fn what_expired_is_in_the_story_and_what_nobody_recorded_yet_is_shown_as_gone() {
-    let (place, clock) = (Place::new(), Arc::new(AtomicU64::new(THEN)));
+/// One thread that was interrupted then, and the engine that wrote it.
+fn interrupted_then(place: &Place) -> (Engine, Arc<AtomicU64>) {
+    let clock = Arc::new(AtomicU64::new(THEN));
     let standing = Box::new(Standing(Arc::clone(&clock)));
     let options = EngineOptions { clock: standing, ..EngineOptions::default() };
     let engine = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
@@ -282,6 +282,13 @@ fn what_expired_is_in_the_story_and_what_nobody_recorded_yet_is_shown_as_gone() 
     lines.push(turn("acme", "talk", 1, chat(TEXT)));
     lines.push(turn("acme", "talk", 2, interruption_at(THEN, TEXT, 18)));
     lines.iter().for_each(|line| submit(&engine, line));
+    (engine, clock)
+}
+
+#[test]
+fn what_expired_is_in_the_story_and_what_nobody_recorded_yet_is_shown_as_gone() {
+    let place = Place::new();
+    let (engine, clock) = interrupted_then(&place);
     let state = shown(&place, &["thread", "show", "talk"]);
     assert!(state.contains("kept until    2026-01-25T16:01:00.000Z, ") && state.contains(" ago"));
     clock.store(THEN + 61_500_000_000, Ordering::Relaxed);
@@ -293,6 +300,19 @@ fn what_expired_is_in_the_story_and_what_nobody_recorded_yet_is_shown_as_gone() 
     assert!(story.contains(expired), "{story}");
     assert!(!shown(&place, &["thread", "show", "talk"]).contains("unsaid"));
     assert!(shown(&place, &["thread", "show", "talk", "--at", "9"]).contains("unsaid"));
+}
+
+#[test]
+fn whoever_records_deadlines_is_shown_those_of_threads() {
+    let place = Place::new();
+    interrupted_then(&place).0.close().unwrap();
+    let expired = read(&place, &["hold", "expire"]);
+    let [one] = &expired.as_array().unwrap()[..] else { panic!("{expired:#}") };
+    assert_eq!(one["kind"], "interruption_thread.buffer_expired");
+    assert_eq!((&one["tenant_id"], &one["correlation_id"]), (&json!("acme"), &json!("talk")));
+    assert_eq!(one["due_at"], "2026-01-25T16:01:00.000000000Z");
+    assert!(shown(&place, &["thread", "story", "talk"]).contains("of turn 2, to ada: DISCARDED"));
+    place.verified();
 }
 
 #[test]
