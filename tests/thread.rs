@@ -8,10 +8,12 @@
 )]
 
 mod apply_support;
+mod filler;
 mod program;
 mod thread_support;
 
 use apply_support::{answers, apply};
+use filler::fill;
 use holdpoint_domain::interruption_thread::RowPayload;
 use holdpoint_domain::{ActorId, Command, execution_loop::Actor};
 use holdpoint_engine::Engine;
@@ -313,6 +315,25 @@ fn whoever_records_deadlines_is_shown_those_of_threads() {
     assert_eq!(one["due_at"], "2026-01-25T16:01:00.000000000Z");
     assert!(shown(&place, &["thread", "story", "talk"]).contains("of turn 2, to ada: DISCARDED"));
     place.verified();
+}
+
+#[test]
+fn a_thread_whose_records_were_archived_keeps_its_state_and_its_story_is_in_the_archive() {
+    let place = one();
+    let before = read(&place, &["thread", "show", "talk"]);
+    let engine = Engine::open(&place.log).unwrap();
+    fill(&engine, 40);
+    engine.close().unwrap();
+    shown(&place, &["log", "archive", "archive"]);
+    assert_eq!(read(&place, &["thread", "show", "talk"]), before);
+    for verb in ["rows", "story"] {
+        let output = place.holdpoint(&["thread", verb, "talk"]);
+        assert_eq!(status(&output), 3, "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("archive"), "{}", text(&output.stderr));
+        let told = place.holdpoint(&["thread", verb, "talk", "--log", "archive"]);
+        assert_eq!(status(&told), 0, "{}", text(&told.stderr));
+        assert!(text(&told.stdout).contains("turn-2"), "{}", text(&told.stdout));
+    }
 }
 
 #[test]

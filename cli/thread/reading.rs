@@ -46,10 +46,13 @@ impl Reading {
         let tenant = self.tenant(name)?;
         let is_its = |record: &&Committed| record.thread().is_some_and(|(of, _)| of == tenant);
         let records: Vec<&Committed> = self.records.iter().filter(is_its).collect();
-        if records.is_empty() {
-            return Err(self.unknown(name));
+        if !records.is_empty() {
+            return Ok((tenant, records));
         }
-        Ok((tenant, records))
+        match self.rebuilt.world.thread(&tenant, &name.correlation) {
+            Some(thread) => Err(archived(thread)),
+            None => Err(self.unknown(name)),
+        }
     }
 
     /// The state of the thread that is meant.
@@ -126,6 +129,15 @@ fn several(tenants: &BTreeSet<String>, correlation: &str) -> Failure {
         shown.join(", ")
     );
     Failure::new(Exit::CONFLICT, "several_tenants", message)
+}
+
+fn archived(thread: &Thread) -> Failure {
+    let message = format!(
+        "the records of thread {}, the newest {}, were moved to an archive: name it with --log DIR",
+        visible(&thread.correlation_id),
+        thread.version
+    );
+    Failure::new(Exit::NOT_FOUND, "archived", message)
 }
 
 fn damaged(report: &Report) -> Failure {
