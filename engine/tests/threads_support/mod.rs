@@ -137,7 +137,7 @@ pub(crate) fn turn_of(tenant: &str, turn_id: u64, request: TurnRequest) -> Comma
         pending_state: PendingState::None,
         idempotency_key: format!("turn {turn_id}"),
         lease_token_hash: Some(sha256(b"token")),
-        request,
+        request: request.into(),
     })
 }
 

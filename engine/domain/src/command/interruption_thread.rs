@@ -1,6 +1,7 @@
 //! Commands on interruption threads (seed PH1.X). The seed's `now` is the record's own time and no
 //! argument.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
@@ -199,7 +200,7 @@ scoped! {
         #[serde(default)]
         lease_token_hash: Option<Digest>,
         /// What is known about the turn.
-        request: TurnRequest,
+        request: Box<TurnRequest>,
     }
     /// See [`super::Command::ConfirmCommitRow`].
     ConfirmCommitRow {

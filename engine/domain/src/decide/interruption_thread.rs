@@ -1,5 +1,6 @@
 //! Turns and rows of interruption threads. A refusal leaves the thread as it was.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
@@ -69,7 +70,7 @@ fn take_turn(world: &World, command: &TakeTurn, at: Timestamp) -> Result<Vec<Eve
         session_id: scope.session_id.map(Text::from),
         session_status,
         request: request.clone(),
-        decision,
+        decision: Box::new(decision),
         state_before: state.digest(),
         state_after: after.digest(),
     };
@@ -91,11 +92,12 @@ fn commit_row(world: &World, row: &CallerRow<'_>, at: Timestamp) -> Result<Vec<E
 }
 
 fn read_rows(world: &World, command: &ThreadCommand) -> Result<Vec<Event>, Refusal> {
-    let thread = find(world, command)?;
+    check_thread_names(&command.tenant_id, &command.correlation_id)?;
+    let thread = world.thread(&command.tenant_id, &command.correlation_id);
     let read = RowsRead {
-        tenant_id: thread.tenant_id.clone(),
-        correlation_id: thread.correlation_id.clone(),
-        last_sequence: thread.version,
+        tenant_id: Text::from(&command.tenant_id),
+        correlation_id: Text::from(&command.correlation_id),
+        last_sequence: thread.map_or(0, |thread| thread.version),
     };
     Ok(Vec::from([read.into()]))
 }
@@ -173,10 +175,7 @@ fn state_of(world: &World, scope: &TurnScope<'_>) -> ThreadState {
 /// The names and numbers that every turn and row has.
 fn check_fields(scope: &TurnScope<'_>) -> Result<(), ThreadRefusal> {
     let most_128 = "1 to 128 bytes, visible, without control characters";
-    let expected = "1 to 64 bytes, visible, without control characters";
-    check_name("tenant_id", scope.tenant_id, 64, expected)?;
-    let expected = "1 to 256 bytes, visible, without control characters";
-    check_name("correlation_id", scope.correlation_id, 256, expected)?;
+    check_thread_names(scope.tenant_id, scope.correlation_id)?;
     if scope.turn_id == 0 {
         return Err(malformed("turn_id", "a number above 0", scope.turn_id));
     }
@@ -187,6 +186,13 @@ fn check_fields(scope: &TurnScope<'_>) -> Result<(), ThreadRefusal> {
     check_name("device_id", scope.device_id, 128, most_128)?;
     check_name("work_order_id", scope.work_order_id, 128, most_128)?;
     check_name("idempotency_key", scope.idempotency_key, 128, most_128)
+}
+
+fn check_thread_names(tenant_id: &str, correlation_id: &str) -> Result<(), ThreadRefusal> {
+    let expected = "1 to 64 bytes, visible, without control characters";
+    check_name("tenant_id", tenant_id, 64, expected)?;
+    let expected = "1 to 256 bytes, visible, without control characters";
+    check_name("correlation_id", correlation_id, 256, expected)
 }
 
 fn check_row(row: &CallerRow<'_>) -> Result<(), ThreadRefusal> {

@@ -1,5 +1,7 @@
 //! What happened in interruption threads (seed PH1.X), and to whom they belong. Kinds 160 to 191.
 
+use alloc::boxed::Box;
+
 use serde::{Deserialize, Serialize};
 
 use super::{List, RefusalClass, Text};
@@ -124,9 +126,9 @@ pub struct TurnTaken {
     /// Where the session was; ACTIVE where there is none.
     pub session_status: SessionStatus,
     /// The input.
-    pub request: TurnRequest,
+    pub request: Box<TurnRequest>,
     /// What it came to.
-    pub decision: TurnDecision,
+    pub decision: Box<TurnDecision>,
     /// [`ThreadState::digest`](crate::interruption_thread::ThreadState::digest) before.
     pub state_before: Digest,
     /// The same after.
@@ -194,7 +196,8 @@ pub struct RowRefused {
     pub idempotency_key: Text,
 }
 
-/// Words that were left unsaid were kept for their time, and are gone: policy DISCARD.
+/// Words that were left unsaid were kept for their time, and are gone: policy DISCARD. Where it
+/// was asked whether to go back to them, that question is over with them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BufferExpired {
@@ -250,7 +253,8 @@ pub struct RowsRead {
     pub tenant_id: Text,
     /// The thread.
     pub correlation_id: Text,
-    /// Sequence of the thread's newest record when it was read; 0 where the thread is unknown.
+    /// Sequence of the thread's newest record when it was read; 0 where there is no thread, but
+    /// perhaps rows that were refused.
     pub last_sequence: u64,
 }
 

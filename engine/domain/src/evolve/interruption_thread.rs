@@ -7,7 +7,9 @@ use crate::event::{
     BufferExpired, Event, RemaindersDiscarded, ReturnCheckExpired, RowCommitted, Text,
     ThreadClosed, TurnTaken,
 };
-use crate::interruption_thread::{DecidedBy, Directive, Turn, decide_turn};
+use crate::interruption_thread::{
+    Capability, DecidedBy, Directive, ReasonCode, ThreadState, Turn, decide_turn,
+};
 use crate::world::{Hot, Thread};
 
 /// Applies an event of a thread.
@@ -54,7 +56,7 @@ fn check_turn(thread: &Thread, body: &TurnTaken, turn: &Turn<'_>, judgement: &mu
         judgement.forbid(Rule::ThreadExpiry, "an event for what expired", "a turn without one");
     }
     match decide_turn(&thread.state, turn) {
-        Ok(decision) if decision == body.decision => {}
+        Ok(decision) if decision == *body.decision => {}
         Ok(decision) => {
             let (found, reason) = (body.decision.directive, body.decision.reason_code);
             let expected = format_args!("{} {}", decision.directive, decision.reason_code);
@@ -87,12 +89,12 @@ fn new_thread(
     tenant_id: &Text,
     correlation_id: &Text,
     last_directive: Directive,
-    last_reason_code: crate::interruption_thread::ReasonCode,
+    last_reason_code: ReasonCode,
 ) -> Thread {
     Thread {
         tenant_id: tenant_id.clone(),
         correlation_id: correlation_id.clone(),
-        state: crate::interruption_thread::ThreadState::default(),
+        state: ThreadState::default(),
         last_turn_id: 0,
         last_directive,
         last_reason_code,
@@ -118,6 +120,7 @@ fn row_committed(
     body: &RowCommitted,
     judgement: &mut Judgement,
 ) {
+    check_caller(hot, record, judgement);
     check_scope(hot, record, body, judgement);
     hot.threads.begin(&body.tenant_id, &body.correlation_id, || {
         let (directive, reason) = (body.payload.directive, body.reason_code);
@@ -262,6 +265,15 @@ fn closed(hot: &mut Hot, record: Record<'_>, body: &ThreadClosed, judgement: &mu
         judgement.forbid(Rule::ThreadRemainder, expected, "a thread closed over some");
     }
     hot.threads.close(&body.tenant_id, &body.correlation_id, record.sequence);
+}
+
+/// Turns and rows are only for who was granted the capability.
+fn check_caller(hot: &Hot, record: Record<'_>, judgement: &mut Judgement) {
+    let actor = &record.envelope.actor;
+    if !hot.registry.holds(actor, Capability::SeleneOsOnly) {
+        let expected = format_args!("an actor with {}", Capability::SeleneOsOnly);
+        judgement.forbid(Rule::CallerCapability, expected, &actor.id);
+    }
 }
 
 fn expect_live(is_live: bool, judgement: &mut Judgement) {

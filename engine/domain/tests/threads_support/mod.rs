@@ -267,7 +267,7 @@ pub(crate) fn turn(
         pending_state: stage.pending(tenant_id, correlation_id),
         idempotency_key: format!("key-{turn_id}"),
         lease_token_hash: Some(lease_of(correlation_id)),
-        request,
+        request: request.into(),
     }
 }
 

@@ -86,8 +86,8 @@ fn turn_taken(turn: usize) -> Event {
         turn_id: turn as u64 + 1,
         session_id: turn.is_multiple_of(2).then(|| "session".into()),
         session_status: nth(&SessionStatus::ALL[..3], turn),
-        request: request(turn),
-        decision: decision(turn),
+        request: request(turn).into(),
+        decision: decision(turn).into(),
         state_before: digest(18),
         state_after: digest(19),
     }
