@@ -148,8 +148,7 @@ fn audit_event_id(receipt: &Receipt) -> Option<u64> {
 }
 
 fn turn(event: &Event) -> Option<&TurnDecision> {
-    match event {
-        Event::TurnTaken(body) => Some(&body.decision),
-        _ => None,
-    }
+    let Event::TurnTaken(body) = event else { return None };
+    let decision: &TurnDecision = &body.decision;
+    Some(decision)
 }
