@@ -5,6 +5,7 @@
 //! |---|---|
 //! | barge-in while the task is asked for | the same question again counts as asked again |
 //! | barge-in in a session that is not active | speech stops; what is lost is named |
+//! | somebody else in a session that is not active | nobody was answered: nobody is known anew |
 //! | yes or no to one of two questions | the other question stays open |
 //! | yes or no after its question expired | one clarify with X_RESUME_EXPIRED, not a refusal |
 //! | yes to an action with words left unsaid | relation not sure: one clarify; else served |
@@ -45,7 +46,7 @@ const MARKS: &[Aspect] = &[
     Aspect::ReturnCheckExpiry,
 ];
 
-const CATEGORIES: [Category; 9] = [
+const CATEGORIES: [Category; 10] = [
     Category {
         name: "barge-in while the task is asked for",
         reason: "the same question again counts as asked again, up to 10 times",
@@ -74,6 +75,18 @@ const CATEGORIES: [Category; 9] = [
         },
     },
     Category {
+        name: "somebody else in a session that is not active",
+        reason: "nobody was answered: speaker and subject stay, or their questions would pass on",
+        applies: |case| !is_active(case) && case.expect["status"] == "OK" && is_elsewhere(case),
+        aspects: &[Aspect::ActiveSubject, Aspect::ActiveSpeaker],
+        prescribes: |case, answer| {
+            is(answer, |d| {
+                let speaker = case.before["active_speaker_user_id"].as_str();
+                speaker.is_none() || d.after.active_speaker_user_id.as_deref() == speaker
+            })
+        },
+    },
+    Category {
         name: "yes or no to one of two questions",
         reason: "the question that was asked first stays open",
         applies: |case| {
@@ -81,7 +94,7 @@ const CATEGORIES: [Category; 9] = [
         },
         aspects: &[Aspect::Pending],
         prescribes: |case, answer| {
-            is(answer, |d| d.after.pending.is_some() == !case.before["pending"].is_null())
+            is(answer, |d| d.after.pending.is_none() == case.before["pending"].is_null())
         },
     },
     Category {
@@ -198,8 +211,13 @@ pub(crate) fn of(case: &TurnCase) -> Vec<&'static Category> {
 impl Category {
     /// Whether an answer may differ in this.
     pub(crate) fn excuses(&self, case: &TurnCase, aspect: Aspect) -> bool {
-        self.aspects.contains(&aspect) && (case.basis != "seed" || aspect == Aspect::Pending)
+        self.aspects.contains(&aspect) && (case.basis != "seed" || is_open(aspect))
     }
+}
+
+/// State that the seed does not name.
+fn is_open(aspect: Aspect) -> bool {
+    matches!(aspect, Aspect::Pending | Aspect::ActiveSpeaker)
 }
 
 fn is(answer: &TurnAnswer, holds: impl FnOnce(&TurnDecision) -> bool) -> bool {
@@ -244,6 +262,13 @@ fn may_go_on(case: &TurnCase) -> bool {
         && is_active(case)
         && same("active_speaker_user_id")
         && (case.before["pending"].is_null() || same("active_subject_ref"))
+}
+
+/// Another speaker or another subject than the thread knows.
+fn is_elsewhere(case: &TurnCase) -> bool {
+    ["active_speaker_user_id", "active_subject_ref"]
+        .iter()
+        .any(|mark| case.before[*mark] != case.request[now_called(mark)])
 }
 
 fn now_called(mark: &str) -> &str {
