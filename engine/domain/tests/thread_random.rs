@@ -45,7 +45,7 @@ fn no_random_turn_loses_a_remainder_or_says_it_to_somebody_else() {
     let mut play = Play::new(seed);
     while play.turns < TURNS {
         play.step();
-        if play.turns.is_multiple_of(20_000) {
+        if play.turns.is_multiple_of(50_000) {
             play.stage.assert_rebuilt();
         }
     }
