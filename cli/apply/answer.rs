@@ -24,7 +24,7 @@ pub(super) struct Answer {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
     /// Carried out, now or before.
-    Receipt(Carried),
+    Receipt(Box<Carried>),
     /// A rule said no.
     Refusal {
         /// The stable reason code.
@@ -99,8 +99,8 @@ impl Outcome {
 impl From<Submitted> for Outcome {
     fn from(submitted: Submitted) -> Self {
         match submitted {
-            Submitted::Accepted(receipt) => Self::Receipt(Carried::of(receipt, false)),
-            Submitted::Repeated(receipt) => Self::Receipt(Carried::of(receipt, true)),
+            Submitted::Accepted(receipt) => Self::Receipt(Box::new(Carried::of(receipt, false))),
+            Submitted::Repeated(receipt) => Self::Receipt(Box::new(Carried::of(receipt, true))),
             Submitted::Refused(refusal) => Self::Refusal {
                 code: refusal.code(),
                 message: visible(&refusal.to_string()).to_string(),

@@ -37,6 +37,7 @@ pub(crate) enum Aspect {
 
 /// What our branch table says.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "one at a time, in a test")]
 pub(crate) enum TurnAnswer {
     /// A decision, and the state after it.
     Decided { before: ThreadState, decision: Box<TurnDecision>, after: ThreadState },
