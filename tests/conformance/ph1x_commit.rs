@@ -10,6 +10,8 @@
 //! | time that the caller states | there is none: the record's own time counts |
 //! | device that another row named | it stays where it was registered |
 //! | key of another tenant | keys are scoped by tenant |
+//! | dispatch for another speaker | a speaker mismatch bars every dispatch |
+//! | dispatch while a question is open | a clarify bars every dispatch until it is answered |
 //! | reason without a name | a row's reason is a name of the closed registry |
 
 use std::sync::Mutex;
@@ -97,6 +99,8 @@ fn reason_of(rule: &str) -> &'static str {
         "time that the caller states" => "there is none: the record's own time counts",
         "device that another row named" => "a device stays where it was registered",
         "key of another tenant" => "keys are scoped by tenant",
+        "dispatch for another speaker" => "a speaker mismatch bars every dispatch",
+        "dispatch while a question is open" => "a clarify bars every dispatch until it is answered",
         "reason without a name" => "a row's reason is a name of the closed registry",
         _ => "",
     }
@@ -138,6 +142,19 @@ fn model(record: &Value, args: &Value, done: &[Done]) -> (Fate, &'static str) {
     if args["turn_id"].as_u64() <= last {
         return (Fate::Refused, "turn that is not newer");
     }
+    let is_dispatch = |args: &Value| args["capability"] == "PH1X_DISPATCH_COMMIT_ROW";
+    let is_wait = |args: &Value| args["capability"] == "PH1X_WAIT_COMMIT_ROW";
+    // Who speaks in a thread is known from its first row, and from every one that is for somebody.
+    let newest = written().filter(of_thread).filter(|of| !is_wait(&of.args)).last();
+    let spoken = newest.or_else(|| written().find(of_thread));
+    if let Some(last) = spoken.filter(|_| is_dispatch(args)) {
+        if !same("user_id", last) {
+            return (Fate::Refused, "dispatch for another speaker");
+        }
+        if last.args["capability"] == "PH1X_CLARIFY_COMMIT_ROW" {
+            return (Fate::Refused, "dispatch while a question is open");
+        }
+    }
     let is_of_another = |of: &Done| {
         same("idempotency_key", of) && same("correlation_id", of) && !same("tenant_id", of)
     };
@@ -161,7 +178,7 @@ fn is_within_bounds(args: &Value) -> bool {
         && kind.is_ok_and(|kind| is_short(&kind, 64))
         && reason(args).is_ok()
         && args["turn_id"].as_u64() > Some(0)
-        && args["correlation_id"].as_u64() > Some(0)
+        && args["correlation_id"] != 0
 }
 
 /// Everything but the time.
