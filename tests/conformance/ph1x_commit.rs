@@ -145,7 +145,7 @@ fn model(record: &Value, args: &Value, done: &[Done]) -> (Fate, &'static str) {
     let is_dispatch = |args: &Value| args["capability"] == "PH1X_DISPATCH_COMMIT_ROW";
     let is_wait = |args: &Value| args["capability"] == "PH1X_WAIT_COMMIT_ROW";
     // Who speaks in a thread is known from its first row, and from every one that is for somebody.
-    let newest = written().filter(of_thread).filter(|of| !is_wait(&of.args)).next_back();
+    let newest = written().filter(of_thread).rfind(|of| !is_wait(&of.args));
     let spoken = newest.or_else(|| written().find(of_thread));
     if let Some(last) = spoken.filter(|_| is_dispatch(args)) {
         if !same("user_id", last) {
