@@ -11,6 +11,8 @@
 //! | yes to an action with words left unsaid | relation not sure: one clarify; else served |
 //! | answer about memory with words left unsaid | the words are kept, and the row says so |
 //! | sensitive memory with words left unsaid | permission first; nothing is given up |
+//! | sensitive memory with nothing left unsaid | permission first here as well |
+//! | a subject of more than one line | refused, with the field named |
 //! | other input with words left unsaid | served with a sure relation; the words are kept |
 //! | subject of an interruption without words | the mark stays until something replaces it |
 
@@ -46,7 +48,7 @@ const MARKS: &[Aspect] = &[
     Aspect::ReturnCheckExpiry,
 ];
 
-const CATEGORIES: [Category; 10] = [
+const CATEGORIES: [Category; 12] = [
     Category {
         name: "barge-in while the task is asked for",
         reason: "the same question again counts as asked again, up to 10 times",
@@ -168,6 +170,31 @@ const CATEGORIES: [Category; 10] = [
         prescribes: |_, answer| {
             is(answer, |d| d.reason_code == ReasonCode::MemoryPermissionRequired && keeps(d))
         },
+    },
+    Category {
+        name: "sensitive memory with nothing left unsaid",
+        reason: "permission is asked first here as well",
+        applies: |case| {
+            may_go_on(case)
+                && !is_live(case)
+                && !has_answer(case)
+                && (!has_barge_in(case) || is_sure(case))
+                && case.request["sensitive_memory_present"] == true
+                && input_kind(case) == "CHAT"
+        },
+        aspects: &[Aspect::ReasonCode, Aspect::ResponseText, Aspect::Pending],
+        prescribes: |_, answer| {
+            is(answer, |d| d.reason_code == ReasonCode::MemoryPermissionRequired)
+        },
+    },
+    Category {
+        name: "a subject of more than one line",
+        reason: "a label is one line of visible text: refused, with the field named",
+        applies: |case| {
+            case.request["subject_ref"].as_str().is_some_and(|s| s.contains(char::is_control))
+        },
+        aspects: &[Aspect::Refusal],
+        prescribes: |_, answer| matches!(answer, TurnAnswer::Refused(why) if why.contains("subject_ref")),
     },
     Category {
         name: "other input with words left unsaid",
