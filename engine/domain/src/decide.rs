@@ -8,6 +8,7 @@ mod batch;
 mod dispatch;
 mod evidence;
 mod fault;
+mod form;
 mod halt;
 mod human_decision;
 mod initialize;

@@ -162,7 +162,7 @@ pub enum Refusal {
     /// The entity has changed since the caller looked.
     #[error("{entity} is at version {found}, not {expected}; look again and decide anew")]
     StaleVersion {
-        /// The loop or request.
+        /// The loop, request or thread.
         entity: String,
         /// The version that the caller saw.
         expected: u64,
@@ -244,6 +244,7 @@ impl Refusal {
         let reason_code = match self {
             Self::InterruptionThread(refusal) => refusal.row_reason()?,
             Self::IdempotencyConflict { .. } => ReasonCode::FailIdempotencyConflict,
+            Self::StaleVersion { .. } => ReasonCode::FailStaleVersion,
             _ => return None,
         };
         let cut = |text: &str, bytes: usize| Text::from(shown(bounded(text, bytes)));
@@ -259,6 +260,7 @@ impl Refusal {
             class,
             message: shown(&self.to_string()).into(),
             idempotency_key: cut(scope.idempotency_key, 128),
+            remainders: command.unsaid().into_iter().collect(),
         })
     }
 }

@@ -2,12 +2,11 @@
 //! its caller saw.
 
 use super::submit::Origin;
-use holdpoint_domain::command::{TakeTurn, WaitCommitRow};
-use holdpoint_domain::interruption_thread::ReasonCode;
+use holdpoint_domain::interruption_thread::ENGINE_ID;
 use holdpoint_domain::refusal::{DecisionRefusal, ThreadRefusal};
 use holdpoint_domain::text::{bounded, check_identifier, visible};
 use holdpoint_domain::world::{KeyReceipt, RequestPlace};
-use holdpoint_domain::{Command, Idempotency, Refusal, Time, World, decide};
+use holdpoint_domain::{Command, Idempotency, Refusal, World};
 
 /// Bytes that a refusal shows of a name that it found.
 const FOUND_BYTES_MAX: usize = 96;
@@ -55,6 +54,11 @@ impl Conditions {
         check_identifier("idempotency key", &key.key)?;
         let stated = (key.tenant.as_str(), key.engine.as_str(), key.key.as_str());
         match command.own_key() {
+            None if key.engine == ENGINE_ID => Err(malformed(
+                "idempotency.engine",
+                "another engine: the keys of PH1.X are those of turns and rows",
+                &key.engine,
+            )),
             Some(own) if own != stated => Err(malformed(
                 "idempotency_key",
                 "no other key beside the command's own",
@@ -135,42 +139,6 @@ pub(super) fn check_story(origin: &Origin, command: &Command) -> Result<(), Refu
         }
         _ => Ok(()),
     }
-}
-
-/// The refusal of a command on a thread that has malformed names: nothing is written of it, whoever
-/// gives it, so no refusal that goes on record comes before this one. It is looked for in a state
-/// without anything, so that it tells nobody what there is; what a turn says besides its names can
-/// depend on the state, and is not looked at here.
-pub(super) fn malformed_names(command: &Command, at: Time) -> Option<Refusal> {
-    let named = match command {
-        Command::TakeTurn(turn) => bare_row(turn),
-        other => other.caller_row().map(|_| other.clone())?,
-    };
-    match decide(&World::default(), &named, at) {
-        Err(refusal @ Refusal::InterruptionThread(ThreadRefusal::Malformed { .. })) => {
-            Some(refusal)
-        }
-        _ => None,
-    }
-}
-
-/// The row with a turn's names that says the least.
-fn bare_row(turn: &TakeTurn) -> Command {
-    let turn = turn.clone();
-    Command::WaitCommitRow(WaitCommitRow {
-        tenant_id: turn.tenant_id,
-        correlation_id: turn.correlation_id,
-        turn_id: turn.turn_id,
-        session_id: turn.session_id,
-        user_id: turn.user_id,
-        device_id: turn.device_id,
-        work_order_id: turn.work_order_id,
-        work_order_status_snapshot: turn.work_order_status_snapshot,
-        pending_state: turn.pending_state,
-        idempotency_key: turn.idempotency_key,
-        wait_kind: "TURN".to_string(),
-        reason_code: ReasonCode::InterruptCancel,
-    })
 }
 
 fn malformed(field: &'static str, expected: &'static str, found: &str) -> Refusal {

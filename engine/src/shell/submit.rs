@@ -1,7 +1,7 @@
 //! One turn, in order: expiries that are due, command, decide, encode, append, evolve, sync,
 //! receipt.
 
-use super::conditions::{Conditions, DoneBefore, check_story, malformed_names};
+use super::conditions::{Conditions, DoneBefore, check_story};
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::metrics::TurnWatch;
@@ -126,10 +126,13 @@ fn carry_out<S: Storage>(
     at: Time,
 ) -> Result<Answer, SubmitError> {
     let idempotency = conditions.idempotency(command);
+    if let Err(malformed) = command.check_form() {
+        return Ok(Answer::Refused(malformed.into()));
+    }
     let decided = match conditions.admit(&hot.world, origin, command, idempotency.as_ref()) {
         Ok(Some(done)) => return Ok(Answer::DoneBefore(done)),
         Ok(None) => decide(&hot.world, command, at),
-        Err(refusal) => Err(malformed_names(command, at).unwrap_or(refusal)),
+        Err(refusal) => Err(refusal),
     };
     match decided {
         Ok(events) => {
@@ -465,10 +468,21 @@ fn append<S: Storage>(
 fn envelope(origin: &Origin, idempotency: Option<&Idempotency>, event: &Event) -> Envelope {
     Envelope {
         actor: origin.actor.clone(),
-        correlation: origin.correlation.clone(),
+        correlation: story_of(origin, event).to_string(),
         causation: origin.causation,
         idempotency: idempotency.cloned(),
         event: event.clone(),
+    }
+}
+
+/// What happens to a thread is told in the thread's own story, also where the command was about
+/// something else, as the closing of a session is.
+fn story_of<'a>(origin: &'a Origin, event: &'a Event) -> &'a str {
+    match event {
+        Event::RemaindersDiscarded(body) => &body.correlation_id,
+        Event::BufferExpired(body) => &body.correlation_id,
+        Event::ReturnCheckExpired(body) => &body.correlation_id,
+        _ => &origin.correlation,
     }
 }
 

@@ -28,18 +28,20 @@ made_of! {
     }
     RowCommitted {
         tenant_id, correlation_id, turn_id, session_id, user_id, device_id, event_type, severity,
-        reason_code, idempotency_key, issue_fingerprint, decided_by, payload,
+        reason_code, idempotency_key, issue_fingerprint, decided_by, dropped_pending, payload,
     }
     RowRefused {
         command, tenant_id, correlation_id, turn_id, user_id, device_id, directive, reason_code,
-        class, message, idempotency_key,
+        class, message, idempotency_key, remainders,
     }
     BufferExpired {
         tenant_id, correlation_id, captured_turn, answer_id, speaker_user_id, expires_at,
-        reason_code,
+        interrupt_resume_policy, reason_code,
     }
-    ReturnCheckExpired { tenant_id, correlation_id, expires_at, reason_code }
-    RemaindersDiscarded { tenant_id, correlation_id, remainders, reason_code }
+    ReturnCheckExpired {
+        tenant_id, correlation_id, expires_at, interrupt_resume_policy, reason_code,
+    }
+    RemaindersDiscarded { tenant_id, correlation_id, session_id, remainders, reason_code }
     RowsRead { tenant_id, correlation_id, last_sequence }
     ThreadClosed { tenant_id, correlation_id }
 }
@@ -108,9 +110,9 @@ made_of! {
     Remainder { captured_turn, answer_id, speaker_user_id, fate, reason }
     Marks {
         active_subject_ref, interrupted_subject_ref, return_check, return_check_lapsed,
-        buffer_lapsed, active_speaker_user_id, pending,
+        buffer_lapsed, active_speaker_user_id, active_session_id, pending,
     }
-    ReturnCheck { expires_at }
+    ReturnCheck { captured_turn, expires_at }
     RowPayload {
         directive, confirm_kind, what_is_missing, clarification_unit_id, response_kind,
         dispatch_target, wait_kind, work_order_id, work_order_status_snapshot, pending_state,

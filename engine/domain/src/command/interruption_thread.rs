@@ -10,9 +10,10 @@ use crate::event::Text;
 use crate::execution_loop::Actor;
 use crate::hash::Digest;
 use crate::interruption_thread::{
-    Capability, Directive, ENGINE_ID, LeaseStatus, PendingState, ReasonCode, RegistrationStatus,
-    SessionStatus, TurnRequest, WorkOrderStatus,
+    Capability, Directive, ENGINE_ID, Fate, FateReason, LeaseStatus, PendingState, ReasonCode,
+    RegistrationStatus, Remainder, SessionStatus, TurnRequest, WorkOrderStatus,
 };
+use crate::text::bounded;
 use crate::time::Timestamp;
 
 /// Bodies whose fields are all given by name.
@@ -300,6 +301,19 @@ impl super::Command {
             Self::TakeTurn(c) => Some(c.scope()),
             other => other.caller_row().map(|row| row.scope),
         }
+    }
+
+    /// What the command's snapshot leaves unsaid, as it ends where the turn is refused.
+    pub(crate) fn unsaid(&self) -> Option<Remainder> {
+        let Self::TakeTurn(turn) = self else { return None };
+        let snapshot = turn.request.tts_resume_snapshot.as_ref()?;
+        Some(Remainder {
+            captured_turn: turn.turn_id,
+            answer_id: snapshot.answer_id,
+            speaker_user_id: bounded(&turn.request.active_speaker_user_id, 128).into(),
+            fate: Fate::Discarded,
+            reason: FateReason::TurnRefused,
+        })
     }
 
     /// The thread that the command is about: tenant and correlation.

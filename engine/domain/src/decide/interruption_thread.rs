@@ -52,7 +52,8 @@ fn take_turn(world: &World, command: &TakeTurn, at: Timestamp) -> Result<Vec<Eve
     let (scope, request) = (command.scope(), &command.request);
     let turn_id = scope.turn_id;
     check_fields(&scope)?;
-    let turn = Turn { turn_id, session_status: SessionStatus::Active, request, at };
+    let session_status = SessionStatus::Active;
+    let turn = Turn { turn_id, session_id: scope.session_id, session_status, request, at };
     check_request(&state_of(world, &scope), &turn)?;
     check_speaker(&scope, &request.active_speaker_user_id)?;
     let Entered { session_status, state, mut events } = enter(world, &scope, at)?;
@@ -83,11 +84,13 @@ fn commit_row(world: &World, row: &CallerRow<'_>, at: Timestamp) -> Result<Vec<E
     check_fields(scope)?;
     check_row(row)?;
     let Entered { session_status, state, mut events } = enter(world, scope, at)?;
+    check_continuity(row, session_status, &state)?;
     if row.directive == Directive::Dispatch {
-        check_dispatch(scope, session_status, &state, at)?;
+        check_dispatch(scope, &state, at)?;
         world.hot.registry.check_lease(scope, row.lease_token_hash, at)?;
     }
-    events.push(caller_row(row).into());
+    let dropped_pending = state.dropped_by_row(row.directive);
+    events.push(RowCommitted { dropped_pending, ..caller_row(row) }.into());
     Ok(events)
 }
 
@@ -121,8 +124,8 @@ fn close_thread(
     command: &ThreadCommand,
     at: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
+    check_open(world, &command.tenant_id, &command.correlation_id)?;
     let thread = find(world, command)?;
-    check_open(thread)?;
     let mut state = thread.state.clone();
     let mut events = expiries(&command.tenant_id, &command.correlation_id, &state.expire(at));
     let (tenant_id, correlation_id) = (thread.tenant_id.clone(), thread.correlation_id.clone());
@@ -131,7 +134,13 @@ fn close_thread(
         let buffers = state.resume_buffers.iter();
         let remainders = buffers.map(|b| given_up(b, FateReason::ThreadClosed)).collect();
         let (tenant_id, correlation_id) = (tenant_id.clone(), correlation_id.clone());
-        let discarded = RemaindersDiscarded { tenant_id, correlation_id, remainders, reason_code };
+        let discarded = RemaindersDiscarded {
+            tenant_id,
+            correlation_id,
+            session_id: None,
+            remainders,
+            reason_code,
+        };
         events.push(discarded.into());
     }
     events.push(ThreadClosed { tenant_id, correlation_id }.into());
@@ -154,8 +163,8 @@ fn enter(world: &World, scope: &TurnScope<'_>, at: Timestamp) -> Result<Entered,
     let registry = &world.hot.registry;
     let session_status = registry.session_of(scope)?;
     let thread = world.thread(scope.tenant_id, scope.correlation_id);
+    check_open(world, scope.tenant_id, scope.correlation_id)?;
     if let Some(thread) = thread {
-        check_open(thread)?;
         check_order(thread, scope)?;
     }
     registry.check_work_order(scope)?;
@@ -173,7 +182,7 @@ fn state_of(world: &World, scope: &TurnScope<'_>) -> ThreadState {
 }
 
 /// The names and numbers that every turn and row has.
-fn check_fields(scope: &TurnScope<'_>) -> Result<(), ThreadRefusal> {
+pub(super) fn check_fields(scope: &TurnScope<'_>) -> Result<(), ThreadRefusal> {
     let most_128 = "1 to 128 bytes, visible, without control characters";
     check_thread_names(scope.tenant_id, scope.correlation_id)?;
     if scope.turn_id == 0 {
@@ -188,22 +197,25 @@ fn check_fields(scope: &TurnScope<'_>) -> Result<(), ThreadRefusal> {
     check_name("idempotency_key", scope.idempotency_key, 128, most_128)
 }
 
-fn check_thread_names(tenant_id: &str, correlation_id: &str) -> Result<(), ThreadRefusal> {
+pub(super) fn check_thread_names(
+    tenant_id: &str,
+    correlation_id: &str,
+) -> Result<(), ThreadRefusal> {
     let expected = "1 to 64 bytes, visible, without control characters";
     check_name("tenant_id", tenant_id, 64, expected)?;
     let expected = "1 to 256 bytes, visible, without control characters";
     check_name("correlation_id", correlation_id, 256, expected)
 }
 
-fn check_row(row: &CallerRow<'_>) -> Result<(), ThreadRefusal> {
+pub(super) fn check_row(row: &CallerRow<'_>) -> Result<(), ThreadRefusal> {
     let expected = "1 to 64 bytes, visible, without control characters";
     check_name(kind_field(row.directive), row.kind, 64, expected)?;
     if let Some(unit) = row.clarification_unit_id {
         let expected = "1 to 128 bytes, visible, without control characters";
         check_name("clarification_unit_id", unit, 128, expected)?;
     }
-    if row.reason_code.is_refusal() {
-        let expected = "the code of something that is done, not refused";
+    if row.reason_code.is_refusal() || row.reason_code.is_of_remainders() {
+        let expected = "the code of what the row itself does";
         return Err(malformed("reason_code", expected, row.reason_code));
     }
     Ok(())
@@ -230,11 +242,9 @@ fn check_speaker(scope: &TurnScope<'_>, speaker: &str) -> Result<(), ThreadRefus
     Err(barred(ReasonCode::FailTenantScopeInvalid, field, expected, shown_name(speaker)))
 }
 
-fn check_open(thread: &Thread) -> Result<(), ThreadRefusal> {
-    if !thread.is_closed {
-        return Ok(());
-    }
-    let found = format!("one that was closed with record {}", thread.version);
+fn check_open(world: &World, tenant_id: &str, correlation_id: &str) -> Result<(), ThreadRefusal> {
+    let Some(closed) = world.hot.threads.ended(tenant_id, correlation_id) else { return Ok(()) };
+    let found = format!("one that was closed with record {closed}");
     let expected = String::from("a thread that is open; begin another correlation");
     Err(barred(ReasonCode::FailThreadClosed, "correlation_id", expected, found))
 }
@@ -257,30 +267,41 @@ fn check_pending(state: &ThreadState, scope: &TurnScope<'_>) -> Result<(), Threa
     Err(barred(reason, "pending_state", recorded.to_string(), found))
 }
 
-/// A caller's dispatch passes no question, no other speaker and no words left unsaid: what they are
-/// about is not known here.
-fn check_dispatch(
-    scope: &TurnScope<'_>,
+/// Nothing but a WAIT is for a session in which nothing is said, and nothing but a WAIT or the one
+/// CLARIFY is for another speaker than the thread knows.
+fn check_continuity(
+    row: &CallerRow<'_>,
     session_status: SessionStatus,
     state: &ThreadState,
-    at: Timestamp,
 ) -> Result<(), ThreadRefusal> {
-    let pending = state.pending_state();
-    let invalid = ReasonCode::FailPendingStateInvalid;
-    if matches!(pending, PendingState::Clarify | PendingState::StepUp) {
-        let expected = String::from("none that bars a dispatch");
-        return Err(barred(invalid, "pending_state", expected, pending.to_string()));
+    if row.directive == Directive::Wait {
+        return Ok(());
     }
     if session_status != SessionStatus::Active {
         let (reason, found) = (ReasonCode::FailTenantScopeInvalid, session_status.to_string());
         return Err(barred(reason, "session_id", String::from("an ACTIVE session"), found));
     }
-    if let Some(speaker) = &state.marks.active_speaker_user_id
-        && speaker.as_str() != scope.user_id
-    {
-        let reason = ReasonCode::ContinuitySpeakerMismatch;
-        let expected = String::from("the user who speaks in the thread");
-        return Err(barred(reason, "user_id", expected, shown_name(scope.user_id)));
+    let known = state.marks.active_speaker_user_id.as_deref();
+    if row.directive == Directive::Clarify || known.is_none_or(|k| k == row.scope.user_id) {
+        return Ok(());
+    }
+    let reason = ReasonCode::ContinuitySpeakerMismatch;
+    let expected = String::from("the user who speaks in the thread, or a CLARIFY or a WAIT");
+    Err(barred(reason, "user_id", expected, shown_name(row.scope.user_id)))
+}
+
+/// A caller's dispatch passes no open question and no words left unsaid: what they are about, and
+/// whether the answer is yes, only a turn knows.
+fn check_dispatch(
+    scope: &TurnScope<'_>,
+    state: &ThreadState,
+    at: Timestamp,
+) -> Result<(), ThreadRefusal> {
+    let pending = state.pending_state();
+    let invalid = ReasonCode::FailPendingStateInvalid;
+    if !matches!(pending, PendingState::None | PendingState::Tool) {
+        let expected = String::from("none that bars a dispatch");
+        return Err(barred(invalid, "pending_state", expected, pending.to_string()));
     }
     match state.live_buffer(scope.user_id, at) {
         None => Ok(()),
@@ -324,12 +345,14 @@ pub(super) fn expiries(tenant_id: &str, correlation_id: &str, expired: &[Expiry]
             answer_id: buffer.answer_id,
             speaker_user_id: buffer.speaker_user_id.clone(),
             expires_at: buffer.expires_at,
+            interrupt_resume_policy: ResumePolicy::Discard,
             reason_code: ReasonCode::BufferExpired,
         }),
         Expiry::ReturnCheck(check) => Event::from(ReturnCheckExpired {
             tenant_id: tenant_id.into(),
             correlation_id: correlation_id.into(),
             expires_at: check.expires_at,
+            interrupt_resume_policy: ResumePolicy::ResumeLater,
             reason_code: ReasonCode::ReturnCheckExpired,
         }),
     };
@@ -357,6 +380,7 @@ fn turn_row(
     let topic = marked.find_map(|marks| marks.interrupted_subject_ref.as_deref());
     RowCommitted {
         decided_by: DecidedBy::BranchTable,
+        dropped_pending: decision.dropped_pending,
         issue_fingerprint: topic.and_then(issue_fingerprint),
         payload: payload(&row, decision.interrupt_resume_policy),
         ..caller_row(&row)
@@ -389,6 +413,7 @@ fn caller_row(row: &CallerRow<'_>) -> RowCommitted {
         idempotency_key: scope.idempotency_key.into(),
         issue_fingerprint: None,
         decided_by: DecidedBy::Caller,
+        dropped_pending: None,
         payload: payload(row, None),
     }
 }

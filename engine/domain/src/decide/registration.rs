@@ -96,18 +96,19 @@ fn left_unsaid(world: &World, command: &RegisterSession, at: Timestamp) -> Vec<E
         return Vec::new();
     }
     let threads = world.hot.threads.of_session(&command.tenant_id, &command.session_id);
-    threads.flat_map(|thread| ended_with_session(thread, at)).collect()
+    threads.flat_map(|thread| ended_with_session(thread, &command.session_id, at)).collect()
 }
 
-fn ended_with_session(thread: &Thread, at: Timestamp) -> Vec<Event> {
+fn ended_with_session(thread: &Thread, session_id: &str, at: Timestamp) -> Vec<Event> {
     let mut state = thread.state.clone();
     let mut events = expiries(&thread.tenant_id, &thread.correlation_id, &state.expire(at));
-    if !state.resume_buffers.is_empty() {
-        let buffers = state.resume_buffers.iter();
+    let mut left = state.resume_buffers.iter().filter(|b| b.is_of_session(session_id)).peekable();
+    if left.peek().is_some() {
         let discarded = RemaindersDiscarded {
             tenant_id: thread.tenant_id.clone(),
             correlation_id: thread.correlation_id.clone(),
-            remainders: buffers.map(|b| given_up(b, FateReason::SessionClosed)).collect(),
+            session_id: Some(session_id.into()),
+            remainders: left.map(|b| given_up(b, FateReason::SessionClosed)).collect(),
             reason_code: ReasonCode::SessionClosed,
         };
         events.push(discarded.into());

@@ -8,8 +8,9 @@ use super::{List, RefusalClass, Text};
 use crate::execution_loop::Actor;
 use crate::hash::Digest;
 use crate::interruption_thread::{
-    Capability, DecidedBy, Directive, LeaseStatus, ReasonCode, RegistrationStatus, Remainder,
-    RowEventType, RowPayload, SessionStatus, Severity, TurnDecision, TurnRequest, WorkOrderStatus,
+    Capability, DecidedBy, Directive, LeaseStatus, PendingState, ReasonCode, RegistrationStatus,
+    Remainder, ResumePolicy, RowEventType, RowPayload, SessionStatus, Severity, TurnDecision,
+    TurnRequest, WorkOrderStatus,
 };
 use crate::time::Timestamp;
 
@@ -163,6 +164,8 @@ pub struct RowCommitted {
     pub issue_fingerprint: Option<Text>,
     /// Who chose the directive.
     pub decided_by: DecidedBy,
+    /// What the thread waited for, where the row gives that up without an answer.
+    pub dropped_pending: Option<PendingState>,
     /// The payload.
     pub payload: RowPayload,
 }
@@ -194,6 +197,9 @@ pub struct RowRefused {
     pub message: Text,
     /// The key that the command names.
     pub idempotency_key: Text,
+    /// The words that the turn left unsaid, if any: nothing of a refused turn is kept, so they are
+    /// DISCARDED, with the reason TURN_REFUSED.
+    pub remainders: List<Remainder>,
 }
 
 /// Words that were left unsaid were kept for their time, and are gone: policy DISCARD. Where it
@@ -213,6 +219,8 @@ pub struct BufferExpired {
     pub speaker_user_id: Text,
     /// When they expired; the record's own time is when somebody looked.
     pub expires_at: Timestamp,
+    /// What becomes of the words: always DISCARD.
+    pub interrupt_resume_policy: ResumePolicy,
     /// Always `X_BUFFER_EXPIRED`.
     pub reason_code: ReasonCode,
 }
@@ -227,6 +235,8 @@ pub struct ReturnCheckExpired {
     pub correlation_id: Text,
     /// When it expired; the record's own time is when somebody looked.
     pub expires_at: Timestamp,
+    /// What becomes of the words: always RESUME_LATER.
+    pub interrupt_resume_policy: ResumePolicy,
     /// Always `X_RETURN_CHECK_EXPIRED`.
     pub reason_code: ReasonCode,
 }
@@ -239,6 +249,8 @@ pub struct RemaindersDiscarded {
     pub tenant_id: Text,
     /// The thread.
     pub correlation_id: Text,
+    /// The session that was closed; `None` where the thread was.
+    pub session_id: Option<Text>,
     /// The words, each DISCARDED.
     pub remainders: List<Remainder>,
     /// `X_SESSION_CLOSED` or `X_THREAD_CLOSED`.

@@ -29,6 +29,7 @@ pub(super) fn applied(hot: &mut Hot, record: Record<'_>, event: &Event, judgemen
 fn turn_taken(hot: &mut Hot, record: Record<'_>, body: &TurnTaken, judgement: &mut Judgement) {
     let turn = Turn {
         turn_id: body.turn_id,
+        session_id: body.session_id.as_deref(),
         session_status: body.session_status,
         request: &body.request,
         at: record.at,
@@ -160,7 +161,12 @@ fn row_of_caller(
     judgement.expect(Rule::ThreadRow, recorded, body.payload.pending_state);
     let payload = &body.payload;
     let kind = payload.confirm_kind.as_ref().or(payload.what_is_missing.as_ref());
-    thread.state.follow_row(payload.directive, kind, &body.user_id);
+    let dropped = thread.state.dropped_by_row(payload.directive);
+    if dropped != body.dropped_pending {
+        judgement.forbid(Rule::ThreadRow, "what was pending to be named", "another end of it");
+    }
+    let user = (&body.user_id, body.session_id.as_ref());
+    thread.state.follow_row(payload.directive, kind, user);
     thread.session_id.clone_from(&body.session_id);
     thread.last_directive = payload.directive;
     thread.last_reason_code = body.reason_code;

@@ -22,6 +22,9 @@ use super::types::{
 };
 use crate::event::Text;
 
+/// Longest text that is said, in bytes, and so the longest that can be interrupted.
+pub(super) const SAID_BYTES_MAX: usize = 65_536;
+
 /// Asked once, behind the answer to another subject.
 pub(super) const RETURN_CHECK_QUESTION: &str = "Do you still want to continue the previous topic?";
 
@@ -35,10 +38,11 @@ pub(super) fn sure_relation(request: &TurnRequest) -> Option<SubjectRelation> {
 
 /// Decides a turn whose request was checked, on a state without anything expired (row 0).
 pub(super) fn decide(state: ThreadState, turn: Turn<'_>) -> TurnDecision {
-    let mut draft = Draft::new(state, turn);
     let is_interruption = turn.request.interruption.is_some();
+    let unsaid = captured(&state, &turn);
+    let mut draft = Draft::new(state, turn);
     if is_interruption {
-        interrupted(&mut draft);
+        interrupted(&mut draft, unsaid);
     }
     if turn.session_status != SessionStatus::Active {
         draft.leave_unspoken();
@@ -70,11 +74,11 @@ pub(super) fn decide(state: ThreadState, turn: Turn<'_>) -> TurnDecision {
 }
 
 /// Row 2: speech stops, and what was left unsaid is captured for whom it was said to.
-fn interrupted(draft: &mut Draft<'_>) {
+fn interrupted(draft: &mut Draft<'_>, unsaid: Option<ResumeBuffer>) {
     draft.tts_control = Some(TtsControl::Cancel);
     let is_closed = draft.turn.session_status == SessionStatus::Closed;
     let subject = interrupted_subject(&draft.before, &draft.turn);
-    if let Some(buffer) = captured(&draft.before, &draft.turn) {
+    if let Some(buffer) = unsaid {
         draft.capture(buffer, is_closed.then_some(FateReason::SessionNotActive));
     }
     if !is_closed {
@@ -89,18 +93,27 @@ fn interrupted_subject(before: &Marks, turn: &Turn<'_>) -> Text {
         .unwrap_or_else(|| request.subject_ref.clone())
 }
 
-/// What a turn's snapshot leaves unsaid: a function of the marks before it and of the turn.
-pub(super) fn captured(before: &Marks, turn: &Turn<'_>) -> Option<ResumeBuffer> {
+/// What a turn's snapshot leaves unsaid: a function of the state before it and of the turn. It
+/// belongs to who was told that very text, or else to who spoke last.
+pub(super) fn captured(before: &ThreadState, turn: &Turn<'_>) -> Option<ResumeBuffer> {
     let snapshot = turn.request.tts_resume_snapshot.as_ref()?;
     let cursor = usize::try_from(snapshot.spoken_cursor_byte).ok()?;
     let (spoken, unsaid) = snapshot.response_text.split_at_checked(cursor)?;
-    let listener = before.active_speaker_user_id.as_ref();
+    let speaker = &turn.request.active_speaker_user_id;
+    let known = before.marks.active_speaker_user_id.as_ref();
+    let listener = before.listener_of(&snapshot.response_text).or(known).unwrap_or(speaker);
+    let session_id = match known {
+        _ if listener == speaker => turn.session_id.map(Text::from),
+        Some(known) if known == listener => before.marks.active_session_id.clone(),
+        _ => None,
+    };
     Some(ResumeBuffer {
         captured_turn: turn.turn_id,
-        speaker_user_id: listener.unwrap_or(&turn.request.active_speaker_user_id).clone(),
+        speaker_user_id: listener.clone(),
+        session_id,
         answer_id: snapshot.answer_id,
         topic_hint: snapshot.topic_hint.clone(),
-        interrupted_subject_ref: interrupted_subject(before, turn),
+        interrupted_subject_ref: interrupted_subject(&before.marks, turn),
         spoken_prefix: spoken.into(),
         unsaid_remainder: without_leading_blanks(unsaid).into(),
         expires_at: expires_at(turn.at),
@@ -142,8 +155,8 @@ fn relation_uncertain(mut draft: Draft<'_>) -> TurnDecision {
 
 /// Rows 6 to 8: a yes or no, to the question whether to go back before anything else.
 fn answered(mut draft: Draft<'_>, answer: ConfirmAnswer) -> TurnDecision {
-    if draft.before.return_check.is_some() && draft.live().is_some() {
-        return return_answered(draft, answer);
+    if let Some(captured_turn) = draft.asked_about() {
+        return return_answered(draft, answer, captured_turn);
     }
     match draft.before.pending.clone() {
         Some(Pending::Confirm { intent_type, .. }) => confirm_answered(draft, answer, intent_type),
@@ -158,20 +171,25 @@ fn answered(mut draft: Draft<'_>, answer: ConfirmAnswer) -> TurnDecision {
     }
 }
 
-fn return_answered(mut draft: Draft<'_>, answer: ConfirmAnswer) -> TurnDecision {
-    // The answer is to the question that was asked last: an action that waits for its own yes goes
-    // on waiting. A clarifying question is over.
+fn return_answered(
+    mut draft: Draft<'_>,
+    answer: ConfirmAnswer,
+    captured_turn: u64,
+) -> TurnDecision {
+    let asked = Some(captured_turn);
+    // Asking for an action's yes takes this question back, so the answer is to this one. Where both
+    // are open all the same, the action goes on waiting. A clarifying question is over.
     if matches!(draft.before.pending, Some(Pending::Clarify { .. })) {
         draft.after.pending = None;
     }
     match answer {
         ConfirmAnswer::Yes => {
-            let text = draft.release(None, Fate::Resumed, FateReason::ReturnCheckYes);
+            let text = draft.release(asked, Fate::Resumed, FateReason::ReturnCheckYes);
             let text = text.map_or_else(String::new, Text::into_string);
             draft.respond(ReasonCode::InterruptResumeNow, "RESUME_NOW", text)
         }
         ConfirmAnswer::No => {
-            draft.release(None, Fate::Discarded, FateReason::ReturnCheckNo);
+            draft.release(asked, Fate::Discarded, FateReason::ReturnCheckNo);
             let text = String::from("Okay, I will leave the previous topic.");
             draft.respond(ReasonCode::InterruptDiscard, "DISCARD", text)
         }
@@ -213,10 +231,18 @@ fn memory_answered(
         let text = String::from("Okay, I will not say that.");
         return draft.respond(ReasonCode::MemoryPermissionNo, "MEMORY_PERMISSION_NO", text);
     }
+    let rest = draft.live().map_or(0, |buffer| buffer.unsaid_remainder.len());
+    let fits = rest.saturating_add(deferred.len()) < SAID_BYTES_MAX;
     let remainder = resumes_turn
+        .filter(|_| fits)
         .and_then(|turn| draft.release(Some(turn), Fate::Resumed, FateReason::MemoryPermitted));
     let text = match remainder {
         Some(remainder) => merged(&remainder, deferred),
+        None if deferred.is_empty() => {
+            let clarify = clarify::resume_expired();
+            draft.await_clarify(&clarify.what_is_missing);
+            return draft.clarify(ReasonCode::ResumeExpired, clarify);
+        }
         None => {
             draft.keep_for_later(FateReason::OtherInput);
             String::from(deferred)
@@ -249,6 +275,9 @@ fn spoken(draft: Draft<'_>) -> TurnDecision {
             tool_answered(draft, *status, response_text)
         }
         TurnInput::LastFailure { response_text } => {
+            if draft.turn.request.sensitive_memory_present {
+                return ask_memory_permission(draft, None, response_text);
+            }
             let mut draft = other_input(draft);
             draft.after.pending = None;
             let text = String::from(response_text.as_str());
@@ -276,8 +305,13 @@ fn said(mut draft: Draft<'_>, relation: Option<SubjectRelation>, text: &str) -> 
     }
 }
 
-/// Row 12: the remainder, then the new text, as one.
+/// Row 12: the remainder, then the new text, as one. What is too long to be said as one could not be
+/// interrupted any more: then it is asked whether to go back (row 13).
 fn append(mut draft: Draft<'_>, text: &str) -> TurnDecision {
+    let rest = draft.live().map_or(0, |buffer| buffer.unsaid_remainder.len());
+    if rest.saturating_add(text.len()) >= SAID_BYTES_MAX {
+        return switch(draft, text);
+    }
     let remainder = draft.release(None, Fate::Resumed, FateReason::SameSubject);
     let text = remainder.map_or_else(|| String::from(text), |rest| merged(&rest, text));
     draft.set_outcome(ContinuityOutcome::SameSubjectAppend);
@@ -319,6 +353,9 @@ fn ask_memory_permission(
 /// Rows 15 and 16: the user asked for what was left unsaid.
 fn asked_to_resume(mut draft: Draft<'_>, relation: Option<SubjectRelation>) -> TurnDecision {
     match relation {
+        Some(SubjectRelation::Same) if draft.turn.request.sensitive_memory_present => {
+            ask_memory_permission(draft, relation, "")
+        }
         Some(SubjectRelation::Same) => {
             draft.after.pending = None;
             append(draft, "")
@@ -368,6 +405,7 @@ fn confirm(mut draft: Draft<'_>, intent_type: Text) -> TurnDecision {
         _ => None,
     });
     draft.after.pending = Some(Pending::Confirm { intent_type: intent_type.clone(), attempts });
+    draft.after.return_check = None;
     let text = format!("Do you want me to do this: {intent_type}?");
     let decision = draft.decided(Directive::Confirm, ReasonCode::ConfirmRequired, &intent_type);
     TurnDecision { response_text: Some(text.into()), ..decision }
@@ -376,14 +414,18 @@ fn confirm(mut draft: Draft<'_>, intent_type: Text) -> TurnDecision {
 /// Row 10.
 fn asked_upstream(draft: Draft<'_>, clarify: Clarify) -> TurnDecision {
     let mut draft = other_input(draft);
+    draft.after.return_check = None;
     draft.await_clarify(&clarify.what_is_missing);
     draft.clarify(ReasonCode::NlpClarify, clarify)
 }
 
 /// Row 5.
-fn tool_answered(draft: Draft<'_>, status: ToolStatus, text: &str) -> TurnDecision {
-    let mut draft = other_input(draft);
+fn tool_answered(mut draft: Draft<'_>, status: ToolStatus, text: &str) -> TurnDecision {
     draft.answered();
+    if draft.turn.request.sensitive_memory_present && status != ToolStatus::Ambiguous {
+        return ask_memory_permission(draft, None, text);
+    }
+    let mut draft = other_input(draft);
     match status {
         ToolStatus::Ok => draft.respond(ReasonCode::ToolOk, "TOOL_RESULT_OK", text.into()),
         ToolStatus::Fail => draft.respond(ReasonCode::ToolFail, "TOOL_RESULT_FAIL", text.into()),

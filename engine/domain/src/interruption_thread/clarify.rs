@@ -3,10 +3,11 @@
 
 use alloc::format;
 use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
 
 use super::decision::Clarify;
 use crate::event::{List, Text};
-use crate::text::visible;
+use crate::text::{BLANK_CODE_POINTS, visible};
 
 /// Longest label inside a question, in characters.
 const LABEL_MAX: usize = 72;
@@ -44,7 +45,7 @@ pub(super) fn subject_mismatch(before: &str, now: &str) -> Clarify {
 /// There is nothing to go on with any more.
 pub(super) fn resume_expired() -> Clarify {
     fixed(
-        "I no longer have the earlier answer. What should I go on with?",
+        "I have nothing to go on with. What should I talk about?",
         &["The topic, in your own words", "A new topic", "Never mind"],
         REFERENCE_TARGET,
     )
@@ -74,9 +75,10 @@ fn fixed(question: &str, formats: &[&str], missing: &str) -> Clarify {
     }
 }
 
-/// A label as it may be quoted: one line, controls visible, cut to [`LABEL_MAX`] characters.
+/// A label as it may be quoted: one line, blanks as one space each, controls visible, cut to [`LABEL_MAX`] characters.
 fn label(text: &str) -> String {
-    let shown = visible(text).to_string();
+    let words: Vec<&str> = text.split(BLANK_CODE_POINTS).filter(|w| !w.is_empty()).collect();
+    let shown = visible(&words.join(" ")).to_string();
     if shown.chars().count() <= LABEL_MAX {
         return shown;
     }

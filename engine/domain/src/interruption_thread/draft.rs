@@ -44,8 +44,11 @@ impl<'a> Draft<'a> {
         let after = Marks {
             active_subject_ref: Some(turn.request.subject_ref.clone()),
             active_speaker_user_id: Some(turn.request.active_speaker_user_id.clone()),
+            active_session_id: turn.session_id.map(Text::from),
             return_check_lapsed: false,
-            buffer_lapsed: false,
+            // A late relation is no mistake once; a late answer does not use that up.
+            buffer_lapsed: state.marks.buffer_lapsed
+                && turn.request.interrupt_subject_relation.is_none(),
             ..state.marks.clone()
         };
         Self {
@@ -64,9 +67,11 @@ impl<'a> Draft<'a> {
     /// Nobody was answered: whoever spoke is as much a stranger as before, and the subject has not
     /// changed. Else what waits for one speaker's yes would pass to another.
     pub(super) fn leave_unspoken(&mut self) {
-        let Marks { active_subject_ref, active_speaker_user_id, .. } = &self.before;
+        let Marks { active_subject_ref, active_speaker_user_id, active_session_id, .. } =
+            &self.before;
         if active_speaker_user_id.is_some() {
             self.after.active_speaker_user_id.clone_from(active_speaker_user_id);
+            self.after.active_session_id.clone_from(active_session_id);
         }
         if active_subject_ref.is_some() {
             self.after.active_subject_ref.clone_from(active_subject_ref);
@@ -83,6 +88,16 @@ impl<'a> Draft<'a> {
     pub(super) fn live(&self) -> Option<&ResumeBuffer> {
         let speaker = self.speaker();
         self.buffers.iter().rev().find(|buffer| buffer.speaker_user_id.as_str() == speaker)
+    }
+
+    /// The remainder that a question is about, where this speaker may hear it.
+    pub(super) fn asked_about(&self) -> Option<u64> {
+        let asked = self.before.return_check?.captured_turn;
+        let speaker = self.speaker();
+        let is_it = |buffer: &&ResumeBuffer| {
+            buffer.captured_turn == asked && buffer.speaker_user_id.as_str() == speaker
+        };
+        self.buffers.iter().find(is_it).map(|buffer| buffer.captured_turn)
     }
 
     /// Keeps what an interruption left unsaid, or says why it is given up.
@@ -116,7 +131,9 @@ impl<'a> Draft<'a> {
         let buffer = self.buffers.remove(place);
         self.remainders.push(told(&buffer, fate, reason));
         self.policy = Some(fate.policy());
-        self.after.return_check = None;
+        if self.after.return_check.is_none_or(|check| check.captured_turn == wanted) {
+            self.after.return_check = None;
+        }
         self.after.interrupted_subject_ref =
             self.live().map(|buffer| buffer.interrupted_subject_ref.clone());
         Some(buffer.unsaid_remainder)
@@ -133,7 +150,10 @@ impl<'a> Draft<'a> {
     /// It is asked whether to go back.
     pub(super) fn ask_return(&mut self) {
         self.keep_for_later(FateReason::ReturnCheckAsked);
-        self.after.return_check = Some(ReturnCheck { expires_at: expires_at(self.turn.at) });
+        let expires_at = expires_at(self.turn.at);
+        let captured_turn = self.live().map(|buffer| buffer.captured_turn);
+        self.after.return_check =
+            captured_turn.map(|captured_turn| ReturnCheck { captured_turn, expires_at });
         let subject = self.live().map(|buffer| buffer.interrupted_subject_ref.clone());
         let kept = self.before.interrupted_subject_ref.clone();
         self.after.interrupted_subject_ref = kept.or(subject);

@@ -38,7 +38,8 @@ pub use request::{
 };
 pub use row::{ENGINE_ID, RowPayload};
 pub use state::{
-    BUFFER_LIFETIME_MS, MAX_NESTED_BUFFERS, Marks, Pending, ResumeBuffer, ReturnCheck, ThreadState,
+    BUFFER_LIFETIME_MS, MAX_NESTED_BUFFERS, MAX_SAID, Marks, Pending, ResumeBuffer, ReturnCheck,
+    Said, ThreadState,
 };
 pub use turn::{Expiry, Turn, decide_turn};
 pub use types::{
@@ -47,4 +48,4 @@ pub use types::{
     RegistrationStatus, ResumePolicy, RiskContextClass, RowEventType, SessionStatus, Severity,
     SubjectRelation, ToolStatus, TtsControl, WorkOrderStatus,
 };
-pub(crate) use validate::{check_name, check_request, malformed};
+pub(crate) use validate::{check_form, check_name, check_request, malformed};

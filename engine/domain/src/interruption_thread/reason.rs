@@ -86,6 +86,7 @@ reason_codes! {
         "The idempotency key stands for other content.",
     0x46 FailTurnOrder "X_FAIL_TURN_ORDER" "The turn is not newer than the thread's last one.",
     0x47 FailThreadClosed "X_FAIL_THREAD_CLOSED" "The thread was closed.",
+    0x48 FailStaleVersion "X_FAIL_STALE_VERSION" "The thread has changed since the caller looked.",
 }
 
 impl ReasonCode {
@@ -93,6 +94,23 @@ impl ReasonCode {
     #[must_use]
     pub const fn is_refusal(self) -> bool {
         self.number() >= REGISTRY_BASE + 0x40
+    }
+
+    /// Whether only a turn, an expiry or a closing says so: it tells what became of words that were
+    /// left unsaid, which no caller's row changes.
+    #[must_use]
+    pub const fn is_of_remainders(self) -> bool {
+        matches!(
+            self,
+            Self::InterruptSameSubjectAppend
+                | Self::InterruptReturnCheckAsked
+                | Self::InterruptResumeNow
+                | Self::InterruptDiscard
+                | Self::BufferExpired
+                | Self::ReturnCheckExpired
+                | Self::SessionClosed
+                | Self::ThreadClosed
+        )
     }
 
     /// Whether the code is an outcome of interruption continuity: what HEALTH reports.

@@ -13,6 +13,9 @@ use crate::time::Timestamp;
 /// discarded, by event.
 pub const MAX_NESTED_BUFFERS: usize = 8;
 
+/// Most texts that are remembered with who was told them.
+pub const MAX_SAID: usize = 8;
+
 /// How long a remainder, and a question whether to go back to it, is kept: 60 s.
 pub const BUFFER_LIFETIME_MS: u64 = 60_000;
 
@@ -25,6 +28,19 @@ pub struct ThreadState {
     /// What was left unsaid, oldest first: the last one was interrupted last. At most
     /// [`MAX_NESTED_BUFFERS`], each with a turn of its own.
     pub resume_buffers: Vec<ResumeBuffer>,
+    /// What was said last, and to whom, oldest first: at most [`MAX_SAID`]. An interrupted answer
+    /// belongs to who was told it.
+    pub said: Vec<Said>,
+}
+
+/// A text that was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Said {
+    /// To whom.
+    pub speaker_user_id: Text,
+    /// SHA-256 of the text.
+    pub text_sha256: Digest,
 }
 
 /// What a thread knows besides its remainders. A turn's event holds all of it.
@@ -44,6 +60,8 @@ pub struct Marks {
     pub buffer_lapsed: bool,
     /// Who spoke last.
     pub active_speaker_user_id: Option<Text>,
+    /// In which session, where there was one.
+    pub active_session_id: Option<Text>,
     /// What the thread waits for.
     pub pending: Option<Pending>,
 }
@@ -52,6 +70,8 @@ pub struct Marks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReturnCheck {
+    /// The turn whose interruption left the words that it is about.
+    pub captured_turn: u64,
     /// From when on an answer is too late (`return_check_expires_at`).
     pub expires_at: Timestamp,
 }
@@ -64,6 +84,8 @@ pub struct ResumeBuffer {
     pub captured_turn: u64,
     /// Whom they were being said to. They are never said to anybody else.
     pub speaker_user_id: Text,
+    /// In which session, where there was one: they are given up with it.
+    pub session_id: Option<Text>,
     /// The answer that they belong to.
     pub answer_id: u64,
     /// What it is about.
@@ -141,6 +163,23 @@ impl ThreadState {
         self.marks.pending.as_ref().map_or(PendingState::None, Pending::state)
     }
 
+    /// Who was told this very text last.
+    pub(crate) fn listener_of(&self, text: &str) -> Option<&Text> {
+        let digest = sha256(text.as_bytes());
+        let told = self.said.iter().rev().find(|said| said.text_sha256 == digest);
+        told.map(|said| &said.speaker_user_id)
+    }
+
+    /// Remembers that a text was said.
+    pub(crate) fn remember_said(&mut self, speaker_user_id: &Text, text: &str) {
+        let said =
+            Said { speaker_user_id: speaker_user_id.clone(), text_sha256: sha256(text.as_bytes()) };
+        self.said.retain(|before| *before != said);
+        self.said.push(said);
+        let too_many = self.said.len().saturating_sub(MAX_SAID);
+        self.said.drain(..too_many);
+    }
+
     /// The remainder that this speaker may hear again: the newest of theirs that is not expired.
     #[must_use]
     pub fn live_buffer(&self, speaker: &str, at: Timestamp) -> Option<&ResumeBuffer> {
@@ -171,6 +210,11 @@ impl ResumeBuffer {
     #[must_use]
     pub fn is_expired(&self, at: Timestamp) -> bool {
         at >= self.expires_at
+    }
+
+    /// Whether it was left unsaid in this session.
+    pub(crate) fn is_of_session(&self, session_id: &str) -> bool {
+        self.session_id.as_deref() == Some(session_id)
     }
 }
 

@@ -6,7 +6,7 @@ use super::branch;
 use super::decision::TurnDecision;
 use super::request::TurnRequest;
 use super::state::{Pending, ResumeBuffer, ReturnCheck, ThreadState};
-use super::types::{Directive, Fate, SessionStatus};
+use super::types::{Directive, Fate, PendingState, SessionStatus};
 use super::validate::check_request;
 use crate::event::Text;
 use crate::refusal::ThreadRefusal;
@@ -17,6 +17,8 @@ use crate::time::Timestamp;
 pub struct Turn<'a> {
     /// The turn, above 0 and unique in its thread.
     pub turn_id: u64,
+    /// The session, where there is one.
+    pub session_id: Option<&'a str>,
     /// Where the session is.
     pub session_status: SessionStatus,
     /// What is known about the turn.
@@ -48,24 +50,33 @@ pub enum Expiry {
 }
 
 impl ThreadState {
-    /// Takes out what has expired at this time, oldest first (row 0 of the table). The question
-    /// whether to go back expires before the words themselves, where both do.
+    /// Takes out what has expired at this time, in the order of its expiry (row 0 of the table):
+    /// what comes of it does not depend on when somebody looks. A question whose words expire first
+    /// is over with them.
     pub fn expire(&mut self, at: Timestamp) -> Vec<Expiry> {
         let mut expired = Vec::new();
-        if let Some(check) = self.marks.return_check.filter(|check| check.is_expired(at)) {
-            self.drop_return_check();
-            expired.push(Expiry::ReturnCheck(check));
-        }
-        let turns: Vec<u64> = self.resume_buffers.iter().map(|b| b.captured_turn).collect();
-        for turn in turns {
-            let is_gone = |b: &ResumeBuffer| b.captured_turn == turn && b.is_expired(at);
-            let Some(gone) = self.resume_buffers.iter().find(|b| is_gone(b)).cloned() else {
-                continue;
-            };
-            self.drop_buffer(turn);
-            expired.push(Expiry::Buffer(gone));
+        while let Some(expiry) = self.next_expired(at) {
+            match &expiry {
+                Expiry::Buffer(buffer) => self.drop_buffer(buffer.captured_turn),
+                Expiry::ReturnCheck(_) => self.drop_return_check(),
+            }
+            expired.push(expiry);
         }
         expired
+    }
+
+    /// What expired first; words before a question of the same time.
+    fn next_expired(&self, at: Timestamp) -> Option<Expiry> {
+        let gone = self.resume_buffers.iter().filter(|buffer| buffer.is_expired(at));
+        let buffer = gone.min_by_key(|buffer| buffer.expires_at);
+        let check = self.marks.return_check.filter(|check| check.is_expired(at));
+        match (buffer, check) {
+            (Some(buffer), Some(check)) if check.expires_at < buffer.expires_at => {
+                Some(Expiry::ReturnCheck(check))
+            }
+            (Some(buffer), _) => Some(Expiry::Buffer(buffer.clone())),
+            (None, check) => check.map(Expiry::ReturnCheck),
+        }
     }
 
     /// The question whether to go back is over without an answer; the words are kept.
@@ -74,33 +85,75 @@ impl ThreadState {
         self.marks.return_check_lapsed = true;
     }
 
-    /// Words are gone. Where they were the newest, so are the marks about them (seed, "Fail-closed
-    /// rule": expiry clears the continuity markers).
+    /// Words are gone, and the marks about them (seed, "Fail-closed rule": expiry clears the
+    /// continuity markers).
     pub(crate) fn drop_buffer(&mut self, captured_turn: u64) {
-        let newest = self.resume_buffers.last().map(|buffer| buffer.captured_turn);
-        self.resume_buffers.retain(|buffer| buffer.captured_turn != captured_turn);
+        let is_asked = self.marks.return_check.map(|check| check.captured_turn);
+        self.marks.return_check_lapsed |= is_asked == Some(captured_turn);
         self.marks.buffer_lapsed = true;
-        if newest != Some(captured_turn) {
-            return;
-        }
-        self.marks.return_check_lapsed |= self.marks.return_check.take().is_some();
-        let below = self.resume_buffers.last();
-        self.marks.interrupted_subject_ref =
-            below.map(|buffer| buffer.interrupted_subject_ref.clone());
+        self.give_up(captured_turn);
     }
 
     /// Words are given up with their session or thread, and the marks about them.
     pub(crate) fn give_up(&mut self, captured_turn: u64) {
+        let marked = self.marked_turn();
         self.resume_buffers.retain(|buffer| buffer.captured_turn != captured_turn);
-        self.marks.return_check = None;
-        self.marks.interrupted_subject_ref = None;
+        if self.marks.return_check.is_some_and(|check| check.captured_turn == captured_turn) {
+            self.marks.return_check = None;
+        }
+        if marked.is_none_or(|marked| marked == captured_turn) {
+            let below = self.newest_of_speaker();
+            self.marks.interrupted_subject_ref =
+                below.map(|buffer| buffer.interrupted_subject_ref.clone());
+        }
+    }
+
+    /// The turn whose words the marks are about.
+    fn marked_turn(&self) -> Option<u64> {
+        let asked = self.marks.return_check.map(|check| check.captured_turn);
+        asked.or_else(|| self.newest_of_speaker().map(|buffer| buffer.captured_turn))
+    }
+
+    fn newest_of_speaker(&self) -> Option<&ResumeBuffer> {
+        let speaker = self.marks.active_speaker_user_id.as_ref();
+        let is_theirs = |buffer: &&ResumeBuffer| {
+            speaker.is_none_or(|speaker| buffer.speaker_user_id == *speaker)
+        };
+        self.resume_buffers.iter().rev().find(is_theirs)
+    }
+
+    /// The thread ended: it waits for nothing any more.
+    pub(crate) fn end(&mut self) {
+        (self.marks.pending, self.marks.return_check) = (None, None);
+        self.said.clear();
+    }
+
+    /// What the thread waits for, where a caller's row gives that up without an answer. A clarifying
+    /// question is answered by whatever comes next.
+    pub(crate) fn dropped_by_row(&self, directive: Directive) -> Option<PendingState> {
+        let before = self.pending_state();
+        let is_same = match directive {
+            Directive::Wait => true,
+            Directive::Confirm => before == PendingState::Confirm,
+            Directive::Clarify | Directive::Respond | Directive::Dispatch => false,
+        };
+        let is_kept = is_same || matches!(before, PendingState::None | PendingState::Clarify);
+        (!is_kept).then_some(before)
     }
 
     /// What the thread waits for after a caller's row: a CONFIRM or CLARIFY is a question, a
     /// RESPOND or DISPATCH ends one, a WAIT leaves it. Whoever a question or an answer is for is
     /// who speaks in the thread from then on; a WAIT is for nobody.
-    pub(crate) fn follow_row(&mut self, directive: Directive, kind: Option<&Text>, user: &Text) {
-        self.follow_speaker(directive, user);
+    pub(crate) fn follow_row(
+        &mut self,
+        directive: Directive,
+        kind: Option<&Text>,
+        (user, session): (&Text, Option<&Text>),
+    ) {
+        self.follow_speaker(directive, user, session);
+        if matches!(directive, Directive::Confirm | Directive::Clarify) {
+            self.marks.return_check = None;
+        }
         let before = self.marks.pending.take();
         let kind = kind.cloned().unwrap_or_default();
         self.marks.pending = match (directive, &before) {
@@ -121,7 +174,7 @@ impl ThreadState {
         };
     }
 
-    fn follow_speaker(&mut self, directive: Directive, user: &Text) {
+    fn follow_speaker(&mut self, directive: Directive, user: &Text, session: Option<&Text>) {
         let marks = &mut self.marks;
         let known = marks.active_speaker_user_id.as_ref();
         if known == Some(user) || (known.is_some() && directive == Directive::Wait) {
@@ -130,8 +183,10 @@ impl ThreadState {
         if known.is_some() {
             marks.return_check = None;
             marks.interrupted_subject_ref = None;
+            marks.active_subject_ref = None;
         }
         marks.active_speaker_user_id = Some(user.clone());
+        marks.active_session_id = session.cloned();
         (marks.return_check_lapsed, marks.buffer_lapsed) = (false, false);
     }
 
@@ -143,7 +198,7 @@ impl ThreadState {
         for remainder in decision.remainders.iter() {
             match remainder.fate {
                 Fate::Captured => {
-                    after.resume_buffers.extend(branch::captured(&after.marks, turn));
+                    after.resume_buffers.extend(branch::captured(&after, turn));
                 }
                 Fate::Resumed | Fate::Discarded => {
                     let turn = remainder.captured_turn;
@@ -153,6 +208,10 @@ impl ThreadState {
             }
         }
         after.marks = decision.after.clone();
+        let question = decision.clarify.as_ref().map(|clarify| &clarify.question);
+        for text in decision.response_text.iter().chain(question) {
+            after.remember_said(&turn.request.active_speaker_user_id, text);
+        }
         after
     }
 }

@@ -345,6 +345,8 @@ closed_enum! {
         SessionClosed = "SESSION_CLOSED",
         /// The thread was closed.
         ThreadClosed = "THREAD_CLOSED",
+        /// The turn that left them unsaid was refused.
+        TurnRefused = "TURN_REFUSED",
     }
 }
 

@@ -8,12 +8,15 @@ use alloc::string::{String, ToString as _};
 
 use super::advice::check_handoff;
 use super::basis_points::HIGH_BAND_MIN;
+use super::branch::SAID_BYTES_MAX;
 use super::request::{Advice, Interruption, TtsResumeSnapshot, TurnInput, TurnRequest};
 use super::state::{Pending, ThreadState};
 use super::turn::Turn;
 use super::types::{ConfidenceBand, RiskContextClass};
 use crate::refusal::ThreadRefusal;
-use crate::text::{bounded, check_identifier, hidden_character, is_blank, visible};
+use crate::text::{
+    bounded, check_identifier, has_visible_character, hidden_character, is_blank, visible,
+};
 use crate::time::Timestamp;
 
 /// Oldest snapshot that may be resumed from: 5 s, inclusive.
@@ -60,23 +63,36 @@ pub(crate) fn check_name(
 /// What is found of a text: its beginning, and its length where that is not all of it.
 fn quoted(text: &str) -> String {
     match bounded(text, 48) {
-        whole if whole.len() == text.len() => format!("{whole:?}"),
-        cut => format!("{cut:?}... of {} bytes", text.len()),
+        whole if whole.len() == text.len() => format!("\"{whole}\""),
+        cut => format!("\"{cut}\"... of {} bytes", text.len()),
     }
 }
 
 /// A text that may be said: not blank, not over its bound, no control but line breaks and tabs.
 fn check_text(field: &'static str, text: &str) -> Checked {
-    let is_plain = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
-    let holds = text.len() <= TEXT_MAX && !is_blank(text) && text.chars().all(is_plain);
     let expected = "1 to 32768 bytes of text, not blank, without control characters";
-    require(holds, field, expected, quoted(text))
+    require(text.len() <= TEXT_MAX && is_plain(text), field, expected, quoted(text))
+}
+
+/// Not blank, and no control but line breaks and tabs.
+fn is_plain(text: &str) -> bool {
+    let is_plain = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
+    !is_blank(text) && text.chars().all(is_plain)
 }
 
 /// The whole contract, on the state before anything expired.
 pub(crate) fn check_request(state: &ThreadState, turn: &Turn<'_>) -> Checked {
     let request = turn.request;
     require(turn.turn_id > 0, "turn_id", "a number above 0", turn.turn_id)?;
+    check_form(request)?;
+    check_tool(state, &request.input)?;
+    check_relation(state, request)?;
+    check_timing(request, turn.at)?;
+    check_answer(state, request)
+}
+
+/// What of the contract depends on the request alone.
+pub(crate) fn check_form(request: &TurnRequest) -> Checked {
     let expected = "1 to 256 bytes, visible, without control characters";
     check_name("request.subject_ref", &request.subject_ref, 256, expected)?;
     let expected = "1 to 128 bytes, visible, without control characters";
@@ -84,13 +100,15 @@ pub(crate) fn check_request(state: &ThreadState, turn: &Turn<'_>) -> Checked {
     check_name("request.active_speaker_user_id", speaker, 128, expected)?;
     check_signals(request)?;
     check_input(&request.input)?;
-    check_tool(state, &request.input)?;
     if let Some(interruption) = &request.interruption {
         check_interruption(interruption)?;
     }
-    check_relation(state, request)?;
-    check_snapshot(request, turn.at)?;
-    check_answer(state, request)?;
+    let relation = request.interrupt_subject_relation;
+    let confidence = request.interrupt_subject_relation_confidence_bp;
+    let field = "request.interrupt_subject_relation_confidence_bp";
+    let paired = relation.is_some() == confidence.is_some();
+    require(paired, field, "exactly where the relation is", "one without the other")?;
+    check_snapshot(request)?;
     check_advice(request)
 }
 
@@ -224,13 +242,9 @@ fn check_confidences(of: &Interruption) -> Checked {
     agree("nearfield", bundle.nearfield_bp == gates.nearfield_bp)
 }
 
-/// Relation and confidence: both or neither, and only while there is something to relate to.
+/// A relation only while there is something to relate to.
 fn check_relation(state: &ThreadState, request: &TurnRequest) -> Checked {
     let relation = request.interrupt_subject_relation;
-    let confidence = request.interrupt_subject_relation_confidence_bp;
-    let field = "request.interrupt_subject_relation_confidence_bp";
-    let paired = relation.is_some() == confidence.is_some();
-    require(paired, field, "exactly where the relation is", "one without the other")?;
     let is_active = request.interruption.is_some()
         || !state.resume_buffers.is_empty()
         || state.marks.buffer_lapsed;
@@ -239,11 +253,22 @@ fn check_relation(state: &ThreadState, request: &TurnRequest) -> Checked {
     require(relation.is_none() || is_active, field, expected, relation.map_or("", |r| r.name()))
 }
 
-fn check_snapshot(request: &TurnRequest, at: Timestamp) -> Checked {
-    let Some(snapshot) = &request.tts_resume_snapshot else { return Ok(()) };
-    let field = "request.tts_resume_snapshot";
-    let Some(interruption) = &request.interruption else {
-        return Err(malformed(field, "none without an interruption", "one"));
+fn check_snapshot(request: &TurnRequest) -> Checked {
+    match (&request.tts_resume_snapshot, &request.interruption) {
+        (None, _) => Ok(()),
+        (Some(snapshot), Some(_)) => check_snapshot_text(snapshot),
+        (Some(_), None) => {
+            let field = "request.tts_resume_snapshot";
+            Err(malformed(field, "none without an interruption", "one"))
+        }
+    }
+}
+
+/// A snapshot is of an interruption that happened just now.
+fn check_timing(request: &TurnRequest, at: Timestamp) -> Checked {
+    let (Some(_), Some(interruption)) = (&request.tts_resume_snapshot, &request.interruption)
+    else {
+        return Ok(());
     };
     let now = at.nanoseconds();
     let field = "request.interruption.t_event";
@@ -251,8 +276,7 @@ fn check_snapshot(request: &TurnRequest, at: Timestamp) -> Checked {
     let age = now.saturating_sub(interruption.t_event);
     let field = "request.tts_resume_snapshot";
     let expected = "an interruption of at most 5 s ago";
-    require(age <= SNAPSHOT_AGE_MAX_NS, field, expected, format_args!("{age} ns"))?;
-    check_snapshot_text(snapshot)
+    require(age <= SNAPSHOT_AGE_MAX_NS, field, expected, format_args!("{age} ns"))
 }
 
 fn check_snapshot_text(snapshot: &TtsResumeSnapshot) -> Checked {
@@ -262,12 +286,14 @@ fn check_snapshot_text(snapshot: &TtsResumeSnapshot) -> Checked {
         check_short("request.tts_resume_snapshot.topic_hint", hint)?;
     }
     let text = &snapshot.response_text;
-    check_text("request.tts_resume_snapshot.response_text", text)?;
+    let field = "request.tts_resume_snapshot.response_text";
+    let expected = "1 to 65536 bytes of text, not blank, without control characters";
+    require(text.len() <= SAID_BYTES_MAX && is_plain(text), field, expected, quoted(text))?;
     let field = "request.tts_resume_snapshot.spoken_cursor_byte";
     let cursor = snapshot.spoken_cursor_byte;
     let rest = usize::try_from(cursor).ok().and_then(|cursor| text.get(cursor..));
     let expected = "a place between two characters, with words behind it";
-    require(rest.is_some_and(|rest| !is_blank(rest)), field, expected, cursor)
+    require(rest.is_some_and(has_visible_character), field, expected, cursor)
 }
 
 /// A yes or no answers something: what expired since counts, so that a late answer is told so.

@@ -101,6 +101,7 @@ const fn class_of(reason_code: ReasonCode) -> RefusalClass {
         ReasonCode::FailIdempotencyConflict => RefusalClass::Idempotency,
         ReasonCode::FailTurnOrder
         | ReasonCode::FailThreadClosed
+        | ReasonCode::FailStaleVersion
         | ReasonCode::ContinuitySpeakerMismatch => RefusalClass::Continuity,
         _ => RefusalClass::Gating,
     }

@@ -79,8 +79,8 @@ const ROOMS: [Room; 7] = [
         version: 1,
         write: |hot| encoded(&hot.threads.carried()),
         read: |bytes, hot| {
-            let (live, closed) = decoded(bytes)?;
-            hot.threads = Threads::from_carried(live, closed);
+            let (live, closed, ended) = decoded(bytes)?;
+            hot.threads = Threads::from_carried(live, closed, ended);
             Ok(())
         },
     },

@@ -47,6 +47,9 @@ pub struct Thread {
 /// Tenant and correlation.
 pub(crate) type ThreadKey = (Text, Text);
 
+/// Threads that were closed, with the record that closed each.
+pub(crate) type Ended = BTreeMap<ThreadKey, u64>;
+
 /// Every thread that is remembered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Threads {
@@ -55,6 +58,8 @@ pub(crate) struct Threads {
     due: BTreeSet<(Timestamp, ThreadKey)>,
     /// Closed threads by the record that closed them; the newest 1024.
     closed: BTreeMap<u64, Thread>,
+    /// Every thread that was ever closed, and with which record: none begins again.
+    ended: Ended,
 }
 
 impl World {
@@ -119,6 +124,8 @@ impl Threads {
         thread.state.next_expiry().map(|at| self.due.remove(&(at, key)));
         thread.is_closed = true;
         thread.version = sequence;
+        thread.state.end();
+        self.ended.insert((tenant_id.clone(), correlation_id.clone()), sequence);
         self.closed.insert(sequence, thread);
         while self.closed.len() > MAX_CLOSED_THREADS {
             self.closed.pop_first();
@@ -135,7 +142,7 @@ impl Threads {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// The live threads whose newest turn was in this session.
+    /// The live threads that keep words which were left unsaid in this session.
     pub(crate) fn of_session<'a>(
         &'a self,
         tenant_id: &'a str,
@@ -143,22 +150,31 @@ impl Threads {
     ) -> impl Iterator<Item = &'a Thread> {
         let is_of = move |thread: &&Thread| {
             thread.tenant_id.as_str() == tenant_id
-                && thread.session_id.as_deref() == Some(session_id)
+                && thread.state.resume_buffers.iter().any(|b| b.is_of_session(session_id))
         };
         self.live.values().filter(is_of)
     }
 
-    /// What is carried: live threads, then closed ones with the record that closed them.
-    pub(crate) fn carried(&self) -> (Vec<&Thread>, Vec<(&u64, &Thread)>) {
-        (self.live.values().collect(), self.closed.iter().collect())
+    /// The record that closed a thread, however long ago.
+    pub(crate) fn ended(&self, tenant_id: &str, correlation_id: &str) -> Option<u64> {
+        self.ended.get(&(Text::from(tenant_id), Text::from(correlation_id))).copied()
+    }
+
+    /// What is carried: live threads, closed ones with the record that closed them, and who ended.
+    pub(crate) fn carried(&self) -> (Vec<&Thread>, Vec<(&u64, &Thread)>, &Ended) {
+        (self.live.values().collect(), self.closed.iter().collect(), &self.ended)
     }
 
     /// The threads that were carried; what expires follows from them.
-    pub(crate) fn from_carried(live: Vec<Thread>, closed: Vec<(u64, Thread)>) -> Self {
+    pub(crate) fn from_carried(
+        live: Vec<Thread>,
+        closed: Vec<(u64, Thread)>,
+        ended: Ended,
+    ) -> Self {
         let key = |thread: &Thread| (thread.tenant_id.clone(), thread.correlation_id.clone());
         let due = live.iter().filter_map(|thread| Some((thread.state.next_expiry()?, key(thread))));
         let due = due.collect();
         let live = live.into_iter().map(|thread| (key(&thread), thread)).collect();
-        Self { live, due, closed: closed.into_iter().collect() }
+        Self { live, due, closed: closed.into_iter().collect(), ended }
     }
 }
