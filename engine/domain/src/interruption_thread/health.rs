@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 
 use super::reason::ReasonCode;
 use super::row::ENGINE_ID;
+use super::types::ResumePolicy;
 use crate::event::{Event, RowCommitted, Text};
 use crate::hash::sha256;
 use crate::text::is_blank;
@@ -42,7 +43,7 @@ pub struct HealthRow {
     pub tenant_id: Text,
     /// The thread of the newest outcome.
     pub correlation_id: Text,
-    /// The newest outcome. One for which [`ReasonCode::is_branch_outcome`] holds.
+    /// The newest outcome.
     pub latest_reason_code: ReasonCode,
     /// The topic marker, where the rows have one. Rows without one are one issue per thread.
     pub issue_fingerprint: Option<Text>,
@@ -69,7 +70,7 @@ impl HealthReport {
     /// the log.
     pub fn apply(&mut self, sequence: u64, at: Timestamp, event: &Event) {
         match event {
-            Event::RowCommitted(row) if row.reason_code.is_branch_outcome() => {
+            Event::RowCommitted(row) if is_outcome(row) => {
                 self.count_outcome(sequence, at, row);
             }
             Event::RowRefused(refused) => {
@@ -132,6 +133,13 @@ impl Serialize for HealthReport {
         report.serialize_field("refusals", &self.refusals)?;
         report.end()
     }
+}
+
+/// What became of an interruption: an outcome of the branch table, or words that were said together
+/// with what is kept in memory.
+fn is_outcome(row: &RowCommitted) -> bool {
+    let is_resumed = row.payload.interrupt_resume_policy == Some(ResumePolicy::ResumeNow);
+    row.reason_code.is_branch_outcome() || is_resumed
 }
 
 /// The topic marker of a row: `topic:` and a token of ASCII letters, digits, `_`, `.` and `-`, at
