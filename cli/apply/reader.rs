@@ -77,9 +77,22 @@ impl<'de> Deserializer<'de> for &Node {
         visitor.visit_enum(variant).map_err(|fault| fault.or_at(self.at))
     }
 
+    /// Members have names: a list of values in their order is none.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        match &self.value {
+            Value::Object(_) => self.deserialize_any(visitor),
+            _ => Err(Fault::at(self.at, "expected an object")),
+        }
+    }
+
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct identifier ignored_any
+        unit_struct seq tuple tuple_struct map identifier ignored_any
     }
 }
 
@@ -176,10 +189,11 @@ impl<'de> VariantAccess<'de> for Variant<'_> {
 
     fn struct_variant<V: Visitor<'de>>(
         self,
-        _fields: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
         let content = self.content()?;
-        content.deserialize_any(visitor).map_err(|fault| fault.inside(self.name))
+        let read = content.deserialize_struct("", fields, visitor);
+        read.map_err(|fault| fault.inside(self.name))
     }
 }
