@@ -231,8 +231,7 @@ fn memory_answered(
         let text = String::from("Okay, I will not say that.");
         return draft.respond(ReasonCode::MemoryPermissionNo, "MEMORY_PERMISSION_NO", text);
     }
-    let rest = draft.live().map_or(0, |buffer| buffer.unsaid_remainder.len());
-    let fits = rest.saturating_add(deferred.len()) < SAID_BYTES_MAX;
+    let fits = fits(&draft, deferred);
     let remainder = resumes_turn
         .filter(|_| fits)
         .and_then(|turn| draft.release(Some(turn), Fate::Resumed, FateReason::MemoryPermitted));
@@ -308,8 +307,7 @@ fn said(mut draft: Draft<'_>, relation: Option<SubjectRelation>, text: &str) -> 
 /// Row 12: the remainder, then the new text, as one. What is too long to be said as one could not be
 /// interrupted any more: then it is asked whether to go back (row 13).
 fn append(mut draft: Draft<'_>, text: &str) -> TurnDecision {
-    let rest = draft.live().map_or(0, |buffer| buffer.unsaid_remainder.len());
-    if rest.saturating_add(text.len()) >= SAID_BYTES_MAX {
+    if !fits(&draft, text) {
         return switch(draft, text);
     }
     let remainder = draft.release(None, Fate::Resumed, FateReason::SameSubject);
@@ -430,11 +428,19 @@ fn tool_answered(mut draft: Draft<'_>, status: ToolStatus, text: &str) -> TurnDe
         ToolStatus::Ok => draft.respond(ReasonCode::ToolOk, "TOOL_RESULT_OK", text.into()),
         ToolStatus::Fail => draft.respond(ReasonCode::ToolFail, "TOOL_RESULT_FAIL", text.into()),
         ToolStatus::Ambiguous => {
-            let clarify = clarify::tool_ambiguous(text);
+            let is_sensitive = draft.turn.request.sensitive_memory_present;
+            let clarify = clarify::tool_ambiguous(text, is_sensitive);
             draft.await_clarify(&clarify.what_is_missing);
             draft.clarify(ReasonCode::ToolAmbiguous, clarify)
         }
     }
+}
+
+/// Whether the newest remainder and a text may be said as one, with a space between them.
+fn fits(draft: &Draft<'_>, text: &str) -> bool {
+    let rest = draft.live().map_or(0, |buffer| buffer.unsaid_remainder.len());
+    let space = usize::from(!text.is_empty());
+    rest.saturating_add(space).saturating_add(text.len()) <= SAID_BYTES_MAX
 }
 
 /// Two texts as one, each said once.

@@ -51,10 +51,10 @@ pub(super) fn resume_expired() -> Clarify {
     )
 }
 
-/// A tool found several things.
-pub(super) fn tool_ambiguous(summary: &str) -> Clarify {
-    let question =
-        format!("I found more than one match: {}. Which one do you mean?", label(summary));
+/// A tool found several things. What is sensitive is not quoted.
+pub(super) fn tool_ambiguous(summary: &str, is_sensitive: bool) -> Clarify {
+    let found = if is_sensitive { String::new() } else { format!(": {}", label(summary)) };
+    let question = format!("I found more than one match{found}. Which one do you mean?");
     fixed(&question, &["The name of one of them", "None of them"], REFERENCE_TARGET)
 }
 
@@ -95,7 +95,7 @@ mod tests {
         for (one, other) in hostile.iter().flat_map(|a| hostile.iter().map(move |b| (a, b))) {
             for times in [1, 64, 118, 256] {
                 let (one, other) = (one.repeat(times), other.repeat(times));
-                for clarify in [subject_mismatch(&one, &other), tool_ambiguous(&one)] {
+                for clarify in [subject_mismatch(&one, &other), tool_ambiguous(&one, false)] {
                     let question = clarify.question.as_str();
                     assert!(question.chars().count() <= 240, "{question}");
                     assert!(crate::text::hidden_character(question).is_none(), "{question}");
