@@ -19,6 +19,7 @@ mod lines;
 mod reader;
 mod schema;
 mod submission;
+mod turn;
 
 use crate::arguments::Global;
 use crate::config::Configuration;

@@ -1,8 +1,8 @@
 //! What a line of input is answered with.
 
 use super::fault::Fault;
+use super::turn::TurnOutcome;
 use crate::exit::Exit;
-use holdpoint_domain::interruption_thread::TurnDecision;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::{Event, Time};
 use holdpoint_engine::shell::{Receipt, Submitted};
@@ -71,7 +71,7 @@ pub(super) struct Carried {
     audit_event_id: Option<u64>,
     /// What a turn came to: the directive, and what is said, asked or handed over.
     #[serde(skip_serializing_if = "Option::is_none")]
-    turn: Option<TurnDecision>,
+    turn: Option<TurnOutcome>,
     /// Names of its events, in order.
     events: Vec<&'static str>,
 }
@@ -121,7 +121,7 @@ impl Carried {
             request_id: events.iter().find_map(request_id).map(String::from),
             decision_id: events.iter().find_map(decision_id).map(String::from),
             audit_event_id: audit_event_id(&receipt),
-            turn: events.iter().find_map(turn).cloned(),
+            turn: events.iter().find_map(turn),
             events: events.iter().map(|event| event.kind().name).collect(),
         }
     }
@@ -147,8 +147,7 @@ fn audit_event_id(receipt: &Receipt) -> Option<u64> {
     numbered.find(|(_, event)| matches!(event, Event::RowCommitted(_))).map(|(id, _)| id)
 }
 
-fn turn(event: &Event) -> Option<&TurnDecision> {
+fn turn(event: &Event) -> Option<TurnOutcome> {
     let Event::TurnTaken(body) = event else { return None };
-    let decision: &TurnDecision = &body.decision;
-    Some(decision)
+    Some(TurnOutcome::of(&body.decision))
 }
