@@ -4,13 +4,15 @@
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
+use crate::missing::{first_record, missing};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::{aligned, counted, moment};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::interruption_thread::{HealthReport, HealthRow};
 use holdpoint_domain::text::visible;
-use holdpoint_replay::{Committed, Report, Until, rebuild};
+use holdpoint_replay::{Committed, Rebuilt, Until, rebuild};
+use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// Options of `health`.
@@ -30,26 +32,41 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 fn health(global: &Global, args: Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let mut fold = Fold { tenant: args.tenant, ..Fold::default() };
-    let report = read(&directory, &mut fold)?;
-    directory.expect_log(&report)?;
+    let rebuilt = read(&directory, &mut fold)?;
+    directory.expect_log(&rebuilt.report)?;
+    let counted_from_record = first_record(&rebuilt);
+    let not_counted = missing(&rebuilt, "they are not counted");
     let mut out = Output::stdout();
     if global.json {
-        out.json(&fold.report);
+        out.json(&Health { report: &fold.report, counted_from_record, not_counted });
     } else {
         fold.show(&mut out);
+        let line = |missing| format!("counted from record {counted_from_record} on; {missing}");
+        not_counted.map(line).iter().for_each(|line| out.line(line));
     }
     out.finish()?;
-    warn(&report);
-    Ok(exit_of(&report))
+    warn(&rebuilt.report);
+    Ok(exit_of(&rebuilt.report))
 }
 
-fn read(directory: &Directory, fold: &mut Fold) -> Result<Report, Failure> {
+fn read(directory: &Directory, fold: &mut Fold) -> Result<Rebuilt, Failure> {
     let mut bar = Bar::new();
-    let rebuilt = directory.read(|storage, options| {
+    directory.read(|storage, options| {
         let mut progress = |progress| bar.update(progress);
         rebuild(storage, Until::End, options, &mut progress, &mut |record| fold.add(record))
-    })?;
-    Ok(rebuilt.report)
+    })
+}
+
+/// What `--json` shows.
+#[derive(Serialize)]
+struct Health<'a> {
+    #[serde(flatten)]
+    report: &'a HealthReport,
+    /// The first record that is in this log.
+    counted_from_record: u64,
+    /// What is not in it, and where to look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_counted: Option<String>,
 }
 
 /// The report, and whose rows are in it.

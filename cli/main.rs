@@ -13,6 +13,7 @@ mod log_archive;
 mod log_copy;
 mod log_show;
 mod log_stat;
+mod missing;
 mod output;
 mod progress;
 mod replay;

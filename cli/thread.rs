@@ -4,6 +4,7 @@ mod list;
 mod reading;
 mod render;
 mod rows;
+mod sessions;
 mod show;
 mod shown;
 mod story;

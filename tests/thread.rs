@@ -87,8 +87,28 @@ fn the_state_is_shown_as_it_was_after_any_record() {
     assert_eq!(read(&place, &["thread", "show", "talk", "--at", "9"]), now);
     let inside_a_batch = read(&place, &["thread", "show", "talk", "--at", "8"]);
     assert_eq!(inside_a_batch["version"], 7);
+    assert_eq!((&now["state_after_record"], &now["state_note"]), (&json!(9), &Value::Null));
     let early = place.holdpoint(&["thread", "show", "talk", "--at", "5"]);
     assert_eq!(status(&early), 3, "{}", text(&early.stderr));
+}
+
+#[test]
+fn a_state_that_is_not_the_asked_record_s_says_so_and_why() {
+    let place = one();
+    let batch = "record 8 is part of a batch that ends with record 9: \
+                 shown is the state after record 7";
+    let beyond = "record 10 is not there, or cannot be read: shown is the state after record 9";
+    for (at, after, note) in [("8", 7, batch), ("10", 9, beyond)] {
+        let state = shown(&place, &["thread", "show", "talk", "--at", at]);
+        assert!(state.contains(note), "{state}");
+        let state = read(&place, &["thread", "show", "talk", "--at", at]);
+        assert_eq!(
+            (&state["state_after_record"], &state["state_note"]),
+            (&json!(after), &json!(note))
+        );
+    }
+    let state = shown(&place, &["thread", "show", "talk", "--at", "9"]);
+    assert!(state.ends_with("shown           the state after record 9\n"), "{state}");
 }
 
 #[test]
@@ -298,7 +318,8 @@ fn what_expired_is_in_the_story_and_what_nobody_recorded_yet_is_shown_as_gone() 
     engine.close().unwrap();
     let story = shown(&place, &["thread", "story", "talk"]);
     let expired = "2026-01-25T16:01:01.500Z  remainder expired 2026-01-25T16:01:00.000Z, \
-                   1s 500ms ago\n          remainder   of turn 2, to ada: DISCARDED";
+                   1s 500ms ago\n          because     X_BUFFER_EXPIRED, DISCARD\n          \
+                   remainder   of turn 2, to ada: DISCARDED";
     assert!(story.contains(expired), "{story}");
     assert!(!shown(&place, &["thread", "show", "talk"]).contains("unsaid"));
     assert!(shown(&place, &["thread", "show", "talk", "--at", "9"]).contains("unsaid"));
@@ -325,7 +346,8 @@ fn a_thread_whose_records_were_archived_keeps_its_state_and_its_story_is_in_the_
     fill(&engine, 40);
     engine.close().unwrap();
     shown(&place, &["log", "archive", "archive"]);
-    assert_eq!(read(&place, &["thread", "show", "talk"]), before);
+    let after = read(&place, &["thread", "show", "talk"]);
+    assert_eq!((&after["state"], &after["version"]), (&before["state"], &before["version"]));
     for verb in ["rows", "story"] {
         let output = place.holdpoint(&["thread", verb, "talk"]);
         assert_eq!(status(&output), 3, "{}", text(&output.stderr));
@@ -350,7 +372,7 @@ fn a_story_tells_refusals_and_the_end() {
         "remainder   of turn 2, to ada: CAPTURED, INTERRUPTED",
         "X_THREAD_CLOSED\n          remainder   of turn 2, to ada: DISCARDED, THREAD_CLOSED",
         "thread ended",
-        "turn 3 of AUTOMATION selene-os refused, key turn-3",
+        "turn 3 of ada on kitchen refused, asked by AUTOMATION selene-os, key turn-3",
     ] {
         assert!(story.contains(words), "{words}: {story}");
     }
@@ -362,6 +384,79 @@ fn a_story_tells_refusals_and_the_end() {
     assert_eq!(kinds.last(), Some(&"interruption_thread.row_refused"));
     assert!(kinds.contains(&"interruption_thread.thread_closed"));
     place.verified();
+}
+
+#[test]
+fn a_story_tells_what_a_refused_turn_did_not_keep() {
+    let place = one();
+    let again = turn("acme", "talk", 2, interruption(TEXT, 18));
+    let mut other_key = again;
+    other_key["submit"]["idempotency_key"] = "again".into();
+    let found = answers(&apply(&place, &[other_key]));
+    assert_eq!(found[0]["refusal"]["code"], "X_FAIL_TURN_ORDER", "{found:#?}");
+    let gone = "remainder   of turn 2, to ada: DISCARDED, TURN_REFUSED";
+    let story = shown(&place, &["thread", "story", "talk"]);
+    assert!(story.contains(gone), "{story}");
+    let rows = read(&place, &["thread", "rows", "talk"]);
+    assert_eq!(rows[2]["refused"]["remainders"][0]["reason"], "TURN_REFUSED", "{rows:#}");
+    let log = shown(&place, &["log", "show", "--kind", "interruption_thread.row_refused"]);
+    let summary = "turn 2 of ada on kitchen: interruption_thread.take_turn refused";
+    assert!(log.contains(summary) && log.contains("to ada: DISCARDED, TURN_REFUSED"), "{log}");
+}
+
+#[test]
+fn a_story_tells_what_a_caller_s_row_gives_up() {
+    let place = Place::new();
+    accepted(&place, &setting("acme", "talk"));
+    let intent = json!({ "subject_ref": "lights",
+        "input": { "INTENT": { "intent_type": "LIGHTS_OFF", "class": "IMPACTFUL" } } });
+    let mut respond = scope("acme", "talk", 2);
+    respond["pending_state"] = "CONFIRM".into();
+    respond["response_kind"] = "TIMEOUT".into();
+    respond["reason_code"] = "X_CONFIRM_NO_ABORT".into();
+    accepted(&place, &[turn("acme", "talk", 1, intent), line("respond_commit_row", respond)]);
+    let story = shown(&place, &["thread", "story", "talk"]);
+    let row = "row of turn 2 by its caller, ada: RESPOND X_CONFIRM_NO_ABORT, key turn-2\n          \
+               gives up    CONFIRM\n";
+    assert!(story.contains(row), "{story}");
+    let rows = read(&place, &["thread", "rows", "talk"]);
+    assert_eq!(rows[1]["dropped_pending"], "CONFIRM", "{rows:#}");
+}
+
+#[test]
+fn a_story_tells_what_became_of_the_thread_s_sessions() {
+    let place = Place::new();
+    let in_session = |mut line: Value| {
+        line["submit"]["session_id"] = "s-1".into();
+        line
+    };
+    let mut lines = setting("acme", "talk");
+    lines.extend([session("s-1", "ACTIVE"), session("s-2", "ACTIVE"), session("s-2", "SUSPENDED")]);
+    lines.extend(talk("acme", "talk", TEXT).map(in_session));
+    let changes = [("s-1", "SUSPENDED"), ("s-2", "CLOSED"), ("s-1", "ACTIVE"), ("s-1", "CLOSED")];
+    lines.extend(changes.map(|(name, status)| session(name, status)));
+    accepted(&place, &lines);
+    let story = shown(&place, &["thread", "story", "talk"]);
+    let told =
+        story.lines().filter_map(|line| line.split_once("Z  session ")).map(|(_, told)| told);
+    let told: Vec<&str> = told.collect();
+    let expected = ["SUSPENDED", "ACTIVE", "CLOSED"].map(|s| format!("s-1 of ada on kitchen: {s}"));
+    assert_eq!(told, expected, "{story}");
+    let closed = "X_SESSION_CLOSED, session s-1\n          \
+                  remainder   of turn 2, to ada: DISCARDED, SESSION_CLOSED";
+    assert!(story.contains(closed), "{story}");
+    let lines = read(&place, &["thread", "story", "talk"]);
+    let kinds = lines.as_array().unwrap().iter().map(|line| line["kind"].as_str().unwrap());
+    let of_sessions = kinds.filter(|kind| *kind == "interruption_thread.session_registered");
+    assert_eq!(of_sessions.count(), 3);
+}
+
+fn session(name: &str, status: &str) -> Value {
+    line(
+        "register_session",
+        json!({ "tenant_id": "acme", "session_id": name, "user_id": "ada",
+        "device_id": "kitchen", "status": status }),
+    )
 }
 
 #[test]

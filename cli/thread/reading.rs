@@ -1,7 +1,9 @@
 //! Reading one thread out of the log: which tenant is meant, and the records that are about it.
 
+use super::sessions::{Sessions, session_of};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
+use crate::missing::{first_record, missing};
 use crate::progress::Bar;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::{Thread, World};
@@ -23,6 +25,7 @@ pub(super) struct Name {
 pub(super) struct Reading {
     pub(super) rebuilt: Rebuilt,
     records: Vec<Committed>,
+    sessions: Sessions,
 }
 
 impl Reading {
@@ -32,13 +35,14 @@ impl Reading {
         until: Until,
         correlation: &str,
     ) -> Result<Self, Failure> {
-        let mut records = Vec::new();
+        let (mut records, mut sessions) = (Vec::new(), Sessions::default());
         let rebuilt = read(directory, until, &mut |record| {
             if record.thread().is_some_and(|(_, found)| found == correlation) {
                 records.push(record.clone());
             }
+            sessions.see(record);
         })?;
-        Ok(Self { rebuilt, records })
+        Ok(Self { rebuilt, records, sessions })
     }
 
     /// The one tenant that is meant, and the records of its thread, in order.
@@ -53,6 +57,34 @@ impl Reading {
             Some(thread) => Err(archived(thread)),
             None => Err(self.unknown(name)),
         }
+    }
+
+    /// The records of a thread, and in their places those that suspend or close one of its
+    /// sessions, or open it again.
+    pub(super) fn with_sessions<'r>(
+        &'r self,
+        (tenant, correlation): (&str, &str),
+        mut records: Vec<&'r Committed>,
+    ) -> Vec<&'r Committed> {
+        let Some(thread) = self.rebuilt.world.thread(tenant, correlation) else { return records };
+        let mut sessions: BTreeSet<&str> =
+            records.iter().filter_map(|record| session_of(record)).collect();
+        sessions.extend(thread.session_id.as_deref());
+        records.extend(self.sessions.changes(tenant, &sessions, thread.started_sequence));
+        records.sort_by_key(|record| record.header.sequence);
+        records
+    }
+
+    /// What of a thread is not in this log, in a sentence, and where to look for it.
+    pub(super) fn missing(&self, tenant: &str, correlation: &str) -> Option<String> {
+        let first = first_record(&self.rebuilt);
+        let thread = self.rebuilt.world.thread(tenant, correlation);
+        let began = thread.map(|thread| thread.started_sequence).filter(|began| *began < first);
+        let whom = match began {
+            Some(began) => format!("the thread began there, with record {began}"),
+            None => "they may tell of the thread".into(),
+        };
+        missing(&self.rebuilt, &whom)
     }
 
     /// The state of the thread that is meant.

@@ -4,7 +4,7 @@ use super::reading::{Name, Reading};
 use super::shown::title;
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, complain};
 use crate::hold;
 use crate::output::Output;
 use crate::text::{actor, aligned, moment};
@@ -15,8 +15,8 @@ use holdpoint_domain::event::{Event, RefusalClass, RowCommitted, RowRefused};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::interruption_thread::{
-    DecidedBy, Directive, PendingState, ReasonCode, ResumePolicy, RowEventType, RowPayload,
-    Severity, WorkOrderStatus,
+    DecidedBy, Directive, PendingState, ReasonCode, Remainder, ResumePolicy, RowEventType,
+    RowPayload, Severity, WorkOrderStatus,
 };
 use holdpoint_domain::text::visible;
 use holdpoint_domain::{ActorId, Command};
@@ -53,11 +53,14 @@ pub(super) fn rows(global: &Global, args: Args) -> Result<Exit, Failure> {
     }
     let (tenant, records) = reading.thread(&args.name)?;
     let rows: Vec<Row<'_>> = records.into_iter().filter_map(Row::of).collect();
+    let missing = reading.missing(&tenant, &args.name.correlation);
     let mut out = Output::stdout();
     if global.json {
         out.json(&rows);
+        missing.iter().for_each(|missing| complain(missing));
     } else {
         out.line(title(&tenant, &args.name.correlation));
+        missing.iter().for_each(|missing| out.line(format_args!("not here: {missing}")));
         show(&mut out, &rows);
     }
     out.finish()?;
@@ -79,7 +82,7 @@ fn record_reading(global: &Global, args: &Args, tenant_id: String) -> Result<u64
     match submitted {
         Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => {
             let sequence = receipt.last_sequence;
-            crate::exit::complain(&format!("record {sequence} says that {shown} reads the rows"));
+            complain(&format!("record {sequence} says that {shown} reads the rows"));
             Ok(sequence)
         }
         Submitted::Refused(refusal) => {
@@ -129,6 +132,8 @@ enum Outcome<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         issue_fingerprint: Option<&'a str>,
         decided_by: DecidedBy,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        dropped_pending: Option<PendingState>,
         payload: Payload<'a>,
     },
     Refused {
@@ -144,6 +149,9 @@ struct Refused<'a> {
     directive: Option<&'static str>,
     class: RefusalClass,
     message: &'a str,
+    /// What the turn left unsaid, and is not kept.
+    #[serde(skip_serializing_if = "<[Remainder]>::is_empty")]
+    remainders: &'a [Remainder],
 }
 
 /// The seed's payload keys, and no other.
@@ -198,6 +206,7 @@ impl<'a> Row<'a> {
                 severity: row.severity,
                 issue_fingerprint: row.issue_fingerprint.as_deref(),
                 decided_by: row.decided_by,
+                dropped_pending: row.dropped_pending,
                 payload: Payload::of(&row.payload),
             },
         }
@@ -222,6 +231,7 @@ impl<'a> Row<'a> {
                     directive: row.directive.map(Directive::payload_value),
                     class: row.class,
                     message: &row.message,
+                    remainders: &row.remainders,
                 },
             },
         }

@@ -13,7 +13,8 @@ use holdpoint_domain::interruption_thread::{Marks, ResumeBuffer};
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::Thread;
 use holdpoint_engine::shell::{Clock, SystemClock};
-use holdpoint_replay::Until;
+use holdpoint_replay::{Rebuilt, Until};
+use serde::Serialize;
 
 /// Options of `thread show`.
 #[derive(Debug, clap::Args)]
@@ -33,17 +34,59 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     directory.expect_log(&reading.rebuilt.report)?;
     let thread = reading.state(&args.name)?;
     let mut out = Output::stdout();
+    let place = Place::of(&reading.rebuilt, args.at);
     if global.json {
-        out.json(thread);
+        out.json(&State { thread, place });
     } else {
         // Of an earlier moment only its own time is known.
         let then = args.at.and(reading.rebuilt.head.as_ref()).map(|head| head.time);
         let now = || Time::from_nanoseconds(SystemClock.now().wall_ns);
-        lines(thread, then.unwrap_or_else(now)).iter().for_each(|line| out.line(line));
+        let lines = lines(thread, then.unwrap_or_else(now));
+        lines.iter().chain(&place.line(args.at)).for_each(|line| out.line(line));
     }
     out.finish()?;
     warn(&reading.rebuilt.report);
     Ok(exit_of(&reading.rebuilt.report))
+}
+
+/// What `--json` shows.
+#[derive(Serialize)]
+struct State<'a> {
+    #[serde(flatten)]
+    thread: &'a Thread,
+    #[serde(flatten)]
+    place: Place,
+}
+
+/// Where in the log the state stands.
+#[derive(Serialize)]
+struct Place {
+    /// The record that the state is the one after.
+    state_after_record: u64,
+    /// Why that is not the record that was asked for, where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_note: Option<String>,
+}
+
+impl Place {
+    fn of(rebuilt: &Rebuilt, asked: Option<u64>) -> Self {
+        let after = rebuilt.head.as_ref().map_or(0, |head| head.sequence);
+        let asked = asked.filter(|asked| *asked != after);
+        let state_note = asked.map(|asked| {
+            let why = match rebuilt.inside_batch_until {
+                Some(last) => format!("is part of a batch that ends with record {last}"),
+                None => "is not there, or cannot be read".into(),
+            };
+            format!("record {asked} {why}: shown is the state after record {after}")
+        });
+        Self { state_after_record: after, state_note }
+    }
+
+    /// The same for a person who asked for a record.
+    fn line(&self, asked: Option<u64>) -> Option<String> {
+        let shown = || format!("the state after record {}", self.state_after_record);
+        asked.map(|_| line("shown", self.state_note.clone().unwrap_or_else(shown)))
+    }
 }
 
 /// The state, as seen from a moment.
@@ -75,7 +118,10 @@ fn of_marks(marks: &Marks, seen_from: Time) -> Vec<String> {
         line("pending", waits),
     ];
     let check = match marks.return_check {
-        Some(check) => format!("asked, until {}", expiry(check.expires_at, seen_from)),
+        Some(check) => {
+            let until = expiry(check.expires_at, seen_from);
+            format!("asked of turn {}, until {until}", check.captured_turn)
+        }
         None if marks.return_check_lapsed => "expired, nobody answered".into(),
         None => "not asked".into(),
     };
@@ -85,12 +131,14 @@ fn of_marks(marks: &Marks, seen_from: Time) -> Vec<String> {
 
 fn of_buffer(buffer: &ResumeBuffer, seen_from: Time) -> Vec<String> {
     let topic = buffer.topic_hint.as_ref().map(|topic| format!(", topic {}", visible(topic)));
+    let session = buffer.session_id.as_ref().map(|name| format!(", session {}", visible(name)));
     let whose = format!(
-        "of turn {}, to {}, answer {}{}",
+        "of turn {}, to {}, answer {}{}{}",
         buffer.captured_turn,
         visible(&buffer.speaker_user_id),
         buffer.answer_id,
-        topic.unwrap_or_default()
+        topic.unwrap_or_default(),
+        session.unwrap_or_default()
     );
     vec![
         line("unsaid", whose),

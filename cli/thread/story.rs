@@ -4,14 +4,19 @@ use super::reading::{Name, Reading};
 use super::shown::{beginning, end, expiry, fate, question, title};
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::text::{actor, moment};
 use crate::verify::{exit_of, warn};
+use holdpoint_domain::Time;
 use holdpoint_domain::envelope::Envelope;
-use holdpoint_domain::event::{Event, RemaindersDiscarded, RowCommitted, RowRefused, TurnTaken};
+use holdpoint_domain::event::{
+    BufferExpired, Event, RemaindersDiscarded, RowCommitted, RowRefused, SessionRegistered,
+    TurnTaken,
+};
 use holdpoint_domain::interruption_thread::{
-    DecidedBy, Interruption, SessionStatus, TtsResumeSnapshot, TurnDecision, TurnInput, TurnRequest,
+    DecidedBy, Interruption, PendingState, ReasonCode, ResumePolicy, SessionStatus,
+    TtsResumeSnapshot, TurnDecision, TurnInput, TurnRequest,
 };
 use holdpoint_domain::text::visible;
 use holdpoint_replay::records::Line;
@@ -31,12 +36,17 @@ pub(super) fn story(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let reading = Reading::of(&directory, Until::End, &args.name.correlation)?;
     directory.expect_log(&reading.rebuilt.report)?;
     let (tenant, records) = reading.thread(&args.name)?;
+    let correlation = args.name.correlation.as_str();
+    let records = reading.with_sessions((&tenant, correlation), records);
+    let missing = reading.missing(&tenant, correlation);
     let mut out = Output::stdout();
     if global.json {
         let lines: Vec<Line> = records.into_iter().map(Line::of).collect();
         out.json(&lines);
+        missing.iter().for_each(|missing| complain(missing));
     } else {
-        out.line(title(&tenant, &args.name.correlation));
+        out.line(title(&tenant, correlation));
+        missing.iter().for_each(|missing| out.line(format_args!("not here: {missing}")));
         records.into_iter().flat_map(told).for_each(|line| out.line(line));
     }
     out.finish()?;
@@ -56,16 +66,15 @@ fn told(record: &Committed) -> Vec<String> {
 fn event(envelope: &Envelope, record: &Committed) -> (String, Vec<String>) {
     match &envelope.event {
         Event::TurnTaken(body) => (turn_head(body), turn(body)),
-        Event::RowCommitted(body) => (row(body), Vec::new()),
-        Event::RowRefused(body) => refused(body, envelope),
-        Event::BufferExpired(body) => {
-            let when = expiry(body.expires_at, record.time());
-            let whose = visible(&body.speaker_user_id);
-            let what = format!("of turn {}, to {whose}: DISCARDED", body.captured_turn);
-            (format!("remainder expired {when}"), vec![detail("remainder", what)])
+        Event::RowCommitted(body) => {
+            (row(body), body.dropped_pending.map(gives_up).into_iter().collect())
         }
+        Event::RowRefused(body) => refused(body, envelope),
+        Event::BufferExpired(body) => buffer_expired(body, record.time()),
         Event::ReturnCheckExpired(body) => {
-            (format!("return check expired {}", expiry(body.expires_at, record.time())), Vec::new())
+            let when = expiry(body.expires_at, record.time());
+            let why = because(body.reason_code, body.interrupt_resume_policy);
+            (format!("return check expired {when}"), vec![why])
         }
         Event::RemaindersDiscarded(body) => discarded(body),
         Event::RowsRead(body) => {
@@ -73,6 +82,7 @@ fn event(envelope: &Envelope, record: &Committed) -> (String, Vec<String>) {
             (format!("{reader} read the rows up to record {last}"), Vec::new())
         }
         Event::ThreadClosed(_) => ("thread ended".into(), Vec::new()),
+        Event::SessionRegistered(body) => (session(body), Vec::new()),
         other => (other.kind().name.into(), Vec::new()),
     }
 }
@@ -173,7 +183,7 @@ fn came_to(decision: &TurnDecision) -> Vec<String> {
         decision.response_text.as_ref().map(|text| detail("says", beginning(text))),
         decision.clarify.as_ref().map(|clarify| detail("asks", question(clarify))),
         dispatch,
-        decision.dropped_pending.map(|pending| detail("gives up", pending)),
+        decision.dropped_pending.map(gives_up),
     ];
     let remainders = decision.remainders.iter().map(|one| detail("remainder", fate(one)));
     single.into_iter().flatten().chain(remainders).collect()
@@ -193,19 +203,52 @@ fn row(body: &RowCommitted) -> String {
     }
 }
 
+/// Who spoke is known of a refused turn; what about is not kept.
 fn refused(body: &RowRefused, envelope: &Envelope) -> (String, Vec<String>) {
     let what = body.directive.map_or("turn".into(), |directive| format!("row {directive} of turn"));
-    let who = actor(&envelope.actor);
-    let head =
-        format!("{what} {} of {who} refused, key {}", body.turn_id, visible(&body.idempotency_key));
+    let head = format!(
+        "{what} {} of {} on {} refused, asked by {}, key {}",
+        body.turn_id,
+        visible(&body.user_id),
+        visible(&body.device_id),
+        actor(&envelope.actor),
+        visible(&body.idempotency_key)
+    );
     // The message was made visible when it was recorded.
     let message = visible(&body.message).to_string().replace("\\\\", "\\");
-    (head, vec![detail("because", message)])
+    let remainders = body.remainders.iter().map(|one| detail("remainder", fate(one)));
+    (head, std::iter::once(detail("because", message)).chain(remainders).collect())
+}
+
+fn buffer_expired(body: &BufferExpired, at: Time) -> (String, Vec<String>) {
+    let whose = visible(&body.speaker_user_id);
+    let what = format!("of turn {}, to {whose}: DISCARDED", body.captured_turn);
+    let why = because(body.reason_code, body.interrupt_resume_policy);
+    let head = format!("remainder expired {}", expiry(body.expires_at, at));
+    (head, vec![why, detail("remainder", what)])
+}
+
+fn session(body: &SessionRegistered) -> String {
+    let (name, user) = (visible(&body.session_id), visible(&body.user_id));
+    format!("session {name} of {user} on {}: {}", visible(&body.device_id), body.status)
 }
 
 fn discarded(body: &RemaindersDiscarded) -> (String, Vec<String>) {
     let details = body.remainders.iter().map(|one| detail("remainder", fate(one)));
-    (format!("{}", body.reason_code), details.collect())
+    let head = match &body.session_id {
+        Some(session) => format!("{}, session {}", body.reason_code, visible(session)),
+        None => body.reason_code.to_string(),
+    };
+    (head, details.collect())
+}
+
+fn because(reason: ReasonCode, policy: ResumePolicy) -> String {
+    detail("because", format!("{reason}, {policy}"))
+}
+
+/// What the thread waited for, and does not any more.
+fn gives_up(pending: PendingState) -> String {
+    detail("gives up", pending)
 }
 
 fn detail(name: &str, value: impl Display) -> String {

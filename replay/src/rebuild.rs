@@ -33,6 +33,13 @@ impl Until {
         }
     }
 
+    /// The last record of a batch, where the place lies inside it: before its last record.
+    fn cuts(self, batch: &[Committed]) -> Option<u64> {
+        let Self::Sequence(sequence) = self else { return None };
+        let (first, last) = (batch.first()?.header.sequence, batch.last()?.header.sequence);
+        (first..last).contains(&sequence).then_some(last)
+    }
+
     /// Whether a batch that ends with this record lies within.
     pub(crate) fn includes(self, last_of_batch: &RecordHeader) -> bool {
         match self {
@@ -50,6 +57,12 @@ pub struct Rebuilt {
     pub world: World,
     /// The record up to which it was rebuilt; none before the first.
     pub head: Option<Head>,
+    /// The last record of the batch that the asked record is part of, where that is not the asked
+    /// one: the state is the one before the batch.
+    pub inside_batch_until: Option<u64>,
+    /// In a salvaged log, the first record that tells of records lost, where it was applied: what
+    /// they said is not in the state.
+    pub lost_at: Option<u64>,
     /// What the whole log proves, and what was found about the events up to [`Self::head`].
     pub report: Report,
 }
@@ -67,20 +80,24 @@ pub fn rebuild<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
     witness: &mut dyn FnMut(&Committed),
 ) -> Result<Rebuilt, ReadError> {
-    let (reading, meaning) = steadily(|| {
+    let (reading, (meaning, inside_batch_until)) = steadily(|| {
         let start = Start::of(storage);
         let anchor = start.anchor;
         if !until.reaches(&anchor.position) {
             return Err(ReadError::BeforeAnchor { anchor: anchor.position.sequence });
         }
         let mut meaning = Meaning::new(start.keeping_settled(), until);
+        let mut inside_batch_until = None;
         let reading = read(storage, anchor, options, progress, &mut |batch| {
             if meaning.apply(batch) {
                 batch.iter().for_each(&mut *witness);
+            } else {
+                inside_batch_until = inside_batch_until.or_else(|| until.cuts(batch));
             }
         })?;
-        Ok((reading, meaning))
+        Ok((reading, (meaning, inside_batch_until)))
     })?;
     let report = report(reading, Some(&meaning));
-    Ok(Rebuilt { head: Head::at(&meaning.applied), world: meaning.world, report })
+    let (head, lost_at) = (Head::at(&meaning.applied), meaning.hole);
+    Ok(Rebuilt { world: meaning.world, head, inside_batch_until, lost_at, report })
 }

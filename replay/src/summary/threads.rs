@@ -84,51 +84,62 @@ fn turn_taken(body: &TurnTaken) -> String {
 }
 
 fn row_committed(body: &RowCommitted) -> String {
+    let dropped = body.dropped_pending.map(|pending| format!(", {pending} given up"));
     format!(
-        "thread {}, turn {}: row {} {} by {}, key {}",
+        "thread {}, turn {}: row {} {} by {}, key {}{}",
         named(&body.tenant_id, &body.correlation_id),
         body.turn_id,
         body.payload.directive,
         body.reason_code,
         body.decided_by,
-        shown(&body.idempotency_key)
+        shown(&body.idempotency_key),
+        dropped.unwrap_or_default()
     )
 }
 
 fn row_refused(body: &RowRefused) -> String {
     format!(
-        "thread {}, turn {}: {} refused, {}",
+        "thread {}, turn {} of {} on {}: {} refused, {}{}",
         named(&body.tenant_id, &body.correlation_id),
         body.turn_id,
+        shown(&body.user_id),
+        shown(&body.device_id),
         shown(&body.command),
-        shown(&body.message).replace("\\\\", "\\")
+        shown(&body.message).replace("\\\\", "\\"),
+        fates(&body.remainders)
     )
 }
 
 fn buffer_expired(body: &BufferExpired) -> String {
     format!(
-        "thread {}: what turn {} left unsaid to {} expired at {}, DISCARD",
+        "thread {}: what turn {} left unsaid to {} expired at {}, {}",
         named(&body.tenant_id, &body.correlation_id),
         body.captured_turn,
         shown(&body.speaker_user_id),
-        body.expires_at
+        body.expires_at,
+        body.interrupt_resume_policy
     )
 }
 
 fn return_check_expired(body: &ReturnCheckExpired) -> String {
     let thread = named(&body.tenant_id, &body.correlation_id);
-    format!("thread {thread}: the return check expired at {}, RESUME_LATER", body.expires_at)
+    let policy = body.interrupt_resume_policy;
+    format!("thread {thread}: the return check expired at {}, {policy}", body.expires_at)
 }
 
 fn remainders_discarded(body: &RemaindersDiscarded) -> String {
     let thread = named(&body.tenant_id, &body.correlation_id);
-    let fates: Vec<String> = body.remainders.iter().map(fate).collect();
-    format!("thread {thread}: {}; {}", body.reason_code, fates.join("; "))
+    format!("thread {thread}: {}{}", body.reason_code, fates(&body.remainders))
 }
 
 fn rows_read(body: &RowsRead) -> String {
     let thread = named(&body.tenant_id, &body.correlation_id);
     format!("thread {thread}: its rows up to record {} were read", body.last_sequence)
+}
+
+/// What became of words that were left unsaid, behind what else is said of the record.
+fn fates(remainders: &[Remainder]) -> String {
+    remainders.iter().map(|one| format!("; {}", fate(one))).collect()
 }
 
 fn fate(remainder: &Remainder) -> String {

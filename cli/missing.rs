@@ -1,0 +1,40 @@
+//! What of a history is not in the log that is read, and where to look for it.
+
+use holdpoint_domain::text::visible;
+use holdpoint_replay::{Archived, Rebuilt};
+
+/// One sentence, which ends with `whom`: what the records that are not here may tell of. `None`
+/// where the log is whole.
+pub(crate) fn missing(rebuilt: &Rebuilt, whom: &str) -> Option<String> {
+    let lost = rebuilt.lost_at.map(|sequence| {
+        format!(
+            "record {sequence} tells of records that were lost when this log was salvaged \
+             (`holdpoint log show --kind log.records_lost` shows which)"
+        )
+    });
+    let report = &rebuilt.report;
+    let later = report.head.as_ref().filter(|_| report.is_archive).map(|head| {
+        let newest = head.sequence;
+        format!("records behind {newest} are in the log that this archive was moved from")
+    });
+    let archived = report.archived.as_ref().map(archived);
+    let parts: Vec<String> = [archived, lost, later].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("{}: {whom}", parts.join("; ")))
+}
+
+/// The first record that is here.
+pub(crate) fn first_record(rebuilt: &Rebuilt) -> u64 {
+    let anchor = rebuilt.report.archived.as_ref().map_or(0, |before| before.anchor_sequence);
+    anchor.saturating_add(1)
+}
+
+fn archived(before: &Archived) -> String {
+    let last = before.anchor_sequence;
+    let records = if last == 1 { "record 1 is".into() } else { format!("records 1 to {last} are") };
+    match &before.archived_to {
+        Some(archive) => {
+            format!("{records} in the archive {} (`--log` shows it)", visible(archive))
+        }
+        None => format!("{records} in an archive that the log does not name"),
+    }
+}
