@@ -1,4 +1,4 @@
-//! What the caller of a turn is told of it: what it needs to act, and no words that wait to be said.
+//! What the caller of a turn is told of it: what it needs to act, and no words that wait.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -46,16 +46,15 @@ fn a_receipt_names_what_the_thread_waits_for_and_not_the_words_that_wait() {
     asked["sensitive_memory_present"] = true.into();
     let lines = [
         turn("acme", "talk", 1, asked),
-        with_pending(turn("acme", "talk", 2, intent("IMPACTFUL")), "MEMORY_PERMISSION"),
-        with_pending(turn("acme", "talk", 3, intent("READ_ONLY_TOOL")), "CONFIRM"),
+        with_pending(turn("acme", "talk", 2, impactful()), "MEMORY_PERMISSION"),
     ];
-    let states = ["MEMORY_PERMISSION", "CONFIRM", "TOOL"];
+    let states = ["MEMORY_PERMISSION", "CONFIRM"];
     for (number, (line, state)) in lines.into_iter().zip(states).enumerate() {
         let told = told(&place, line);
         assert_eq!(told["pending_state"], state, "{told:#}");
         assert!(told.get("after").is_none(), "{told:#}");
         assert!(!told.to_string().contains("secret"), "{told:#}");
-        let dropped = [Value::Null, "MEMORY_PERMISSION".into(), "CONFIRM".into()];
+        let dropped = [Value::Null, "MEMORY_PERMISSION".into()];
         assert_eq!(told["dropped_pending"], dropped[number], "{told:#}");
     }
 }
@@ -75,9 +74,9 @@ fn a_receipt_tells_what_becomes_of_words_without_saying_them() {
     assert!(!told.to_string().contains("rains"), "{told:#}");
 }
 
-fn intent(class: &str) -> Value {
+fn impactful() -> Value {
     json!({ "subject_ref": "weather",
-        "input": { "INTENT": { "intent_type": "DO_IT", "class": class } } })
+        "input": { "INTENT": { "intent_type": "DO_IT", "class": "IMPACTFUL" } } })
 }
 
 fn with_pending(mut line: Value, state: &str) -> Value {
