@@ -80,6 +80,7 @@ fn decide(state_before: &Value, recorded: &Value) -> Decoded<TurnAnswer> {
     let request = request(recorded)?;
     let turn = Turn {
         turn_id: crate::decode::typed(recorded, "turn_id")?,
+        session_id: None,
         session_status: session_status(recorded)?,
         request: &request,
         at: now(recorded)?,

@@ -36,6 +36,7 @@ pub(crate) fn state(recorded: &Value, request: &Value) -> Decoded<ThreadState> {
         return_check_lapsed: false,
         buffer_lapsed: false,
         active_speaker_user_id: speaker.map(Into::into),
+        active_session_id: None,
         pending: pending(field(recorded, "pending")?)?,
     };
     let buffer = field(recorded, "resume_buffer")?;
@@ -46,7 +47,7 @@ pub(crate) fn state(recorded: &Value, request: &Value) -> Decoded<ThreadState> {
     if marks.return_check.is_some() && resume_buffers.is_empty() {
         return Err("return_check_pending without a resume_buffer".into());
     }
-    Ok(ThreadState { marks, resume_buffers })
+    Ok(ThreadState { marks, resume_buffers, said: Vec::new() })
 }
 
 /// An optional name: not blank and not over its bound, in bytes.
@@ -66,7 +67,8 @@ fn return_check(recorded: &Value) -> Decoded<Option<ReturnCheck>> {
     match (is_pending, expires_at) {
         (false, None) => Ok(None),
         (true, Some(at)) if at > 0 && !field(recorded, "interrupted_subject_ref")?.is_null() => {
-            Ok(Some(ReturnCheck { expires_at: Timestamp::from_nanoseconds(at) }))
+            let expires_at = Timestamp::from_nanoseconds(at);
+            Ok(Some(ReturnCheck { captured_turn: 0, expires_at }))
         }
         _ => Err("return_check_pending and what belongs to it do not fit".into()),
     }
@@ -89,6 +91,7 @@ fn resume_buffer(
     Ok(ResumeBuffer {
         captured_turn: 0,
         speaker_user_id: owner.into(),
+        session_id: None,
         answer_id: typed(buffer, "answer_id")?,
         topic_hint: topic_hint.map(Into::into),
         interrupted_subject_ref: was.unwrap_or_else(|| subject.into()),

@@ -260,7 +260,7 @@ fn walk(random: &mut Gen) -> usize {
             _ => SessionStatus::Active,
         };
         let at = Time::from_nanoseconds(at);
-        let turn = Turn { turn_id, session_status, request: &plain, at };
+        let turn = Turn { turn_id, session_id: None, session_status, request: &plain, at };
         let expected = outcome(&state, &turn);
         for advice in every_advice(&plain) {
             let advised = TurnRequest { advice, ..plain.clone() };
@@ -290,7 +290,7 @@ fn prune_decides_which_of_several_missing_fields_a_turn_asks_for() {
         let request = TurnRequest { advice, ..request("anna", "weather", several_missing()) };
         let session_status = SessionStatus::Active;
         let at = Time::from_nanoseconds(1_000_000_000);
-        let turn = Turn { turn_id: 1, session_status, request: &request, at };
+        let turn = Turn { turn_id: 1, session_id: None, session_status, request: &request, at };
         let decision = decide_turn(&ThreadState::default(), &turn).unwrap();
         decision.clarify.unwrap().what_is_missing.into_string()
     };

@@ -61,7 +61,7 @@ impl Said {
 
 fn turn(request: &TurnRequest) -> Turn<'_> {
     let (session_status, at) = (SessionStatus::Active, Time::from_nanoseconds(NOW));
-    Turn { turn_id: 2, session_status, request, at }
+    Turn { turn_id: 2, session_id: None, session_status, request, at }
 }
 
 /// A thread in which anna was interrupted.

@@ -15,7 +15,7 @@ use holdpoint_domain::event::{
 use holdpoint_domain::evolve::Rule;
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::interruption_thread::{
-    Directive, Fate, FateReason, ReasonCode, Remainder, TurnInput,
+    Directive, Fate, FateReason, ReasonCode, Remainder, ResumePolicy, TurnInput,
 };
 use holdpoint_domain::{ActorId, Command, Envelope, Event, ForbiddenEvent, Time};
 use threads_support::{CALLER, Stage, requests, rows, turn, turns};
@@ -82,6 +82,7 @@ fn an_expiry_before_its_time_is_found() {
         answer_id: buffer.answer_id,
         speaker_user_id: buffer.speaker_user_id,
         expires_at: buffer.expires_at,
+        interrupt_resume_policy: ResumePolicy::Discard,
         reason_code: ReasonCode::BufferExpired,
     };
     assert_found(&forged(&mut stage, expired), Rule::ThreadExpiry);
@@ -89,6 +90,7 @@ fn an_expiry_before_its_time_is_found() {
         tenant_id: taken.tenant_id,
         correlation_id: taken.correlation_id,
         expires_at: Time::from_nanoseconds(1),
+        interrupt_resume_policy: ResumePolicy::ResumeLater,
         reason_code: ReasonCode::ReturnCheckExpired,
     };
     assert_found(&forged(&mut stage, expired), Rule::ThreadExpiry);
@@ -107,6 +109,7 @@ fn giving_up_words_that_nobody_kept_is_found() {
     let discarded = RemaindersDiscarded {
         tenant_id: taken.tenant_id,
         correlation_id: taken.correlation_id,
+        session_id: None,
         remainders: [remainder].into_iter().collect(),
         reason_code: ReasonCode::SessionClosed,
     };

@@ -44,6 +44,7 @@ fn row(tenant: &str, correlation: &str, topic: Option<&str>, reason: ReasonCode)
         idempotency_key: "key".into(),
         issue_fingerprint: topic.and_then(issue_fingerprint),
         decided_by: DecidedBy::BranchTable,
+        dropped_pending: None,
         payload: payload(),
     }
 }
@@ -61,6 +62,7 @@ fn refused(tenant: &str) -> Event {
         class: RefusalClass::Gating,
         message: "no lease".into(),
         idempotency_key: "key".into(),
+        remainders: Default::default(),
     })
 }
 

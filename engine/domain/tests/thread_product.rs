@@ -447,7 +447,8 @@ fn check_captured(turn: &Turn<'_>, decision: &TurnDecision, is_kept: bool) {
 }
 
 fn turn(request: &TurnRequest, session_status: SessionStatus) -> Turn<'_> {
-    Turn { turn_id: TURN, session_status, request, at: Time::from_nanoseconds(NOW) }
+    let at = Time::from_nanoseconds(NOW);
+    Turn { turn_id: TURN, session_id: None, session_status, request, at }
 }
 
 /// Every state: words, question, speaker, and what is waited for.
@@ -476,7 +477,10 @@ fn state(
     let expires_at = |is_live: bool| Time::from_nanoseconds(NOW + u64::from(is_live));
     let check = match check {
         Check::None => None,
-        found => Some(ReturnCheck { expires_at: expires_at(found == Check::Live) }),
+        found => {
+            let expires_at = expires_at(found == Check::Live);
+            Some(ReturnCheck { captured_turn: 3, expires_at })
+        }
     };
     let marks = Marks {
         active_subject_ref: speaker.map(|_| SUBJECT.into()),
@@ -485,6 +489,7 @@ fn state(
         return_check_lapsed: false,
         buffer_lapsed: false,
         active_speaker_user_id: speaker.map(Into::into),
+        active_session_id: None,
         pending,
     };
     let (owner, words) = match buffer {
@@ -494,6 +499,7 @@ fn state(
     let left = ResumeBuffer {
         captured_turn: 3,
         speaker_user_id: owner.into(),
+        session_id: None,
         answer_id: 1,
         topic_hint: None,
         interrupted_subject_ref: SUBJECT.into(),
@@ -502,7 +508,7 @@ fn state(
         expires_at: expires_at(buffer != Buffer::Expired),
     };
     let resume_buffers = if buffer == Buffer::None { Vec::new() } else { vec![left] };
-    ThreadState { marks, resume_buffers }
+    ThreadState { marks, resume_buffers, said: Vec::new() }
 }
 
 fn pendings() -> [Option<Pending>; 6] {

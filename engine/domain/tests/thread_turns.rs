@@ -230,8 +230,8 @@ fn a_snapshot_is_refused_one_beyond_its_bounds() {
             |t| snapshot_of(t).topic_hint = Some("h".repeat(64).into()),
             |t| snapshot_of(t).topic_hint = Some("h".repeat(65).into());
         "request.tts_resume_snapshot.response_text":
-            |t| snapshot_of(t).response_text = "r".repeat(32_768).into(),
-            |t| snapshot_of(t).response_text = "r".repeat(32_769).into();
+            |t| snapshot_of(t).response_text = "r".repeat(65_536).into(),
+            |t| snapshot_of(t).response_text = "r".repeat(65_537).into();
         "request.tts_resume_snapshot.spoken_cursor_byte":
             |t| snapshot_of(t).spoken_cursor_byte = 14,
             |t| snapshot_of(t).spoken_cursor_byte = 15;

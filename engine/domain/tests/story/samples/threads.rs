@@ -26,8 +26,8 @@ const THREAD: &str = "thread \u{e9}";
 pub(super) fn thread_events() -> Vec<Event> {
     let mut events: Vec<Event> = (0..7).flat_map(registrations).collect();
     events.extend((0..30).map(turn_taken));
-    events.extend((0..40).map(row_committed));
-    events.extend((0..8).map(row_refused));
+    events.extend((0..41).map(row_committed));
+    events.extend((0..9).map(row_refused));
     events.extend(endings());
     events
 }
@@ -249,7 +249,7 @@ fn remainder(turn: usize) -> Remainder {
         answer_id: 300,
         speaker_user_id: "alice".into(),
         fate: nth(&Fate::ALL[..4], turn),
-        reason: nth(&FateReason::ALL[..12], turn),
+        reason: nth(&FateReason::ALL[..13], turn),
     }
 }
 
@@ -258,10 +258,12 @@ fn marks(turn: usize) -> Marks {
     Marks {
         active_subject_ref: some("time"),
         interrupted_subject_ref: some("weather"),
-        return_check: (turn % 3 == 1).then(|| ReturnCheck { expires_at: at(60) }),
+        return_check: (turn % 3 == 1)
+            .then(|| ReturnCheck { captured_turn: turn as u64, expires_at: at(60) }),
         return_check_lapsed: turn % 3 == 2,
         buffer_lapsed: turn % 5 == 2,
         active_speaker_user_id: some("alice"),
+        active_session_id: some("session"),
         pending: (!turn.is_multiple_of(6)).then(|| pending(turn % 6 - 1)),
     }
 }
@@ -292,10 +294,11 @@ fn row_committed(turn: usize) -> Event {
         device_id: "phone".into(),
         event_type: nth(&RowEventType::ALL[..3], turn),
         severity: nth(&Severity::ALL[..2], turn),
-        reason_code: nth(&ReasonCode::ALL[..40], turn),
+        reason_code: nth(&ReasonCode::ALL[..41], turn),
         idempotency_key: "key".into(),
         issue_fingerprint: turn.is_multiple_of(3).then(|| "PH1.X:weather".into()),
         decided_by: nth(&DecidedBy::ALL[..2], turn / 5),
+        dropped_pending: (turn % 4 == 1).then(|| nth(&PendingState::ALL[..6], turn / 4)),
         payload: payload(directive, turn),
     }
     .into()
@@ -329,19 +332,21 @@ fn row_refused(turn: usize) -> Event {
         user_id: "alice".into(),
         device_id: "phone".into(),
         directive: (!turn.is_multiple_of(6)).then(|| nth(&Directive::ALL[..5], turn)),
-        reason_code: nth(&ReasonCode::ALL[32..40], turn),
+        reason_code: nth(&ReasonCode::ALL[32..41], turn),
         class: nth(&RefusalClass::ALL[..4], turn),
         message: "turn_id: expected above 9, found 9".into(),
         idempotency_key: "key".into(),
+        remainders: (0..turn % 2).map(remainder).collect(),
     }
     .into()
 }
 
 fn endings() -> Vec<Event> {
     let (tenant_id, correlation_id) = (|| Text::from(TENANT), || Text::from(THREAD));
-    let discarded = |count: usize, reason_code| RemaindersDiscarded {
+    let discarded = |count: usize, session: Option<&str>, reason_code| RemaindersDiscarded {
         tenant_id: tenant_id(),
         correlation_id: correlation_id(),
+        session_id: session.map(Text::from),
         remainders: (0..count).map(remainder).collect(),
         reason_code,
     };
@@ -358,6 +363,7 @@ fn endings() -> Vec<Event> {
             answer_id: 300,
             speaker_user_id: "alice".into(),
             expires_at: at(60),
+            interrupt_resume_policy: ResumePolicy::Discard,
             reason_code: ReasonCode::BufferExpired,
         }
         .into(),
@@ -365,11 +371,12 @@ fn endings() -> Vec<Event> {
             tenant_id: tenant_id(),
             correlation_id: correlation_id(),
             expires_at: at(60),
+            interrupt_resume_policy: ResumePolicy::ResumeLater,
             reason_code: ReasonCode::ReturnCheckExpired,
         }
         .into(),
-        discarded(1, ReasonCode::SessionClosed).into(),
-        discarded(8, ReasonCode::ThreadClosed).into(),
+        discarded(1, Some("session"), ReasonCode::SessionClosed).into(),
+        discarded(8, None, ReasonCode::ThreadClosed).into(),
         read(0).into(),
         read(65_536).into(),
         ThreadClosed { tenant_id: tenant_id(), correlation_id: correlation_id() }.into(),
