@@ -10,6 +10,7 @@ use crate::verify::{exit_of, warn};
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::Thread;
 use holdpoint_replay::Until;
+use holdpoint_replay::report::Verdict;
 
 /// Options of `thread list`.
 #[derive(Debug, clap::Args)]
@@ -19,11 +20,10 @@ pub(crate) struct Args {
     tenant: Option<String>,
 }
 
-/// Lists the live threads, then the newest of those that ended.
+/// Lists the live threads, then the newest of those that ended; none where there is no log.
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let rebuilt = read(&directory, Until::End, &mut |_| {})?;
-    directory.expect_log(&rebuilt.report)?;
     let is_wanted = |thread: &&Thread| {
         args.tenant.as_deref().is_none_or(|tenant| thread.tenant_id.as_str() == tenant)
     };
@@ -35,6 +35,9 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         show(&mut out, &found);
     }
     out.finish()?;
+    if rebuilt.report.verdict == Verdict::NothingHere {
+        return Ok(Exit::DONE);
+    }
     warn(&rebuilt.report);
     Ok(exit_of(&rebuilt.report))
 }
