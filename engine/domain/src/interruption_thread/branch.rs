@@ -304,8 +304,8 @@ fn said(mut draft: Draft<'_>, relation: Option<SubjectRelation>, text: &str) -> 
     }
 }
 
-/// Row 12: the remainder, then the new text, as one. What is too long to be said as one could not be
-/// interrupted any more: then it is asked whether to go back (row 13).
+/// Row 12: the remainder, then the new text, as one. What is too long to be said as one could not
+/// be interrupted any more: then it is asked whether to go back (row 13).
 fn append(mut draft: Draft<'_>, text: &str) -> TurnDecision {
     if !fits(&draft, text) {
         return switch(draft, text);

@@ -75,7 +75,8 @@ fn fixed(question: &str, formats: &[&str], missing: &str) -> Clarify {
     }
 }
 
-/// A label as it may be quoted: one line, blanks as one space each, controls visible, cut to [`LABEL_MAX`] characters.
+/// A label as it may be quoted: one line, blanks as one space each, controls visible, cut to
+/// [`LABEL_MAX`] characters.
 fn label(text: &str) -> String {
     let words: Vec<&str> = text.split(BLANK_CODE_POINTS).filter(|w| !w.is_empty()).collect();
     let shown = visible(&words.join(" ")).to_string();

@@ -128,8 +128,8 @@ impl ThreadState {
         self.said.clear();
     }
 
-    /// What the thread waits for, where a caller's row gives that up without an answer. A clarifying
-    /// question is answered by whatever comes next.
+    /// What the thread waits for, where a caller's row gives that up without an answer. A
+    /// clarifying question is answered by whatever comes next.
     pub(crate) fn dropped_by_row(&self, directive: Directive) -> Option<PendingState> {
         let before = self.pending_state();
         let is_same = match directive {
