@@ -13,6 +13,7 @@
 //! | sensitive memory with words left unsaid | permission first; nothing is given up |
 //! | sensitive memory with nothing left unsaid | permission first here as well |
 //! | a subject of more than one line | refused, with the field named |
+//! | a snapshot longer than the reference's | what may be said may be interrupted |
 //! | other input with words left unsaid | served with a sure relation; the words are kept |
 //! | subject of an interruption without words | the mark stays until something replaces it |
 
@@ -48,7 +49,7 @@ const MARKS: &[Aspect] = &[
     Aspect::ReturnCheckExpiry,
 ];
 
-const CATEGORIES: [Category; 12] = [
+const CATEGORIES: [Category; 13] = [
     Category {
         name: "barge-in while the task is asked for",
         reason: "the same question again counts as asked again, up to 10 times",
@@ -197,6 +198,16 @@ const CATEGORIES: [Category; 12] = [
         prescribes: |_, answer| matches!(answer, TurnAnswer::Refused(why) if why.contains("subject_ref")),
     },
     Category {
+        name: "a snapshot longer than the reference's",
+        reason: "whatever may be said may be interrupted: up to 65 536 bytes",
+        applies: |case| (32_769..=65_536).contains(&snapshot_bytes(case)),
+        aspects: &[Aspect::Refusal],
+        prescribes: |_, answer| match answer {
+            TurnAnswer::Refused(why) => !why.contains("tts_resume_snapshot.response_text"),
+            TurnAnswer::Decided { .. } => true,
+        },
+    },
+    Category {
         name: "other input with words left unsaid",
         reason: "served with a sure relation; the words and their marks are kept",
         applies: |case| {
@@ -269,6 +280,13 @@ fn attempts_after(answer: &TurnAnswer) -> Option<u64> {
 
 fn has_barge_in(case: &TurnCase) -> bool {
     !case.request["interruption"].is_null()
+}
+
+fn snapshot_bytes(case: &TurnCase) -> usize {
+    let snapshot = &case.request["tts_resume_snapshot"];
+    let times = snapshot["response_text_repeat"].as_u64().unwrap_or(1);
+    let once = snapshot["response_text"].as_str().map_or(0, str::len);
+    usize::try_from(times).map_or(usize::MAX, |times| once.saturating_mul(times))
 }
 
 fn has_answer(case: &TurnCase) -> bool {

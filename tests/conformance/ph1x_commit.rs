@@ -10,8 +10,8 @@
 //! | time that the caller states | there is none: the record's own time counts |
 //! | device that another row named | it stays where it was registered |
 //! | key of another tenant | keys are scoped by tenant |
-//! | dispatch for another speaker | a speaker mismatch bars every dispatch |
-//! | dispatch while a question is open | a clarify bars every dispatch until it is answered |
+//! | row for another speaker | only a CLARIFY or a WAIT is for somebody else |
+//! | dispatch while a question is open | a CLARIFY or CONFIRM bars it until it is answered |
 //! | reason without a name | a row's reason is a name of the closed registry |
 
 use std::sync::Mutex;
@@ -99,8 +99,8 @@ fn reason_of(rule: &str) -> &'static str {
         "time that the caller states" => "there is none: the record's own time counts",
         "device that another row named" => "a device stays where it was registered",
         "key of another tenant" => "keys are scoped by tenant",
-        "dispatch for another speaker" => "a speaker mismatch bars every dispatch",
-        "dispatch while a question is open" => "a clarify bars every dispatch until it is answered",
+        "row for another speaker" => "only a CLARIFY or a WAIT is for somebody else",
+        "dispatch while a question is open" => "a CLARIFY or CONFIRM bars it until it is answered",
         "reason without a name" => "a row's reason is a name of the closed registry",
         _ => "",
     }
@@ -142,18 +142,8 @@ fn model(record: &Value, args: &Value, done: &[Done]) -> (Fate, &'static str) {
     if args["turn_id"].as_u64() <= last {
         return (Fate::Refused, "turn that is not newer");
     }
-    let is_dispatch = |args: &Value| args["capability"] == "PH1X_DISPATCH_COMMIT_ROW";
-    let is_wait = |args: &Value| args["capability"] == "PH1X_WAIT_COMMIT_ROW";
-    // Who speaks in a thread is known from its first row, and from every one that is for somebody.
-    let newest = written().filter(of_thread).rfind(|of| !is_wait(&of.args));
-    let spoken = newest.or_else(|| written().find(of_thread));
-    if let Some(last) = spoken.filter(|_| is_dispatch(args)) {
-        if !same("user_id", last) {
-            return (Fate::Refused, "dispatch for another speaker");
-        }
-        if last.args["capability"] == "PH1X_CLARIFY_COMMIT_ROW" {
-            return (Fate::Refused, "dispatch while a question is open");
-        }
+    if let Some(rule) = barred_by(args, &written().filter(of_thread).collect::<Vec<_>>()) {
+        return (Fate::Refused, rule);
     }
     let is_of_another = |of: &Done| {
         same("idempotency_key", of) && same("correlation_id", of) && !same("tenant_id", of)
@@ -166,6 +156,24 @@ fn model(record: &Value, args: &Value, done: &[Done]) -> (Fate, &'static str) {
         "device that another row named"
     };
     (Fate::New, rule)
+}
+
+/// What bars a row, by the rows that its thread has.
+fn barred_by(args: &Value, thread: &[&Done]) -> Option<&'static str> {
+    let is = |args: &Value, capability: &str| args["capability"] == capability;
+    let is_wait = |args: &Value| is(args, "PH1X_WAIT_COMMIT_ROW");
+    // Who speaks in a thread is known from its first row, and from every one that is for somebody;
+    // what it waits for, from the newest that is no WAIT.
+    let newest = thread.iter().rfind(|of| !is_wait(&of.args));
+    let spoken = newest.or_else(|| thread.first())?;
+    let is_free = is_wait(args) || is(args, "PH1X_CLARIFY_COMMIT_ROW");
+    if !is_free && spoken.args["user_id"] != args["user_id"] {
+        return Some("row for another speaker");
+    }
+    let asks = ["PH1X_CLARIFY_COMMIT_ROW", "PH1X_CONFIRM_COMMIT_ROW"];
+    let is_open = asks.iter().any(|asked| is(&spoken.args, asked));
+    let is_barred = is(args, "PH1X_DISPATCH_COMMIT_ROW") && is_open;
+    is_barred.then_some("dispatch while a question is open")
 }
 
 fn is_within_bounds(args: &Value) -> bool {
