@@ -15,9 +15,9 @@ use holdpoint_engine::shell::{
 };
 use shell_support::{Place, SECOND_NS, SetClock, names};
 use threads_support::{
-    TENANT, THREAD, UNSAID, accepted, barge_in, caller, chat, close_thread, conversation, give,
-    origin_of, refused, register_user, respond_row, set_up, set_up_tenant, stranger, switching,
-    thread, turn, turn_of,
+    TENANT, THREAD, UNSAID, accepted, barge_in, caller, chat, close_session, close_thread,
+    conversation, give, origin_of, refused, register_user, respond_row, set_up, set_up_tenant,
+    stranger, switching, thread, turn, turn_of,
 };
 
 /// Where the tenant is set up, at a time that stands still.
@@ -152,7 +152,8 @@ fn a_return_check_and_its_words_expire_when_somebody_looks() {
     clock.pass(60 * SECOND_NS);
     let receipts = engine.expire().expect("the log works");
     let [receipt] = receipts.as_slice() else { unreachable!("one batch: {receipts:?}") };
-    assert_eq!(names(&receipt.events), ["return_check_expired", "buffer_expired"]);
+    // The words expire first, and the question whether to go back to them is over with them.
+    assert_eq!(names(&receipt.events), ["buffer_expired"]);
     assert_eq!(engine.query(World::next_due).expect("the log works"), None);
     assert_live_is_rebuilt(&place, &engine);
 }
@@ -240,6 +241,8 @@ fn a_turn_on_a_version_that_is_stale_conflicts() {
     };
     let first = turn(1, chat("order", "It ships on Monday."));
     assert_eq!(refused(submit(7, &first)), "STALE_VERSION");
+    let Some(Event::RowRefused(row)) = place.events().pop() else { unreachable!("it is a row") };
+    assert_eq!(row.reason_code, ReasonCode::FailStaleVersion);
     assert!(matches!(submit(0, &first), Submitted::Accepted(_)), "no thread is version 0");
     let version = thread(&engine).expect("it is live").version;
     let second = turn(2, chat("order", "On Monday."));
@@ -338,6 +341,25 @@ fn a_diagnostic_read_is_on_record_before_rows_are_shown() {
     let Some(Event::RowsRead(read)) = place.events().pop() else { unreachable!("it is recorded") };
     assert_eq!((read.tenant_id.as_str(), read.correlation_id.as_str()), (TENANT, THREAD));
     place.rebuilt();
+}
+
+#[test]
+fn a_closed_session_gives_up_the_words_left_in_it_in_the_threads_own_story() {
+    let (place, _, engine) = interrupted_place();
+    accepted(&engine, &close_session());
+    let lines = place.lines();
+    let gone = lines.iter().rev().find_map(|line| match &line.envelope.event {
+        Event::RemaindersDiscarded(body) => Some((&line.envelope, body)),
+        _ => None,
+    });
+    let Some((envelope, body)) = gone else { unreachable!("the words are given up by event") };
+    assert_eq!(
+        (envelope.correlation.as_str(), body.reason_code),
+        (THREAD, ReasonCode::SessionClosed)
+    );
+    assert_eq!(body.session_id.as_deref(), Some("session_1"));
+    assert!(thread(&engine).is_some_and(|thread| thread.state.resume_buffers.is_empty()));
+    assert_live_is_rebuilt(&place, &engine);
 }
 
 /// Of keys without a live owner the newest 4096 are kept; those of a thread live with it.

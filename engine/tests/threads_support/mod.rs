@@ -163,6 +163,17 @@ pub(crate) fn respond_row(turn_id: u64) -> Command {
     })
 }
 
+/// The session of every turn is closed.
+pub(crate) fn close_session() -> Command {
+    Command::RegisterSession(RegisterSession {
+        tenant_id: TENANT.to_string(),
+        session_id: "session_1".to_string(),
+        user_id: "user_1".to_string(),
+        device_id: "device_1".to_string(),
+        status: SessionStatus::Closed,
+    })
+}
+
 pub(crate) fn close_thread() -> Command {
     let (tenant_id, correlation_id) = (TENANT.to_string(), THREAD.to_string());
     Command::CloseThread(ThreadCommand { tenant_id, correlation_id })
