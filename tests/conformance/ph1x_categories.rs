@@ -195,17 +195,14 @@ const CATEGORIES: [Category; 13] = [
             case.request["subject_ref"].as_str().is_some_and(|s| s.contains(char::is_control))
         },
         aspects: &[Aspect::Refusal],
-        prescribes: |_, answer| matches!(answer, TurnAnswer::Refused(why) if why.contains("subject_ref")),
+        prescribes: |_, answer| refuses(answer, "subject_ref"),
     },
     Category {
         name: "a snapshot longer than the reference's",
         reason: "whatever may be said may be interrupted: up to 65 536 bytes",
         applies: |case| (32_769..=65_536).contains(&snapshot_bytes(case)),
         aspects: &[Aspect::Refusal],
-        prescribes: |_, answer| match answer {
-            TurnAnswer::Refused(why) => !why.contains("tts_resume_snapshot.response_text"),
-            TurnAnswer::Decided { .. } => true,
-        },
+        prescribes: |_, answer| !refuses(answer, "tts_resume_snapshot.response_text"),
     },
     Category {
         name: "other input with words left unsaid",
@@ -260,6 +257,11 @@ fn is_open(aspect: Aspect) -> bool {
 
 fn is(answer: &TurnAnswer, holds: impl FnOnce(&TurnDecision) -> bool) -> bool {
     answer.decision().is_some_and(holds)
+}
+
+/// Whether a turn is refused for this field.
+fn refuses(answer: &TurnAnswer, field: &str) -> bool {
+    matches!(answer, TurnAnswer::Refused(why) if why.contains(field))
 }
 
 /// The words are kept, and the row says so.
