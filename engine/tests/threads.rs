@@ -152,8 +152,8 @@ fn a_return_check_and_its_words_expire_when_somebody_looks() {
     clock.pass(60 * SECOND_NS);
     let receipts = engine.expire().expect("the log works");
     let [receipt] = receipts.as_slice() else { unreachable!("one batch: {receipts:?}") };
-    // The words expire first, and the question whether to go back to them is over with them.
-    assert_eq!(names(&receipt.events), ["buffer_expired"]);
+    // The question whether to go back expires with the words that it is about.
+    assert_eq!(names(&receipt.events), ["return_check_expired", "buffer_expired"]);
     assert_eq!(engine.query(World::next_due).expect("the log works"), None);
     assert_live_is_rebuilt(&place, &engine);
 }

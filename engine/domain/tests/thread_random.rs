@@ -414,6 +414,9 @@ impl Play {
         assert_eq!(ends.len(), 5, "a way to end was not taken: {ends:?}");
         assert!(ends.values().all(|count| *count >= 10), "{ends:?}");
         assert!(self.outcomes["done"] > TURNS / 2, "{:?}", self.outcomes);
+        // Reading rows is no part of a conversation.
+        let told: Vec<u16> = (160..=174).filter(|kind| *kind != 173).collect();
+        assert_eq!(self.stage.kinds.iter().copied().collect::<Vec<_>>(), told);
         let branches = ReasonCode::ALL.iter().filter(|code| is_of_turns(**code));
         for code in branches {
             assert!(reasons.contains_key(code.name()), "{code} was not reached");

@@ -348,11 +348,11 @@ pub(super) fn expiries(tenant_id: &str, correlation_id: &str, expired: &[Expiry]
             interrupt_resume_policy: ResumePolicy::Discard,
             reason_code: ReasonCode::BufferExpired,
         }),
-        Expiry::ReturnCheck(check) => Event::from(ReturnCheckExpired {
+        Expiry::ReturnCheck { expires_at, policy } => Event::from(ReturnCheckExpired {
             tenant_id: tenant_id.into(),
             correlation_id: correlation_id.into(),
-            expires_at: check.expires_at,
-            interrupt_resume_policy: ResumePolicy::ResumeLater,
+            expires_at: *expires_at,
+            interrupt_resume_policy: *policy,
             reason_code: ReasonCode::ReturnCheckExpired,
         }),
     };

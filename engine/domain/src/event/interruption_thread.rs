@@ -203,7 +203,7 @@ pub struct RowRefused {
 }
 
 /// Words that were left unsaid were kept for their time, and are gone: policy DISCARD. Where it
-/// was asked whether to go back to them, that question is over with them.
+/// was asked whether to go back to them, that question expired just before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BufferExpired {
@@ -225,7 +225,7 @@ pub struct BufferExpired {
     pub reason_code: ReasonCode,
 }
 
-/// Nobody answered whether to go back: policy RESUME_LATER, the words are kept for their own time.
+/// Nobody answered whether to go back: the words are kept for their own time, or expire with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReturnCheckExpired {
@@ -233,9 +233,9 @@ pub struct ReturnCheckExpired {
     pub tenant_id: Text,
     /// The thread.
     pub correlation_id: Text,
-    /// When it expired; the record's own time is when somebody looked.
+    /// When it expired, not later than the words; the record's own time is when somebody looked.
     pub expires_at: Timestamp,
-    /// What becomes of the words: always RESUME_LATER.
+    /// What becomes of the words: RESUME_LATER, or DISCARD where their own time is over as well.
     pub interrupt_resume_policy: ResumePolicy,
     /// Always `X_RETURN_CHECK_EXPIRED`.
     pub reason_code: ReasonCode,

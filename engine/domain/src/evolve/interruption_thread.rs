@@ -232,8 +232,8 @@ fn return_check_expired(
     judgement: &mut Judgement,
 ) {
     let is_live = hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
-        let asked = thread.state.marks.return_check.map(|check| check.expires_at);
-        if asked != Some(body.expires_at) || record.at < body.expires_at {
+        let found = (body.expires_at, body.interrupt_resume_policy);
+        if thread.state.return_check_expiry() != Some(found) || record.at < body.expires_at {
             let expected = "a question that was asked, and whose time is over";
             judgement.forbid(Rule::ThreadExpiry, expected, body.expires_at);
         }

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use super::branch;
 use super::decision::TurnDecision;
 use super::request::TurnRequest;
-use super::state::{Pending, ResumeBuffer, ReturnCheck, ThreadState};
-use super::types::{Directive, Fate, PendingState, SessionStatus};
+use super::state::{Pending, ResumeBuffer, ThreadState};
+use super::types::{Directive, Fate, PendingState, ResumePolicy, SessionStatus};
 use super::validate::check_request;
 use crate::event::Text;
 use crate::refusal::ThreadRefusal;
@@ -46,37 +46,56 @@ pub enum Expiry {
     /// Words that were left unsaid.
     Buffer(ResumeBuffer),
     /// The question whether to go back to them.
-    ReturnCheck(ReturnCheck),
+    ReturnCheck {
+        /// When: not later than the words.
+        expires_at: Timestamp,
+        /// What becomes of the words: RESUME_LATER, or DISCARD where they expire with it.
+        policy: ResumePolicy,
+    },
 }
 
 impl ThreadState {
     /// Takes out what has expired at this time, in the order of its expiry (row 0 of the table):
-    /// what comes of it does not depend on when somebody looks. A question whose words expire first
-    /// is over with them.
+    /// what comes of it does not depend on when somebody looks. A question expires with the words
+    /// that it is about, just before them.
     pub fn expire(&mut self, at: Timestamp) -> Vec<Expiry> {
         let mut expired = Vec::new();
         while let Some(expiry) = self.next_expired(at) {
             match &expiry {
                 Expiry::Buffer(buffer) => self.drop_buffer(buffer.captured_turn),
-                Expiry::ReturnCheck(_) => self.drop_return_check(),
+                Expiry::ReturnCheck { .. } => self.drop_return_check(),
             }
             expired.push(expiry);
         }
         expired
     }
 
-    /// What expired first; words before a question of the same time.
+    /// What expired first; a question before words of the same time.
     fn next_expired(&self, at: Timestamp) -> Option<Expiry> {
         let gone = self.resume_buffers.iter().filter(|buffer| buffer.is_expired(at));
         let buffer = gone.min_by_key(|buffer| buffer.expires_at);
-        let check = self.marks.return_check.filter(|check| check.is_expired(at));
+        let check = self.return_check_expiry().filter(|(expires_at, _)| at >= *expires_at);
         match (buffer, check) {
-            (Some(buffer), Some(check)) if check.expires_at < buffer.expires_at => {
-                Some(Expiry::ReturnCheck(check))
+            (Some(buffer), Some((expires_at, _))) if buffer.expires_at < expires_at => {
+                Some(Expiry::Buffer(buffer.clone()))
             }
-            (Some(buffer), _) => Some(Expiry::Buffer(buffer.clone())),
-            (None, check) => check.map(Expiry::ReturnCheck),
+            (_, Some((expires_at, policy))) => Some(Expiry::ReturnCheck { expires_at, policy }),
+            (buffer, None) => buffer.cloned().map(Expiry::Buffer),
         }
+    }
+
+    /// When the question whether to go back expires, and what becomes of the words with it: they
+    /// are kept for their own time, or it is their time that is over.
+    pub(crate) fn return_check_expiry(&self) -> Option<(Timestamp, ResumePolicy)> {
+        let check = self.marks.return_check?;
+        let mut kept = self.resume_buffers.iter();
+        let words = kept.find(|buffer| buffer.captured_turn == check.captured_turn);
+        Some(match words {
+            Some(words) if words.expires_at <= check.expires_at => {
+                (words.expires_at, ResumePolicy::Discard)
+            }
+            _ => (check.expires_at, ResumePolicy::ResumeLater),
+        })
     }
 
     /// The question whether to go back is over without an answer; the words are kept.

@@ -24,6 +24,7 @@ use holdpoint_domain::interruption_thread::{
 use holdpoint_domain::{
     ActorId, Command, Envelope, Event, Idempotency, Refusal, Time, World, codec, decide,
 };
+use std::collections::BTreeSet;
 
 /// Who may register and take turns.
 pub(crate) const CALLER: &str = "selene-os";
@@ -66,6 +67,8 @@ pub(crate) struct Stage {
     pub(crate) world: World,
     pub(crate) rebuilt: World,
     pub(crate) sequence: u64,
+    /// The kinds of all records.
+    pub(crate) kinds: BTreeSet<u16>,
     /// The newest record's time.
     newest: u64,
 }
@@ -209,6 +212,7 @@ impl Stage {
     pub(crate) fn record(&mut self, envelope: &Envelope, at: Time) {
         self.sequence += 1;
         self.newest = at.nanoseconds();
+        self.kinds.insert(envelope.event.kind().kind);
         let encoded = codec::encode(envelope).expect("the event fits");
         let found = self.world.evolve(self.sequence, at, envelope);
         assert_eq!(found, [], "decide made what evolve forbids: {envelope:?}");
