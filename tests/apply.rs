@@ -68,7 +68,7 @@ fn a_person_s_answer_through_apply_is_recorded_as_api() {
 
 /// Lines, with `^` before the place that is told, which is not sent; `FP` stands for a command
 /// that would be accepted, `~` for a byte that is not UTF-8. Then the field and the message.
-const BAD: [(&str, &str, &str); 23] = [
+const BAD: [(&str, &str, &str); 24] = [
     ("^", "", "empty"),
     ("  ^", "", "empty"),
     ("^{}", "", "submit"),
@@ -79,6 +79,7 @@ const BAD: [(&str, &str, &str); 23] = [
     (r#"{"submit":{FP,^"x":1}}"#, "submit.x", "unknown field"),
     (r#"{"submit":{"command":^"log.record_system_event"}}"#, "submit.command", "no command"),
     (r#"{"submit":{"command":"a",^"command":"b"}}"#, "submit.command", "twice"),
+    (r#"{"actor":^["HUMAN","x"],"submit":{FP}}"#, "actor", "expected an object"),
     (r#"{"submit":{FP},^"at":1}"#, "at", "leave the time"),
     (r#"{"submit":{FP,^"time":1}}"#, "submit.time", "leave the time"),
     (r#"{"submit":{"command":"^\ud800"}}"#, "submit.command", "surrogate"),

@@ -233,6 +233,42 @@ fn a_turn_takes_no_other_key_and_no_other_story() {
 }
 
 #[test]
+fn malformed_turns_leave_no_trace_whoever_gives_them_under_whatever_key() {
+    let (place, _, engine) = set_up_place();
+    accepted(&engine, &turn(1, chat("order", "It ships on Monday.")));
+    let before = place.bytes();
+    let malformed = |turn_id| turn(turn_id, chat(" ", "It ships on Monday."));
+    let known_key = malformed(1);
+    let stale = Conditions { key: None, expected_version: Some(1) };
+    for (actor, conditions, command) in [
+        (stranger(), Conditions::default(), malformed(2)),
+        (caller(), Conditions::default(), known_key),
+        (caller(), stale, malformed(2)),
+    ] {
+        let submitted = engine.submit_when(&origin_of(actor), &conditions, &command);
+        assert_eq!(refused(submitted.expect("the log works")), "MALFORMED_REQUEST");
+        assert_eq!(place.bytes(), before);
+    }
+}
+
+#[test]
+fn nobody_else_takes_a_key_of_turns_and_rows() {
+    let (place, _, engine) = set_up_place();
+    let before = place.bytes();
+    let key = IdempotencyKey {
+        tenant: TENANT.to_string(),
+        engine: "PH1.X".to_string(),
+        key: "turn 1".to_string(),
+    };
+    let conditions = Conditions { key: Some(key), expected_version: None };
+    let command = Command::RecordFingerprint;
+    let submitted = engine.submit_when(&origin_of(stranger()), &conditions, &command);
+    assert_eq!(refused(submitted.expect("the log works")), "MALFORMED_REQUEST");
+    assert_eq!(place.bytes(), before);
+    accepted(&engine, &turn(1, chat("order", "It ships on Monday.")));
+}
+
+#[test]
 fn a_turn_on_a_version_that_is_stale_conflicts() {
     let (place, _, engine) = set_up_place();
     let seen = |version| Conditions { key: None, expected_version: Some(version) };
