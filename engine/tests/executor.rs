@@ -10,6 +10,8 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use holdpoint_engine::executor::{
@@ -22,7 +24,17 @@ use sha2::{Digest, Sha256};
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 const MEBIBYTE: u64 = 1024 * 1024;
 
+/// Whoever runs the tests may ignore signals, as a shell lets what it starts in the background do,
+/// and so would every command. What is handled here is not ignored there.
+static SIGNALS_HEEDED: LazyLock<()> = LazyLock::new(|| {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+        let applies = Arc::new(AtomicBool::new(true));
+        signal_hook::flag::register_conditional_default(signal, applies).expect("a handler");
+    }
+});
+
 fn spec(program: &str, arguments: &[&str]) -> CommandSpec {
+    LazyLock::force(&SIGNALS_HEEDED);
     CommandSpec {
         program: program.into(),
         arguments: arguments.iter().map(OsString::from).collect(),
