@@ -14,7 +14,7 @@ use crate::hash::{Digest, HashBuilder};
 use crate::interruption_thread::{
     DecidedBy, Directive, Expiry, Fate, FateReason, PendingState, ReasonCode, Remainder,
     ResumeBuffer, ResumePolicy, RowEventType, RowPayload, SessionStatus, Severity, ThreadState,
-    Turn, TurnDecision, check_name, check_request, decide_turn, issue_fingerprint, malformed,
+    Turn, TurnDecision, check_name, check_request, decide_checked, issue_fingerprint, malformed,
 };
 use crate::refusal::{Refusal, ThreadRefusal};
 use crate::text::{bounded, visible};
@@ -58,7 +58,7 @@ fn take_turn(world: &World, command: &TakeTurn, at: Timestamp) -> Result<Vec<Eve
     check_speaker(&scope, &request.active_speaker_user_id)?;
     let Entered { session_status, state, mut events } = enter(world, &scope, at)?;
     let turn = Turn { session_status, ..turn };
-    let decision = decide_turn(&state_of(world, &scope), &turn)?;
+    let decision = decide_checked(state.clone(), &turn);
     if decision.directive == Directive::Dispatch {
         world.hot.registry.check_lease(&scope, command.lease_token_hash, at)?;
     }

@@ -53,7 +53,7 @@ fn turn_taken(hot: &mut Hot, record: Record<'_>, body: &TurnTaken, judgement: &m
 fn check_turn(thread: &Thread, body: &TurnTaken, turn: &Turn<'_>, judgement: &mut Judgement) {
     check_order(thread, body.turn_id, judgement);
     judgement.expect(Rule::ThreadTurn, thread.state.digest(), body.state_before);
-    if !thread.state.clone().expire(turn.at).is_empty() {
+    if thread.state.next_expiry().is_some_and(|expires_at| expires_at <= turn.at) {
         judgement.forbid(Rule::ThreadExpiry, "an event for what expired", "a turn without one");
     }
     match decide_turn(&thread.state, turn) {

@@ -41,6 +41,7 @@ pub use state::{
     BUFFER_LIFETIME_MS, MAX_NESTED_BUFFERS, MAX_SAID, Marks, Pending, ResumeBuffer, ReturnCheck,
     Said, ThreadState,
 };
+pub(crate) use turn::decide_checked;
 pub use turn::{Expiry, Turn, decide_turn};
 pub use types::{
     Capability, ConfidenceBand, ConfirmAnswer, ContinuityOutcome, DecidedBy, DeliveryHint,

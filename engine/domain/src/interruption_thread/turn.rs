@@ -37,7 +37,12 @@ pub fn decide_turn(state: &ThreadState, turn: &Turn<'_>) -> Result<TurnDecision,
     check_request(state, turn)?;
     let mut now = state.clone();
     now.expire(turn.at);
-    Ok(branch::decide(now, *turn))
+    Ok(decide_checked(now, turn))
+}
+
+/// The same for a request that was checked, on a state from which what expired is taken out.
+pub(crate) fn decide_checked(state: ThreadState, turn: &Turn<'_>) -> TurnDecision {
+    branch::decide(state, *turn)
 }
 
 /// Something of a thread expired.
