@@ -7,17 +7,7 @@ use holdpoint_domain::event::Event;
 /// systems, and for registrations, which are about a tenant.
 #[must_use]
 pub fn thread_of(event: &Event) -> Option<(&str, &str)> {
-    Some(match event {
-        Event::TurnTaken(body) => (&body.tenant_id, &body.correlation_id),
-        Event::RowCommitted(body) => (&body.tenant_id, &body.correlation_id),
-        Event::RowRefused(body) => (&body.tenant_id, &body.correlation_id),
-        Event::BufferExpired(body) => (&body.tenant_id, &body.correlation_id),
-        Event::ReturnCheckExpired(body) => (&body.tenant_id, &body.correlation_id),
-        Event::RemaindersDiscarded(body) => (&body.tenant_id, &body.correlation_id),
-        Event::RowsRead(body) => (&body.tenant_id, &body.correlation_id),
-        Event::ThreadClosed(body) => (&body.tenant_id, &body.correlation_id),
-        _ => return None,
-    })
+    event.thread()
 }
 
 impl Committed {

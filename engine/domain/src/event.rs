@@ -106,6 +106,25 @@ impl Event {
     }
 }
 
+impl Event {
+    /// Tenant and correlation of the interruption thread that the event is about; `None` for events
+    /// of other systems, and for registrations, which are about a tenant.
+    #[must_use]
+    pub fn thread(&self) -> Option<(&str, &str)> {
+        Some(match self {
+            Self::TurnTaken(body) => (&body.tenant_id, &body.correlation_id),
+            Self::RowCommitted(body) => (&body.tenant_id, &body.correlation_id),
+            Self::RowRefused(body) => (&body.tenant_id, &body.correlation_id),
+            Self::BufferExpired(body) => (&body.tenant_id, &body.correlation_id),
+            Self::ReturnCheckExpired(body) => (&body.tenant_id, &body.correlation_id),
+            Self::RemaindersDiscarded(body) => (&body.tenant_id, &body.correlation_id),
+            Self::RowsRead(body) => (&body.tenant_id, &body.correlation_id),
+            Self::ThreadClosed(body) => (&body.tenant_id, &body.correlation_id),
+            _ => return None,
+        })
+    }
+}
+
 /// The name of a kind, or `None` if this program does not know it.
 #[must_use]
 pub fn kind_name(kind: u16) -> Option<&'static str> {

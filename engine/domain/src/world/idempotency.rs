@@ -162,17 +162,7 @@ fn thread_owner(tenant_id: &str, correlation_id: &str) -> String {
     format!("THREAD-{}:{tenant_id}{correlation_id}", tenant_id.len())
 }
 
-/// The thread that an event is about: tenant and correlation.
+/// The thread that an event's key belongs to. One of a refusal is nobody's: it takes no key.
 fn thread_of(event: &Event) -> Option<(&str, &str)> {
-    let (tenant_id, correlation_id) = match event {
-        Event::TurnTaken(body) => (&body.tenant_id, &body.correlation_id),
-        Event::RowCommitted(body) => (&body.tenant_id, &body.correlation_id),
-        Event::BufferExpired(body) => (&body.tenant_id, &body.correlation_id),
-        Event::ReturnCheckExpired(body) => (&body.tenant_id, &body.correlation_id),
-        Event::RemaindersDiscarded(body) => (&body.tenant_id, &body.correlation_id),
-        Event::RowsRead(body) => (&body.tenant_id, &body.correlation_id),
-        Event::ThreadClosed(body) => (&body.tenant_id, &body.correlation_id),
-        _ => return None,
-    };
-    Some((tenant_id, correlation_id))
+    event.thread().filter(|_| !matches!(event, Event::RowRefused(_)))
 }
