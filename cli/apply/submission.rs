@@ -266,7 +266,11 @@ fn body(name: &str, node: &Node) -> Option<Result<Command, Fault>> {
         "human_decision.expire" => of(node, Command::ExpireDue),
         "human_decision.override_visibility" => of(node, Command::OverrideVisibility),
         "log.record_fingerprint" => of(node, |Nothing {}| Command::RecordFingerprint),
-        other => return thread_body(other, node).or_else(|| registration_body(other, node)),
+        other => {
+            return thread_body(other, node)
+                .or_else(|| registration_body(other, node))
+                .or_else(|| decision_point_body(other, node));
+        }
     })
 }
 
@@ -282,6 +286,21 @@ fn thread_body(name: &str, node: &Node) -> Option<Result<Command, Fault>> {
         "interruption_thread.read_audit_rows" => of(node, Command::ReadAuditRows),
         "interruption_thread.expire" => of(node, Command::ExpireThread),
         "interruption_thread.close" => of(node, Command::CloseThread),
+        _ => return None,
+    })
+}
+
+/// [`body`] of the commands on decision points.
+fn decision_point_body(name: &str, node: &Node) -> Option<Result<Command, Fault>> {
+    Some(match name {
+        "decision_point.create" => of(node, |body| Command::CreateDecisionPoint(Box::new(body))),
+        "decision_point.respond" => of(node, Command::RespondToDecisionPoint),
+        "decision_point.refine" => of(node, Command::RefineDecisionPoint),
+        "decision_point.cancel" => of(node, Command::CancelDecisionPoint),
+        "decision_point.escalate" => of(node, Command::EscalateDecisionPoint),
+        "decision_point.remind" => of(node, Command::RemindDecisionPoint),
+        "decision_point.consume" => of(node, Command::ConsumeApproval),
+        "decision_point.expire" => of(node, Command::ExpireDecisionPoint),
         _ => return None,
     })
 }

@@ -7,6 +7,7 @@
 //! that is forgotten here does not compile.
 
 mod commands;
+mod decision_point;
 mod events;
 mod interruption_thread;
 
@@ -22,7 +23,7 @@ use crate::event::{List, Raw, Text};
 use crate::evidence_capture::RawData;
 use crate::hash::Digest;
 use crate::human_decision::{DecisionTimeout, MAX_TIMEOUT_MS};
-use crate::limits::{MAX_ID_BYTES, MAX_LIST_ITEMS};
+use crate::limits::MAX_ID_BYTES;
 use crate::text::{bounded, check_identifier};
 use crate::time::Timestamp;
 
@@ -129,8 +130,8 @@ impl<'a> Arbitrary<'a> for Raw {
     }
 }
 
-impl<'a, T: Arbitrary<'a>> Arbitrary<'a> for List<T> {
+impl<'a, T: Arbitrary<'a>, const MAX: usize> Arbitrary<'a> for List<T, MAX> {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
-        input.arbitrary_iter()?.take(MAX_LIST_ITEMS).collect()
+        input.arbitrary_iter()?.take(MAX).collect()
     }
 }

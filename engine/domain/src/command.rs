@@ -6,16 +6,23 @@
 //! are lower-case hexadecimal digits. Random bits that are left away are zeros: whoever reads a
 //! command draws fresh ones ([`Command::with_entropy`]).
 
+mod decision_point;
 mod human_decision;
 mod interruption_thread;
 mod readable;
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use decision_point::decision_id;
+pub use decision_point::{
+    CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint, EscalateDecisionPoint,
+    ExpireDecisionPoint, RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint,
+};
 pub use human_decision::{AnswerDecision, ExpireDue, OverrideVisibility, RequestDecision};
 pub use interruption_thread::{
     CallerRow, ChangeCapability, ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow,
@@ -127,6 +134,23 @@ commands! {
     "interruption_thread.expire" ExpireThread(ThreadCommand),
     /// End a thread: what was left unsaid is given up, and no turn follows.
     "interruption_thread.close" CloseThread(ThreadCommand),
+    /// Ask: a new decision point.
+    "decision_point.create" CreateDecisionPoint(Box<CreateDecisionPoint>),
+    /// Answer a round. The first answer counts; guidance opens the next round; what comes when the
+    /// round is over is kept and does not count.
+    "decision_point.respond" RespondToDecisionPoint(RespondToDecisionPoint),
+    /// Propose anew after guidance.
+    "decision_point.refine" RefineDecisionPoint(RefineDecisionPoint),
+    /// Take a question back.
+    "decision_point.cancel" CancelDecisionPoint(CancelDecisionPoint),
+    /// Tell somebody else of a question.
+    "decision_point.escalate" EscalateDecisionPoint(EscalateDecisionPoint),
+    /// Remind whoever is asked.
+    "decision_point.remind" RemindDecisionPoint(RemindDecisionPoint),
+    /// Spend the approval of one action, once.
+    "decision_point.consume" ConsumeApproval(ConsumeApproval),
+    /// Record what is due for a round: its default, its abort, the end of its approval.
+    "decision_point.expire" ExpireDecisionPoint(ExpireDecisionPoint),
     /// Record what happened to the log itself. Only the log's own writer knows: it does not
     /// decode.
     #[serde(skip_deserializing)]

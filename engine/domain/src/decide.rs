@@ -5,6 +5,7 @@
 //! but, where a rule on scope, idempotency, gating or continuity says no, [`Refusal::audit`].
 
 mod batch;
+mod decision_point;
 mod dispatch;
 mod evidence;
 mod fault;
@@ -84,6 +85,14 @@ pub fn decide(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Eve
         | Command::ReadAuditRows(_)
         | Command::ExpireThread(_)
         | Command::CloseThread(_) => interruption_thread::on_thread(world, command, at),
+        Command::CreateDecisionPoint(_)
+        | Command::RespondToDecisionPoint(_)
+        | Command::RefineDecisionPoint(_)
+        | Command::CancelDecisionPoint(_)
+        | Command::EscalateDecisionPoint(_)
+        | Command::RemindDecisionPoint(_)
+        | Command::ConsumeApproval(_)
+        | Command::ExpireDecisionPoint(_) => decision_point::on_decision_point(world, command, at),
         Command::RecordSystemEvent(event) => Ok(vec![system_event(event)]),
         Command::RecordFingerprint => Ok(vec![fingerprint(world)]),
     }

@@ -2,9 +2,9 @@
 //!
 //! One table, below, pins each event's kind for ever (property E10). Ranges: the log itself 1 to
 //! 31, `execution_loop` 32 to 63, `evidence_capture` 64 to 95, `sandbox_fault` 96 to 127,
-//! `human_decision` 128 to 159, `interruption_thread` 160 to 191. Reserved: `decision_point` 192 to
-//! 223.
+//! `human_decision` 128 to 159, `interruption_thread` 160 to 191, `decision_point` 192 to 223.
 
+mod decision_point;
 mod evidence_capture;
 mod execution_loop;
 mod human_decision;
@@ -16,6 +16,12 @@ mod sequences;
 
 use serde::Serialize;
 
+pub use decision_point::{
+    ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCancelled,
+    DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined, DecisionPointReminded,
+    DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, DependentsReleased,
+    GuidanceGiven, LateResponseRecorded, RoundOpened, VoteCast,
+};
 pub use evidence_capture::{
     ChainSealed, EvidenceCaptured, EvidenceContent, ObserverAttached, Offered, OutputExtent,
     OutputStream, ResourceUsage, StopConditionDetected,
@@ -56,7 +62,8 @@ pub struct Kind {
 }
 
 impl Event {
-    /// The loop that the event belongs to; `None` for events of the log itself and of threads.
+    /// The loop that the event belongs to; `None` for events of the log itself, of threads and of
+    /// decision points.
     #[must_use]
     pub fn loop_id(&self) -> Option<&str> {
         Some(match self {
@@ -83,7 +90,23 @@ impl Event {
             | Self::ReturnCheckExpired(_)
             | Self::RemaindersDiscarded(_)
             | Self::RowsRead(_)
-            | Self::ThreadClosed(_) => return None,
+            | Self::ThreadClosed(_)
+            | Self::DecisionPointCreated(_)
+            | Self::DecisionPointRefined(_)
+            | Self::GuidanceGiven(_)
+            | Self::RoundOpened(_)
+            | Self::VoteCast(_)
+            | Self::DecisionPointResolved(_)
+            | Self::DefaultTaken(_)
+            | Self::DecisionPointAborted(_)
+            | Self::DecisionPointCancelled(_)
+            | Self::DecisionPointSuperseded(_)
+            | Self::DecisionPointReminded(_)
+            | Self::DecisionPointEscalated(_)
+            | Self::LateResponseRecorded(_)
+            | Self::ApprovalConsumed(_)
+            | Self::ApprovalLapsed(_)
+            | Self::DependentsReleased(_) => return None,
             Self::LoopInitialized(body) => &body.loop_id,
             Self::LoopDispatched(body) => &body.loop_id,
             Self::ResponseAwaited(body) => &body.loop_id,
@@ -120,6 +143,32 @@ impl Event {
             Self::RemaindersDiscarded(body) => (&body.tenant_id, &body.correlation_id),
             Self::RowsRead(body) => (&body.tenant_id, &body.correlation_id),
             Self::ThreadClosed(body) => (&body.tenant_id, &body.correlation_id),
+            _ => return None,
+        })
+    }
+}
+
+impl Event {
+    /// The decision point that the event is about; `None` for events of other systems.
+    #[must_use]
+    pub fn decision_point(&self) -> Option<&str> {
+        Some(match self {
+            Self::DecisionPointCreated(body) => &body.decision_id,
+            Self::DecisionPointRefined(body) => &body.decision_id,
+            Self::GuidanceGiven(body) => &body.decision_id,
+            Self::RoundOpened(body) => &body.decision_id,
+            Self::VoteCast(body) => &body.decision_id,
+            Self::DecisionPointResolved(body) => &body.decision_id,
+            Self::DefaultTaken(body) => &body.decision_id,
+            Self::DecisionPointAborted(body) => &body.decision_id,
+            Self::DecisionPointCancelled(body) => &body.decision_id,
+            Self::DecisionPointSuperseded(body) => &body.decision_id,
+            Self::DecisionPointReminded(body) => &body.decision_id,
+            Self::DecisionPointEscalated(body) => &body.decision_id,
+            Self::LateResponseRecorded(body) => &body.decision_id,
+            Self::ApprovalConsumed(body) => &body.decision_id,
+            Self::ApprovalLapsed(body) => &body.decision_id,
+            Self::DependentsReleased(body) => &body.decision_id,
             _ => return None,
         })
     }
@@ -269,4 +318,36 @@ events! {
     173 v 1 "interruption_thread" "interruption_thread.rows_read" => RowsRead,
     /// A thread ended.
     174 v 1 "interruption_thread" "interruption_thread.thread_closed" => ThreadClosed,
+    /// A question was asked.
+    192 v 1 "decision_point" "decision_point.created" => DecisionPointCreated,
+    /// The requester proposed anew.
+    193 v 1 "decision_point" "decision_point.refined" => DecisionPointRefined,
+    /// Guidance ended a round.
+    194 v 1 "decision_point" "decision_point.guidance_given" => GuidanceGiven,
+    /// Another round of a question.
+    195 v 1 "decision_point" "decision_point.round_opened" => RoundOpened,
+    /// Somebody voted.
+    196 v 1 "decision_point" "decision_point.vote" => VoteCast,
+    /// A round was answered.
+    197 v 1 "decision_point" "decision_point.resolved" => DecisionPointResolved,
+    /// Nobody answered in time: the default.
+    198 v 1 "decision_point" "decision_point.default_taken" => DefaultTaken,
+    /// Nobody answered in time: nothing.
+    199 v 1 "decision_point" "decision_point.aborted" => DecisionPointAborted,
+    /// A question was taken back.
+    200 v 1 "decision_point" "decision_point.cancelled" => DecisionPointCancelled,
+    /// Another question took its place.
+    201 v 1 "decision_point" "decision_point.superseded" => DecisionPointSuperseded,
+    /// Whoever is asked was reminded.
+    202 v 1 "decision_point" "decision_point.reminded" => DecisionPointReminded,
+    /// Somebody else was told.
+    203 v 1 "decision_point" "decision_point.escalated" => DecisionPointEscalated,
+    /// An answer came when the round was over.
+    204 v 1 "decision_point" "decision_point.late_response" => LateResponseRecorded,
+    /// An approval was spent.
+    205 v 1 "decision_point" "decision_point.consumed" => ApprovalConsumed,
+    /// An approval was not spent in time.
+    206 v 1 "decision_point" "decision_point.approval_lapsed" => ApprovalLapsed,
+    /// What waited may go on.
+    207 v 1 "decision_point" "decision_point.released" => DependentsReleased,
 }

@@ -1,6 +1,7 @@
 //! State after an event. Nothing is refused here (property E2): what is on the log has happened.
 //! An event that the rules forbid is applied as far as that cannot do harm, and reported.
 
+mod decision_point;
 mod evidence_capture;
 mod execution_loop;
 mod forbidden;
@@ -75,6 +76,9 @@ impl World {
 
 fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement) {
     match &record.envelope.event {
+        event if event.kind().system == "decision_point" => {
+            decision_point::applied(world, record, event, judgement);
+        }
         Event::RecoveryPerformed(_) | Event::HeadMissingAccepted(_) | Event::ClockStepped(_) => {}
         Event::CommandRefused(_) => {}
         Event::Salvaged(_) | Event::RecordsLost(_) | Event::HistoryArchived(_) => {}

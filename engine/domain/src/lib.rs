@@ -11,6 +11,7 @@ pub mod codec;
 pub mod command;
 pub mod confidence;
 pub mod decide;
+pub mod decision_point;
 pub mod envelope;
 pub mod event;
 pub mod evidence_capture;

@@ -4,6 +4,7 @@
 //! A refusal writes nothing, with one exception (property E3): one on scope, idempotency, gating
 //! or continuity is a fact of its own. [`Refusal::audit`] gives the event to be recorded.
 
+mod decision_point;
 mod human_decision;
 mod interruption_thread;
 
@@ -11,6 +12,7 @@ use alloc::string::{String, ToString as _};
 
 use thiserror::Error;
 
+pub use decision_point::DecisionPointRefusal;
 pub use human_decision::DecisionRefusal;
 pub use interruption_thread::ThreadRefusal;
 
@@ -141,6 +143,9 @@ pub enum Refusal {
     /// An interruption thread.
     #[error(transparent)]
     InterruptionThread(#[from] ThreadRefusal),
+    /// A decision point.
+    #[error(transparent)]
+    DecisionPoint(#[from] DecisionPointRefusal),
     /// Exactly this was done before: nothing more is to be done, and the caller is told of the
     /// record again.
     #[error("this was done before, with record {sequence}")]
@@ -162,7 +167,7 @@ pub enum Refusal {
     /// The entity has changed since the caller looked.
     #[error("{entity} is at version {found}, not {expected}; look again and decide anew")]
     StaleVersion {
-        /// The loop, request or thread.
+        /// The loop, request, thread or decision point.
         entity: String,
         /// The version that the caller saw.
         expected: u64,
@@ -198,6 +203,7 @@ impl Refusal {
             Self::InvalidTerms(_) => "INVALID_TERMS",
             Self::HumanDecision(refusal) => refusal.code(),
             Self::InterruptionThread(refusal) => refusal.code(),
+            Self::DecisionPoint(refusal) => refusal.code(),
             Self::AlreadyDone { .. } => "ALREADY_DONE",
             Self::IdempotencyConflict { .. } => "IDEMPOTENCY_CONFLICT",
             Self::StaleVersion { .. } => "STALE_VERSION",
@@ -211,6 +217,7 @@ impl Refusal {
         match self {
             Self::HumanDecision(refusal) => refusal.class(),
             Self::InterruptionThread(refusal) => refusal.class(),
+            Self::DecisionPoint(refusal) => refusal.class(),
             Self::LoopNotLive { .. } | Self::FaultElsewhere(_) => Some(RefusalClass::Scope),
             Self::IdempotencyConflict { .. } => Some(RefusalClass::Idempotency),
             Self::RetryNotPermitted { .. } => Some(RefusalClass::Gating),

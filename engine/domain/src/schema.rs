@@ -62,16 +62,17 @@ impl JsonSchema for Raw {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for List<T> {
+impl<T: JsonSchema, const MAX: usize> JsonSchema for List<T, MAX> {
     fn schema_name() -> Cow<'static, str> {
-        Cow::Owned(String::from("ListOf") + &T::schema_name())
+        let most = if MAX == MAX_LIST_ITEMS { String::new() } else { alloc::format!("{MAX}") };
+        Cow::Owned(String::from("ListOf") + &most + &T::schema_name())
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "array",
             "items": generator.subschema_for::<T>(),
-            "maxItems": MAX_LIST_ITEMS,
+            "maxItems": MAX,
         })
     }
 }

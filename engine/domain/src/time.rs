@@ -31,6 +31,12 @@ impl Timestamp {
     pub const fn nanoseconds_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
+
+    /// The moment so many milliseconds later; the last moment there is, where that is too late.
+    #[must_use]
+    pub const fn plus_ms(self, milliseconds: u64) -> Self {
+        Self(self.0.saturating_add(milliseconds.saturating_mul(1_000_000)))
+    }
 }
 
 impl fmt::Display for Timestamp {

@@ -6,6 +6,7 @@
 
 mod carried;
 mod chain;
+mod decision_point;
 mod execution_loop;
 mod fingerprint;
 mod human_decision;
@@ -20,6 +21,7 @@ mod view;
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde::Serialize;
 
@@ -27,6 +29,8 @@ use crate::hash::Digest;
 
 pub use carried::CarriedError;
 pub use chain::{Chain, ChainRecord};
+pub(crate) use decision_point::DecisionPoints;
+pub use decision_point::{Consumed, DecisionPoint, Ending, Escalation, GivenResponse};
 pub use execution_loop::{
     Attempt, AttemptFault, AttemptResponse, ExecutionLoop, Halt, StopDetected,
 };
@@ -45,15 +49,25 @@ pub(crate) use requests::Requests;
 pub use requests::{Due, RequestPlace};
 pub use totals::Totals;
 pub use view::{
-    AnswerView, ChainView, DisclosureView, LoopView, RequestView, SummaryView, WorldView,
+    AnswerView, ChainView, DecisionPointView, DisclosureView, HeadView, LoopView, RequestView,
+    SummaryView, VoteView, WorldView,
 };
 
 /// All state. [`World::default`] keeps live entities only.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct World {
     pub(crate) hot: Hot,
-    /// Settled loops by the sequence of the record that began them; `None`: not kept.
-    settled: Option<BTreeMap<u64, ExecutionLoop>>,
+    /// What left the hot state; `None`: not kept.
+    settled: Option<Settled>,
+}
+
+/// What left the hot state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Settled {
+    /// Loops by the sequence of the record that began them.
+    loops: BTreeMap<u64, ExecutionLoop>,
+    /// Decision points by the sequence of the record that ended them.
+    decision_points: BTreeMap<u64, DecisionPoint>,
 }
 
 /// What the fingerprint covers.
@@ -67,6 +81,7 @@ pub(crate) struct Hot {
     pub(crate) configuration: Option<Digest>,
     pub(crate) registry: Registry,
     pub(crate) threads: Threads,
+    pub(crate) decision_points: DecisionPoints,
 }
 
 impl World {
@@ -96,14 +111,15 @@ impl World {
 
     /// Every settled loop that was kept, in the order in which they began.
     pub fn settled_loops(&self) -> impl Iterator<Item = &ExecutionLoop> {
-        self.settled.iter().flat_map(BTreeMap::values)
+        self.settled.iter().flat_map(|settled| settled.loops.values())
     }
 
     /// The loop with this id, live or, if kept, settled. Where an id was used again after its
     /// loop settled, the newest.
     #[must_use]
     pub fn find_loop(&self, loop_id: &str) -> Option<&ExecutionLoop> {
-        let settled = || self.settled.as_ref()?.values().rev().find(|l| l.loop_id() == loop_id);
+        let settled =
+            || self.settled.as_ref()?.loops.values().rev().find(|l| l.loop_id() == loop_id);
         self.live_loop(loop_id).or_else(settled)
     }
 
@@ -126,7 +142,21 @@ impl World {
         self.hot.keys.close(loop_id);
         self.hot.totals.settled(&done);
         if let Some(kept) = &mut self.settled {
-            kept.insert(done.started_sequence, done);
+            kept.loops.insert(done.started_sequence, done);
         }
+    }
+
+    /// Keeps decision points that are remembered in the hot state no longer.
+    pub(crate) fn keep_settled_points(&mut self, older: Vec<DecisionPoint>) {
+        let Some(kept) = &mut self.settled else { return };
+        for point in older {
+            kept.decision_points.insert(point.version, point);
+        }
+    }
+
+    /// The newest decision point with this id among those that left the hot state.
+    fn settled_point(&self, decision_id: &str) -> Option<&DecisionPoint> {
+        let mut kept = self.settled.as_ref()?.decision_points.values().rev();
+        kept.find(|point| *point.decision_id == *decision_id)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::submit::Origin;
 use holdpoint_domain::interruption_thread::ENGINE_ID;
-use holdpoint_domain::refusal::{DecisionRefusal, ThreadRefusal};
+use holdpoint_domain::refusal::{DecisionPointRefusal, DecisionRefusal, ThreadRefusal};
 use holdpoint_domain::text::{bounded, check_identifier, visible};
 use holdpoint_domain::world::{KeyReceipt, RequestPlace};
 use holdpoint_domain::{Command, Idempotency, Refusal, World};
@@ -19,9 +19,9 @@ pub struct Conditions {
     /// scoped by tenant, engine and the origin's correlation. Turns and rows of interruption
     /// threads bring their own ([`Command::own_key`]); another one beside it is refused.
     pub key: Option<IdempotencyKey>,
-    /// The version that the caller saw of the loop, request or thread that the command is about
-    /// (property E6): the sequence of the last record that changed the loop, the request's loop or
-    /// the thread, and 0 where no such thread is known. Another version by now is a conflict.
+    /// The version that the caller saw of the loop, request, thread or decision point that the
+    /// command is about (property E6): the sequence of the last record that changed the loop, the
+    /// request's loop, the thread or the decision point, and 0 where no such thread is known. Another version by now is a conflict.
     /// Ignored by commands that are about none of them.
     pub expected_version: Option<u64>,
 }
@@ -149,6 +149,13 @@ fn malformed(field: &'static str, expected: &'static str, found: &str) -> Refusa
 /// Whoever answers or overrides does so in their own name: what a person decides is recorded as
 /// that person's doing, and nobody hands it in for them.
 fn check_own_name(origin: &Origin, command: &Command) -> Result<(), Refusal> {
+    if let Some(by) = command.principal().filter(|by| !by.is(&origin.actor)) {
+        let actor = &origin.actor;
+        let (expected, found) = (format!("{} {}", actor.kind, actor.id), &by.id);
+        let found = bounded(&visible(&format!("{} {found}", by.kind)).to_string(), FOUND_BYTES_MAX)
+            .to_string();
+        return Err(DecisionPointRefusal::NotOneself { expected, found }.into());
+    }
     let (request_id, actor, human_id) = match command {
         Command::AnswerDecision(answer) => (&answer.request_id, answer.actor, &answer.human_id),
         Command::OverrideVisibility(allowed) => {
@@ -171,6 +178,10 @@ fn check_own_name(origin: &Origin, command: &Command) -> Result<(), Refusal> {
 fn version_of(world: &World, command: &Command, subject: &str) -> Result<Option<u64>, Refusal> {
     if command.is_registration() {
         return Ok(None);
+    }
+    if let Some(decision_id) = command.decision_point() {
+        // One that nobody knows is left to the rules, which say so.
+        return Ok(world.decision_point(decision_id).map(|point| point.version));
     }
     if let Some((tenant_id, correlation_id)) = command.thread() {
         let thread = world.thread(tenant_id, correlation_id);

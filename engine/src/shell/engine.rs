@@ -321,7 +321,13 @@ impl<S: Storage> Submission<'_, S> {
 
 /// Whether a command is what a person decided.
 fn is_human_decision(command: &Command) -> bool {
-    matches!(command, Command::AnswerDecision(_) | Command::OverrideVisibility(_))
+    matches!(
+        command,
+        Command::AnswerDecision(_)
+            | Command::OverrideVisibility(_)
+            | Command::RespondToDecisionPoint(_)
+            | Command::ConsumeApproval(_)
+    )
 }
 
 /// Holdpoint itself.

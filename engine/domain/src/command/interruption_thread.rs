@@ -32,6 +32,8 @@ macro_rules! bodies {
     };
 }
 
+pub(super) use bodies;
+
 /// Bodies with the scope that every capability of the seed begins with, and one way to look at it.
 macro_rules! scoped {
     ($($(#[$doc:meta])* $Body:ident { $($(#[$field_doc:meta])* $field:ident: $Type:ty,)+ })+) => {

@@ -7,11 +7,12 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Command, Entropy};
+use crate::decision_point::Principal;
 use crate::hash::{Digest, HashBuilder, sha256};
 use crate::limits::ENTROPY_BYTES;
 
 impl Command {
-    /// The loop or request that the command is about.
+    /// The loop, request, thread or decision point that the command is about.
     #[must_use]
     pub fn subject(&self) -> Option<&str> {
         Some(match self {
@@ -33,10 +34,45 @@ impl Command {
             Self::RegisterSession(c) => &c.session_id,
             Self::RegisterWorkOrder(c) => &c.work_order_id,
             Self::RegisterLease(c) => &c.work_order_id,
+            Self::CreateDecisionPoint(_) => return None,
             Self::InitializeLoop(_) | Self::RecordSystemEvent(_) | Self::RecordFingerprint => {
                 return None;
             }
-            other => return other.thread().map(|(_, correlation_id)| correlation_id),
+            other => {
+                let thread = other.thread().map(|(_, correlation_id)| correlation_id);
+                return other.decision_point().or(thread);
+            }
+        })
+    }
+
+    /// The decision point that the command is about; `None` for a new one, and for commands of
+    /// other systems.
+    #[must_use]
+    pub fn decision_point(&self) -> Option<&str> {
+        Some(match self {
+            Self::RespondToDecisionPoint(c) => &c.decision_id,
+            Self::RefineDecisionPoint(c) => &c.decision_id,
+            Self::CancelDecisionPoint(c) => &c.decision_id,
+            Self::EscalateDecisionPoint(c) => &c.decision_id,
+            Self::RemindDecisionPoint(c) => &c.decision_id,
+            Self::ConsumeApproval(c) => &c.decision_id,
+            Self::ExpireDecisionPoint(c) => &c.decision_id,
+            _ => return None,
+        })
+    }
+
+    /// Who gives a command on a decision point, by the command's own words.
+    #[must_use]
+    pub fn principal(&self) -> Option<&Principal> {
+        Some(match self {
+            Self::CreateDecisionPoint(c) => &c.by,
+            Self::RespondToDecisionPoint(c) => &c.by,
+            Self::RefineDecisionPoint(c) => &c.by,
+            Self::CancelDecisionPoint(c) => &c.by,
+            Self::EscalateDecisionPoint(c) => &c.by,
+            Self::RemindDecisionPoint(c) => &c.by,
+            Self::ConsumeApproval(c) => &c.by,
+            _ => return None,
         })
     }
 
@@ -55,6 +91,8 @@ impl Command {
             Self::RequestDecision(c) => c.entropy,
             Self::AnswerDecision(c) => c.entropy,
             Self::ExpireDue(c) => c.entropy,
+            Self::CreateDecisionPoint(c) => c.entropy,
+            Self::RespondToDecisionPoint(c) => c.entropy,
             Self::ChangeCapability(_)
             | Self::RegisterTenant(_)
             | Self::RegisterUser(_)
@@ -71,6 +109,12 @@ impl Command {
             | Self::ReadAuditRows(_)
             | Self::ExpireThread(_)
             | Self::CloseThread(_)
+            | Self::RefineDecisionPoint(_)
+            | Self::CancelDecisionPoint(_)
+            | Self::EscalateDecisionPoint(_)
+            | Self::RemindDecisionPoint(_)
+            | Self::ConsumeApproval(_)
+            | Self::ExpireDecisionPoint(_)
             | Self::OverrideVisibility(_)
             | Self::RecordSystemEvent(_)
             | Self::RecordFingerprint => return None,
@@ -92,6 +136,8 @@ impl Command {
             Self::RequestDecision(c) => c.entropy = entropy,
             Self::AnswerDecision(c) => c.entropy = entropy,
             Self::ExpireDue(c) => c.entropy = entropy,
+            Self::CreateDecisionPoint(c) => c.entropy = entropy,
+            Self::RespondToDecisionPoint(c) => c.entropy = entropy,
             _ => {}
         }
         self

@@ -94,17 +94,17 @@ impl Visitor<'_> for TextVisitor {
     }
 }
 
-/// A short list inside an event: at most [`MAX_LIST_ITEMS`] items.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct List<T>(Vec<T>);
+/// A short list inside an event: at most `MAX` items.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct List<T, const MAX: usize = MAX_LIST_ITEMS>(Vec<T>);
 
-impl<T> Default for List<T> {
+impl<T, const MAX: usize> Default for List<T, MAX> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<T> Deref for List<T> {
+impl<T, const MAX: usize> Deref for List<T, MAX> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -112,39 +112,39 @@ impl<T> Deref for List<T> {
     }
 }
 
-/// The first [`MAX_LIST_ITEMS`] items: a list never holds more.
-impl<T> FromIterator<T> for List<T> {
+/// The first `MAX` items: a list never holds more.
+impl<T, const MAX: usize> FromIterator<T> for List<T, MAX> {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
-        Self(items.into_iter().take(MAX_LIST_ITEMS).collect())
+        Self(items.into_iter().take(MAX).collect())
     }
 }
 
-impl<T: Serialize> Serialize for List<T> {
+impl<T: Serialize, const MAX: usize> Serialize for List<T, MAX> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for List<T, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_seq(ListVisitor(PhantomData))
     }
 }
 
-struct ListVisitor<T>(PhantomData<T>);
+struct ListVisitor<T, const MAX: usize>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
-    type Value = List<T>;
+impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for ListVisitor<T, MAX> {
+    type Value = List<T, MAX>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a list of at most {MAX_LIST_ITEMS} items")
+        write!(f, "a list of at most {MAX} items")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T, MAX>, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element()? {
-            if list.len() == MAX_LIST_ITEMS {
-                return Err(A::Error::invalid_length(MAX_LIST_ITEMS + 1, &self));
+            if list.len() == MAX {
+                return Err(A::Error::invalid_length(MAX + 1, &self));
             }
             list.push(item);
         }

@@ -99,6 +99,16 @@ closed_enum! {
         ThreadExpiry = "THREAD_EXPIRY",
         /// Words that were left unsaid never end in silence.
         ThreadRemainder = "THREAD_REMAINDER",
+        /// A decision point is new, and its terms are such as may be agreed on.
+        DecisionPointTerms = "DECISION_POINT_TERMS",
+        /// Guidance ends a round and opens the next one, which its requester proposes anew.
+        DecisionPointRound = "DECISION_POINT_ROUND",
+        /// A round ends once, by somebody who may, with an answer that it takes.
+        DecisionPointAnswer = "DECISION_POINT_ANSWER",
+        /// What time brings about is recorded when it is due, by the terms.
+        DecisionPointExpiry = "DECISION_POINT_EXPIRY",
+        /// An approval is spent once, for its own action, and releases once.
+        DecisionPointApproval = "DECISION_POINT_APPROVAL",
     }
 }
 

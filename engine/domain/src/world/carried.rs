@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{ExecutionLoop, HeldRequest, Hot, Requests, Threads, World};
+use super::{DecisionPoints, ExecutionLoop, HeldRequest, Hot, Requests, Threads, World};
 use crate::codec::{borrow_first, configuration};
 use crate::text::{bounded, visible};
 
@@ -28,7 +28,7 @@ struct Room {
 }
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 7] = [
+const ROOMS: [Room; 8] = [
     Room {
         name: "execution_loop",
         version: 1,
@@ -81,6 +81,15 @@ const ROOMS: [Room; 7] = [
         read: |bytes, hot| {
             let (live, closed, ended) = decoded(bytes)?;
             hot.threads = Threads::from_carried(live, closed, ended);
+            Ok(())
+        },
+    },
+    Room {
+        name: "decision_point",
+        version: 1,
+        write: |hot| encoded(&hot.decision_points.carried()),
+        read: |bytes, hot| {
+            hot.decision_points = DecisionPoints::from_carried(decoded(bytes)?);
             Ok(())
         },
     },

@@ -7,7 +7,7 @@ use crate::hash::Digest;
 
 /// The version of the state's encoding. It rises whenever the same events give other bytes, and
 /// a fingerprint recorded under another version is then "not checked" instead of wrong.
-pub const STATE_SCHEMA_VERSION: u32 = 3;
+pub const STATE_SCHEMA_VERSION: u32 = 4;
 
 impl World {
     /// BLAKE3 over a tag, the schema version and the canonical encoding of the hot state, which is

@@ -54,7 +54,8 @@ pub(crate) struct Keys {
     receipts: BTreeMap<KeyScope, KeyReceipt>,
     /// Keys without a live owner, by their first record.
     retired: BTreeMap<u64, KeyScope>,
-    /// The keys of what lives: of loops by their id, of threads by [`thread_owner`].
+    /// The keys of what lives: of loops and decision points by their id, of threads by
+    /// [`thread_owner`].
     of_owners: BTreeMap<String, BTreeMap<u64, KeyScope>>,
 }
 
@@ -94,12 +95,16 @@ impl World {
 impl Hot {
     /// Follows the key of a record. Says whether it was used for other content before.
     pub(crate) fn follow_key(&mut self, sequence: u64, envelope: &Envelope) -> bool {
-        let Self { loops, threads, keys, .. } = self;
+        let Self { loops, threads, keys, decision_points, .. } = self;
         let live_owner = || match thread_of(&envelope.event) {
             Some((tenant_id, correlation_id)) => {
                 let found = threads.find(tenant_id, correlation_id);
                 let live = found.filter(|thread| !thread.is_closed);
                 live.map(|_| thread_owner(tenant_id, correlation_id))
+            }
+            None if envelope.event.decision_point().is_some() => {
+                let id = envelope.event.decision_point();
+                id.filter(|id| decision_points.is_live(id)).map(String::from)
             }
             None => envelope.event.loop_id().filter(|id| loops.contains_key(*id)).map(String::from),
         };
@@ -139,7 +144,7 @@ impl Keys {
         false
     }
 
-    /// A loop settled or a thread ended: its keys are remembered for a while.
+    /// A loop settled, a thread or a decision point ended: its keys are remembered for a while.
     pub(crate) fn close(&mut self, owner: &str) {
         if let Some(keys) = self.of_owners.remove(owner) {
             self.retire(keys);

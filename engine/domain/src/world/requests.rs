@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use super::{ExecutionLoop, HeldRequest, Thread, World};
-use crate::command::{Command, Entropy, ExpireDue, ThreadCommand};
+use super::{DecisionPoint, ExecutionLoop, HeldRequest, Thread, World};
+use crate::command::{Command, Entropy, ExpireDecisionPoint, ExpireDue, ThreadCommand};
 use crate::limits::MAX_CLOSED_REQUESTS;
 use crate::time::Timestamp;
 
@@ -24,21 +24,21 @@ pub(crate) struct Requests {
     closed: BTreeMap<u64, HeldRequest>,
 }
 
-/// Something that falls due: in a request, or in an interruption thread.
+/// Something that falls due: in a request, in an interruption thread, in a decision point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Due {
-    /// What records it: [`Command::ExpireDue`], whose random bits are still to be drawn, or
-    /// [`Command::ExpireThread`].
+    /// What records it: [`Command::ExpireDue`], whose random bits are still to be drawn,
+    /// [`Command::ExpireThread`] or [`Command::ExpireDecisionPoint`].
     pub command: Command,
     /// When it fell due.
     pub due_at: Timestamp,
-    /// Whether something is over: a request's deadline, or what a thread kept. Else only the
+    /// Whether something is over: a deadline, what a thread kept, an approval. Else only the
     /// warning is due.
     pub timed_out: bool,
-    /// The story that the loop or thread belongs to: the correlation of the record to be written.
+    /// The story that it belongs to: the correlation of the record to be written.
     pub correlation: String,
-    /// The sequence of the record that asked, or that changed the thread last: the causation of
-    /// the record to be written.
+    /// The sequence of the record that asked, or that changed it last: the causation of the
+    /// record to be written.
     pub caused_by: u64,
 }
 
@@ -69,7 +69,9 @@ impl World {
         let requests = self.hot.requests.due.iter().take_while(|(due_at, _)| *due_at <= at);
         let requests = requests.filter_map(|(due_at, id)| self.request_due(*due_at, id, at));
         let threads = self.hot.threads.expired(at);
-        let mut due: Vec<Due> = requests.chain(threads.map(thread_due)).collect();
+        let threads = threads.map(thread_due);
+        let points = self.hot.decision_points.due(at).map(point_due);
+        let mut due: Vec<Due> = requests.chain(threads).chain(points).collect();
         due.sort_by_key(|one| one.due_at);
         due
     }
@@ -78,7 +80,8 @@ impl World {
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let of_requests = self.hot.requests.due.first().map(|(due_at, _)| *due_at);
-        of_requests.into_iter().chain(self.hot.threads.next_due()).min()
+        let of_points = self.hot.decision_points.next_due();
+        of_requests.into_iter().chain(self.hot.threads.next_due()).chain(of_points).min()
     }
 
     fn request_due(&self, due_at: Timestamp, request_id: &str, at: Timestamp) -> Option<Due> {
@@ -131,6 +134,17 @@ fn thread_due((due_at, thread): (Timestamp, &Thread)) -> Due {
         timed_out: true,
         correlation,
         caused_by: thread.version,
+    }
+}
+
+fn point_due((due_at, point): (Timestamp, &DecisionPoint)) -> Due {
+    let decision_id = String::from(point.decision_id.as_str());
+    Due {
+        command: Command::ExpireDecisionPoint(ExpireDecisionPoint { decision_id }),
+        due_at,
+        timed_out: true,
+        correlation: point.correlation.clone(),
+        caused_by: point.version,
     }
 }
 

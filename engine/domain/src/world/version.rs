@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 
 impl World {
     /// The version of what a command is about: the sequence of the last record that changed its
-    /// loop or its thread. `None` where the command is about nothing that lives; a thread is
+    /// loop, its thread or its decision point. `None` where the command is about nothing that lives; a thread is
     /// known for a while after it ended.
     #[must_use]
     pub fn version_of(&self, command: &Command) -> Option<u64> {
@@ -33,6 +33,10 @@ impl World {
     fn subject_of<'a>(&'a self, command: &'a Command) -> Option<(&'a str, u64)> {
         if let Some((tenant_id, correlation_id)) = command.thread() {
             return Some((correlation_id, self.thread(tenant_id, correlation_id)?.version));
+        }
+        if let Some(decision_id) = command.decision_point() {
+            let point = self.hot.decision_points.find(decision_id)?;
+            return Some((&point.decision_id, point.version));
         }
         let subject = command.subject().filter(|_| !command.is_registration())?;
         let entity = self.live_loop(subject).or_else(|| match self.find_request(subject)? {

@@ -2,10 +2,12 @@
 //! RFC 3339, raw evidence absent.
 
 mod decision;
+mod decision_point;
 
 use alloc::vec::Vec;
 
 pub use decision::{AnswerView, DisclosureView, RequestView, SummaryView};
+pub use decision_point::{DecisionPointView, HeadView, VoteView};
 use serde::{Serialize, Serializer};
 
 use super::{Attempt, Chain, ChainRecord, ExecutionLoop, STATE_SCHEMA_VERSION, Totals, World};

@@ -1,0 +1,391 @@
+//! Decision points: what follows from asking, answering, and time.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::command::{
+    CancelDecisionPoint, Command, ConsumeApproval, CreateDecisionPoint, EscalateDecisionPoint,
+    RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint, decision_id,
+};
+use crate::decision_point::{
+    DEFAULT_MAX_ITERATIONS, DEFAULT_VALID_FOR_MS, DecisionOption, DecisionPointState, MAX_OPTIONS,
+    MAX_REASON_BYTES, OnTimeout, OptionList, Principal, Proposal, Response, Terms, Urgency,
+    check_binding, check_length, check_response_form, check_terms,
+};
+use crate::event::{
+    ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCancelled,
+    DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined, DecisionPointReminded,
+    DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, DependentsReleased, Event,
+    GuidanceGiven, LateResponseRecorded, List, RoundOpened, Text, VoteCast,
+};
+use crate::limits::MAX_LIST_ITEMS;
+use crate::refusal::{DecisionPointRefusal as No, Refusal};
+use crate::text::check_identifier;
+use crate::time::Timestamp;
+use crate::world::{DecisionPoint, World};
+
+/// Every command on a decision point.
+pub(super) fn on_decision_point(
+    world: &World,
+    command: &Command,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    match command {
+        Command::CreateDecisionPoint(c) => create(world, c, at),
+        Command::RespondToDecisionPoint(c) => respond(world, c, at),
+        Command::RefineDecisionPoint(c) => refine(find(world, &c.decision_id)?, c, at),
+        Command::CancelDecisionPoint(c) => cancel(find(world, &c.decision_id)?, c, at),
+        Command::EscalateDecisionPoint(c) => escalate(find(world, &c.decision_id)?, c, at),
+        Command::RemindDecisionPoint(c) => remind(find(world, &c.decision_id)?, c, at),
+        Command::ConsumeApproval(c) => consume(find(world, &c.decision_id)?, c, at),
+        Command::ExpireDecisionPoint(c) => {
+            let point = find(world, &c.decision_id)?;
+            match due_events(point, at) {
+                events if events.is_empty() => {
+                    Err(No::NothingDue { decision_id: c.decision_id.clone() }.into())
+                }
+                events => Ok(events),
+            }
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn find<'w>(world: &'w World, decision_id: &str) -> Result<&'w DecisionPoint, Refusal> {
+    let found = world.hot.decision_points.find(decision_id);
+    found.ok_or_else(|| No::UnknownDecision { decision_id: super::shown(decision_id) }.into())
+}
+
+fn create(
+    world: &World,
+    command: &CreateDecisionPoint,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_principal(&command.by)?;
+    let decision_id = Text::from(command.decision_id());
+    if world.hot.decision_points.find(&decision_id).is_some() {
+        return Err(No::DecisionExists { decision_id: decision_id.into_string() }.into());
+    }
+    let terms = terms(command, at)?;
+    check_terms(&terms, at)?;
+    let mut events = Vec::new();
+    if let Some(other) = &terms.supersedes {
+        let point = find(world, other)?;
+        point.check_open(at)?;
+        point.check_requester(&command.by)?;
+        let (superseded_by, by) = (decision_id.clone(), command.by.clone());
+        let decision_id = point.decision_id.clone();
+        events.push(DecisionPointSuperseded { decision_id, by, superseded_by }.into());
+    }
+    let (by, terms) = (command.by.clone(), terms.into());
+    events.insert(0, DecisionPointCreated { decision_id, by, terms }.into());
+    Ok(events)
+}
+
+/// The terms that a command states, with what it leaves away filled in.
+fn terms(command: &CreateDecisionPoint, at: Timestamp) -> Result<Terms, Refusal> {
+    let is_approval = command.policy.is_some() || command.binding.is_some();
+    let issue_id = command.issue_id.as_ref().map(Text::from);
+    let proposal = Proposal {
+        prompt: Text::from(&command.prompt),
+        context: command.context.as_ref().map(Text::from),
+        options: options(&command.options)?,
+        default_option: command.default_option.as_ref().map(Text::from),
+    };
+    Ok(Terms {
+        issue_id,
+        proposal,
+        allow_text: command.allow_text.unwrap_or(!is_approval),
+        on_timeout: command.on_timeout.unwrap_or(OnTimeout::Abort),
+        expires_at: expires_at(command, at)?,
+        round_timeout_ms: command.timeout_ms.filter(|_| command.timeout_per_round),
+        max_iterations: command.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS),
+        urgency: command.urgency.unwrap_or(Urgency::Medium),
+        policy: command.policy.clone(),
+        blocks: list("blocks", &command.blocks, |name| Text::from(name))?,
+        evidence: list("evidence attachments", &command.evidence, Clone::clone)?,
+        binding: command.binding.clone(),
+        valid_for_ms: command.valid_for_ms.unwrap_or(DEFAULT_VALID_FOR_MS),
+        supersedes: command.supersedes.as_ref().map(Text::from),
+    })
+}
+
+fn expires_at(command: &CreateDecisionPoint, at: Timestamp) -> Result<Option<Timestamp>, Refusal> {
+    let bad = |found: &str| No::BadTimeout { field: "the time to answer", found: found.into() };
+    match (command.timeout_ms, command.expires_at) {
+        (Some(_), Some(_)) => Err(bad("both a length and an end are given").into()),
+        (None, _) if command.timeout_per_round => {
+            Err(bad("each round is to have a time of its own, and no length is given").into())
+        }
+        (Some(0), None) => Err(bad("0 ms").into()),
+        (Some(ms), None) => Ok(Some(at.plus_ms(ms))),
+        (None, end) => Ok(end),
+    }
+}
+
+/// The options, each with a short form.
+fn options(offered: &[DecisionOption]) -> Result<OptionList, Refusal> {
+    if offered.len() > MAX_OPTIONS {
+        return Err(No::OptionCount { found: offered.len() }.into());
+    }
+    let with_short = |option: &DecisionOption| {
+        let short = if option.short.is_empty() { &option.id } else { &option.short };
+        DecisionOption { short: short.clone(), ..option.clone() }
+    };
+    Ok(offered.iter().map(with_short).collect())
+}
+
+fn list<T, U>(
+    field: &'static str,
+    items: &[T],
+    make: impl Fn(&T) -> U,
+) -> Result<List<U>, Refusal> {
+    let (expected, found) = (MAX_LIST_ITEMS, items.len());
+    match found > expected {
+        true => Err(No::TooMany { field, expected, found }.into()),
+        false => Ok(items.iter().map(make).collect()),
+    }
+}
+
+/// An answer: it counts, was given before, comes too late, or is refused.
+fn respond(
+    world: &World,
+    command: &RespondToDecisionPoint,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_principal(&command.by)?;
+    let point = find(world, &command.decision_id)?;
+    if let Some(sequence) = given_before(point, command) {
+        return Err(Refusal::AlreadyDone { sequence });
+    }
+    let over = due_events(point, at);
+    if !point.is_open() || !over.is_empty() {
+        check_form_of(command)?;
+        return late(point, command, over);
+    }
+    point.check_response(&command.by, &command.response, at)?;
+    check_form_of(command)?;
+    match &command.response {
+        Response::Guidance(words) => guidance(world, point, command, words, at),
+        response => Ok(answer(point, command, response, at)),
+    }
+}
+
+fn check_form_of(command: &RespondToDecisionPoint) -> Result<(), Refusal> {
+    check_response_form(&command.response, command.comment.as_deref())
+}
+
+/// The record of the same answer by the same somebody, where it counted or is a vote.
+fn given_before(point: &DecisionPoint, command: &RespondToDecisionPoint) -> Option<u64> {
+    let (by, response) = (&command.by, &command.response);
+    let vote = point.votes.iter().find(|vote| vote.is_by(by, response)).map(|vote| vote.sequence);
+    let ending = point.ending.as_ref().filter(|ending| {
+        let is_by = ending.by.as_ref().is_some_and(|who| who.id == by.id && who.kind == by.kind);
+        is_by && ending.response.as_ref() == Some(response)
+    });
+    vote.or_else(|| ending.map(|ending| ending.sequence))
+}
+
+/// The answer is kept, once, and does not count.
+fn late(
+    point: &DecisionPoint,
+    command: &RespondToDecisionPoint,
+    mut events: Vec<Event>,
+) -> Result<Vec<Event>, Refusal> {
+    let (by, response) = (&command.by, &command.response);
+    if point.late_responses.iter().any(|late| late.is_by(by, response)) {
+        return Err(point.ended().into());
+    }
+    let late = LateResponseRecorded {
+        decision_id: point.decision_id.clone(),
+        by: by.clone(),
+        response: response.clone(),
+        comment: command.comment.as_ref().map(Text::from),
+    };
+    events.push(late.into());
+    Ok(events)
+}
+
+/// One batch ends this round and opens the next.
+fn guidance(
+    world: &World,
+    point: &DecisionPoint,
+    command: &RespondToDecisionPoint,
+    words: &Text,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    let next_id = Text::from(decision_id(command.entropy));
+    if world.hot.decision_points.find(&next_id).is_some() {
+        return Err(No::DecisionExists { decision_id: next_id.into_string() }.into());
+    }
+    let given = GuidanceGiven {
+        decision_id: point.decision_id.clone(),
+        by: command.by.clone(),
+        guidance: words.clone(),
+        comment: command.comment.as_ref().map(Text::from),
+        next_id: next_id.clone(),
+    };
+    let opened = RoundOpened {
+        decision_id: next_id,
+        prior_id: point.decision_id.clone(),
+        iteration: point.iteration.saturating_add(1),
+        expires_at: point.next_round_expires_at(at),
+    };
+    Ok(vec![given.into(), opened.into()])
+}
+
+/// A vote where a policy asks for votes; the end of the round where that suffices.
+fn answer(
+    point: &DecisionPoint,
+    command: &RespondToDecisionPoint,
+    response: &Response,
+    at: Timestamp,
+) -> Vec<Event> {
+    let decision_id = point.decision_id.clone();
+    let (by, response) = (command.by.clone(), response.clone());
+    let comment = command.comment.as_ref().map(Text::from);
+    let mut after = point.clone();
+    let mut events = Vec::new();
+    if point.terms.policy.is_some() {
+        let vote = VoteCast { decision_id, by, response, comment };
+        after.count_vote(&vote, at, 0);
+        events.push(Event::from(vote));
+    }
+    if after.ends_round(&command.response) {
+        let resolved = DecisionPointResolved {
+            decision_id: point.decision_id.clone(),
+            by: command.by.clone(),
+            response: command.response.clone(),
+            comment: command.comment.as_ref().map(Text::from),
+        };
+        after.resolve(&resolved, at, 0);
+        events.push(resolved.into());
+        events.extend(release(&after));
+    }
+    events
+}
+
+/// What waited for the answer may go on, where the answer lets it.
+fn release(point: &DecisionPoint) -> Option<Event> {
+    let blocks = &point.terms.blocks;
+    let (decision_id, is_released) = (point.decision_id.clone(), point.releases());
+    let released = DependentsReleased { decision_id, blocks: blocks.clone() };
+    (is_released && !blocks.is_empty()).then(|| released.into())
+}
+
+/// What happens by itself at a time: the default, the abort, the end of an approval.
+fn due_events(point: &DecisionPoint, at: Timestamp) -> Vec<Event> {
+    let decision_id = point.decision_id.clone();
+    if let Some(expires_at) = point.deadline().filter(|end| *end <= at) {
+        let default = point.terms.proposal.default_option.as_ref();
+        let default = default.filter(|_| point.terms.on_timeout == OnTimeout::Default);
+        return match default {
+            Some(option_id) => {
+                let taken = DefaultTaken { decision_id, option_id: option_id.clone(), expires_at };
+                let mut after = point.clone();
+                after.take_default(&taken, at, 0);
+                let mut events = vec![taken.into()];
+                events.extend(release(&after));
+                events
+            }
+            None => vec![DecisionPointAborted { decision_id, expires_at }.into()],
+        };
+    }
+    match point.spendable_until() {
+        Some(valid_until) if valid_until <= at => {
+            vec![ApprovalLapsed { decision_id, valid_until }.into()]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn refine(
+    point: &DecisionPoint,
+    command: &RefineDecisionPoint,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_principal(&command.by)?;
+    let before = &point.terms.proposal;
+    let text = |new: &Option<alloc::string::String>| new.as_ref().map(Text::from);
+    let (prompt, context) = (text(&command.prompt), text(&command.context));
+    let (default, offered) = (text(&command.default_option), &command.options);
+    let is_nothing = prompt.is_none() && context.is_none() && default.is_none();
+    if is_nothing && offered.is_none() {
+        return Err(No::NothingRefined.into());
+    }
+    let proposal = Proposal {
+        prompt: prompt.unwrap_or_else(|| before.prompt.clone()),
+        context: context.or_else(|| before.context.clone()),
+        options: match offered {
+            Some(offered) => options(offered)?,
+            None => before.options.clone(),
+        },
+        default_option: default.or_else(|| before.default_option.clone()),
+    };
+    point.check_refinement(&command.by, &proposal, at)?;
+    let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
+    Ok(vec![DecisionPointRefined { decision_id, by, proposal: proposal.into() }.into()])
+}
+
+fn cancel(
+    point: &DecisionPoint,
+    command: &CancelDecisionPoint,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_principal(&command.by)?;
+    check_reason(command.reason.as_deref())?;
+    if let (DecisionPointState::Cancelled, Some(ending)) = (point.state, &point.ending) {
+        return Err(Refusal::AlreadyDone { sequence: ending.sequence });
+    }
+    point.check_open(at)?;
+    point.check_requester(&command.by)?;
+    let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
+    let reason = command.reason.as_ref().map(Text::from);
+    Ok(vec![DecisionPointCancelled { decision_id, by, reason }.into()])
+}
+
+fn escalate(
+    point: &DecisionPoint,
+    command: &EscalateDecisionPoint,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_principal(&command.by)?;
+    check_identifier("target of the escalation", &command.to)?;
+    check_reason(command.reason.as_deref())?;
+    point.check_open(at)?;
+    let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
+    let (to, reason) = (Text::from(&command.to), command.reason.as_ref().map(Text::from));
+    Ok(vec![DecisionPointEscalated { decision_id, by, to, reason }.into()])
+}
+
+fn remind(
+    point: &DecisionPoint,
+    command: &RemindDecisionPoint,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_principal(&command.by)?;
+    point.check_open(at)?;
+    let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
+    Ok(vec![DecisionPointReminded { decision_id, by }.into()])
+}
+
+fn consume(
+    point: &DecisionPoint,
+    command: &ConsumeApproval,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_principal(&command.by)?;
+    check_binding(&command.binding)?;
+    point.check_consumption(&command.binding, at)?;
+    let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
+    Ok(vec![ApprovalConsumed { decision_id, by, binding: command.binding.clone() }.into()])
+}
+
+fn check_principal(by: &Principal) -> Result<(), Refusal> {
+    check_identifier("name of who does it", &by.id)?;
+    check_length("means of authentication", &by.means, crate::limits::MAX_ID_BYTES)
+}
+
+fn check_reason(reason: Option<&str>) -> Result<(), Refusal> {
+    check_length("reason", reason.unwrap_or_default(), MAX_REASON_BYTES)
+}

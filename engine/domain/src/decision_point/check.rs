@@ -1,0 +1,194 @@
+//! Whether what is asked and answered is well-formed. Nothing here depends on the state.
+
+use alloc::string::{String, ToString as _};
+
+use super::{
+    ActionBinding, ApprovalPolicy, DecisionOption, EvidenceAttachment, MAX_CONTEXT_BYTES,
+    MAX_DESCRIPTION_BYTES, MAX_ITERATIONS, MAX_LABEL_BYTES, MAX_OPTION_ID_BYTES, MAX_PROMPT_BYTES,
+    MAX_RESPONSE_BYTES, MAX_SHORT_BYTES, MAX_TIMEOUT_MS, OnTimeout, Proposal, Response, Terms,
+};
+use crate::limits::MAX_ID_BYTES;
+use crate::refusal::{DecisionPointRefusal as No, Refusal};
+use crate::text::{bounded, check_identifier, has_visible_character, visible};
+use crate::time::Timestamp;
+
+/// Most bytes of a wrong id that a refusal shows.
+const SHOWN_BYTES: usize = 96;
+
+/// Whether the terms may be agreed on, by a record of this time.
+///
+/// # Errors
+/// The first rule that says no.
+pub fn check_terms(terms: &Terms, at: Timestamp) -> Result<(), Refusal> {
+    if let Some(issue_id) = &terms.issue_id {
+        check_identifier("issue id", issue_id)?;
+    }
+    check_proposal(&terms.proposal, terms.allow_text)?;
+    check_times(terms, at)?;
+    if !(1..=MAX_ITERATIONS).contains(&terms.max_iterations) {
+        return Err(No::IterationsOutOfRange { found: terms.max_iterations }.into());
+    }
+    if let Some(policy) = &terms.policy {
+        check_policy(policy)?;
+    }
+    terms.blocks.iter().try_for_each(|name| check_identifier("name of what is blocked", name))?;
+    terms.evidence.iter().try_for_each(check_evidence)?;
+    terms.binding.as_ref().map_or(Ok(()), check_binding)
+}
+
+/// Whether a proposal can be answered.
+///
+/// # Errors
+/// The first rule that says no.
+pub fn check_proposal(proposal: &Proposal, allow_text: bool) -> Result<(), Refusal> {
+    check_words("prompt", &proposal.prompt, MAX_PROMPT_BYTES)?;
+    if let Some(context) = &proposal.context {
+        check_length("context", context, MAX_CONTEXT_BYTES)?;
+    }
+    if proposal.options.is_empty() && !allow_text {
+        return Err(No::OptionCount { found: 0 }.into());
+    }
+    for (place, option) in proposal.options.iter().enumerate() {
+        check_option(option)?;
+        if proposal.options.iter().take(place).any(|earlier| earlier.id == option.id) {
+            return Err(No::DuplicateOption { id: option.id.to_string() }.into());
+        }
+    }
+    match &proposal.default_option {
+        Some(default) if proposal.option(default).is_none() => {
+            Err(bad_default(shown(default), proposal))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a policy can be met, and does not approve by accident.
+///
+/// # Errors
+/// [`No::BadPolicy`].
+pub fn check_policy(policy: &ApprovalPolicy) -> Result<(), Refusal> {
+    let bad = |reason| Err(No::BadPolicy { reason }.into());
+    for (place, name) in policy.approvers.iter().enumerate() {
+        check_identifier("approver", name)?;
+        if policy.approvers.iter().take(place).any(|earlier| earlier == name) {
+            return bad("an approver is named twice; name each once");
+        }
+    }
+    let (quorum, approvers) = (usize::from(policy.quorum), policy.approvers.len());
+    match quorum {
+        0 => bad("a quorum of 0 approves by itself; ask for 1 to 16 people"),
+        17.. => bad("the quorum is above 16; ask for 1 to 16 people"),
+        _ if approvers > 0 && quorum > approvers => {
+            bad("the quorum is above the number of approvers; name more, or ask for fewer")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether an answer is well-formed, whatever it answers.
+///
+/// # Errors
+/// The first rule that says no.
+pub fn check_response_form(response: &Response, comment: Option<&str>) -> Result<(), Refusal> {
+    match response {
+        Response::Text(words) => check_words("text", words, MAX_RESPONSE_BYTES)?,
+        Response::Guidance(words) => check_words("guidance", words, MAX_RESPONSE_BYTES)?,
+        Response::Option(id) => check_option_id(id)?,
+        Response::Accept => {}
+    }
+    comment.map_or(Ok(()), |comment| check_length("comment", comment, MAX_RESPONSE_BYTES))
+}
+
+/// Something to read, within a bound.
+pub(crate) fn check_words(field: &'static str, text: &str, limit: usize) -> Result<(), Refusal> {
+    if !has_visible_character(text) {
+        return Err(No::Missing { field }.into());
+    }
+    check_length(field, text, limit)
+}
+
+pub(crate) fn check_length(
+    field: &'static str,
+    text: &str,
+    expected: usize,
+) -> Result<(), Refusal> {
+    match text.len() {
+        found if found > expected => Err(No::TooLong { field, expected, found }.into()),
+        _ => Ok(()),
+    }
+}
+
+/// The refusal of a default.
+pub(crate) fn bad_default(found: String, proposal: &Proposal) -> Refusal {
+    No::BadDefault { found, options: option_ids(proposal) }.into()
+}
+
+/// The ids of the options, as a person reads them.
+pub(crate) fn option_ids(proposal: &Proposal) -> String {
+    let mut ids = String::new();
+    for option in proposal.options.iter() {
+        if !ids.is_empty() {
+            ids.push_str(", ");
+        }
+        ids.push_str(&option.id);
+    }
+    if ids.is_empty() { "none".to_string() } else { ids }
+}
+
+/// A text as a refusal shows it.
+pub(crate) fn shown(text: &str) -> String {
+    visible(bounded(text, SHOWN_BYTES)).to_string()
+}
+
+fn check_option(option: &DecisionOption) -> Result<(), Refusal> {
+    check_option_id(&option.id)?;
+    check_words("short form of an option", &option.short, MAX_SHORT_BYTES)?;
+    check_words("label of an option", &option.label, MAX_LABEL_BYTES)?;
+    let description = option.description.as_deref().unwrap_or_default();
+    check_length("description of an option", description, MAX_DESCRIPTION_BYTES)
+}
+
+/// `[A-Za-z0-9][A-Za-z0-9._-]{0,31}`: what people can type, and tell apart.
+fn check_option_id(id: &str) -> Result<(), Refusal> {
+    if id.starts_with('_') {
+        return Err(No::ReservedOption { id: shown(id) }.into());
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let begins_well = id.starts_with(|c: char| c.is_ascii_alphanumeric());
+    match begins_well && id.len() <= MAX_OPTION_ID_BYTES && id.chars().all(is_plain) {
+        true => Ok(()),
+        false => Err(No::InvalidOptionId { id: shown(id) }.into()),
+    }
+}
+
+fn check_times(terms: &Terms, at: Timestamp) -> Result<(), Refusal> {
+    let bad = |field, found: String| Err(No::BadTimeout { field, found }.into());
+    if let Some(end) = terms.expires_at {
+        let left_ms = end.nanoseconds_since(at) / 1_000_000;
+        if end <= at || left_ms > MAX_TIMEOUT_MS {
+            return bad("the end of the time", end.to_string());
+        }
+    }
+    for (field, ms) in [
+        ("the time of a round", terms.round_timeout_ms.unwrap_or(1)),
+        ("the time to spend an approval", terms.valid_for_ms),
+    ] {
+        if !(1..=MAX_TIMEOUT_MS).contains(&ms) {
+            return bad(field, alloc::format!("{ms} ms"));
+        }
+    }
+    if terms.on_timeout == OnTimeout::Default && terms.proposal.default_option.is_none() {
+        return Err(bad_default("missing".to_string(), &terms.proposal));
+    }
+    Ok(())
+}
+
+fn check_evidence(attachment: &EvidenceAttachment) -> Result<(), Refusal> {
+    check_words("label of the evidence", &attachment.label, MAX_ID_BYTES)?;
+    check_words("media type of the evidence", &attachment.media_type, MAX_ID_BYTES)
+}
+
+/// Whether something can be bound to an action of this name.
+pub(crate) fn check_binding(binding: &ActionBinding) -> Result<(), Refusal> {
+    check_identifier("tool", &binding.tool).map_err(Refusal::from)
+}

@@ -1,0 +1,141 @@
+//! What a decision point asks, and under which terms.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Authentication, MAX_OPTIONS, OnTimeout, Urgency};
+use crate::event::{List, Text};
+use crate::hash::Digest;
+
+/// The options of a proposal: at most [`MAX_OPTIONS`].
+pub type OptionList = List<DecisionOption, MAX_OPTIONS>;
+
+/// One way to answer (seed, "DecisionOption Type").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DecisionOption {
+    /// `[A-Za-z0-9][A-Za-z0-9._-]{0,31}`, unique in its proposal.
+    pub id: Text,
+    /// One to three words, at most 64 bytes. Empty: the id.
+    #[serde(default)]
+    pub short: Text,
+    /// A sentence, 1 to 1,024 bytes.
+    pub label: Text,
+    /// More, as Markdown, at most 8 KiB.
+    #[serde(default)]
+    pub description: Option<Text>,
+    /// Whether choosing it says no: it ends a vote at once, releases nothing and approves nothing.
+    #[serde(default)]
+    pub reject: bool,
+}
+
+/// What is asked: the part that each round may propose anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Proposal {
+    /// The question, 1 to 4,096 bytes.
+    pub prompt: Text,
+    /// What one should know to answer it, at most 64 KiB.
+    #[serde(default)]
+    pub context: Option<Text>,
+    /// The ways to answer; none where only a text is wanted.
+    #[serde(default)]
+    pub options: OptionList,
+    /// The option that the requester prefers; taken at the deadline only under
+    /// [`OnTimeout::Default`].
+    #[serde(default)]
+    pub default_option: Option<Text>,
+}
+
+impl Proposal {
+    /// The option with this id.
+    #[must_use]
+    pub fn option(&self, id: &str) -> Option<&DecisionOption> {
+        self.options.iter().find(|option| *option.id == *id)
+    }
+}
+
+/// Something that an answer may rest on, by its digest. The bytes are kept elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct EvidenceAttachment {
+    /// SHA-256 of the bytes.
+    pub sha256: Digest,
+    /// How many bytes.
+    pub bytes: u64,
+    /// Their media type, at most 256 bytes.
+    pub media_type: Text,
+    /// What they are, at most 256 bytes.
+    pub label: Text,
+}
+
+/// The one action that an approval is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ActionBinding {
+    /// The tool, 1 to 256 bytes.
+    pub tool: Text,
+    /// SHA-256 of its input in the canonical form of RFC 8785.
+    pub input_sha256: Digest,
+}
+
+/// Who has to approve. Where there is none, anybody may answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ApprovalPolicy {
+    /// Who may answer; empty: every person.
+    #[serde(default)]
+    pub approvers: List<Text>,
+    /// How many distinct people have to choose the same, 1 to 16. One choice of an option that
+    /// rejects ends it at once.
+    pub quorum: u8,
+    /// Whether the requester may answer too.
+    #[serde(default)]
+    pub allow_requester: bool,
+    /// Whether agents may answer too.
+    #[serde(default)]
+    pub allow_agents: bool,
+    /// What at least has to prove who answers.
+    pub authentication: Authentication,
+    /// Whether a default that is taken at the deadline counts as approval.
+    #[serde(default)]
+    pub default_approves: bool,
+}
+
+/// The terms of a question: they hold for every round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Terms {
+    /// The work item that it is about, 1 to 256 bytes.
+    pub issue_id: Option<Text>,
+    /// What is asked in the first round.
+    pub proposal: Proposal,
+    /// Whether a text of one's own is an answer.
+    pub allow_text: bool,
+    /// What becomes of a round that nobody answers in time.
+    pub on_timeout: OnTimeout,
+    /// When the time is over; `None`: never.
+    pub expires_at: Option<crate::time::Timestamp>,
+    /// How long each round has, in milliseconds, where the time begins anew with every round.
+    pub round_timeout_ms: Option<u64>,
+    /// How many rounds there may be, 1 to 20.
+    pub max_iterations: u8,
+    /// How much it presses.
+    pub urgency: Urgency,
+    /// Who has to approve.
+    pub policy: Option<ApprovalPolicy>,
+    /// What waits for the answer, by the requester's own names.
+    pub blocks: List<Text>,
+    /// What the answer may rest on.
+    pub evidence: List<EvidenceAttachment>,
+    /// The one action that an approval is for.
+    pub binding: Option<ActionBinding>,
+    /// How long after the answer an approval may be spent, in milliseconds.
+    pub valid_for_ms: u64,
+    /// The decision point whose place it takes.
+    pub supersedes: Option<Text>,
+}

@@ -1,0 +1,328 @@
+//! Events of decision points. Everything that an answer rests on is asked again.
+//!
+//! What the rules forbid counts for nothing: an answer that is wrong in any way leaves its round as
+//! it was, and nothing is released or spent by it.
+
+use alloc::string::{String, ToString as _};
+
+use super::Record;
+use super::forbidden::{Judgement, Rule};
+use crate::decision_point::{OnTimeout, Principal, Response, check_response_form, check_terms};
+use crate::event::{
+    ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCreated,
+    DecisionPointRefined, DecisionPointResolved, DecisionPointSuperseded, DefaultTaken,
+    DependentsReleased, Event, GuidanceGiven, LateResponseRecorded, RoundOpened, VoteCast,
+};
+use crate::refusal::Refusal;
+use crate::text::id;
+use crate::world::{DecisionPoint, World, digits};
+
+/// What the rules expect and what they found.
+type Fault = (&'static str, String);
+type Checked = Result<(), Fault>;
+
+/// Every event of this system.
+pub(super) fn applied(
+    world: &mut World,
+    record: Record<'_>,
+    event: &Event,
+    judgement: &mut Judgement,
+) {
+    match event {
+        Event::DecisionPointCreated(body) => {
+            begin(world, Rule::DecisionPointTerms, created(world, record, body), judgement);
+        }
+        Event::RoundOpened(body) => {
+            begin(world, Rule::DecisionPointRound, opened(world, record, body), judgement);
+        }
+        other => change(world, record, other, judgement),
+    }
+}
+
+fn begin(
+    world: &mut World,
+    rule: Rule,
+    point: Result<DecisionPoint, Fault>,
+    judgement: &mut Judgement,
+) {
+    match point {
+        Ok(point) => world.hot.decision_points.begin(point),
+        Err((expected, found)) => judgement.forbid(rule, expected, found),
+    }
+}
+
+fn created(
+    world: &World,
+    record: Record<'_>,
+    body: &DecisionPointCreated,
+) -> Result<DecisionPoint, Fault> {
+    check_new(world, &body.decision_id)?;
+    check_speaker(record, &body.by)?;
+    accepted(check_terms(&body.terms, record.at))?;
+    let correlation = record.envelope.correlation.clone();
+    Ok(DecisionPoint::created(body, correlation, record.at, record.sequence))
+}
+
+fn opened(world: &World, record: Record<'_>, body: &RoundOpened) -> Result<DecisionPoint, Fault> {
+    check_new(world, &body.decision_id)?;
+    let prior = world.hot.decision_points.find(&body.prior_id);
+    let prior = prior.filter(|prior| prior.next_id.as_ref() == Some(&body.decision_id));
+    let Some(prior) = prior else {
+        return Err(("the round that guidance led to", body.prior_id.to_string()));
+    };
+    if body.iteration != prior.iteration.saturating_add(1) {
+        return Err(("the next round", body.iteration.to_string()));
+    }
+    if body.expires_at != prior.next_round_expires_at(record.at) {
+        let found = body.expires_at.map_or_else(|| "none".to_string(), |end| end.to_string());
+        return Err(("the end of the time by the terms", found));
+    }
+    Ok(prior.next_round(body, record.at, record.sequence))
+}
+
+fn check_new(world: &World, decision_id: &str) -> Checked {
+    let is_well_formed = crate::text::is_strong_entropy(&digits(decision_id))
+        && id("DP-", &digits(decision_id)) == decision_id;
+    if !is_well_formed {
+        return Err(("an id of DP- and 32 digits", crate::decide::shown(decision_id)));
+    }
+    match world.hot.decision_points.find(decision_id) {
+        Some(_) => Err(("an id that is new", decision_id.to_string())),
+        None => Ok(()),
+    }
+}
+
+/// Every other event is about a round that is remembered.
+fn change(world: &mut World, record: Record<'_>, event: &Event, judgement: &mut Judgement) {
+    let decision_id = event.decision_point().unwrap_or_default();
+    let Some(point) = world.hot.decision_points.find(decision_id) else {
+        let found = crate::decide::shown(decision_id);
+        return judgement.forbid(rule_of(event), "a decision point that is remembered", found);
+    };
+    if let Err((expected, found)) = check(world, point, record, event) {
+        return judgement.forbid(rule_of(event), expected, found);
+    }
+    let older = world.hot.decision_points.change(decision_id, |point| {
+        apply(point, record, event);
+        point.version = record.sequence;
+    });
+    if !world.hot.decision_points.is_live(decision_id) {
+        world.hot.keys.close(decision_id);
+    }
+    world.keep_settled_points(older);
+}
+
+/// The rule that an event can break.
+const fn rule_of(event: &Event) -> Rule {
+    match event {
+        Event::DecisionPointRefined(_) | Event::GuidanceGiven(_) | Event::RoundOpened(_) => {
+            Rule::DecisionPointRound
+        }
+        Event::DefaultTaken(_) | Event::DecisionPointAborted(_) | Event::ApprovalLapsed(_) => {
+            Rule::DecisionPointExpiry
+        }
+        Event::ApprovalConsumed(_) | Event::DependentsReleased(_) => Rule::DecisionPointApproval,
+        _ => Rule::DecisionPointAnswer,
+    }
+}
+
+fn check(world: &World, point: &DecisionPoint, record: Record<'_>, event: &Event) -> Checked {
+    match event {
+        Event::DecisionPointRefined(body) => check_refined(point, record, body),
+        Event::GuidanceGiven(body) => check_guidance(point, record, body),
+        Event::VoteCast(body) => check_vote(point, record, body),
+        Event::DecisionPointResolved(body) => check_resolved(point, record, body),
+        Event::DefaultTaken(body) => check_default(point, record, body),
+        Event::DecisionPointAborted(body) => check_aborted(point, record, body),
+        Event::DecisionPointCancelled(body) => check_requester_of_open(point, record, &body.by),
+        Event::DecisionPointSuperseded(body) => check_superseded(world, point, record, body),
+        Event::DecisionPointReminded(body) => check_open(point, record, &body.by),
+        Event::DecisionPointEscalated(body) => check_open(point, record, &body.by),
+        Event::LateResponseRecorded(body) => check_late(point, record, body),
+        Event::ApprovalConsumed(body) => check_consumed(point, record, body),
+        Event::ApprovalLapsed(body) => check_lapsed(point, record, body),
+        Event::DependentsReleased(body) => check_released(point, body),
+        _ => Ok(()),
+    }
+}
+
+fn apply(point: &mut DecisionPoint, record: Record<'_>, event: &Event) {
+    let (at, sequence) = (record.at, record.sequence);
+    match event {
+        Event::DecisionPointRefined(body) => point.refine(body),
+        Event::GuidanceGiven(body) => point.guide(body, at, sequence),
+        Event::VoteCast(body) => point.count_vote(body, at, sequence),
+        Event::DecisionPointResolved(body) => point.resolve(body, at, sequence),
+        Event::DefaultTaken(body) => point.take_default(body, at, sequence),
+        Event::DecisionPointAborted(body) => point.abort(body.expires_at, at, sequence),
+        Event::DecisionPointCancelled(body) => point.cancel(body, at, sequence),
+        Event::DecisionPointSuperseded(body) => point.supersede(body, at, sequence),
+        Event::DecisionPointReminded(_) => point.reminders = point.reminders.saturating_add(1),
+        Event::DecisionPointEscalated(body) => point.escalate(body, at),
+        Event::LateResponseRecorded(body) => point.keep_late(body, at, sequence),
+        Event::ApprovalConsumed(body) => point.consume(&body.by, at, sequence),
+        Event::ApprovalLapsed(body) => point.lapsed_at = Some(body.valid_until),
+        Event::DependentsReleased(_) => point.released_at = Some(at),
+        _ => {}
+    }
+}
+
+fn check_refined(
+    point: &DecisionPoint,
+    record: Record<'_>,
+    body: &DecisionPointRefined,
+) -> Checked {
+    check_speaker(record, &body.by)?;
+    accepted(point.check_refinement(&body.by, &body.proposal, record.at))
+}
+
+fn check_guidance(point: &DecisionPoint, record: Record<'_>, body: &GuidanceGiven) -> Checked {
+    let response = Response::Guidance(body.guidance.clone());
+    check_response(point, record, &body.by, &response, body.comment.as_deref())
+}
+
+fn check_vote(point: &DecisionPoint, record: Record<'_>, body: &VoteCast) -> Checked {
+    if point.terms.policy.is_none() || matches!(body.response, Response::Guidance(_)) {
+        return Err(("votes where a policy asks for them", "a vote".to_string()));
+    }
+    check_response(point, record, &body.by, &body.response, body.comment.as_deref())
+}
+
+/// Without a policy the answer itself ends the round; with one, the vote that was cast before.
+fn check_resolved(
+    point: &DecisionPoint,
+    record: Record<'_>,
+    body: &DecisionPointResolved,
+) -> Checked {
+    if matches!(body.response, Response::Guidance(_)) {
+        return Err(("another round", "guidance as an answer".to_string()));
+    }
+    if point.terms.policy.is_none() {
+        let comment = body.comment.as_deref();
+        return check_response(point, record, &body.by, &body.response, comment);
+    }
+    check_speaker(record, &body.by)?;
+    refused(point.check_open(record.at))?;
+    let voted = point.votes.iter().any(|vote| vote.is_by(&body.by, &body.response));
+    match voted && point.ends_round(&body.response) {
+        true => Ok(()),
+        false => Err(("a quorum, or a vote that rejects", point.votes.len().to_string())),
+    }
+}
+
+fn check_response(
+    point: &DecisionPoint,
+    record: Record<'_>,
+    by: &Principal,
+    response: &Response,
+    comment: Option<&str>,
+) -> Checked {
+    check_speaker(record, by)?;
+    refused(point.check_response(by, response, record.at))?;
+    accepted(check_response_form(response, comment))
+}
+
+fn check_default(point: &DecisionPoint, record: Record<'_>, body: &DefaultTaken) -> Checked {
+    check_time_over(point, record, body.expires_at)?;
+    let is_asked_for = point.terms.on_timeout == OnTimeout::Default
+        && point.terms.proposal.default_option.as_ref() == Some(&body.option_id);
+    match is_asked_for {
+        true => Ok(()),
+        false => Err(("a default that the creator asked for", body.option_id.to_string())),
+    }
+}
+
+fn check_aborted(
+    point: &DecisionPoint,
+    record: Record<'_>,
+    body: &DecisionPointAborted,
+) -> Checked {
+    check_time_over(point, record, body.expires_at)?;
+    match point.terms.on_timeout {
+        OnTimeout::Abort => Ok(()),
+        other => Err(("an end by the terms", other.to_string())),
+    }
+}
+
+fn check_time_over(
+    point: &DecisionPoint,
+    record: Record<'_>,
+    stated: crate::time::Timestamp,
+) -> Checked {
+    match point.deadline() {
+        Some(end) if end == stated && end <= record.at => Ok(()),
+        Some(end) => Err(("the deadline, when it has passed", end.to_string())),
+        None => Err(("an open round with a deadline", point.state.to_string())),
+    }
+}
+
+fn check_open(point: &DecisionPoint, record: Record<'_>, by: &Principal) -> Checked {
+    check_speaker(record, by)?;
+    refused(point.check_open(record.at))
+}
+
+fn check_requester_of_open(point: &DecisionPoint, record: Record<'_>, by: &Principal) -> Checked {
+    check_open(point, record, by)?;
+    refused(point.check_requester(by))
+}
+
+fn check_superseded(
+    world: &World,
+    point: &DecisionPoint,
+    record: Record<'_>,
+    body: &DecisionPointSuperseded,
+) -> Checked {
+    check_requester_of_open(point, record, &body.by)?;
+    let other = world.hot.decision_points.find(&body.superseded_by);
+    let names_it = other.and_then(|other| other.terms.supersedes.as_ref());
+    match names_it == Some(&point.decision_id) {
+        true => Ok(()),
+        false => Err(("a decision that takes its place", body.superseded_by.to_string())),
+    }
+}
+
+/// An answer is late when it could not count any more.
+fn check_late(point: &DecisionPoint, record: Record<'_>, body: &LateResponseRecorded) -> Checked {
+    check_speaker(record, &body.by)?;
+    accepted(check_response_form(&body.response, body.comment.as_deref()))?;
+    match point.is_open() {
+        true => Err(("an answer that counts, while the round is open", "a late one".to_string())),
+        false => Ok(()),
+    }
+}
+
+fn check_consumed(point: &DecisionPoint, record: Record<'_>, body: &ApprovalConsumed) -> Checked {
+    check_speaker(record, &body.by)?;
+    refused(point.check_consumption(&body.binding, record.at))
+}
+
+fn check_lapsed(point: &DecisionPoint, record: Record<'_>, body: &ApprovalLapsed) -> Checked {
+    match point.spendable_until() {
+        Some(until) if until == body.valid_until && until <= record.at => Ok(()),
+        _ => Err(("an approval whose time is over", body.valid_until.to_string())),
+    }
+}
+
+fn check_released(point: &DecisionPoint, body: &DependentsReleased) -> Checked {
+    let is_due = point.releases() && point.released_at.is_none();
+    match is_due && body.blocks == point.terms.blocks && !body.blocks.is_empty() {
+        true => Ok(()),
+        false => Err(("an answer that releases, once", point.state.to_string())),
+    }
+}
+
+/// Who is named is who the record is of.
+fn check_speaker(record: Record<'_>, by: &Principal) -> Checked {
+    match by.is(&record.envelope.actor) {
+        true => Ok(()),
+        false => Err(("the record's own actor", crate::decide::shown(&by.id))),
+    }
+}
+
+fn accepted(checked: Result<(), Refusal>) -> Checked {
+    checked.map_err(|refusal| ("what the rules accept", refusal.to_string()))
+}
+
+fn refused(checked: Result<(), crate::refusal::DecisionPointRefusal>) -> Checked {
+    checked.map_err(|refusal| ("what the rules accept", refusal.to_string()))
+}

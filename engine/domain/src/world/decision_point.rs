@@ -1,0 +1,237 @@
+//! One round of a question, and what the rules ask of it.
+
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::decision_point::{
+    ActionBinding, DecisionPointState, OnTimeout, Principal, ResolutionKind, Response, Terms,
+};
+use crate::event::Text;
+use crate::time::Timestamp;
+
+mod change;
+mod collection;
+mod guard;
+
+pub(crate) use collection::DecisionPoints;
+
+/// One round of a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecisionPoint {
+    /// `DP-` and 32 digits.
+    pub decision_id: Text,
+    /// The first round of the question.
+    pub chain_id: Text,
+    /// The round before.
+    pub prior_id: Option<Text>,
+    /// The round that guidance led to.
+    pub next_id: Option<Text>,
+    /// What is asked, with the proposal of this round.
+    pub terms: Terms,
+    /// Which round, from 1 on.
+    pub iteration: u8,
+    /// The guidance that led to this round.
+    pub guidance: Option<Text>,
+    /// Who asks.
+    pub requested_by: Principal,
+    /// Where it stands.
+    pub state: DecisionPointState,
+    /// The votes, where a policy asks for them, oldest first.
+    pub votes: Vec<GivenResponse>,
+    /// How it ended.
+    pub ending: Option<Ending>,
+    /// Answers that came when it was over, oldest first; the first 16.
+    pub late_responses: Vec<GivenResponse>,
+    /// How many came.
+    pub late_total: u64,
+    /// How often somebody was reminded.
+    pub reminders: u64,
+    /// Who was told of it last, and how often somebody was.
+    pub escalation: Option<Escalation>,
+    /// When the approval was spent, and by whom.
+    pub consumed: Option<Consumed>,
+    /// Until when the approval may be spent, and whether that is over.
+    pub lapsed_at: Option<Timestamp>,
+    /// When what waited for the answer was released.
+    pub released_at: Option<Timestamp>,
+    /// When the round began.
+    pub created_at: Timestamp,
+    /// The sequence of the record that began it.
+    pub created_sequence: u64,
+    /// The story that it belongs to.
+    pub correlation: String,
+    /// The sequence of the last record that changed it: its version.
+    pub version: u64,
+}
+
+/// An answer, by whom and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenResponse {
+    /// Who.
+    pub by: Principal,
+    /// What.
+    pub response: Response,
+    /// What was said beside it.
+    pub comment: Option<Text>,
+    /// When.
+    pub at: Timestamp,
+    /// The sequence of its record.
+    pub sequence: u64,
+}
+
+impl GivenResponse {
+    /// Whether the same somebody gives the same answer.
+    #[must_use]
+    pub fn is_by(&self, by: &Principal, response: &Response) -> bool {
+        self.by.id == by.id && self.by.kind == by.kind && self.response == *response
+    }
+}
+
+/// How a round ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    /// How; `None` where guidance led to another round.
+    pub kind: Option<ResolutionKind>,
+    /// The answer, where there was one.
+    pub response: Option<Response>,
+    /// The default, where it was taken.
+    pub default_taken: Option<Text>,
+    /// Who ended it; `None`: the deadline did.
+    pub by: Option<Principal>,
+    /// What was said beside it: a comment, or the reason.
+    pub comment: Option<Text>,
+    /// The decision point that took its place.
+    pub superseded_by: Option<Text>,
+    /// When it ended: the time of the record, or the deadline.
+    pub ended_at: Timestamp,
+    /// When that was recorded.
+    pub recorded_at: Timestamp,
+    /// The sequence of the record.
+    pub sequence: u64,
+}
+
+/// Who was told of a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Escalation {
+    /// To whom.
+    pub to: Text,
+    /// Why.
+    pub reason: Option<Text>,
+    /// Who.
+    pub by: Principal,
+    /// When.
+    pub at: Timestamp,
+    /// How often it was escalated.
+    pub count: u64,
+}
+
+/// For what an approval was spent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Consumed {
+    /// Who.
+    pub by: Principal,
+    /// When.
+    pub at: Timestamp,
+    /// The sequence of its record.
+    pub sequence: u64,
+}
+
+impl DecisionPoint {
+    /// Whether it may still be answered.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.state.is_open()
+    }
+
+    /// When it ends by itself; `None`: it does not.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        let ends = self.is_open() && self.terms.on_timeout != OnTimeout::Hold;
+        self.terms.expires_at.filter(|_| ends)
+    }
+
+    /// Whether it waits although its time is over.
+    #[must_use]
+    pub fn is_overdue(&self, at: Timestamp) -> bool {
+        self.is_open() && self.terms.expires_at.is_some_and(|end| end <= at)
+    }
+
+    /// The option that was chosen, or that was taken as the default.
+    #[must_use]
+    pub fn selected_option(&self) -> Option<&str> {
+        let ending = self.ending.as_ref()?;
+        match &ending.response {
+            Some(Response::Option(id)) => Some(id),
+            _ => ending.default_taken.as_deref(),
+        }
+    }
+
+    /// Whether somebody said yes: an option that does not reject was chosen, the guidance was
+    /// accepted, or the default was taken where that counts.
+    #[must_use]
+    pub fn approves(&self) -> bool {
+        let chosen = self.selected_option().and_then(|id| self.terms.proposal.option(id));
+        let is_yes = chosen.is_some_and(|option| !option.reject);
+        match self.ending.as_ref().and_then(|ending| ending.kind) {
+            Some(ResolutionKind::Option) => is_yes,
+            Some(ResolutionKind::Accept) => true,
+            Some(ResolutionKind::Default) => {
+                is_yes && self.terms.policy.as_ref().is_none_or(|policy| policy.default_approves)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether what waits for the answer may go on: it was approved, or answered in words.
+    #[must_use]
+    pub fn releases(&self) -> bool {
+        let is_text = self.ending.as_ref().is_some_and(|e| e.kind == Some(ResolutionKind::Text));
+        self.approves() || is_text
+    }
+
+    /// Until when the approval may be spent; `None` where there is none to be spent any more.
+    #[must_use]
+    pub fn spendable_until(&self) -> Option<Timestamp> {
+        let ending = self.ending.as_ref().filter(|_| self.approves())?;
+        self.terms.binding.as_ref()?;
+        let is_over = self.consumed.is_some() || self.lapsed_at.is_some();
+        (!is_over).then(|| ending.recorded_at.plus_ms(self.terms.valid_for_ms))
+    }
+
+    /// Whether something may still happen to it: it is open, or an approval is to be spent.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.is_open() || self.spendable_until().is_some()
+    }
+
+    /// What happens to it by itself, and when.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Timestamp> {
+        self.deadline().or_else(|| self.spendable_until())
+    }
+
+    /// How many votes there are for an answer.
+    #[must_use]
+    pub fn votes_for(&self, response: &Response) -> usize {
+        self.votes.iter().filter(|vote| vote.response == *response).count()
+    }
+
+    /// How it ended, in one line; control characters visible.
+    #[must_use]
+    pub fn outcome_line(&self) -> String {
+        guard::outcome_line(self)
+    }
+
+    /// The action that an approval is for.
+    #[must_use]
+    pub const fn binding(&self) -> Option<&ActionBinding> {
+        self.terms.binding.as_ref()
+    }
+
+    /// The name of the requester, as it may be shown.
+    pub(crate) fn requester(&self) -> String {
+        crate::text::visible(&self.requested_by.id).to_string()
+    }
+}

@@ -1,0 +1,223 @@
+//! Who may do what with a round, and when. `decide` asks before it makes an event, and every
+//! replay asks again.
+
+use alloc::format;
+use alloc::string::{String, ToString as _};
+
+use super::DecisionPoint;
+use crate::decision_point::{
+    ActionBinding, ApprovalPolicy, DecisionPointState, Principal, ResolutionKind, Response,
+};
+use crate::decision_point::{OnTimeout, Proposal};
+use crate::decision_point::{bad_default, check_proposal, option_ids, shown};
+use crate::execution_loop::Actor;
+use crate::refusal::{DecisionPointRefusal as No, Refusal};
+use crate::text::visible;
+use crate::time::Timestamp;
+
+impl DecisionPoint {
+    /// Whether somebody may give this answer to the round as it stands, at a time.
+    ///
+    /// # Errors
+    /// The first rule that says no.
+    pub(crate) fn check_response(
+        &self,
+        by: &Principal,
+        response: &Response,
+        at: Timestamp,
+    ) -> Result<(), No> {
+        self.check_open(at)?;
+        if let Some(policy) = &self.terms.policy {
+            self.check_approver(policy, by)?;
+        }
+        if let Some(vote) = self.votes.iter().find(|vote| vote.by.id == by.id) {
+            return Err(No::VoteConflict {
+                decision_id: self.id(),
+                by: name(by),
+                before: said(&vote.response),
+            });
+        }
+        self.check_offered(response)
+    }
+
+    /// Whether the round is open at a time.
+    pub(crate) fn check_open(&self, at: Timestamp) -> Result<(), No> {
+        if !self.is_open() {
+            return Err(self.ended());
+        }
+        match self.deadline() {
+            Some(expires_at) if expires_at <= at => {
+                Err(No::Expired { decision_id: self.id(), state: self.state, expires_at })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The refusal of whatever comes when the round is over.
+    pub(crate) fn ended(&self) -> No {
+        let (decision_id, state) = (self.id(), self.state);
+        match self.state {
+            DecisionPointState::Expired | DecisionPointState::Aborted => {
+                let ended_at = self.ending.as_ref().map(|ending| ending.ended_at);
+                No::Expired { decision_id, state, expires_at: ended_at.unwrap_or_default() }
+            }
+            _ => No::AlreadyEnded { decision_id, state, outcome: outcome_line(self) },
+        }
+    }
+
+    fn check_approver(&self, policy: &ApprovalPolicy, by: &Principal) -> Result<(), No> {
+        let (decision_id, who) = (self.id(), name(by));
+        if by.kind != Actor::Human && !(policy.allow_agents && by.kind != Actor::System) {
+            return Err(No::AgentExcluded { decision_id, by: who });
+        }
+        if by.id == self.requested_by.id && !policy.allow_requester {
+            return Err(No::SelfApproval { decision_id, by: who });
+        }
+        if !policy.approvers.is_empty() && !policy.approvers.contains(&by.id) {
+            let approvers = policy.approvers.iter().map(|name| visible(name).to_string());
+            let approvers = approvers.collect::<alloc::vec::Vec<_>>().join(", ");
+            return Err(No::NotAnApprover { decision_id, by: who, approvers });
+        }
+        let (expected, found) = (policy.authentication, by.authenticated_by);
+        if found < expected {
+            return Err(No::NotAuthenticated { decision_id, by: who, expected, found });
+        }
+        Ok(())
+    }
+
+    /// Whether the answer is one that this round takes.
+    fn check_offered(&self, response: &Response) -> Result<(), No> {
+        let decision_id = self.id();
+        if *response == Response::Accept {
+            return match self.iteration {
+                0 | 1 => Err(No::NothingToAccept { decision_id }),
+                _ => Ok(()),
+            };
+        }
+        if self.state == DecisionPointState::Refining {
+            return Err(No::NotRefined { decision_id, requester: self.requester() });
+        }
+        let options = || option_ids(&self.terms.proposal);
+        match response {
+            Response::Option(id) if self.terms.proposal.option(id).is_none() => {
+                Err(No::BadOption { decision_id, found: shown(id), options: options() })
+            }
+            Response::Text(_) if !self.terms.allow_text => {
+                Err(No::TextNotAllowed { decision_id, options: options() })
+            }
+            Response::Guidance(_) if self.iteration >= self.terms.max_iterations => {
+                Err(No::IterationLimit { decision_id, max: self.terms.max_iterations })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether an answer ends the round, once it is counted.
+    pub(crate) fn ends_round(&self, response: &Response) -> bool {
+        let Some(policy) = &self.terms.policy else { return true };
+        self.rejects(response) || self.votes_for(response) >= usize::from(policy.quorum)
+    }
+
+    /// Whether an answer is an option that rejects.
+    pub(crate) fn rejects(&self, response: &Response) -> bool {
+        let Response::Option(id) = response else { return false };
+        self.terms.proposal.option(id).is_some_and(|option| option.reject)
+    }
+
+    /// Whether this is the requester, or a person.
+    pub(crate) fn check_requester(&self, by: &Principal) -> Result<(), No> {
+        if by.kind == Actor::Human || by.id == self.requested_by.id {
+            return Ok(());
+        }
+        Err(No::NotRequester { decision_id: self.id(), by: name(by), requester: self.requester() })
+    }
+
+    /// Whether this may be proposed anew, at a time.
+    pub(crate) fn check_refinement(
+        &self,
+        by: &Principal,
+        proposal: &Proposal,
+        at: Timestamp,
+    ) -> Result<(), Refusal> {
+        self.check_open(at)?;
+        if self.state != DecisionPointState::Refining {
+            return Err(No::NotRefining { decision_id: self.id(), state: self.state }.into());
+        }
+        self.check_requester(by)?;
+        check_proposal(proposal, self.terms.allow_text)?;
+        if self.terms.on_timeout == OnTimeout::Default && proposal.default_option.is_none() {
+            return Err(bad_default("missing".to_string(), proposal));
+        }
+        Ok(())
+    }
+
+    /// Whether the approval may be spent for this action, at a time.
+    pub(crate) fn check_consumption(
+        &self,
+        binding: &ActionBinding,
+        at: Timestamp,
+    ) -> Result<(), No> {
+        let decision_id = self.id();
+        if self.binding() != Some(binding) {
+            let expected = self.binding().map_or_else(|| "no action".to_string(), action);
+            return Err(No::BindingMismatch { decision_id, expected, found: action(binding) });
+        }
+        if let Some(consumed) = &self.consumed {
+            let (at, by) = (consumed.at, name(&consumed.by));
+            return Err(No::AlreadyConsumed { decision_id, at, by });
+        }
+        let until = match (self.lapsed_at, self.spendable_until()) {
+            (None, Some(until)) if until > at => return Ok(()),
+            (lapsed, until) => lapsed.or(until),
+        };
+        match until {
+            Some(until) => Err(No::ApprovalLapsed { decision_id, until }),
+            None => {
+                let outcome = outcome_line(self);
+                Err(No::NotApproved { decision_id, state: self.state, outcome })
+            }
+        }
+    }
+
+    fn id(&self) -> String {
+        self.decision_id.to_string()
+    }
+}
+
+/// How it ended, in one line.
+pub(super) fn outcome_line(point: &DecisionPoint) -> String {
+    let Some(ending) = &point.ending else { return "nobody answered yet".to_string() };
+    let by = ending.by.as_ref().map_or_else(|| "the deadline".to_string(), name);
+    let what = match (&ending.kind, &ending.response) {
+        (_, Some(response)) => said(response),
+        (Some(ResolutionKind::Default), None) => {
+            format!("default {}", ending.default_taken.as_deref().unwrap_or_default())
+        }
+        (Some(kind), None) => kind.to_string(),
+        (None, None) => "guidance".to_string(),
+    };
+    let after = match (&ending.superseded_by, &point.next_id) {
+        (Some(other), _) => format!(", see {other}"),
+        (None, Some(next)) => format!(", go on with {next}"),
+        (None, None) => String::new(),
+    };
+    format!("{what} by {by} at {}{after}", ending.ended_at)
+}
+
+/// An answer as a refusal shows it.
+pub(crate) fn said(response: &Response) -> String {
+    match response {
+        Response::Option(id) => format!("option {}", shown(id)),
+        Response::Text(words) => format!("text \"{}\"", shown(words)),
+        Response::Accept => "accept".to_string(),
+        Response::Guidance(words) => format!("guidance \"{}\"", shown(words)),
+    }
+}
+
+fn name(by: &Principal) -> String {
+    visible(&by.id).to_string()
+}
+
+fn action(binding: &ActionBinding) -> String {
+    format!("{} with input {}", visible(&binding.tool), binding.input_sha256)
+}
