@@ -12,6 +12,7 @@ mod archive;
 mod asker;
 mod clock;
 mod conditions;
+mod decision_points;
 mod engine;
 mod entropy;
 mod error;

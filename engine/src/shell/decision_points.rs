@@ -1,0 +1,3 @@
+//! Decision points at the library's doors (seed "Decisions").
+
+mod link;

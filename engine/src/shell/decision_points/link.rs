@@ -1,0 +1,31 @@
+//! The chain link of one record, for whoever shows which record a state rests on.
+
+use super::super::engine::Engine;
+use super::super::error::SubmitError;
+use super::super::submit::first_kept;
+use crate::log::Storage;
+use holdpoint_domain::hash::Digest;
+use holdpoint_log_files::Onward;
+
+impl<S: Storage> Engine<S> {
+    /// The chain link of the record with this sequence, as the record itself states it. `None`
+    /// where the log does not hold it: it was moved to an archive, or is not written yet. What
+    /// [`Engine::query`] and a receipt tell of is written.
+    ///
+    /// # Errors
+    /// The log cannot be read, or the record is damaged.
+    pub fn link_of(&self, sequence: u64) -> Result<Option<Digest>, SubmitError> {
+        let core = self.core();
+        let mut link = None;
+        let read = core.log.read_from(sequence, &mut |_, record| {
+            let is_asked_for = record.header.sequence == sequence;
+            link = is_asked_for.then_some(Digest::from_bytes(record.header.link.0));
+            Onward::Stop
+        });
+        match read {
+            Ok(()) => Ok(link),
+            Err(_) if first_kept(core)? > sequence => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
