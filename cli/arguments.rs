@@ -1,8 +1,8 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
 use crate::{
-    apply, config, health, hold, log_archive, log_copy, log_show, log_stat, replay, run, salvage,
-    thread, verify,
+    apply, completions, config, decision, doctor, health, hold, hook, log_archive, log_copy,
+    log_show, log_stat, man, mcp, replay, run, salvage, thread, verify,
 };
 use clap::{Args, Parser, Subcommand};
 use holdpoint_log_format::limits::FORMAT_VERSION;
@@ -56,6 +56,13 @@ pub(crate) enum Verb {
     /// Look at the questions that wait for a person, and answer them.
     #[command(subcommand)]
     Hold(hold::HoldVerb),
+    /// Ask for decisions, answer them, wait for them, spend approvals.
+    #[command(subcommand)]
+    Decision(decision::DecisionVerb),
+    /// Guard an agent's tools: a hook that reads one JSON object from stdin.
+    Hook(hook::Args),
+    /// Serve decisions to agents over the Model Context Protocol, on stdin and stdout.
+    Mcp(mcp::Args),
     /// Look at conversations that were interrupted, and at what became of the rest.
     #[command(subcommand)]
     Thread(thread::ThreadVerb),
@@ -73,6 +80,12 @@ pub(crate) enum Verb {
     /// Look at the configuration.
     #[command(subcommand)]
     Config(ConfigVerb),
+    /// Check the log, its lock, the configuration and the hook settings.
+    Doctor(doctor::Args),
+    /// Write the completions of a shell.
+    Completions(completions::Args),
+    /// Write the manual page.
+    Man(man::Args),
 }
 
 /// What to do about the configuration.

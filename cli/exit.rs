@@ -4,7 +4,8 @@ use crate::arguments::Global;
 use crate::output::Output;
 use holdpoint_engine::shell::EXIT_HOLDPOINT_FAILED;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
@@ -47,14 +48,40 @@ impl From<Exit> for ExitCode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     exit: Exit,
-    code: &'static str,
+    code: Cow<'static, str>,
     message: String,
+    /// What else a program is told of it.
+    more: Map<String, Value>,
 }
 
 impl Failure {
     /// A failure with a stable code for programs and a sentence that says what to do.
-    pub(crate) fn new(exit: Exit, code: &'static str, message: impl Display) -> Self {
-        Self { exit, code, message: message.to_string() }
+    pub(crate) fn new(
+        exit: Exit,
+        code: impl Into<Cow<'static, str>>,
+        message: impl Display,
+    ) -> Self {
+        Self { exit, code: code.into(), message: message.to_string(), more: Map::new() }
+    }
+
+    /// The same failure, of which a program is told more.
+    pub(crate) fn with(mut self, key: &str, value: Value) -> Self {
+        self.more.insert(key.to_string(), value);
+        self
+    }
+
+    /// The sentence.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The value that a program is told.
+    pub(crate) fn value(&self) -> Value {
+        let mut error = Map::new();
+        error.insert("code".into(), json!(self.code));
+        error.insert("message".into(), json!(self.message));
+        error.extend(self.more.clone());
+        json!({ "error": error })
     }
 
     /// Says so on stderr and nowhere else: for verbs that write a stream of values, which is then
@@ -68,7 +95,7 @@ impl Failure {
     fn report(self, global: &Global) -> Exit {
         if global.json {
             let mut out = Output::stdout();
-            out.json(&json!({ "error": { "code": self.code, "message": self.message } }));
+            out.json(&self.value());
             // The exit code already says that something failed.
             let _ = out.finish();
         }

@@ -74,8 +74,13 @@ fn read(directory: &Directory, until: Until) -> Result<Rebuilt, Failure> {
 
 /// Opens the log for writing. A log that is not there is not made.
 pub(crate) fn open(global: &Global, turn: &Turn) -> Result<Engine, Failure> {
+    open_or_make(global, turn, false)
+}
+
+/// Opens the log for writing, and makes it where there is none if that is asked for.
+pub(crate) fn open_or_make(global: &Global, turn: &Turn, make: bool) -> Result<Engine, Failure> {
     let options = EngineOptions {
-        log: Options { lock_wait: turn.lock_wait, create: false, ..Options::default() },
+        log: Options { lock_wait: turn.lock_wait, create: make, ..Options::default() },
         ..EngineOptions::default()
     };
     let log: PathBuf = global.log.components().collect();

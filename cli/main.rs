@@ -3,16 +3,22 @@
 
 mod apply;
 mod arguments;
+mod completions;
 mod config;
 mod damage;
+mod decision;
 mod directory;
+mod doctor;
 mod exit;
 mod health;
 mod hold;
+mod hook;
 mod log_archive;
 mod log_copy;
 mod log_show;
 mod log_stat;
+mod man;
+mod mcp;
 mod missing;
 mod output;
 mod progress;
@@ -33,6 +39,9 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::main(&global, args),
         Verb::Apply(args) => apply::main(&global, args),
         Verb::Hold(verb) => hold::main(&global, verb),
+        Verb::Decision(verb) => decision::main(&global, verb),
+        Verb::Hook(args) => hook::main(&global, &args),
+        Verb::Mcp(args) => mcp::main(&global, &args),
         Verb::Thread(verb) => thread::main(&global, verb),
         Verb::Health(args) => health::main(&global, args),
         Verb::Verify(args) => verify::main(&global, args),
@@ -43,6 +52,9 @@ fn main() -> ExitCode {
         Verb::Log(LogVerb::Archive(args)) => log_archive::main(&global, args),
         Verb::Log(LogVerb::Stat(args)) => log_stat::main(&global, args),
         Verb::Config(ConfigVerb::Check(args)) => config::main(&global, args),
+        Verb::Doctor(args) => doctor::main(&global, &args),
+        Verb::Completions(args) => completions::main(&global, &args),
+        Verb::Man(args) => man::main(&global, &args),
     };
     exit.into()
 }

@@ -1,0 +1,13 @@
+//! `holdpoint decision create`.
+
+use crate::arguments::Global;
+use crate::exit::{Exit, Failure};
+
+/// Options of `decision create`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// In the making.
+pub(super) fn create(_global: &Global, _args: Args) -> Result<Exit, Failure> {
+    Err(Failure::new(Exit::FAILED, "absent", "in the making"))
+}

@@ -1,0 +1,162 @@
+//! Changing decisions: the log open for writing.
+
+use super::look::now;
+use super::name::resolve;
+use crate::arguments::Global;
+use crate::exit::{Exit, Failure};
+use crate::hold::{Turn, failed, open_or_make};
+use holdpoint_domain::Refusal;
+use holdpoint_domain::command::{Command, Entropy};
+use holdpoint_domain::decision_point::Principal;
+use holdpoint_domain::refusal::DecisionPointRefusal;
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_engine::Engine;
+use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, Submitted};
+use serde_json::{Value, json};
+
+/// Whose keys those of `--idempotency-key` are.
+const KEY_ENGINE: &str = "decision";
+const KEY_TENANT: &str = "local";
+
+/// The log, open for writing.
+pub(crate) struct Desk<'g> {
+    global: &'g Global,
+    engine: Engine,
+}
+
+/// Under which conditions something is done.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Only {
+    /// Do it only if the decision is at this version: the `version` of its JSON.
+    #[arg(long, value_name = "N")]
+    expect_version: Option<u64>,
+    /// Do it once under this key: the same again is answered with what it came to, something else
+    /// is a conflict.
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+}
+
+impl Only {
+    /// Nothing but a key.
+    pub(crate) fn under_key(idempotency_key: Option<String>) -> Self {
+        Self { expect_version: None, idempotency_key }
+    }
+
+    fn conditions(&self) -> Conditions {
+        let key = self.idempotency_key.as_ref().map(|key| IdempotencyKey {
+            tenant: KEY_TENANT.to_string(),
+            engine: KEY_ENGINE.to_string(),
+            key: key.clone(),
+        });
+        Conditions { key, expected_version: self.expect_version }
+    }
+}
+
+impl<'g> Desk<'g> {
+    /// Opens the log. Where there is none it is made only if that is asked for.
+    pub(crate) fn open(global: &'g Global, turn: &Turn, make: bool) -> Result<Self, Failure> {
+        Ok(Self { global, engine: open_or_make(global, turn, make)? })
+    }
+
+    /// Fresh random bits.
+    pub(crate) fn entropy(&self) -> Result<Entropy, Failure> {
+        self.engine.entropy().map_err(|error| failed(self.global, error))
+    }
+
+    /// The decision point that is meant, as it is now, after what is due was recorded.
+    pub(crate) fn find(&self, wanted: &str) -> Result<DecisionPoint, Failure> {
+        self.engine.expire().map_err(|error| failed(self.global, error))?;
+        let found = self.engine.query(|world| resolve(world, wanted).cloned());
+        found.map_err(|error| failed(self.global, error))?
+    }
+
+    /// Hands in a command on a decision point, in its story.
+    pub(crate) fn submit(
+        &self,
+        point: &DecisionPoint,
+        by: &Principal,
+        only: &Only,
+        command: &Command,
+    ) -> Result<Submitted, Failure> {
+        let (correlation, causation) = (point.correlation.clone(), Some(point.created_sequence));
+        self.submit_in(Origin { actor: by.actor(), correlation, causation }, only, command)
+    }
+
+    /// Hands in a command that asks. Its story is the issue; without one, the key or random bits.
+    pub(crate) fn submit_new(
+        &self,
+        issue: Option<&str>,
+        by: &Principal,
+        only: &Only,
+        command: &Command,
+    ) -> Result<Submitted, Failure> {
+        let correlation = match (issue, &only.idempotency_key) {
+            (Some(issue), _) => issue.to_string(),
+            (None, Some(key)) => format!("decision key {key}"),
+            (None, None) => self.entropy()?.to_string(),
+        };
+        self.submit_in(Origin { actor: by.actor(), correlation, causation: None }, only, command)
+    }
+
+    fn submit_in(
+        &self,
+        origin: Origin,
+        only: &Only,
+        command: &Command,
+    ) -> Result<Submitted, Failure> {
+        let submitted = self.engine.submit_when(&origin, &only.conditions(), command);
+        submitted.map_err(|error| failed(self.global, error))
+    }
+
+    /// The engine, for what else is asked of it.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The link of a record; `None` where it is in an archive.
+    pub(crate) fn link(&self, sequence: u64) -> Result<Option<String>, Failure> {
+        let link = self.engine.link_of(sequence).map_err(|error| failed(self.global, error))?;
+        Ok(link.map(|link| link.to_string()))
+    }
+
+    /// A decision point as programs read it, as it is now.
+    pub(crate) fn value(&self, point: &DecisionPoint) -> Result<Value, Failure> {
+        let link = self.link(point.version)?;
+        Ok(json!(point.view(now(), link.as_deref())))
+    }
+
+    /// The decision point with this id, as it is now.
+    pub(crate) fn point(&self, decision_id: &str) -> Result<Option<DecisionPoint>, Failure> {
+        let found = self.engine.query(|world| world.decision_point(decision_id).cloned());
+        found.map_err(|error| failed(self.global, error))
+    }
+
+    /// What a refusal means to a person and to a program: exit 3 where there is no such decision, 4
+    /// where somebody else was first, 5 where a rule says no.
+    pub(crate) fn refused(
+        &self,
+        refusal: &Refusal,
+        decision_id: Option<&str>,
+    ) -> Result<Failure, Failure> {
+        let exit = match refusal {
+            Refusal::DecisionPoint(DecisionPointRefusal::UnknownDecision { .. }) => Exit::NOT_FOUND,
+            Refusal::DecisionPoint(no) if no.is_conflict() => Exit::CONFLICT,
+            Refusal::StaleVersion { .. } | Refusal::IdempotencyConflict { .. } => Exit::CONFLICT,
+            _ => Exit::REFUSED,
+        };
+        let current = match decision_id.map(|id| self.point(id)).transpose()?.flatten() {
+            Some(point) => self.value(&point)?,
+            None => Value::Null,
+        };
+        let message = visible(&refusal.to_string()).to_string().replace("\\\\", "\\");
+        Ok(Failure::new(exit, refusal.code().to_ascii_lowercase(), message)
+            .with("decision_id", json!(decision_id))
+            .with("current", current))
+    }
+
+    /// Closes the log.
+    pub(crate) fn close(self) -> Result<(), Failure> {
+        self.engine.close().map_err(|error| failed(self.global, error))
+    }
+}

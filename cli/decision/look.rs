@@ -1,0 +1,67 @@
+//! Looking at decisions: read from the log, verified on the way, and nothing is written.
+
+use super::name::resolve;
+use crate::directory::Directory;
+use crate::exit::Failure;
+use crate::progress::Bar;
+use holdpoint_domain::Time;
+use holdpoint_domain::world::{DecisionPoint, DecisionPointView};
+use holdpoint_engine::shell::{Clock, SystemClock};
+use holdpoint_replay::{Content, Rebuilt, Until, rebuild};
+use std::collections::BTreeMap;
+
+/// The log up to a record, and the link of the newest record of each decision point.
+pub(crate) struct Look {
+    pub(crate) rebuilt: Rebuilt,
+    links: BTreeMap<String, (u64, String)>,
+    /// The time as of which it is told whether something is overdue: of the last record where an
+    /// earlier state is asked for, so that replaying gives the same text.
+    now: Time,
+}
+
+impl Look {
+    /// Reads the log.
+    pub(crate) fn at(directory: &Directory, until: Until) -> Result<Self, Failure> {
+        let mut bar = Bar::new();
+        let mut links = BTreeMap::new();
+        let rebuilt = directory.read(|storage, options| {
+            links.clear();
+            let mut progress = |progress| bar.update(progress);
+            rebuild(storage, until, options, &mut progress, &mut |record| {
+                if let Content::Event(envelope) = &record.content
+                    && let Some(id) = envelope.event.decision_point()
+                {
+                    let link = (record.header.sequence, record.header.link.to_string());
+                    links.insert(id.to_string(), link);
+                }
+            })
+        })?;
+        let now = match until {
+            Until::End => now(),
+            _ => rebuilt.world.totals().last_at,
+        };
+        Ok(Self { rebuilt, links, now })
+    }
+
+    /// The decision point that is meant.
+    pub(crate) fn find(&self, wanted: &str) -> Result<&DecisionPoint, Failure> {
+        resolve(&self.rebuilt.world, wanted)
+    }
+
+    /// Its readable form.
+    pub(crate) fn view<'a>(&'a self, point: &'a DecisionPoint) -> DecisionPointView<'a> {
+        let link = self.links.get(point.decision_id.as_str());
+        let link = link.filter(|(sequence, _)| *sequence == point.version);
+        point.view(self.now, link.map(|(_, link)| link.as_str()))
+    }
+
+    /// The time as of which things are overdue.
+    pub(crate) fn now(&self) -> Time {
+        self.now
+    }
+}
+
+/// The time by the wall clock.
+pub(crate) fn now() -> Time {
+    Time::from_nanoseconds(SystemClock.now().wall_ns)
+}

@@ -1,0 +1,108 @@
+//! Which decision is meant: by its id, by the beginning of its id, or by its issue.
+
+use crate::exit::{Exit, Failure};
+use holdpoint_domain::World;
+use holdpoint_domain::text::{bounded, visible};
+use holdpoint_domain::world::DecisionPoint;
+use serde_json::json;
+
+/// What every id begins with: by itself it names nothing, whatever there is.
+const ID_PREFIX: &str = "DP-";
+/// How much of a name that means nothing is shown, in bytes.
+const SHOWN_BYTES: usize = 96;
+/// How many of several decisions are listed.
+const LISTED_MAX: usize = 16;
+/// Names that are less alike than this are not suggested.
+const LIKENESS_MIN: f64 = 0.6;
+
+/// The decision point that is meant.
+///
+/// An id is taken first, then an issue: its one open decision, or where none is open the newest
+/// round that ended. Then the beginning of an id, where only one begins so. Exit 4 where an issue
+/// has several open decisions, 2 where several ids begin so, 3 where nothing is called so; the
+/// closest name is suggested.
+pub(crate) fn resolve<'w>(world: &'w World, wanted: &str) -> Result<&'w DecisionPoint, Failure> {
+    if let Some(point) = world.decision_point(wanted) {
+        return Ok(point);
+    }
+    if let Some(point) = of_issue(world, wanted)? {
+        return Ok(point);
+    }
+    let digits = wanted.strip_prefix(ID_PREFIX).unwrap_or_default();
+    let begins =
+        |point: &&DecisionPoint| !digits.is_empty() && point.decision_id.starts_with(wanted);
+    let mut found = all(world).filter(begins);
+    match (found.next(), found.next()) {
+        (None, _) => Err(unknown(world, wanted)),
+        (Some(only), None) => Ok(only),
+        _ => {
+            let message = format!("several decisions begin with {}: give more", visible(wanted));
+            Err(Failure::new(Exit::USAGE, "ambiguous_decision", message))
+        }
+    }
+}
+
+/// Every decision point that is known, in no order.
+pub(crate) fn all(world: &World) -> impl Iterator<Item = &DecisionPoint> {
+    world.live_decision_points().chain(world.closed_decision_points())
+}
+
+/// The failure that nothing is called so.
+pub(crate) fn unknown(world: &World, wanted: &str) -> Failure {
+    let shown = visible(bounded(wanted, SHOWN_BYTES)).to_string();
+    let advice = match closest(world, wanted) {
+        Some(name) => format!("did you mean {}?", visible(&name)),
+        None => "`holdpoint decision list --state all` shows all".to_string(),
+    };
+    let message =
+        format!("there is no decision {shown}, and no issue of that name has one: {advice}");
+    Failure::new(Exit::NOT_FOUND, "not_found", message)
+        .with("decision_id", json!(wanted))
+        .with("current", json!(null))
+}
+
+fn of_issue<'w>(world: &'w World, issue: &str) -> Result<Option<&'w DecisionPoint>, Failure> {
+    let is_its = |point: &&DecisionPoint| point.terms.issue_id.as_deref() == Some(issue);
+    let open: Vec<&DecisionPoint> =
+        world.live_decision_points().filter(is_its).filter(|point| point.is_open()).collect();
+    match open.as_slice() {
+        [] => Ok(all(world).filter(is_its).max_by_key(|point| point.created_sequence)),
+        [only] => Ok(Some(*only)),
+        several => Err(several_open(several, issue)),
+    }
+}
+
+fn several_open(open: &[&DecisionPoint], issue: &str) -> Failure {
+    let listed = open.iter().take(LISTED_MAX);
+    let listed: Vec<String> =
+        listed.map(|point| format!("\n  {}  {}", point.decision_id, prompt(point))).collect();
+    let more = match open.len().saturating_sub(LISTED_MAX) {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    let message = format!(
+        "issue {} has {} open decisions; name one by its id:{}{more}",
+        visible(issue),
+        open.len(),
+        listed.concat()
+    );
+    let ids: Vec<&str> = open.iter().map(|point| point.decision_id.as_str()).collect();
+    Failure::new(Exit::CONFLICT, "ambiguous_issue", message).with("decision_ids", json!(ids))
+}
+
+/// The prompt in one line, cut.
+fn prompt(point: &DecisionPoint) -> String {
+    visible(bounded(&point.terms.proposal.prompt, 60)).to_string()
+}
+
+/// The id or issue that is most like the name, if one is.
+fn closest(world: &World, wanted: &str) -> Option<String> {
+    let wanted = bounded(wanted, SHOWN_BYTES);
+    let names = all(world).flat_map(|point| {
+        let issue = point.terms.issue_id.as_deref();
+        issue.into_iter().chain([point.decision_id.as_str()])
+    });
+    let scored = names.map(|name| (strsim::normalized_damerau_levenshtein(name, wanted), name));
+    let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.filter(|(likeness, _)| *likeness >= LIKENESS_MIN).map(|(_, name)| name.to_string())
+}

@@ -1,0 +1,46 @@
+//! Who asks or answers, as this process can prove it.
+
+use holdpoint_domain::decision_point::{Authentication, Principal};
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_engine::shell::{terminal_name, user_name, user_number};
+
+/// In whose name a verb acts.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Speaker {
+    /// Act under this name instead of the user's own. Nothing proves it: it counts for no approval
+    /// but one whose policy takes claimed names.
+    #[arg(long = "as", value_name = "NAME")]
+    name: Option<String>,
+    /// Act as a program, not as a person.
+    #[arg(long)]
+    agent: bool,
+}
+
+impl Speaker {
+    /// Who acts: the user of this process, unless another name is claimed.
+    pub(crate) fn principal(&self) -> Principal {
+        let kind = if self.agent { Actor::Agent } else { Actor::Human };
+        self.name.as_deref().map_or_else(|| user(kind), |name| claimed(kind, name))
+    }
+}
+
+/// The user of this process, at a terminal or without one.
+pub(crate) fn user(kind: Actor) -> Principal {
+    let uid = user_number();
+    let (authenticated_by, means) = match terminal_name() {
+        Some(terminal) if kind == Actor::Human => {
+            (Authentication::Terminal, format!("terminal {terminal}, uid {uid}"))
+        }
+        _ => (Authentication::OsUser, format!("uid {uid}, no terminal")),
+    };
+    Principal { kind, id: user_name().into(), authenticated_by, means: means.into() }
+}
+
+/// A name that nothing proves. The user's own name is no claim.
+pub(crate) fn claimed(kind: Actor, name: &str) -> Principal {
+    if name == user_name() {
+        return user(kind);
+    }
+    let means = format!("claimed by uid {}", user_number());
+    Principal { kind, id: name.into(), authenticated_by: Authentication::None, means: means.into() }
+}
