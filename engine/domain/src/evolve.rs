@@ -46,6 +46,7 @@ impl World {
         log::check_order(self, record, &mut judgement);
         apply(self, record, &mut judgement);
         self.hot.totals.count(sequence, at, event);
+        self.hot.decision_point_totals.count(event);
         self.follow_key(record, &mut judgement);
         if let Some(loop_id) = event.loop_id() {
             self.touch(loop_id, sequence);

@@ -47,7 +47,7 @@ pub(crate) use proposal::digits;
 pub(crate) use registry::Registry;
 pub(crate) use requests::Requests;
 pub use requests::{Due, RequestPlace};
-pub use totals::Totals;
+pub use totals::{DecisionPointTotals, Totals};
 pub use view::{
     AnswerView, ChainView, DecisionPointView, DisclosureView, HeadView, LoopView, RequestView,
     SummaryView, VoteView, WorldView,
@@ -82,6 +82,7 @@ pub(crate) struct Hot {
     pub(crate) registry: Registry,
     pub(crate) threads: Threads,
     pub(crate) decision_points: DecisionPoints,
+    pub(crate) decision_point_totals: DecisionPointTotals,
 }
 
 impl World {
@@ -127,6 +128,12 @@ impl World {
     #[must_use]
     pub const fn totals(&self) -> &Totals {
         &self.hot.totals
+    }
+
+    /// Counts over all events of decision points, those that ended included.
+    #[must_use]
+    pub const fn decision_point_totals(&self) -> DecisionPointTotals {
+        self.hot.decision_point_totals
     }
 
     /// SHA-256 of the configuration file under which the newest writer works; `None`: no file.

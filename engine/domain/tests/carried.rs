@@ -10,13 +10,17 @@
 
 mod story;
 
+use std::collections::BTreeSet;
+
 use holdpoint_domain::codec::{self, Encoded};
+use holdpoint_domain::decision_point::DecisionPointState;
 use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecision};
-use holdpoint_domain::world::CarriedError;
+use holdpoint_domain::world::{CarriedError, DecisionPoint};
 use holdpoint_domain::{Command, Time, World};
 use quickcheck::{Arbitrary as _, Gen};
 use story::held::terms;
+use story::points::{binding, every_corner};
 use story::random::on_random_stories;
 use story::samples::samples;
 use story::{Story, rebuilt, seed};
@@ -54,10 +58,14 @@ fn small() -> World {
 /// Samples that there were when the small state was pinned.
 const SAMPLES_OF_SMALL: usize = 197;
 
+/// Samples that there were before those of decision points.
+const SAMPLES_WITH_THREADS: usize = 333;
+
 /// A small state with something in the rooms of threads as well.
 fn with_threads() -> World {
     let mut world = small();
-    for sample in samples().into_iter().skip(SAMPLES_OF_SMALL) {
+    let samples = samples().into_iter().take(SAMPLES_WITH_THREADS);
+    for sample in samples.skip(SAMPLES_OF_SMALL) {
         let totals = world.totals();
         world.evolve(totals.last_sequence + 1, totals.last_at, &sample);
     }
@@ -122,7 +130,7 @@ fn golden_bytes_of_a_small_state_are_pinned() {
     let pinned = ["execution_loop", "human_decision", "idempotency", "totals", "configuration"];
     assert_eq!(rooms, pinned.map(|name| (name.to_owned(), 1)));
     let fingerprint = small().fingerprint_digest().to_string();
-    assert_eq!(fingerprint, "5dc011f6653e9d36dd0a2a7a87eb77fc4b9d6af77f4602c48b900eb39eebf4fb");
+    assert_eq!(fingerprint, "4f334e6d80d5721f0b19c155c4e7a9b3bfde9836ab0e282503240e2342d6f062");
 }
 
 #[test]
@@ -147,6 +155,62 @@ fn carried_threads_and_registrations_equal_what_they_were() {
     }
 }
 
+/// The story of a state with decision points in every corner of their room.
+fn with_decision_points() -> Story {
+    let mut story = Story::new();
+    every_corner(&mut story);
+    story
+}
+
+#[test]
+fn carried_decision_points_equal_what_they_were() {
+    let story = with_decision_points();
+    let (world, bytes) = (rebuilt(&story.records, World::default()), story.world.carry());
+    let states: BTreeSet<_> = all_points(&world).iter().map(|point| point.state).collect();
+    assert_eq!(states.into_iter().collect::<Vec<_>>(), DecisionPointState::ALL);
+    let rooms: Vec<String> = sections_of(&bytes).into_iter().map(|(name, _, _)| name).collect();
+    assert_eq!(rooms, ["totals", "decision_point"]);
+    let taken_up = World::from_carried(&bytes).unwrap();
+    assert_eq!(taken_up, world);
+    assert_eq!(taken_up.fingerprint(), story.world.fingerprint());
+    assert_eq!(taken_up.decision_point_totals(), story.world.decision_point_totals());
+    for length in 0..bytes.len() {
+        assert!(World::from_carried(&bytes[..length]).is_err(), "{length}");
+    }
+    for place in 0..bytes.len() {
+        for mask in [0x01, 0x80, 0xff] {
+            let mut changed = bytes.clone();
+            changed[place] ^= mask;
+            assert_canonical(&changed);
+        }
+    }
+}
+
+/// What is looked up is made again, not carried.
+#[test]
+fn carried_decision_points_are_found_as_before() {
+    let story = with_decision_points();
+    let world = World::from_carried(&story.world.carry()).unwrap();
+    let ids = |points: Vec<&DecisionPoint>| -> Vec<String> {
+        points.iter().map(|point| point.decision_id.to_string()).collect()
+    };
+    let bound = |world: &World| ids(world.decisions_bound_to(&binding()).collect());
+    let open = |world: &World| ids(world.open_decisions_of("gt-1").collect());
+    assert_eq!((bound(&world).len(), open(&world).len()), (1, 3));
+    assert_eq!((bound(&world), open(&world)), (bound(&story.world), open(&story.world)));
+    for point in all_points(&story.world) {
+        assert_eq!(world.decision_point(&point.decision_id), Some(point));
+    }
+    let end = Time::from_nanoseconds(u64::MAX);
+    assert_eq!(world.next_due(), story.world.next_due());
+    assert_eq!(world.due(end), story.world.due(end));
+    assert_eq!(world.due(end).len(), world.live_decision_points().count());
+}
+
+fn all_points(world: &World) -> Vec<&DecisionPoint> {
+    world.live_decision_points().chain(world.closed_decision_points()).collect()
+}
+
 #[test]
 fn an_absent_room_is_empty_and_an_empty_room_is_absent() {
     assert_eq!(World::default().carry(), [0]);
@@ -166,9 +230,9 @@ fn an_absent_room_is_empty_and_an_empty_room_is_absent() {
 #[test]
 fn rooms_and_versions_of_a_newer_program_are_named() {
     let mut sections = sections_of(&small().carry());
-    sections.push(("decision_point".into(), 1, vec![0]));
+    sections.push(("room to come".into(), 1, vec![0]));
     let refused = World::from_carried(&carried(&sections)).unwrap_err();
-    assert_eq!(refused, CarriedError::UnknownRoom { found: "decision_point".into() });
+    assert_eq!(refused, CarriedError::UnknownRoom { found: "room to come".into() });
     assert!(refused.to_string().contains("newer holdpoint"), "{refused}");
     sections.pop();
     for found in [0, 2, u32::MAX] {

@@ -96,6 +96,22 @@ fn table_kinds_are_pinned() {
         (172, "interruption_thread.remainders_discarded"),
         (173, "interruption_thread.rows_read"),
         (174, "interruption_thread.thread_closed"),
+        (192, "decision_point.created"),
+        (193, "decision_point.refined"),
+        (194, "decision_point.guidance_given"),
+        (195, "decision_point.round_opened"),
+        (196, "decision_point.vote"),
+        (197, "decision_point.resolved"),
+        (198, "decision_point.default_taken"),
+        (199, "decision_point.aborted"),
+        (200, "decision_point.cancelled"),
+        (201, "decision_point.superseded"),
+        (202, "decision_point.reminded"),
+        (203, "decision_point.escalated"),
+        (204, "decision_point.late_response"),
+        (205, "decision_point.consumed"),
+        (206, "decision_point.approval_lapsed"),
+        (207, "decision_point.released"),
     ];
     let found: Vec<_> = REGISTRY.iter().map(|entry| (entry.kind, entry.name)).collect();
     assert_eq!(found, pinned);
@@ -115,6 +131,7 @@ fn table_kinds_lie_in_their_systems_range() {
             "sandbox_fault" => 96..=127,
             "human_decision" => 128..=159,
             "interruption_thread" => 160..=191,
+            "decision_point" => 192..=223,
             other => panic!("no range is given to {other}"),
         };
         assert!(range.contains(&entry.kind), "{entry:?}");
@@ -148,7 +165,7 @@ fn names_in_an_envelope_are_checked() {
 
 #[test]
 fn unknown_kinds_and_versions_are_named() {
-    assert_eq!(decode(192, 1, &[]), Err(DecodeError::UnknownKind { kind: 192, version: 1 }));
+    assert_eq!(decode(208, 1, &[]), Err(DecodeError::UnknownKind { kind: 208, version: 1 }));
     assert_eq!(decode(32, 2, &[]), Err(DecodeError::UnknownVersion { kind: 32, version: 2 }));
     let text = decode(32, 2, &[]).unwrap_err().to_string();
     assert!(text.contains("32") && text.contains('2') && text.contains("newer"), "{text}");
@@ -245,6 +262,10 @@ fn event_bodies_hold_no_type_that_allocates_by_a_claimed_length() {
         include_str!("../src/interruption_thread/request.rs"),
         include_str!("../src/interruption_thread/row.rs"),
         include_str!("../src/interruption_thread/types.rs"),
+        include_str!("../src/event/decision_point.rs"),
+        include_str!("../src/decision_point/response.rs"),
+        include_str!("../src/decision_point/terms.rs"),
+        include_str!("../src/decision_point/types.rs"),
     ];
     for line in sources.iter().flat_map(|source| source.lines()) {
         for banned in ["String", "Vec<", "Box<[", "Box<str", "RawData"] {
@@ -361,6 +382,10 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         HistoryArchived CapabilityChanged TenantRegistered UserRegistered DeviceRegistered
         SessionRegistered WorkOrderRegistered LeaseRegistered TurnTaken RowCommitted RowRefused
         BufferExpired ReturnCheckExpired RemaindersDiscarded RowsRead ThreadClosed
+        DecisionPointCreated DecisionPointRefined GuidanceGiven RoundOpened VoteCast
+        DecisionPointResolved DefaultTaken DecisionPointAborted DecisionPointCancelled
+        DecisionPointSuperseded DecisionPointReminded DecisionPointEscalated LateResponseRecorded
+        ApprovalConsumed ApprovalLapsed DependentsReleased
     }
 }
 

@@ -10,9 +10,10 @@
 mod story;
 
 use holdpoint_domain::command::{
-    ChangeCapability, Entropy, RegisterDevice, RegisterLease, RegisterSession, RegisterTenant,
-    RegisterUser, RegisterWorkOrder, SystemEvent, ThreadCommand,
+    ChangeCapability, CreateDecisionPoint, Entropy, RegisterDevice, RegisterLease, RegisterSession,
+    RegisterTenant, RegisterUser, RegisterWorkOrder, SystemEvent, ThreadCommand,
 };
+use holdpoint_domain::decision_point::{EvidenceAttachment, OnTimeout, Response, Urgency};
 use holdpoint_domain::event::ClockStepped;
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{Actor, ExecutionLoopState, ExecutorResponseType};
@@ -25,6 +26,7 @@ use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{Command, Time};
 use quickcheck::Gen;
 use serde_json::{Value, json};
+use story::points::{binding, person, two_people};
 use story::random::next_command;
 use story::{SECRET, Story, seed};
 
@@ -33,6 +35,7 @@ fn samples() -> Vec<Command> {
     let mut samples = samples_of_loops();
     samples.extend(registrations());
     samples.extend(turns_and_rows());
+    samples.extend(decision_points());
     samples
 }
 
@@ -145,6 +148,42 @@ fn turns_and_rows() -> Vec<Command> {
     ]
 }
 
+fn decision_points() -> Vec<Command> {
+    let story = Story::new();
+    let decision_id = "DP-1";
+    let question = CreateDecisionPoint {
+        context: Some("Two tests were skipped.".into()),
+        allow_text: Some(true),
+        expires_at: Some(Time::from_nanoseconds(7)),
+        timeout_per_round: true,
+        on_timeout: Some(OnTimeout::Default),
+        max_iterations: Some(20),
+        urgency: Some(Urgency::High),
+        policy: Some(two_people()),
+        blocks: vec!["job".into()],
+        evidence: vec![EvidenceAttachment {
+            sha256: sha256(b"report"),
+            bytes: 6,
+            media_type: "text/plain".into(),
+            label: "report".into(),
+        }],
+        binding: Some(binding()),
+        valid_for_ms: Some(1),
+        supersedes: Some("DP-0".into()),
+        ..story.question()
+    };
+    vec![
+        Command::CreateDecisionPoint(question.into()),
+        story.responds(decision_id, person("alice"), Response::Text("the half of it".into())),
+        story.refines(decision_id),
+        story.cancels(decision_id),
+        story.escalates(decision_id),
+        story.reminds(decision_id),
+        story.consumes(decision_id),
+        story.lets_expire(decision_id),
+    ]
+}
+
 fn read(json: &Value) -> Result<Command, serde_json::Error> {
     serde_json::from_str(&json.to_string())
 }
@@ -195,6 +234,37 @@ fn unknown_fields_are_refused_everywhere() {
     nested = serde_json::to_value(&samples()[10]).unwrap();
     nested["means"]["else"] = json!(1);
     assert!(read(&nested).is_err());
+    nested = serde_json::to_value(&decision_points()[0]).unwrap();
+    for place in ["/by", "/options/0", "/policy", "/evidence/0", "/binding"] {
+        let mut wrong = nested.clone();
+        wrong.pointer_mut(place).unwrap()["else"] = json!(1);
+        assert!(read(&wrong).is_err(), "{place}");
+    }
+}
+
+/// Every way to answer, by the names that programs write.
+#[test]
+fn answers_are_read_by_their_names() {
+    let mut command = serde_json::to_value(&decision_points()[1]).unwrap();
+    for (response, expected) in [
+        (json!({ "option": "go" }), Some(Response::option("go"))),
+        (json!({ "text": "half" }), Some(Response::Text("half".into()))),
+        (json!("accept"), Some(Response::Accept)),
+        (json!({ "guidance": "less" }), Some(Response::Guidance("less".into()))),
+        (json!("ACCEPT"), None),
+        (json!({ "option": "go", "text": "half" }), None),
+        (json!({ "vote": "go" }), None),
+        (json!(null), None),
+    ] {
+        command["response"] = response;
+        match (read(&command), expected) {
+            (Ok(Command::RespondToDecisionPoint(read)), Some(expected)) => {
+                assert_eq!(read.response, expected);
+            }
+            (read, expected) => assert!(read.is_err() && expected.is_none(), "{read:?}"),
+        }
+    }
+    assert_eq!(Response::option("_accept"), Response::Accept);
 }
 
 #[test]
@@ -269,4 +339,12 @@ fn a_command_says_what_it_is_about() {
     assert_eq!(story.complete().subject(), Some(story.loop_id.as_str()));
     assert_eq!(story.expire("REQ-7").subject(), Some("REQ-7"));
     assert_eq!(Command::InitializeLoop(story.initialize()).subject(), None);
+    for command in decision_points() {
+        let decision_id = command.decision_point();
+        assert_eq!(command.subject(), decision_id, "{command:?}");
+        let is_new = matches!(command, Command::CreateDecisionPoint(_));
+        assert_eq!(decision_id, (!is_new).then_some("DP-1"), "{command:?}");
+        let is_of_time = matches!(command, Command::ExpireDecisionPoint(_));
+        assert_eq!(command.principal().is_none(), is_of_time, "{command:?}");
+    }
 }

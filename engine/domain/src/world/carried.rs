@@ -87,9 +87,11 @@ const ROOMS: [Room; 8] = [
     Room {
         name: "decision_point",
         version: 1,
-        write: |hot| encoded(&hot.decision_points.carried()),
+        write: |hot| encoded(&(hot.decision_points.carried(), hot.decision_point_totals)),
         read: |bytes, hot| {
-            hot.decision_points = DecisionPoints::from_carried(decoded(bytes)?);
+            let (points, totals) = decoded(bytes)?;
+            hot.decision_points = DecisionPoints::from_carried(points);
+            hot.decision_point_totals = totals;
             Ok(())
         },
     },

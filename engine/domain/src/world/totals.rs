@@ -74,6 +74,34 @@ impl Totals {
     }
 }
 
+/// Counts over all events of decision points. A room of their own carries them, so that a state
+/// that was carried before there were any is still read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecisionPointTotals {
+    /// Questions that were asked.
+    pub decision_points_created: u64,
+    /// Rounds that somebody answered, guidance aside.
+    pub decision_points_resolved: u64,
+    /// Rounds that nobody answered in time: the default was taken, or nothing was decided.
+    pub decision_points_timed_out: u64,
+    /// Answers that came when their round was over.
+    pub late_responses: u64,
+}
+
+impl DecisionPointTotals {
+    pub(crate) fn count(&mut self, event: &Event) {
+        match event {
+            Event::DecisionPointCreated(_) => increment(&mut self.decision_points_created),
+            Event::DecisionPointResolved(_) => increment(&mut self.decision_points_resolved),
+            Event::DefaultTaken(_) | Event::DecisionPointAborted(_) => {
+                increment(&mut self.decision_points_timed_out);
+            }
+            Event::LateResponseRecorded(_) => increment(&mut self.late_responses),
+            _ => {}
+        }
+    }
+}
+
 fn increment(count: &mut u64) {
     *count = count.saturating_add(1);
 }

@@ -10,7 +10,10 @@ pub use decision::{AnswerView, DisclosureView, RequestView, SummaryView};
 pub use decision_point::{DecisionPointView, HeadView, VoteView};
 use serde::{Serialize, Serializer};
 
-use super::{Attempt, Chain, ChainRecord, ExecutionLoop, STATE_SCHEMA_VERSION, Totals, World};
+use super::{
+    Attempt, Chain, ChainRecord, DecisionPointTotals, ExecutionLoop, STATE_SCHEMA_VERSION, Totals,
+    World,
+};
 use crate::envelope::ActorId;
 use crate::event::HaltReason;
 use crate::evidence_capture::{ObservationContext, StopCondition};
@@ -27,6 +30,8 @@ pub struct WorldView<'a> {
     pub state_schema: u32,
     /// Counts over all events.
     pub totals: &'a Totals,
+    /// Counts over all events of decision points.
+    pub decision_point_totals: DecisionPointTotals,
     /// Every loop, live and (where kept) settled, in the order in which they began.
     pub execution_loops: Vec<LoopView<'a>>,
 }
@@ -123,6 +128,7 @@ impl World {
         WorldView {
             state_schema: STATE_SCHEMA_VERSION,
             totals: self.totals(),
+            decision_point_totals: self.decision_point_totals(),
             execution_loops: loops.into_iter().map(ExecutionLoop::view).collect(),
         }
     }

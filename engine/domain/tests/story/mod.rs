@@ -9,6 +9,7 @@
 )]
 
 pub(crate) mod held;
+pub(crate) mod points;
 pub(crate) mod random;
 pub(crate) mod samples;
 
@@ -18,6 +19,7 @@ use holdpoint_domain::command::{
     EvidenceItem, Handshake, InitializeLoop, ObserverExpectation, ReportFault, ReportResponse,
     StopLoop,
 };
+use holdpoint_domain::decision_point::Principal;
 use holdpoint_domain::event::{Exit, HaltReason, LoopHalted, OutputStream, Text};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{
@@ -310,8 +312,9 @@ pub(crate) fn envelope(event: Event) -> Envelope {
     };
     let person = |id: &str| ActorId { kind: Actor::Human, id: id.to_owned() };
     let automation = || ActorId { kind: Actor::Automation, id: "ci".into() };
+    let speaker = points::speaker(&event).map(Principal::actor);
     Envelope {
-        actor: human.map_or_else(automation, |id| person(id)),
+        actor: human.map(|id| person(id)).or(speaker).unwrap_or_else(automation),
         correlation: "00112233445566778899aabbccddeeff".into(),
         causation: None,
         idempotency: None,

@@ -3,6 +3,7 @@
 //! The counts beside `ALL` are those of payload version 1: a member that is added later disturbs
 //! no sample that is pinned already.
 
+mod decision_points;
 mod threads;
 
 use holdpoint_domain::confidence::Confidence;
@@ -48,6 +49,7 @@ pub(crate) fn samples() -> Vec<Envelope> {
     events.extend([salvaged(0), salvaged(3), records_lost(None), records_lost(Some("cut/1"))]);
     events.push(history_archived());
     events.extend(threads::thread_events());
+    events.extend(decision_points::decision_point_events());
     events.into_iter().enumerate().map(|(i, event)| enveloped(i, event)).collect()
 }
 
