@@ -7,7 +7,8 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Command, Entropy};
-use crate::decision_point::Principal;
+use crate::decision_point::{Authentication, Principal};
+use crate::event::Text;
 use crate::hash::{Digest, HashBuilder, sha256};
 use crate::limits::ENTROPY_BYTES;
 
@@ -143,14 +144,29 @@ impl Command {
         self
     }
 
+    /// The same command, where nothing is said of what proves who gives it.
+    fn without_means(mut self) -> Self {
+        let by = match &mut self {
+            Self::CreateDecisionPoint(c) => &mut c.by,
+            Self::RespondToDecisionPoint(c) => &mut c.by,
+            Self::RefineDecisionPoint(c) => &mut c.by,
+            Self::CancelDecisionPoint(c) => &mut c.by,
+            Self::EscalateDecisionPoint(c) => &mut c.by,
+            Self::RemindDecisionPoint(c) => &mut c.by,
+            Self::ConsumeApproval(c) => &mut c.by,
+            _ => return self,
+        };
+        (by.authenticated_by, by.means) = (Authentication::None, Text::default());
+        self
+    }
+
     /// SHA-256 of what the command asks for, for [`crate::envelope::Idempotency::content`]. Its
-    /// random bits and its time are no part of it.
+    /// random bits, its time and what proves who gives it are no part of it: who repeats a command
+    /// at another terminal asks for the same.
     #[must_use]
     pub fn content(&self) -> Digest {
-        let bytes = bincode::serde::encode_to_vec(
-            self.clone().with_entropy(Entropy::default()),
-            bincode::config::standard(),
-        );
+        let asked_for = self.clone().with_entropy(Entropy::default()).without_means();
+        let bytes = bincode::serde::encode_to_vec(asked_for, bincode::config::standard());
         let builder = HashBuilder::new("holdpoint.command-content", 1).text(self.name());
         match bytes {
             Ok(bytes) => builder.digest(&sha256(&bytes)).finish(),

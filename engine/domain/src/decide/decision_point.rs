@@ -277,9 +277,7 @@ fn release(point: &DecisionPoint) -> Option<Event> {
 fn due_events(point: &DecisionPoint, at: Timestamp) -> Vec<Event> {
     let decision_id = point.decision_id.clone();
     if let Some(expires_at) = point.deadline().filter(|end| *end <= at) {
-        let default = point.terms.proposal.default_option.as_ref();
-        let default = default.filter(|_| point.terms.on_timeout == OnTimeout::Default);
-        return match default {
+        return match point.default_at_deadline() {
             Some(option_id) => {
                 let taken = DefaultTaken { decision_id, option_id: option_id.clone(), expires_at };
                 let mut after = point.clone();

@@ -7,7 +7,7 @@ use alloc::string::{String, ToString as _};
 
 use super::Record;
 use super::forbidden::{Judgement, Rule};
-use crate::decision_point::{OnTimeout, Principal, Response, check_response_form, check_terms};
+use crate::decision_point::{Principal, Response, check_response_form, check_terms};
 use crate::event::{
     ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCreated,
     DecisionPointRefined, DecisionPointResolved, DecisionPointSuperseded, DefaultTaken,
@@ -224,9 +224,7 @@ fn check_response(
 
 fn check_default(point: &DecisionPoint, record: Record<'_>, body: &DefaultTaken) -> Checked {
     check_time_over(point, record, body.expires_at)?;
-    let is_asked_for = point.terms.on_timeout == OnTimeout::Default
-        && point.terms.proposal.default_option.as_ref() == Some(&body.option_id);
-    match is_asked_for {
+    match point.default_at_deadline() == Some(&body.option_id) {
         true => Ok(()),
         false => Err(("a default that the creator asked for", body.option_id.to_string())),
     }
@@ -238,9 +236,9 @@ fn check_aborted(
     body: &DecisionPointAborted,
 ) -> Checked {
     check_time_over(point, record, body.expires_at)?;
-    match point.terms.on_timeout {
-        OnTimeout::Abort => Ok(()),
-        other => Err(("an end by the terms", other.to_string())),
+    match point.default_at_deadline() {
+        None => Ok(()),
+        Some(default) => Err(("the default that the creator asked for", default.to_string())),
     }
 }
 

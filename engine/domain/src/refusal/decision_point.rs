@@ -230,10 +230,7 @@ pub enum DecisionPointRefusal {
         requester: String,
     },
     /// The time was over.
-    #[error(
-        "the time of decision {decision_id} was over at {expires_at}: it is {state}; the answer \
-         does not count"
-    )]
+    #[error("the time of decision {decision_id} was over at {expires_at}: it is {state}")]
     Expired {
         /// The decision point.
         decision_id: String,

@@ -184,11 +184,22 @@ impl DecisionPoint {
         }
     }
 
-    /// Whether what waits for the answer may go on: it was approved, or answered in words.
+    /// Whether what waits for the answer may go on: it was approved, or answered in words where no
+    /// approval is asked for.
     #[must_use]
     pub fn releases(&self) -> bool {
+        let is_approval = self.terms.policy.is_some() || self.terms.binding.is_some();
         let is_text = self.ending.as_ref().is_some_and(|e| e.kind == Some(ResolutionKind::Text));
-        self.approves() || is_text
+        self.approves() || (is_text && !is_approval)
+    }
+
+    /// The option that is taken when the deadline passes now: the default, where the creator asked
+    /// for it. Not while the requester has to propose anew: somebody objected to what is offered.
+    #[must_use]
+    pub fn default_at_deadline(&self) -> Option<&Text> {
+        let is_asked_for = self.terms.on_timeout == OnTimeout::Default;
+        let is_offered = self.state == DecisionPointState::Pending;
+        self.terms.proposal.default_option.as_ref().filter(|_| is_asked_for && is_offered)
     }
 
     /// Until when the approval may be spent; `None` where there is none to be spent any more.
