@@ -7,7 +7,7 @@ use alloc::string::{String, ToString as _};
 
 use super::Record;
 use super::forbidden::{Judgement, Rule};
-use crate::decision_point::{Principal, Response, check_response_form, check_terms};
+use crate::decision_point::{Principal, Response, check_response_form, check_terms, shown};
 use crate::event::{
     ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCreated,
     DecisionPointRefined, DecisionPointResolved, DecisionPointSuperseded, DefaultTaken,
@@ -68,7 +68,7 @@ fn opened(world: &World, record: Record<'_>, body: &RoundOpened) -> Result<Decis
     let prior = world.hot.decision_points.find(&body.prior_id);
     let prior = prior.filter(|prior| prior.next_id.as_ref() == Some(&body.decision_id));
     let Some(prior) = prior else {
-        return Err(("the round that guidance led to", body.prior_id.to_string()));
+        return Err(("the round that guidance led to", shown(&body.prior_id)));
     };
     if body.iteration != prior.iteration.saturating_add(1) {
         return Err(("the next round", body.iteration.to_string()));
@@ -84,7 +84,7 @@ fn check_new(world: &World, decision_id: &str) -> Checked {
     let is_well_formed = crate::text::is_strong_entropy(&digits(decision_id))
         && id("DP-", &digits(decision_id)) == decision_id;
     if !is_well_formed {
-        return Err(("an id of DP- and 32 digits", crate::decide::shown(decision_id)));
+        return Err(("an id of DP- and 32 digits", shown(decision_id)));
     }
     match world.hot.decision_points.find(decision_id) {
         Some(_) => Err(("an id that is new", decision_id.to_string())),
@@ -96,7 +96,7 @@ fn check_new(world: &World, decision_id: &str) -> Checked {
 fn change(world: &mut World, record: Record<'_>, event: &Event, judgement: &mut Judgement) {
     let decision_id = event.decision_point().unwrap_or_default();
     let Some(point) = world.hot.decision_points.find(decision_id) else {
-        let found = crate::decide::shown(decision_id);
+        let found = shown(decision_id);
         return judgement.forbid(rule_of(event), "a decision point that is remembered", found);
     };
     if let Err((expected, found)) = check(world, point, record, event) {
@@ -129,7 +129,7 @@ const fn rule_of(event: &Event) -> Rule {
 fn check(world: &World, point: &DecisionPoint, record: Record<'_>, event: &Event) -> Checked {
     match event {
         Event::DecisionPointRefined(body) => check_refined(point, record, body),
-        Event::GuidanceGiven(body) => check_guidance(point, record, body),
+        Event::GuidanceGiven(body) => check_guidance(world, point, record, body),
         Event::VoteCast(body) => check_vote(point, record, body),
         Event::DecisionPointResolved(body) => check_resolved(point, record, body),
         Event::DefaultTaken(body) => check_default(point, record, body),
@@ -176,7 +176,14 @@ fn check_refined(
     accepted(point.check_refinement(&body.by, &body.proposal, record.at))
 }
 
-fn check_guidance(point: &DecisionPoint, record: Record<'_>, body: &GuidanceGiven) -> Checked {
+/// A round that ended for one that cannot begin would leave nothing to answer.
+fn check_guidance(
+    world: &World,
+    point: &DecisionPoint,
+    record: Record<'_>,
+    body: &GuidanceGiven,
+) -> Checked {
+    check_new(world, &body.next_id)?;
     let response = Response::Guidance(body.guidance.clone());
     check_response(point, record, &body.by, &response, body.comment.as_deref())
 }
@@ -226,7 +233,7 @@ fn check_default(point: &DecisionPoint, record: Record<'_>, body: &DefaultTaken)
     check_time_over(point, record, body.expires_at)?;
     match point.default_at_deadline() == Some(&body.option_id) {
         true => Ok(()),
-        false => Err(("a default that the creator asked for", body.option_id.to_string())),
+        false => Err(("a default that the creator asked for", shown(&body.option_id))),
     }
 }
 
@@ -275,7 +282,7 @@ fn check_superseded(
     let names_it = other.and_then(|other| other.terms.supersedes.as_ref());
     match names_it == Some(&point.decision_id) {
         true => Ok(()),
-        false => Err(("a decision that takes its place", body.superseded_by.to_string())),
+        false => Err(("a decision that takes its place", shown(&body.superseded_by))),
     }
 }
 
@@ -313,7 +320,7 @@ fn check_released(point: &DecisionPoint, body: &DependentsReleased) -> Checked {
 fn check_speaker(record: Record<'_>, by: &Principal) -> Checked {
     match by.is(&record.envelope.actor) {
         true => Ok(()),
-        false => Err(("the record's own actor", crate::decide::shown(&by.id))),
+        false => Err(("the record's own actor", shown(&by.id))),
     }
 }
 
