@@ -10,6 +10,7 @@
 
 mod archive;
 mod asker;
+mod canonical_input;
 mod clock;
 mod conditions;
 mod decision_points;
@@ -41,6 +42,9 @@ mod watch;
 
 pub use archive::{ArchivePlan, ArchiveReport, MoveError};
 pub use asker::{Asker, Elsewhere, Patience, PersonAnswer, Question};
+pub use canonical_input::{
+    CanonicalInputError, MAX_INPUT_BYTES, MAX_INPUT_DEPTH, canonical_input, canonical_input_sha256,
+};
 pub use clock::{Clock, Reading, SystemClock};
 pub use conditions::{Conditions, IdempotencyKey};
 pub use engine::{Engine, EngineOptions};
