@@ -320,6 +320,8 @@ fn every_rule_has_a_test() {
     let source = concat!(
         include_str!("forbidden_events.rs"),
         include_str!("forbidden_decisions.rs"),
+        include_str!("forbidden_approvals.rs"),
+        include_str!("forbidden_decision_points.rs"),
         include_str!("forbidden_threads.rs"),
         include_str!("registrations.rs"),
     );
