@@ -128,6 +128,8 @@ impl Stage {
         assert_eq!(self.world, self.rebuilt);
         assert_eq!(self.world.fingerprint(), self.rebuilt.fingerprint());
         assert_eq!(self.world.fingerprint(), self.kept.fingerprint());
+        let carried = World::from_carried(&self.world.carry()).expect("what was carried is read");
+        assert_eq!(carried, self.world);
     }
 
     /// Asks a question that may be asked; its id.
