@@ -1,6 +1,6 @@
 //! Events of decision points that the rules made, to be forged one thing at a time.
 
-#![allow(dead_code, reason = "every test file uses its own part")]
+#![allow(dead_code, unused_imports, reason = "every test file uses its own part")]
 
 use crate::story::points::{agent, binding, option, person, two_people};
 use crate::story::{Story, envelope, rebuilt};
