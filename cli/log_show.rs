@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// Only records about this loop.
     #[arg(long = "loop", value_name = "ID")]
     loop_id: Option<String>,
+    /// Only records about this decision point.
+    #[arg(long, value_name = "ID")]
+    decision: Option<String>,
     /// Only records of this story.
     #[arg(long, value_name = "ID")]
     correlation: Option<String>,
@@ -64,6 +67,7 @@ fn filter_of(args: Args) -> Filter {
         last: args.to,
         kind: args.kind,
         loop_id: args.loop_id,
+        decision: args.decision,
         correlation: args.correlation,
     }
 }

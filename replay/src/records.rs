@@ -30,6 +30,8 @@ pub struct Line {
     pub causation: Option<u64>,
     /// The loop that it is about.
     pub loop_id: Option<String>,
+    /// The decision point that it is about.
+    pub decision_id: Option<String>,
     /// What happened, in one line, control characters visible.
     pub summary: String,
     /// Its link, 64 hexadecimal digits.
@@ -49,6 +51,8 @@ pub struct Filter {
     pub kind: Option<String>,
     /// The loop that they are about.
     pub loop_id: Option<String>,
+    /// The decision point that they are about: one round of a question.
+    pub decision: Option<String>,
     /// The story that they belong to.
     pub correlation: Option<String>,
 }
@@ -104,6 +108,7 @@ impl Line {
             correlation: envelope.map(|envelope| envelope.correlation.clone()),
             causation: envelope.and_then(|envelope| envelope.causation),
             loop_id: loop_id_of(envelope).map(str::to_string),
+            decision_id: decision_id_of(envelope).map(str::to_string),
             summary: summary_of(record),
             link: record.header.link.to_string(),
             event: envelope.map(|envelope| envelope.event.clone()),
@@ -121,6 +126,7 @@ impl Filter {
             && self.last.is_none_or(|last| sequence <= last)
             && self.kind.as_deref().is_none_or(|kind| is_kind(&named(record.header.kind), kind))
             && self.loop_id.as_deref().is_none_or(|id| loop_id_of(envelope) == Some(id))
+            && self.decision.as_deref().is_none_or(|id| decision_id_of(envelope) == Some(id))
             && self.correlation.as_deref().is_none_or(|id| correlation == Some(id))
     }
 }
@@ -131,6 +137,10 @@ fn is_kind(name: &str, wanted: &str) -> bool {
 
 fn loop_id_of(envelope: Option<&Envelope>) -> Option<&str> {
     envelope.and_then(|envelope| envelope.event.loop_id())
+}
+
+fn decision_id_of(envelope: Option<&Envelope>) -> Option<&str> {
+    envelope.and_then(|envelope| envelope.event.decision_point())
 }
 
 fn summary_of(record: &Committed) -> String {

@@ -1,10 +1,12 @@
 //! One line for each event, for people. Text from outside is shown with control and invisible
 //! characters visible; raw evidence only as its length and the beginning of its SHA-256.
 
+mod decision_points;
 mod decisions;
 mod log;
 mod threads;
 
+use decision_points::of_decision_point;
 use decisions::decision;
 use holdpoint_domain::event::{
     ChainSealed, Event, EvidenceCaptured, EvidenceContent, Exit, FaultReported, LoopDispatched,
@@ -38,6 +40,7 @@ pub(crate) fn summary(event: &Event) -> String {
         other => of_the_log(other)
             .or_else(|| decision(other))
             .or_else(|| of_thread(other))
+            .or_else(|| of_decision_point(other))
             .unwrap_or_else(|| other.kind().name.to_string()),
     }
 }

@@ -1,0 +1,346 @@
+//! One line for each event of a decision point.
+
+use holdpoint_domain::decision_point::{Principal, Response};
+use holdpoint_domain::event::{
+    ApprovalConsumed, DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated,
+    DecisionPointRefined, DefaultTaken, DependentsReleased, Event, GuidanceGiven, RoundOpened,
+};
+
+use super::{short, shown};
+
+/// What happened, in one line; `None` for events of other systems.
+pub(super) fn of_decision_point(event: &Event) -> Option<String> {
+    let happened = match event {
+        Event::DecisionPointCreated(body) => created(body),
+        Event::DecisionPointRefined(body) => refined(body),
+        Event::GuidanceGiven(body) => guidance_given(body),
+        Event::RoundOpened(body) => round_opened(body),
+        Event::VoteCast(body) => {
+            format!("vote of {}", answer(&body.by, &body.response, body.comment.as_deref()))
+        }
+        Event::DecisionPointResolved(body) => {
+            format!("answered by {}", answer(&body.by, &body.response, body.comment.as_deref()))
+        }
+        Event::LateResponseRecorded(body) => {
+            let late = answer(&body.by, &body.response, body.comment.as_deref());
+            format!("too late, does not count: {late}")
+        }
+        other => ended(other)?,
+    };
+    Some(format!("{}: {happened}", shown(event.decision_point().unwrap_or_default())))
+}
+
+/// What is no answer.
+fn ended(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::DefaultTaken(body) => default_taken(body),
+        Event::DecisionPointAborted(body) => {
+            format!("nobody answered until {}: aborted, nothing is decided", body.expires_at)
+        }
+        Event::DecisionPointCancelled(body) => cancelled(body),
+        Event::DecisionPointSuperseded(body) => {
+            format!("superseded by {}, {}", shown(&body.superseded_by), name(&body.by))
+        }
+        Event::DecisionPointReminded(body) => format!("reminded by {}", name(&body.by)),
+        Event::DecisionPointEscalated(body) => escalated(body),
+        Event::ApprovalConsumed(body) => consumed(body),
+        Event::ApprovalLapsed(body) => {
+            format!("the approval was not spent until {}: it lapsed", body.valid_until)
+        }
+        Event::DependentsReleased(body) => released(body),
+        _ => return None,
+    })
+}
+
+fn created(body: &DecisionPointCreated) -> String {
+    let terms = &body.terms;
+    let issue = terms.issue_id.as_ref().map(|issue| format!(" on {}", shown(issue)));
+    let end = terms.expires_at.map(|end| format!(", until {end}, then {}", terms.on_timeout));
+    let quorum = terms.policy.as_ref().map(|policy| format!(", {} to approve", policy.quorum));
+    let bound = terms.binding.as_ref().map(|to| format!(", for {}", shown(&to.tool)));
+    format!(
+        "{} asks{}: {} ({} options, urgency {}{}{}{})",
+        name(&body.by),
+        issue.unwrap_or_default(),
+        shown(&terms.proposal.prompt),
+        terms.proposal.options.len(),
+        terms.urgency,
+        end.unwrap_or_default(),
+        quorum.unwrap_or_default(),
+        bound.unwrap_or_default()
+    )
+}
+
+fn refined(body: &DecisionPointRefined) -> String {
+    let (prompt, options) = (shown(&body.proposal.prompt), body.proposal.options.len());
+    format!("{} proposes anew: {prompt} ({options} options)", name(&body.by))
+}
+
+fn guidance_given(body: &GuidanceGiven) -> String {
+    format!(
+        "guidance of {}: {}{}; it goes on with {}",
+        name(&body.by),
+        shown(&body.guidance),
+        aside(body.comment.as_deref()),
+        shown(&body.next_id)
+    )
+}
+
+fn round_opened(body: &RoundOpened) -> String {
+    let end = body.expires_at.map(|end| format!(", until {end}"));
+    let prior = shown(&body.prior_id);
+    format!("round {} after {prior}{}", body.iteration, end.unwrap_or_default())
+}
+
+fn default_taken(body: &DefaultTaken) -> String {
+    let option = shown(&body.option_id);
+    format!("nobody answered until {}: the default {option} is taken", body.expires_at)
+}
+
+fn cancelled(body: &DecisionPointCancelled) -> String {
+    format!("cancelled by {}{}", name(&body.by), aside(body.reason.as_deref()))
+}
+
+fn escalated(body: &DecisionPointEscalated) -> String {
+    let (to, by) = (shown(&body.to), name(&body.by));
+    format!("escalated to {to} by {by}{}", aside(body.reason.as_deref()))
+}
+
+fn consumed(body: &ApprovalConsumed) -> String {
+    format!(
+        "the approval is spent by {} for {}, input {}",
+        name(&body.by),
+        shown(&body.binding.tool),
+        short(&body.binding.input_sha256)
+    )
+}
+
+fn released(body: &DependentsReleased) -> String {
+    let names: Vec<String> = body.blocks.iter().map(|name| shown(name)).collect();
+    format!("may go on: {}", names.join(", "))
+}
+
+/// Who answers what, and what is said beside it.
+fn answer(by: &Principal, response: &Response, comment: Option<&str>) -> String {
+    let said = match response {
+        Response::Option(id) => format!("option {}", shown(id)),
+        Response::Text(words) => format!("text: {}", shown(words)),
+        Response::Accept => "the guidance as it is".to_string(),
+        Response::Guidance(words) => format!("guidance: {}", shown(words)),
+    };
+    format!("{} ({}): {said}{}", name(by), by.authenticated_by, aside(comment))
+}
+
+/// A comment or a reason.
+fn aside(words: Option<&str>) -> String {
+    words.map(|words| format!(" ({})", shown(words))).unwrap_or_default()
+}
+
+/// Which kind of somebody, and their name.
+fn name(by: &Principal) -> String {
+    format!("{} {}", by.kind_name(), shown(&by.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdpoint_domain::decision_point::{
+        ActionBinding, ApprovalPolicy, Authentication, DecisionOption, OnTimeout, Proposal, Terms,
+        Urgency,
+    };
+    use holdpoint_domain::event::{
+        ApprovalLapsed, DecisionPointAborted, DecisionPointReminded, DecisionPointResolved,
+        DecisionPointSuperseded, LateResponseRecorded, List, Text, VoteCast,
+    };
+    use holdpoint_domain::execution_loop::Actor;
+    use holdpoint_domain::hash::Digest;
+    use holdpoint_domain::time::Timestamp;
+
+    const EPOCH: &str = "1970-01-01T00:00:00.000000000Z";
+
+    fn id() -> Text {
+        "DP-1".into()
+    }
+
+    fn by(kind: Actor, id: &str) -> Principal {
+        let authenticated_by = Authentication::OsUser;
+        Principal { kind, id: id.into(), authenticated_by, means: "uid 1000".into() }
+    }
+
+    fn alice() -> Principal {
+        by(Actor::Human, "alice")
+    }
+
+    fn proposal() -> Proposal {
+        let option = |id: &str| DecisionOption {
+            id: id.into(),
+            short: id.into(),
+            label: id.into(),
+            description: None,
+            reject: false,
+        };
+        Proposal {
+            prompt: "Deploy\u{202e}?".into(),
+            context: None,
+            options: ["go", "stop"].map(option).into_iter().collect(),
+            default_option: None,
+        }
+    }
+
+    fn terms() -> Terms {
+        Terms {
+            issue_id: None,
+            proposal: proposal(),
+            allow_text: true,
+            on_timeout: OnTimeout::Abort,
+            expires_at: None,
+            round_timeout_ms: None,
+            max_iterations: 3,
+            urgency: Urgency::High,
+            policy: None,
+            blocks: List::default(),
+            evidence: List::default(),
+            binding: None,
+            valid_for_ms: 1,
+            supersedes: None,
+        }
+    }
+
+    fn binding() -> ActionBinding {
+        let input_sha256 = Digest::from_bytes([0xab; 32]);
+        ActionBinding { tool: "Bash".into(), input_sha256 }
+    }
+
+    #[track_caller]
+    fn assert_line(event: impl Into<Event>, expected: &str) {
+        assert_eq!(of_decision_point(&event.into()), Some(format!("DP-1: {expected}")));
+    }
+
+    #[test]
+    fn a_question_says_who_asks_what_and_under_which_terms() {
+        let asked = |terms: Terms| DecisionPointCreated {
+            decision_id: id(),
+            by: by(Actor::Automation, "ci\n"),
+            terms: terms.into(),
+        };
+        let plain = "agent ci\\u{a} asks: Deploy\\u{202e}? (2 options, urgency high)";
+        assert_line(asked(terms()), plain);
+        let policy = ApprovalPolicy {
+            approvers: List::default(),
+            quorum: 2,
+            allow_requester: false,
+            allow_agents: false,
+            authentication: Authentication::None,
+            default_approves: false,
+        };
+        let full = Terms {
+            issue_id: Some("gt-1".into()),
+            expires_at: Some(Timestamp::default()),
+            policy: Some(policy),
+            binding: Some(binding()),
+            ..terms()
+        };
+        let text = format!(
+            "agent ci\\u{{a}} asks on gt-1: Deploy\\u{{202e}}? (2 options, urgency high, until \
+             {EPOCH}, then abort, 2 to approve, for Bash)"
+        );
+        assert_line(asked(full), &text);
+    }
+
+    #[test]
+    fn rounds_name_each_other() {
+        let given = GuidanceGiven {
+            decision_id: id(),
+            by: alice(),
+            guidance: "smaller".into(),
+            comment: Some("please".into()),
+            next_id: "DP-2".into(),
+        };
+        let text = "guidance of human alice: smaller (please); it goes on with DP-2";
+        assert_line(given, text);
+        let opened = |expires_at| RoundOpened {
+            decision_id: id(),
+            prior_id: "DP-0".into(),
+            iteration: 2,
+            expires_at,
+        };
+        assert_line(opened(None), "round 2 after DP-0");
+        assert_line(
+            opened(Some(Timestamp::default())),
+            &format!("round 2 after DP-0, until {EPOCH}"),
+        );
+        let by = by(Actor::Agent, "planner");
+        let anew = DecisionPointRefined { decision_id: id(), by, proposal: proposal().into() };
+        assert_line(anew, "agent planner proposes anew: Deploy\\u{202e}? (2 options)");
+    }
+
+    #[test]
+    fn answers_say_what_was_answered_and_whether_it_counts() {
+        let resolved = |response| DecisionPointResolved {
+            decision_id: id(),
+            by: alice(),
+            response,
+            comment: Some("ok\u{7}".into()),
+        };
+        for (response, said) in [
+            (Response::Option("go".into()), "option go"),
+            (Response::Text("half".into()), "text: half"),
+            (Response::Accept, "the guidance as it is"),
+            (Response::Guidance("less".into()), "guidance: less"),
+        ] {
+            let text = format!("answered by human alice (os-user): {said} (ok\\u{{7}})");
+            assert_line(resolved(response), &text);
+        }
+        let response = || Response::Option("go".into());
+        let vote = VoteCast { decision_id: id(), by: alice(), response: response(), comment: None };
+        assert_line(vote, "vote of human alice (os-user): option go");
+        let (decision_id, response) = (id(), response());
+        let late = LateResponseRecorded { decision_id, by: alice(), response, comment: None };
+        let text = "too late, does not count: human alice (os-user): option go";
+        assert_line(late, text);
+    }
+
+    #[test]
+    fn endings_say_what_ended_the_round() {
+        let end = Timestamp::default();
+        let taken = DefaultTaken { decision_id: id(), option_id: "go".into(), expires_at: end };
+        let text = format!("nobody answered until {EPOCH}: the default go is taken");
+        assert_line(taken, &text);
+        let aborted = DecisionPointAborted { decision_id: id(), expires_at: end };
+        let text = format!("nobody answered until {EPOCH}: aborted, nothing is decided");
+        assert_line(aborted, &text);
+        let reason = Some("done".into());
+        let cancelled = DecisionPointCancelled { decision_id: id(), by: alice(), reason };
+        assert_line(cancelled, "cancelled by human alice (done)");
+        let superseded_by = "DP-2".into();
+        let other = DecisionPointSuperseded { decision_id: id(), by: alice(), superseded_by };
+        assert_line(other, "superseded by DP-2, human alice");
+        let reminded = DecisionPointReminded { decision_id: id(), by: alice() };
+        assert_line(reminded, "reminded by human alice");
+        let (to, reason) = ("boss".into(), None);
+        let told = DecisionPointEscalated { decision_id: id(), by: alice(), to, reason };
+        assert_line(told, "escalated to boss by human alice");
+    }
+
+    #[test]
+    fn approvals_say_for_what_they_are_spent_and_what_goes_on() {
+        let spent = ApprovalConsumed { decision_id: id(), by: alice(), binding: binding() };
+        let text = "the approval is spent by human alice for Bash, input abababababababab..";
+        assert_line(spent, text);
+        let lapsed = ApprovalLapsed { decision_id: id(), valid_until: Timestamp::default() };
+        let text = format!("the approval was not spent until {EPOCH}: it lapsed");
+        assert_line(lapsed, &text);
+        let blocks = ["deploy", "notify\u{200b}"].map(Text::from).into_iter().collect();
+        let released = DependentsReleased { decision_id: id(), blocks };
+        assert_line(released, "may go on: deploy, notify\\u{200b}");
+    }
+
+    #[test]
+    fn long_words_are_cut_and_marked() {
+        let prompt = "x".repeat(4_096).into();
+        let proposal = Proposal { prompt, ..proposal() }.into();
+        let anew = DecisionPointRefined { decision_id: id(), by: alice(), proposal };
+        let line = of_decision_point(&anew.into()).unwrap_or_default();
+        assert!(line.contains("xxx.. (2 options)") && line.len() < 400, "{line}");
+    }
+}
