@@ -154,11 +154,9 @@ impl World {
     }
 
     /// Keeps decision points that are remembered in the hot state no longer.
-    pub(crate) fn keep_settled_points(&mut self, older: Vec<DecisionPoint>) {
+    pub(crate) fn keep_settled_points(&mut self, older: Vec<(u64, DecisionPoint)>) {
         let Some(kept) = &mut self.settled else { return };
-        for point in older {
-            kept.decision_points.insert(point.version, point);
-        }
+        kept.decision_points.extend(older);
     }
 
     /// The newest decision point with this id among those that left the hot state.

@@ -97,12 +97,12 @@ impl DecisionPoints {
     }
 
     /// Changes a remembered one. What ends by it leaves the live ones; the oldest that is then
-    /// remembered no longer is handed back.
+    /// remembered no longer is handed back, with the sequence of the record that ended it.
     pub(crate) fn change(
         &mut self,
         decision_id: &str,
         change: impl FnOnce(&mut DecisionPoint),
-    ) -> Vec<DecisionPoint> {
+    ) -> Vec<(u64, DecisionPoint)> {
         let key = Text::from(decision_id);
         if let Some(point) = self.live.get_mut(&key) {
             self.index.forget(point);
@@ -120,14 +120,14 @@ impl DecisionPoints {
         Vec::new()
     }
 
-    fn close(&mut self, point: DecisionPoint) -> Vec<DecisionPoint> {
+    fn close(&mut self, point: DecisionPoint) -> Vec<(u64, DecisionPoint)> {
         self.index.ended.insert(point.decision_id.clone(), point.version);
         self.closed.insert(point.version, point);
         let mut older = Vec::new();
         while self.closed.len() > MAX_CLOSED_DECISION_POINTS {
-            let Some((_, oldest)) = self.closed.pop_first() else { break };
+            let Some((ended, oldest)) = self.closed.pop_first() else { break };
             self.index.ended.remove(&oldest.decision_id);
-            older.push(oldest);
+            older.push((ended, oldest));
         }
         older
     }
