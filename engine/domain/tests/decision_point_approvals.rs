@@ -345,6 +345,24 @@ fn a_default_approves_by_silence_only_where_no_policy_is_set_or_the_policy_says_
 }
 
 #[test]
+fn an_approval_by_silence_is_as_old_as_its_deadline() {
+    for (passed, is_spendable) in [(2 * HOUR_MS - 1, true), (2 * HOUR_MS, false)] {
+        let mut stage = Stage::new();
+        let (binding, valid_for_ms) = (Some(action("rm")), Some(HOUR_MS));
+        let asked = timed(OnTimeout::Default);
+        let id = stage.ask(CreateDecisionPoint { binding, valid_for_ms, ..asked });
+        stage.pass_ms(passed);
+        assert_eq!(kinds(&stage.expire_due()), ["default_taken", "released"]);
+        let spent = stage.consume(&id, &agent("robot"), &action("rm"));
+        let expected = if is_spendable { Ok(vec!["consumed"]) } else { Err("APPROVAL_LAPSED") };
+        assert_eq!(told(&spent), expected);
+        let lapsed: &[&str] = if is_spendable { &[] } else { &["approval_lapsed"] };
+        assert_eq!(kinds(&stage.expire_due()), lapsed);
+        stage.assert_rebuilt();
+    }
+}
+
+#[test]
 fn an_unanswered_refinement_is_aborted_and_never_takes_the_default_that_was_guided_away_from() {
     let mut stage = Stage::new();
     let asked = || timed(OnTimeout::Default);

@@ -202,13 +202,15 @@ impl DecisionPoint {
         self.terms.proposal.default_option.as_ref().filter(|_| is_asked_for && is_offered)
     }
 
-    /// Until when the approval may be spent; `None` where there is none to be spent any more.
+    /// Until when the approval may be spent; `None` where there is none to be spent any more. The
+    /// time runs from the answer on, or from the deadline at which the default was taken, whenever
+    /// that was recorded.
     #[must_use]
     pub fn spendable_until(&self) -> Option<Timestamp> {
         let ending = self.ending.as_ref().filter(|_| self.approves())?;
         self.terms.binding.as_ref()?;
         let is_over = self.consumed.is_some() || self.lapsed_at.is_some();
-        (!is_over).then(|| ending.recorded_at.plus_ms(self.terms.valid_for_ms))
+        (!is_over).then(|| ending.ended_at.plus_ms(self.terms.valid_for_ms))
     }
 
     /// Whether something may still happen to it: it is open, or an approval is to be spent.

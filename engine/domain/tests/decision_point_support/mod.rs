@@ -9,6 +9,8 @@
     reason = "a helper that fails, fails its test"
 )]
 
+pub(crate) mod accountant;
+
 use holdpoint_domain::command::{
     CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint, Entropy, EscalateDecisionPoint,
     ExpireDecisionPoint, RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint,
