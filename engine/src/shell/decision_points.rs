@@ -1,3 +1,40 @@
-//! Decision points at the library's doors (seed "Decisions").
+//! Decision points at the library's doors (seed "Decisions"): the seed's four storage operations,
+//! looking at one, and waiting for its answer.
 
 mod link;
+mod record;
+mod storage;
+mod update;
+mod wait;
+
+pub use record::{DecisionPointRecord, NotOptions};
+pub use storage::{CreateDecisionPointError, FindDecisionPointError};
+pub use update::{UpdateDecisionPointError, UpdatedDecisionPoint};
+pub use wait::{WaitError, WaitOutcome, Waited};
+
+use super::engine::Engine;
+use super::error::SubmitError;
+use crate::log::Storage;
+use holdpoint_domain::decision_point::{Authentication, Principal};
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::world::DecisionPoint;
+
+/// By what means somebody is named who is only a name to the library.
+const MEANS: &str = "library";
+
+impl<S: Storage> Engine<S> {
+    /// The round with this id: open, with an approval to be spent, or among the newest 1,024 that
+    /// ended. `None` where there is none. What is due is not recorded by this.
+    ///
+    /// # Errors
+    /// The log failed or cannot be read.
+    pub fn decision_point(&self, decision_id: &str) -> Result<Option<DecisionPoint>, SubmitError> {
+        self.query(|world| world.decision_point(decision_id).cloned())
+    }
+}
+
+/// Somebody of whom the library knows a name that was claimed.
+fn named(kind: Actor, name: &str) -> Principal {
+    let (id, means) = (name.into(), MEANS.into());
+    Principal { kind, id, authenticated_by: Authentication::None, means }
+}

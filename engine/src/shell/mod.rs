@@ -47,6 +47,10 @@ pub use canonical_input::{
 };
 pub use clock::{Clock, Reading, SystemClock};
 pub use conditions::{Conditions, IdempotencyKey};
+pub use decision_points::{
+    CreateDecisionPointError, DecisionPointRecord, FindDecisionPointError, NotOptions,
+    UpdateDecisionPointError, UpdatedDecisionPoint, WaitError, WaitOutcome, Waited,
+};
 pub use engine::{Engine, EngineOptions};
 pub use entropy::{EntropySource, SystemEntropy};
 pub use error::{EngineError, SubmitError};

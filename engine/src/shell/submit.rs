@@ -14,6 +14,7 @@ use holdpoint_domain::{
     ActorId, Command, Envelope, Idempotency, Refusal, Time, World, codec, decide,
 };
 use holdpoint_log_files::Onward;
+use std::convert::Infallible;
 
 /// A step of the wall clock by this much or more is an event.
 const CLOCK_STEP_NS: i64 = 1_000_000_000;
@@ -89,17 +90,36 @@ pub(super) fn begin<'a, S: Storage>(
     conditions: &Conditions,
     command: &Command,
 ) -> Result<Begun<'a, S>, SubmitError> {
+    let begun = begin_where(engine, origin, conditions, command, |_| Ok::<(), Infallible>(()));
+    begun.map(|Ok(begun)| begun)
+}
+
+/// As [`begin`], where the state of the same turn, behind what was due, has to pass a check of the
+/// caller's: what that check says is given where nothing was carried out.
+pub(super) fn begin_where<'a, S: Storage, E>(
+    engine: &'a Core<S>,
+    origin: &Origin,
+    conditions: &Conditions,
+    command: &Command,
+    is_allowed: impl FnOnce(&World) -> Result<(), E>,
+) -> Result<Result<Begun<'a, S>, E>, SubmitError> {
     if let Err(refusal) = check(origin, conditions, command) {
-        return Ok(Begun { engine, answer: Answer::Refused(refusal), pending: None });
+        return Ok(Ok(Begun { engine, answer: Answer::Refused(refusal), pending: None }));
     }
     let level = engine.level_of(command);
     let (answer, pending) = in_turn(engine, level, |engine, hot, turn| {
         note_clock_step(engine, hot, turn)?;
         record_due(engine, hot, turn)?;
+        if let Err(objection) = is_allowed(&hot.world) {
+            return Ok(Err(objection));
+        }
         let at = time_of_next(engine, turn);
-        carry_out(hot, turn, origin, conditions, command, at)
+        carry_out(hot, turn, origin, conditions, command, at).map(Ok)
     })?;
-    Ok(Begun { engine, answer, pending: Some(pending) })
+    match answer {
+        Ok(answer) => Ok(Ok(Begun { engine, answer, pending: Some(pending) })),
+        Err(objection) => pending.wait().map(|()| Err(objection)),
+    }
 }
 
 impl<S: Storage> Begun<'_, S> {

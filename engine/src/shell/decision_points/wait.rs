@@ -1,0 +1,179 @@
+//! Waiting for the end of a round.
+
+use super::super::engine::Engine;
+use super::super::error::SubmitError;
+use super::super::subscription::{Delivered, Subscription, SubscriptionError};
+use crate::log::Storage;
+use holdpoint_domain::decision_point::DecisionPointState;
+use holdpoint_domain::event::Event;
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::DecisionPoint;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// The longest wait at a stretch: a wall clock that somebody sets is noticed within this time.
+const STRETCH_MAX: Duration = Duration::from_secs(1);
+
+/// A round, and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waited {
+    /// The round as it is now.
+    pub point: DecisionPoint,
+    /// How it ended, if it did.
+    pub outcome: WaitOutcome,
+}
+
+/// How a wait came out. Closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitOutcome {
+    /// Somebody answered.
+    Answered,
+    /// Nobody answered in time: the default was taken.
+    Default,
+    /// Nobody answered in time: nothing was decided.
+    Aborted,
+    /// It was taken back.
+    Cancelled,
+    /// Another decision point took its place.
+    Superseded,
+    /// Guidance was given: another round took its place.
+    Iterated,
+    /// The wait was over first, which changes nothing.
+    StillPending,
+}
+
+/// A wait came to nothing.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WaitError {
+    /// The log failed or cannot be read.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// The log cannot be followed.
+    #[error(transparent)]
+    Follow(#[from] SubscriptionError),
+    /// No round has this id, or none that is still remembered.
+    #[error("there is no decision {decision_id}; `holdpoint decision list` shows what waits")]
+    Unknown {
+        /// What was named.
+        decision_id: String,
+    },
+}
+
+impl WaitOutcome {
+    /// The name that programs read.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Default => "default",
+            Self::Aborted => "aborted",
+            Self::Cancelled => "cancelled",
+            Self::Superseded => "superseded",
+            Self::Iterated => "iterated",
+            Self::StillPending => "still_pending",
+        }
+    }
+}
+
+impl From<DecisionPointState> for WaitOutcome {
+    fn from(state: DecisionPointState) -> Self {
+        match state {
+            DecisionPointState::Pending | DecisionPointState::Refining => Self::StillPending,
+            DecisionPointState::Resolved => Self::Answered,
+            DecisionPointState::Iterated => Self::Iterated,
+            DecisionPointState::Expired => Self::Default,
+            DecisionPointState::Aborted => Self::Aborted,
+            DecisionPointState::Cancelled => Self::Cancelled,
+            DecisionPointState::Superseded => Self::Superseded,
+        }
+    }
+}
+
+impl<S: Storage> Engine<S> {
+    /// Waits until the round with this id ends, at most this long. Only its end wakes the wait: a
+    /// vote or a reminder does not. What is due when its deadline comes is
+    /// [recorded](Engine::expire); a wait that is over first changes nothing.
+    ///
+    /// # Errors
+    /// See [`WaitError`].
+    pub fn wait_for_decision(
+        &self,
+        decision_id: &str,
+        timeout: Duration,
+    ) -> Result<Waited, WaitError> {
+        let until = Instant::now().checked_add(timeout);
+        // Followed before it is looked at: an answer in between is delivered.
+        let mut following = self.follow_from_here()?;
+        loop {
+            let point = self.round_by_now(decision_id)?;
+            let outcome = WaitOutcome::from(point.state);
+            let is_over = until.is_some_and(|until| until <= Instant::now());
+            if outcome != WaitOutcome::StillPending || is_over {
+                return Ok(Waited { point, outcome });
+            }
+            self.await_ending(&mut following, &point, until)?;
+        }
+    }
+
+    /// Every record that is appended from now on.
+    fn follow_from_here(&self) -> Result<Subscription<S>, SubscriptionError> {
+        let newest = self.core().log.position().sequence;
+        match self.subscribe(newest.saturating_add(1)) {
+            // Others appended more since, and moved it to an archive.
+            Err(SubscriptionError::Before { .. }) => self.subscribe(0),
+            subscribed => subscribed,
+        }
+    }
+
+    /// The round as it is, once what its deadline brings about is recorded.
+    fn round_by_now(&self, decision_id: &str) -> Result<DecisionPoint, WaitError> {
+        let unknown = || WaitError::Unknown { decision_id: visible(decision_id).to_string() };
+        let point = self.decision_point(decision_id)?.ok_or_else(unknown)?;
+        if self.left_ns(&point) != Some(0) {
+            return Ok(point);
+        }
+        self.expire()?;
+        self.decision_point(decision_id)?.ok_or_else(unknown)
+    }
+
+    /// How long the round still has; `None` where it does not end by itself.
+    fn left_ns(&self, point: &DecisionPoint) -> Option<u64> {
+        let end = point.deadline()?;
+        Some(end.nanoseconds().saturating_sub(self.wall_ns()))
+    }
+
+    /// Blocks until the round ended, its deadline came, or the time of a stretch is over.
+    fn await_ending(
+        &self,
+        following: &mut Subscription<S>,
+        point: &DecisionPoint,
+        until: Option<Instant>,
+    ) -> Result<(), SubscriptionError> {
+        let left = self.left_ns(point).map_or(STRETCH_MAX, Duration::from_nanos);
+        let stretch = Instant::now() + left.min(STRETCH_MAX);
+        let end = until.map_or(stretch, |until| until.min(stretch));
+        loop {
+            let rest = end.saturating_duration_since(Instant::now());
+            match following.next_timeout(rest)? {
+                Some(other) if !ends(&other, &point.decision_id) && !rest.is_zero() => {}
+                _ => return Ok(()),
+            }
+        }
+    }
+}
+
+/// Whether a record ends this round.
+fn ends(delivered: &Delivered, decision_id: &str) -> bool {
+    let event = &delivered.envelope.event;
+    let is_ending = matches!(
+        event,
+        Event::GuidanceGiven(_)
+            | Event::DecisionPointResolved(_)
+            | Event::DefaultTaken(_)
+            | Event::DecisionPointAborted(_)
+            | Event::DecisionPointCancelled(_)
+            | Event::DecisionPointSuperseded(_)
+    );
+    is_ending && event.decision_point() == Some(decision_id)
+}
