@@ -5,7 +5,7 @@
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{DecisionPointRecord, Submitted, UpdatedDecisionPoint};
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const ISSUE: &str = "bd-abc123";
 

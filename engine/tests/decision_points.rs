@@ -24,10 +24,10 @@ use holdpoint_domain::event::Event;
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{
-    CreateDecisionPointError, DecisionPointRecord, FindDecisionPointError, Origin, Receipt,
-    Submitted, UpdateDecisionPointError, UpdatedDecisionPoint, WaitError, WaitOutcome,
+    ArchivePlan, CreateDecisionPointError, DecisionPointRecord, FindDecisionPointError, Origin,
+    Receipt, Submitted, UpdateDecisionPointError, UpdatedDecisionPoint, WaitError, WaitOutcome,
 };
-use holdpoint_log_files::Follower;
+use holdpoint_log_files::{DirectoryStorage, Follower};
 use process::Other;
 use shell_support::{Place, SECOND_NS, SetClock};
 use std::time::Duration;
@@ -117,7 +117,8 @@ fn what_is_created_is_found_by_its_issue_until_it_is_answered_and_after() {
     let DecisionPointRecord { created_at, .. } = asked;
     assert!(created_at.is_some());
     assert_eq!(DecisionPointRecord { created_at: None, ..asked.clone() }, question(ISSUE));
-    assert_eq!(engine.list_pending_decisions().expect("a list"), [asked.clone()]);
+    let pending = engine.list_pending_decisions().expect("a list");
+    assert_eq!(pending, std::slice::from_ref(&asked));
     assert_eq!(read(&engine, &id), asked);
 
     assert!(is_recorded(&engine, &chosen(&asked, "redis", "ada")));
@@ -259,7 +260,8 @@ fn guidance_opens_a_round_that_is_refined_and_then_answered() {
     let second = read(&engine, ISSUE);
     assert_eq!((second.iteration, second.prior_id.as_deref()), (2, Some(first.as_str())));
     assert_eq!(second.guidance.as_deref(), Some("mind the memory"));
-    assert_eq!(engine.list_pending_decisions().expect("a list"), [second.clone()]);
+    let pending = engine.list_pending_decisions().expect("a list");
+    assert_eq!(pending, std::slice::from_ref(&second));
 
     let refined = DecisionPointRecord {
         prompt: "Which of these?".to_string(),
@@ -425,6 +427,33 @@ fn a_link_is_the_one_that_the_record_states() {
     for sequence in [0, 6, u64::MAX] {
         assert_eq!(engine.link_of(sequence).expect("it can be read"), None);
     }
+}
+
+#[test]
+fn what_was_moved_to_an_archive_has_no_link_here_and_is_still_known() {
+    let place = Place::new();
+    let engine = place.engine();
+    let long = |option: DecisionOption| {
+        let description = Some("x".repeat(8 * 1024).into());
+        DecisionOption { description, ..option }
+    };
+    for number in 0..6 {
+        let issue = format!("issue {number}");
+        let options: Vec<_> = (0..20).map(|id| long(option(&format!("option-{id}")))).collect();
+        let default_option = None;
+        let record = DecisionPointRecord { options, default_option, ..question(&issue) };
+        accepted(engine.create_decision_point(&record).expect("it is asked"));
+    }
+    assert!(engine.link_of(1).expect("it can be read").is_some());
+    let archive = DirectoryStorage::new(place.beside("archive"));
+    let plan = ArchivePlan { keep_segments: 0, until_sequence: None, until_time: None };
+    let moved = engine.archive(&archive, plan).expect("it is moved").moved.expect("segments");
+    let last = moved.1.sequence;
+    assert_eq!(engine.link_of(1).expect("it can be read"), None);
+    assert_eq!(engine.link_of(last).expect("it can be read"), None);
+    assert!(engine.link_of(last + 1).expect("it can be read").is_some());
+    assert_eq!(read(&engine, "issue 0").options.len(), 20);
+    assert!(is_recorded(&engine, &chosen(&read(&engine, "issue 0"), "option-7", "ada")));
 }
 
 #[test]

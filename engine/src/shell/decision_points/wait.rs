@@ -51,13 +51,19 @@ pub enum WaitError {
     Submit(#[from] SubmitError),
     /// The log cannot be followed.
     #[error(transparent)]
-    Follow(#[from] SubscriptionError),
+    Follow(Box<SubscriptionError>),
     /// No round has this id, or none that is still remembered.
     #[error("there is no decision {decision_id}; `holdpoint decision list` shows what waits")]
     Unknown {
         /// What was named.
         decision_id: String,
     },
+}
+
+impl From<SubscriptionError> for WaitError {
+    fn from(error: SubscriptionError) -> Self {
+        Self::Follow(error.into())
+    }
 }
 
 impl WaitOutcome {
