@@ -3,7 +3,8 @@
 use super::error::SubmitError;
 use super::rebuild::Recorded;
 use super::subscription_bell::Bell;
-use super::subscription_reader::Reader;
+use super::subscription_reader::{Linked, Reader};
+use holdpoint_domain::hash::Digest;
 use holdpoint_domain::{Envelope, Time};
 use holdpoint_log_files::{DirectoryStorage, FollowError, ReadStorage, SurveyError};
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub struct Delivered {
     pub sequence: u64,
     /// Its time.
     pub at: Time,
+    /// Its link in the chain.
+    pub link: Digest,
     /// The event, with who caused it and why.
     pub envelope: Envelope,
     /// Whether it is proven durable. Always so unless the subscription was asked for what is
@@ -76,6 +79,16 @@ pub struct Subscription<S: ReadStorage = DirectoryStorage> {
 }
 
 impl<S: ReadStorage> Subscription<S> {
+    /// Follows a log that others write: every committed record from sequence `from` on, 0 standing
+    /// for the log's first one. It takes no lock and writes nothing, and never ends by itself. What
+    /// is durable is told by the log alone.
+    ///
+    /// # Errors
+    /// The log begins behind `from`, or cannot be read.
+    pub fn of_log(storage: S, from: u64) -> Result<Self, SubscriptionError> {
+        Self::open(Arc::new(storage), Bell::default(), from)
+    }
+
     pub(super) fn open(storage: Arc<S>, bell: Bell, from: u64) -> Result<Self, SubscriptionError> {
         let reader = Reader::at(storage, from)?;
         Ok(Self { reader, bell, with_unproven: false, has_ended: false })
@@ -93,6 +106,13 @@ impl<S: ReadStorage> Subscription<S> {
     #[must_use]
     pub fn next_sequence(&self) -> u64 {
         self.reader.next_sequence()
+    }
+
+    /// Whether a record was read that nothing proves to be durable yet: its writer is about to
+    /// prove it, or died. Where nothing announces that proof, it is to be looked for.
+    #[must_use]
+    pub fn awaits_proof(&self) -> bool {
+        self.reader.holds_some()
     }
 
     /// Whether nothing more will come: the engine was closed and everything durable was given, or
@@ -152,12 +172,12 @@ impl<S: ReadStorage> Subscription<S> {
             true => self.reader.next_written(durable)?,
             false => self.reader.next_durable(durable)?,
         };
-        Ok(found.map(|record| self.delivered(record)))
+        Ok(found.map(|read| self.delivered(read)))
     }
 
-    fn delivered(&self, record: Recorded) -> Delivered {
-        let Recorded { sequence, at, envelope, .. } = record;
-        Delivered { sequence, at, envelope, is_durable: self.reader.is_proven(sequence) }
+    fn delivered(&self, read: Linked) -> Delivered {
+        let Linked { record: Recorded { sequence, at, envelope, .. }, link } = read;
+        Delivered { sequence, at, link, envelope, is_durable: self.reader.is_proven(sequence) }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::rebuild::{Recorded, recorded};
 use super::subscription::SubscriptionError;
+use holdpoint_domain::hash::Digest;
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
@@ -29,10 +30,16 @@ pub(super) struct Reader<S> {
     place: Follower,
     /// Sequence that is due next: records before it are passed over.
     next: u64,
-    held: VecDeque<Recorded>,
+    held: VecDeque<Linked>,
     held_bytes: usize,
     /// Newest sequence that the log, or the engine, proves to be durable.
     proven: u64,
+}
+
+/// A record that was read, with its link in the chain.
+pub(super) struct Linked {
+    pub(super) record: Recorded,
+    pub(super) link: Digest,
 }
 
 impl<S: ReadStorage> Reader<S> {
@@ -51,7 +58,7 @@ impl<S: ReadStorage> Reader<S> {
 
     /// Sequence of the record that [`Reader::next`] gives next.
     pub(super) fn next_sequence(&self) -> u64 {
-        self.held.front().map_or(self.next, |record| record.sequence)
+        self.held.front().map_or(self.next, |first| first.record.sequence)
     }
 
     /// The next record, whether it is durable or not, if it is written. The engine knows that
@@ -59,7 +66,7 @@ impl<S: ReadStorage> Reader<S> {
     pub(super) fn next_written(
         &mut self,
         durable: u64,
-    ) -> Result<Option<Recorded>, SubscriptionError> {
+    ) -> Result<Option<Linked>, SubscriptionError> {
         self.proven = self.proven.max(durable);
         if self.held.is_empty() {
             self.read_on()?;
@@ -72,7 +79,7 @@ impl<S: ReadStorage> Reader<S> {
     pub(super) fn next_durable(
         &mut self,
         durable: u64,
-    ) -> Result<Option<Recorded>, SubscriptionError> {
+    ) -> Result<Option<Linked>, SubscriptionError> {
         self.proven = self.proven.max(durable);
         if !self.has_durable() {
             self.read_on()?;
@@ -88,11 +95,16 @@ impl<S: ReadStorage> Reader<S> {
         sequence <= self.proven
     }
 
-    fn has_durable(&self) -> bool {
-        self.held.front().is_some_and(|record| record.sequence <= self.proven)
+    /// Whether something was read that was not given yet.
+    pub(super) fn holds_some(&self) -> bool {
+        !self.held.is_empty()
     }
 
-    fn take_first(&mut self) -> Option<Recorded> {
+    fn has_durable(&self) -> bool {
+        self.held.front().is_some_and(|first| first.record.sequence <= self.proven)
+    }
+
+    fn take_first(&mut self) -> Option<Linked> {
         let first = self.held.pop_front()?;
         if self.held.is_empty() {
             self.held_bytes = 0;
@@ -143,7 +155,7 @@ impl<S: ReadStorage> Reader<S> {
     fn visit(&mut self, record: &Record<'_>, batch: &mut Batch) -> Onward {
         if record.header.sequence >= self.next {
             match recorded(record) {
-                Ok(event) => batch.push(event, record.payload.len()),
+                Ok(event) => batch.push(event, record),
                 Err(error) => {
                     batch.failure = Some(error.into());
                     return Onward::Stop;
@@ -159,7 +171,7 @@ impl<S: ReadStorage> Reader<S> {
 
     fn hold(&mut self, batch: &mut Batch) {
         if let Some(last) = batch.records.last() {
-            self.next = last.sequence.saturating_add(1);
+            self.next = last.record.sequence.saturating_add(1);
         }
         self.held.extend(batch.records.drain(..));
         self.held_bytes = self.held_bytes.saturating_add(std::mem::take(&mut batch.bytes));
@@ -228,15 +240,16 @@ impl<S: ReadStorage> Reader<S> {
 /// The records of a batch whose end was not seen yet.
 #[derive(Default)]
 struct Batch {
-    records: Vec<Recorded>,
+    records: Vec<Linked>,
     bytes: usize,
     failure: Option<SubscriptionError>,
 }
 
 impl Batch {
-    fn push(&mut self, record: Recorded, bytes: usize) {
-        self.records.push(record);
-        self.bytes = self.bytes.saturating_add(bytes);
+    fn push(&mut self, event: Recorded, record: &Record<'_>) {
+        let link = Digest::from_bytes(record.header.link.0);
+        self.records.push(Linked { record: event, link });
+        self.bytes = self.bytes.saturating_add(record.payload.len());
     }
 }
 
@@ -299,12 +312,12 @@ mod tests {
         }
         let mut reader = Reader::at(Arc::new(storage), 0).unwrap();
         // What is sealed is durable, and what is behind is not.
-        while let Some(record) = reader.next_durable(0).unwrap() {
-            assert_eq!(reader.next_sequence(), record.sequence + 1);
+        while let Some(read) = reader.next_durable(0).unwrap() {
+            assert_eq!(reader.next_sequence(), read.record.sequence + 1);
             assert!(reader.held.len() <= HELD_RECORDS_MAX);
         }
         for sequence in reader.next_sequence()..=count {
-            assert_eq!(reader.next_written(0).unwrap().unwrap().sequence, sequence);
+            assert_eq!(reader.next_written(0).unwrap().unwrap().record.sequence, sequence);
             assert!(reader.held.len() <= HELD_RECORDS_MAX);
         }
         assert!(reader.next_written(0).unwrap().is_none());
