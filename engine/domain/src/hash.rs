@@ -88,6 +88,29 @@ pub fn sha256(bytes: &[u8]) -> Digest {
     Digest(Sha256::digest(bytes).into())
 }
 
+/// The SHA-256 of bytes that come piece by piece: what [`sha256`] gives for all of them at once.
+#[derive(Clone, Debug, Default)]
+pub struct Sha256Stream(Sha256);
+
+impl Sha256Stream {
+    /// No bytes yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The next bytes.
+    pub fn take(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of all of them.
+    #[must_use]
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
 /// Lower-case hex SHA-256 of parts joined by single NUL bytes, with none before or after: the
 /// seeds' recipe (Phase-31, "Evidence hash computation"). Parts may contain NUL themselves, so it
 /// is not injective: kept for compatibility, never relied on.
@@ -197,6 +220,16 @@ mod tests {
         assert!(text.to_uppercase().parse::<Digest>().is_err());
         assert!("ba".parse::<Digest>().is_err());
         assert!("".parse::<Digest>().is_err());
+    }
+
+    #[test]
+    fn pieces_have_the_digest_of_the_whole() {
+        let mut stream = Sha256Stream::new();
+        assert_eq!(stream.clone().finish(), sha256(b""));
+        for piece in [b"ab".as_slice(), b"", b"c"] {
+            stream.take(piece);
+        }
+        assert_eq!(stream.finish(), sha256(b"abc"));
     }
 
     #[test]
