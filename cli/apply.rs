@@ -34,6 +34,7 @@ use holdpoint_engine::log::{AppendError, OpenError, Options};
 use holdpoint_engine::shell::{EngineError, EngineOptions, SubmitError};
 use holdpoint_log_files::DirectoryStorage;
 use lines::{InputLine, next_line};
+use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -58,6 +59,15 @@ pub(crate) struct Args {
         value_parser = humantime::parse_duration
     )]
     lock_wait: Duration,
+}
+
+/// Reads a value out of strict JSON. What does not fit is told with its field and its place.
+pub(crate) fn strict<T: DeserializeOwned>(json: &[u8]) -> Result<T, String> {
+    let read = json::parse(json).and_then(|node| reader::read(&node));
+    read.map_err(|fault| match fault.field() {
+        "" => fault.to_string(),
+        field => format!("{field}, {fault}"),
+    })
 }
 
 /// Carries the commands out. Exit 0 when all were accepted, 5 when a rule refused one, 2 when a

@@ -1,30 +1,41 @@
 //! `holdpoint decision`: questions that a program waits at and a person answers.
 
+mod binding;
 mod cancel;
 mod consume;
 mod create;
 mod desk;
 mod escalate;
+mod evidence;
 mod expire;
+mod following;
+mod given;
 mod list;
 mod look;
 mod name;
+mod offered;
+mod overdue;
+mod policy;
 mod principal;
 mod refine;
 mod remind;
 mod respond;
 mod show;
+mod shown;
+mod told;
 mod wait;
+pub(crate) mod waiting;
 mod watch;
 
 use crate::arguments::Global;
-use crate::exit::{Exit, settle};
+use crate::exit::{Exit, Failure, settle};
 use clap::Subcommand;
+use serde_json::Value;
 
 pub(crate) use desk::{Desk, Only};
-pub(crate) use look::{Look, now};
+pub(crate) use look::Look;
 pub(crate) use name::{all, resolve};
-pub(crate) use principal::{Speaker, claimed, user};
+pub(crate) use principal::{claimed, user};
 
 /// What to do with decisions.
 #[derive(Debug, Subcommand)]
@@ -71,5 +82,13 @@ pub(crate) fn main(global: &Global, verb: DecisionVerb) -> Exit {
         DecisionVerb::Expire(args) => expire::expire(global, &args),
         DecisionVerb::Consume(args) => consume::consume(global, &args),
     };
-    settle(global, outcome)
+    settle(global, outcome.map_err(told_whole))
+}
+
+/// A failure tells a program always which decision it is about and how that stands, or null.
+fn told_whole(failure: Failure) -> Failure {
+    let value = failure.value();
+    let is_there = |key: &str| value.pointer(&format!("/error/{key}")).is_some();
+    let missing = ["decision_id", "current"].into_iter().filter(|key| !is_there(key));
+    missing.fold(failure, |failure, key| failure.with(key, Value::Null))
 }

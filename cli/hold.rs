@@ -22,6 +22,7 @@ use holdpoint_replay::{Rebuilt, Until, rebuild};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub(crate) use expire::record_due;
 pub(crate) use shown::{how_to_answer, left, lines, outcome_line};
 
 /// What to do with the questions that wait for a person.
@@ -33,12 +34,12 @@ pub(crate) enum HoldVerb {
     Show(show::Args),
     /// Answer a question. The first answer counts.
     Answer(answer::Args),
-    /// Record the warnings and timeouts that are due, and what expired in threads; nothing else.
+    /// Record the warnings and timeouts that are due, also of threads and decisions; nothing else.
     Expire(expire::Args),
 }
 
 /// How a verb that writes gets its turn.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Turn {
     /// How long to wait for another process that writes to the log.
     #[arg(

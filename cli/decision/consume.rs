@@ -1,13 +1,46 @@
-//! `holdpoint decision consume`.
+//! `holdpoint decision consume`: the approval of one action is spent, once.
 
+use super::binding::binding;
+use super::desk::{Desk, Only};
+use super::principal::Speaker;
+use super::told::tell;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
+use crate::hold::Turn;
+use holdpoint_domain::command::{Command, ConsumeApproval};
 
 /// Options of `decision consume`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// The decision: its id, the beginning of its id, or its issue.
+    #[arg(value_name = "ID")]
+    decision: String,
+    /// The tool that is to act now.
+    #[arg(long, value_name = "TOOL")]
+    bind_tool: String,
+    /// Its input, whose digest has to be the approved one.
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    bind_input: String,
+    #[command(flatten)]
+    speaker: Speaker,
+    #[command(flatten)]
+    turn: Turn,
+}
 
-/// In the making.
-pub(super) fn consume(_global: &Global, _args: &Args) -> Result<Exit, Failure> {
-    Err(Failure::new(Exit::FAILED, "absent", "in the making"))
+/// Spends it. Exit 0 means: act, once. Exit 5 where nobody approved this, or it was spent or has
+/// lapsed; there is no key that makes spending it twice a success.
+pub(super) fn consume(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let binding = binding(&args.bind_tool, &args.bind_input)?;
+    let desk = Desk::open(global, &args.turn, false)?;
+    let point = desk.find(&args.decision)?;
+    let by = args.speaker.principal();
+    let command = Command::ConsumeApproval(ConsumeApproval {
+        decision_id: point.decision_id.to_string(),
+        by: by.clone(),
+        binding,
+    });
+    let submitted = desk.submit(&point, &by, &Only::default(), &command)?;
+    tell(global, desk, &point.decision_id, &submitted, |point| {
+        format!("spent: {}", point.outcome_line())
+    })
 }

@@ -1,13 +1,206 @@
-//! `holdpoint decision create`.
+//! `holdpoint decision create`: a question is put on record.
 
+use super::binding::binding;
+use super::desk::{Desk, Only};
+use super::evidence::attachment;
+use super::given::{milliseconds, moment, text};
+use super::offered::Offered;
+use super::policy::PolicyArgs;
+use super::shown::how_to_answer;
+use super::{all, claimed, user};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
+use crate::hold::Turn;
+use crate::output::Output;
+use clap::builder::NonEmptyStringValueParser;
+use holdpoint_domain::command::{Command, CreateDecisionPoint, Entropy};
+use holdpoint_domain::decision_point::{MAX_CONTEXT_BYTES, OnTimeout, Urgency};
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_engine::shell::{Receipt, Submitted};
 
 /// Options of `decision create`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// The work item that the question is about.
+    #[arg(value_name = "ISSUE")]
+    issue: Option<String>,
+    /// The question, at most 4 KiB.
+    #[arg(long, value_name = "TEXT")]
+    prompt: String,
+    #[command(flatten)]
+    offered: Offered,
+    /// The option that you prefer. It is taken at the deadline only with `--on-timeout default`.
+    #[arg(long, value_name = "ID")]
+    default: Option<String>,
+    /// What one should know to answer, at most 64 KiB; `@FILE` reads a file.
+    #[arg(long, value_name = "TEXT|@FILE")]
+    context: Option<String>,
+    /// A file that the answer may rest on; repeat it. Its digest is recorded, and nothing copied.
+    #[arg(long, value_name = "PATH[:LABEL]")]
+    evidence: Vec<String>,
+    /// How much it presses: low, medium or high. [default: medium]
+    #[arg(long, value_name = "URGENCY", value_parser = urgency)]
+    urgency: Option<Urgency>,
+    /// Ask as the program of this name; left away: as yourself.
+    #[arg(long, value_name = "NAME")]
+    requested_by: Option<String>,
+    /// Take no text of one's own as the answer.
+    #[arg(long, conflicts_with = "text_allowed")]
+    no_text: bool,
+    /// Take a text also where an approval is asked for.
+    #[arg(long)]
+    text_allowed: bool,
+    /// How many rounds guidance may lead to, 1 to 20. [default: 3]
+    #[arg(long, value_name = "N")]
+    max_iterations: Option<u8>,
+    #[command(flatten)]
+    time: TimeArgs,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    #[command(flatten)]
+    purpose: PurposeArgs,
+    /// Ask once under this key: the same again is answered with the same decision, something else
+    /// is a conflict.
+    #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
+    idempotency_key: Option<String>,
+    #[command(flatten)]
+    turn: Turn,
+}
 
-/// In the making.
-pub(super) fn create(_global: &Global, _args: Args) -> Result<Exit, Failure> {
-    Err(Failure::new(Exit::FAILED, "absent", "in the making"))
+/// How long an answer is awaited, and what becomes of the question then.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Time")]
+struct TimeArgs {
+    /// The time to answer, as `15m`, at most 366 days; left away: no end.
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    timeout: Option<String>,
+    /// When the time to answer is over.
+    #[arg(long, value_name = "RFC3339", conflicts_with = "timeout", allow_hyphen_values = true)]
+    expires_at: Option<String>,
+    /// Let the time begin anew with every round.
+    #[arg(long)]
+    per_round: bool,
+    /// What becomes of it then: `default` takes the default, `abort` decides nothing, `hold` goes
+    /// on waiting. [default: abort]
+    #[arg(long, value_name = "WHAT", value_parser = on_timeout)]
+    on_timeout: Option<OnTimeout>,
+}
+
+/// What the answer is for.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Purpose")]
+struct PurposeArgs {
+    /// The tool whose one action is to be approved; `decision consume` spends the approval.
+    #[arg(long, value_name = "TOOL", requires = "bind_input")]
+    bind_tool: Option<String>,
+    /// The input of that action: JSON, of which only the digest is kept.
+    #[arg(long, value_name = "JSON|@FILE|-", requires = "bind_tool")]
+    bind_input: Option<String>,
+    /// How long after the answer the approval may be spent. [default: 24h]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    valid_for: Option<String>,
+    /// What waits for the answer, by a name of your own; repeat it. An answer releases it, unless
+    /// it says no.
+    #[arg(long, value_name = "NAME")]
+    blocks: Vec<String>,
+    /// The open decision whose place this one takes.
+    #[arg(long, value_name = "ID")]
+    supersedes: Option<String>,
+}
+
+/// Puts the question on record, and says its id. The log is made where there is none. Exit 5 where
+/// a rule says no.
+pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
+    // Whatever is wrong with the command line is told before a log is made.
+    let mut command = args.command()?;
+    let desk = Desk::open(global, &args.turn, true)?;
+    if let Some(wanted) = &args.purpose.supersedes {
+        command.supersedes = Some(desk.find(wanted)?.decision_id.into_string());
+    }
+    command.entropy = desk.entropy()?;
+    let by = command.by.clone();
+    let (issue, only) = (args.issue, Only::under_key(args.idempotency_key));
+    let command = Command::CreateDecisionPoint(command.into());
+    let submitted = desk.submit_new(issue.as_deref(), &by, &only, &command)?;
+    let created = created(&desk, &submitted).and_then(|point| Ok((desk.value(&point)?, point)));
+    desk.close()?;
+    let (value, point) = created?;
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&value);
+    } else {
+        out.line(&point.decision_id);
+        how_to_answer(global, &point).iter().for_each(|line| out.line(line));
+    }
+    out.finish()?;
+    Ok(Exit::DONE)
+}
+
+/// The decision point that was made, now or before under the same key.
+fn created(desk: &Desk<'_>, submitted: &Submitted) -> Result<DecisionPoint, Failure> {
+    let receipt = match submitted {
+        Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => receipt,
+        Submitted::Refused(refusal) => return Err(desk.refused(refusal, None)?),
+    };
+    desk.look(|world| all(world).find(|point| is_made_by(point, receipt)).cloned())?.ok_or_else(
+        || {
+            let sequence = receipt.first_sequence;
+            let message = format!(
+                "record {sequence} created the decision of this key, and it ended so long ago that \
+                 it is looked up in the log only: `holdpoint log show --from {sequence}`"
+            );
+            Failure::new(Exit::NOT_FOUND, "not_found", message)
+        },
+    )
+}
+
+fn is_made_by(point: &DecisionPoint, receipt: &Receipt) -> bool {
+    point.created_sequence == receipt.first_sequence
+}
+
+impl Args {
+    fn command(&self) -> Result<CreateDecisionPoint, Failure> {
+        let (time, purpose) = (&self.time, &self.purpose);
+        let context = self.context.as_deref();
+        let context = context.map(|given| text("--context", given, MAX_CONTEXT_BYTES));
+        let bound = purpose.bind_tool.as_deref().zip(purpose.bind_input.as_deref());
+        let timeout = time.timeout.as_deref().map(|given| milliseconds("--timeout", given));
+        let expires_at = time.expires_at.as_deref().map(|given| moment("--expires-at", given));
+        let valid_for = purpose.valid_for.as_deref();
+        let valid_for = valid_for.map(|given| milliseconds("--valid-for", given));
+        let evidence = self.evidence.iter().map(|given| attachment(given));
+        let requester = self.requested_by.as_deref();
+        Ok(CreateDecisionPoint {
+            entropy: Entropy::default(),
+            by: requester.map_or_else(|| user(Actor::Human), |name| claimed(Actor::Agent, name)),
+            issue_id: self.issue.clone(),
+            prompt: self.prompt.clone(),
+            context: context.transpose()?,
+            options: self.offered.read()?.unwrap_or_default(),
+            default_option: self.default.clone(),
+            allow_text: (self.no_text || self.text_allowed).then_some(self.text_allowed),
+            timeout_ms: timeout.transpose()?,
+            expires_at: expires_at.transpose()?,
+            timeout_per_round: time.per_round,
+            on_timeout: time.on_timeout,
+            max_iterations: self.max_iterations,
+            urgency: self.urgency,
+            policy: self.policy.read()?,
+            blocks: purpose.blocks.clone(),
+            evidence: evidence.collect::<Result<_, Failure>>()?,
+            binding: bound.map(|(tool, input)| binding(tool, input)).transpose()?,
+            valid_for_ms: valid_for.transpose()?,
+            supersedes: None,
+        })
+    }
+}
+
+fn on_timeout(name: &str) -> Result<OnTimeout, String> {
+    OnTimeout::from_name(name).ok_or_else(|| "write default, abort or hold".to_string())
+}
+
+/// How much something presses, by its name.
+pub(super) fn urgency(name: &str) -> Result<Urgency, String> {
+    Urgency::from_name(name).ok_or_else(|| "write low, medium or high".to_string())
 }

@@ -5,12 +5,13 @@ use super::name::resolve;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::hold::{Turn, failed, open_or_make};
-use holdpoint_domain::Refusal;
+use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::command::{Command, Entropy};
 use holdpoint_domain::decision_point::Principal;
 use holdpoint_domain::refusal::DecisionPointRefusal;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::{Refusal, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, Submitted};
 use serde_json::{Value, json};
@@ -33,7 +34,7 @@ pub(crate) struct Only {
     expect_version: Option<u64>,
     /// Do it once under this key: the same again is answered with what it came to, something else
     /// is a conflict.
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     idempotency_key: Option<String>,
 }
 
@@ -128,8 +129,12 @@ impl<'g> Desk<'g> {
 
     /// The decision point with this id, as it is now.
     pub(crate) fn point(&self, decision_id: &str) -> Result<Option<DecisionPoint>, Failure> {
-        let found = self.engine.query(|world| world.decision_point(decision_id).cloned());
-        found.map_err(|error| failed(self.global, error))
+        self.look(|world| world.decision_point(decision_id).cloned())
+    }
+
+    /// Asks the state something.
+    pub(crate) fn look<T>(&self, answer: impl FnOnce(&World) -> T) -> Result<T, Failure> {
+        self.engine.query(answer).map_err(|error| failed(self.global, error))
     }
 
     /// What a refusal means to a person and to a program: exit 3 where there is no such decision, 4
@@ -139,24 +144,33 @@ impl<'g> Desk<'g> {
         refusal: &Refusal,
         decision_id: Option<&str>,
     ) -> Result<Failure, Failure> {
-        let exit = match refusal {
-            Refusal::DecisionPoint(DecisionPointRefusal::UnknownDecision { .. }) => Exit::NOT_FOUND,
-            Refusal::DecisionPoint(no) if no.is_conflict() => Exit::CONFLICT,
-            Refusal::StaleVersion { .. } | Refusal::IdempotencyConflict { .. } => Exit::CONFLICT,
-            _ => Exit::REFUSED,
-        };
         let current = match decision_id.map(|id| self.point(id)).transpose()?.flatten() {
             Some(point) => self.value(&point)?,
             None => Value::Null,
         };
-        let message = visible(&refusal.to_string()).to_string().replace("\\\\", "\\");
-        Ok(Failure::new(exit, refusal.code().to_ascii_lowercase(), message)
-            .with("decision_id", json!(decision_id))
-            .with("current", current))
+        let failure = refused(refusal);
+        Ok(failure.with("decision_id", json!(decision_id)).with("current", current))
     }
 
     /// Closes the log.
     pub(crate) fn close(self) -> Result<(), Failure> {
         self.engine.close().map_err(|error| failed(self.global, error))
     }
+}
+
+/// The failure of a refusal, before a log was looked at.
+pub(crate) fn no(refusal: DecisionPointRefusal) -> Failure {
+    refused(&refusal.into())
+}
+
+fn refused(refusal: &Refusal) -> Failure {
+    let exit = match refusal {
+        Refusal::DecisionPoint(DecisionPointRefusal::UnknownDecision { .. }) => Exit::NOT_FOUND,
+        Refusal::DecisionPoint(no) if no.is_conflict() => Exit::CONFLICT,
+        Refusal::StaleVersion { .. } | Refusal::IdempotencyConflict { .. } => Exit::CONFLICT,
+        _ => Exit::REFUSED,
+    };
+    // The rules made what they quote visible already: backslashes stay as they are.
+    let message = visible(&refusal.to_string()).to_string().replace("\\\\", "\\");
+    Failure::new(exit, refusal.code().to_ascii_lowercase(), message)
 }

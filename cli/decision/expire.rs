@@ -1,13 +1,17 @@
-//! `holdpoint decision expire`.
+//! `holdpoint decision expire`: the timeouts that are due are recorded.
 
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
+use crate::hold::{Turn, record_due};
 
 /// Options of `decision expire`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    #[command(flatten)]
+    turn: Turn,
+}
 
-/// In the making.
-pub(super) fn expire(_global: &Global, _args: &Args) -> Result<Exit, Failure> {
-    Err(Failure::new(Exit::FAILED, "absent", "in the making"))
+/// Records what is due, of decisions and of everything else, as `hold expire` does.
+pub(super) fn expire(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    record_due(global, &args.turn)
 }

@@ -2,12 +2,12 @@
 
 use super::name::resolve;
 use crate::directory::Directory;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::progress::Bar;
 use holdpoint_domain::Time;
 use holdpoint_domain::world::{DecisionPoint, DecisionPointView};
 use holdpoint_engine::shell::{Clock, SystemClock};
-use holdpoint_replay::{Content, Rebuilt, Until, rebuild};
+use holdpoint_replay::{Content, Rebuilt, Report, Until, rebuild};
 use std::collections::BTreeMap;
 
 /// The log up to a record, and the link of the newest record of each decision point.
@@ -43,9 +43,12 @@ impl Look {
         Ok(Self { rebuilt, links, now })
     }
 
-    /// The decision point that is meant.
+    /// The decision point that is meant. What is not found in a damaged log may lie behind the
+    /// damage.
     pub(crate) fn find(&self, wanted: &str) -> Result<&DecisionPoint, Failure> {
+        let report = &self.rebuilt.report;
         resolve(&self.rebuilt.world, wanted)
+            .map_err(|failure| if report.failed() { damaged(report) } else { failure })
     }
 
     /// Its readable form.
@@ -59,6 +62,12 @@ impl Look {
     pub(crate) fn now(&self) -> Time {
         self.now
     }
+}
+
+fn damaged(report: &Report) -> Failure {
+    let first = report.findings.first().map_or(String::new(), |finding| format!(": {finding}"));
+    let message = format!("the log is {}{first}; the decision may lie behind that", report.verdict);
+    Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
 }
 
 /// The time by the wall clock.

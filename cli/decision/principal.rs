@@ -1,5 +1,6 @@
 //! Who asks or answers, as this process can prove it.
 
+use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::decision_point::{Authentication, Principal};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_engine::shell::{terminal_name, user_name, user_number};
@@ -9,7 +10,7 @@ use holdpoint_engine::shell::{terminal_name, user_name, user_number};
 pub(crate) struct Speaker {
     /// Act under this name instead of the user's own. Nothing proves it: it counts for no approval
     /// but one whose policy takes claimed names.
-    #[arg(long = "as", value_name = "NAME")]
+    #[arg(long = "as", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: Option<String>,
     /// Act as a program, not as a person.
     #[arg(long)]

@@ -1,13 +1,72 @@
-//! `holdpoint decision show`.
+//! `holdpoint decision show`: what is asked, and what became of it.
 
+use super::shown::lines;
+use super::{Look, all};
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain};
+use crate::output::Output;
+use crate::verify::{exit_of, warn};
+use holdpoint_domain::world::{DecisionPoint, DecisionPointView};
+use holdpoint_replay::Until;
 
 /// Options of `decision show`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// The decision: its id, the beginning of its id, or its issue where one of it is open.
+    #[arg(value_name = "ID")]
+    decision: String,
+    /// As it was after this record.
+    #[arg(long, value_name = "SEQ")]
+    at: Option<u64>,
+    /// Every round of the question, the first one first.
+    #[arg(long)]
+    chain: bool,
+}
 
-/// In the making.
-pub(super) fn show(_global: &Global, _args: &Args) -> Result<Exit, Failure> {
-    Err(Failure::new(Exit::FAILED, "absent", "in the making"))
+/// Shows it. Writes nothing: what is overdue is shown as that until somebody records it.
+pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    let look = Look::at(&directory, args.at.map_or(Until::End, Until::Sequence))?;
+    directory.expect_log(&look.rebuilt.report)?;
+    let point = look.find(&args.decision)?;
+    let rounds = if args.chain { rounds(&look, point) } else { vec![point] };
+    let mut out = Output::stdout();
+    if !global.json {
+        for (index, round) in rounds.iter().enumerate() {
+            (index > 0).then(|| out.line(""));
+            let shown = lines(global, round, look.now());
+            shown.iter().for_each(|line| out.line(line));
+        }
+    } else if args.chain {
+        let views: Vec<DecisionPointView<'_>> = rounds.iter().map(|p| look.view(p)).collect();
+        out.json(&views);
+    } else {
+        out.json(&look.view(point));
+    }
+    out.finish()?;
+    tell_place(args.at, &look);
+    warn(&look.rebuilt.report);
+    Ok(exit_of(&look.rebuilt.report))
+}
+
+/// Every round of the question of one of them, root first.
+fn rounds<'a>(look: &'a Look, point: &DecisionPoint) -> Vec<&'a DecisionPoint> {
+    let known = all(&look.rebuilt.world);
+    let mut rounds: Vec<_> = known.filter(|round| round.chain_id == point.chain_id).collect();
+    rounds.sort_unstable_by_key(|round| round.iteration);
+    rounds
+}
+
+/// Says where the state is not that of the record that was asked for.
+fn tell_place(at: Option<u64>, look: &Look) {
+    let Some(asked) = at else { return };
+    let newest = look.rebuilt.head.as_ref().map_or(0, |head| head.sequence);
+    if let Some(until) = look.rebuilt.inside_batch_until {
+        complain(&format!(
+            "record {asked} is inside a batch that ends with {until}: this is the state before it"
+        ));
+    } else if newest < asked {
+        complain(&format!("the log ends with record {newest}: this is the state after it"));
+    }
 }

@@ -37,6 +37,8 @@ enum Subject {
     Request { request_id: String },
     /// An interruption thread.
     Thread { tenant_id: String, correlation_id: String },
+    /// A decision point.
+    Decision { decision_id: String },
 }
 
 impl Subject {
@@ -50,13 +52,19 @@ impl Subject {
             Self::Thread { tenant_id, correlation_id } => {
                 format!("thread {}/{}", visible(tenant_id), visible(correlation_id))
             }
+            Self::Decision { decision_id } => visible(decision_id).to_string(),
         }
     }
 }
 
 /// Records what is due, and shows it.
 pub(super) fn expire(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let engine = super::open(global, &args.turn)?;
+    record_due(global, &args.turn)
+}
+
+/// Records whatever is due, and shows it.
+pub(crate) fn record_due(global: &Global, turn: &Turn) -> Result<Exit, Failure> {
+    let engine = super::open(global, turn)?;
     let receipts = engine.expire().map_err(|error| super::failed(global, error))?;
     engine.close().map_err(|error| super::failed(global, error))?;
     let expired: Vec<Expired> = receipts.iter().flat_map(expired_of).collect();
@@ -90,6 +98,7 @@ fn expired_of(receipt: &Receipt) -> Vec<Expired> {
 
 fn due_of(event: &Event) -> Option<(Subject, Time)> {
     let request = |request_id: &str| Subject::Request { request_id: request_id.into() };
+    let decision = |decision_id: &str| Subject::Decision { decision_id: decision_id.into() };
     Some(match event {
         Event::DecisionWarned(body) => (request(&body.request_id), body.due_at),
         Event::DecisionTimedOut(body) => (request(&body.record.request_id), body.due_at),
@@ -99,6 +108,9 @@ fn due_of(event: &Event) -> Option<(Subject, Time)> {
         Event::ReturnCheckExpired(body) => {
             (Subject::thread(&body.tenant_id, &body.correlation_id), body.expires_at)
         }
+        Event::DefaultTaken(body) => (decision(&body.decision_id), body.expires_at),
+        Event::DecisionPointAborted(body) => (decision(&body.decision_id), body.expires_at),
+        Event::ApprovalLapsed(body) => (decision(&body.decision_id), body.valid_until),
         _ => return None,
     })
 }

@@ -1,0 +1,84 @@
+//! Values as they are given: on the command line, in a file, or on standard input.
+
+use crate::exit::{Exit, Failure};
+use crate::text::path;
+use holdpoint_domain::Time;
+use holdpoint_domain::text::{bounded, visible};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// How much of a wrong value is shown, in bytes.
+const SHOWN_BYTES: usize = 96;
+
+/// A text: itself, or the file behind `@`.
+pub(super) fn text(option: &str, given: &str, most_bytes: usize) -> Result<String, Failure> {
+    match given.strip_prefix('@') {
+        Some(file) => {
+            let name = path(Path::new(file));
+            File::open(file)
+                .and_then(|file| bytes_of(file, most_bytes))
+                .map_err(|error| unreadable(option, &name, &error))
+                .and_then(|bytes| decoded(option, &name, bytes, most_bytes))
+        }
+        None => Ok(given.to_string()),
+    }
+}
+
+/// A text: itself, the file behind `@`, or standard input for `-`.
+pub(super) fn text_or_stdin(
+    option: &str,
+    given: &str,
+    most_bytes: usize,
+) -> Result<String, Failure> {
+    if given != "-" {
+        return text(option, given, most_bytes);
+    }
+    let name = "standard input";
+    let bytes = bytes_of(io::stdin().lock(), most_bytes);
+    let bytes = bytes.map_err(|error| unreadable(option, name, &error))?;
+    decoded(option, name, bytes, most_bytes)
+}
+
+/// A length of time, in milliseconds. Whether it is a sensible one is for the rules to say.
+pub(super) fn milliseconds(option: &str, given: &str) -> Result<u64, Failure> {
+    let length = humantime::parse_duration(given).map_err(|error| {
+        let found = visible(bounded(given, SHOWN_BYTES));
+        let message = format!("{option} {found}: {error}; write 90s, 15m or 2h");
+        Failure::new(Exit::USAGE, "bad_timeout", message)
+    })?;
+    Ok(u64::try_from(length.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A moment. Whether it is a sensible one is for the rules to say.
+pub(super) fn moment(option: &str, given: &str) -> Result<Time, Failure> {
+    given.parse().map_err(|error| {
+        let message = format!("{option}: {error}; write 2026-01-25T16:00:00Z");
+        Failure::new(Exit::USAGE, "bad_timeout", message)
+    })
+}
+
+/// One byte more than is allowed is enough to know.
+fn bytes_of(reader: impl Read, most_bytes: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(most_bytes).unwrap_or(u64::MAX).saturating_add(1);
+    reader.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn decoded(option: &str, name: &str, bytes: Vec<u8>, most_bytes: usize) -> Result<String, Failure> {
+    if bytes.len() > most_bytes {
+        let message = format!("{option}: {name} has more than {most_bytes} bytes; shorten it");
+        return Err(Failure::new(Exit::REFUSED, "too_long", message));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let place = error.utf8_error().valid_up_to();
+        let message = format!("{option}: {name} is no UTF-8 text, from byte {place} on");
+        Failure::new(Exit::USAGE, "not_text", message)
+    })
+}
+
+fn unreadable(option: &str, name: &str, error: &io::Error) -> Failure {
+    let message = format!("{option}: cannot read {name}: {error}; name a file that can be read");
+    Failure::new(Exit::FAILED, "io", message)
+}

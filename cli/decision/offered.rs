@@ -1,0 +1,64 @@
+//! The ways to answer, as they are given on the command line.
+
+use super::given::text_or_stdin;
+use crate::apply::strict;
+use crate::exit::{Exit, Failure};
+use holdpoint_domain::decision_point::DecisionOption;
+use holdpoint_domain::text::{bounded, visible};
+
+/// More than 32 legal options can take, however they are escaped.
+const JSON_BYTES_MAX: usize = 4 << 20;
+/// How much of an id that means nothing is shown, in bytes.
+const SHOWN_BYTES: usize = 96;
+
+/// Options that offer ways to answer.
+#[derive(Debug, clap::Args)]
+pub(super) struct Offered {
+    /// A way to answer; repeat it for each, at most 32. The id ends at the first colon.
+    #[arg(long, value_name = "ID:LABEL", value_parser = option)]
+    option: Vec<DecisionOption>,
+    /// The ways to answer as a JSON array of objects with `id` and `label`, and perhaps `short`,
+    /// `description` and `reject`; `@FILE` reads a file, `-` standard input.
+    #[arg(long = "options", value_name = "JSON|@FILE|-", conflicts_with = "option")]
+    json: Option<String>,
+    /// An option that says no; repeat it for each. Choosing it approves and releases nothing.
+    #[arg(long, value_name = "ID")]
+    reject: Vec<String>,
+}
+
+impl Offered {
+    /// The ways to answer; `None` where none is given.
+    pub(super) fn read(&self) -> Result<Option<Vec<DecisionOption>>, Failure> {
+        let mut options = match &self.json {
+            Some(given) => parse(given)?,
+            None => self.option.clone(),
+        };
+        for id in &self.reject {
+            mark(&mut options, id)?;
+        }
+        Ok((self.json.is_some() || !options.is_empty()).then_some(options))
+    }
+}
+
+fn option(given: &str) -> Result<DecisionOption, String> {
+    let (id, label) = given.split_once(':').ok_or("write ID:LABEL, as in yes:\"Deploy now\"")?;
+    let (id, label) = (id.into(), label.into());
+    Ok(DecisionOption { id, label, short: "".into(), description: None, reject: false })
+}
+
+fn parse(given: &str) -> Result<Vec<DecisionOption>, Failure> {
+    let json = text_or_stdin("--options", given, JSON_BYTES_MAX)?;
+    strict(json.as_bytes())
+        .map_err(|fault| Failure::new(Exit::USAGE, "not_understood", format!("--options: {fault}")))
+}
+
+fn mark(options: &mut [DecisionOption], id: &str) -> Result<(), Failure> {
+    let mut named = options.iter_mut().filter(|option| *option.id == *id).peekable();
+    if named.peek().is_none() {
+        let found = visible(bounded(id, SHOWN_BYTES));
+        let message = format!("--reject {found}: no option is called so; name one that is offered");
+        return Err(Failure::new(Exit::REFUSED, "bad_option", message));
+    }
+    named.for_each(|option| option.reject = true);
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! Who has to approve, as it is given on the command line.
+
+use super::desk::no;
+use crate::exit::Failure;
+use clap::ValueEnum;
+use holdpoint_domain::decision_point::{ApprovalPolicy, Authentication};
+use holdpoint_domain::limits::MAX_LIST_ITEMS;
+use holdpoint_domain::refusal::DecisionPointRefusal;
+
+/// Options that ask for approval. Any of them sets a policy: then the requester and agents are kept
+/// from answering, unless they are let.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Approval policy, set by any of these")]
+pub(super) struct PolicyArgs {
+    /// Who may answer; left away: every person.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    approvers: Vec<String>,
+    /// How many distinct people have to choose the same, 1 to 16. One choice of an option that
+    /// rejects ends it at once. [default: 1]
+    #[arg(long, value_name = "N")]
+    quorum: Option<u8>,
+    /// Let the requester answer too.
+    #[arg(long)]
+    allow_requester: bool,
+    /// Let agents answer too.
+    #[arg(long)]
+    allow_agents: bool,
+    /// What at least has to prove who answers. [default: os-user]
+    #[arg(long, value_name = "PROOF")]
+    authentication: Option<Proof>,
+    /// Let the default that is taken at the deadline count as approval.
+    #[arg(long)]
+    default_approves: bool,
+}
+
+/// What proves who somebody is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Proof {
+    /// Nothing: names that are claimed count.
+    Claimed,
+    /// The operating system's user.
+    OsUser,
+    /// The operating system's user, at a terminal.
+    Terminal,
+}
+
+impl PolicyArgs {
+    /// The policy; `None` where nothing of it is given.
+    pub(super) fn read(&self) -> Result<Option<ApprovalPolicy>, Failure> {
+        let (expected, found) = (MAX_LIST_ITEMS, self.approvers.len());
+        if found > expected {
+            let field = "approvers";
+            return Err(no(DecisionPointRefusal::TooMany { field, expected, found }));
+        }
+        let policy = ApprovalPolicy {
+            approvers: self.approvers.iter().map(|name| name.as_str().into()).collect(),
+            quorum: self.quorum.unwrap_or(1),
+            allow_requester: self.allow_requester,
+            allow_agents: self.allow_agents,
+            authentication: self.authentication.unwrap_or(Proof::OsUser).authentication(),
+            default_approves: self.default_approves,
+        };
+        Ok(self.is_given().then_some(policy))
+    }
+
+    fn is_given(&self) -> bool {
+        let is_set = self.quorum.is_some() || self.authentication.is_some();
+        let is_let = self.allow_requester || self.allow_agents || self.default_approves;
+        is_set || is_let || !self.approvers.is_empty()
+    }
+}
+
+impl Proof {
+    fn authentication(self) -> Authentication {
+        match self {
+            Self::Claimed => Authentication::None,
+            Self::OsUser => Authentication::OsUser,
+            Self::Terminal => Authentication::Terminal,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What became of a change, as it is told.
+
+use super::desk::{Desk, no};
+use super::shown::{how_to_answer, votes};
+use crate::arguments::Global;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use holdpoint_domain::decision_point::DecisionPointState;
+use holdpoint_domain::event::Event;
+use holdpoint_domain::refusal::DecisionPointRefusal;
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_engine::shell::{Receipt, Submitted};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// What a program is told.
+#[derive(Serialize)]
+struct Told {
+    /// The decision, as it is now.
+    decision: Value,
+    /// The round that guidance led to.
+    next_decision: Option<Value>,
+    /// The first record of the change.
+    event: Value,
+    /// Whether it was done before, and nothing was written now.
+    replayed: bool,
+    #[serde(skip)]
+    points: (DecisionPoint, Option<DecisionPoint>),
+}
+
+/// Tells what a change of a decision came to, and closes the log. An answer that came too late is
+/// on record, and a failure.
+pub(super) fn tell(
+    global: &Global,
+    desk: Desk<'_>,
+    decision_id: &str,
+    submitted: &Submitted,
+    what: impl FnOnce(&DecisionPoint) -> String,
+) -> Result<Exit, Failure> {
+    let told = told(&desk, decision_id, submitted);
+    desk.close()?;
+    let told = told?;
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&told);
+    } else {
+        let (point, next) = &told.points;
+        let again = if told.replayed { " (on record before)" } else { "" };
+        out.line(format_args!("{}  {}{again}", point.decision_id, what(point)));
+        let blocks = point.terms.blocks.iter().filter(|_| point.released_at.is_some());
+        blocks.for_each(|name| out.line(format_args!("released        {}", visible(name))));
+        if let Some(next) = next {
+            out.line(format_args!("next round      {}", next.decision_id));
+            how_to_answer(global, next).iter().for_each(|line| out.line(line));
+        }
+    }
+    out.finish()?;
+    Ok(Exit::DONE)
+}
+
+/// Where a decision stands, in a line.
+pub(super) fn standing(point: &DecisionPoint) -> String {
+    let state = point.state;
+    match (point.is_open(), votes(point)) {
+        (true, Some(votes)) => format!("{state}: {votes}"),
+        (true, None) => state.to_string(),
+        (false, _) => format!("{state}: {}", point.outcome_line()),
+    }
+}
+
+fn told(desk: &Desk<'_>, decision_id: &str, submitted: &Submitted) -> Result<Told, Failure> {
+    let (receipt, replayed) = match submitted {
+        Submitted::Accepted(receipt) => (receipt, false),
+        Submitted::Repeated(receipt) => (receipt, true),
+        Submitted::Refused(refusal) => return Err(desk.refused(refusal, Some(decision_id))?),
+    };
+    let found = desk.point(decision_id)?;
+    let point = found.ok_or_else(|| no(forgotten(decision_id)))?;
+    if receipt.events.iter().any(|event| matches!(event, Event::LateResponseRecorded(_))) {
+        return Err(too_late(desk, &point, receipt)?);
+    }
+    let next = point.next_id.as_deref().map(|next| desk.point(next)).transpose()?.flatten();
+    Ok(Told {
+        decision: desk.value(&point)?,
+        next_decision: next.as_ref().map(|next| desk.value(next)).transpose()?,
+        event: record(desk, receipt)?,
+        replayed,
+        points: (point, next),
+    })
+}
+
+fn record(desk: &Desk<'_>, receipt: &Receipt) -> Result<Value, Failure> {
+    let seq = receipt.first_sequence;
+    Ok(json!({ "seq": seq, "hash": desk.link(seq)? }))
+}
+
+/// The conflict with what ended the decision before; the late answer itself is on record.
+fn too_late(desk: &Desk<'_>, point: &DecisionPoint, receipt: &Receipt) -> Result<Failure, Failure> {
+    let (decision_id, state) = (point.decision_id.to_string(), point.state);
+    let no = match (state, &point.ending) {
+        (DecisionPointState::Expired | DecisionPointState::Aborted, Some(ending)) => {
+            DecisionPointRefusal::Expired { decision_id, state, expires_at: ending.ended_at }
+        }
+        _ => {
+            let outcome = point.outcome_line();
+            DecisionPointRefusal::AlreadyEnded { decision_id, state, outcome }
+        }
+    };
+    let failure = desk.refused(&no.into(), Some(&point.decision_id))?;
+    Ok(failure.with("late", json!(true)).with("event", record(desk, receipt)?))
+}
+
+/// A decision that ended so long ago that it is looked up in the log only.
+fn forgotten(decision_id: &str) -> DecisionPointRefusal {
+    DecisionPointRefusal::UnknownDecision { decision_id: decision_id.to_string() }
+}
