@@ -29,6 +29,18 @@ impl Exit {
     pub(crate) const REFUSED: Self = Self(5);
     /// The log does not verify.
     pub(crate) const VERIFICATION_FAILED: Self = Self(6);
+    /// Of `decision wait`: nothing had ended when the wait's own time was over.
+    pub(crate) const STILL_PENDING: Self = Self(10);
+    /// Of `decision wait`: nobody answered in time, and the default was taken.
+    pub(crate) const DEFAULT_TAKEN: Self = Self(11);
+    /// Of `decision wait`: nobody answered in time, and nothing was decided.
+    pub(crate) const ABORTED: Self = Self(12);
+    /// Of `decision wait`: it was taken back.
+    pub(crate) const CANCELLED: Self = Self(13);
+    /// Of `decision wait`: another decision took its place.
+    pub(crate) const SUPERSEDED: Self = Self(14);
+    /// Of `decision wait`: guidance led to another round.
+    pub(crate) const ITERATED: Self = Self(15);
     /// Of `run`: Holdpoint itself failed, as `timeout` and `env` say it.
     pub(crate) const HOLDPOINT_FAILED: Self = Self(EXIT_HOLDPOINT_FAILED);
 

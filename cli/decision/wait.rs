@@ -1,13 +1,63 @@
-//! `holdpoint decision wait`.
+//! `holdpoint decision wait`: block until a decision ended; the exit code tells how.
 
+use super::waiting::{Waited, until_ended};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use holdpoint_domain::decision_point::MAX_TIMEOUT_MS;
+use std::time::Duration;
 
 /// Options of `decision wait`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// The decision: its id, the beginning of its id, or its issue; several with --any.
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    /// Wait for the first of several decisions that ends.
+    #[arg(long)]
+    any: bool,
+    /// How long to wait; left away: for as long as it takes. Giving up changes nothing.
+    #[arg(long, value_name = "DURATION", value_parser = timeout)]
+    timeout: Option<Duration>,
+}
 
-/// In the making.
-pub(super) fn wait(_global: &Global, _args: &Args) -> Result<Exit, Failure> {
-    Err(Failure::new(Exit::FAILED, "absent", "in the making"))
+/// Waits. Exit 0 when it was answered, also by an option that rejects; 10 when it is still pending
+/// at the wait's own timeout, 11 when its default was taken, 12 aborted, 13 cancelled, 14
+/// superseded, 15 when guidance led to another round; 3 when there is no such decision.
+pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    if args.ids.len() > 1 && !args.any {
+        let message = "several decisions are named: wait for the first that ends with --any, or \
+                       for each with a wait of its own";
+        return Err(Failure::new(Exit::USAGE, "several_decisions", message));
+    }
+    show(global, &until_ended(global, &args.ids, args.timeout)?)
+}
+
+/// Waits for one decision, and says on stdout what became of it.
+pub(super) fn wait_for(
+    global: &Global,
+    decision_id: &str,
+    timeout: Option<Duration>,
+) -> Result<Exit, Failure> {
+    show(global, &until_ended(global, &[decision_id.to_string()], timeout)?)
+}
+
+/// How long a wait may last, as people write it.
+pub(super) fn timeout(text: &str) -> Result<Duration, String> {
+    let timeout = crate::run::limits::wait(text)?;
+    match timeout.as_millis() > u128::from(MAX_TIMEOUT_MS) {
+        true => Err("wait for 366 days at most, or leave the option out".to_string()),
+        false => Ok(timeout),
+    }
+}
+
+fn show(global: &Global, waited: &Waited) -> Result<Exit, Failure> {
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(waited)
+    } else {
+        out.line(&waited.line)
+    }
+    out.finish()?;
+    Ok(waited.outcome.exit())
 }

@@ -1,0 +1,188 @@
+//! A log that is followed without writing to it: verified and read once, then only what is new.
+
+use crate::arguments::Global;
+use crate::damage::LogError;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::progress::Bar;
+use crate::text::path;
+use holdpoint_domain::World;
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_engine::shell::{Delivered, Subscription, SubscriptionError, Watch};
+use holdpoint_replay::{Content, Rebuilt, Report, Until, rebuild};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long to wait before looking again for the proof that a record is durable, which nothing
+/// announces: doubled each time, up to the longest.
+const FIRST_LOOK: Duration = Duration::from_millis(2);
+const LAST_LOOK: Duration = Duration::from_secs(1);
+
+/// How often a log is read anew whose beginning moves to an archive meanwhile.
+const READINGS_MAX: usize = 8;
+
+/// The decisions of a log, as it grows. It is watched before it is read, so that nothing that is
+/// written after the reading is slept through. Only durable records are taken in.
+pub(crate) struct Following {
+    directory: Directory,
+    watch: Watch,
+    state: State,
+    subscription: Subscription,
+    /// Whether each record has to be seen; else only what they come to.
+    sees_each: bool,
+    next_look: Duration,
+}
+
+/// What was read so far.
+struct State {
+    world: World,
+    /// The newest record of each decision point, and its link.
+    links: BTreeMap<String, (u64, String)>,
+    /// The newest record that the state holds.
+    applied: u64,
+    /// The newest record that is known to be durable.
+    durable: u64,
+}
+
+impl Following {
+    /// Follows what the records come to.
+    pub(crate) fn of_state(global: &Global) -> Result<Self, Failure> {
+        Self::begin(global, None, false)
+    }
+
+    /// Follows each record from `from` on, 0 standing for the first one and `None` for the next
+    /// one that becomes durable.
+    pub(crate) fn of_records(global: &Global, from: Option<u64>) -> Result<Self, Failure> {
+        Self::begin(global, from, true)
+    }
+
+    fn begin(global: &Global, from: Option<u64>, sees_each: bool) -> Result<Self, Failure> {
+        let directory = Directory::open(global)?;
+        let watch = Watch::of_log(&directory.path);
+        let (state, subscription) = open(&directory, from)?;
+        Ok(Self { directory, watch, state, subscription, sees_each, next_look: FIRST_LOOK })
+    }
+
+    /// Takes in what is new and durable, each record once and in order; does not wait.
+    pub(crate) fn catch_up(&mut self, see: &mut dyn FnMut(&Delivered)) -> Result<(), Failure> {
+        if self.take_new(see).is_ok() {
+            return Ok(());
+        }
+        // The place was moved to an archive, or the log is damaged: reading it anew tells.
+        let from = self.sees_each.then(|| self.subscription.next_sequence());
+        (self.state, self.subscription) = open(&self.directory, from)?;
+        self.take_new(see).map_err(|error| not_followed(&self.directory, &error))
+    }
+
+    fn take_new(&mut self, see: &mut dyn FnMut(&Delivered)) -> Result<(), SubscriptionError> {
+        while let Some(delivered) = self.subscription.try_next()? {
+            self.state.take(&delivered);
+            see(&delivered);
+        }
+        Ok(())
+    }
+
+    /// Waits until the log may have grown, at most this long, and at most about a second: clocks
+    /// are set. Whether it may have grown.
+    pub(crate) fn block(&mut self, at_most: Duration) -> bool {
+        if !self.subscription.awaits_proof() {
+            self.next_look = FIRST_LOOK;
+            return self.watch.wait(at_most);
+        }
+        let look = self.next_look;
+        self.next_look = look.saturating_mul(2).min(LAST_LOOK);
+        self.watch.wait(at_most.min(look))
+    }
+
+    /// The state.
+    pub(crate) fn world(&self) -> &World {
+        &self.state.world
+    }
+
+    /// Whether a decision point ended, and the record that says so is durable.
+    pub(crate) fn has_ended(&self, point: &DecisionPoint) -> bool {
+        let ending = point.ending.as_ref().filter(|_| !point.is_open());
+        ending.is_some_and(|ending| ending.sequence <= self.state.durable)
+    }
+
+    /// The link of the newest record of a decision point; `None` where it is in an archive.
+    pub(crate) fn link(&self, point: &DecisionPoint) -> Option<&str> {
+        let newest = self.state.links.get(point.decision_id.as_str());
+        newest.filter(|(sequence, _)| *sequence == point.version).map(|(_, link)| link.as_str())
+    }
+}
+
+impl State {
+    /// Reads and verifies the whole log. Exit 3 where there is none, 6 where it does not verify.
+    fn read(directory: &Directory) -> Result<Self, Failure> {
+        let mut links = BTreeMap::new();
+        let mut bar = Bar::new();
+        let rebuilt = directory.read(|storage, options| {
+            links.clear();
+            let mut progress = |progress| bar.update(progress);
+            rebuild(storage, Until::End, options, &mut progress, &mut |record| {
+                if let Content::Event(envelope) = &record.content
+                    && let Some(id) = envelope.event.decision_point()
+                {
+                    let link = (record.header.sequence, record.header.link.to_string());
+                    links.insert(id.to_string(), link);
+                }
+            })
+        })?;
+        directory.expect_log(&rebuilt.report)?;
+        expect_intact(&rebuilt.report)?;
+        let Rebuilt { world, head, report, .. } = rebuilt;
+        let applied = head.map_or(0, |head| head.sequence);
+        let durable = report.unproven.map_or(applied, |unproven| unproven.first.saturating_sub(1));
+        Ok(Self { world, links, applied, durable })
+    }
+
+    /// Takes in a durable record. Only what is about decisions can change them.
+    fn take(&mut self, delivered: &Delivered) {
+        let Delivered { sequence, at, link, envelope, .. } = delivered;
+        self.durable = self.durable.max(*sequence);
+        if *sequence <= self.applied {
+            return;
+        }
+        self.applied = *sequence;
+        if let Some(id) = envelope.event.decision_point() {
+            self.links.insert(id.to_string(), (*sequence, link.to_string()));
+            self.world.evolve(*sequence, *at, envelope);
+        }
+    }
+}
+
+/// The state, and what follows it: from a record on, or from the first one that the reading could
+/// not prove to be durable.
+fn open(directory: &Directory, from: Option<u64>) -> Result<(State, Subscription), Failure> {
+    let mut readings = 0;
+    loop {
+        let state = State::read(directory)?;
+        readings += 1;
+        let next = from.unwrap_or(state.durable.saturating_add(1));
+        match Subscription::of_log(directory.storage.clone(), next) {
+            Ok(subscription) => return Ok((state, subscription)),
+            Err(SubscriptionError::Before { .. }) if from.is_none() && readings < READINGS_MAX => {}
+            Err(error) => return Err(not_followed(directory, &error)),
+        }
+    }
+}
+
+fn expect_intact(report: &Report) -> Result<(), Failure> {
+    if !report.failed() {
+        return Ok(());
+    }
+    let first = report.findings.first().map_or(String::new(), |finding| format!(": {finding}"));
+    let message = format!("the log is {}{first}; `holdpoint verify` tells all", report.verdict);
+    Err(Failure::new(Exit::VERIFICATION_FAILED, "damaged", message))
+}
+
+fn not_followed(directory: &Directory, error: &SubscriptionError) -> Failure {
+    let (exit, code) = match error {
+        SubscriptionError::Before { .. } => (Exit::NOT_FOUND, "before_the_log"),
+        error => error.exit(),
+    };
+    let message = format!("{}: {}", path(&directory.path), visible(&error.to_string()));
+    Failure::new(exit, code, message)
+}

@@ -1,0 +1,73 @@
+//! A deadline that passed and that nobody recorded: the one thing that a waiter may write.
+
+use crate::arguments::Global;
+use crate::exit::complain;
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_engine::Engine;
+use holdpoint_engine::log::Options;
+use holdpoint_engine::shell::EngineOptions;
+use holdpoint_log_files::DirectoryStorage;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long another process may hold the log before this one goes on waiting.
+const LOCK_WAIT: Duration = Duration::from_secs(1);
+/// How long to wait before trying again: doubled each time, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LAST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Records what is due, again and again until it is on record.
+pub(super) struct Overdue<'g> {
+    global: &'g Global,
+    next_try: Option<Instant>,
+    pause: Duration,
+    has_complained: bool,
+}
+
+impl<'g> Overdue<'g> {
+    pub(super) fn new(global: &'g Global) -> Self {
+        Self { global, next_try: None, pause: FIRST_PAUSE, has_complained: false }
+    }
+
+    /// Records what is due, if it is time to try; nothing else. Where that cannot be done it is
+    /// said once, and tried again later. Another writer is waited for at most so long. Whether it
+    /// was done.
+    pub(super) fn record(&mut self, point: &DecisionPoint, at_most: Duration) -> bool {
+        if self.next_try.is_some_and(|next| next > Instant::now()) {
+            return false;
+        }
+        let recorded = record(self.global, at_most.min(LOCK_WAIT));
+        self.next_try = Instant::now().checked_add(self.pause);
+        self.pause = self.pause.saturating_mul(2).min(LAST_PAUSE);
+        if let Err(why) = &recorded
+            && !self.has_complained
+        {
+            self.has_complained = true;
+            complain(&format!(
+                "the time of decision {} is over, and this process cannot record that: {}; it \
+                 waits on, until somebody who may write does (`holdpoint decision expire`)",
+                visible(&point.decision_id),
+                visible(why)
+            ));
+        }
+        recorded.is_ok()
+    }
+
+    /// How long until it is time to try again.
+    pub(super) fn next_try_in(&self) -> Duration {
+        self.next_try.map_or(Duration::ZERO, |next| next.saturating_duration_since(Instant::now()))
+    }
+}
+
+fn record(global: &Global, lock_wait: Duration) -> Result<(), String> {
+    let options = EngineOptions {
+        log: Options { lock_wait, create: false, ..Options::default() },
+        ..EngineOptions::default()
+    };
+    let log: PathBuf = global.log.components().collect();
+    let engine = Engine::open_with(DirectoryStorage::new(&log), options);
+    let engine = engine.map_err(|error| error.to_string())?;
+    engine.expire().map_err(|error| error.to_string())?;
+    engine.close().map_err(|error| error.to_string())
+}

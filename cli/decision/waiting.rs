@@ -1,0 +1,282 @@
+//! Waiting until a decision ended. A wait that gives up decides nothing and writes nothing.
+
+use super::following::Following;
+use super::look::now;
+use super::name::resolve;
+use super::overdue::Overdue;
+use crate::arguments::Global;
+use crate::exit::{Exit, Failure, complain};
+use holdpoint_domain::decision_point::DecisionPointState;
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::DecisionPoint;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// What a wait came to, as programs read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Waited {
+    /// The decision that ended; where none did, the first one that was waited for.
+    pub(crate) decision: Value,
+    /// How it ended.
+    pub(crate) outcome: WaitOutcome,
+    /// The same for a person.
+    #[serde(skip)]
+    pub(crate) line: String,
+}
+
+/// How a wait ended. An answer that says no is an answer: the decision tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WaitOutcome {
+    /// Somebody answered.
+    Answered,
+    /// Nobody answered in time: the default.
+    Default,
+    /// Nobody answered in time: nothing was decided.
+    Aborted,
+    /// It was taken back.
+    Cancelled,
+    /// Another decision took its place.
+    Superseded,
+    /// Guidance was given: another round took its place.
+    Iterated,
+    /// Nothing ended within the wait's own time, and nothing was changed by that.
+    StillPending,
+}
+
+impl WaitOutcome {
+    fn of(state: DecisionPointState) -> Self {
+        match state {
+            DecisionPointState::Pending | DecisionPointState::Refining => Self::StillPending,
+            DecisionPointState::Resolved => Self::Answered,
+            DecisionPointState::Iterated => Self::Iterated,
+            DecisionPointState::Expired => Self::Default,
+            DecisionPointState::Aborted => Self::Aborted,
+            DecisionPointState::Cancelled => Self::Cancelled,
+            DecisionPointState::Superseded => Self::Superseded,
+        }
+    }
+
+    /// The exit code that says so.
+    pub(crate) fn exit(self) -> Exit {
+        match self {
+            Self::Answered => Exit::DONE,
+            Self::StillPending => Exit::STILL_PENDING,
+            Self::Default => Exit::DEFAULT_TAKEN,
+            Self::Aborted => Exit::ABORTED,
+            Self::Cancelled => Exit::CANCELLED,
+            Self::Superseded => Exit::SUPERSEDED,
+            Self::Iterated => Exit::ITERATED,
+        }
+    }
+}
+
+/// Waits until the first of these decisions ended, at most this long; `None`: for as long as it
+/// takes. Each is named as everywhere: by its id, the beginning of it, or its issue.
+///
+/// Nothing is written, with one exception: where the time of a decision is over and nobody has
+/// recorded that, this does.
+pub(crate) fn until_ended(
+    global: &Global,
+    wanted: &[String],
+    timeout: Option<Duration>,
+) -> Result<Waited, Failure> {
+    let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let mut wait = Wait::begin(global, wanted)?;
+    let mut has_told = false;
+    loop {
+        if let Some(waited) = wait.look()? {
+            return Ok(waited);
+        }
+        let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+        if wait.record_what_is_due(left)? {
+            continue;
+        }
+        if left.is_zero() {
+            return wait.still_pending();
+        }
+        if !std::mem::replace(&mut has_told, true) {
+            wait.tell();
+        }
+        wait.block(left);
+    }
+}
+
+/// A wait in its steps.
+struct Wait<'g> {
+    following: Following,
+    ids: Vec<String>,
+    overdue: Overdue<'g>,
+}
+
+impl<'g> Wait<'g> {
+    /// Watches the log, reads it, and finds the decisions in it.
+    fn begin(global: &'g Global, wanted: &[String]) -> Result<Self, Failure> {
+        let following = Following::of_state(global)?;
+        let named = wanted.iter().map(|wanted| {
+            let point = resolve(following.world(), wanted)?;
+            Ok(point.decision_id.to_string())
+        });
+        let ids = named.collect::<Result<_, Failure>>()?;
+        Ok(Self { following, ids, overdue: Overdue::new(global) })
+    }
+
+    /// Takes in what is new; the decision that ended first, if one did.
+    fn look(&mut self) -> Result<Option<Waited>, Failure> {
+        self.following.catch_up(&mut |_| {})?;
+        let points = self.points()?;
+        let ended = points.into_iter().filter(|point| self.following.has_ended(point));
+        let first = ended.min_by_key(|point| point.ending.as_ref().map(|ending| ending.sequence));
+        Ok(first.map(|point| self.waited(point, WaitOutcome::of(point.state))))
+    }
+
+    fn still_pending(&self) -> Result<Waited, Failure> {
+        let points = self.points()?;
+        let first = points.first().copied().ok_or_else(nothing_named)?;
+        Ok(self.waited(first, WaitOutcome::StillPending))
+    }
+
+    /// Whether something was due, and was recorded now.
+    fn record_what_is_due(&mut self, at_most: Duration) -> Result<bool, Failure> {
+        let points = self.points()?;
+        let due = points.into_iter().find(|point| left(point) == Some(Duration::ZERO)).cloned();
+        Ok(due.is_some_and(|point| self.overdue.record(&point, at_most)))
+    }
+
+    /// Sleeps until something may have happened, at most this long.
+    fn block(&mut self, at_most: Duration) -> bool {
+        let points = self.points().unwrap_or_default();
+        let next = points.into_iter().filter_map(left).min();
+        let next = match next {
+            Some(Duration::ZERO) => self.overdue.next_try_in(),
+            Some(next) => next,
+            None => Duration::MAX,
+        };
+        self.following.block(at_most.min(next))
+    }
+
+    fn points(&self) -> Result<Vec<&DecisionPoint>, Failure> {
+        let world = self.following.world();
+        self.ids.iter().map(|id| resolve(world, id)).collect()
+    }
+
+    fn waited(&self, point: &DecisionPoint, outcome: WaitOutcome) -> Waited {
+        let now = now();
+        let decision = json!(point.view(now, self.following.link(point)));
+        let overdue = if point.is_overdue(now) { ", and its time is over" } else { "" };
+        let id = visible(&point.decision_id);
+        let line = match outcome {
+            WaitOutcome::StillPending => format!("{id}  still {}{overdue}", point.state),
+            _ => format!("{id}  {}: {}", point.state, point.outcome_line()),
+        };
+        Waited { decision, outcome, line }
+    }
+
+    /// Says on a terminal what is waited for.
+    fn tell(&self) {
+        if std::io::stderr().is_terminal() {
+            let ids: Vec<String> = self.ids.iter().map(|id| visible(id).to_string()).collect();
+            complain(&format!(
+                "waiting for {}; to stop waiting changes nothing (Ctrl-C)",
+                ids.join(", ")
+            ));
+        }
+    }
+}
+
+/// How much time a decision has left; `None` where it does not end by itself.
+fn left(point: &DecisionPoint) -> Option<Duration> {
+    let left_ns = point.deadline()?.nanoseconds_since(now());
+    Some(Duration::from_nanos(left_ns))
+}
+
+fn nothing_named() -> Failure {
+    Failure::new(Exit::USAGE, "no_decision", "name a decision to wait for")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdpoint_domain::command::Command;
+    use holdpoint_engine::Engine;
+    use holdpoint_engine::shell::{Origin, Submitted};
+    use tempfile::TempDir;
+
+    const ID: &str = "DP-00000000000000000000000000000007";
+    const LONG: Duration = Duration::from_secs(3_600);
+
+    /// A log in which one decision is asked for.
+    fn asked() -> (TempDir, Global) {
+        let directory = tempfile::tempdir().unwrap();
+        let global = Global { log: directory.path().join("log"), config: None, json: false };
+        let entropy = ID.strip_prefix("DP-");
+        submit(&global, "create", json!({ "entropy": entropy, "prompt": "Deploy?" }));
+        (directory, global)
+    }
+
+    fn submit(global: &Global, verb: &str, fields: Value) {
+        let mut command = json!({ "command": format!("decision_point.{verb}"), "by": {
+            "kind": "HUMAN", "id": "ada", "authenticated_by": "none", "means": "a test" } });
+        command.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let command: Command = serde_json::from_value(command).unwrap();
+        let actor = command.principal().unwrap().actor();
+        let origin = Origin { actor, correlation: "a story".to_string(), causation: None };
+        let engine = Engine::open(&global.log).unwrap();
+        let submitted = engine.submit(&origin, &command).unwrap();
+        assert!(matches!(submitted, Submitted::Accepted(_)), "{submitted:?}");
+        engine.close().unwrap();
+    }
+
+    fn answer(global: &Global) {
+        submit(global, "respond", json!({ "decision_id": ID, "response": { "text": "go" } }));
+    }
+
+    fn wait(global: &Global) -> Wait<'_> {
+        Wait::begin(global, &[ID.to_string()]).unwrap()
+    }
+
+    /// Bug 13: an answer between the look and the block was missed until the timeout.
+    #[test]
+    fn what_comes_between_the_look_and_the_block_ends_the_block() {
+        let (_directory, global) = asked();
+        let mut wait = wait(&global);
+        assert_eq!(wait.look(), Ok(None));
+        answer(&global);
+        assert!(wait.block(LONG), "the answer was slept through");
+        let waited = wait.look().unwrap().unwrap();
+        assert_eq!(waited.outcome, WaitOutcome::Answered);
+        assert_eq!(waited.decision["response_text"], "go");
+    }
+
+    #[test]
+    fn what_comes_between_the_watch_and_the_look_is_seen_by_the_look() {
+        let (_directory, global) = asked();
+        let mut wait = wait(&global);
+        answer(&global);
+        let waited = wait.look().unwrap().unwrap();
+        assert_eq!(waited.outcome, WaitOutcome::Answered);
+    }
+
+    /// Bug 14: a reminder woke a waiter with an empty answer.
+    #[test]
+    fn a_reminder_ends_the_block_and_not_the_wait() {
+        let (_directory, global) = asked();
+        let mut wait = wait(&global);
+        submit(&global, "remind", json!({ "decision_id": ID }));
+        assert!(wait.block(LONG));
+        assert_eq!(wait.look(), Ok(None));
+        assert_eq!(wait.still_pending().unwrap().decision["reminders"], 1);
+    }
+
+    #[test]
+    fn every_outcome_has_an_exit_code_of_its_own() {
+        let all = DecisionPointState::ALL.iter().map(|state| WaitOutcome::of(*state).exit());
+        let mut codes: Vec<String> = all.map(|exit| format!("{exit:?}")).collect();
+        codes.sort();
+        codes.dedup();
+        // Pending and refining are both still pending.
+        assert_eq!(codes.len(), DecisionPointState::ALL.len() - 1);
+    }
+}
