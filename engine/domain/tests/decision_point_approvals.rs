@@ -13,10 +13,12 @@ use decision_point_support::{
     APPROVER, HOUR_MS, REQUESTER, Stage, action, agent, approval, bound, choice, guidance, kinds,
     option, person, policy, principal, question, refinement, rejecting, system, text, timed, told,
 };
+use holdpoint_domain::World;
 use holdpoint_domain::command::{CreateDecisionPoint, RefineDecisionPoint};
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, Authentication, DEFAULT_VALID_FOR_MS,
-    DecisionPointState as State, MAX_LATE_RESPONSES, OnTimeout, Response,
+    DecisionPointState as State, MAX_CLOSED_DECISION_POINTS, MAX_LATE_RESPONSES, OnTimeout,
+    Response,
 };
 use holdpoint_domain::execution_loop::Actor;
 
@@ -86,6 +88,29 @@ fn late_answers_that_are_remembered_are_bounded_and_all_are_counted() {
     }
     let point = stage.point(&id);
     assert_eq!((point.late_responses.len(), point.late_total), (MAX_LATE_RESPONSES, 20));
+    stage.assert_rebuilt();
+}
+
+#[test]
+fn what_ended_is_remembered_in_that_order_and_a_world_that_keeps_finds_all_of_it() {
+    let mut stage = Stage::new();
+    let mut ended = Vec::new();
+    for _ in 0..MAX_CLOSED_DECISION_POINTS + 2 {
+        let id = stage.ask(question());
+        stage.respond(&id, &person(APPROVER), choice("no")).unwrap();
+        ended.push(id);
+        if ended.len() == 2 {
+            stage.respond(&ended[0], &person("cleo"), choice("yes")).unwrap();
+        }
+    }
+    let ids = |world: &World| {
+        let closed = world.closed_decision_points();
+        closed.map(|point| point.decision_id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&stage.kept), ended);
+    assert_eq!(ids(&stage.world), ended[2..], "the newest 1024");
+    assert!(stage.world.decision_point(&ended[0]).is_none());
+    assert_eq!(stage.kept.decision_point(&ended[0]).unwrap().late_total, 1);
     stage.assert_rebuilt();
 }
 
