@@ -1,0 +1,225 @@
+//! The tools that write: asking, taking back, proposing anew, answering. Each opens the log, acts,
+//! and closes it; no lock is held between calls.
+
+use super::arguments::{Binding, Cancel, Create, Refine, Respond};
+use super::caller::Caller;
+use crate::decision::{Desk, Only, all};
+use crate::exit::{Exit, Failure};
+use crate::hold::failed;
+use holdpoint_domain::Command;
+use holdpoint_domain::command::{
+    CancelDecisionPoint, CreateDecisionPoint, RefineDecisionPoint, RespondToDecisionPoint,
+};
+use holdpoint_domain::decision_point::{ActionBinding, ApprovalPolicy, Authentication, Response};
+use holdpoint_domain::event::{Event, Text};
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_engine::shell::{Receipt, Submitted, canonical_input_sha256};
+use serde_json::{Value, json};
+
+/// What an agent does after it asked.
+const ASKED: &str = "A person has to answer. Call decision_wait until the outcome is no longer \
+still_pending; do not go on before, and do not ask again.";
+/// What it does where that was done before, and is over.
+const ENDED: &str = "It ended already: decision tells how.";
+
+/// `decision_create`.
+pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Failure> {
+    let binding = arguments.binding.as_ref().map(bound).transpose()?;
+    let desk = caller.desk(true)?;
+    let supersedes = arguments.supersedes.as_deref().map(|wanted| desk.find(wanted)).transpose()?;
+    let only = Only::under_key(arguments.idempotency_key.clone());
+    let issue = arguments.issue_id.clone();
+    let command = CreateDecisionPoint {
+        entropy: desk.entropy()?,
+        by: caller.by.clone(),
+        policy: policy(&arguments),
+        issue_id: arguments.issue_id,
+        prompt: arguments.prompt,
+        context: arguments.context,
+        options: arguments.options,
+        default_option: arguments.default_option,
+        allow_text: arguments.allow_text,
+        timeout_ms: arguments.timeout_seconds.map(milliseconds),
+        expires_at: None,
+        timeout_per_round: arguments.timeout_per_round,
+        on_timeout: arguments.on_timeout,
+        max_iterations: arguments.max_iterations,
+        urgency: arguments.urgency,
+        blocks: arguments.blocks,
+        evidence: arguments.evidence,
+        binding,
+        valid_for_ms: arguments.valid_for_seconds.map(milliseconds),
+        supersedes: supersedes.map(|point| point.decision_id.into_string()),
+    };
+    let command = Command::CreateDecisionPoint(Box::new(command));
+    let submitted = desk.submit_new(issue.as_deref(), &caller.by, &only, &command)?;
+    let (receipt, replayed) = carried_out(&desk, None, submitted)?;
+    let decision = created(caller, &desk, receipt.first_sequence)?;
+    desk.close()?;
+    let is_open = is_in(&decision, &["pending", "refining"]);
+    let next_step = if is_open { ASKED } else { ENDED };
+    Ok(json!({ "decision": decision, "replayed": replayed, "next_step": next_step }))
+}
+
+/// `decision_cancel`.
+pub(super) fn cancel(caller: &Caller<'_>, arguments: Cancel) -> Result<Value, Failure> {
+    let desk = caller.desk(false)?;
+    let point = desk.find(&arguments.decision_id)?;
+    let decision_id = point.decision_id.to_string();
+    let command = CancelDecisionPoint {
+        decision_id: decision_id.clone(),
+        by: caller.by.clone(),
+        reason: arguments.reason,
+    };
+    let command = Command::CancelDecisionPoint(command);
+    let submitted = desk.submit(&point, &caller.by, &Only::default(), &command)?;
+    let (_, replayed) = carried_out(&desk, Some(&decision_id), submitted)?;
+    let decision = current(&desk, &decision_id)?;
+    desk.close()?;
+    Ok(json!({ "decision": decision, "replayed": replayed }))
+}
+
+/// `decision_refine`.
+pub(super) fn refine(caller: &Caller<'_>, arguments: Refine) -> Result<Value, Failure> {
+    let desk = caller.desk(false)?;
+    let point = desk.find(&arguments.decision_id)?;
+    let decision_id = point.decision_id.to_string();
+    let command = RefineDecisionPoint {
+        decision_id: decision_id.clone(),
+        by: caller.by.clone(),
+        prompt: arguments.prompt,
+        context: arguments.context,
+        options: arguments.options,
+        default_option: arguments.default_option,
+    };
+    let command = Command::RefineDecisionPoint(command);
+    let submitted = desk.submit(&point, &caller.by, &Only::default(), &command)?;
+    let (_, replayed) = carried_out(&desk, Some(&decision_id), submitted)?;
+    let decision = current(&desk, &decision_id)?;
+    desk.close()?;
+    Ok(json!({ "decision": decision, "replayed": replayed, "next_step": ASKED }))
+}
+
+/// `decision_respond`.
+pub(super) fn respond(caller: &Caller<'_>, arguments: Respond) -> Result<Value, Failure> {
+    let comment = arguments.comment.clone();
+    let wanted = arguments.decision_id.clone();
+    let response = response(arguments)?;
+    let desk = caller.desk(false)?;
+    let point = desk.find(&wanted)?;
+    let decision_id = point.decision_id.to_string();
+    let command = RespondToDecisionPoint {
+        decision_id: decision_id.clone(),
+        entropy: desk.entropy()?,
+        by: caller.by.clone(),
+        response,
+        comment,
+    };
+    let command = Command::RespondToDecisionPoint(command);
+    let submitted = desk.submit(&point, &caller.by, &Only::default(), &command)?;
+    let (receipt, replayed) = carried_out(&desk, Some(&decision_id), submitted)?;
+    let decision = current(&desk, &decision_id)?;
+    if receipt.events.iter().any(|event| matches!(event, Event::LateResponseRecorded(_))) {
+        return Err(late(&decision_id, decision));
+    }
+    let next = decision.get("next_id").and_then(Value::as_str);
+    let next = next.map(|id| current(&desk, id)).transpose()?;
+    desk.close()?;
+    Ok(json!({ "decision": decision, "next_decision": next, "replayed": replayed }))
+}
+
+/// The digest of the action's input.
+fn bound(binding: &Binding) -> Result<ActionBinding, Failure> {
+    let digest = canonical_input_sha256(&binding.input.to_string());
+    let input_sha256 = digest.map_err(|error| Failure::new(Exit::USAGE, "bad_input", error))?;
+    Ok(ActionBinding { tool: Text::from(&binding.tool), input_sha256 })
+}
+
+/// Approval by people: an agent does not loosen the gate that it stands at.
+fn policy(arguments: &Create) -> Option<ApprovalPolicy> {
+    let is_approval = arguments.quorum.is_some() || !arguments.approvers.is_empty();
+    is_approval.then(|| ApprovalPolicy {
+        approvers: arguments.approvers.clone(),
+        quorum: arguments.quorum.unwrap_or(1),
+        allow_requester: false,
+        allow_agents: false,
+        authentication: Authentication::OsUser,
+        default_approves: false,
+    })
+}
+
+fn milliseconds(seconds: u64) -> u64 {
+    seconds.saturating_mul(1000)
+}
+
+fn response(arguments: Respond) -> Result<Response, Failure> {
+    let accept = arguments.accept.then_some(Response::Accept);
+    let option = arguments.option.map(|id| Response::option(&id));
+    let text = arguments.text.map(|words| Response::Text(words.into()));
+    let guidance = arguments.guidance.map(|words| Response::Guidance(words.into()));
+    let mut given = [accept, option, text, guidance].into_iter().flatten();
+    match (given.next(), given.next()) {
+        (Some(only), None) => Ok(only),
+        _ => {
+            let message = "give exactly one of option, text, guidance and accept";
+            Err(Failure::new(Exit::USAGE, "bad_arguments", message))
+        }
+    }
+}
+
+/// The receipt, and whether it is an old one.
+fn carried_out(
+    desk: &Desk<'_>,
+    decision_id: Option<&str>,
+    submitted: Submitted,
+) -> Result<(Receipt, bool), Failure> {
+    match submitted {
+        Submitted::Accepted(receipt) => Ok((receipt, false)),
+        Submitted::Repeated(receipt) => Ok((receipt, true)),
+        Submitted::Refused(refusal) => Err(desk.refused(&refusal, decision_id)?),
+    }
+}
+
+/// The decision that this record created, as it is now.
+fn created(caller: &Caller<'_>, desk: &Desk<'_>, sequence: u64) -> Result<Value, Failure> {
+    let is_it = |point: &&DecisionPoint| point.created_sequence == sequence;
+    let id = desk.engine().query(|world| {
+        let point = all(world).find(is_it);
+        point.map(|point| point.decision_id.to_string())
+    });
+    match id.map_err(|error| failed(&caller.office.global, error))? {
+        Some(id) => current(desk, &id),
+        None => {
+            let message = format!(
+                "the decision of this key was created by record {sequence}, and ended so long ago \
+                 that it is no longer shown; use another key to ask anew"
+            );
+            Err(Failure::new(Exit::NOT_FOUND, "not_found", message))
+        }
+    }
+}
+
+/// The decision as it is now.
+fn current(desk: &Desk<'_>, decision_id: &str) -> Result<Value, Failure> {
+    let point = desk.point(decision_id)?;
+    point.map_or(Ok(Value::Null), |point| desk.value(&point))
+}
+
+/// The answer is kept, and does not count.
+fn late(decision_id: &str, decision: Value) -> Failure {
+    let state = decision.get("state").and_then(Value::as_str).unwrap_or("over").to_string();
+    let (exit, code) = match is_in(&decision, &["expired", "aborted"]) {
+        true => (Exit::REFUSED, "expired"),
+        false => (Exit::CONFLICT, "already_ended"),
+    };
+    let message =
+        format!("decision {decision_id} is {state} already; the answer is kept and does not count");
+    Failure::new(exit, code, message)
+        .with("decision_id", json!(decision_id))
+        .with("current", decision)
+}
+
+fn is_in(decision: &Value, states: &[&str]) -> bool {
+    let state = decision.get("state").and_then(Value::as_str);
+    state.is_some_and(|state| states.contains(&state))
+}

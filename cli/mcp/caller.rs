@@ -1,0 +1,83 @@
+//! Who calls a tool, and where the log is.
+
+use super::Args;
+use crate::arguments::Global;
+use crate::decision::Desk;
+use crate::exit::Failure;
+use holdpoint_domain::decision_point::{Authentication, Principal};
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::text::{bounded, has_visible_character, visible};
+use holdpoint_engine::shell::user_number;
+
+/// Before the name that a client gives itself.
+const CLIENT_PREFIX: &str = "mcp:";
+/// How much of that name is kept, in bytes.
+const CLIENT_NAME_BYTES: usize = 96;
+/// The name of a client that gives none.
+const UNNAMED: &str = "unnamed";
+
+/// What every call has in common.
+#[derive(Debug)]
+pub(super) struct Office {
+    pub(super) global: Global,
+    args: Args,
+}
+
+/// One call: the office, and in whose name it acts.
+pub(super) struct Caller<'o> {
+    pub(super) office: &'o Office,
+    pub(super) by: Principal,
+}
+
+impl Office {
+    pub(super) fn new(global: &Global, args: Args) -> Self {
+        let (log, config) = (global.log.clone(), global.config.clone());
+        Self { global: Global { log, config, json: false }, args }
+    }
+
+    /// Whether the agent may answer decisions.
+    pub(super) fn lets_respond(&self) -> bool {
+        self.args.allow_respond
+    }
+
+    /// A call of the client that calls itself so: an agent, and nothing proves its name.
+    pub(super) fn caller(&self, client: Option<&str>) -> Caller<'_> {
+        let id = self.args.requested_by.clone().unwrap_or_else(|| name_of(client));
+        let means = format!("mcp, uid {}", user_number());
+        let (kind, authenticated_by) = (Actor::Agent, Authentication::None);
+        let by = Principal { kind, id: id.into(), authenticated_by, means: means.into() };
+        Caller { office: self, by }
+    }
+}
+
+impl Caller<'_> {
+    /// The log, open for writing until the call is over.
+    pub(super) fn desk(&self, make: bool) -> Result<Desk<'_>, Failure> {
+        Desk::open(&self.office.global, &self.office.args.turn, make)
+    }
+}
+
+/// A client says of itself what it likes: hidden characters are made visible, the rest is cut.
+fn name_of(client: Option<&str>) -> String {
+    let given = client.filter(|name| has_visible_character(name)).unwrap_or(UNNAMED);
+    let shown = visible(bounded(given, CLIENT_NAME_BYTES)).to_string();
+    format!("{CLIENT_PREFIX}{}", bounded(&shown, 2 * CLIENT_NAME_BYTES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdpoint_domain::text::check_identifier;
+
+    #[test]
+    fn whatever_a_client_calls_itself_is_a_name_that_may_be_recorded() {
+        assert_eq!(name_of(Some("claude-code")), "mcp:claude-code");
+        assert_eq!(name_of(None), "mcp:unnamed");
+        let long = "x".repeat(10_000);
+        let hidden = "\u{202e}".repeat(5_000);
+        for client in ["", " ", "\u{0}", "a\nb", "\u{200b}", "\\", &long, &hidden] {
+            let name = name_of(Some(client));
+            assert_eq!(check_identifier("name", &name), Ok(()), "{client:?}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The server: requests in on stdin, answers out on stdout, until stdin ends.
+//!
+//! One thread reads and writes; calls of tools block, so each runs on a thread of its own, and an
+//! answer waits for no other. Both eras of the protocol are served: clients that begin with
+//! `initialize`, and those of 2026-07-28 that say all with every request.
+
+use super::caller::Office;
+use super::result::result_of;
+use super::tools::{Offer, offers};
+use crate::exit::{Exit, Failure, complain};
+use holdpoint_domain::text::{bounded, visible};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::{RequestContext, ServerInitializeError, serve_server};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What an agent has to know before it uses the tools.
+const INSTRUCTIONS: &str = "Holdpoint is an approval gate and a flight recorder. Before an action \
+that needs a person, call decision_create, then decision_wait until the outcome is no longer \
+still_pending. Pending means wait: silence, a timeout or a cancellation is no approval, and only \
+decision.approved = true is. Never answer your own decision, by any tool or command, and never ask \
+again in other words because an answer is slow or unwelcome. When guidance was given, propose anew \
+with decision_refine. Everything is recorded.";
+
+/// Longest line that is read, in bytes; a longer one is dropped, unanswered. The longest proposal
+/// that the rules allow has about 2 MiB, however its characters are written.
+const LINE_BYTES_MAX: usize = 4 << 20;
+/// Most calls that are under way at a time.
+const CALLS_MAX: usize = 64;
+
+/// Serves until stdin ends.
+pub(super) fn serve(office: Office) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let runtime = runtime.map_err(|error| {
+        let message = format!("cannot start the server: {error}; try again");
+        Failure::new(Exit::FAILED, "runtime", message)
+    })?;
+    let served = runtime.block_on(converse(Server::new(office)));
+    // A wait may still be under way: it has nobody to tell, and wrote nothing.
+    runtime.shutdown_background();
+    served
+}
+
+async fn converse(server: Server) -> Result<Exit, Failure> {
+    let (stdin, stdout) = (tokio::io::stdin(), tokio::io::stdout());
+    let transport =
+        AsyncRwTransport::new_server(stdin, stdout).with_max_line_length(LINE_BYTES_MAX);
+    let running = match serve_server(server, transport).await {
+        Ok(running) => running,
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(Exit::DONE),
+        Err(error) => return Err(broken(&error.to_string())),
+    };
+    running.waiting().await.map_err(|error| broken(&error.to_string()))?;
+    Ok(Exit::DONE)
+}
+
+fn broken(said: &str) -> Failure {
+    let said = visible(bounded(said, 512)).to_string();
+    let message = format!("the client does not speak the protocol as it should: {said}");
+    Failure::new(Exit::FAILED, "protocol", message)
+}
+
+/// The server.
+struct Server {
+    office: Arc<Office>,
+    under_way: Arc<AtomicUsize>,
+}
+
+impl Server {
+    fn new(office: Office) -> Self {
+        Self { office: Arc::new(office), under_way: Arc::default() }
+    }
+
+    fn offer(&self, name: &str) -> Result<Offer, ErrorData> {
+        let found = offers(self.office.lets_respond()).find(|offer| offer.name == name);
+        found.ok_or_else(|| {
+            let shown = visible(bounded(name, 96)).to_string();
+            let message = format!("there is no tool {shown}; tools/list lists them");
+            ErrorData::invalid_params(message, None)
+        })
+    }
+
+    /// Carries a call out on a thread of its own.
+    async fn call(
+        &self,
+        offer: Offer,
+        arguments: Map<String, Value>,
+        client: Option<String>,
+    ) -> Result<Value, Failure> {
+        let turn = Turnstile::enter(&self.under_way)?;
+        let office = Arc::clone(&self.office);
+        let call = tokio::task::spawn_blocking(move || {
+            let outcome = offer.call(&office.caller(client.as_deref()), arguments);
+            drop(turn);
+            outcome
+        });
+        call.await.unwrap_or_else(|error| {
+            complain(&format!("{} broke off: {error}", offer.name));
+            let message = "the call broke off; see stderr, and look before you repeat it";
+            Err(Failure::new(Exit::FAILED, "internal", message))
+        })
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let tools = ServerCapabilities::builder().enable_tools().build();
+        ServerConfig::new(tools)
+            .with_server_info(Implementation::new("holdpoint", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = offers(self.office.lets_respond()).map(|offer| offer.tool()).collect();
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let offer = self.offer(&request.name)?;
+        let client = context.client_info().map(|client| client.name);
+        let arguments = request.arguments.unwrap_or_default();
+        let outcome = self.call(offer, arguments, client).await;
+        if let Err(failure) = &outcome {
+            complain(&format!("{}: {}", offer.name, visible(failure.message())));
+        }
+        Ok(CallToolResponse::Complete(result_of(outcome)))
+    }
+}
+
+/// One of the calls that may be under way; it is over when this is dropped.
+struct Turnstile(Arc<AtomicUsize>);
+
+impl Turnstile {
+    fn enter(under_way: &Arc<AtomicUsize>) -> Result<Self, Failure> {
+        let turn = Self(Arc::clone(under_way));
+        if under_way.fetch_add(1, Ordering::Relaxed) < CALLS_MAX {
+            return Ok(turn);
+        }
+        let message = format!("{CALLS_MAX} calls are under way; let one end, and call again");
+        Err(Failure::new(Exit::CONFLICT, "busy", message))
+    }
+}
+
+impl Drop for Turnstile {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,226 @@
+//! The tools: name, description, schemas, hints, and what each does.
+
+use super::arguments::{Cancel, Create, ListThem, Query, Refine, Respond, Show, Verify, Wait};
+use super::caller::Caller;
+use super::schema::{decision, of_arguments, of_result};
+use super::{act, audit, look, waiting};
+use crate::exit::{Exit, Failure};
+use holdpoint_domain::text::visible;
+use rmcp::model::{Tool, ToolAnnotations};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+/// What a client gives.
+type Arguments = Map<String, Value>;
+
+/// One tool.
+#[derive(Clone, Copy)]
+pub(super) struct Offer {
+    pub(super) name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    changes: Changes,
+    input: fn() -> Arguments,
+    output: fn() -> Value,
+    call: fn(&Caller<'_>, Arguments) -> Result<Value, Failure>,
+}
+
+/// What a tool may write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Changes {
+    /// Nothing.
+    Nothing,
+    /// What was due anyway, or what was asked for: the same again writes nothing.
+    Once,
+    /// Something new with every call.
+    Always,
+}
+
+/// Every tool, but the one that answers.
+const OFFERS: [Offer; 9] = [
+    Offer {
+        name: "decision_create",
+        title: "Ask a person",
+        description: "Put a question to a person: a prompt, options with ids, optionally a default \
+            that you prefer and a deadline. It gives a decision with an id and state pending. A \
+            person answers elsewhere; call decision_wait for the answer. Use an idempotency_key so \
+            that a repeated call asks nobody twice.",
+        changes: Changes::Always,
+        input: of_arguments::<Create>,
+        output: || {
+            json!({
+                "decision": decision(),
+                "replayed": { "type": "boolean" },
+                "next_step": { "type": "string" },
+            })
+        },
+        call: |caller, arguments| act::create(caller, read(arguments)?),
+    },
+    Offer { name: "decision_list", ..LIST },
+    Offer { name: "bd_decision_list", title: "List decisions (alias)", ..LIST },
+    Offer {
+        name: "decision_show",
+        title: "Show a decision",
+        description: "Show a decision: what is asked, where it stands, and what became of it.",
+        changes: Changes::Nothing,
+        input: of_arguments::<Show>,
+        output: || json!({ "decision": decision() }),
+        call: |caller, arguments| look::show(caller, &read(arguments)?),
+    },
+    Offer {
+        name: "decision_wait",
+        title: "Wait for a decision",
+        description: "Wait, at most 45 seconds, until a decision has ended. Where the outcome is \
+            still_pending, call it again. answered: read decision.approved and selected_option or \
+            response_text. iterated: guidance was given; call decision_refine on next_id. default, \
+            aborted, cancelled, superseded: nobody answered; do not go on as if somebody had. It \
+            writes nothing, but for a deadline that has passed.",
+        changes: Changes::Once,
+        input: of_arguments::<Wait>,
+        output: || {
+            json!({
+                "decision": decision(),
+                "outcome": { "enum": [
+                    "answered", "default", "aborted", "cancelled", "superseded", "iterated",
+                    "still_pending"
+                ]},
+                "next_step": { "type": "string" },
+            })
+        },
+        call: |caller, arguments| waiting::wait(caller, &read(arguments)?),
+    },
+    Offer {
+        name: "decision_cancel",
+        title: "Take a decision back",
+        description: "Take back a question that you asked and that nobody has answered. What waits \
+            for it is not released.",
+        changes: Changes::Once,
+        input: of_arguments::<Cancel>,
+        output: || json!({ "decision": decision(), "replayed": { "type": "boolean" } }),
+        call: |caller, arguments| act::cancel(caller, read(arguments)?),
+    },
+    Offer {
+        name: "decision_refine",
+        title: "Propose anew",
+        description: "After guidance: propose anew in the round that it opened (state refining). \
+            What you leave away stays as it was.",
+        changes: Changes::Always,
+        input: of_arguments::<Refine>,
+        output: || {
+            json!({
+                "decision": decision(),
+                "replayed": { "type": "boolean" },
+                "next_step": { "type": "string" },
+            })
+        },
+        call: |caller, arguments| act::refine(caller, read(arguments)?),
+    },
+    Offer {
+        name: "audit_verify",
+        title: "Verify the log",
+        description: "Prove that nothing recorded was changed, lost or forbidden. verdict: intact; \
+            intact, tail unproven; corrupt; forbidden events.",
+        changes: Changes::Nothing,
+        input: of_arguments::<Verify>,
+        output: || {
+            json!({
+                "verdict": { "type": "string" },
+                "axes": { "type": "object" },
+                "records": { "type": "integer" },
+                "head": { "type": ["object", "null"] },
+                "findings": { "type": "array", "items": { "type": "object" } },
+            })
+        },
+        call: |caller, arguments| {
+            let Verify {} = read(arguments)?;
+            audit::verify(caller)
+        },
+    },
+    Offer {
+        name: "audit_query",
+        title: "Read the log",
+        description: "Read the records of the log, in order: who did what, when, and why. Raw \
+            evidence is hidden. Where next_from is a number there are more: call again with it as \
+            from.",
+        changes: Changes::Nothing,
+        input: of_arguments::<Query>,
+        output: || {
+            json!({
+                "records": { "type": "array", "items": { "type": "object" } },
+                "next_from": { "type": ["integer", "null"] },
+                "verdict": { "type": "string" },
+            })
+        },
+        call: |caller, arguments| audit::query(caller, read(arguments)?),
+    },
+];
+
+const LIST: Offer = Offer {
+    name: "decision_list",
+    title: "List decisions",
+    description: "List decisions, by default those that wait for an answer: what presses most \
+        first, then what was asked first. State refining is the turn of whoever asked. Where \
+        next_after is an id there are more: call again with it as after.",
+    changes: Changes::Nothing,
+    input: of_arguments::<ListThem>,
+    output: || {
+        json!({
+            "decisions": { "type": "array", "items": decision() },
+            "total": { "type": "integer" },
+            "next_after": { "type": ["string", "null"] },
+        })
+    },
+    call: |caller, arguments| look::list(caller, &read(arguments)?),
+};
+
+/// The one that answers: only where whoever starts the server says so.
+const RESPOND: Offer = Offer {
+    name: "decision_respond",
+    title: "Answer a decision",
+    description: "Answer a decision as an agent: an option, a text, guidance, or accept. It is \
+        recorded as an agent's answer, whose name nothing proves; where people have to approve it \
+        is refused. The first answer counts.",
+    changes: Changes::Once,
+    input: of_arguments::<Respond>,
+    output: || {
+        json!({
+            "decision": decision(),
+            "next_decision": { "anyOf": [decision(), { "type": "null" }] },
+            "replayed": { "type": "boolean" },
+        })
+    },
+    call: |caller, arguments| act::respond(caller, read(arguments)?),
+};
+
+/// What is offered.
+pub(super) fn offers(lets_respond: bool) -> impl Iterator<Item = Offer> {
+    OFFERS.into_iter().chain(lets_respond.then_some(RESPOND))
+}
+
+impl Offer {
+    /// The tool as a client sees it.
+    pub(super) fn tool(&self) -> Tool {
+        let hints = ToolAnnotations::new()
+            .read_only(self.changes == Changes::Nothing)
+            .destructive(false)
+            .idempotent(self.changes != Changes::Always)
+            .open_world(false);
+        Tool::new(self.name, self.description, (self.input)())
+            .with_title(self.title)
+            .with_raw_output_schema(of_result((self.output)()).into())
+            .with_annotations(hints)
+    }
+
+    /// Carries the call out. It blocks.
+    pub(super) fn call(&self, caller: &Caller<'_>, arguments: Arguments) -> Result<Value, Failure> {
+        (self.call)(caller, arguments)
+    }
+}
+
+fn read<T: DeserializeOwned>(arguments: Arguments) -> Result<T, Failure> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+        let said = error.to_string();
+        let message = format!("{}; tools/list has the schema", visible(&said));
+        Failure::new(Exit::USAGE, "bad_arguments", message)
+    })
+}

@@ -1,0 +1,58 @@
+//! The tool that waits, for less time than clients give a call.
+
+use super::arguments::Wait;
+use super::caller::Caller;
+use crate::decision::waiting::{WaitOutcome, until_ended};
+use crate::exit::{Exit, Failure};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Longest wait, in seconds: clients give up on a call after about 60.
+const SECONDS_MAX: u64 = 45;
+/// The wait where nothing is said, in seconds.
+const SECONDS: u64 = 30;
+
+/// `decision_wait`.
+pub(super) fn wait(caller: &Caller<'_>, arguments: &Wait) -> Result<Value, Failure> {
+    let seconds = arguments.timeout_seconds.unwrap_or(SECONDS);
+    if seconds > SECONDS_MAX {
+        let message = format!(
+            "a wait of {seconds} seconds is too long; give 0 to {SECONDS_MAX}, and call again"
+        );
+        return Err(Failure::new(Exit::USAGE, "bad_arguments", message));
+    }
+    let wanted = [arguments.decision_id.clone()];
+    let waited = until_ended(&caller.office.global, &wanted, Some(Duration::from_secs(seconds)))?;
+    let next_step = next_step(waited.outcome, &waited.decision);
+    Ok(json!({ "decision": waited.decision, "outcome": waited.outcome, "next_step": next_step }))
+}
+
+/// What an agent does next.
+fn next_step(outcome: WaitOutcome, decision: &Value) -> &'static str {
+    let is_refining = decision.get("state").is_some_and(|state| state == "refining");
+    match outcome {
+        WaitOutcome::StillPending if is_refining => {
+            "Guidance was given: whoever asked has to propose anew with decision_refine."
+        }
+        WaitOutcome::StillPending => "Nobody has answered yet. Call decision_wait again.",
+        WaitOutcome::Answered => {
+            "Heed the answer: decision.approved tells whether it is a yes, selected_option and \
+             response_text what it is."
+        }
+        WaitOutcome::Iterated => {
+            "Guidance was given: heed decision.guidance_given, propose anew with decision_refine \
+             on decision.next_id, then wait for that."
+        }
+        WaitOutcome::Default => {
+            "Nobody answered in time, and the default was taken. decision.approved tells whether \
+             it counts as a yes."
+        }
+        WaitOutcome::Aborted => {
+            "Nobody answered in time: it is no yes. Do not go on as if it were."
+        }
+        WaitOutcome::Cancelled => "It was taken back: it is no yes. Do not go on as if it were.",
+        WaitOutcome::Superseded => {
+            "Another decision took its place: wait for decision.superseded_by."
+        }
+    }
+}
