@@ -23,21 +23,21 @@ use holdpoint_domain::execution_loop::Actor;
 
 /// What the rules do not decide: which tests prove it, or why it cannot exist here.
 const ELSEWHERE: [(u8, &str); 15] = [
-    (5, "tests/decision*.rs: `respond --json` prints the round that guidance opened"),
-    (13, "tests/decision*.rs and engine/tests: a wait subscribes before it looks"),
-    (15, "tests/decision*.rs: a wait tells cancelled (13) from pending (10) by its exit code"),
-    (16, "tests/decision*.rs: a wait that is interrupted prints no answer and exits otherwise"),
+    (5, "tests/decision_wait.rs: guidance names the next round to programs and to people"),
+    (13, "tests/decision_wait.rs: an answer at any moment of a wait ends it"),
+    (15, "tests/decision_wait.rs: every way to end has an exit code and an outcome of its own"),
+    (16, "tests/decision_wait.rs: a wait that is interrupted says nothing of the decision"),
     (17, "no server stands between program and log: every process reads the log itself"),
-    (18, "tests/mcp*.rs: a wait of a tool call is at most 45 s and is asked again"),
-    (19, "tests/decision*.rs: a wait that gives up leaves the log as it was"),
-    (25, "tests/decision*.rs: with --json, stdout is one JSON value and nothing else"),
-    (26, "tests/decision*.rs: the empty list prints []"),
-    (27, "tests/decision*.rs: `list --state` filters by every state, and all"),
-    (28, "tests/decision*.rs: a wait exits 10 to 15, and 0 only where somebody answered"),
+    (18, "tests/decision_wait.rs and tests/mcp.rs: a tool call waits a while and is asked again"),
+    (19, "tests/decision_wait.rs: giving up is no decision and leaves the log as it was"),
+    (25, "tests/decision.rs: with --json, all of stdout is read as one JSON value"),
+    (26, "tests/decision_polling.rs: the empty list is an empty array, with a log and without"),
+    (27, "tests/decision_polling.rs: what is over is listed where it is asked for"),
+    (28, "tests/decision_wait.rs: a wait exits with 0 only where somebody answered"),
     (29, "there are no hooks of ours that run beside the program: what it does, it does itself"),
-    (30, "tests/decision*.rs and tests/hook*.rs: what reads leaves every byte of the log alone"),
+    (30, "tests/decision_wait.rs: whoever may not write waits all the same"),
     (31, "no text is put into a call that runs: a hook and a tool answer when they are asked"),
-    (32, "tests/decision*.rs: `watch --from` goes on behind a sequence, and tells nothing twice"),
+    (32, "tests/decision_polling.rs: a watch loses nothing and repeats nothing"),
 ];
 
 const LAST_BUG: u8 = 36;
