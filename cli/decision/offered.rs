@@ -20,7 +20,7 @@ pub(super) struct Offered {
     /// The ways to answer as a JSON array of objects with `id` and `label`, and perhaps `short`,
     /// `description` and `reject`; `@FILE` reads a file, `-` standard input.
     #[arg(long = "options", value_name = "JSON|@FILE|-", conflicts_with = "option")]
-    json: Option<String>,
+    options_json: Option<String>,
     /// An option that says no; repeat it for each. Choosing it approves and releases nothing.
     #[arg(long, value_name = "ID")]
     reject: Vec<String>,
@@ -29,14 +29,14 @@ pub(super) struct Offered {
 impl Offered {
     /// The ways to answer; `None` where none is given.
     pub(super) fn read(&self) -> Result<Option<Vec<DecisionOption>>, Failure> {
-        let mut options = match &self.json {
+        let mut options = match &self.options_json {
             Some(given) => parse(given)?,
             None => self.option.clone(),
         };
         for id in &self.reject {
             mark(&mut options, id)?;
         }
-        Ok((self.json.is_some() || !options.is_empty()).then_some(options))
+        Ok((self.options_json.is_some() || !options.is_empty()).then_some(options))
     }
 }
 
