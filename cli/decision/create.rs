@@ -7,9 +7,10 @@ use super::given::{milliseconds, moment, text};
 use super::offered::Offered;
 use super::policy::PolicyArgs;
 use super::shown::how_to_answer;
+use super::wait::wait_for;
 use super::{all, claimed, user};
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, complain};
 use crate::hold::Turn;
 use crate::output::Output;
 use clap::builder::NonEmptyStringValueParser;
@@ -18,6 +19,8 @@ use holdpoint_domain::decision_point::{MAX_CONTEXT_BYTES, OnTimeout, Urgency};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_engine::shell::{Receipt, Submitted};
+use serde_json::Value;
+use std::time::Duration;
 
 /// Options of `decision create`.
 #[derive(Debug, clap::Args)]
@@ -54,18 +57,21 @@ pub(crate) struct Args {
     /// How many rounds guidance may lead to, 1 to 20. [default: 3]
     #[arg(long, value_name = "N")]
     max_iterations: Option<u8>,
-    #[command(flatten)]
-    time: TimeArgs,
-    #[command(flatten)]
-    policy: PolicyArgs,
-    #[command(flatten)]
-    purpose: PurposeArgs,
     /// Ask once under this key: the same again is answered with the same decision, something else
     /// is a conflict.
     #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     idempotency_key: Option<String>,
     #[command(flatten)]
     turn: Turn,
+    // What has a heading of its own comes last: a heading holds for all that follows.
+    #[command(flatten)]
+    time: TimeArgs,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    #[command(flatten)]
+    purpose: PurposeArgs,
+    #[command(flatten)]
+    waiting: WaitArgs,
 }
 
 /// How long an answer is awaited, and what becomes of the question then.
@@ -85,6 +91,18 @@ struct TimeArgs {
     /// on waiting. [default: abort]
     #[arg(long, value_name = "WHAT", value_parser = on_timeout)]
     on_timeout: Option<OnTimeout>,
+}
+
+/// Whether the end of the question is waited for.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Waiting")]
+struct WaitArgs {
+    /// Wait until it ended, as `decision wait` does: the same value, the same exit codes.
+    #[arg(long)]
+    wait: bool,
+    /// How long to wait; left away: for as long as it takes. Giving up changes nothing.
+    #[arg(long, value_name = "DURATION", requires = "wait", value_parser = super::wait::timeout)]
+    wait_timeout: Option<Duration>,
 }
 
 /// What the answer is for.
@@ -126,15 +144,27 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
     let created = created(&desk, &submitted).and_then(|point| Ok((desk.value(&point)?, point)));
     desk.close()?;
     let (value, point) = created?;
+    if args.waiting.wait && global.json {
+        // The one value on stdout is what became of it; who answers needs the id before.
+        complain(&format!("decision {} waits for an answer", point.decision_id));
+    } else {
+        tell(global, &point, &value)?;
+    }
+    match args.waiting {
+        WaitArgs { wait: true, wait_timeout } => wait_for(global, &point.decision_id, wait_timeout),
+        WaitArgs { wait: false, .. } => Ok(Exit::DONE),
+    }
+}
+
+fn tell(global: &Global, point: &DecisionPoint, value: &Value) -> Result<(), Failure> {
     let mut out = Output::stdout();
     if global.json {
-        out.json(&value);
+        out.json(value);
     } else {
         out.line(&point.decision_id);
-        how_to_answer(global, &point).iter().for_each(|line| out.line(line));
+        how_to_answer(global, point).iter().for_each(|line| out.line(line));
     }
-    out.finish()?;
-    Ok(Exit::DONE)
+    out.finish()
 }
 
 /// The decision point that was made, now or before under the same key.
