@@ -17,8 +17,8 @@ use holdpoint_domain::World;
 use holdpoint_domain::command::{CreateDecisionPoint, RefineDecisionPoint};
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, Authentication, DEFAULT_VALID_FOR_MS,
-    DecisionPointState as State, MAX_CLOSED_DECISION_POINTS, MAX_LATE_RESPONSES, OnTimeout,
-    Response,
+    DecisionPointState as State, MAX_CLOSED_DECISION_POINTS, MAX_LATE_RESPONSES, MAX_VOTES,
+    OnTimeout, Response,
 };
 use holdpoint_domain::execution_loop::Actor;
 
@@ -436,4 +436,66 @@ fn a_vote_for_guidance_as_it_is_stands_when_the_requester_proposes_anew() {
     let answer = stage.respond(&id, &person("cleo"), Response::Accept);
     assert_eq!(told(&answer), Ok(ENDS.to_vec()));
     assert_eq!(stage.point(&id).response_text(), Some("Smaller."));
+}
+
+#[test]
+fn who_accepts_guidance_approves_no_action_that_was_bound_before_it() {
+    for (asked, is_approval) in [(bound(), false), (question(), true)] {
+        let mut stage = Stage::new();
+        let first = stage.ask(asked);
+        let id = stage.guide(&first, &person(APPROVER), "Only with --dry-run.");
+        stage.respond(&id, &person(APPROVER), Response::Accept).unwrap();
+        let point = stage.point(&id);
+        assert_eq!((point.state, point.approves()), (State::Resolved, is_approval));
+        assert_eq!(point.releases(), is_approval);
+        let spent = stage.consume(&id, &agent(REQUESTER), &action("rm"));
+        let expected = if is_approval { "BINDING_MISMATCH" } else { "NOT_APPROVED" };
+        assert_eq!(told(&spent), Err(expected));
+    }
+}
+
+#[test]
+fn a_policy_that_only_its_requester_could_meet_is_refused() {
+    let asked = |allow_requester, approvers: &[&str], quorum| CreateDecisionPoint {
+        policy: Some(ApprovalPolicy { allow_requester, ..policy(approvers, quorum) }),
+        ..question()
+    };
+    let mut stage = Stage::new();
+    for (allow, approvers, quorum, is_met) in [
+        (false, vec![REQUESTER], 1, false),
+        (true, vec![REQUESTER], 1, true),
+        (false, vec![REQUESTER, "bob"], 2, false),
+        (false, vec![REQUESTER, "bob"], 1, true),
+        (true, vec![REQUESTER, "bob"], 2, true),
+    ] {
+        let given = stage.try_ask(asked(allow, &approvers, quorum)).map(|(_, events)| events);
+        let expected = if is_met { Ok(vec!["created"]) } else { Err("BAD_POLICY") };
+        assert_eq!(told(&given), expected, "{allow} {approvers:?} {quorum}");
+    }
+}
+
+#[test]
+fn a_round_takes_no_more_votes_than_it_can_hold() {
+    let mut stage = Stage::new();
+    let id = stage.ask(CreateDecisionPoint {
+        policy: Some(ApprovalPolicy { authentication: Authentication::None, ..policy(&[], 16) }),
+        options: (0..8).map(|n| option(&format!("o{n}"))).collect(),
+        default_option: None,
+        ..question()
+    });
+    for n in 0..MAX_VOTES {
+        let vote = stage.respond(&id, &person(&format!("p{n}")), choice(&format!("o{}", n % 8)));
+        assert_eq!(told(&vote), Ok(vec!["vote"]), "{n}");
+    }
+    let vote = stage.respond(&id, &person("one more"), choice("o0"));
+    assert_eq!(told(&vote), Err("TOO_MANY"));
+    assert_eq!(stage.point(&id).votes.len(), MAX_VOTES);
+}
+
+#[test]
+fn a_program_that_is_called_like_the_person_who_asked_is_another_one() {
+    let mut stage = Stage::new();
+    let id = stage.ask(CreateDecisionPoint { by: person("root"), ..question() });
+    assert_eq!(told(&stage.cancel(&id, &agent("root"))), Err("NOT_REQUESTER"));
+    assert_eq!(told(&stage.cancel(&id, &person("root"))), Ok(vec!["cancelled"]));
 }

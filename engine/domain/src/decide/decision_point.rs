@@ -67,7 +67,7 @@ fn create(
         return Err(No::DecisionExists { decision_id: decision_id.into_string() }.into());
     }
     let terms = terms(command, at)?;
-    check_terms(&terms, at)?;
+    check_terms(&terms, &command.by.id, at)?;
     let mut events = Vec::new();
     if let Some(other) = &terms.supersedes {
         let point = find(world, other)?;

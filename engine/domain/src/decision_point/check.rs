@@ -15,11 +15,11 @@ use crate::time::Timestamp;
 /// Most bytes of a wrong id that a refusal shows.
 const SHOWN_BYTES: usize = 96;
 
-/// Whether the terms may be agreed on, by a record of this time.
+/// Whether the terms may be agreed on with this requester, by a record of this time.
 ///
 /// # Errors
 /// The first rule that says no.
-pub fn check_terms(terms: &Terms, at: Timestamp) -> Result<(), Refusal> {
+pub fn check_terms(terms: &Terms, requester: &str, at: Timestamp) -> Result<(), Refusal> {
     if let Some(issue_id) = &terms.issue_id {
         check_identifier("issue id", issue_id)?;
     }
@@ -29,7 +29,7 @@ pub fn check_terms(terms: &Terms, at: Timestamp) -> Result<(), Refusal> {
         return Err(No::IterationsOutOfRange { found: terms.max_iterations }.into());
     }
     if let Some(policy) = &terms.policy {
-        check_policy(policy)?;
+        check_policy(policy, requester)?;
     }
     terms.blocks.iter().try_for_each(|name| check_identifier("name of what is blocked", name))?;
     terms.evidence.iter().try_for_each(check_evidence)?;
@@ -62,11 +62,11 @@ pub fn check_proposal(proposal: &Proposal, allow_text: bool) -> Result<(), Refus
     }
 }
 
-/// Whether a policy can be met, and does not approve by accident.
+/// Whether a policy can be met where this one asks, and does not approve by accident.
 ///
 /// # Errors
 /// [`No::BadPolicy`].
-pub fn check_policy(policy: &ApprovalPolicy) -> Result<(), Refusal> {
+pub fn check_policy(policy: &ApprovalPolicy, requester: &str) -> Result<(), Refusal> {
     let bad = |reason| Err(No::BadPolicy { reason }.into());
     for (place, name) in policy.approvers.iter().enumerate() {
         check_identifier("approver", name)?;
@@ -74,13 +74,16 @@ pub fn check_policy(policy: &ApprovalPolicy) -> Result<(), Refusal> {
             return bad("an approver is named twice; name each once");
         }
     }
-    let (quorum, approvers) = (usize::from(policy.quorum), policy.approvers.len());
+    let quorum = usize::from(policy.quorum);
+    let may = |name: &&crate::event::Text| policy.allow_requester || ***name != *requester;
+    let approvers = policy.approvers.iter().filter(may).count();
     match quorum {
         0 => bad("a quorum of 0 approves by itself; ask for 1 to 16 people"),
         17.. => bad("the quorum is above 16; ask for 1 to 16 people"),
-        _ if approvers > 0 && quorum > approvers => {
-            bad("the quorum is above the number of approvers; name more, or ask for fewer")
-        }
+        _ if !policy.approvers.is_empty() && quorum > approvers => bad(
+            "the quorum is above the number of approvers, of whom the requester is none unless \
+             that is allowed; name more, or ask for fewer",
+        ),
         _ => Ok(()),
     }
 }

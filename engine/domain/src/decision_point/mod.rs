@@ -45,5 +45,7 @@ pub const MAX_TIMEOUT_MS: u64 = 366 * 24 * 60 * 60 * 1000;
 pub const DEFAULT_VALID_FOR_MS: u64 = 24 * 60 * 60 * 1000;
 /// Most late responses of one round that are remembered; more are recorded all the same.
 pub const MAX_LATE_RESPONSES: usize = 16;
+/// Most votes of one round.
+pub const MAX_VOTES: usize = 64;
 /// Most decision points that are remembered after they ended: the newest.
 pub const MAX_CLOSED_DECISION_POINTS: usize = 1024;

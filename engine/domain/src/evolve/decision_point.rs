@@ -58,7 +58,7 @@ fn created(
 ) -> Result<DecisionPoint, Fault> {
     check_new(world, &body.decision_id)?;
     check_speaker(record, &body.by)?;
-    accepted(check_terms(&body.terms, record.at))?;
+    accepted(check_terms(&body.terms, &body.by.id, record.at))?;
     let correlation = record.envelope.correlation.clone();
     Ok(DecisionPoint::created(body, correlation, record.at, record.sequence))
 }

@@ -169,14 +169,15 @@ impl DecisionPoint {
     }
 
     /// Whether somebody said yes: an option that does not reject was chosen, the guidance was
-    /// accepted, or the default was taken where that counts.
+    /// accepted, or the default was taken where that counts. Whoever accepts guidance says yes to
+    /// something else than the action that was bound: that approves nothing there.
     #[must_use]
     pub fn approves(&self) -> bool {
         let chosen = self.selected_option().and_then(|id| self.terms.proposal.option(id));
         let is_yes = chosen.is_some_and(|option| !option.reject);
         match self.ending.as_ref().and_then(|ending| ending.kind) {
             Some(ResolutionKind::Option) => is_yes,
-            Some(ResolutionKind::Accept) => true,
+            Some(ResolutionKind::Accept) => self.terms.binding.is_none(),
             Some(ResolutionKind::Default) => {
                 is_yes && self.terms.policy.as_ref().is_none_or(|policy| policy.default_approves)
             }

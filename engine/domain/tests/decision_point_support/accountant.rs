@@ -97,6 +97,7 @@ impl Round {
         let asks_approval = self.terms.policy.is_some() || self.terms.binding.is_some();
         match response {
             Response::Option(id) if self.rejects(id) => End::Other,
+            Response::Accept if self.terms.binding.is_some() => End::Other,
             Response::Option(_) | Response::Accept => End::Approved,
             Response::Text(_) if !asks_approval => End::Words,
             Response::Text(_) | Response::Guidance(_) => End::Other,

@@ -6,10 +6,9 @@ use alloc::string::{String, ToString as _};
 
 use super::DecisionPoint;
 use crate::decision_point::{
-    ActionBinding, ApprovalPolicy, DecisionPointState, Principal, ResolutionKind, Response,
+    ActionBinding, ApprovalPolicy, DecisionPointState, MAX_VOTES, OnTimeout, Principal, Proposal,
+    ResolutionKind, Response, bad_default, check_proposal, option_ids, shown,
 };
-use crate::decision_point::{OnTimeout, Proposal};
-use crate::decision_point::{bad_default, check_proposal, option_ids, shown};
 use crate::execution_loop::Actor;
 use crate::refusal::{DecisionPointRefusal as No, Refusal};
 use crate::text::visible;
@@ -36,6 +35,10 @@ impl DecisionPoint {
                 by: name(by),
                 before: said(&vote.response),
             });
+        }
+        if self.votes.len() >= MAX_VOTES && !matches!(response, Response::Guidance(_)) {
+            let (expected, found) = (MAX_VOTES, self.votes.len().saturating_add(1));
+            return Err(No::TooMany { field: "votes", expected, found });
         }
         self.check_offered(response)
     }
@@ -126,7 +129,8 @@ impl DecisionPoint {
 
     /// Whether this is the requester, or a person.
     pub(crate) fn check_requester(&self, by: &Principal) -> Result<(), No> {
-        if by.kind == Actor::Human || by.id == self.requested_by.id {
+        let asked = &self.requested_by;
+        if by.kind == Actor::Human || (by.kind == asked.kind && by.id == asked.id) {
             return Ok(());
         }
         Err(No::NotRequester { decision_id: self.id(), by: name(by), requester: self.requester() })
