@@ -1,13 +1,90 @@
-//! `holdpoint doctor`.
+//! `holdpoint doctor`: whether what guards the agent is in working order: the log, its lock, the
+//! configuration, and the hooks in the settings of the agent's host. It reads and changes nothing.
+
+mod check;
+mod command;
+mod hooks;
+mod log;
+mod script;
+mod settings;
 
 use crate::arguments::Global;
+use crate::config::Configuration;
 use crate::exit::{Exit, Failure, settle};
+use crate::output::Output;
+use anstyle::{AnsiColor, Style};
+use check::{Check, State};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// What is said below the options.
+const MORE: &str = "\
+Without --settings it looks at .claude/settings.json and .claude/settings.local.json here, and at
+~/.claude/settings.json. Exit 0 when nothing failed, 6 when the log does not verify, 1 when
+something else failed.";
 
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// Verify every record of the log, not only what opening it reads.
+    #[arg(long)]
+    full: bool,
+    /// Look at the hooks in this file; may be given several times.
+    #[arg(long = "settings", value_name = "FILE")]
+    settings: Vec<PathBuf>,
+}
 
-/// In the making.
-pub(crate) fn main(global: &Global, _args: &Args) -> Exit {
-    settle(global, Err(Failure::new(Exit::FAILED, "absent", "in the making")))
+/// Checks everything. Exit 1 when something failed, 6 when the log does not verify.
+pub(crate) fn main(global: &Global, args: &Args) -> Exit {
+    settle(global, examine(global, args))
+}
+
+fn examine(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let (of_log, verifies) = log::check(global, args.full);
+    let mut checks = of_log;
+    checks.push(configuration(global));
+    checks.extend(settings::check(&args.settings));
+    let worst = checks.iter().map(|check| check.state).max().unwrap_or(State::Ok);
+    let mut out = Output::stdout();
+    match global.json {
+        true => out.json(&json!({ "state": worst, "checks": checks })),
+        false => show(&mut out, &checks),
+    }
+    out.finish()?;
+    Ok(match worst {
+        _ if !verifies => Exit::VERIFICATION_FAILED,
+        State::Fail => Exit::FAILED,
+        State::Ok | State::Warn => Exit::DONE,
+    })
+}
+
+fn configuration(global: &Global) -> Check {
+    match Configuration::load(global) {
+        Ok(_) => Check::ok("configuration", "it is well-formed, or there is none"),
+        Err(failure) => {
+            let advice = "mend the file; `holdpoint config check` shows what is in force";
+            Check::fail("configuration", failure.message(), advice)
+        }
+    }
+}
+
+/// One line for each check, and below it what to do.
+fn show(out: &mut Output, checks: &[Check]) {
+    let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+    for check in checks {
+        let state = out.paint(style(check.state), format_args!("{:<4}", check.state.name()));
+        out.line(format_args!("{state}  {:<width$}  {}", check.name, check.message));
+        if let Some(advice) = &check.advice {
+            out.line(format_args!("{:<6}{:<width$}  {advice}", "", ""));
+        }
+    }
+}
+
+const fn style(state: State) -> Style {
+    match state {
+        State::Ok => AnsiColor::Green.on_default(),
+        State::Warn => AnsiColor::Yellow.on_default(),
+        State::Fail => AnsiColor::Red.on_default(),
+    }
 }

@@ -1,0 +1,162 @@
+//! The hooks of a settings file, and what is wrong with those that are Holdpoint's.
+
+use super::check::Check;
+use super::command::{Line, is_executable};
+use super::script;
+use crate::arguments::{Arguments, Verb};
+use crate::hook;
+use clap::Parser;
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+
+/// What is looked at.
+pub(super) const HOOKS: &str = "hooks";
+
+/// The event before a tool runs.
+const GUARDS_TOOLS: &str = "PreToolUse";
+/// The host lets the tool run when a hook takes longer than its timeout, or cannot be started,
+/// unless this says otherwise.
+const ON_FAILURE: &str = "\"onFailure\": \"block\"";
+
+/// One command that the host runs.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Hook<'a> {
+    /// When.
+    pub(super) event: &'a str,
+    matcher: Option<&'a str>,
+    command: &'a str,
+    timeout: Option<&'a Value>,
+    on_failure: Option<&'a Value>,
+}
+
+/// What was found of a hook.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// What is wrong.
+    pub(super) checks: Vec<Check>,
+    /// It runs this program's `hook`.
+    pub(super) is_ours: bool,
+    /// It runs this program's `hook pre-tool-use`.
+    pub(super) is_guard: bool,
+}
+
+/// Every command hook of the settings; what is not as the host has it, in words.
+pub(super) fn hooks_of(settings: &Value) -> Result<Vec<Hook<'_>>, String> {
+    let Some(events) = settings.get("hooks") else { return Ok(Vec::new()) };
+    let events = events.as_object().ok_or("\"hooks\" is not an object of events")?;
+    let mut found = Vec::new();
+    for (event, groups) in events {
+        let groups = groups.as_array().ok_or(format!("\"hooks\".\"{event}\" is not a list"))?;
+        for group in groups {
+            let hooks = group.get("hooks").and_then(Value::as_array).ok_or(format!(
+                "an entry of \"hooks\".\"{event}\" has no list \"hooks\" of its own"
+            ))?;
+            let matcher = group.get("matcher").and_then(Value::as_str);
+            found.extend(hooks.iter().filter_map(|hook| Hook::of(event, matcher, hook)));
+        }
+    }
+    Ok(found)
+}
+
+impl<'a> Hook<'a> {
+    fn of(event: &'a str, matcher: Option<&'a str>, hook: &'a Value) -> Option<Self> {
+        let command = hook.get("command")?.as_str()?;
+        let (timeout, on_failure) = (hook.get("timeout"), hook.get("onFailure"));
+        Some(Self { event, matcher, command, timeout, on_failure })
+    }
+}
+
+/// What is wrong with a hook, where it has to do with decisions.
+pub(super) fn check_hook(hook: &Hook<'_>) -> Found {
+    let line = Line::split(hook.command);
+    let flaws = script::flaws_of(hook.command, &line);
+    let Some(words) = line.of_holdpoint().filter(|words| words.iter().any(|w| w == "hook")) else {
+        return Found { checks: flaws, ..Found::default() };
+    };
+    let mut found = Found { checks: flaws, is_ours: true, is_guard: false };
+    match Arguments::try_parse_from(words) {
+        Ok(Arguments { global, verb: Verb::Hook(args) }) => {
+            found.is_guard = hook.event == GUARDS_TOOLS && args.event() == GUARDS_TOOLS;
+            found.checks.extend(check_event(hook, &args));
+            found.checks.extend(check_log(&global.log));
+            found.checks.extend(check_timeout(hook, args.takes_at_most()));
+        }
+        Ok(_) => return Found::default(),
+        Err(error) => {
+            let said = error.to_string();
+            let said = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            let message = format!("its command line is refused ({said}): {}", hook.command);
+            found.checks.push(Check::fail(HOOKS, message, "`holdpoint hook --help` shows how"));
+        }
+    }
+    found.checks.extend(check_program(&line));
+    found.checks.extend(check_rest(&line));
+    if hook.event == GUARDS_TOOLS {
+        found.checks.extend(check_matcher(hook));
+        found.checks.extend(check_failure(hook));
+    }
+    found
+}
+
+fn check_event(hook: &Hook<'_>, args: &hook::Args) -> Option<Check> {
+    let (expected, found) = (args.event(), hook.event);
+    (expected != found).then(|| {
+        let message = format!("a hook for {expected} stands under {found}");
+        Check::fail(HOOKS, message, "move it, or run the hook of that name")
+    })
+}
+
+/// A relative directory is another one wherever the agent goes.
+fn check_log(log: &Path) -> Option<Check> {
+    (!log.is_absolute()).then(|| {
+        let message = format!("its log is {}, wherever the agent happens to be", log.display());
+        Check::warn(HOOKS, message, "name it: --log \"$CLAUDE_PROJECT_DIR/.holdpoint\"")
+    })
+}
+
+fn check_timeout(hook: &Hook<'_>, takes_at_most: Duration) -> Option<Check> {
+    let needed = takes_at_most.as_secs();
+    let advice = format!("give it \"timeout\": {}", needed.saturating_add(5));
+    match hook.timeout {
+        None => Some(Check::warn(HOOKS, "it has no timeout of its own", &advice)),
+        Some(stated) => {
+            let is_enough =
+                stated.as_f64().is_some_and(|stated| stated > takes_at_most.as_secs_f64());
+            let message = format!("its timeout is {stated}, and it may take {needed} seconds");
+            (!is_enough).then(|| Check::fail(HOOKS, message, &advice))
+        }
+    }
+}
+
+fn check_program(line: &Line) -> Option<Check> {
+    let program = line.program()?;
+    (!is_executable(program)).then(|| {
+        let message =
+            format!("{program} is not found, and a hook that is not there guards nothing");
+        Check::fail(HOOKS, message, "install it on the host's PATH, or write its whole path")
+    })
+}
+
+/// What stands behind the program decides over its exit code.
+fn check_rest(line: &Line) -> Option<Check> {
+    (!line.rest.is_empty()).then(|| {
+        let message = format!("its exit code is not holdpoint's own: {}", line.rest);
+        Check::fail(HOOKS, message, "put nothing behind it but `|| exit 2`")
+    })
+}
+
+fn check_matcher(hook: &Hook<'_>) -> Option<Check> {
+    hook.matcher.is_none().then(|| {
+        let message = "it has no matcher, so every tool waits for a person, also those that read";
+        Check::warn(HOOKS, message, "name the tools: \"matcher\": \"Bash|Write|Edit\"")
+    })
+}
+
+fn check_failure(hook: &Hook<'_>) -> Option<Check> {
+    let is_block = hook.on_failure.and_then(Value::as_str) == Some("block");
+    (!is_block).then(|| {
+        let message = "where it cannot be started or takes too long, the tool runs";
+        Check::fail(HOOKS, message, &format!("add {ON_FAILURE}"))
+    })
+}

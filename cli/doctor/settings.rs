@@ -1,0 +1,91 @@
+//! The settings of the agent's host, where its hooks stand.
+
+use super::check::Check;
+use super::hooks::{HOOKS, check_hook, hooks_of};
+use crate::text::path;
+use serde_json::Value;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The longest settings that are read, in bytes (4 MiB).
+const SETTINGS_BYTES_MAX: u64 = 4 << 20;
+
+/// Where the host looks, in the order in which it does.
+const IN_PROJECT: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
+
+const SNIPPET: &str = "`docs/agent-hooks.md` has settings to copy";
+
+/// The hooks in these files, or in those where the host looks.
+pub(super) fn check(named: &[PathBuf]) -> Vec<Check> {
+    let files = if named.is_empty() { usual() } else { named.to_vec() };
+    let mut checks = Vec::new();
+    let mut guards = 0_usize;
+    for file in &files {
+        match read(file) {
+            Ok(None) if named.is_empty() => {}
+            Ok(None) => checks.push(Check::fail(HOOKS, "no such file", SNIPPET).at(&path(file))),
+            Err(reason) => checks.push(Check::fail(HOOKS, reason, SNIPPET).at(&path(file))),
+            Ok(Some(settings)) => {
+                let (of_file, found) = check_file(&settings, &path(file));
+                guards = guards.saturating_add(found);
+                checks.extend(of_file);
+            }
+        }
+    }
+    if guards == 0 {
+        let looked = files.iter().map(|file| path(file)).collect::<Vec<_>>().join(", ");
+        let message = format!("no `holdpoint hook pre-tool-use` in {looked}: no tool is guarded");
+        checks.push(Check::warn(HOOKS, message, SNIPPET));
+    }
+    checks
+}
+
+/// What the hooks of one file came to, and how many of them guard tools.
+fn check_file(settings: &Value, place: &str) -> (Vec<Check>, usize) {
+    let hooks = match hooks_of(settings) {
+        Ok(hooks) => hooks,
+        Err(reason) => return (vec![Check::fail(HOOKS, reason, SNIPPET).at(place)], 0),
+    };
+    let mut checks = Vec::new();
+    let mut guards = 0_usize;
+    if settings.get("disableAllHooks") == Some(&Value::Bool(true)) {
+        let message = "disableAllHooks is true: no hook is run";
+        checks.push(Check::fail(HOOKS, message, "take it out").at(place));
+    }
+    for hook in &hooks {
+        let of_hook = check_hook(hook);
+        guards = guards.saturating_add(usize::from(of_hook.is_guard));
+        let place = format!("{place}, {}", hook.event);
+        let is_fine = of_hook.checks.is_empty() && of_hook.is_ours;
+        let fine = is_fine.then(|| Check::ok(HOOKS, "its hook is as it should be"));
+        checks.extend(of_hook.checks.into_iter().chain(fine).map(|check| check.at(&place)));
+    }
+    (checks, guards)
+}
+
+fn usual() -> Vec<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let of_user = home.map(|home| home.join(".claude/settings.json"));
+    IN_PROJECT.iter().map(PathBuf::from).chain(of_user).collect()
+}
+
+/// A settings file; `None` where there is none.
+fn read(file: &Path) -> Result<Option<Value>, String> {
+    if !file.exists() {
+        return Ok(None);
+    }
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    // A pipe would wait for ever, and a directory cannot be read.
+    if !file.metadata().map_err(unreadable)?.is_file() {
+        return Err("is not a regular file".to_string());
+    }
+    let mut text = String::new();
+    let opened = File::open(file).map_err(unreadable)?;
+    let length = opened.take(SETTINGS_BYTES_MAX).read_to_string(&mut text).map_err(unreadable)?;
+    if u64::try_from(length).unwrap_or(u64::MAX) >= SETTINGS_BYTES_MAX {
+        return Err(format!("is longer than {SETTINGS_BYTES_MAX} bytes"));
+    }
+    let settings = serde_json::from_str(&text);
+    settings.map(Some).map_err(|error| format!("is not JSON, so the host runs no hook: {error}"))
+}

@@ -1,0 +1,185 @@
+//! The gate in the log: whether a call was approved, is being asked about, or was denied. Every
+//! look is a turn of its own, so nobody holds the lock while a person thinks.
+
+use super::LOCK_WAIT;
+use super::answer::Answer;
+use super::ask::Ask;
+use super::words;
+use holdpoint_domain::command::{Command, ConsumeApproval, Entropy};
+use holdpoint_domain::decision_point::ResolutionKind;
+use holdpoint_domain::refusal::DecisionPointRefusal as No;
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::{Refusal, World};
+use holdpoint_engine::Engine;
+use holdpoint_engine::log::Options;
+use holdpoint_engine::shell::{
+    Conditions, EngineOptions, IdempotencyKey, Origin, Submitted, Watch,
+};
+use holdpoint_log_files::DirectoryStorage;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Whose keys those of questions are.
+const KEY_ENGINE: &str = "hook";
+const KEY_TENANT: &str = "local";
+
+/// The log, open for one call of a tool.
+pub(super) struct Gate {
+    log: PathBuf,
+    engine: Engine,
+    ask: Ask,
+    asks_again: bool,
+}
+
+/// Where a call stands.
+enum Standing {
+    /// A person said yes, and nobody has used it yet.
+    Approved(DecisionPoint),
+    /// A person is asked.
+    Asked(DecisionPoint),
+    /// The last answer was no.
+    Denied(DecisionPoint),
+    /// Nothing holds; what was asked last, if anything was.
+    Nothing(Option<DecisionPoint>),
+}
+
+/// What this process asked so far.
+#[derive(Default)]
+struct Progress {
+    /// Whether the question was put on record by now.
+    has_asked: bool,
+    /// What makes the question another one than an earlier one of the same name.
+    salt: Option<Entropy>,
+    /// What was asked before.
+    before: Option<DecisionPoint>,
+}
+
+impl Gate {
+    /// Opens the log; it is made where there is none.
+    pub(super) fn open(log: &Path, ask: Ask, asks_again: bool) -> Result<Self, String> {
+        let log: PathBuf = log.components().collect();
+        let options = EngineOptions {
+            log: Options { lock_wait: LOCK_WAIT, create: true, ..Options::default() },
+            ..EngineOptions::default()
+        };
+        let engine = Engine::open_with(DirectoryStorage::new(&log), options).map_err(said)?;
+        Ok(Self { log, engine, ask, asks_again })
+    }
+
+    /// Closes the log. What was recorded is durable already.
+    pub(super) fn close(self) {
+        drop(self.engine.close());
+    }
+
+    /// The answer, after waiting for a person until then at most. A question is asked once.
+    pub(super) fn answer(&self, until: Option<Instant>) -> Result<Answer, String> {
+        let watch = Watch::of_log(&self.log);
+        let mut so_far = Progress::default();
+        loop {
+            match self.look()? {
+                Standing::Approved(point) => {
+                    if self.spend(&point)? {
+                        return Ok(Answer::allow(&words::spent(&point)));
+                    }
+                }
+                Standing::Asked(point) => {
+                    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+                    let Some(left) = left.filter(|left| !left.is_zero()) else {
+                        let before = so_far.before.as_ref();
+                        return Ok(Answer::deny(&words::pending(&self.log, &point, before)));
+                    };
+                    // Whatever ended the wait, the next look tells how it stands.
+                    let _ = watch.wait(left);
+                    so_far.has_asked = true;
+                }
+                Standing::Denied(point) if so_far.has_asked || !self.asks_again => {
+                    return Ok(Answer::deny(&words::rejected(&point)));
+                }
+                Standing::Nothing(Some(point)) if so_far.has_asked && point.consumed.is_none() => {
+                    return Ok(Answer::deny(&words::unanswered(&point)));
+                }
+                Standing::Denied(point) => self.ask(Some(point), &mut so_far)?,
+                Standing::Nothing(before) => self.ask(before, &mut so_far)?,
+            }
+        }
+    }
+
+    /// Where the call stands now, after what is due was recorded.
+    fn look(&self) -> Result<Standing, String> {
+        self.engine.expire().map_err(said)?;
+        self.engine.query(|world| standing(world, &self.ask)).map_err(said)
+    }
+
+    /// Spends an approval. False: somebody else did, or its time was over.
+    fn spend(&self, point: &DecisionPoint) -> Result<bool, String> {
+        let command = Command::ConsumeApproval(ConsumeApproval {
+            decision_id: point.decision_id.to_string(),
+            by: self.ask.by.clone(),
+            binding: self.ask.binding.clone(),
+        });
+        let origin = self.origin(Some(point.created_sequence));
+        let submitted = self.engine.submit(&origin, &command).map_err(said)?;
+        match submitted {
+            Submitted::Accepted(_) => Ok(true),
+            Submitted::Refused(Refusal::DecisionPoint(
+                No::AlreadyConsumed { .. } | No::ApprovalLapsed { .. },
+            ))
+            | Submitted::Repeated(_) => Ok(false),
+            Submitted::Refused(refusal) => Err(said(refusal)),
+        }
+    }
+
+    /// Puts the question on record, unless another process just did.
+    fn ask(&self, before: Option<DecisionPoint>, so_far: &mut Progress) -> Result<(), String> {
+        let key = self.ask.key(before.as_ref(), so_far.salt);
+        let (engine, tenant) = (KEY_ENGINE.to_string(), KEY_TENANT.to_string());
+        let key = Some(IdempotencyKey { tenant, engine, key });
+        let conditions = Conditions { key, expected_version: None };
+        let entropy = self.engine.entropy().map_err(said)?;
+        let command = self.ask.command(entropy);
+        let origin = self.origin(before.as_ref().map(|point| point.created_sequence));
+        match self.engine.submit_when(&origin, &conditions, &command).map_err(said)? {
+            Submitted::Accepted(_) => so_far.has_asked = true,
+            // By another hook just now; or long ago, by one that is remembered no longer.
+            Submitted::Repeated(_) => so_far.salt = Some(entropy),
+            Submitted::Refused(refusal) => return Err(said(refusal)),
+        }
+        so_far.before = before;
+        Ok(())
+    }
+
+    /// The session asks, within a story of its own.
+    fn origin(&self, causation: Option<u64>) -> Origin {
+        let by = &self.ask.by;
+        Origin { actor: by.actor(), correlation: by.id.to_string(), causation }
+    }
+}
+
+/// Where a call stands in this state of the world.
+fn standing(world: &World, ask: &Ask) -> Standing {
+    let is_it = |point: &&DecisionPoint| ask.is_answered_by(point);
+    let live = || world.decisions_bound_to(&ask.binding).filter(is_it);
+    if let Some(point) = live().find(|point| point.spendable_until().is_some()) {
+        return Standing::Approved(point.clone());
+    }
+    if let Some(point) = live().find(|point| point.is_open()) {
+        return Standing::Asked(point.clone());
+    }
+    let last = world.closed_decision_points().filter(is_it).max_by_key(|p| p.created_sequence);
+    match last {
+        Some(point) if is_denied(point) => Standing::Denied(point.clone()),
+        last => Standing::Nothing(last.cloned()),
+    }
+}
+
+/// Whether a person chose the option that says no.
+fn is_denied(point: &DecisionPoint) -> bool {
+    let kind = point.ending.as_ref().and_then(|ending| ending.kind);
+    kind == Some(ResolutionKind::Option) && !point.approves()
+}
+
+fn said(error: impl Display) -> String {
+    visible(&error.to_string()).to_string().replace("\\\\", "\\")
+}

@@ -1,0 +1,220 @@
+//! `holdpoint hook pre-tool-use`: the agent's host is about to run a tool. A person's approval of
+//! exactly this call, by exactly this session in exactly this directory, is spent and lets it run;
+//! without one a person is asked and the call is denied. What fails, denies.
+
+use super::answer::Answer;
+use super::ask::{Ask, Call};
+use super::gate::Gate;
+use super::input::{Input, PRE_TOOL_USE, read};
+use super::session::requester;
+use clap::ValueEnum;
+use holdpoint_domain::decision_point::{
+    ApprovalPolicy, Authentication, MAX_TIMEOUT_MS, check_policy,
+};
+use holdpoint_domain::event::Text;
+use holdpoint_domain::limits::MAX_LIST_ITEMS;
+use holdpoint_domain::text::{bounded, check_identifier, visible};
+use holdpoint_engine::shell::canonical_input_sha256;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The longest wait for a person: longer ones run into the bounds of hosts.
+const WAIT_MAX: Duration = Duration::from_secs(45);
+
+/// Options of `hook pre-tool-use`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Guard this tool only; a `*` at the end stands for any rest. May be given several times.
+    /// Left away: every tool for which the host runs the hook.
+    #[arg(long = "tool", value_name = "NAME")]
+    tools: Vec<String>,
+    /// Who may approve, by the names of their users; left away: every person.
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    approvers: Vec<String>,
+    /// How many people have to approve, 1 to 16.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    quorum: u8,
+    /// What at least has to prove who approves.
+    #[arg(long, value_name = "PROOF", default_value = "os-user")]
+    authentication: Proof,
+    /// How long a person has to answer.
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = bounded_time)]
+    timeout: Duration,
+    /// How long an approval may be used, from the answer on.
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = bounded_time)]
+    valid_for: Duration,
+    /// How long to wait for the answer before denying, at most 45s. The host's own timeout for the
+    /// hook has to be longer.
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = short_wait)]
+    wait: Duration,
+    /// Ask once more about a call that a person denied in this session.
+    #[arg(long)]
+    ask_again: bool,
+}
+
+/// What proves who approves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Proof {
+    /// Nothing: names that are claimed count.
+    Claimed,
+    /// The operating system's user.
+    OsUser,
+    /// The operating system's user, at a terminal.
+    Terminal,
+}
+
+impl Args {
+    /// How long the hook waits for a person.
+    pub(super) const fn waits_for(&self) -> Duration {
+        self.wait
+    }
+
+    /// Whether a call that was denied may be asked about again.
+    pub(super) const fn asks_again(&self) -> bool {
+        self.ask_again
+    }
+
+    /// How long a person has, in milliseconds.
+    pub(super) fn timeout_ms(&self) -> u64 {
+        milliseconds(self.timeout)
+    }
+
+    /// How long an approval is good, in milliseconds.
+    pub(super) fn valid_for_ms(&self) -> u64 {
+        milliseconds(self.valid_for)
+    }
+
+    /// People only, and never whoever asks.
+    pub(super) fn policy(&self) -> ApprovalPolicy {
+        ApprovalPolicy {
+            approvers: self.approvers.iter().map(Text::from).collect(),
+            quorum: self.quorum,
+            allow_requester: false,
+            allow_agents: false,
+            authentication: match self.authentication {
+                Proof::Claimed => Authentication::None,
+                Proof::OsUser => Authentication::OsUser,
+                Proof::Terminal => Authentication::Terminal,
+            },
+            default_approves: false,
+        }
+    }
+
+    /// Whether this tool is guarded.
+    fn guards(&self, tool: &str) -> bool {
+        let is_meant = |name: &String| match name.strip_suffix('*') {
+            Some(beginning) => tool.starts_with(beginning),
+            None => tool == name,
+        };
+        self.tools.is_empty() || self.tools.iter().any(is_meant)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.approvers.len() > MAX_LIST_ITEMS {
+            return Err(format!("more than {MAX_LIST_ITEMS} approvers: name fewer"));
+        }
+        check_policy(&self.policy(), "").map_err(|refusal| refusal.to_string())
+    }
+}
+
+/// The answer. What fails, denies.
+pub(super) fn answer(log: &Path, args: &Args) -> Answer {
+    decide(log, args).unwrap_or_else(|reason| Answer::undecided(&reason))
+}
+
+fn decide(log: &Path, args: &Args) -> Result<Answer, String> {
+    let until = Instant::now().checked_add(args.wait);
+    args.check()?;
+    let text = read()?;
+    let input = Input::parse(&text, PRE_TOOL_USE)?;
+    let tool = input.tool_name.as_deref().ok_or("the input on stdin has no tool_name")?;
+    if !args.guards(tool) {
+        return Ok(Answer::no_objection());
+    }
+    check_identifier("tool_name", tool).map_err(|fault| fault.to_string())?;
+    let by = requester(input.session_id()?, input.cwd.as_deref())?;
+    let tool_input = input.tool_input.ok_or("the input on stdin has no tool_input")?.get();
+    let digest = canonical_input_sha256(tool_input).map_err(|error| {
+        format!("nothing can be approved for {}: {error}", visible(bounded(tool, 96)))
+    })?;
+    let call = Call { tool, input: tool_input, digest, cwd: input.cwd.as_deref() };
+    let gate = Gate::open(log, Ask::new(by, &call, args), args.asks_again())?;
+    let answer = gate.answer(until);
+    gate.close();
+    answer
+}
+
+/// A time that the rules take.
+fn bounded_time(text: &str) -> Result<Duration, String> {
+    let time = crate::run::limits::wait(text)?;
+    match u64::try_from(time.as_millis()) {
+        Ok(1..=MAX_TIMEOUT_MS) => Ok(time),
+        _ => Err("it has to be between 1ms and 366 days".to_string()),
+    }
+}
+
+fn short_wait(text: &str) -> Result<Duration, String> {
+    let wait = crate::run::limits::wait(text)?;
+    match wait <= WAIT_MAX {
+        true => Ok(wait),
+        false => Err("a hook waits at most 45s; `holdpoint decision wait` waits longer".into()),
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parsed(options: &[&str]) -> Option<Args> {
+        let line = Line::try_parse_from([&["hook"], options].concat()).ok()?;
+        Some(line.args).filter(|args| args.check().is_ok())
+    }
+
+    #[test]
+    fn tools_are_named_whole_or_by_their_beginning() {
+        let all = parsed(&[]).unwrap();
+        assert!(all.guards("Bash") && all.guards(""));
+        let some = parsed(&["--tool", "Bash", "--tool", "mcp__prod__*"]).unwrap();
+        for (tool, is_guarded) in [
+            ("Bash", true),
+            ("BashOutput", false),
+            ("bash", false),
+            ("mcp__prod__drop", true),
+            ("mcp__prod__", true),
+            ("mcp__dev__drop", false),
+        ] {
+            assert_eq!(some.guards(tool), is_guarded, "{tool}");
+        }
+    }
+
+    #[test]
+    fn options_that_could_not_be_kept_are_refused() {
+        let bad: [&[&str]; 10] = [
+            &["--quorum", "0"],
+            &["--quorum", "17"],
+            &["--quorum", "2", "--approvers", "ada"],
+            &["--approvers", "ada,ada"],
+            &["--approvers", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q"],
+            &["--wait", "46s"],
+            &["--timeout", "0s"],
+            &["--valid-for", "400days"],
+            &["--timeout=-1s"],
+            &["--authentication", "vibes"],
+        ];
+        for options in bad {
+            assert!(parsed(options).is_none(), "{options:?}");
+        }
+        assert!(parsed(&["--quorum", "2", "--approvers", "ada,bob", "--wait", "45s"]).is_some());
+    }
+}

@@ -1,0 +1,71 @@
+//! Who asks: an agent's session, as its host names it.
+
+use holdpoint_domain::decision_point::{Authentication, Principal};
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::hash::sha256;
+use holdpoint_domain::text::{bounded, check_identifier, visible};
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_engine::shell::user_number;
+
+/// What the name of a session begins with.
+const HOST: &str = "claude-code:";
+/// How much of a directory's name the means show, in bytes; its digest stands beside it.
+const DIRECTORY_BYTES_MAX: usize = 120;
+
+/// The name under which a session asks; why it cannot be one, in words.
+pub(super) fn name(session_id: &str) -> Result<String, String> {
+    let name = format!("{HOST}{session_id}");
+    check_identifier("session_id", &name).map_err(|fault| fault.to_string())?;
+    Ok(name)
+}
+
+/// A session in a directory. The directory is part of it: what is approved in one may do something
+/// else in another.
+pub(super) fn requester(session_id: &str, cwd: Option<&str>) -> Result<Principal, String> {
+    let directory = match cwd {
+        Some(cwd) => {
+            let shown = visible(bounded(cwd, DIRECTORY_BYTES_MAX)).to_string();
+            let shown = bounded(&shown, DIRECTORY_BYTES_MAX);
+            format!("in {shown} ({})", sha256(cwd.as_bytes()))
+        }
+        None => "in no stated directory".to_string(),
+    };
+    let means = format!("hook run by uid {}, {directory}", user_number());
+    Ok(Principal {
+        kind: Actor::Agent,
+        id: name(session_id)?.into(),
+        authenticated_by: Authentication::None,
+        means: means.into(),
+    })
+}
+
+/// Whether a session asked for this.
+pub(super) fn asked_for(name: &str, point: &DecisionPoint) -> bool {
+    point.requested_by.kind == Actor::Agent && *point.requested_by.id == *name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_in_another_directory_is_another_requester() {
+        let here = requester("s", Some("/w")).unwrap();
+        assert_eq!(here, requester("s", Some("/w")).unwrap());
+        let long = "/d".repeat(4000);
+        let others = [Some("/"), None, Some(""), Some(long.as_str()), Some("/w\u{202e}")];
+        for other in others {
+            let other = requester("s", other).unwrap();
+            assert!(here != other && here.id == other.id, "{other:?}");
+            assert!(check_identifier("means", &other.means).is_ok(), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_session_that_hides_something_or_is_too_long_has_no_name() {
+        for session_id in ["a\u{202e}b", "\n", &"s".repeat(250)] {
+            assert!(name(session_id).is_err(), "{session_id:?}");
+        }
+        assert_eq!(name("8f1c").as_deref(), Ok("claude-code:8f1c"));
+    }
+}

@@ -1,0 +1,63 @@
+//! `holdpoint hook session-start`: a session starts, is resumed, or lost what was said before. It
+//! is told which of its decisions wait and what was answered, so that it neither asks again nor
+//! forgets.
+
+use super::answer::Answer;
+use super::input::{Input, SESSION_START, read};
+use super::session;
+use super::stop::{look, of_session};
+use super::words;
+use std::path::Path;
+
+/// The newest decisions that are told of.
+const TOLD_MAX: usize = 20;
+/// The longest text that is told, in bytes: hosts cut at 10,000 characters.
+const TEXT_BYTES_MAX: usize = 8 * 1024;
+
+/// Options of `hook session-start`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// The answer.
+pub(super) fn answer(log: &Path) -> Answer {
+    decide(log).unwrap_or_else(|reason| failed(&reason))
+}
+
+/// The session starts without being told anything; why.
+pub(super) fn failed(reason: &str) -> Answer {
+    Answer::harmless_failure(&format!("the session is told of no decision: {reason}"))
+}
+
+fn decide(log: &Path) -> Result<Answer, String> {
+    let text = read()?;
+    let input = Input::parse(&text, SESSION_START)?;
+    let name = session::name(input.session_id()?)?;
+    let look = look(log).map_err(|failure| failure.message().to_string())?;
+    let mut mine = of_session(&look, &name);
+    if mine.is_empty() {
+        return Ok(Answer::no_objection());
+    }
+    mine.reverse();
+    let lines = mine.iter().take(TOLD_MAX).map(|point| words::told(log, point, look.now()));
+    Ok(Answer::context(&cut(lines, mine.len())))
+}
+
+/// As many lines as fit, newest first, and how many there are besides.
+fn cut(lines: impl Iterator<Item = String>, total: usize) -> String {
+    let mut text = words::TOLD_FIRST.to_string();
+    let mut told = 0_usize;
+    for line in lines {
+        if text.len().saturating_add(line.len()) > TEXT_BYTES_MAX {
+            break;
+        }
+        text.push('\n');
+        text.push_str(&line);
+        told = told.saturating_add(1);
+    }
+    match total.saturating_sub(told) {
+        0 => text,
+        more => {
+            format!("{text}\nand {more} more: `holdpoint decision list --state all` shows them")
+        }
+    }
+}

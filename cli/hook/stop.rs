@@ -1,0 +1,79 @@
+//! `holdpoint hook stop`: an agent is about to end its turn. It never waits and never asks, and
+//! whatever fails, the agent may stop: a hook that traps an agent is worse than one that is absent,
+//! and stopping does nothing that a person would have to approve.
+
+use super::answer::Answer;
+use super::input::{Input, STOP, read};
+use super::session;
+use super::words;
+use crate::arguments::Global;
+use crate::decision::Look;
+use crate::directory::Directory;
+use crate::exit::Failure;
+use holdpoint_domain::Time;
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_replay::Until;
+use std::path::Path;
+
+/// Options of `hook stop`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Do not let the agent stop, once, while a decision waits that it asked for; left away, it
+    /// may stop and wait.
+    #[arg(long)]
+    require_answer: bool,
+}
+
+/// The answer. What fails lets the agent stop.
+pub(super) fn answer(log: &Path, args: &Args) -> Answer {
+    decide(log, args).unwrap_or_else(|reason| failed(&reason))
+}
+
+/// The agent may stop; why nothing better can be said.
+pub(super) fn failed(reason: &str) -> Answer {
+    Answer::harmless_failure(&format!("the agent may stop, and nothing is known: {reason}"))
+}
+
+fn decide(log: &Path, args: &Args) -> Result<Answer, String> {
+    let text = read()?;
+    let input = Input::parse(&text, STOP)?;
+    if input.stop_hook_active == Some(true) {
+        return Ok(Answer::no_objection());
+    }
+    let name = session::name(input.session_id()?)?;
+    let look = look(log).map_err(|failure| failure.message().to_string())?;
+    let (mine, now) = (of_session(&look, &name), look.now());
+    if let Some(point) = mine.iter().find(|point| is_to_be_spent(point, now)) {
+        return Ok(Answer::go_on(&words::approved_unspent(point)));
+    }
+    let waiting = mine.iter().find(|point| waits(point, now));
+    Ok(match waiting {
+        Some(point) if args.require_answer => Answer::go_on(&words::still_waits(log, point)),
+        _ => Answer::no_objection(),
+    })
+}
+
+/// The log, read and not written to.
+pub(super) fn look(log: &Path) -> Result<Look, Failure> {
+    let global = Global { log: log.to_path_buf(), config: None, json: false };
+    Look::at(&Directory::open(&global)?, Until::End)
+}
+
+/// What a session asked for, oldest first.
+pub(super) fn of_session<'a>(look: &'a Look, name: &str) -> Vec<&'a DecisionPoint> {
+    let world = &look.rebuilt.world;
+    let mut mine: Vec<_> =
+        crate::decision::all(world).filter(|point| session::asked_for(name, point)).collect();
+    mine.sort_by_key(|point| point.created_sequence);
+    mine
+}
+
+/// Whether an approval waits to be spent.
+pub(super) fn is_to_be_spent(point: &DecisionPoint, now: Time) -> bool {
+    point.spendable_until().is_some_and(|until| until > now)
+}
+
+/// Whether an answer would still count.
+pub(super) fn waits(point: &DecisionPoint, now: Time) -> bool {
+    point.is_open() && point.deadline().is_none_or(|end| end > now)
+}
