@@ -31,7 +31,7 @@ pub(crate) fn created(place: &Place, words: &[&str]) -> String {
 /// A question of the program `bot` with the options `a` and `b`, and its id.
 pub(crate) fn asked(place: &Place, words: &[&str]) -> String {
     let asked = ["--prompt", "Which?", "--option", "a:The one", "--option", "b:The other"];
-    created(place, &[&asked, &["--requested-by", "bot"], words].concat())
+    created(place, &[&asked[..], &["--requested-by", "bot"], words].concat())
 }
 
 /// `decision show ID`.
