@@ -104,6 +104,40 @@ fn a_subscription_goes_over_to_live_without_a_gap() {
 }
 
 #[test]
+fn a_log_is_followed_without_its_engine_and_each_record_comes_with_its_link() {
+    let place = Place::new();
+    let engine = place.engine();
+    accept(&engine, 1);
+    let mut following = Subscription::of_log(place.storage(), 0).expect("it can be followed");
+    accept(&engine, 2);
+    engine.close().expect("it closes");
+    let delivered: Vec<Delivered> =
+        std::iter::from_fn(|| following.try_next().expect("the log can be read")).collect();
+    assert!(!following.awaits_proof() && !following.has_ended());
+    let engine = place.engine();
+    for record in &delivered {
+        let link = engine.link_of(record.sequence).expect("the log can be read");
+        assert_eq!(link, Some(record.link), "record {}", record.sequence);
+    }
+    assert_eq!(delivered.into_iter().map(line).collect::<Vec<_>>(), place.lines());
+}
+
+#[test]
+fn a_record_that_nothing_proves_yet_is_said_to_be_there_and_is_not_given() {
+    let place = Place::new();
+    let engine = unsynced(&place);
+    let mut following = Subscription::of_log(place.storage(), 0).expect("it can be followed");
+    assert!(!following.awaits_proof());
+    accept(&engine, 1);
+    assert_eq!(following.try_next().expect("the log can be read"), None);
+    assert!(following.awaits_proof());
+    engine.close().expect("it closes");
+    let delivered = following.try_next().expect("the log can be read");
+    assert_eq!(delivered.map(|delivered| delivered.sequence), Some(1));
+    assert!(!following.awaits_proof());
+}
+
+#[test]
 fn a_subscription_ends_with_its_engine_and_misses_nothing() {
     let place = Place::new();
     let engine = place.engine();
