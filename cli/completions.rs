@@ -1,13 +1,36 @@
-//! `holdpoint completions`.
+//! `holdpoint completions`: what a shell completes, generated from the command line itself.
 
-use crate::arguments::Global;
+use crate::arguments::{Arguments, Global};
 use crate::exit::{Exit, Failure, settle};
+use crate::output::Output;
+use clap::CommandFactory;
+use clap_complete::{Shell, generate};
+
+/// What is said below the options.
+const MORE: &str = "\
+For bash: holdpoint completions bash > ~/.local/share/bash-completion/completions/holdpoint
+For zsh: holdpoint completions zsh > DIR/_holdpoint, with DIR in $fpath
+For fish: holdpoint completions fish > ~/.config/fish/completions/holdpoint.fish
+It needs no log, and writes the same with --json.";
 
 /// Options of `completions`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// The shell.
+    shell: Shell,
+}
 
-/// In the making.
-pub(crate) fn main(global: &Global, _args: &Args) -> Exit {
-    settle(global, Err(Failure::new(Exit::FAILED, "absent", "in the making")))
+/// Writes the completions of a shell to stdout.
+pub(crate) fn main(global: &Global, args: &Args) -> Exit {
+    settle(global, write(args.shell))
+}
+
+fn write(shell: Shell) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    generate(shell, &mut Arguments::command(), "holdpoint", &mut script);
+    let mut out = Output::stdout();
+    out.line(String::from_utf8_lossy(&script).trim_end());
+    out.finish()?;
+    Ok(Exit::DONE)
 }

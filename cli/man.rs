@@ -1,13 +1,141 @@
-//! `holdpoint man`.
+//! `holdpoint man`: the manual, generated from the command line itself: the same for the same
+//! program, without a date and without the settings of whoever generates it.
 
-use crate::arguments::Global;
+use crate::arguments::{Arguments, Global};
 use crate::exit::{Exit, Failure, settle};
+use crate::output::Output;
+use crate::text::path;
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What is said below the options.
+const MORE: &str = "\
+To read it: holdpoint man | man -l -
+To install it: holdpoint man --dir ~/.local/share/man/man1
+It needs no log, and writes the same with --json.";
+
+/// What the exit codes mean, whatever the verb.
+const EXIT_CODES: [(&str, &str); 7] = [
+    ("0", "Done."),
+    ("1", "The disk or this program failed."),
+    ("2", "The command line, the configuration or the input is wrong."),
+    ("3", "Not found, or no log there."),
+    ("4", "A conflict: somebody else was first, or holds the lock, or a name means several."),
+    ("5", "A rule said no."),
+    ("6", "The log does not verify."),
+];
+
+/// Which exit codes depend on the verb.
+const OTHER_EXIT_CODES: &str = "`run` passes the status of its command on; 120 is an answered ABORT, \
+    121 nobody answered, 122 left waiting, 124 timed out, 125 Holdpoint itself failed, 126 cannot \
+    be executed, 127 not found, 128 + n killed by signal n, 130 Ctrl-C. `decision wait` adds 10 \
+    still pending, 11 the default was taken, 12 nobody answered in time, 13 cancelled, 14 \
+    superseded, 15 guidance was given. A hook ends with 0 or 2 only.";
 
 /// Options of `man`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// Write a page for the program and one for each verb into this directory, which is made where
+    /// it is missing; pages that are there are replaced. Left away: the program's page, to stdout.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
 
-/// In the making.
-pub(crate) fn main(global: &Global, _args: &Args) -> Exit {
-    settle(global, Err(Failure::new(Exit::FAILED, "absent", "in the making")))
+/// Writes the manual.
+pub(crate) fn main(global: &Global, args: &Args) -> Exit {
+    settle(global, write(args.dir.as_deref()))
+}
+
+fn write(directory: Option<&Path>) -> Result<Exit, Failure> {
+    let mut program = Arguments::command().disable_help_subcommand(true);
+    program.build();
+    let mut out = Output::stdout();
+    match directory {
+        Some(directory) => {
+            for file in write_pages(&program, directory)? {
+                out.line(path(&file));
+            }
+        }
+        None => out.line(page(&program).trim_end()),
+    }
+    out.finish()?;
+    Ok(Exit::DONE)
+}
+
+/// Writes every page, and gives their files in the order of the verbs.
+fn write_pages(program: &Command, directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    fs::create_dir_all(directory).map_err(|error| failed(directory, &error))?;
+    let mut files = Vec::new();
+    for command in with_all_below(program) {
+        let file = directory.join(Man::new(command.clone()).get_filename());
+        fs::write(&file, page(command)).map_err(|error| failed(&file, &error))?;
+        files.push(file);
+    }
+    Ok(files)
+}
+
+fn failed(place: &Path, error: &io::Error) -> Failure {
+    Failure::new(Exit::FAILED, "output", format!("cannot write {}: {error}", path(place)))
+}
+
+/// A command, then each of its verbs and what is below it.
+fn with_all_below(command: &Command) -> Vec<&Command> {
+    let below = command.get_subcommands().flat_map(with_all_below);
+    std::iter::once(command).chain(below).collect()
+}
+
+/// One page, as roff.
+fn page(command: &Command) -> String {
+    let source = format!("holdpoint {}", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(with_other_names(command)).source(source).manual("Holdpoint");
+    let mut text = Vec::new();
+    let written = man.render(&mut text).and_then(|()| more(command).to_writer(&mut text));
+    written.expect("memory takes every write");
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The command, where each option that has other names tells them.
+fn with_other_names(command: &Command) -> Command {
+    command.clone().mut_args(|argument| {
+        let names = argument.get_visible_aliases().unwrap_or_default();
+        let names: Vec<String> = names.iter().map(|name| format!("--{name}")).collect();
+        if names.is_empty() {
+            return argument;
+        }
+        let help = argument.get_help().cloned().unwrap_or_default();
+        argument.help(format!("{help}; also {}", names.join(", ")))
+    })
+}
+
+/// The sections that are not generated: the environment, and of the program the exit codes.
+fn more(command: &Command) -> Roff {
+    let mut roff = Roff::new();
+    roff.control("SH", ["ENVIRONMENT"]);
+    for argument in command.get_arguments() {
+        if let (Some(variable), Some(long)) = (argument.get_env(), argument.get_long()) {
+            roff.control("TP", []);
+            roff.text([bold(variable.to_string_lossy())]);
+            roff.text([roman(format!("What holds where --{long} is not given."))]);
+        }
+    }
+    if command.get_name() == "holdpoint" {
+        exit_codes(&mut roff);
+    }
+    roff
+}
+
+fn exit_codes(roff: &mut Roff) {
+    roff.control("SH", ["EXIT STATUS"]);
+    for (code, meaning) in EXIT_CODES {
+        roff.control("TP", []);
+        roff.text([bold(code)]);
+        roff.text([roman(meaning)]);
+    }
+    roff.control("PP", []);
+    roff.text([roman(OTHER_EXIT_CODES)]);
 }
