@@ -3,6 +3,7 @@
 
 use arbitrary::Unstructured;
 use holdpoint_domain::codec::{decode, encode};
+use holdpoint_domain::decision_point::Principal;
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::{ActorId, Command, Envelope, Event, Time, World, decide, kind_name};
 
@@ -72,7 +73,7 @@ fn commands(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
         worlds.pass(input.arbitrary()?);
         let command: Command = input.arbitrary()?;
         for event in decide(&worlds.live, &command, worlds.now()).unwrap_or_default() {
-            let envelope = recorded(event);
+            let envelope = recorded(event, &command);
             check_codec(&envelope);
             let forbidden = worlds.evolve(&envelope);
             assert_eq!(forbidden, 0, "{command:?} decided what is forbidden: {envelope:?}");
@@ -82,9 +83,11 @@ fn commands(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     Ok(())
 }
 
-fn recorded(event: Event) -> Envelope {
+/// The record of a command is of whoever gives it, where the command says who.
+fn recorded(event: Event, command: &Command) -> Envelope {
+    let fuzz = || ActorId { kind: Actor::Automation, id: "fuzz".into() };
     Envelope {
-        actor: ActorId { kind: Actor::Automation, id: "fuzz".into() },
+        actor: command.principal().map_or_else(fuzz, Principal::actor),
         correlation: "fuzz".into(),
         causation: None,
         idempotency: None,

@@ -178,11 +178,9 @@ fn carried_decision_points_equal_what_they_were() {
         assert!(World::from_carried(&bytes[..length]).is_err(), "{length}");
     }
     for place in 0..bytes.len() {
-        for mask in [0x01, 0x80, 0xff] {
-            let mut changed = bytes.clone();
-            changed[place] ^= mask;
-            assert_canonical(&changed);
-        }
+        let mut changed = bytes.clone();
+        changed[place] ^= 0xff;
+        assert_canonical(&changed);
     }
 }
 
