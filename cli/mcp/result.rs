@@ -4,8 +4,8 @@ use crate::exit::Failure;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
-/// What a client is given: a value as it is, a failure as `isError` with the `error` object that the
-/// program prints, in which `decision_id` and `current` are always there.
+/// What a client is given: a value as it is; a failure as `isError`, with the `error` object that
+/// the program prints, in which `decision_id` and `current` are always there.
 pub(super) fn result_of(outcome: Result<Value, Failure>) -> CallToolResult {
     let is_error = outcome.is_err();
     let value = outcome.unwrap_or_else(|failure| told(&failure));

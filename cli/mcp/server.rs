@@ -10,8 +10,9 @@ use super::tools::{Offer, offers};
 use crate::exit::{Exit, Failure, complain};
 use holdpoint_domain::text::{bounded, visible};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, ConstString, CustomRequest,
+    CustomResult, ErrorCode, Implementation, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, ServerInitializeError, serve_server};
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -138,6 +139,20 @@ impl ServerHandler for Server {
             complain(&format!("{}: {}", offer.name, visible(failure.message())));
         }
         Ok(CallToolResponse::Complete(result_of(outcome)))
+    }
+
+    /// What the SDK could not read as any request that it knows.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method == CallToolRequestMethod::VALUE {
+            let message = "tools/call takes a name, which is a text, and arguments, an object";
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let shown = visible(bounded(&request.method, 96)).to_string();
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, shown, None))
     }
 }
 
