@@ -11,7 +11,7 @@ mod apply_support;
 mod program;
 mod thread_support;
 
-use apply_support::{answers, apply, story};
+use apply_support::{HASH, answers, apply, story};
 use holdpoint_domain::{Command, codec, event};
 use program::{Place, json};
 use serde_json::{Map, Value, json};
@@ -191,6 +191,119 @@ fn lines_about_threads_fit_and_so_do_the_turns_in_their_answers() {
     let mut token = line("register_lease", json!({ "tenant_id": "acme" }));
     token["submit"]["lease_token"] = "hunter2".into();
     assert!(misfit(&schemas["input"], &schemas["input"], &token).is_err());
+}
+
+/// A line of somebody about a decision point.
+fn about_a_decision(command: &str, kind: &str, who: &str, mut body: Value) -> Value {
+    body["command"] = format!("decision_point.{command}").into();
+    body["by"] = json!({ "kind": kind, "id": who, "authenticated_by": "os-user", "means": "1000" });
+    json!({ "submit": body, "actor": { "kind": kind, "id": who } })
+}
+
+/// A round, its guidance, the next round, its answer, what is spent by it and what comes late.
+fn lines_about_decisions() -> Vec<Value> {
+    let [first, second] = ["1", "2"].map(|digit| format!("DP-{}", digit.repeat(32)));
+    let agent = |command: &str, body| about_a_decision(command, "AGENT", "planner", body);
+    let person = |name: &str, body| about_a_decision("respond", "HUMAN", name, body);
+    let binding = json!({ "tool": "Bash", "input_sha256": HASH });
+    let options = json!([{ "id": "go", "label": "Go" },
+        { "id": "stop", "short": "no", "label": "Stop", "description": "*Now*", "reject": true }]);
+    let evidence = json!([{ "sha256": HASH, "bytes": 0, "media_type": "text/plain",
+        "label": "nothing" }]);
+    let policy = json!({ "approvers": ["ada"], "quorum": 1, "authentication": "os-user" });
+    vec![
+        agent(
+            "create",
+            json!({ "entropy": "1".repeat(32), "issue_id": "gt-1", "prompt": "Deploy?",
+                "context": "All is green.", "options": options, "default_option": "stop",
+                "allow_text": false, "timeout_ms": 60_000, "timeout_per_round": true,
+                "on_timeout": "default", "max_iterations": 2, "urgency": "high",
+                "policy": policy, "blocks": ["job"], "evidence": evidence, "binding": binding,
+                "valid_for_ms": 60_000 }),
+        ),
+        agent("remind", json!({ "decision_id": first })),
+        agent("escalate", json!({ "decision_id": first, "to": "boss", "reason": "it hurries" })),
+        person(
+            "ada",
+            json!({ "decision_id": first, "entropy": "2".repeat(32),
+                "response": { "guidance": "not on a Friday" } }),
+        ),
+        agent("refine", json!({ "decision_id": second, "prompt": "Deploy on Monday?" })),
+        person(
+            "ada",
+            json!({ "decision_id": second, "response": { "option": "go" }, "comment": "fine" }),
+        ),
+        agent("consume", json!({ "decision_id": second, "binding": binding })),
+        person("bob", json!({ "decision_id": second, "response": "accept" })),
+        agent("create", json!({ "entropy": "3".repeat(32), "prompt": "Why?" })),
+        agent("cancel", json!({ "decision_id": format!("DP-{}", "3".repeat(32)) })),
+    ]
+}
+
+#[test]
+fn lines_about_decisions_fit_and_each_is_shown_by_its_records() {
+    let schemas = schemas();
+    let place = Place::new();
+    let lines = lines_about_decisions();
+    for line in &lines {
+        assert_fits(&schemas["input"], line);
+    }
+    for answer in answers(&apply(&place, &lines)) {
+        assert!(answer["receipt"].is_object(), "{answer}");
+        assert_fits(&schemas["output"], &answer);
+    }
+    let nothing_due = json!({ "submit":
+        { "command": "decision_point.expire", "decision_id": format!("DP-{}", "1".repeat(32)) } });
+    assert_fits(&schemas["input"], &nothing_due);
+    for refused in answers(&apply(&place, &[nothing_due])) {
+        assert_fits(&schemas["output"], &refused);
+    }
+    let kinds = |digit: &str| -> Vec<String> {
+        let id = format!("DP-{}", digit.repeat(32));
+        let shown = place.holdpoint(&["log", "show", "--json", "--decision", &id]);
+        let about = |line: &Value| line["decision_id"] == id.as_str();
+        let lines = answers(&shown);
+        assert!(lines.iter().all(about), "{lines:#?}");
+        lines.iter().map(|line| line["kind"].as_str().unwrap()[15..].to_owned()).collect()
+    };
+    assert_eq!(kinds("1"), ["created", "reminded", "escalated", "guidance_given"]);
+    let second = ["round_opened", "refined", "vote", "resolved", "released", "consumed"];
+    assert_eq!(kinds("2"), [&second[..], &["late_response"]].concat());
+    assert_eq!(kinds("3"), ["created", "cancelled"]);
+}
+
+/// Whoever answers says it in one way only, and nobody invents a field.
+#[test]
+fn lines_about_decisions_that_are_not_understood_do_not_fit() {
+    let schema = &schemas()["input"];
+    let lines = lines_about_decisions();
+    let changed = |line: usize, place: &str, value: Value| {
+        let mut line = lines[line].clone();
+        *line.pointer_mut(place).unwrap() = value;
+        line
+    };
+    let mut unknown = lines[0].clone();
+    unknown["submit"]["state"] = "resolved".into();
+    for bad in [
+        unknown,
+        changed(0, "/submit/on_timeout", "approve".into()),
+        changed(0, "/submit/urgency", "HIGH".into()),
+        changed(0, "/submit/timeout_ms", (-1).into()),
+        changed(0, "/submit/max_iterations", 256.into()),
+        changed(0, "/submit/policy", json!({ "quorum": 1 })),
+        changed(0, "/submit/options", json!([{ "id": "go" }])),
+        changed(0, "/submit/binding", json!({ "tool": "Bash" })),
+        changed(0, "/submit/by", "planner".into()),
+        changed(5, "/submit/response", "go".into()),
+        changed(5, "/submit/response", json!({ "option": "go", "text": "go" })),
+        changed(5, "/submit/by/kind", "human".into()),
+    ] {
+        assert!(misfit(schema, schema, &bad).is_err(), "{bad}");
+        let place = Place::new();
+        for answer in answers(&apply(&place, &[bad])) {
+            assert!(answer["receipt"].is_null(), "{answer}");
+        }
+    }
 }
 
 #[test]
