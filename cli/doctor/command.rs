@@ -38,21 +38,21 @@ impl Line {
 
     /// The program, behind the variables that are set for it.
     pub(super) fn program(&self) -> Option<&str> {
-        self.from_program().next().map(String::as_str)
+        self.words_of_program().next().map(String::as_str)
     }
 
     /// The words behind the program.
     pub(super) fn arguments(&self) -> impl Iterator<Item = &str> {
-        self.from_program().skip(1).map(String::as_str)
+        self.words_of_program().skip(1).map(String::as_str)
     }
 
     /// The words from `holdpoint` on, where that is the program.
     pub(super) fn of_holdpoint(&self) -> Option<Vec<String>> {
         let name = Path::new(self.program()?).file_name()?;
-        (name == "holdpoint").then(|| self.from_program().cloned().collect())
+        (name == "holdpoint").then(|| self.words_of_program().cloned().collect())
     }
 
-    fn from_program(&self) -> impl Iterator<Item = &String> {
+    fn words_of_program(&self) -> impl Iterator<Item = &String> {
         let is_setting = |word: &&String| {
             let name = word.split_once('=').map_or("", |(name, _)| name);
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
