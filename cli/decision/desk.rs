@@ -9,7 +9,7 @@ use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::command::{Command, Entropy};
 use holdpoint_domain::decision_point::Principal;
 use holdpoint_domain::refusal::DecisionPointRefusal;
-use holdpoint_domain::text::visible;
+use holdpoint_domain::text::{check_identifier, visible};
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_domain::{Refusal, World};
 use holdpoint_engine::Engine;
@@ -92,7 +92,9 @@ impl<'g> Desk<'g> {
         only: &Only,
         command: &Command,
     ) -> Result<Submitted, Failure> {
-        let correlation = match (issue, &only.idempotency_key) {
+        // An issue that is no name has no story: the rules tell that it is none.
+        let story = issue.filter(|issue| check_identifier("issue id", issue).is_ok());
+        let correlation = match (story, &only.idempotency_key) {
             (Some(issue), _) => issue.to_string(),
             (None, Some(key)) => format!("decision key {key}"),
             (None, None) => self.entropy()?.to_string(),

@@ -130,19 +130,7 @@ fn option_lines(option: &DecisionOption, default: Option<&str>) -> Vec<String> {
 
 fn terms(point: &DecisionPoint, now: Time) -> Vec<String> {
     let mut lines = vec![row("urgency", point.terms.urgency.name())];
-    if let Some(end) = point.terms.expires_at {
-        let left = match time_left(point, now).as_str() {
-            "" => String::new(),
-            "overdue" => "overdue, ".to_string(),
-            left => format!("{left} left, "),
-        };
-        let then = match point.terms.on_timeout {
-            OnTimeout::Default => "the default is taken",
-            OnTimeout::Abort => "nothing is decided",
-            OnTimeout::Hold => "it goes on waiting",
-        };
-        lines.push(row("time", &format!("{left}until {}; then {then}", moment(end))));
-    }
+    lines.extend(point.terms.expires_at.map(|end| row("time", &time(point, end, now))));
     lines.extend(point.terms.policy.as_ref().map(|policy| row("approval", &approval(policy))));
     lines.extend(point.escalation.iter().flat_map(|escalation| {
         let why = escalation.reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
@@ -151,6 +139,22 @@ fn terms(point: &DecisionPoint, now: Time) -> Vec<String> {
     }));
     lines.extend((point.reminders > 0).then(|| row("reminders", &point.reminders.to_string())));
     lines
+}
+
+/// When the time is over, and what then becomes of a round that is still open.
+fn time(point: &DecisionPoint, end: Time, now: Time) -> String {
+    let left = match time_left(point, now).as_str() {
+        "" => return format!("until {}", moment(end)),
+        "overdue" => "overdue".to_string(),
+        left => format!("{left} left"),
+    };
+    // Somebody objected to what a round proposed that is to be refined: no default is taken of it.
+    let then = match point.terms.on_timeout {
+        OnTimeout::Hold => "it goes on waiting",
+        OnTimeout::Default if point.state == DecisionPointState::Pending => "the default is taken",
+        OnTimeout::Default | OnTimeout::Abort => "nothing is decided",
+    };
+    format!("{left}, until {}; then {then}", moment(end))
 }
 
 fn approval(policy: &ApprovalPolicy) -> String {
@@ -194,7 +198,7 @@ fn answers(point: &DecisionPoint) -> Vec<String> {
     if let Some(ending) = &point.ending {
         lines.push(row("outcome", &point.outcome_line()));
         let words = ending.response.as_ref().and_then(Response::words);
-        lines.extend(words.iter().flat_map(|words| labelled("text", words)));
+        lines.extend(words.iter().flat_map(|words| labelled("in full", words)));
         lines.extend(ending.comment.iter().flat_map(|comment| labelled("comment", comment)));
     }
     lines.extend(
