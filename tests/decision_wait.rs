@@ -46,8 +46,11 @@ fn ended(child: Child) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// How a decision is brought to its end, and what a wait then says.
-fn endings() -> Vec<(&'static str, Value, Vec<Value>, (i32, &'static str, &'static str))> {
+/// How a decision is brought to its end, by its terms or by lines for `apply`, and what a wait then
+/// says: exit code, outcome and state.
+type Ending = (&'static str, Value, Vec<Value>, (i32, &'static str, &'static str));
+
+fn endings() -> Vec<Ending> {
     let id = id_of(1);
     let defaulted = json!({ "timeout_ms": 1, "default_option": "later", "on_timeout": "default" });
     let guidance = answer("ann", &id, json!({ "guidance": "cheaper" }));
