@@ -41,7 +41,7 @@ pub(crate) use principal::{claimed, user};
 #[derive(Debug, Subcommand)]
 pub(crate) enum DecisionVerb {
     /// Ask: put a question on record, and give its id.
-    Create(create::Args),
+    Create(Box<create::Args>),
     /// List the decisions that wait for an answer.
     List(list::Args),
     /// Show a decision: what is asked, and what became of it.
@@ -69,7 +69,7 @@ pub(crate) enum DecisionVerb {
 /// Carries the verb out.
 pub(crate) fn main(global: &Global, verb: DecisionVerb) -> Exit {
     let outcome = match verb {
-        DecisionVerb::Create(args) => create::create(global, args),
+        DecisionVerb::Create(args) => create::create(global, *args),
         DecisionVerb::List(args) => list::list(global, &args),
         DecisionVerb::Show(args) => show::show(global, &args),
         DecisionVerb::Respond(args) => respond::respond(global, args),
