@@ -243,6 +243,22 @@ fn the_two_commands_are_those_that_are_checked() {
 }
 
 #[test]
+fn a_decision_is_asked_and_answered_as_shown() {
+    let (_, section) = README.split_once("## Decision points\n").unwrap();
+    let (script, links) = section.split_once("```sh\n").unwrap().1.split_once("```").unwrap();
+    let output = shell(&Place::new(), script);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    assert!(printed.contains("Which cache?") && printed.contains("redis"), "{printed}");
+    let (links, _) = links.split_once("\n## ").unwrap();
+    let files = links.split("](").skip(1).map(|link| link.split_once(')').unwrap().0);
+    assert_eq!(files.clone().count(), 3);
+    for file in files {
+        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
 fn the_rooms_on_the_map_are_there() {
     let (_, map) = README.split_once("## The rooms").unwrap();
     let rooms: Vec<&str> = map
