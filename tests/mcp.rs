@@ -57,7 +57,7 @@ fn every_tool_answers_in_both_eras() {
     for era in ERAS {
         let place = Place::new();
         let mut client = Client::start(&place, era, &[]);
-        let names: Vec<String> = client.tools().iter().map(|tool| name_of(tool)).collect();
+        let names: Vec<String> = client.tools().iter().map(name_of).collect();
         assert_eq!(names, TOOLS, "{era:?}");
         let (created, id) = asked(&mut client, &json!({ "issue_id": "web-1" }));
         assert_eq!(created["decision"]["state"], "pending");
