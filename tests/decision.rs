@@ -358,7 +358,7 @@ fn the_time_that_passed_is_recorded_by_whoever_writes_next_and_an_answer_comes_t
         assert_eq!((exit, &error["code"]), (5, &json!("expired")));
         assert_eq!(error["current"]["late_responses"][0]["option_id"], "b");
     }
-    assert_eq!(ids(&list(&place, &["--overdue"])), [held.clone()]);
+    assert_eq!(ids(&list(&place, &["--overdue"])), std::slice::from_ref(&held));
     done(&place, &["respond", &held, "--option", "a"]);
     place.verified();
 }
@@ -374,8 +374,8 @@ fn the_list_shows_the_urgent_first_then_the_oldest_page_by_page() {
     // The page goes on behind it also when it was answered in the meantime.
     done(&place, &["respond", &high_too, "--option", "a"]);
     assert_eq!(ids(&list(&place, &["--after", &high_too])), order[2..]);
-    assert_eq!(ids(&list(&place, &["--urgency", "low"])), [low.clone()]);
-    assert_eq!(ids(&list(&place, &["--state", "resolved"])), [high_too.clone()]);
+    assert_eq!(ids(&list(&place, &["--urgency", "low"])), std::slice::from_ref(&low));
+    assert_eq!(ids(&list(&place, &["--state", "resolved"])), std::slice::from_ref(&high_too));
     assert_eq!(ids(&list(&place, &["--state", "all"])), order);
     assert_eq!(list(&place, &["--requested-by", "nobody"]), [] as [Value; 0]);
     let next = done(&place, &["respond", &low, "--guidance", "again"])["next_decision"].clone();
