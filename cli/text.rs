@@ -7,6 +7,8 @@ use std::path::Path;
 
 /// Longest command line in a table, in bytes.
 const COMMAND_LINE_BYTES_MAX: usize = 120;
+/// Longest beginning of a value that means nothing, in bytes.
+const EXCERPT_BYTES_MAX: usize = 96;
 
 /// A moment with milliseconds: `2026-01-25T16:00:00.000Z`.
 pub(crate) fn moment(time: Timestamp) -> String {
@@ -23,11 +25,29 @@ pub(crate) fn path(path: &Path) -> String {
     visible(&path.to_string_lossy()).to_string()
 }
 
+/// A text whose quotes were made visible when it was worded: backslashes stay as they are, and what
+/// else is hidden is made visible.
+pub(crate) fn visible_once(text: &str) -> String {
+    visible(text).to_string().replace("\\\\", "\\")
+}
+
+/// The beginning of a value that means nothing, as it may be shown.
+pub(crate) fn excerpt(text: &str) -> String {
+    visible(bounded(text, EXCERPT_BYTES_MAX)).to_string()
+}
+
+/// The beginning of a text as it may be shown, of at most so many bytes, and whether there is more.
+pub(crate) fn cut(text: &str, most_bytes: usize) -> String {
+    let cut = bounded(text, most_bytes);
+    let more = if cut.len() < text.len() { ".." } else { "" };
+    format!("{}{more}", visible(cut))
+}
+
 /// A command line, which its recorder has made visible already: backslashes stay as they are.
 pub(crate) fn command_line(text: &str) -> String {
     let cut = bounded(text, COMMAND_LINE_BYTES_MAX);
     let more = if cut.len() < text.len() { ".." } else { "" };
-    format!("{}{more}", visible(cut).to_string().replace("\\\\", "\\"))
+    format!("{}{more}", visible_once(cut))
 }
 
 /// A size for people: `12.3 KiB`.
@@ -59,6 +79,13 @@ pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_made_visible_before_is_not_made_so_twice() {
+        let quoted = visible("a\\\u{202e}").to_string();
+        assert_eq!(visible_once(&quoted), quoted);
+        assert_eq!(visible_once("\\\\\\ \n"), "\\\\\\ \\u{a}");
+    }
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {

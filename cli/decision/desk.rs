@@ -5,11 +5,12 @@ use super::name::resolve;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::hold::{Turn, failed, open_or_make};
+use crate::text::visible_once;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::command::{Command, Entropy};
 use holdpoint_domain::decision_point::Principal;
 use holdpoint_domain::refusal::DecisionPointRefusal;
-use holdpoint_domain::text::{check_identifier, visible};
+use holdpoint_domain::text::check_identifier;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_domain::{Refusal, World};
 use holdpoint_engine::Engine;
@@ -172,7 +173,6 @@ fn refused(refusal: &Refusal) -> Failure {
         Refusal::StaleVersion { .. } | Refusal::IdempotencyConflict { .. } => Exit::CONFLICT,
         _ => Exit::REFUSED,
     };
-    // The rules made what they quote visible already: backslashes stay as they are.
-    let message = visible(&refusal.to_string()).to_string().replace("\\\\", "\\");
+    let message = visible_once(&refusal.to_string());
     Failure::new(exit, refusal.code().to_ascii_lowercase(), message)
 }

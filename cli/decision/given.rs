@@ -1,15 +1,11 @@
 //! Values as they are given: on the command line, in a file, or on standard input.
 
 use crate::exit::{Exit, Failure};
-use crate::text::path;
+use crate::text::{excerpt, path};
 use holdpoint_domain::Time;
-use holdpoint_domain::text::{bounded, visible};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-
-/// How much of a wrong value is shown, in bytes.
-const SHOWN_BYTES: usize = 96;
 
 /// A text: itself, or the file behind `@`.
 pub(super) fn text(option: &str, given: &str, most_bytes: usize) -> Result<String, Failure> {
@@ -43,7 +39,7 @@ pub(super) fn text_or_stdin(
 /// A length of time, in milliseconds. Whether it is a sensible one is for the rules to say.
 pub(super) fn milliseconds(option: &str, given: &str) -> Result<u64, Failure> {
     let length = humantime::parse_duration(given).map_err(|error| {
-        let found = visible(bounded(given, SHOWN_BYTES));
+        let found = excerpt(given);
         let message = format!("{option} {found}: {error}; write 90s, 15m or 2h");
         Failure::new(Exit::USAGE, "bad_timeout", message)
     })?;

@@ -7,11 +7,11 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::text::aligned;
+use crate::text::{aligned, cut};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::Time;
 use holdpoint_domain::decision_point::{DecisionPointState, Urgency};
-use holdpoint_domain::text::{bounded, visible};
+use holdpoint_domain::text::bounded;
 use holdpoint_domain::world::{DecisionPoint, DecisionPointView};
 use holdpoint_replay::Until;
 use holdpoint_replay::report::Verdict;
@@ -163,10 +163,4 @@ fn id_length(known: &[&DecisionPoint]) -> usize {
 /// The lines of a text beside each other.
 fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
-fn cut(text: &str, most_bytes: usize) -> String {
-    let cut = bounded(text, most_bytes);
-    let more = if cut.len() < text.len() { ".." } else { "" };
-    format!("{}{more}", visible(cut))
 }

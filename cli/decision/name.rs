@@ -1,6 +1,7 @@
 //! Which decision is meant: by its id, by the beginning of its id, or by its issue.
 
 use crate::exit::{Exit, Failure};
+use crate::text::{cut, excerpt};
 use holdpoint_domain::World;
 use holdpoint_domain::text::{bounded, visible};
 use holdpoint_domain::world::DecisionPoint;
@@ -8,8 +9,10 @@ use serde_json::json;
 
 /// What every id begins with: by itself it names nothing, whatever there is.
 const ID_PREFIX: &str = "DP-";
-/// How much of a name that means nothing is shown, in bytes.
-const SHOWN_BYTES: usize = 96;
+/// How much of a name is compared with those that there are, in bytes.
+const COMPARED_BYTES: usize = 96;
+/// Longest prompt in a line, in bytes.
+const PROMPT_BYTES: usize = 60;
 /// How many of several decisions are listed.
 const LISTED_MAX: usize = 16;
 /// Names that are less alike than this are not suggested.
@@ -49,7 +52,7 @@ pub(crate) fn all(world: &World) -> impl Iterator<Item = &DecisionPoint> {
 
 /// The failure that nothing is called so.
 pub(crate) fn unknown(world: &World, wanted: &str) -> Failure {
-    let shown = visible(bounded(wanted, SHOWN_BYTES)).to_string();
+    let shown = excerpt(wanted);
     let advice = match closest(world, wanted) {
         Some(name) => format!("did you mean {}?", visible(&name)),
         None => "`holdpoint decision list --state all` shows all".to_string(),
@@ -90,14 +93,13 @@ fn several_open(open: &[&DecisionPoint], issue: &str) -> Failure {
     Failure::new(Exit::CONFLICT, "ambiguous_issue", message).with("decision_ids", json!(ids))
 }
 
-/// The prompt in one line, cut.
 fn prompt(point: &DecisionPoint) -> String {
-    visible(bounded(&point.terms.proposal.prompt, 60)).to_string()
+    cut(&point.terms.proposal.prompt, PROMPT_BYTES)
 }
 
 /// The id or issue that is most like the name, if one is.
 fn closest(world: &World, wanted: &str) -> Option<String> {
-    let wanted = bounded(wanted, SHOWN_BYTES);
+    let wanted = bounded(wanted, COMPARED_BYTES);
     let names = all(world).flat_map(|point| {
         let issue = point.terms.issue_id.as_deref();
         issue.into_iter().chain([point.decision_id.as_str()])

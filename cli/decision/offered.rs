@@ -3,13 +3,11 @@
 use super::given::text_or_stdin;
 use crate::apply::strict;
 use crate::exit::{Exit, Failure};
+use crate::text::excerpt;
 use holdpoint_domain::decision_point::DecisionOption;
-use holdpoint_domain::text::{bounded, visible};
 
 /// More than 32 legal options can take, however they are escaped.
 const JSON_BYTES_MAX: usize = 4 << 20;
-/// How much of an id that means nothing is shown, in bytes.
-const SHOWN_BYTES: usize = 96;
 
 /// Options that offer ways to answer.
 #[derive(Debug, clap::Args)]
@@ -55,7 +53,7 @@ fn parse(given: &str) -> Result<Vec<DecisionOption>, Failure> {
 fn mark(options: &mut [DecisionOption], id: &str) -> Result<(), Failure> {
     let mut named = options.iter_mut().filter(|option| *option.id == *id).peekable();
     if named.peek().is_none() {
-        let found = visible(bounded(id, SHOWN_BYTES));
+        let found = excerpt(id);
         let message = format!("--reject {found}: no option is called so; name one that is offered");
         return Err(Failure::new(Exit::REFUSED, "bad_option", message));
     }

@@ -1,6 +1,6 @@
 //! What one check came to.
 
-use holdpoint_domain::text::visible;
+use crate::text::visible_once;
 use serde::Serialize;
 
 /// How one thing stands, the best first.
@@ -42,7 +42,7 @@ pub(super) struct Check {
 impl Check {
     /// As it should be.
     pub(super) fn ok(name: &'static str, message: impl AsRef<str>) -> Self {
-        Self { name, state: State::Ok, message: shown(message.as_ref()), advice: None }
+        Self { name, state: State::Ok, message: visible_once(message.as_ref()), advice: None }
     }
 
     /// It works, and may not do what is wanted.
@@ -60,9 +60,4 @@ impl Check {
     pub(super) fn at(self, place: &str) -> Self {
         Self { message: format!("{place}: {}", self.message), ..self }
     }
-}
-
-/// A text as it may be shown; what was made visible already stays as it is.
-fn shown(text: &str) -> String {
-    visible(text).to_string().replace("\\\\", "\\")
 }

@@ -2,7 +2,7 @@
 //! person. There is no field for what is hidden.
 
 use crate::arguments::{DEFAULT_LOG, Global};
-use crate::text::moment;
+use crate::text::{moment, visible_once};
 use clap::ValueEnum;
 use holdpoint_domain::Time;
 use holdpoint_domain::hash::Digest;
@@ -256,7 +256,7 @@ fn evidence_lines(question: &Question) -> Vec<String> {
 
 /// The whole command, which its recorder has made visible already: backslashes stay as they are.
 fn shown_command(text: &str) -> String {
-    visible(text).to_string().replace("\\\\", "\\")
+    visible_once(text)
 }
 
 fn disclosed_line(field: &str, value: &Disclosed) -> String {

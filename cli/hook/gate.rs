@@ -5,10 +5,10 @@ use super::LOCK_WAIT;
 use super::answer::Answer;
 use super::ask::Ask;
 use super::words;
+use crate::text::visible_once;
 use holdpoint_domain::command::{Command, ConsumeApproval, Entropy};
 use holdpoint_domain::decision_point::ResolutionKind;
 use holdpoint_domain::refusal::DecisionPointRefusal as No;
-use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_domain::{Refusal, World};
 use holdpoint_engine::Engine;
@@ -181,5 +181,5 @@ fn is_denied(point: &DecisionPoint) -> bool {
 }
 
 fn said(error: impl Display) -> String {
-    visible(&error.to_string()).to_string().replace("\\\\", "\\")
+    visible_once(&error.to_string())
 }

@@ -7,13 +7,14 @@ use super::ask::{Ask, Call};
 use super::gate::Gate;
 use super::input::{Input, PRE_TOOL_USE, read};
 use super::session::requester;
+use crate::text::excerpt;
 use clap::ValueEnum;
 use holdpoint_domain::decision_point::{
     ApprovalPolicy, Authentication, MAX_TIMEOUT_MS, check_policy,
 };
 use holdpoint_domain::event::Text;
 use holdpoint_domain::limits::MAX_LIST_ITEMS;
-use holdpoint_domain::text::{bounded, check_identifier, visible};
+use holdpoint_domain::text::check_identifier;
 use holdpoint_engine::shell::canonical_input_sha256;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -134,9 +135,8 @@ fn decide(log: &Path, args: &Args) -> Result<Answer, String> {
     check_identifier("tool_name", tool).map_err(|fault| fault.to_string())?;
     let by = requester(input.session_id()?, input.cwd.as_deref())?;
     let tool_input = input.tool_input.ok_or("the input on stdin has no tool_input")?.get();
-    let digest = canonical_input_sha256(tool_input).map_err(|error| {
-        format!("nothing can be approved for {}: {error}", visible(bounded(tool, 96)))
-    })?;
+    let digest = canonical_input_sha256(tool_input)
+        .map_err(|error| format!("nothing can be approved for {}: {error}", excerpt(tool)))?;
     let call = Call { tool, input: tool_input, digest, cwd: input.cwd.as_deref() };
     let gate = Gate::open(log, Ask::new(by, &call, args), args.asks_again())?;
     let answer = gate.answer(until);

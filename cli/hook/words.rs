@@ -2,8 +2,9 @@
 //! characters visible, and every "no" says what not to do next.
 
 use crate::arguments::DEFAULT_LOG;
+use crate::text::cut;
 use holdpoint_domain::Time;
-use holdpoint_domain::text::{bounded, visible};
+use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_engine::executor::command_line;
 use std::path::Path;
@@ -104,7 +105,7 @@ fn who(point: &DecisionPoint) -> String {
 }
 
 fn shown(point: &DecisionPoint) -> String {
-    visible(bounded(&point.terms.proposal.prompt, PROMPT_BYTES_MAX)).to_string()
+    cut(&point.terms.proposal.prompt, PROMPT_BYTES_MAX)
 }
 
 /// `--log DIR ` where it is not where a person's shell looks as well.

@@ -8,7 +8,7 @@ use super::caller::Office;
 use super::result::result_of;
 use super::tools::{Offer, offers};
 use crate::exit::{Exit, Failure, complain};
-use holdpoint_domain::text::{bounded, visible};
+use crate::text::{cut, excerpt, visible_once};
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, ConstString, CustomRequest,
     CustomResult, ErrorCode, Implementation, ListToolsResult, PaginatedRequestParams,
@@ -32,6 +32,8 @@ with decision_refine. Everything is recorded.";
 /// Longest line that is read, in bytes; a longer one is dropped, unanswered. The longest proposal
 /// that the rules allow has about 2 MiB, however its characters are written.
 const LINE_BYTES_MAX: usize = 4 << 20;
+/// How much is told of what is wrong with what a client sends, in bytes.
+const SAID_BYTES_MAX: usize = 512;
 /// Most calls that are under way at a time.
 const CALLS_MAX: usize = 64;
 
@@ -62,7 +64,7 @@ async fn converse(server: Server) -> Result<Exit, Failure> {
 }
 
 fn broken(said: &str) -> Failure {
-    let said = visible(bounded(said, 512)).to_string();
+    let said = cut(said, SAID_BYTES_MAX);
     let message = format!("the client does not speak the protocol as it should: {said}");
     Failure::new(Exit::FAILED, "protocol", message)
 }
@@ -81,7 +83,7 @@ impl Server {
     fn offer(&self, name: &str) -> Result<Offer, ErrorData> {
         let found = offers(self.office.lets_respond()).find(|offer| offer.name == name);
         found.ok_or_else(|| {
-            let shown = visible(bounded(name, 96)).to_string();
+            let shown = excerpt(name);
             let message = format!("there is no tool {shown}; tools/list lists them");
             ErrorData::invalid_params(message, None)
         })
@@ -136,7 +138,7 @@ impl ServerHandler for Server {
         let arguments = request.arguments.unwrap_or_default();
         let outcome = self.call(offer, arguments, client).await;
         if let Err(failure) = &outcome {
-            complain(&format!("{}: {}", offer.name, visible(failure.message())));
+            complain(&format!("{}: {}", offer.name, visible_once(failure.message())));
         }
         Ok(CallToolResponse::Complete(result_of(outcome)))
     }
@@ -151,7 +153,7 @@ impl ServerHandler for Server {
             let message = "tools/call takes a name, which is a text, and arguments, an object";
             return Err(ErrorData::invalid_params(message, None));
         }
-        let shown = visible(bounded(&request.method, 96)).to_string();
+        let shown = excerpt(&request.method);
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, shown, None))
     }
 }

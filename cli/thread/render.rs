@@ -3,7 +3,7 @@
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::text::path;
+use crate::text::{path, visible_once};
 use holdpoint_domain::event::Text;
 use holdpoint_domain::interruption_thread::{
     OutputMode, ReasonCode, ToolResponse, render as rendered,
@@ -61,7 +61,7 @@ pub(super) fn render(global: &Global, args: &Args) -> Result<Exit, Failure> {
 
 /// The rules let no hidden character through: backslashes stay as they are.
 fn shown(line: &str) -> String {
-    visible(line).to_string().replace("\\\\", "\\")
+    visible_once(line)
 }
 
 fn read(file: Option<&Path>) -> Result<Request, Failure> {

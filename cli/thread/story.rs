@@ -6,7 +6,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
-use crate::text::{actor, moment};
+use crate::text::{actor, moment, visible_once};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::Time;
 use holdpoint_domain::envelope::Envelope;
@@ -215,7 +215,7 @@ fn refused(body: &RowRefused, envelope: &Envelope) -> (String, Vec<String>) {
         visible(&body.idempotency_key)
     );
     // The message was made visible when it was recorded.
-    let message = visible(&body.message).to_string().replace("\\\\", "\\");
+    let message = visible_once(&body.message);
     let remainders = body.remainders.iter().map(|one| detail("remainder", fate(one)));
     (head, std::iter::once(detail("because", message)).chain(remainders).collect())
 }
