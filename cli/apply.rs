@@ -25,14 +25,14 @@ use crate::arguments::Global;
 use crate::config::Configuration;
 use crate::damage::LogError;
 use crate::exit::{Exit, Failure};
+use crate::hold::open_log;
 use crate::output::Output;
 use crate::text::path;
 use answer::{Answer, Outcome};
 use holdpoint_domain::text::visible;
 use holdpoint_engine::Engine;
-use holdpoint_engine::log::{AppendError, OpenError, Options};
-use holdpoint_engine::shell::{EngineError, EngineOptions, SubmitError};
-use holdpoint_log_files::DirectoryStorage;
+use holdpoint_engine::log::{AppendError, OpenError};
+use holdpoint_engine::shell::{EngineError, SubmitError};
 use lines::{InputLine, next_line};
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -107,12 +107,7 @@ fn input_of(file: Option<&Path>) -> Result<Box<dyn BufRead>, Failure> {
 }
 
 fn open(global: &Global, lock_wait: Duration) -> Result<Engine, Failure> {
-    let log: PathBuf = global.log.components().collect();
-    let options = EngineOptions {
-        log: Options { lock_wait, ..Options::default() },
-        ..EngineOptions::default()
-    };
-    Engine::open_with(DirectoryStorage::new(&log), options).map_err(|error| match error {
+    open_log(&global.log, lock_wait, true).map_err(|error| match error {
         EngineError::Open(error @ OpenError::Locked { .. }) => {
             Failure::new(Exit::CONFLICT, "locked", visible(&error.to_string()))
         }

@@ -19,7 +19,7 @@ use holdpoint_engine::log::{OpenError, Options};
 use holdpoint_engine::shell::{EngineError, EngineOptions};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::{Rebuilt, Until, rebuild};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(crate) use expire::record_due;
@@ -80,12 +80,18 @@ pub(crate) fn open(global: &Global, turn: &Turn) -> Result<Engine, Failure> {
 
 /// Opens the log for writing, and makes it where there is none if that is asked for.
 pub(crate) fn open_or_make(global: &Global, turn: &Turn, make: bool) -> Result<Engine, Failure> {
+    open_log(&global.log, turn.lock_wait, make).map_err(|error| not_opened(&error))
+}
+
+/// Opens a log for writing: it waits so long for another writer, and makes the log where there is
+/// none if that is asked for.
+pub(crate) fn open_log(log: &Path, lock_wait: Duration, make: bool) -> Result<Engine, EngineError> {
     let options = EngineOptions {
-        log: Options { lock_wait: turn.lock_wait, create: make, ..Options::default() },
+        log: Options { lock_wait, create: make, ..Options::default() },
         ..EngineOptions::default()
     };
-    let log: PathBuf = global.log.components().collect();
-    Engine::open_with(DirectoryStorage::new(&log), options).map_err(|error| not_opened(&error))
+    let log: PathBuf = log.components().collect();
+    Engine::open_with(DirectoryStorage::new(&log), options)
 }
 
 fn not_opened(error: &EngineError) -> Failure {

@@ -2,13 +2,9 @@
 
 use crate::arguments::Global;
 use crate::exit::complain;
+use crate::hold::open_log;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
-use holdpoint_engine::Engine;
-use holdpoint_engine::log::Options;
-use holdpoint_engine::shell::EngineOptions;
-use holdpoint_log_files::DirectoryStorage;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long another process may hold the log before this one goes on waiting.
@@ -61,13 +57,7 @@ impl<'g> Overdue<'g> {
 }
 
 fn record(global: &Global, lock_wait: Duration) -> Result<(), String> {
-    let options = EngineOptions {
-        log: Options { lock_wait, create: false, ..Options::default() },
-        ..EngineOptions::default()
-    };
-    let log: PathBuf = global.log.components().collect();
-    let engine = Engine::open_with(DirectoryStorage::new(&log), options);
-    let engine = engine.map_err(|error| error.to_string())?;
+    let engine = open_log(&global.log, lock_wait, false).map_err(|error| error.to_string())?;
     engine.expire().map_err(|error| error.to_string())?;
     engine.close().map_err(|error| error.to_string())
 }

@@ -5,6 +5,7 @@ use super::LOCK_WAIT;
 use super::answer::Answer;
 use super::ask::Ask;
 use super::words;
+use crate::hold::open_log;
 use crate::text::visible_once;
 use holdpoint_domain::command::{Command, ConsumeApproval, Entropy};
 use holdpoint_domain::decision_point::ResolutionKind;
@@ -12,11 +13,7 @@ use holdpoint_domain::refusal::DecisionPointRefusal as No;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_domain::{Refusal, World};
 use holdpoint_engine::Engine;
-use holdpoint_engine::log::Options;
-use holdpoint_engine::shell::{
-    Conditions, EngineOptions, IdempotencyKey, Origin, Submitted, Watch,
-};
-use holdpoint_log_files::DirectoryStorage;
+use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, Submitted, Watch};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -60,11 +57,7 @@ impl Gate {
     /// Opens the log; it is made where there is none.
     pub(super) fn open(log: &Path, ask: Ask, asks_again: bool) -> Result<Self, String> {
         let log: PathBuf = log.components().collect();
-        let options = EngineOptions {
-            log: Options { lock_wait: LOCK_WAIT, create: true, ..Options::default() },
-            ..EngineOptions::default()
-        };
-        let engine = Engine::open_with(DirectoryStorage::new(&log), options).map_err(said)?;
+        let engine = open_log(&log, LOCK_WAIT, true).map_err(said)?;
         Ok(Self { log, engine, ask, asks_again })
     }
 
