@@ -5,13 +5,22 @@ use crate::{
     log_show, log_stat, man, mcp, replay, run, salvage, thread, verify,
 };
 use clap::{Args, Parser, Subcommand};
+use holdpoint_engine::executor::command_line;
 use holdpoint_log_format::limits::FORMAT_VERSION;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (log format 1)");
 
 /// The log's directory where nothing else is said.
 pub(crate) const DEFAULT_LOG: &str = ".holdpoint";
+
+/// The program as a shell calls it for this log.
+pub(crate) fn program(log: &Path) -> String {
+    match log == Path::new(DEFAULT_LOG) {
+        true => "holdpoint".to_string(),
+        false => format!("holdpoint --log {}", command_line(log.as_os_str(), &[])),
+    }
+}
 
 const _: () = assert!(FORMAT_VERSION == 1, "the version's text names the log format");
 

@@ -1,7 +1,7 @@
 //! A decision as a person reads it. Most of it was written by programs: every line of it is shown
 //! with control and invisible characters visible.
 
-use crate::arguments::{DEFAULT_LOG, Global};
+use crate::arguments::{Global, program};
 use crate::text::{bytes, moment};
 use holdpoint_domain::Time;
 use holdpoint_domain::decision_point::{
@@ -11,8 +11,6 @@ use holdpoint_domain::decision_point::{
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::{DecisionPoint, GivenResponse};
-use holdpoint_engine::executor::command_line;
-use std::path::Path;
 use std::time::Duration;
 
 /// The decision, line by line, as seen at a time.
@@ -29,7 +27,7 @@ pub(super) fn lines(global: &Global, point: &DecisionPoint, now: Time) -> Vec<St
 /// The command line that answers it, and what else may be answered; nothing once it is over.
 pub(super) fn how_to_answer(global: &Global, point: &DecisionPoint) -> Vec<String> {
     let id = &point.decision_id;
-    let verb = |rest: String| format!("{} decision {rest}", program(global));
+    let verb = |rest: String| format!("{} decision {rest}", program(&global.log));
     match point.state {
         DecisionPointState::Pending => {
             let (first, others) = ways(point);
@@ -42,14 +40,6 @@ pub(super) fn how_to_answer(global: &Global, point: &DecisionPoint) -> Vec<Strin
             row("or accept", &verb(format!("respond {id} --accept"))),
         ],
         _ => Vec::new(),
-    }
-}
-
-/// The program as it is called for this log.
-pub(super) fn program(global: &Global) -> String {
-    match global.log == Path::new(DEFAULT_LOG) {
-        true => "holdpoint".to_string(),
-        false => format!("holdpoint --log {}", command_line(global.log.as_os_str(), &[])),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A question as it is shown: the curated summary and its circumstances, to a program and to a
 //! person. There is no field for what is hidden.
 
-use crate::arguments::{DEFAULT_LOG, Global};
+use crate::arguments::{Global, program};
 use crate::text::{moment, visible_once};
 use clap::ValueEnum;
 use holdpoint_domain::Time;
@@ -11,11 +11,9 @@ use holdpoint_domain::human_decision::{
 };
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::{Decided, Disclosed, RequestOutcome};
-use holdpoint_engine::executor::command_line;
 use holdpoint_engine::shell::Question;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 /// A decision as it is typed.
@@ -305,12 +303,9 @@ pub(crate) fn outcome_line(outcome: &RequestOutcome) -> String {
 
 /// The commands by which a question is looked at and answered from another terminal.
 pub(crate) fn how_to_answer(global: &Global, request_id: &str) -> String {
-    let log = match global.log == Path::new(DEFAULT_LOG) {
-        true => String::new(),
-        false => format!("--log {} ", command_line(global.log.as_os_str(), &[])),
-    };
+    let program = program(&global.log);
     format!(
-        "`holdpoint {log}hold show {request_id}`, then `holdpoint {log}hold answer {request_id} \
+        "`{program} hold show {request_id}`, then `{program} hold answer {request_id} \
          --decision CONTINUE|RETRY|ABORT|ESCALATE [--reason TEXT] [--target NAME]`"
     )
 }

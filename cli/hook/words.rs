@@ -1,12 +1,11 @@
 //! What hooks say. An agent reads it, and a person may: what agents wrote is shown with control
 //! characters visible, and every "no" says what not to do next.
 
-use crate::arguments::DEFAULT_LOG;
+use crate::arguments::program;
 use crate::text::cut;
 use holdpoint_domain::Time;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
-use holdpoint_engine::executor::command_line;
 use std::path::Path;
 
 /// How the list of a session's decisions begins.
@@ -27,11 +26,10 @@ pub(super) fn spent(point: &DecisionPoint) -> String {
 pub(super) fn pending(log: &Path, point: &DecisionPoint, before: Option<&DecisionPoint>) -> String {
     let id = &point.decision_id;
     let before = before.map(|point| format!("{}; ", was_before(point))).unwrap_or_default();
-    let log = log_option(log);
+    let program = program(log);
     format!(
-        "{before}pending, decision {id}: {DO_NOT}. A person answers with `holdpoint {log}decision \
-         respond {id} --option approve`, not you. Wait with `holdpoint {log}decision wait {id}` or \
-         stop here; once it is approved, make exactly this call again"
+        "{before}pending, decision {id}: {DO_NOT}. A person answers with `{program} decision respond {id} \
+         --option approve`, not you. Wait with `{program} decision wait {id}` or stop here; once it is approved, make exactly this call again"
     )
 }
 
@@ -60,10 +58,10 @@ pub(super) fn approved_unspent(point: &DecisionPoint) -> String {
 
 /// A decision waits, and the agent is not to stop before it is answered.
 pub(super) fn still_waits(log: &Path, point: &DecisionPoint) -> String {
-    let (id, log, prompt) = (&point.decision_id, log_option(log), shown(point));
+    let (id, program, prompt) = (&point.decision_id, program(log), shown(point));
     format!(
-        "decision {id} still waits for a person ({prompt}): wait with `holdpoint {log}decision \
-         wait {id}`, and do not answer it yourself"
+        "decision {id} still waits for a person ({prompt}): wait with `{program} decision wait \
+         {id}`, and do not answer it yourself"
     )
 }
 
@@ -71,7 +69,7 @@ pub(super) fn still_waits(log: &Path, point: &DecisionPoint) -> String {
 pub(super) fn told(log: &Path, point: &DecisionPoint, now: Time) -> String {
     let (id, prompt) = (&point.decision_id, shown(point));
     let how = if super::stop::waits(point, now) {
-        format!("waits; `holdpoint {}decision wait {id}`", log_option(log))
+        format!("waits; `{} decision wait {id}`", program(log))
     } else if point.is_open() {
         "nobody answered in time: silence is not consent".to_string()
     } else if super::stop::is_to_be_spent(point, now) {
@@ -106,12 +104,4 @@ fn who(point: &DecisionPoint) -> String {
 
 fn shown(point: &DecisionPoint) -> String {
     cut(&point.terms.proposal.prompt, PROMPT_BYTES_MAX)
-}
-
-/// `--log DIR ` where it is not where a person's shell looks as well.
-fn log_option(log: &Path) -> String {
-    match log == Path::new(DEFAULT_LOG) {
-        true => String::new(),
-        false => format!("--log {} ", command_line(log.as_os_str(), &[])),
-    }
 }

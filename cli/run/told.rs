@@ -1,7 +1,7 @@
 //! What `run` says when it is over: nothing to a person when all went well, and one JSON object to
 //! a program.
 
-use crate::arguments::{DEFAULT_LOG, Global};
+use crate::arguments::{Global, program};
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use anstyle::Style;
@@ -13,7 +13,6 @@ use holdpoint_engine::executor::{CapturedOutput, command_line};
 use holdpoint_engine::shell::{LeftOpen, RunReport};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
 
 /// Tells how a run ended, on stderr to a person, on stdout with `--json`.
 pub(super) fn tell(global: &Global, report: &RunReport, exit: Exit) -> Result<(), Failure> {
@@ -63,11 +62,7 @@ fn remark(global: &Global, report: &RunReport) -> Option<String> {
 
 /// The command that shows the whole story.
 fn replay(global: &Global, loop_id: &str) -> String {
-    let log = match global.log == Path::new(DEFAULT_LOG) {
-        true => String::new(),
-        false => format!("--log {} ", place(global)),
-    };
-    format!("holdpoint {log}replay --loop {loop_id}")
+    format!("{} replay --loop {loop_id}", program(&global.log))
 }
 
 /// The log's directory as a shell would need it.
