@@ -59,5 +59,5 @@ fn show(global: &Global, waited: &Waited) -> Result<Exit, Failure> {
         out.line(&waited.line)
     }
     out.finish()?;
-    Ok(waited.outcome.exit())
+    Ok(waited.exit())
 }

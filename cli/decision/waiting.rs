@@ -6,10 +6,10 @@ use super::name::resolve;
 use super::overdue::Overdue;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, complain};
-use holdpoint_domain::decision_point::DecisionPointState;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
-use serde::Serialize;
+use holdpoint_engine::shell::WaitOutcome;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -20,56 +20,17 @@ pub(crate) struct Waited {
     /// The decision that ended; where none did, the first one that was waited for.
     pub(crate) decision: Value,
     /// How it ended.
+    #[serde(serialize_with = "by_name")]
     pub(crate) outcome: WaitOutcome,
     /// The same for a person.
     #[serde(skip)]
     pub(crate) line: String,
 }
 
-/// How a wait ended. An answer that says no is an answer: the decision tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum WaitOutcome {
-    /// Somebody answered.
-    Answered,
-    /// Nobody answered in time: the default.
-    Default,
-    /// Nobody answered in time: nothing was decided.
-    Aborted,
-    /// It was taken back.
-    Cancelled,
-    /// Another decision took its place.
-    Superseded,
-    /// Guidance was given: another round took its place.
-    Iterated,
-    /// Nothing ended within the wait's own time, and nothing was changed by that.
-    StillPending,
-}
-
-impl WaitOutcome {
-    fn of(state: DecisionPointState) -> Self {
-        match state {
-            DecisionPointState::Pending | DecisionPointState::Refining => Self::StillPending,
-            DecisionPointState::Resolved => Self::Answered,
-            DecisionPointState::Iterated => Self::Iterated,
-            DecisionPointState::Expired => Self::Default,
-            DecisionPointState::Aborted => Self::Aborted,
-            DecisionPointState::Cancelled => Self::Cancelled,
-            DecisionPointState::Superseded => Self::Superseded,
-        }
-    }
-
-    /// The exit code that says so.
-    pub(crate) fn exit(self) -> Exit {
-        match self {
-            Self::Answered => Exit::DONE,
-            Self::StillPending => Exit::STILL_PENDING,
-            Self::Default => Exit::DEFAULT_TAKEN,
-            Self::Aborted => Exit::ABORTED,
-            Self::Cancelled => Exit::CANCELLED,
-            Self::Superseded => Exit::SUPERSEDED,
-            Self::Iterated => Exit::ITERATED,
-        }
+impl Waited {
+    /// The exit code that says how it ended. An answer that says no is an answer.
+    pub(crate) fn exit(&self) -> Exit {
+        exit_of(self.outcome)
     }
 }
 
@@ -129,7 +90,7 @@ impl<'g> Wait<'g> {
         let points = self.points()?;
         let ended = points.into_iter().filter(|point| self.following.has_ended(point));
         let first = ended.min_by_key(|point| point.ending.as_ref().map(|ending| ending.sequence));
-        Ok(first.map(|point| self.waited(point, WaitOutcome::of(point.state))))
+        Ok(first.map(|point| self.waited(point, WaitOutcome::from(point.state))))
     }
 
     fn still_pending(&self) -> Result<Waited, Failure> {
@@ -192,6 +153,22 @@ fn left(point: &DecisionPoint) -> Option<Duration> {
     Some(Duration::from_nanos(left_ns))
 }
 
+const fn exit_of(outcome: WaitOutcome) -> Exit {
+    match outcome {
+        WaitOutcome::Answered => Exit::DONE,
+        WaitOutcome::StillPending => Exit::STILL_PENDING,
+        WaitOutcome::Default => Exit::DEFAULT_TAKEN,
+        WaitOutcome::Aborted => Exit::ABORTED,
+        WaitOutcome::Cancelled => Exit::CANCELLED,
+        WaitOutcome::Superseded => Exit::SUPERSEDED,
+        WaitOutcome::Iterated => Exit::ITERATED,
+    }
+}
+
+fn by_name<S: Serializer>(outcome: &WaitOutcome, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(outcome.name())
+}
+
 fn nothing_named() -> Failure {
     Failure::new(Exit::USAGE, "no_decision", "name a decision to wait for")
 }
@@ -200,6 +177,7 @@ fn nothing_named() -> Failure {
 mod tests {
     use super::*;
     use holdpoint_domain::command::Command;
+    use holdpoint_domain::decision_point::DecisionPointState;
     use holdpoint_engine::Engine;
     use holdpoint_engine::shell::{Origin, Submitted};
     use tempfile::TempDir;
@@ -272,7 +250,7 @@ mod tests {
 
     #[test]
     fn every_outcome_has_an_exit_code_of_its_own() {
-        let all = DecisionPointState::ALL.iter().map(|state| WaitOutcome::of(*state).exit());
+        let all = DecisionPointState::ALL.iter().map(|state| exit_of(WaitOutcome::from(*state)));
         let mut codes: Vec<String> = all.map(|exit| format!("{exit:?}")).collect();
         codes.sort();
         codes.dedup();

@@ -2,8 +2,9 @@
 
 use super::arguments::Wait;
 use super::caller::Caller;
-use crate::decision::waiting::{WaitOutcome, until_ended};
+use crate::decision::waiting::until_ended;
 use crate::exit::{Exit, Failure};
+use holdpoint_engine::shell::WaitOutcome;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -23,8 +24,9 @@ pub(super) fn wait(caller: &Caller<'_>, arguments: &Wait) -> Result<Value, Failu
     }
     let wanted = [arguments.decision_id.clone()];
     let waited = until_ended(&caller.office.global, &wanted, Some(Duration::from_secs(seconds)))?;
+    let outcome = waited.outcome.name();
     let next_step = next_step(waited.outcome, &waited.decision);
-    Ok(json!({ "decision": waited.decision, "outcome": waited.outcome, "next_step": next_step }))
+    Ok(json!({ "decision": waited.decision, "outcome": outcome, "next_step": next_step }))
 }
 
 /// What an agent does next.
