@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::turn::TurnOutcome;
 use crate::exit::Exit;
-use holdpoint_domain::text::visible;
+use crate::text::visible_once;
 use holdpoint_domain::{Event, Time};
 use holdpoint_engine::shell::{Receipt, Submitted};
 use schemars::JsonSchema;
@@ -79,7 +79,7 @@ pub(super) struct Carried {
 impl Outcome {
     pub(super) fn not_understood(line: u64, fault: &Fault) -> Self {
         Self::Error {
-            message: visible(fault.message()).to_string(),
+            message: visible_once(fault.message()),
             line,
             column: fault.column(),
             field: fault.field().to_string(),
@@ -101,10 +101,9 @@ impl From<Submitted> for Outcome {
         match submitted {
             Submitted::Accepted(receipt) => Self::Receipt(Box::new(Carried::of(receipt, false))),
             Submitted::Repeated(receipt) => Self::Receipt(Box::new(Carried::of(receipt, true))),
-            Submitted::Refused(refusal) => Self::Refusal {
-                code: refusal.code(),
-                message: visible(&refusal.to_string()).to_string(),
-            },
+            Submitted::Refused(refusal) => {
+                Self::Refusal { code: refusal.code(), message: visible_once(&refusal.to_string()) }
+            }
         }
     }
 }
