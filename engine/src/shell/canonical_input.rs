@@ -36,7 +36,7 @@ pub enum CanonicalInputError {
         message: String,
     },
     /// One object has a name twice: readers differ on which value counts.
-    #[error("an object of the input has the name {name:?} twice; leave one of them")]
+    #[error("an object of the input has the name \"{name}\" twice; leave one of them")]
     DuplicateName {
         /// The name, control characters visible, cut to 96 bytes.
         name: String,

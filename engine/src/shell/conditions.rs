@@ -7,6 +7,7 @@ use holdpoint_domain::refusal::{DecisionPointRefusal, DecisionRefusal, ThreadRef
 use holdpoint_domain::text::{bounded, check_identifier, visible};
 use holdpoint_domain::world::{KeyReceipt, RequestPlace};
 use holdpoint_domain::{Command, Idempotency, Refusal, World};
+use std::fmt::Display;
 
 /// Bytes that a refusal shows of a name that it found.
 const FOUND_BYTES_MAX: usize = 96;
@@ -21,8 +22,9 @@ pub struct Conditions {
     pub key: Option<IdempotencyKey>,
     /// The version that the caller saw of the loop, request, thread or decision point that the
     /// command is about (property E6): the sequence of the last record that changed the loop, the
-    /// request's loop, the thread or the decision point, and 0 where no such thread is known. Another version by now is a conflict.
-    /// Ignored by commands that are about none of them.
+    /// request's loop, the thread or the decision point, and 0 where no such thread is known.
+    /// Another version by now is a conflict. Ignored by commands that are about none of them, or
+    /// about a decision point that is not known.
     pub expected_version: Option<u64>,
 }
 
@@ -150,10 +152,11 @@ fn malformed(field: &'static str, expected: &'static str, found: &str) -> Refusa
 /// that person's doing, and nobody hands it in for them.
 fn check_own_name(origin: &Origin, command: &Command) -> Result<(), Refusal> {
     if let Some(by) = command.principal().filter(|by| !by.is(&origin.actor)) {
-        let actor = &origin.actor;
-        let (expected, found) = (format!("{} {}", actor.kind, actor.id), &by.id);
-        let found = bounded(&visible(&format!("{} {found}", by.kind)).to_string(), FOUND_BYTES_MAX)
-            .to_string();
+        let shown = |kind: &dyn Display, id: &str| {
+            bounded(&visible(&format!("{kind} {id}")).to_string(), FOUND_BYTES_MAX).to_string()
+        };
+        let expected = shown(&origin.actor.kind, &origin.actor.id);
+        let found = shown(&by.kind, &by.id);
         return Err(DecisionPointRefusal::NotOneself { expected, found }.into());
     }
     let (request_id, actor, human_id) = match command {
