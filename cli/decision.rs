@@ -2,6 +2,7 @@
 
 mod binding;
 mod cancel;
+mod change;
 mod consume;
 mod create;
 mod desk;
@@ -30,11 +31,12 @@ mod watch;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};
 use clap::Subcommand;
-use serde_json::Value;
 
-pub(crate) use desk::{Desk, Only};
-pub(crate) use look::Look;
+pub(crate) use desk::{Desk, Only, is_late};
+pub(crate) use list::place;
+pub(crate) use look::{Look, damaged};
 pub(crate) use name::{all, resolve};
+pub(crate) use policy::Proof;
 pub(crate) use principal::{claimed, user};
 
 /// What to do with decisions.
@@ -86,9 +88,6 @@ pub(crate) fn main(global: &Global, verb: DecisionVerb) -> Exit {
 }
 
 /// A failure tells a program always which decision it is about and how that stands, or null.
-fn told_whole(failure: Failure) -> Failure {
-    let value = failure.value();
-    let is_there = |key: &str| value.pointer(&format!("/error/{key}")).is_some();
-    let missing = ["decision_id", "current"].into_iter().filter(|key| !is_there(key));
-    missing.fold(failure, |failure, key| failure.with(key, Value::Null))
+pub(crate) fn told_whole(failure: Failure) -> Failure {
+    ["decision_id", "current"].into_iter().fold(failure, Failure::with_key)
 }

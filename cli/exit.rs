@@ -82,6 +82,12 @@ impl Failure {
         self
     }
 
+    /// The same failure, of which a program is told null under a key where it is told nothing else.
+    pub(crate) fn with_key(mut self, key: &str) -> Self {
+        self.more.entry(key).or_insert(Value::Null);
+        self
+    }
+
     /// The sentence.
     pub(crate) fn message(&self) -> &str {
         &self.message

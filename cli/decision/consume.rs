@@ -40,7 +40,7 @@ pub(super) fn consume(global: &Global, args: &Args) -> Result<Exit, Failure> {
         binding,
     });
     let submitted = desk.submit(&point, &by, &Only::default(), &command)?;
-    tell(global, desk, &point.decision_id, &submitted, |point| {
+    tell(global, desk, &point.decision_id, submitted, |point| {
         format!("spent: {}", point.outcome_line())
     })
 }

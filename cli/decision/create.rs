@@ -8,7 +8,7 @@ use super::offered::Offered;
 use super::policy::PolicyArgs;
 use super::shown::how_to_answer;
 use super::wait::wait_for;
-use super::{all, claimed, user};
+use super::{claimed, user};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::Turn;
@@ -18,7 +18,6 @@ use holdpoint_domain::command::{Command, CreateDecisionPoint, Entropy};
 use holdpoint_domain::decision_point::{MAX_CONTEXT_BYTES, OnTimeout, Urgency};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::world::DecisionPoint;
-use holdpoint_engine::shell::{Receipt, Submitted};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -141,7 +140,10 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
     let (issue, only) = (args.issue, Only::under_key(args.idempotency_key));
     let command = Command::CreateDecisionPoint(command.into());
     let submitted = desk.submit_new(issue.as_deref(), &by, &only, &command)?;
-    let created = created(&desk, &submitted).and_then(|point| Ok((desk.value(&point)?, point)));
+    let created = desk.carried_out(None, submitted).and_then(|(receipt, _)| {
+        let point = desk.created(&receipt)?;
+        Ok((desk.value(&point)?, point))
+    });
     desk.close()?;
     let (value, point) = created?;
     if args.waiting.wait && global.json {
@@ -165,28 +167,6 @@ fn tell(global: &Global, point: &DecisionPoint, value: &Value) -> Result<(), Fai
         how_to_answer(global, point).iter().for_each(|line| out.line(line));
     }
     out.finish()
-}
-
-/// The decision point that was made, now or before under the same key.
-fn created(desk: &Desk<'_>, submitted: &Submitted) -> Result<DecisionPoint, Failure> {
-    let receipt = match submitted {
-        Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => receipt,
-        Submitted::Refused(refusal) => return Err(desk.refused(refusal, None)?),
-    };
-    desk.look(|world| all(world).find(|point| is_made_by(point, receipt)).cloned())?.ok_or_else(
-        || {
-            let sequence = receipt.first_sequence;
-            let message = format!(
-                "record {sequence} created the decision of this key, and it ended so long ago that \
-                 it is looked up in the log only: `holdpoint log show --from {sequence}`"
-            );
-            Failure::new(Exit::NOT_FOUND, "not_found", message)
-        },
-    )
-}
-
-fn is_made_by(point: &DecisionPoint, receipt: &Receipt) -> bool {
-    point.created_sequence == receipt.first_sequence
 }
 
 impl Args {

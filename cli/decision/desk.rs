@@ -1,7 +1,7 @@
 //! Changing decisions: the log open for writing.
 
 use super::look::now;
-use super::name::resolve;
+use super::name::{all, resolve};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::hold::{Turn, failed, open_or_make};
@@ -9,12 +9,13 @@ use crate::text::visible_once;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::command::{Command, Entropy};
 use holdpoint_domain::decision_point::Principal;
+use holdpoint_domain::event::Event;
 use holdpoint_domain::refusal::DecisionPointRefusal;
 use holdpoint_domain::text::check_identifier;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_domain::{Refusal, World};
 use holdpoint_engine::Engine;
-use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, Submitted};
+use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, Receipt, Submitted};
 use serde_json::{Value, json};
 
 /// Whose keys those of `--idempotency-key` are.
@@ -113,9 +114,31 @@ impl<'g> Desk<'g> {
         submitted.map_err(|error| failed(self.global, error))
     }
 
-    /// The engine, for what else is asked of it.
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
+    /// The receipt of what was handed in, and whether it is that of an earlier time.
+    pub(crate) fn carried_out(
+        &self,
+        decision_id: Option<&str>,
+        submitted: Submitted,
+    ) -> Result<(Receipt, bool), Failure> {
+        match submitted {
+            Submitted::Accepted(receipt) => Ok((receipt, false)),
+            Submitted::Repeated(receipt) => Ok((receipt, true)),
+            Submitted::Refused(refusal) => Err(self.refused(&refusal, decision_id)?),
+        }
+    }
+
+    /// The decision point that was made, now or before under the same key.
+    pub(crate) fn created(&self, receipt: &Receipt) -> Result<DecisionPoint, Failure> {
+        let sequence = receipt.first_sequence;
+        let is_it = |point: &&DecisionPoint| point.created_sequence == sequence;
+        self.look(|world| all(world).find(is_it).cloned())?.ok_or_else(|| {
+            let message = format!(
+                "record {sequence} created the decision of this key, and it ended so long ago that \
+                 it is looked up in the log only: `holdpoint log show --from {sequence}`; use \
+                 another key to ask anew"
+            );
+            Failure::new(Exit::NOT_FOUND, "not_found", message)
+        })
     }
 
     /// The link of a record; `None` where it is in an archive.
@@ -159,6 +182,11 @@ impl<'g> Desk<'g> {
     pub(crate) fn close(self) -> Result<(), Failure> {
         self.engine.close().map_err(|error| failed(self.global, error))
     }
+}
+
+/// Whether an answer came too late: it is on record, and does not count.
+pub(crate) fn is_late(receipt: &Receipt) -> bool {
+    receipt.events.iter().any(|event| matches!(event, Event::LateResponseRecorded(_)))
 }
 
 /// The failure of a refusal, before a log was looked at.

@@ -1,17 +1,16 @@
 //! A log that is followed without writing to it: verified and read once, then only what is new.
 
+use super::look::{self, Links, damaged};
 use crate::arguments::Global;
 use crate::damage::LogError;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
-use crate::progress::Bar;
 use crate::text::path;
 use holdpoint_domain::World;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_engine::shell::{Delivered, Subscription, SubscriptionError, Watch};
-use holdpoint_replay::{Content, Rebuilt, Report, Until, rebuild};
-use std::collections::BTreeMap;
+use holdpoint_replay::{Rebuilt, Until};
 use std::time::Duration;
 
 /// How long to wait before looking again for the proof that a record is durable, which nothing
@@ -37,8 +36,7 @@ pub(crate) struct Following {
 /// What was read so far.
 struct State {
     world: World,
-    /// The newest record of each decision point, and its link.
-    links: BTreeMap<String, (u64, String)>,
+    links: Links,
     /// The newest record that the state holds.
     applied: u64,
     /// The newest record that is known to be durable.
@@ -108,30 +106,18 @@ impl Following {
 
     /// The link of the newest record of a decision point; `None` where it is in an archive.
     pub(crate) fn link(&self, point: &DecisionPoint) -> Option<&str> {
-        let newest = self.state.links.get(point.decision_id.as_str());
-        newest.filter(|(sequence, _)| *sequence == point.version).map(|(_, link)| link.as_str())
+        self.state.links.of(point)
     }
 }
 
 impl State {
     /// Reads and verifies the whole log. Exit 3 where there is none, 6 where it does not verify.
     fn read(directory: &Directory) -> Result<Self, Failure> {
-        let mut links = BTreeMap::new();
-        let mut bar = Bar::new();
-        let rebuilt = directory.read(|storage, options| {
-            links.clear();
-            let mut progress = |progress| bar.update(progress);
-            rebuild(storage, Until::End, options, &mut progress, &mut |record| {
-                if let Content::Event(envelope) = &record.content
-                    && let Some(id) = envelope.event.decision_point()
-                {
-                    let link = (record.header.sequence, record.header.link.to_string());
-                    links.insert(id.to_string(), link);
-                }
-            })
-        })?;
+        let (rebuilt, links) = look::read(directory, Until::End)?;
         directory.expect_log(&rebuilt.report)?;
-        expect_intact(&rebuilt.report)?;
+        if rebuilt.report.failed() {
+            return Err(damaged(&rebuilt.report, "`holdpoint verify` tells all"));
+        }
         let Rebuilt { world, head, report, .. } = rebuilt;
         let applied = head.map_or(0, |head| head.sequence);
         let durable = report.unproven.map_or(applied, |unproven| unproven.first.saturating_sub(1));
@@ -147,7 +133,7 @@ impl State {
         }
         self.applied = *sequence;
         if let Some(id) = envelope.event.decision_point() {
-            self.links.insert(id.to_string(), (*sequence, link.to_string()));
+            self.links.take(id, *sequence, link);
             self.world.evolve(*sequence, *at, envelope);
         }
     }
@@ -167,15 +153,6 @@ fn open(directory: &Directory, from: Option<u64>) -> Result<(State, Subscription
             Err(error) => return Err(not_followed(directory, &error)),
         }
     }
-}
-
-fn expect_intact(report: &Report) -> Result<(), Failure> {
-    if !report.failed() {
-        return Ok(());
-    }
-    let first = report.findings.first().map_or(String::new(), |finding| format!(": {finding}"));
-    let message = format!("the log is {}{first}; `holdpoint verify` tells all", report.verdict);
-    Err(Failure::new(Exit::VERIFICATION_FAILED, "damaged", message))
 }
 
 fn not_followed(directory: &Directory, error: &SubscriptionError) -> Failure {

@@ -111,7 +111,7 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
 
 /// What the order of the list follows from: how much it presses, then its age. Two decisions never
 /// have the same place, and neither moves while others come and go.
-fn place(point: &DecisionPoint) -> (Reverse<Urgency>, Time, u64) {
+pub(crate) fn place(point: &DecisionPoint) -> (Reverse<Urgency>, Time, u64) {
     (Reverse(point.terms.urgency), point.created_at, point.created_sequence)
 }
 

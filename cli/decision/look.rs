@@ -9,11 +9,12 @@ use holdpoint_domain::world::{DecisionPoint, DecisionPointView};
 use holdpoint_engine::shell::{Clock, SystemClock};
 use holdpoint_replay::{Content, Rebuilt, Report, Until, rebuild};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 /// The log up to a record, and the link of the newest record of each decision point.
 pub(crate) struct Look {
     pub(crate) rebuilt: Rebuilt,
-    links: BTreeMap<String, (u64, String)>,
+    links: Links,
     /// The time as of which it is told whether something is overdue: of the last record where an
     /// earlier state is asked for, so that replaying gives the same text.
     now: Time,
@@ -22,20 +23,7 @@ pub(crate) struct Look {
 impl Look {
     /// Reads the log.
     pub(crate) fn at(directory: &Directory, until: Until) -> Result<Self, Failure> {
-        let mut bar = Bar::new();
-        let mut links = BTreeMap::new();
-        let rebuilt = directory.read(|storage, options| {
-            links.clear();
-            let mut progress = |progress| bar.update(progress);
-            rebuild(storage, until, options, &mut progress, &mut |record| {
-                if let Content::Event(envelope) = &record.content
-                    && let Some(id) = envelope.event.decision_point()
-                {
-                    let link = (record.header.sequence, record.header.link.to_string());
-                    links.insert(id.to_string(), link);
-                }
-            })
-        })?;
+        let (rebuilt, links) = read(directory, until)?;
         let now = match until {
             Until::End => now(),
             _ => rebuilt.world.totals().last_at,
@@ -47,15 +35,15 @@ impl Look {
     /// damage.
     pub(crate) fn find(&self, wanted: &str) -> Result<&DecisionPoint, Failure> {
         let report = &self.rebuilt.report;
-        resolve(&self.rebuilt.world, wanted)
-            .map_err(|failure| if report.failed() { damaged(report) } else { failure })
+        resolve(&self.rebuilt.world, wanted).map_err(|failure| match report.failed() {
+            true => damaged(report, "the decision may lie behind that"),
+            false => failure,
+        })
     }
 
     /// Its readable form.
     pub(crate) fn view<'a>(&'a self, point: &'a DecisionPoint) -> DecisionPointView<'a> {
-        let link = self.links.get(point.decision_id.as_str());
-        let link = link.filter(|(sequence, _)| *sequence == point.version);
-        point.view(self.now, link.map(|(_, link)| link.as_str()))
+        point.view(self.now, self.links.of(point))
     }
 
     /// The time as of which things are overdue.
@@ -64,9 +52,45 @@ impl Look {
     }
 }
 
-fn damaged(report: &Report) -> Failure {
+/// The newest record of each decision point, and its link.
+#[derive(Default)]
+pub(super) struct Links(BTreeMap<String, (u64, String)>);
+
+impl Links {
+    /// Takes in a record, which is newer than all before.
+    pub(super) fn take(&mut self, decision_id: &str, sequence: u64, link: impl Display) {
+        self.0.insert(decision_id.to_string(), (sequence, link.to_string()));
+    }
+
+    /// The link of the newest record of a decision point; `None` where it is in an archive.
+    pub(super) fn of(&self, point: &DecisionPoint) -> Option<&str> {
+        let newest = self.0.get(point.decision_id.as_str());
+        newest.filter(|(sequence, _)| *sequence == point.version).map(|(_, link)| link.as_str())
+    }
+}
+
+/// Reads and verifies the log up to a record.
+pub(super) fn read(directory: &Directory, until: Until) -> Result<(Rebuilt, Links), Failure> {
+    let mut bar = Bar::new();
+    let mut links = Links::default();
+    let rebuilt = directory.read(|storage, options| {
+        links = Links::default();
+        let mut progress = |progress| bar.update(progress);
+        rebuild(storage, until, options, &mut progress, &mut |record| {
+            if let Content::Event(envelope) = &record.content
+                && let Some(id) = envelope.event.decision_point()
+            {
+                links.take(id, record.header.sequence, record.header.link);
+            }
+        })
+    })?;
+    Ok((rebuilt, links))
+}
+
+/// The failure that a log does not verify, and what that means to who asked.
+pub(crate) fn damaged(report: &Report, advice: &str) -> Failure {
     let first = report.findings.first().map_or(String::new(), |finding| format!(": {finding}"));
-    let message = format!("the log is {}{first}; the decision may lie behind that", report.verdict);
+    let message = format!("the log is {}{first}; {advice}", report.verdict);
     Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
 }
 

@@ -35,7 +35,7 @@ pub(super) struct PolicyArgs {
 
 /// What proves who somebody is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Proof {
+pub(crate) enum Proof {
     /// Nothing: names that are claimed count.
     Claimed,
     /// The operating system's user.
@@ -71,7 +71,8 @@ impl PolicyArgs {
 }
 
 impl Proof {
-    fn authentication(self) -> Authentication {
+    /// As policies have it.
+    pub(crate) const fn authentication(self) -> Authentication {
         match self {
             Self::Claimed => Authentication::None,
             Self::OsUser => Authentication::OsUser,

@@ -1,32 +1,23 @@
 //! `holdpoint decision respond`: somebody answers. The first answer counts.
 
-use super::desk::{Desk, Only};
-use super::principal::Speaker;
-use super::told::{standing, tell};
+use super::change::Change;
+use super::told::standing;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
-use crate::hold::Turn;
 use clap::builder::NonEmptyStringValueParser;
-use holdpoint_domain::command::{Command, RespondToDecisionPoint};
+use holdpoint_domain::command::{Command, Entropy, RespondToDecisionPoint};
 use holdpoint_domain::decision_point::Response;
 
 /// Options of `decision respond`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The decision: its id, the beginning of its id, or its issue where one of it is open.
-    #[arg(value_name = "ID")]
-    decision: String,
     #[command(flatten)]
     answer: Answer,
     /// What is said beside the answer.
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     comment: Option<String>,
     #[command(flatten)]
-    speaker: Speaker,
-    #[command(flatten)]
-    only: Only,
-    #[command(flatten)]
-    turn: Turn,
+    change: Change,
 }
 
 /// One of the ways to answer.
@@ -59,16 +50,16 @@ impl Answer {
 /// Hands the answer in. Exit 0 where it counts, also when it is on record already; 4 where another
 /// one counts: this one is then kept, and does not; 5 where a rule says no.
 pub(super) fn respond(global: &Global, args: Args) -> Result<Exit, Failure> {
-    let desk = Desk::open(global, &args.turn, false)?;
-    let point = desk.find(&args.decision)?;
-    let by = args.speaker.principal();
-    let command = Command::RespondToDecisionPoint(RespondToDecisionPoint {
-        decision_id: point.decision_id.to_string(),
-        entropy: desk.entropy()?,
-        by: by.clone(),
-        response: args.answer.response(),
-        comment: args.comment,
-    });
-    let submitted = desk.submit(&point, &by, &args.only, &command)?;
-    tell(global, desk, &point.decision_id, &submitted, standing)
+    let Args { answer, comment, change } = args;
+    let response = answer.response();
+    let command = |decision_id, by| {
+        Command::RespondToDecisionPoint(RespondToDecisionPoint {
+            decision_id,
+            entropy: Entropy::default(),
+            by,
+            response,
+            comment,
+        })
+    };
+    change.carry_out(global, command, standing)
 }

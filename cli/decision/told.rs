@@ -1,12 +1,11 @@
 //! What became of a change, as it is told.
 
-use super::desk::{Desk, no};
+use super::desk::{Desk, is_late, no};
 use super::shown::{how_to_answer, votes};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use holdpoint_domain::decision_point::DecisionPointState;
-use holdpoint_domain::event::Event;
 use holdpoint_domain::refusal::DecisionPointRefusal;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
@@ -35,7 +34,7 @@ pub(super) fn tell(
     global: &Global,
     desk: Desk<'_>,
     decision_id: &str,
-    submitted: &Submitted,
+    submitted: Submitted,
     what: impl FnOnce(&DecisionPoint) -> String,
 ) -> Result<Exit, Failure> {
     let told = told(&desk, decision_id, submitted);
@@ -69,22 +68,18 @@ pub(super) fn standing(point: &DecisionPoint) -> String {
     }
 }
 
-fn told(desk: &Desk<'_>, decision_id: &str, submitted: &Submitted) -> Result<Told, Failure> {
-    let (receipt, replayed) = match submitted {
-        Submitted::Accepted(receipt) => (receipt, false),
-        Submitted::Repeated(receipt) => (receipt, true),
-        Submitted::Refused(refusal) => return Err(desk.refused(refusal, Some(decision_id))?),
-    };
+fn told(desk: &Desk<'_>, decision_id: &str, submitted: Submitted) -> Result<Told, Failure> {
+    let (receipt, replayed) = desk.carried_out(Some(decision_id), submitted)?;
     let found = desk.point(decision_id)?;
     let point = found.ok_or_else(|| no(forgotten(decision_id)))?;
-    if receipt.events.iter().any(|event| matches!(event, Event::LateResponseRecorded(_))) {
-        return Err(too_late(desk, &point, receipt)?);
+    if is_late(&receipt) {
+        return Err(too_late(desk, &point, &receipt)?);
     }
     let next = point.next_id.as_deref().map(|next| desk.point(next)).transpose()?.flatten();
     Ok(Told {
         decision: desk.value(&point)?,
         next_decision: next.as_ref().map(|next| desk.value(next)).transpose()?,
-        event: record(desk, receipt)?,
+        event: record(desk, &receipt)?,
         replayed,
         points: (point, next),
     })

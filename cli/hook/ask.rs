@@ -112,19 +112,17 @@ impl Ask {
 
 /// What a person may answer.
 fn options() -> [DecisionOption; 2] {
-    [("approve", "Approve", "Let exactly this call run, once", false), denial()].map(
-        |(id, short, label, reject)| DecisionOption {
-            id: id.into(),
-            short: short.into(),
-            label: label.into(),
-            description: None,
-            reject,
-        },
-    )
-}
-
-const fn denial() -> (&'static str, &'static str, &'static str, bool) {
-    ("deny", "Deny", "Do not let it run", true)
+    [
+        ("approve", "Approve", "Let exactly this call run, once", false),
+        ("deny", "Deny", "Do not let it run", true),
+    ]
+    .map(|(id, short, label, reject)| DecisionOption {
+        id: id.into(),
+        short: short.into(),
+        label: label.into(),
+        description: None,
+        reject,
+    })
 }
 
 fn prompt(tool: &str, cwd: Option<&str>) -> String {

@@ -7,11 +7,9 @@ use super::ask::{Ask, Call};
 use super::gate::Gate;
 use super::input::{Input, PRE_TOOL_USE, read};
 use super::session::requester;
+use crate::decision::Proof;
 use crate::text::excerpt;
-use clap::ValueEnum;
-use holdpoint_domain::decision_point::{
-    ApprovalPolicy, Authentication, MAX_TIMEOUT_MS, check_policy,
-};
+use holdpoint_domain::decision_point::{ApprovalPolicy, MAX_TIMEOUT_MS, check_policy};
 use holdpoint_domain::event::Text;
 use holdpoint_domain::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::text::check_identifier;
@@ -53,17 +51,6 @@ pub(crate) struct Args {
     ask_again: bool,
 }
 
-/// What proves who approves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Proof {
-    /// Nothing: names that are claimed count.
-    Claimed,
-    /// The operating system's user.
-    OsUser,
-    /// The operating system's user, at a terminal.
-    Terminal,
-}
-
 impl Args {
     /// How long the hook waits for a person.
     pub(super) const fn waits_for(&self) -> Duration {
@@ -92,11 +79,7 @@ impl Args {
             quorum: self.quorum,
             allow_requester: false,
             allow_agents: false,
-            authentication: match self.authentication {
-                Proof::Claimed => Authentication::None,
-                Proof::OsUser => Authentication::OsUser,
-                Proof::Terminal => Authentication::Terminal,
-            },
+            authentication: self.authentication.authentication(),
             default_approves: false,
         }
     }

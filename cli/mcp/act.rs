@@ -3,17 +3,17 @@
 
 use super::arguments::{Binding, Cancel, Create, Refine, Respond};
 use super::caller::Caller;
-use crate::decision::{Desk, Only, all};
+use crate::decision::{Desk, Only, is_late};
 use crate::exit::{Exit, Failure};
-use crate::hold::failed;
 use holdpoint_domain::Command;
 use holdpoint_domain::command::{
     CancelDecisionPoint, CreateDecisionPoint, RefineDecisionPoint, RespondToDecisionPoint,
 };
-use holdpoint_domain::decision_point::{ActionBinding, ApprovalPolicy, Authentication, Response};
-use holdpoint_domain::event::{Event, Text};
-use holdpoint_domain::world::DecisionPoint;
-use holdpoint_engine::shell::{Receipt, Submitted, canonical_input_sha256};
+use holdpoint_domain::decision_point::{
+    ActionBinding, ApprovalPolicy, Authentication, Principal, Response,
+};
+use holdpoint_domain::event::Text;
+use holdpoint_engine::shell::{Receipt, canonical_input_sha256};
 use serde_json::{Value, json};
 
 /// What an agent does after it asked.
@@ -53,8 +53,8 @@ pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Fa
     };
     let command = Command::CreateDecisionPoint(Box::new(command));
     let submitted = desk.submit_new(issue.as_deref(), &caller.by, &only, &command)?;
-    let (receipt, replayed) = carried_out(&desk, None, submitted)?;
-    let decision = created(caller, &desk, receipt.first_sequence)?;
+    let (receipt, replayed) = desk.carried_out(None, submitted)?;
+    let decision = desk.value(&desk.created(&receipt)?)?;
     desk.close()?;
     let is_open = is_in(&decision, &["pending", "refining"]);
     let next_step = if is_open { ASKED } else { ENDED };
@@ -64,38 +64,29 @@ pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Fa
 /// `decision_cancel`.
 pub(super) fn cancel(caller: &Caller<'_>, arguments: Cancel) -> Result<Value, Failure> {
     let desk = caller.desk(false)?;
-    let point = desk.find(&arguments.decision_id)?;
-    let decision_id = point.decision_id.to_string();
-    let command = CancelDecisionPoint {
-        decision_id: decision_id.clone(),
-        by: caller.by.clone(),
-        reason: arguments.reason,
-    };
-    let command = Command::CancelDecisionPoint(command);
-    let submitted = desk.submit(&point, &caller.by, &Only::default(), &command)?;
-    let (_, replayed) = carried_out(&desk, Some(&decision_id), submitted)?;
-    let decision = current(&desk, &decision_id)?;
+    let Changed { decision, replayed, .. } =
+        change(caller, &desk, &arguments.decision_id, |decision_id, by| {
+            let reason = arguments.reason;
+            Command::CancelDecisionPoint(CancelDecisionPoint { decision_id, by, reason })
+        })?;
     desk.close()?;
     Ok(json!({ "decision": decision, "replayed": replayed }))
 }
 
 /// `decision_refine`.
 pub(super) fn refine(caller: &Caller<'_>, arguments: Refine) -> Result<Value, Failure> {
+    let Refine { decision_id: wanted, prompt, context, options, default_option } = arguments;
     let desk = caller.desk(false)?;
-    let point = desk.find(&arguments.decision_id)?;
-    let decision_id = point.decision_id.to_string();
-    let command = RefineDecisionPoint {
-        decision_id: decision_id.clone(),
-        by: caller.by.clone(),
-        prompt: arguments.prompt,
-        context: arguments.context,
-        options: arguments.options,
-        default_option: arguments.default_option,
-    };
-    let command = Command::RefineDecisionPoint(command);
-    let submitted = desk.submit(&point, &caller.by, &Only::default(), &command)?;
-    let (_, replayed) = carried_out(&desk, Some(&decision_id), submitted)?;
-    let decision = current(&desk, &decision_id)?;
+    let Changed { decision, replayed, .. } = change(caller, &desk, &wanted, |decision_id, by| {
+        Command::RefineDecisionPoint(RefineDecisionPoint {
+            decision_id,
+            by,
+            prompt,
+            context,
+            options,
+            default_option,
+        })
+    })?;
     desk.close()?;
     Ok(json!({ "decision": decision, "replayed": replayed, "next_step": ASKED }))
 }
@@ -106,26 +97,47 @@ pub(super) fn respond(caller: &Caller<'_>, arguments: Respond) -> Result<Value, 
     let wanted = arguments.decision_id.clone();
     let response = response(arguments)?;
     let desk = caller.desk(false)?;
-    let point = desk.find(&wanted)?;
-    let decision_id = point.decision_id.to_string();
-    let command = RespondToDecisionPoint {
-        decision_id: decision_id.clone(),
-        entropy: desk.entropy()?,
-        by: caller.by.clone(),
-        response,
-        comment,
-    };
-    let command = Command::RespondToDecisionPoint(command);
-    let submitted = desk.submit(&point, &caller.by, &Only::default(), &command)?;
-    let (receipt, replayed) = carried_out(&desk, Some(&decision_id), submitted)?;
-    let decision = current(&desk, &decision_id)?;
-    if receipt.events.iter().any(|event| matches!(event, Event::LateResponseRecorded(_))) {
-        return Err(late(&decision_id, decision));
+    let entropy = desk.entropy()?;
+    let changed = change(caller, &desk, &wanted, |decision_id, by| {
+        Command::RespondToDecisionPoint(RespondToDecisionPoint {
+            decision_id,
+            entropy,
+            by,
+            response,
+            comment,
+        })
+    })?;
+    let Changed { decision, receipt, replayed } = changed;
+    if is_late(&receipt) {
+        return Err(late(decision));
     }
     let next = decision.get("next_id").and_then(Value::as_str);
     let next = next.map(|id| current(&desk, id)).transpose()?;
     desk.close()?;
     Ok(json!({ "decision": decision, "next_decision": next, "replayed": replayed }))
+}
+
+/// What a change came to.
+struct Changed {
+    /// The decision as it is then.
+    decision: Value,
+    receipt: Receipt,
+    /// Whether it was done before, and nothing was written now.
+    replayed: bool,
+}
+
+/// Hands in a command on the decision that is meant.
+fn change(
+    caller: &Caller<'_>,
+    desk: &Desk<'_>,
+    wanted: &str,
+    command: impl FnOnce(String, Principal) -> Command,
+) -> Result<Changed, Failure> {
+    let point = desk.find(wanted)?;
+    let command = command(point.decision_id.to_string(), caller.by.clone());
+    let submitted = desk.submit(&point, &caller.by, &Only::default(), &command)?;
+    let (receipt, replayed) = desk.carried_out(Some(&point.decision_id), submitted)?;
+    Ok(Changed { decision: current(desk, &point.decision_id)?, receipt, replayed })
 }
 
 /// The digest of the action's input.
@@ -167,38 +179,6 @@ fn response(arguments: Respond) -> Result<Response, Failure> {
     }
 }
 
-/// The receipt, and whether it is an old one.
-fn carried_out(
-    desk: &Desk<'_>,
-    decision_id: Option<&str>,
-    submitted: Submitted,
-) -> Result<(Receipt, bool), Failure> {
-    match submitted {
-        Submitted::Accepted(receipt) => Ok((receipt, false)),
-        Submitted::Repeated(receipt) => Ok((receipt, true)),
-        Submitted::Refused(refusal) => Err(desk.refused(&refusal, decision_id)?),
-    }
-}
-
-/// The decision that this record created, as it is now.
-fn created(caller: &Caller<'_>, desk: &Desk<'_>, sequence: u64) -> Result<Value, Failure> {
-    let is_it = |point: &&DecisionPoint| point.created_sequence == sequence;
-    let id = desk.engine().query(|world| {
-        let point = all(world).find(is_it);
-        point.map(|point| point.decision_id.to_string())
-    });
-    match id.map_err(|error| failed(&caller.office.global, error))? {
-        Some(id) => current(desk, &id),
-        None => {
-            let message = format!(
-                "the decision of this key was created by record {sequence}, and ended so long ago \
-                 that it is no longer shown; use another key to ask anew"
-            );
-            Err(Failure::new(Exit::NOT_FOUND, "not_found", message))
-        }
-    }
-}
-
 /// The decision as it is now.
 fn current(desk: &Desk<'_>, decision_id: &str) -> Result<Value, Failure> {
     let point = desk.point(decision_id)?;
@@ -206,7 +186,8 @@ fn current(desk: &Desk<'_>, decision_id: &str) -> Result<Value, Failure> {
 }
 
 /// The answer is kept, and does not count.
-fn late(decision_id: &str, decision: Value) -> Failure {
+fn late(decision: Value) -> Failure {
+    let decision_id = decision.get("id").and_then(Value::as_str).unwrap_or_default().to_string();
     let state = decision.get("state").and_then(Value::as_str).unwrap_or("over").to_string();
     let (exit, code) = match is_in(&decision, &["expired", "aborted"]) {
         true => (Exit::REFUSED, "expired"),

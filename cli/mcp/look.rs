@@ -3,14 +3,13 @@
 use super::arguments::{ListThem, Show, Standing};
 use super::caller::Caller;
 use super::page::Page;
-use crate::decision::{Look, all, resolve};
+use crate::decision::{Look, all, damaged, place, resolve};
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
-use holdpoint_domain::decision_point::{DecisionPointState as State, Urgency};
+use crate::exit::Failure;
+use holdpoint_domain::decision_point::DecisionPointState as State;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_replay::{Report, Until};
 use serde_json::{Value, json};
-use std::cmp::Reverse;
 
 /// `decision_list`: what presses most first, then what was asked first. None where there is no log.
 pub(super) fn list(caller: &Caller<'_>, arguments: &ListThem) -> Result<Value, Failure> {
@@ -41,22 +40,12 @@ pub(super) fn show(caller: &Caller<'_>, arguments: &Show) -> Result<Value, Failu
     Ok(json!({ "decision": look.view(point) }))
 }
 
-/// What presses most comes first, then what was asked first.
-fn place(point: &DecisionPoint) -> (Reverse<Urgency>, u64, &str) {
-    (Reverse(point.terms.urgency), point.created_sequence, &point.decision_id)
-}
-
 /// Of a log that does not verify nothing is believed: a person has to look.
 fn expect_sound(report: &Report) -> Result<(), Failure> {
     if !report.failed() {
         return Ok(());
     }
-    let first = report.findings.first().map_or(String::new(), |finding| format!(": {finding}"));
-    let message = format!(
-        "the log is {}{first}; decide nothing by it, and tell a person; audit_verify tells all",
-        report.verdict
-    );
-    Err(Failure::new(Exit::VERIFICATION_FAILED, "damaged", message))
+    Err(damaged(report, "decide nothing by it, and tell a person; audit_verify tells all"))
 }
 
 impl ListThem {

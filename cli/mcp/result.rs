@@ -1,14 +1,15 @@
 //! What a tool gives back: a value, and the same as text for clients that know no other.
 
+use crate::decision::told_whole;
 use crate::exit::Failure;
 use rmcp::model::{CallToolResult, ContentBlock};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// What a client is given: a value as it is; a failure as `isError`, with the `error` object that
 /// the program prints, in which `decision_id` and `current` are always there.
 pub(super) fn result_of(outcome: Result<Value, Failure>) -> CallToolResult {
     let is_error = outcome.is_err();
-    let value = outcome.unwrap_or_else(|failure| told(&failure));
+    let value = outcome.unwrap_or_else(|failure| told_whole(failure).value());
     let mut result = CallToolResult::default();
     result.content = vec![ContentBlock::text(value.to_string())];
     result.structured_content = Some(value);
@@ -16,20 +17,11 @@ pub(super) fn result_of(outcome: Result<Value, Failure>) -> CallToolResult {
     result
 }
 
-fn told(failure: &Failure) -> Value {
-    let mut value = failure.value();
-    if let Some(error) = value.get_mut("error").and_then(Value::as_object_mut) {
-        for key in ["decision_id", "current"] {
-            error.entry(key).or_insert(json!(null));
-        }
-    }
-    value
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::exit::Exit;
+    use serde_json::json;
 
     #[test]
     fn a_failure_is_told_with_every_key_of_an_error() {

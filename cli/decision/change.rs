@@ -1,0 +1,48 @@
+//! What every verb has in common that changes one decision: which one, in whose name, and under
+//! which conditions.
+
+use super::desk::{Desk, Only};
+use super::principal::Speaker;
+use super::told::tell;
+use crate::arguments::Global;
+use crate::exit::{Exit, Failure};
+use crate::hold::Turn;
+use holdpoint_domain::command::Command;
+use holdpoint_domain::decision_point::Principal;
+use holdpoint_domain::world::DecisionPoint;
+
+/// Which decision is changed, and how.
+#[derive(Debug, clap::Args)]
+pub(super) struct Change {
+    /// The decision: its id, the beginning of its id, or its issue where one of it is open.
+    #[arg(value_name = "ID")]
+    decision: String,
+    #[command(flatten)]
+    speaker: Speaker,
+    #[command(flatten)]
+    only: Only,
+    #[command(flatten)]
+    turn: Turn,
+}
+
+impl Change {
+    /// Hands in the command on the decision, of whoever gives it, and tells what that came to. Random
+    /// bits that the command takes are supplied.
+    pub(super) fn carry_out(
+        &self,
+        global: &Global,
+        command: impl FnOnce(String, Principal) -> Command,
+        what: impl FnOnce(&DecisionPoint) -> String,
+    ) -> Result<Exit, Failure> {
+        let desk = Desk::open(global, &self.turn, false)?;
+        let point = desk.find(&self.decision)?;
+        let by = self.speaker.principal();
+        let command = command(point.decision_id.to_string(), by.clone());
+        let command = match command.entropy() {
+            Some(_) => command.with_entropy(desk.entropy()?),
+            None => command,
+        };
+        let submitted = desk.submit(&point, &by, &self.only, &command)?;
+        tell(global, desk, &point.decision_id, submitted, what)
+    }
+}
