@@ -28,6 +28,7 @@ mod file;
 
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
+use crate::reading::all_within;
 use crate::text::path;
 use holdpoint_domain::ActorId;
 use holdpoint_domain::command::{Command, SystemEvent};
@@ -38,7 +39,7 @@ use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Origin, SubmitError};
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 pub(crate) use check::{Args, main};
@@ -117,13 +118,10 @@ fn bytes_of(file: &Path) -> Result<Vec<u8>, Failure> {
         let message = format!("{} is not a regular file: name one", path(file));
         return Err(Failure::new(Exit::FAILED, "io", message));
     }
-    let mut bytes = Vec::new();
-    let most = FILE_BYTES_MAX as u64;
     let opened = File::open(file).map_err(unreadable)?;
-    opened.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() > FILE_BYTES_MAX {
-        let message = format!("{} is longer than {most} bytes (1MiB): shorten it", path(file));
-        return Err(Failure::new(Exit::USAGE, "configuration", message));
-    }
-    Ok(bytes)
+    all_within(opened, FILE_BYTES_MAX).map_err(unreadable)?.ok_or_else(|| {
+        let name = path(file);
+        let message = format!("{name} is longer than {FILE_BYTES_MAX} bytes (1MiB): shorten it");
+        Failure::new(Exit::USAGE, "configuration", message)
+    })
 }

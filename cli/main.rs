@@ -22,6 +22,7 @@ mod mcp;
 mod missing;
 mod output;
 mod progress;
+mod reading;
 mod replay;
 mod run;
 mod salvage;

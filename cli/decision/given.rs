@@ -1,10 +1,11 @@
 //! Values as they are given: on the command line, in a file, or on standard input.
 
 use crate::exit::{Exit, Failure};
+use crate::reading::all_within;
 use crate::text::{excerpt, path};
 use holdpoint_domain::Time;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 /// A text: itself, or the file behind `@`.
@@ -13,7 +14,7 @@ pub(super) fn text(option: &str, given: &str, most_bytes: usize) -> Result<Strin
         Some(file) => {
             let name = path(Path::new(file));
             File::open(file)
-                .and_then(|file| bytes_of(file, most_bytes))
+                .and_then(|file| all_within(file, most_bytes))
                 .map_err(|error| unreadable(option, &name, &error))
                 .and_then(|bytes| decoded(option, &name, bytes, most_bytes))
         }
@@ -31,7 +32,7 @@ pub(super) fn text_or_stdin(
         return text(option, given, most_bytes);
     }
     let name = "standard input";
-    let bytes = bytes_of(io::stdin().lock(), most_bytes);
+    let bytes = all_within(io::stdin().lock(), most_bytes);
     let bytes = bytes.map_err(|error| unreadable(option, name, &error))?;
     decoded(option, name, bytes, most_bytes)
 }
@@ -54,19 +55,17 @@ pub(super) fn moment(option: &str, given: &str) -> Result<Time, Failure> {
     })
 }
 
-/// One byte more than is allowed is enough to know.
-fn bytes_of(reader: impl Read, most_bytes: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let limit = u64::try_from(most_bytes).unwrap_or(u64::MAX).saturating_add(1);
-    reader.take(limit).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn decoded(option: &str, name: &str, bytes: Vec<u8>, most_bytes: usize) -> Result<String, Failure> {
-    if bytes.len() > most_bytes {
+/// The text; `None` stands for more bytes than there may be.
+fn decoded(
+    option: &str,
+    name: &str,
+    bytes: Option<Vec<u8>>,
+    most_bytes: usize,
+) -> Result<String, Failure> {
+    let bytes = bytes.ok_or_else(|| {
         let message = format!("{option}: {name} has more than {most_bytes} bytes; shorten it");
-        return Err(Failure::new(Exit::REFUSED, "too_long", message));
-    }
+        Failure::new(Exit::REFUSED, "too_long", message)
+    })?;
     String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
         let message = format!("{option}: {name} is no UTF-8 text, from byte {place} on");

@@ -2,14 +2,14 @@
 
 use super::check::Check;
 use super::hooks::{HOOKS, check_hook, hooks_of};
+use crate::reading::all_within;
 use crate::text::path;
 use serde_json::Value;
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The longest settings that are read, in bytes (4 MiB).
-const SETTINGS_BYTES_MAX: u64 = 4 << 20;
+const SETTINGS_BYTES_MAX: usize = 4 << 20;
 
 /// Where the host looks, in the order in which it does.
 const IN_PROJECT: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
@@ -80,12 +80,9 @@ fn read(file: &Path) -> Result<Option<Value>, String> {
     if !file.metadata().map_err(unreadable)?.is_file() {
         return Err("is not a regular file".to_string());
     }
-    let mut text = String::new();
     let opened = File::open(file).map_err(unreadable)?;
-    let length = opened.take(SETTINGS_BYTES_MAX).read_to_string(&mut text).map_err(unreadable)?;
-    if u64::try_from(length).unwrap_or(u64::MAX) >= SETTINGS_BYTES_MAX {
-        return Err(format!("is longer than {SETTINGS_BYTES_MAX} bytes"));
-    }
-    let settings = serde_json::from_str(&text);
+    let bytes = all_within(opened, SETTINGS_BYTES_MAX).map_err(unreadable)?;
+    let bytes = bytes.ok_or_else(|| format!("is longer than {SETTINGS_BYTES_MAX} bytes"))?;
+    let settings = serde_json::from_slice(&bytes);
     settings.map(Some).map_err(|error| format!("is not JSON, so the host runs no hook: {error}"))
 }

@@ -1,10 +1,11 @@
 //! What the host tells a hook: one JSON object on stdin, of which what is unknown is ignored. The
 //! host grows fields and permission modes often, and none of them changes the answer.
 
+use crate::reading::all_within;
 use holdpoint_engine::shell::MAX_INPUT_BYTES;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::io::{Read, stdin};
+use std::io::stdin;
 
 /// The host is about to run a tool.
 pub(super) const PRE_TOOL_USE: &str = "PreToolUse";
@@ -32,13 +33,11 @@ pub(super) struct Input<'a> {
 
 /// Reads stdin to its end. The reason why that is no use, in words.
 pub(super) fn read() -> Result<String, String> {
-    let mut bytes = Vec::new();
-    let most = u64::try_from(MAX_INPUT_BYTES).unwrap_or(u64::MAX);
-    let read = stdin().lock().take(most.saturating_add(1)).read_to_end(&mut bytes);
-    read.map_err(|error| format!("cannot read stdin: {error}"))?;
-    if bytes.len() > MAX_INPUT_BYTES {
-        return Err(format!("the input on stdin is longer than {MAX_INPUT_BYTES} bytes (16 MiB)"));
-    }
+    let bytes = all_within(stdin().lock(), MAX_INPUT_BYTES)
+        .map_err(|error| format!("cannot read stdin: {error}"))?
+        .ok_or_else(|| {
+            format!("the input on stdin is longer than {MAX_INPUT_BYTES} bytes (16 MiB)")
+        })?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         format!("the input on stdin is not UTF-8 from byte {at} on")

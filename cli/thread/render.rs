@@ -3,6 +3,7 @@
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::reading::all_within;
 use crate::text::{path, visible_once};
 use holdpoint_domain::event::Text;
 use holdpoint_domain::interruption_thread::{
@@ -11,11 +12,11 @@ use holdpoint_domain::interruption_thread::{
 use holdpoint_domain::text::visible;
 use serde::Deserialize;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// More than a legal request can take, however it is escaped.
-const REQUEST_BYTES_MAX: u64 = 4 << 20;
+const REQUEST_BYTES_MAX: usize = 4 << 20;
 
 /// Options of `thread render`.
 #[derive(Debug, clap::Args)]
@@ -70,23 +71,19 @@ fn read(file: Option<&Path>) -> Result<Request, Failure> {
         let message = format!("cannot read {from}: {error}; name a file with the request");
         Failure::new(Exit::FAILED, "io", message)
     })?;
-    if bytes.len() as u64 > REQUEST_BYTES_MAX {
+    let bytes = bytes.ok_or_else(|| {
         let message = format!("the request is longer than {REQUEST_BYTES_MAX} bytes (4MiB)");
-        return Err(Failure::new(Exit::USAGE, "too_long", message));
-    }
+        Failure::new(Exit::USAGE, "too_long", message)
+    })?;
     serde_json::from_slice(&bytes).map_err(|error| {
         let message = format!("the request is not understood: {}", visible(&error.to_string()));
         Failure::new(Exit::USAGE, "not_understood", message)
     })
 }
 
-/// One byte more than is allowed is enough to know.
-fn bytes_of(file: Option<&Path>) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let most = REQUEST_BYTES_MAX.saturating_add(1);
+fn bytes_of(file: Option<&Path>) -> io::Result<Option<Vec<u8>>> {
     match file.filter(|file| *file != Path::new("-")) {
-        Some(file) => File::open(file)?.take(most).read_to_end(&mut bytes)?,
-        None => io::stdin().lock().take(most).read_to_end(&mut bytes)?,
-    };
-    Ok(bytes)
+        Some(file) => all_within(File::open(file)?, REQUEST_BYTES_MAX),
+        None => all_within(io::stdin().lock(), REQUEST_BYTES_MAX),
+    }
 }
