@@ -26,8 +26,8 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Hands in the command on the decision, of whoever gives it, and tells what that came to. Random
-    /// bits that the command takes are supplied.
+    /// Hands in the command on the decision, of whoever gives it, and tells what that came to.
+    /// Random bits that the command takes are supplied.
     pub(super) fn carry_out(
         &self,
         global: &Global,

@@ -28,8 +28,9 @@ pub(super) fn pending(log: &Path, point: &DecisionPoint, before: Option<&Decisio
     let before = before.map(|point| format!("{}; ", was_before(point))).unwrap_or_default();
     let program = program(log);
     format!(
-        "{before}pending, decision {id}: {DO_NOT}. A person answers with `{program} decision respond {id} \
-         --option approve`, not you. Wait with `{program} decision wait {id}` or stop here; once it is approved, make exactly this call again"
+        "{before}pending, decision {id}: {DO_NOT}. A person answers with `{program} decision \
+         respond {id} --option approve`, not you. Wait with `{program} decision wait {id}` or stop \
+         here; once it is approved, make exactly this call again"
     )
 }
 
