@@ -88,6 +88,12 @@ impl Failure {
         self
     }
 
+    /// The same failure, whose sentence goes on.
+    pub(crate) fn adding(mut self, words: &str) -> Self {
+        self.message.push_str(words);
+        self
+    }
+
     /// The sentence.
     pub(crate) fn message(&self) -> &str {
         &self.message

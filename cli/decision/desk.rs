@@ -8,7 +8,7 @@ use crate::hold::{Turn, failed, open_or_make};
 use crate::text::visible_once;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::command::{Command, Entropy};
-use holdpoint_domain::decision_point::Principal;
+use holdpoint_domain::decision_point::{DecisionPointState, Principal};
 use holdpoint_domain::event::Event;
 use holdpoint_domain::refusal::DecisionPointRefusal;
 use holdpoint_domain::text::check_identifier;
@@ -176,6 +176,33 @@ impl<'g> Desk<'g> {
         };
         let failure = refused(refusal);
         Ok(failure.with("decision_id", json!(decision_id)).with("current", current))
+    }
+
+    /// The conflict with what ended a decision before an answer came, which is on record itself.
+    pub(crate) fn too_late(
+        &self,
+        point: &DecisionPoint,
+        receipt: &Receipt,
+    ) -> Result<Failure, Failure> {
+        let (decision_id, state) = (point.decision_id.to_string(), point.state);
+        let no = match (state, &point.ending) {
+            (DecisionPointState::Expired | DecisionPointState::Aborted, Some(ending)) => {
+                DecisionPointRefusal::Expired { decision_id, state, expires_at: ending.ended_at }
+            }
+            _ => {
+                let outcome = point.outcome_line();
+                DecisionPointRefusal::AlreadyEnded { decision_id, state, outcome }
+            }
+        };
+        let failure = self.refused(&no.into(), Some(&point.decision_id))?;
+        let failure = failure.adding("; this answer is kept, and does not count");
+        Ok(failure.with("late", json!(true)).with("event", self.record(receipt)?))
+    }
+
+    /// The first record of a change, as programs read it.
+    pub(crate) fn record(&self, receipt: &Receipt) -> Result<Value, Failure> {
+        let seq = receipt.first_sequence;
+        Ok(json!({ "seq": seq, "hash": self.link(seq)? }))
     }
 
     /// Closes the log.

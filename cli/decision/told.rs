@@ -5,13 +5,12 @@ use super::shown::{how_to_answer, votes};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use holdpoint_domain::decision_point::DecisionPointState;
 use holdpoint_domain::refusal::DecisionPointRefusal;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
-use holdpoint_engine::shell::{Receipt, Submitted};
+use holdpoint_engine::shell::Submitted;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// What a program is told.
 #[derive(Serialize)]
@@ -73,37 +72,16 @@ fn told(desk: &Desk<'_>, decision_id: &str, submitted: Submitted) -> Result<Told
     let found = desk.point(decision_id)?;
     let point = found.ok_or_else(|| no(forgotten(decision_id)))?;
     if is_late(&receipt) {
-        return Err(too_late(desk, &point, &receipt)?);
+        return Err(desk.too_late(&point, &receipt)?);
     }
     let next = point.next_id.as_deref().map(|next| desk.point(next)).transpose()?.flatten();
     Ok(Told {
         decision: desk.value(&point)?,
         next_decision: next.as_ref().map(|next| desk.value(next)).transpose()?,
-        event: record(desk, &receipt)?,
+        event: desk.record(&receipt)?,
         replayed,
         points: (point, next),
     })
-}
-
-fn record(desk: &Desk<'_>, receipt: &Receipt) -> Result<Value, Failure> {
-    let seq = receipt.first_sequence;
-    Ok(json!({ "seq": seq, "hash": desk.link(seq)? }))
-}
-
-/// The conflict with what ended the decision before; the late answer itself is on record.
-fn too_late(desk: &Desk<'_>, point: &DecisionPoint, receipt: &Receipt) -> Result<Failure, Failure> {
-    let (decision_id, state) = (point.decision_id.to_string(), point.state);
-    let no = match (state, &point.ending) {
-        (DecisionPointState::Expired | DecisionPointState::Aborted, Some(ending)) => {
-            DecisionPointRefusal::Expired { decision_id, state, expires_at: ending.ended_at }
-        }
-        _ => {
-            let outcome = point.outcome_line();
-            DecisionPointRefusal::AlreadyEnded { decision_id, state, outcome }
-        }
-    };
-    let failure = desk.refused(&no.into(), Some(&point.decision_id))?;
-    Ok(failure.with("late", json!(true)).with("event", record(desk, receipt)?))
 }
 
 /// A decision that ended so long ago that it is looked up in the log only.

@@ -13,7 +13,7 @@ use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, Authentication, Principal, Response,
 };
 use holdpoint_domain::event::Text;
-use holdpoint_engine::shell::{Receipt, canonical_input_sha256};
+use holdpoint_engine::shell::canonical_input_sha256;
 use serde_json::{Value, json};
 
 /// What an agent does after it asked.
@@ -64,7 +64,7 @@ pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Fa
 /// `decision_cancel`.
 pub(super) fn cancel(caller: &Caller<'_>, arguments: Cancel) -> Result<Value, Failure> {
     let desk = caller.desk(false)?;
-    let Changed { decision, replayed, .. } =
+    let Changed { decision, replayed } =
         change(caller, &desk, &arguments.decision_id, |decision_id, by| {
             let reason = arguments.reason;
             Command::CancelDecisionPoint(CancelDecisionPoint { decision_id, by, reason })
@@ -77,7 +77,7 @@ pub(super) fn cancel(caller: &Caller<'_>, arguments: Cancel) -> Result<Value, Fa
 pub(super) fn refine(caller: &Caller<'_>, arguments: Refine) -> Result<Value, Failure> {
     let Refine { decision_id: wanted, prompt, context, options, default_option } = arguments;
     let desk = caller.desk(false)?;
-    let Changed { decision, replayed, .. } = change(caller, &desk, &wanted, |decision_id, by| {
+    let Changed { decision, replayed } = change(caller, &desk, &wanted, |decision_id, by| {
         Command::RefineDecisionPoint(RefineDecisionPoint {
             decision_id,
             by,
@@ -107,10 +107,7 @@ pub(super) fn respond(caller: &Caller<'_>, arguments: Respond) -> Result<Value, 
             comment,
         })
     })?;
-    let Changed { decision, receipt, replayed } = changed;
-    if is_late(&receipt) {
-        return Err(late(decision));
-    }
+    let Changed { decision, replayed } = changed;
     let next = decision.get("next_id").and_then(Value::as_str);
     let next = next.map(|id| current(&desk, id)).transpose()?;
     desk.close()?;
@@ -121,7 +118,6 @@ pub(super) fn respond(caller: &Caller<'_>, arguments: Respond) -> Result<Value, 
 struct Changed {
     /// The decision as it is then.
     decision: Value,
-    receipt: Receipt,
     /// Whether it was done before, and nothing was written now.
     replayed: bool,
 }
@@ -137,7 +133,11 @@ fn change(
     let command = command(point.decision_id.to_string(), caller.by.clone());
     let submitted = desk.submit(&point, &caller.by, &Only::default(), &command)?;
     let (receipt, replayed) = desk.carried_out(Some(&point.decision_id), submitted)?;
-    Ok(Changed { decision: current(desk, &point.decision_id)?, receipt, replayed })
+    if is_late(&receipt) {
+        let ended = desk.point(&point.decision_id)?;
+        return Err(desk.too_late(ended.as_ref().unwrap_or(&point), &receipt)?);
+    }
+    Ok(Changed { decision: current(desk, &point.decision_id)?, replayed })
 }
 
 /// The digest of the action's input.
@@ -183,21 +183,6 @@ fn response(arguments: Respond) -> Result<Response, Failure> {
 fn current(desk: &Desk<'_>, decision_id: &str) -> Result<Value, Failure> {
     let point = desk.point(decision_id)?;
     point.map_or(Ok(Value::Null), |point| desk.value(&point))
-}
-
-/// The answer is kept, and does not count.
-fn late(decision: Value) -> Failure {
-    let decision_id = decision.get("id").and_then(Value::as_str).unwrap_or_default().to_string();
-    let state = decision.get("state").and_then(Value::as_str).unwrap_or("over").to_string();
-    let (exit, code) = match is_in(&decision, &["expired", "aborted"]) {
-        true => (Exit::REFUSED, "expired"),
-        false => (Exit::CONFLICT, "already_ended"),
-    };
-    let message =
-        format!("decision {decision_id} is {state} already; the answer is kept and does not count");
-    Failure::new(exit, code, message)
-        .with("decision_id", json!(decision_id))
-        .with("current", decision)
 }
 
 fn is_in(decision: &Value, states: &[&str]) -> bool {
