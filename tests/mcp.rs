@@ -237,7 +237,7 @@ fn there_is_no_way_to_answer_unless_it_is_asked_for_and_then_it_is_an_agents() {
     let error = client.refused("already_ended", "decision_respond", &other);
     assert_eq!(error["current"]["selected_option"], "yes");
     client.refused("already_ended", "decision_respond", &other);
-    for more in [json!({ "quorum": 1 }), json!({ "approvers": ["reviewer"] })] {
+    for more in [json!({ "quorum": 1 }), json!({ "approvers": ["reviewer", "ada"] })] {
         let (_, id) = asked(&mut client, &more);
         let answer = json!({ "decision_id": id, "option": "yes" });
         let (is_error, value) = {
