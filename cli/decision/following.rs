@@ -23,7 +23,7 @@ const READINGS_MAX: usize = 8;
 
 /// The decisions of a log, as it grows. It is watched before it is read, so that nothing that is
 /// written after the reading is slept through. Only durable records are taken in.
-pub(crate) struct Following {
+pub(super) struct Following {
     directory: Directory,
     watch: Watch,
     state: State,
@@ -45,13 +45,13 @@ struct State {
 
 impl Following {
     /// Follows what the records come to.
-    pub(crate) fn of_state(global: &Global) -> Result<Self, Failure> {
+    pub(super) fn of_state(global: &Global) -> Result<Self, Failure> {
         Self::begin(global, None, false)
     }
 
     /// Follows each record from `from` on, 0 standing for the first one and `None` for the next
     /// one that becomes durable.
-    pub(crate) fn of_records(global: &Global, from: Option<u64>) -> Result<Self, Failure> {
+    pub(super) fn of_records(global: &Global, from: Option<u64>) -> Result<Self, Failure> {
         Self::begin(global, from, true)
     }
 
@@ -63,7 +63,7 @@ impl Following {
     }
 
     /// Takes in what is new and durable, each record once and in order; does not wait.
-    pub(crate) fn catch_up(&mut self, see: &mut dyn FnMut(&Delivered)) -> Result<(), Failure> {
+    pub(super) fn catch_up(&mut self, see: &mut dyn FnMut(&Delivered)) -> Result<(), Failure> {
         if self.take_new(see).is_ok() {
             return Ok(());
         }
@@ -83,7 +83,7 @@ impl Following {
 
     /// Waits until the log may have grown, at most this long, and at most about a second: clocks
     /// are set. Whether it may have grown.
-    pub(crate) fn block(&mut self, at_most: Duration) -> bool {
+    pub(super) fn block(&mut self, at_most: Duration) -> bool {
         if !self.subscription.awaits_proof() {
             self.next_look = FIRST_LOOK;
             return self.watch.wait(at_most);
@@ -94,18 +94,18 @@ impl Following {
     }
 
     /// The state.
-    pub(crate) fn world(&self) -> &World {
+    pub(super) fn world(&self) -> &World {
         &self.state.world
     }
 
     /// Whether a decision point ended, and the record that says so is durable.
-    pub(crate) fn has_ended(&self, point: &DecisionPoint) -> bool {
+    pub(super) fn has_ended(&self, point: &DecisionPoint) -> bool {
         let ending = point.ending.as_ref().filter(|_| !point.is_open());
         ending.is_some_and(|ending| ending.sequence <= self.state.durable)
     }
 
     /// The link of the newest record of a decision point; `None` where it is in an archive.
-    pub(crate) fn link(&self, point: &DecisionPoint) -> Option<&str> {
+    pub(super) fn link(&self, point: &DecisionPoint) -> Option<&str> {
         self.state.links.of(point)
     }
 }

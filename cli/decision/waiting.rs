@@ -29,7 +29,7 @@ pub(crate) struct Waited {
 
 impl Waited {
     /// The exit code that says how it ended. An answer that says no is an answer.
-    pub(crate) fn exit(&self) -> Exit {
+    pub(super) fn exit(&self) -> Exit {
         exit_of(self.outcome)
     }
 }
