@@ -32,12 +32,17 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};
 use clap::Subcommand;
 
-pub(crate) use desk::{Desk, Only, is_late};
-pub(crate) use list::place;
-pub(crate) use look::{Look, damaged};
-pub(crate) use name::{all, resolve};
+pub(crate) use look::Look;
+pub(crate) use name::all;
 pub(crate) use policy::Proof;
 pub(crate) use principal::{claimed, user};
+#[cfg(feature = "mcp")]
+pub(crate) use {
+    desk::{Desk, Only, is_late},
+    list::place,
+    look::damaged,
+    name::resolve,
+};
 
 /// What to do with decisions.
 #[derive(Debug, Subcommand)]
