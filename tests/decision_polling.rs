@@ -242,7 +242,7 @@ fn a_watch_ends_quietly_when_nobody_reads_and_never_writes() {
     assert_eq!(contents(&place.log), before);
     accepted(&place, &[option("ann", &id, "yes")]);
     assert_eq!(watcher.child.wait().unwrap().code(), Some(0));
-    for (arguments, code) in [(["--id", "DP-1"], 3), (["--from", "x"], 2)] {
+    for (arguments, code) in [(["--id", "DP-none"], 3), (["--from", "x"], 2)] {
         let refused = place.holdpoint(&[&["decision", "watch"], &arguments[..]].concat());
         assert_eq!(status(&refused), code, "{refused:?}");
     }

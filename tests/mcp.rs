@@ -187,7 +187,7 @@ fn tools_that_read_leave_the_log_as_it_is_and_make_none() {
     client.done("decision_wait", &json!({ "decision_id": id, "timeout_seconds": 0 }));
     client.done("audit_verify", &json!({}));
     client.done("audit_query", &json!({}));
-    client.refused("not_found", "decision_show", &json!({ "decision_id": "DP-0" }));
+    client.refused("not_found", "decision_show", &json!({ "decision_id": "DP-none" }));
     client.end();
     assert!(contents(&place.log) == before);
 }
