@@ -13,7 +13,6 @@ use decision_point_support::{
     APPROVER, HOUR_MS, REQUESTER, Stage, action, agent, approval, bound, choice, guidance, kinds,
     option, person, policy, principal, question, refinement, rejecting, system, text, timed, told,
 };
-use holdpoint_domain::World;
 use holdpoint_domain::command::{CreateDecisionPoint, RefineDecisionPoint};
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, Authentication, DEFAULT_VALID_FOR_MS,
@@ -21,6 +20,7 @@ use holdpoint_domain::decision_point::{
     OnTimeout, Response,
 };
 use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::{Refusal, World};
 
 const ENDS: [&str; 3] = ["vote", "resolved", "released"];
 
@@ -347,10 +347,10 @@ fn an_approval_that_is_not_spent_in_time_lapses() {
 }
 
 #[test]
-fn a_default_approves_by_silence_only_where_no_policy_is_set_or_the_policy_says_so() {
+fn a_default_approves_by_silence_only_where_the_policy_says_so() {
     let says = |default_approves| Some(ApprovalPolicy { default_approves, ..policy(&[], 1) });
     for (policy, default, is_approved) in [
-        (None, "yes", true),
+        (None, "yes", false),
         (None, "no", false),
         (says(false), "yes", false),
         (says(true), "yes", true),
@@ -374,8 +374,9 @@ fn an_approval_by_silence_is_as_old_as_its_deadline() {
     for (passed, is_spendable) in [(2 * HOUR_MS - 1, true), (2 * HOUR_MS, false)] {
         let mut stage = Stage::new();
         let (binding, valid_for_ms) = (Some(action("rm")), Some(HOUR_MS));
+        let policy = Some(ApprovalPolicy { default_approves: true, ..policy(&[], 1) });
         let asked = timed(OnTimeout::Default);
-        let id = stage.ask(CreateDecisionPoint { binding, valid_for_ms, ..asked });
+        let id = stage.ask(CreateDecisionPoint { policy, binding, valid_for_ms, ..asked });
         stage.pass_ms(passed);
         assert_eq!(kinds(&stage.expire_due()), ["default_taken", "released"]);
         let spent = stage.consume(&id, &agent("robot"), &action("rm"));
@@ -425,7 +426,7 @@ fn what_waits_is_released_by_the_answer_that_approves_or_by_words() {
 }
 
 #[test]
-fn a_vote_for_guidance_as_it_is_stands_when_the_requester_proposes_anew() {
+fn a_vote_does_not_count_for_a_proposal_that_the_voter_has_not_seen() {
     let mut stage = Stage::new();
     let first = stage.ask(approval(&[], 2));
     let id = stage.guide(&first, &person("bob"), "Smaller.");
@@ -433,7 +434,10 @@ fn a_vote_for_guidance_as_it_is_stands_when_the_requester_proposes_anew() {
     let options = Some(vec![option("small"), rejecting("no")]);
     let by = person(REQUESTER);
     stage.refine(RefineDecisionPoint { options, ..refinement(&id, &by) }).unwrap();
+    assert_eq!(stage.point(&id).votes, []);
     let answer = stage.respond(&id, &person("cleo"), Response::Accept);
+    assert_eq!(told(&answer), Ok(vec!["vote"]));
+    let answer = stage.respond(&id, &person("bob"), Response::Accept);
     assert_eq!(told(&answer), Ok(ENDS.to_vec()));
     assert_eq!(stage.point(&id).response_text(), Some("Smaller."));
 }
@@ -498,4 +502,64 @@ fn a_program_that_is_called_like_the_person_who_asked_is_another_one() {
     let id = stage.ask(CreateDecisionPoint { by: person("root"), ..question() });
     assert_eq!(told(&stage.cancel(&id, &agent("root"))), Err("NOT_REQUESTER"));
     assert_eq!(told(&stage.cancel(&id, &person("root"))), Ok(vec!["cancelled"]));
+}
+
+#[test]
+fn what_said_no_says_no_after_refinement_and_some_way_to_say_no_stays() {
+    let mut stage = Stage::new();
+    let first = stage.ask(approval(&[], 1));
+    let id = stage.guide(&first, &person("bob"), "Smaller.");
+    let by = person(REQUESTER);
+    let offered = |options| RefineDecisionPoint { options, ..refinement(&id, &by) };
+    let no_way = Some(vec![option("yes"), option("small")]);
+    assert_eq!(told(&stage.refine(offered(no_way))), Err("REJECT_DROPPED"));
+    let unmarked = Some(vec![option("yes"), option("no")]);
+    stage.refine(offered(unmarked)).unwrap();
+    stage.respond(&id, &person("bob"), choice("no")).unwrap();
+    let point = stage.point(&id);
+    assert!(!point.approves() && !point.releases(), "{}", point.outcome_line());
+}
+
+#[test]
+fn names_that_could_be_taken_for_others_are_refused() {
+    let mut stage = Stage::new();
+    for issue in ["DP-1", "DP-"] {
+        let issue_id = Some(issue.into());
+        let given = stage.try_ask(CreateDecisionPoint { issue_id, ..question() });
+        assert_eq!(told(&given.map(|(_, events)| events)), Err("RESERVED_NAME"), "{issue}");
+    }
+    let id = stage.ask(question());
+    for (name, rule) in [
+        ("system:timeout", "RESERVED_NAME"),
+        ("bob ", "BLANK_AROUND"),
+        (" bob", "BLANK_AROUND"),
+        ("bob\u{3000}", "BLANK_AROUND"),
+    ] {
+        assert_eq!(told(&stage.respond(&id, &person(name), choice("yes"))), Err(rule), "{name:?}");
+        let policy = Some(policy(&[name, APPROVER], 1));
+        let given = stage.try_ask(CreateDecisionPoint { policy, ..question() });
+        assert_eq!(told(&given.map(|(_, events)| events)), Err(rule), "{name:?}");
+    }
+}
+
+#[test]
+fn the_same_answer_with_another_comment_is_kept_and_not_taken_for_a_repetition() {
+    let mut stage = Stage::new();
+    let (id, bob) = (stage.ask(question()), person(APPROVER));
+    stage.respond_saying(&id, &bob, choice("yes"), Some("After six.".into())).unwrap();
+    for same in [None, Some("After six.".to_string())] {
+        let again = stage.respond_saying(&id, &bob, choice("yes"), same);
+        assert!(matches!(again, Err(Refusal::AlreadyDone { .. })), "{again:?}");
+    }
+    let other = stage.respond_saying(&id, &bob, choice("yes"), Some("After seven.".into()));
+    assert_eq!(told(&other), Ok(vec!["late_response"]));
+}
+
+#[test]
+fn nobody_repeats_an_answer_under_a_name_that_is_proven_less() {
+    let mut stage = Stage::new();
+    let id = stage.ask(approval(&[APPROVER, "cleo"], 2));
+    stage.respond(&id, &person(APPROVER), choice("yes")).unwrap();
+    let claimed = principal(Actor::Human, APPROVER, Authentication::None);
+    assert_eq!(told(&stage.respond(&id, &claimed, choice("yes"))), Err("NOT_AUTHENTICATED"));
 }

@@ -15,12 +15,13 @@ use decision_point_support::{
 };
 use holdpoint_domain::Command;
 use holdpoint_domain::command::{
-    CancelDecisionPoint, CreateDecisionPoint, EscalateDecisionPoint, RefineDecisionPoint,
+    CancelDecisionPoint, CreateDecisionPoint, Entropy, EscalateDecisionPoint, RefineDecisionPoint,
+    RespondToDecisionPoint,
 };
 use holdpoint_domain::decision_point::{
-    ActionBinding, DecisionOption, DecisionPointState as State, EvidenceAttachment,
+    ActionBinding, Authentication, DecisionOption, DecisionPointState as State, EvidenceAttachment,
     MAX_CONTEXT_BYTES, MAX_DESCRIPTION_BYTES, MAX_LABEL_BYTES, MAX_PROMPT_BYTES, MAX_REASON_BYTES,
-    MAX_RESPONSE_BYTES, MAX_SHORT_BYTES, MAX_TIMEOUT_MS, OnTimeout, Response,
+    MAX_RESPONSE_BYTES, MAX_SHORT_BYTES, MAX_TIMEOUT_MS, OnTimeout, Principal, Response,
 };
 use holdpoint_domain::hash::sha256;
 
@@ -474,4 +475,24 @@ fn who_holds_is_answered_after_the_deadline_too() {
     stage.pass_ms(2 * HOUR_MS);
     let answer = stage.respond(&id, &person(APPROVER), choice("yes"));
     assert_eq!(told(&answer), Ok(vec!["resolved", "released"]));
+}
+
+#[test]
+fn who_repeats_a_command_at_another_terminal_asks_for_the_same() {
+    let at = |terminal: &str, authenticated_by| {
+        let by = Principal { means: terminal.into(), authenticated_by, ..person(APPROVER) };
+        Command::RespondToDecisionPoint(RespondToDecisionPoint {
+            decision_id: "DP-0".into(),
+            entropy: Entropy::default(),
+            by,
+            response: choice("yes"),
+            comment: None,
+        })
+    };
+    let first = at("terminal /dev/pts/1, uid 0", Authentication::Terminal);
+    let again = at("uid 0, no terminal", Authentication::OsUser);
+    assert_eq!(first.content(), again.content());
+    let Command::RespondToDecisionPoint(mut other) = again else { unreachable!() };
+    other.by = person("cleo");
+    assert_ne!(first.content(), Command::RespondToDecisionPoint(other).content());
 }

@@ -51,6 +51,9 @@ impl Conditions {
     /// The rules see events only, so the names in their envelopes are checked here.
     pub(super) fn check(&self, command: &Command) -> Result<(), Refusal> {
         let Some(key) = &self.key else { return Ok(()) };
+        if matches!(command, Command::ConsumeApproval(_)) {
+            return Err(DecisionPointRefusal::KeyNotTaken.into());
+        }
         check_identifier("tenant", &key.tenant)?;
         check_identifier("engine", &key.engine)?;
         check_identifier("idempotency key", &key.key)?;
@@ -100,8 +103,11 @@ impl Conditions {
                 last_sequence: Some(receipt.last_sequence),
             }));
         }
-        self.check_version(world, command)?;
-        check_own_name(origin, command).map(|()| None)
+        check_own_name(origin, command)?;
+        if let Some(first_sequence) = world.given_before(command) {
+            return Ok(Some(DoneBefore { first_sequence, last_sequence: None }));
+        }
+        self.check_version(world, command).map(|()| None)
     }
 
     fn check_version(&self, world: &World, command: &Command) -> Result<(), Refusal> {

@@ -10,7 +10,7 @@ use crate::command::{
 use crate::decision_point::{
     DEFAULT_MAX_ITERATIONS, DEFAULT_VALID_FOR_MS, DecisionOption, DecisionPointState, MAX_OPTIONS,
     MAX_REASON_BYTES, OnTimeout, OptionList, Principal, Proposal, Response, Terms, Urgency,
-    check_binding, check_length, check_response_form, check_terms,
+    check_binding, check_length, check_plain_name, check_response_form, check_terms,
 };
 use crate::event::{
     ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCancelled,
@@ -155,7 +155,8 @@ fn respond(
 ) -> Result<Vec<Event>, Refusal> {
     check_principal(&command.by)?;
     let point = find(world, &command.decision_id)?;
-    if let Some(sequence) = given_before(point, command) {
+    let comment = command.comment.as_deref();
+    if let Some(sequence) = point.given_before(&command.by, &command.response, comment) {
         return Err(Refusal::AlreadyDone { sequence });
     }
     let over = due_events(point, at);
@@ -173,17 +174,6 @@ fn respond(
 
 fn check_form_of(command: &RespondToDecisionPoint) -> Result<(), Refusal> {
     check_response_form(&command.response, command.comment.as_deref())
-}
-
-/// The record of the same answer by the same somebody, where it counted or is a vote.
-fn given_before(point: &DecisionPoint, command: &RespondToDecisionPoint) -> Option<u64> {
-    let (by, response) = (&command.by, &command.response);
-    let vote = point.votes.iter().find(|vote| vote.is_by(by, response)).map(|vote| vote.sequence);
-    let ending = point.ending.as_ref().filter(|ending| {
-        let is_by = ending.by.as_ref().is_some_and(|who| who.id == by.id && who.kind == by.kind);
-        is_by && ending.response.as_ref() == Some(response)
-    });
-    vote.or_else(|| ending.map(|ending| ending.sequence))
 }
 
 /// The answer is kept, once, and does not count.
@@ -315,7 +305,7 @@ fn refine(
         prompt: prompt.unwrap_or_else(|| before.prompt.clone()),
         context: context.or_else(|| before.context.clone()),
         options: match offered {
-            Some(offered) => options(offered)?,
+            Some(offered) => options(&still_rejecting(before, offered))?,
             None => before.options.clone(),
         },
         default_option: default.or_else(|| before.default_option.clone()),
@@ -323,6 +313,16 @@ fn refine(
     point.check_refinement(&command.by, &proposal, at)?;
     let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
     Ok(vec![DecisionPointRefined { decision_id, by, proposal: proposal.into() }.into()])
+}
+
+/// The options, where an id that said no before says no again.
+fn still_rejecting(before: &Proposal, offered: &[DecisionOption]) -> Vec<DecisionOption> {
+    let rejected = |id: &str| before.option(id).is_some_and(|option| option.reject);
+    let mark = |option: &DecisionOption| DecisionOption {
+        reject: option.reject || rejected(&option.id),
+        ..option.clone()
+    };
+    offered.iter().map(mark).collect()
 }
 
 fn cancel(
@@ -381,6 +381,7 @@ fn consume(
 
 fn check_principal(by: &Principal) -> Result<(), Refusal> {
     check_identifier("name of who does it", &by.id)?;
+    check_plain_name("name of who does it", &by.id)?;
     check_length("means of authentication", &by.means, crate::limits::MAX_ID_BYTES)
 }
 

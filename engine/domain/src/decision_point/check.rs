@@ -9,9 +9,13 @@ use super::{
 };
 use crate::limits::MAX_ID_BYTES;
 use crate::refusal::{DecisionPointRefusal as No, Refusal};
-use crate::text::{bounded, check_identifier, has_visible_character, visible};
+use crate::text::{BLANK_CODE_POINTS, bounded, check_identifier, has_visible_character, visible};
 use crate::time::Timestamp;
 
+/// What the id of every decision point begins with: no issue is called so.
+const ID_PREFIX: &str = "DP-";
+/// What the names of Holdpoint itself begin with.
+const SYSTEM_PREFIX: &str = "system:";
 /// Most bytes of a wrong id that a refusal shows.
 const SHOWN_BYTES: usize = 96;
 
@@ -22,6 +26,9 @@ const SHOWN_BYTES: usize = 96;
 pub fn check_terms(terms: &Terms, requester: &str, at: Timestamp) -> Result<(), Refusal> {
     if let Some(issue_id) = &terms.issue_id {
         check_identifier("issue id", issue_id)?;
+        if issue_id.starts_with(ID_PREFIX) {
+            return Err(No::ReservedName { field: "issue id", found: shown(issue_id) }.into());
+        }
     }
     check_proposal(&terms.proposal, terms.allow_text)?;
     check_times(terms, at)?;
@@ -70,6 +77,7 @@ pub fn check_policy(policy: &ApprovalPolicy, requester: &str) -> Result<(), Refu
     let bad = |reason| Err(No::BadPolicy { reason }.into());
     for (place, name) in policy.approvers.iter().enumerate() {
         check_identifier("approver", name)?;
+        check_plain_name("approver", name)?;
         if policy.approvers.iter().take(place).any(|earlier| earlier == name) {
             return bad("an approver is named twice; name each once");
         }
@@ -100,6 +108,18 @@ pub fn check_response_form(response: &Response, comment: Option<&str>) -> Result
         Response::Accept => {}
     }
     comment.map_or(Ok(()), |comment| check_length("comment", comment, MAX_RESPONSE_BYTES))
+}
+
+/// A name that nobody takes for another one: no blanks around it, and not one of Holdpoint's own.
+pub(crate) fn check_plain_name(field: &'static str, name: &str) -> Result<(), Refusal> {
+    let is_blank = |c: char| BLANK_CODE_POINTS.contains(&c);
+    if name.starts_with(is_blank) || name.ends_with(is_blank) {
+        return Err(No::BlankAround { field, found: shown(name) }.into());
+    }
+    match name.starts_with(SYSTEM_PREFIX) {
+        true => Err(No::ReservedName { field, found: shown(name) }.into()),
+        false => Ok(()),
+    }
 }
 
 /// Something to read, within a bound.

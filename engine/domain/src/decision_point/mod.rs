@@ -9,7 +9,9 @@ mod response;
 mod terms;
 mod types;
 
-pub(crate) use check::{bad_default, check_binding, check_length, option_ids, shown};
+pub(crate) use check::{
+    bad_default, check_binding, check_length, check_plain_name, option_ids, shown,
+};
 pub use check::{check_policy, check_proposal, check_response_form, check_terms};
 pub use response::{ACCEPT, Principal, Response};
 pub use terms::{

@@ -4,9 +4,7 @@ use alloc::string::String;
 
 use thiserror::Error;
 
-use crate::decision_point::{
-    Authentication, DecisionPointState, MAX_ITERATIONS, MAX_OPTIONS, MAX_TIMEOUT_MS,
-};
+use crate::decision_point::{Authentication, DecisionPointState, MAX_ITERATIONS, MAX_OPTIONS};
 use crate::event::RefusalClass;
 use crate::time::Timestamp;
 
@@ -34,6 +32,38 @@ pub enum DecisionPointRefusal {
         /// What was given, cut to 96 bytes, control characters visible.
         id: String,
     },
+    /// A name that could be taken for one of Holdpoint's own.
+    #[error("the {field} may not be {found}: names that begin with DP- or system: are reserved")]
+    ReservedName {
+        /// Which name.
+        field: &'static str,
+        /// What was given.
+        found: String,
+    },
+    /// A name that could be taken for another one.
+    #[error("the {field} \"{found}\" has blanks around it; leave them away")]
+    BlankAround {
+        /// Which name.
+        field: &'static str,
+        /// What was given.
+        found: String,
+    },
+    /// A refined proposal in which an option no longer says no.
+    #[error(
+        "option {option} of decision {decision_id} says no, and a refined proposal has to keep it \
+         so; offer it again, marked as rejecting"
+    )]
+    RejectDropped {
+        /// The decision point.
+        decision_id: String,
+        /// The option.
+        option: String,
+    },
+    /// A key under which spending twice would look like success.
+    #[error(
+        "an approval is spent without an idempotency key; leave it away, and ask anew if unsure"
+    )]
+    KeyNotTaken,
     /// Too many ways to answer, or none at all.
     #[error(
         "{found} options are offered; offer 1 to {MAX_OPTIONS}, or none where a text is an answer"
@@ -77,7 +107,7 @@ pub enum DecisionPointRefusal {
         found: usize,
     },
     /// A time in which nobody can answer, or that never comes.
-    #[error("{field}: {found}; give a time between now and {MAX_TIMEOUT_MS} ms from now")]
+    #[error("{field}: {found}; give a time of 1 ms to 366 days from now")]
     BadTimeout {
         /// Which time.
         field: &'static str,
@@ -313,6 +343,10 @@ impl DecisionPointRefusal {
             Self::DuplicateOption { .. } => "DUPLICATE_OPTION",
             Self::ReservedOption { .. } => "RESERVED_OPTION",
             Self::InvalidOptionId { .. } => "INVALID_OPTION_ID",
+            Self::ReservedName { .. } => "RESERVED_NAME",
+            Self::BlankAround { .. } => "BLANK_AROUND",
+            Self::RejectDropped { .. } => "REJECT_DROPPED",
+            Self::KeyNotTaken => "KEY_NOT_TAKEN",
             Self::OptionCount { .. } => "OPTION_COUNT",
             Self::BadDefault { .. } => "BAD_DEFAULT",
             Self::Missing { .. } => "MISSING_TEXT",

@@ -52,7 +52,7 @@ pub struct DecisionPoint {
     pub escalation: Option<Escalation>,
     /// When the approval was spent, and by whom.
     pub consumed: Option<Consumed>,
-    /// Until when the approval may be spent, and whether that is over.
+    /// When the approval ended, where it was not spent in time and that is on record.
     pub lapsed_at: Option<Timestamp>,
     /// When what waited for the answer was released.
     pub released_at: Option<Timestamp>,
@@ -169,29 +169,39 @@ impl DecisionPoint {
     }
 
     /// Whether somebody said yes: an option that does not reject was chosen, the guidance was
-    /// accepted, or the default was taken where that counts. Whoever accepts guidance says yes to
-    /// something else than the action that was bound: that approves nothing there.
+    /// accepted, or the default was taken where a policy says that this approves. Silence approves
+    /// nothing else, and whoever accepts guidance says yes to something else than the action that
+    /// was bound.
     #[must_use]
     pub fn approves(&self) -> bool {
-        let chosen = self.selected_option().and_then(|id| self.terms.proposal.option(id));
-        let is_yes = chosen.is_some_and(|option| !option.reject);
         match self.ending.as_ref().and_then(|ending| ending.kind) {
-            Some(ResolutionKind::Option) => is_yes,
+            Some(ResolutionKind::Option) => self.is_yes(),
             Some(ResolutionKind::Accept) => self.terms.binding.is_none(),
             Some(ResolutionKind::Default) => {
-                is_yes && self.terms.policy.as_ref().is_none_or(|policy| policy.default_approves)
+                let policy = self.terms.policy.as_ref();
+                self.is_yes() && policy.is_some_and(|policy| policy.default_approves)
             }
             _ => false,
         }
     }
 
-    /// Whether what waits for the answer may go on: it was approved, or answered in words where no
-    /// approval is asked for.
+    /// Whether an option was chosen or taken, and not one that rejects.
+    fn is_yes(&self) -> bool {
+        let chosen = self.selected_option().and_then(|id| self.terms.proposal.option(id));
+        chosen.is_some_and(|option| !option.reject)
+    }
+
+    /// Whether what waits for the answer may go on: it was approved; or, where no approval is asked
+    /// for, answered in words or by the default that its creator asked for.
     #[must_use]
     pub fn releases(&self) -> bool {
         let is_approval = self.terms.policy.is_some() || self.terms.binding.is_some();
-        let is_text = self.ending.as_ref().is_some_and(|e| e.kind == Some(ResolutionKind::Text));
-        self.approves() || (is_text && !is_approval)
+        let suffices = match self.ending.as_ref().and_then(|ending| ending.kind) {
+            Some(ResolutionKind::Text) => true,
+            Some(ResolutionKind::Default) => self.is_yes(),
+            _ => false,
+        };
+        self.approves() || (suffices && !is_approval)
     }
 
     /// The option that is taken when the deadline passes now: the default, where the creator asked
@@ -208,10 +218,16 @@ impl DecisionPoint {
     /// that was recorded.
     #[must_use]
     pub fn spendable_until(&self) -> Option<Timestamp> {
+        let is_over = self.consumed.is_some() || self.lapsed_at.is_some();
+        self.valid_until().filter(|_| !is_over)
+    }
+
+    /// Until when the approval of an action was good, spent or not.
+    #[must_use]
+    pub fn valid_until(&self) -> Option<Timestamp> {
         let ending = self.ending.as_ref().filter(|_| self.approves())?;
         self.terms.binding.as_ref()?;
-        let is_over = self.consumed.is_some() || self.lapsed_at.is_some();
-        (!is_over).then(|| ending.ended_at.plus_ms(self.terms.valid_for_ms))
+        Some(ending.ended_at.plus_ms(self.terms.valid_for_ms))
     }
 
     /// Whether something may still happen to it: it is open, or an approval is to be spent.

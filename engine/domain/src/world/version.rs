@@ -29,6 +29,15 @@ impl World {
         }
     }
 
+    /// The record of what a command asks for, where exactly this was answered before: whoever asks
+    /// again is told so, whatever changed since.
+    #[must_use]
+    pub fn given_before(&self, command: &Command) -> Option<u64> {
+        let Command::RespondToDecisionPoint(c) = command else { return None };
+        let point = self.hot.decision_points.find(&c.decision_id)?;
+        point.given_before(&c.by, &c.response, c.comment.as_deref())
+    }
+
     /// The name and the version of the loop or thread.
     fn subject_of<'a>(&'a self, command: &'a Command) -> Option<(&'a str, u64)> {
         if let Some((tenant_id, correlation_id)) = command.thread() {

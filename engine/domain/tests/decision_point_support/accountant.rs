@@ -15,7 +15,7 @@ use holdpoint_domain::{Event, Time};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Approved,
-    /// Words where no approval is asked for.
+    /// Words or a default, where no approval is asked for.
     Words,
     /// Nothing that releases or approves.
     Other,
@@ -167,6 +167,7 @@ impl Accountant {
                 round.assert_open(event);
                 assert!(std::mem::take(&mut round.is_refining), "refined without guidance");
                 round.terms.proposal = (*body.proposal).clone();
+                round.votes.clear();
             }
             Event::GuidanceGiven(body) => {
                 round.assert_counts(&body.by);
@@ -192,9 +193,14 @@ fn end_otherwise(round: &mut Round, event: &Event, at: Time) {
             assert_eq!(round.terms.on_timeout, OnTimeout::Default);
             assert!(!round.is_refining, "a default that was guided away from");
             assert!(round.terms.expires_at.is_some_and(|end| end <= at));
-            let says_so = round.terms.policy.as_ref().is_none_or(|policy| policy.default_approves);
-            let is_yes = says_so && !round.rejects(&body.option_id);
-            end(round, event, body.expires_at, if is_yes { End::Approved } else { End::Other });
+            let says_so = round.terms.policy.as_ref().map(|policy| policy.default_approves);
+            let ending = match says_so {
+                _ if round.rejects(&body.option_id) => End::Other,
+                Some(true) => End::Approved,
+                None if round.terms.binding.is_none() => End::Words,
+                _ => End::Other,
+            };
+            end(round, event, body.expires_at, ending);
         }
         Event::DecisionPointAborted(_) => {
             assert_ne!(round.terms.on_timeout, OnTimeout::Hold);

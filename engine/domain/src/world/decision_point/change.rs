@@ -76,6 +76,8 @@ impl DecisionPoint {
 
     pub(crate) fn refine(&mut self, body: &DecisionPointRefined) {
         self.terms.proposal = (*body.proposal).clone();
+        // Whoever voted has not seen this proposal.
+        self.votes.clear();
         self.state = DecisionPointState::Pending;
     }
 

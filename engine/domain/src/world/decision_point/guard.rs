@@ -152,7 +152,57 @@ impl DecisionPoint {
         if self.terms.on_timeout == OnTimeout::Default && proposal.default_option.is_none() {
             return Err(bad_default("missing".to_string(), proposal));
         }
-        Ok(())
+        self.check_still_rejects(proposal).map_err(Refusal::from)
+    }
+
+    /// What said no before does not say yes now, and where somebody has to approve there stays a
+    /// way to say no.
+    fn check_still_rejects(&self, proposal: &Proposal) -> Result<(), No> {
+        let mut rejecting = self.terms.proposal.options.iter().filter(|option| option.reject);
+        let turned = rejecting
+            .clone()
+            .find(|before| proposal.option(&before.id).is_some_and(|now| !now.reject));
+        if let Some(option) = turned {
+            return Err(No::RejectDropped {
+                decision_id: self.id(),
+                option: option.id.to_string(),
+            });
+        }
+        let is_approval = self.terms.policy.is_some() || self.terms.binding.is_some();
+        let stays = proposal.options.iter().any(|option| option.reject);
+        match rejecting.next() {
+            Some(option) if is_approval && !stays => {
+                Err(No::RejectDropped { decision_id: self.id(), option: option.id.to_string() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The record of the same answer by the same somebody, where it counted or is a vote. Another
+    /// comment makes it another answer, and a name that is proven less than the policy asks is not
+    /// the same somebody.
+    pub(crate) fn given_before(
+        &self,
+        by: &Principal,
+        response: &Response,
+        comment: Option<&str>,
+    ) -> Option<u64> {
+        let policy = self.terms.policy.as_ref();
+        if policy.is_some_and(|policy| by.authenticated_by < policy.authentication) {
+            return None;
+        }
+        let says_the_same =
+            |before: Option<&str>| comment.is_none_or(|comment| before == Some(comment));
+        let vote = self
+            .votes
+            .iter()
+            .find(|vote| vote.is_by(by, response) && says_the_same(vote.comment.as_deref()));
+        let ending = self.ending.as_ref().filter(|ending| {
+            let is_by = ending.by.as_ref().is_some_and(|w| w.id == by.id && w.kind == by.kind);
+            let is_same = ending.response.as_ref() == Some(response);
+            is_by && is_same && says_the_same(ending.comment.as_deref())
+        });
+        vote.map(|vote| vote.sequence).or_else(|| ending.map(|ending| ending.sequence))
     }
 
     /// Whether the approval may be spent for this action, at a time.

@@ -105,8 +105,10 @@ pub struct DecisionPointView<'a> {
     pub binding: Option<&'a ActionBinding>,
     /// Whether it was approved.
     pub approved: bool,
-    /// Until when the approval may be spent; null where none is to be spent.
+    /// Until when the approval of an action is or was good; null where there is none.
     pub valid_until: Option<Timestamp>,
+    /// When it ended, where it was not spent in time.
+    pub lapsed_at: Option<Timestamp>,
     /// When it was spent.
     pub consumed_at: Option<Timestamp>,
     /// By whom.
@@ -217,7 +219,8 @@ impl DecisionPoint {
             released_at: self.released_at,
             binding: terms.binding.as_ref(),
             approved: self.approves(),
-            valid_until: self.spendable_until(),
+            valid_until: self.valid_until(),
+            lapsed_at: self.lapsed_at,
             consumed_at: self.consumed.as_ref().map(|consumed| consumed.at),
             consumed_by: self.consumed.as_ref().map(|consumed| consumed.by.id.as_str()),
             supersedes: terms.supersedes.as_deref(),
