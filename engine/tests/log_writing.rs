@@ -472,6 +472,20 @@ fn directories_are_for_their_owner_alone_whatever_the_umask() {
 }
 
 #[test]
+fn a_directory_that_its_group_may_write_is_shared_with_that_group() {
+    let directory = directory();
+    let log = directory.path().join("shared");
+    std::fs::create_dir(&log).unwrap();
+    std::fs::set_permissions(&log, PermissionsExt::from_mode(0o2770)).unwrap();
+    Other::start("append", &log, 0).finish();
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o7777;
+    assert_eq!((mode(&log), mode(&log.join("segments"))), (0o2770, 0o2770));
+    for (path, _) in content_of(&log) {
+        assert_eq!(mode(&path), 0o660, "{}", path.display());
+    }
+}
+
+#[test]
 fn what_no_log_can_be_in_is_refused_and_left_as_it_is() {
     let directory = directory();
     let path = |name: &str| directory.path().join(name);

@@ -7,8 +7,8 @@ use holdpoint_log_files::{DirectoryStorage, ReadFile};
 use holdpoint_log_format::limits::PAGE;
 use holdpoint_log_format::{BootId, names};
 use rustix::fs::{
-    CWD, FallocateFlags, FlockOperation, Mode, OFlags, chmodat, fallocate, fchmod, flock, fstat,
-    lstat,
+    AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags, chmodat, fallocate, fchmod, flock,
+    fstat, lstat, stat,
 };
 use rustix::process::{Resource, getrlimit};
 use std::fs::{DirBuilder, File};
@@ -46,7 +46,13 @@ impl Storage for DirectoryStorage {
     fn create_directory(&self, path: &str) -> io::Result<()> {
         let full = self.path(path);
         make_directory(&full)?;
-        if path.is_empty() { sync_ancestors(&full) } else { Ok(()) }
+        if path.is_empty() {
+            return sync_ancestors(&full);
+        }
+        match is_shared(self.root())? {
+            true => Ok(chmodat(CWD, &full, shared_directory_mode(), AtFlags::empty())?),
+            false => Ok(()),
+        }
     }
 
     fn create(&self, path: &str, length: u64) -> io::Result<File> {
@@ -54,7 +60,7 @@ impl Storage for DirectoryStorage {
         let full = self.path(path);
         self.remove(path)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let mode = Mode::RUSR | Mode::WUSR;
+        let mode = file_mode(self.root())?;
         let file = File::from(rustix::fs::open(&full, flags | OFlags::CLOEXEC, mode)?);
         fchmod(&file, mode)?;
         reserve(&file, length).inspect_err(|_| drop(std::fs::remove_file(&full)))?;
@@ -98,7 +104,7 @@ impl Storage for DirectoryStorage {
     fn try_lock(&self) -> io::Result<Option<HeldLock>> {
         let path = self.path(names::LOCK);
         loop {
-            let file = open_lock(&path)?;
+            let file = open_lock(&path, self.root())?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
                 Err(rustix::io::Errno::INTR) => {}
@@ -175,18 +181,37 @@ impl LockFile for HeldLock {
     }
 }
 
-fn open_lock(path: &Path) -> io::Result<File> {
+fn open_lock(path: &Path, root: &Path) -> io::Result<File> {
     check_size_limit(PAGE)?;
     match open_regular(path, OFlags::RDWR) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let mode = Mode::RUSR | Mode::WUSR;
+            let mode = file_mode(root)?;
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let file = File::from(rustix::fs::open(path, flags, mode)?);
-            fchmod(&file, mode)?;
-            Ok(file)
+            match fchmod(&file, mode) {
+                // Another user of the group made it just now, and sees to it.
+                Ok(()) | Err(rustix::io::Errno::PERM) => Ok(file),
+                Err(error) => Err(error.into()),
+            }
         }
         other => other,
     }
+}
+
+/// Whether the log's directory may be written by its group: then so may every file in it, whoever
+/// of the group makes it and whatever the umask. Otherwise all is for its owner alone.
+fn is_shared(root: &Path) -> io::Result<bool> {
+    Ok(Mode::from_raw_mode(stat(root)?.st_mode).contains(Mode::WGRP))
+}
+
+fn file_mode(root: &Path) -> io::Result<Mode> {
+    let own = Mode::RUSR | Mode::WUSR;
+    Ok(if is_shared(root)? { own | Mode::RGRP | Mode::WGRP } else { own })
+}
+
+/// Files that are made in it belong to its group.
+fn shared_directory_mode() -> Mode {
+    Mode::RWXU | Mode::RWXG | Mode::SGID
 }
 
 /// What tells a file from every other one of the machine.
@@ -210,7 +235,7 @@ fn make_one_directory(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => sync_parent_if_allowed(path),
         Err(error) => Err(error),
         Ok(()) => {
-            chmodat(CWD, path, Mode::RWXU, rustix::fs::AtFlags::empty())?;
+            chmodat(CWD, path, Mode::RWXU, AtFlags::empty())?;
             sync_parent(path)
         }
     }
