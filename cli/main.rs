@@ -28,6 +28,7 @@ mod run;
 mod salvage;
 mod text;
 mod thread;
+mod usage;
 mod verify;
 
 use arguments::{Arguments, ConfigVerb, LogVerb, Verb};
@@ -35,7 +36,10 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let Arguments { global, verb } = Arguments::parse();
+    let Arguments { global, verb } = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage::tell(&error).into(),
+    };
     let exit = match verb {
         Verb::Run(args) => run::main(&global, args),
         Verb::Apply(args) => apply::main(&global, args),

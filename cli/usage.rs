@@ -1,0 +1,63 @@
+//! A command line that is not understood, as a person and a program are told of it.
+
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use std::ffi::{OsStr, OsString};
+
+/// Shows what is wrong, or the help that was asked for. With `--json` before `--` a program is told
+/// on stdout what is wrong; hooks have an answer of their own, which whoever calls them expects.
+pub(crate) fn tell(error: &clap::Error) -> Exit {
+    // Where a stream is closed there is nobody to tell.
+    let _ = error.print();
+    if !error.use_stderr() {
+        return Exit::DONE;
+    }
+    let words: Vec<OsString> =
+        std::env::args_os().skip(1).take_while(|word| word != "--").collect();
+    let verb = verb(&words);
+    if words.iter().any(|word| word == "--json") && verb != Some(OsStr::new("hook")) {
+        let failure = Failure::new(Exit::USAGE, "usage", sentence(error));
+        let is_of_decisions = verb == Some(OsStr::new("decision"));
+        let failure = if is_of_decisions { crate::decision::told_whole(failure) } else { failure };
+        let mut out = Output::stdout();
+        out.json(&failure.value());
+        // The exit code already says that something failed.
+        let _ = out.finish();
+    }
+    Exit::USAGE
+}
+
+/// The first word that is neither an option nor the value of one that may stand before the verb.
+fn verb(words: &[OsString]) -> Option<&OsStr> {
+    let mut words = words.iter().map(OsString::as_os_str);
+    while let Some(word) = words.next() {
+        if word == "--log" || word == "--config" {
+            words.next();
+        } else if !word.as_encoded_bytes().starts_with(b"-") {
+            return Some(word);
+        }
+    }
+    None
+}
+
+fn sentence(error: &clap::Error) -> String {
+    let whole = error.to_string();
+    whole.trim().trim_start_matches("error: ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verb_is_found_behind_the_options_of_all_verbs() {
+        let verb = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            verb(&words).map(|word| word.to_str().unwrap().to_string())
+        };
+        assert_eq!(verb("decision create hook").as_deref(), Some("decision"));
+        assert_eq!(verb("--json --log hook decision").as_deref(), Some("decision"));
+        assert_eq!(verb("--config=a hook --json").as_deref(), Some("hook"));
+        assert_eq!(verb("--json"), None);
+    }
+}
