@@ -12,6 +12,7 @@ mod expire;
 mod following;
 mod given;
 mod list;
+mod long_over;
 mod look;
 mod name;
 mod offered;

@@ -94,6 +94,11 @@ impl Failure {
         self
     }
 
+    /// What programs tell it from others by.
+    pub(crate) fn code(&self) -> &str {
+        &self.code
+    }
+
     /// The sentence.
     pub(crate) fn message(&self) -> &str {
         &self.message

@@ -1,6 +1,7 @@
 //! `holdpoint log show`: one line for each record.
 
 use crate::arguments::Global;
+use crate::decision::Look;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -8,7 +9,7 @@ use crate::progress::Bar;
 use crate::text::{actor, moment};
 use crate::verify::{exit_of, warn};
 use holdpoint_replay::records::Line;
-use holdpoint_replay::{Filter, Report, records};
+use holdpoint_replay::{Filter, Report, Until, records};
 
 /// Options of `log show`.
 #[derive(Debug, clap::Args)]
@@ -25,7 +26,7 @@ pub(crate) struct Args {
     /// Only records about this loop.
     #[arg(long = "loop", value_name = "ID")]
     loop_id: Option<String>,
-    /// Only records about this decision point.
+    /// Only records about this decision: its id, the beginning of its id, or its issue.
     #[arg(long, value_name = "ID")]
     decision: Option<String>,
     /// Only records of this story.
@@ -34,17 +35,28 @@ pub(crate) struct Args {
 }
 
 /// Shows the records of complete batches; with `--json` as JSON Lines. Exit 6 when the log does
-/// not verify, 3 when there is no log.
+/// not verify, 3 when there is no log or no such decision.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     show(global, args).unwrap_or_else(|failure| failure.tell())
 }
 
 fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let report = stream(global, &directory, &filter_of(args))?;
+    let mut filter = filter_of(args);
+    if let Some(wanted) = &filter.decision {
+        filter.decision = Some(decision(&directory, wanted)?);
+    }
+    let report = stream(global, &directory, &filter)?;
     directory.expect_log(&report)?;
     warn(&report);
     Ok(exit_of(&report))
+}
+
+/// The id of the decision that is meant.
+fn decision(directory: &Directory, wanted: &str) -> Result<String, Failure> {
+    let look = Look::at(directory, Until::End)?;
+    directory.expect_log(&look.rebuilt.report)?;
+    Ok(look.find(wanted)?.decision_id.to_string())
 }
 
 fn stream(global: &Global, directory: &Directory, filter: &Filter) -> Result<Report, Failure> {

@@ -2,6 +2,7 @@
 //! which conditions.
 
 use super::desk::{Desk, Only};
+use super::long_over;
 use super::principal::Speaker;
 use super::told::tell;
 use crate::arguments::Global;
@@ -35,8 +36,14 @@ impl Change {
         what: impl FnOnce(&DecisionPoint) -> String,
     ) -> Result<Exit, Failure> {
         let desk = Desk::open(global, &self.turn, false)?;
-        let point = desk.find(&self.decision)?;
         let by = self.speaker.principal();
+        let point = match desk.find(&self.decision) {
+            Ok(point) => point,
+            Err(unknown) => {
+                let command = |decision_id| command(decision_id, by);
+                return long_over::tell(global, desk, unknown, &self.decision, command, what);
+            }
+        };
         let command = command(point.decision_id.to_string(), by.clone());
         let command = match command.entropy() {
             Some(_) => command.with_entropy(desk.entropy()?),

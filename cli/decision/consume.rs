@@ -2,12 +2,15 @@
 
 use super::binding::binding;
 use super::desk::{Desk, Only};
+use super::long_over;
 use super::principal::Speaker;
+use super::shown::outcome;
 use super::told::tell;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::hold::Turn;
 use holdpoint_domain::command::{Command, ConsumeApproval};
+use holdpoint_domain::world::DecisionPoint;
 
 /// Options of `decision consume`.
 #[derive(Debug, clap::Args)]
@@ -32,15 +35,18 @@ pub(crate) struct Args {
 pub(super) fn consume(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let binding = binding(&args.bind_tool, &args.bind_input)?;
     let desk = Desk::open(global, &args.turn, false)?;
-    let point = desk.find(&args.decision)?;
     let by = args.speaker.principal();
-    let command = Command::ConsumeApproval(ConsumeApproval {
-        decision_id: point.decision_id.to_string(),
-        by: by.clone(),
-        binding,
-    });
+    let command = |decision_id| {
+        Command::ConsumeApproval(ConsumeApproval { decision_id, by: by.clone(), binding })
+    };
+    let spent = |point: &DecisionPoint| format!("spent: {}", outcome(point));
+    let point = match desk.find(&args.decision) {
+        Ok(point) => point,
+        Err(unknown) => {
+            return long_over::tell(global, desk, unknown, &args.decision, command, spent);
+        }
+    };
+    let command = command(point.decision_id.to_string());
     let submitted = desk.submit(&point, &by, &Only::default(), &command)?;
-    tell(global, desk, &point.decision_id, submitted, |point| {
-        format!("spent: {}", point.outcome_line())
-    })
+    tell(global, desk, &point.decision_id, submitted, spent)
 }

@@ -19,6 +19,7 @@ use holdpoint_domain::decision_point::{MAX_CONTEXT_BYTES, OnTimeout, Urgency};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::world::DecisionPoint;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Options of `decision create`.
@@ -115,7 +116,7 @@ struct PurposeArgs {
     #[arg(long, value_name = "JSON|@FILE|-", requires = "bind_tool")]
     bind_input: Option<String>,
     /// How long after the answer the approval may be spent. [default: 24h]
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, requires = "bind_tool")]
     valid_for: Option<String>,
     /// What waits for the answer, by a name of your own; repeat it. An answer releases it, unless
     /// it says no.
@@ -197,13 +198,19 @@ impl Args {
             max_iterations: self.max_iterations,
             urgency: self.urgency,
             policy: self.policy.read()?,
-            blocks: purpose.blocks.clone(),
+            blocks: each_once(&purpose.blocks),
             evidence: evidence.collect::<Result<_, Failure>>()?,
             binding: bound.map(|(tool, input)| binding(tool, input)).transpose()?,
             valid_for_ms: valid_for.transpose()?,
             supersedes: None,
         })
     }
+}
+
+/// The names in the order in which they were given first.
+fn each_once(names: &[String]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    names.iter().filter(|name| seen.insert(name.as_str())).cloned().collect()
 }
 
 fn on_timeout(name: &str) -> Result<OnTimeout, String> {

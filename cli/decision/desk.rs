@@ -184,24 +184,13 @@ impl<'g> Desk<'g> {
         point: &DecisionPoint,
         receipt: &Receipt,
     ) -> Result<Failure, Failure> {
-        let (decision_id, state) = (point.decision_id.to_string(), point.state);
-        let no = match (state, &point.ending) {
-            (DecisionPointState::Expired | DecisionPointState::Aborted, Some(ending)) => {
-                DecisionPointRefusal::Expired { decision_id, state, expires_at: ending.ended_at }
-            }
-            _ => {
-                let outcome = point.outcome_line();
-                DecisionPointRefusal::AlreadyEnded { decision_id, state, outcome }
-            }
-        };
-        let failure = self.refused(&no.into(), Some(&point.decision_id))?;
+        let failure = self.refused(&ended(point).into(), Some(&point.decision_id))?;
         let failure = failure.adding("; this answer is kept, and does not count");
-        Ok(failure.with("late", json!(true)).with("event", self.record(receipt)?))
+        Ok(failure.with("late", json!(true)).with("event", self.record(receipt.first_sequence)?))
     }
 
-    /// The first record of a change, as programs read it.
-    pub(crate) fn record(&self, receipt: &Receipt) -> Result<Value, Failure> {
-        let seq = receipt.first_sequence;
+    /// A record, as programs read it.
+    pub(crate) fn record(&self, seq: u64) -> Result<Value, Failure> {
         Ok(json!({ "seq": seq, "hash": self.link(seq)? }))
     }
 
@@ -216,12 +205,27 @@ pub(crate) fn is_late(receipt: &Receipt) -> bool {
     receipt.events.iter().any(|event| matches!(event, Event::LateResponseRecorded(_)))
 }
 
+/// That a decision ended before.
+pub(super) fn ended(point: &DecisionPoint) -> DecisionPointRefusal {
+    let (decision_id, state) = (point.decision_id.to_string(), point.state);
+    match (state, &point.ending) {
+        (DecisionPointState::Expired | DecisionPointState::Aborted, Some(ending)) => {
+            DecisionPointRefusal::Expired { decision_id, state, expires_at: ending.ended_at }
+        }
+        _ => {
+            let outcome = point.outcome_line();
+            DecisionPointRefusal::AlreadyEnded { decision_id, state, outcome }
+        }
+    }
+}
+
 /// The failure of a refusal, before a log was looked at.
 pub(crate) fn no(refusal: DecisionPointRefusal) -> Failure {
     refused(&refusal.into())
 }
 
-fn refused(refusal: &Refusal) -> Failure {
+/// What a refusal means to a person and to a program, of no decision that is looked at.
+pub(super) fn refused(refusal: &Refusal) -> Failure {
     let exit = match refusal {
         Refusal::DecisionPoint(DecisionPointRefusal::UnknownDecision { .. }) => Exit::NOT_FOUND,
         Refusal::DecisionPoint(no) if no.is_conflict() => Exit::CONFLICT,

@@ -10,6 +10,7 @@ use holdpoint_domain::World;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_engine::shell::{Delivered, Subscription, SubscriptionError, Watch};
+use holdpoint_replay::machine::is_locked;
 use holdpoint_replay::{Rebuilt, Until};
 use std::time::Duration;
 
@@ -102,6 +103,11 @@ impl Following {
     pub(super) fn has_ended(&self, point: &DecisionPoint) -> bool {
         let ending = point.ending.as_ref().filter(|_| !point.is_open());
         ending.is_some_and(|ending| ending.sequence <= self.state.durable)
+    }
+
+    /// Whether another process has the log open for writing.
+    pub(super) fn is_locked(&self) -> bool {
+        is_locked(&self.directory.storage)
     }
 
     /// The link of the newest record of a decision point; `None` where it is in an archive.

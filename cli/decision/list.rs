@@ -1,14 +1,16 @@
 //! `holdpoint decision list`: what waits for an answer.
 
 use super::create::urgency;
+use super::look::damaged;
 use super::shown::{span, time_left};
 use super::{Look, all};
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::text::{aligned, cut};
 use crate::verify::{exit_of, warn};
+use clap::builder::RangedU64ValueParser;
 use holdpoint_domain::Time;
 use holdpoint_domain::decision_point::{DecisionPointState, Urgency};
 use holdpoint_domain::text::bounded;
@@ -45,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long)]
     overdue: bool,
     /// At most so many.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     limit: Option<usize>,
     /// Only those that come after this one in the order of the list.
     #[arg(long, value_name = "ID")]
@@ -85,7 +87,15 @@ fn state(name: &str) -> Result<Wanted, String> {
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let look = Look::at(&directory, Until::End)?;
-    let is_nothing = look.rebuilt.report.verdict == Verdict::NothingHere;
+    let report = &look.rebuilt.report;
+    let is_nothing = report.verdict == Verdict::NothingHere;
+    if is_nothing && (report.foreign || report.is_archive) {
+        return Err(Failure::new(Exit::FAILED, "log", directory.nothing_here(report)));
+    }
+    if global.json && report.failed() {
+        // An array would pass for all that waits.
+        return Err(damaged(report, "`holdpoint verify` tells all"));
+    }
     let after = args.after.as_deref().filter(|_| !is_nothing);
     let after = after.map(|wanted| look.find(wanted)).transpose()?.map(place);
     let mut found: Vec<&DecisionPoint> = all(&look.rebuilt.world).collect();
@@ -102,11 +112,14 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         show(&mut out, &found, &known, look.now());
     }
     out.finish()?;
+    if !global.json && found.is_empty() && !report.failed() {
+        complain(args.nothing());
+    }
     if is_nothing {
         return Ok(Exit::DONE);
     }
-    warn(&look.rebuilt.report);
-    Ok(exit_of(&look.rebuilt.report))
+    warn(report);
+    Ok(exit_of(report))
 }
 
 /// What the order of the list follows from: how much it presses, then its age. Two decisions never
@@ -116,6 +129,19 @@ pub(crate) fn place(point: &DecisionPoint) -> (Reverse<Urgency>, Time, u64) {
 }
 
 impl Args {
+    /// That no decision is listed.
+    fn nothing(&self) -> &'static str {
+        let filters = [&self.issue, &self.requested_by, &self.after];
+        let is_filtered = filters.iter().any(|filter| filter.is_some()) || self.urgency.is_some();
+        match self.state {
+            Wanted::All if !is_filtered => "there is no decision",
+            Wanted::In(DecisionPointState::Pending) if !is_filtered && !self.overdue => {
+                "nothing waits for an answer"
+            }
+            _ => "no decision is like that",
+        }
+    }
+
     fn wants(&self, point: &DecisionPoint, now: Time) -> bool {
         let issue = self.issue.as_deref();
         let requester = self.requested_by.as_deref();

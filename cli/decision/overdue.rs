@@ -18,36 +18,53 @@ pub(super) struct Overdue<'g> {
     global: &'g Global,
     next_try: Option<Instant>,
     pause: Duration,
-    has_complained: bool,
+}
+
+/// What became of the attempt to record what is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// It is on record.
+    Recorded,
+    /// It is not time to try again, or another process writes: it may be what that writes.
+    NotYet,
+    /// This process cannot record it, and nobody else writes now. Whoever writes next records it
+    /// before anything else: nobody can answer any more.
+    Impossible,
 }
 
 impl<'g> Overdue<'g> {
     pub(super) fn new(global: &'g Global) -> Self {
-        Self { global, next_try: None, pause: FIRST_PAUSE, has_complained: false }
+        Self { global, next_try: None, pause: FIRST_PAUSE }
     }
 
-    /// Records what is due, if it is time to try; nothing else. Where that cannot be done it is
-    /// said once, and tried again later. Another writer is waited for at most so long. Whether it
-    /// was done.
-    pub(super) fn record(&mut self, point: &DecisionPoint, at_most: Duration) -> bool {
+    /// Records what is due, if it is time to try; nothing else. Another writer is waited for at
+    /// most so long. Where it cannot be done that is said.
+    pub(super) fn record(
+        &mut self,
+        point: &DecisionPoint,
+        at_most: Duration,
+        is_locked: impl FnOnce() -> bool,
+    ) -> Attempt {
         if self.next_try.is_some_and(|next| next > Instant::now()) {
-            return false;
+            return Attempt::NotYet;
         }
         let recorded = record(self.global, at_most.min(LOCK_WAIT));
         self.next_try = Instant::now().checked_add(self.pause);
         self.pause = self.pause.saturating_mul(2).min(LAST_PAUSE);
-        if let Err(why) = &recorded
-            && !self.has_complained
-        {
-            self.has_complained = true;
-            complain(&format!(
-                "the time of decision {} is over, and this process cannot record that: {}; it \
-                 waits on, until somebody who may write does (`holdpoint decision expire`)",
-                visible(&point.decision_id),
-                visible(why)
-            ));
+        match recorded {
+            Ok(()) => Attempt::Recorded,
+            Err(_) if is_locked() => Attempt::NotYet,
+            Err(why) => {
+                complain(&format!(
+                    "the time of decision {} is over, and this process cannot record that: {}; it \
+                     is not on record until somebody who may write does that (`holdpoint decision \
+                     expire`)",
+                    visible(&point.decision_id),
+                    visible(&why)
+                ));
+                Attempt::Impossible
+            }
         }
-        recorded.is_ok()
     }
 
     /// How long until it is time to try again.

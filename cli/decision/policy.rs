@@ -53,7 +53,7 @@ impl PolicyArgs {
             return Err(no(DecisionPointRefusal::TooMany { field, expected, found }));
         }
         let policy = ApprovalPolicy {
-            approvers: self.approvers.iter().map(|name| name.as_str().into()).collect(),
+            approvers: self.approvers.iter().map(|name| name.trim().into()).collect(),
             quorum: self.quorum.unwrap_or(1),
             allow_requester: self.allow_requester,
             allow_agents: self.allow_agents,

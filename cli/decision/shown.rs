@@ -61,18 +61,27 @@ pub(super) fn time_left(point: &DecisionPoint, now: Time) -> String {
 
 /// Somebody, with what proves the name.
 pub(super) fn who(by: &Principal) -> String {
-    let kind = match by.kind {
-        Actor::Human => "",
-        _ => by.kind_name(),
-    };
-    let proof = match by.authenticated_by {
-        Authentication::None => "name not proven",
-        _ => "",
-    };
-    let said: Vec<&str> = [kind, proof].into_iter().filter(|word| !word.is_empty()).collect();
-    match said.is_empty() {
-        true => visible(&by.id).to_string(),
-        false => format!("{} ({})", visible(&by.id), said.join(", ")),
+    match doubt(by) {
+        Some(doubt) => format!("{} ({doubt})", visible(&by.id)),
+        None => visible(&by.id).to_string(),
+    }
+}
+
+/// Why a name may not be that of a person who is called so.
+fn doubt(by: &Principal) -> Option<String> {
+    let kind = (by.kind != Actor::Human).then(|| by.kind_name());
+    let is_proven = by.authenticated_by != Authentication::None;
+    let proof = (!is_proven).then_some("name not proven");
+    let said: Vec<&str> = kind.into_iter().chain(proof).collect();
+    (!said.is_empty()).then(|| said.join(", "))
+}
+
+/// How it ended, in one line, with what proves who ended it.
+pub(super) fn outcome(point: &DecisionPoint) -> String {
+    let by = point.ending.as_ref().and_then(|ending| ending.by.as_ref());
+    match by.and_then(doubt) {
+        Some(doubt) => format!("{} ({doubt})", point.outcome_line()),
+        None => point.outcome_line(),
     }
 }
 
@@ -186,7 +195,7 @@ fn purpose(point: &DecisionPoint) -> Vec<String> {
 fn answers(point: &DecisionPoint) -> Vec<String> {
     let mut lines: Vec<String> = point.votes.iter().flat_map(|vote| given("vote", vote)).collect();
     if let Some(ending) = &point.ending {
-        lines.push(row("outcome", &point.outcome_line()));
+        lines.push(row("outcome", &outcome(point)));
         let words = ending.response.as_ref().and_then(Response::words);
         lines.extend(words.iter().flat_map(|words| labelled("in full", words)));
         lines.extend(ending.comment.iter().flat_map(|comment| labelled("comment", comment)));

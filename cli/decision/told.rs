@@ -1,7 +1,7 @@
 //! What became of a change, as it is told.
 
 use super::desk::{Desk, is_late, no};
-use super::shown::{how_to_answer, votes};
+use super::shown::{how_to_answer, outcome, votes};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -14,17 +14,17 @@ use serde_json::Value;
 
 /// What a program is told.
 #[derive(Serialize)]
-struct Told {
+pub(super) struct Told {
     /// The decision, as it is now.
-    decision: Value,
+    pub(super) decision: Value,
     /// The round that guidance led to.
-    next_decision: Option<Value>,
+    pub(super) next_decision: Option<Value>,
     /// The first record of the change.
-    event: Value,
+    pub(super) event: Value,
     /// Whether it was done before, and nothing was written now.
-    replayed: bool,
+    pub(super) replayed: bool,
     #[serde(skip)]
-    points: (DecisionPoint, Option<DecisionPoint>),
+    pub(super) points: (DecisionPoint, Option<DecisionPoint>),
 }
 
 /// Tells what a change of a decision came to, and closes the log. An answer that came too late is
@@ -38,10 +38,18 @@ pub(super) fn tell(
 ) -> Result<Exit, Failure> {
     let told = told(&desk, decision_id, submitted);
     desk.close()?;
-    let told = told?;
+    show(global, &told?, what)
+}
+
+/// Tells what a change came to.
+pub(super) fn show(
+    global: &Global,
+    told: &Told,
+    what: impl FnOnce(&DecisionPoint) -> String,
+) -> Result<Exit, Failure> {
     let mut out = Output::stdout();
     if global.json {
-        out.json(&told);
+        out.json(told);
     } else {
         let (point, next) = &told.points;
         let again = if told.replayed { " (on record before)" } else { "" };
@@ -63,7 +71,7 @@ pub(super) fn standing(point: &DecisionPoint) -> String {
     match (point.is_open(), votes(point)) {
         (true, Some(votes)) => format!("{state}: {votes}"),
         (true, None) => state.to_string(),
-        (false, _) => format!("{state}: {}", point.outcome_line()),
+        (false, _) => format!("{state}: {}", outcome(point)),
     }
 }
 
@@ -78,7 +86,7 @@ fn told(desk: &Desk<'_>, decision_id: &str, submitted: Submitted) -> Result<Told
     Ok(Told {
         decision: desk.value(&point)?,
         next_decision: next.as_ref().map(|next| desk.value(next)).transpose()?,
-        event: desk.record(&receipt)?,
+        event: desk.record(receipt.first_sequence)?,
         replayed,
         points: (point, next),
     })

@@ -3,7 +3,7 @@
 use super::following::Following;
 use super::look::now;
 use super::name::resolve;
-use super::overdue::Overdue;
+use super::overdue::{Attempt, Overdue};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, complain};
 use holdpoint_domain::text::visible;
@@ -38,7 +38,7 @@ impl Waited {
 /// takes. Each is named as everywhere: by its id, the beginning of it, or its issue.
 ///
 /// Nothing is written, with one exception: where the time of a decision is over and nobody has
-/// recorded that, this does.
+/// recorded that, this does. Where it cannot, it tells what will be recorded.
 pub(crate) fn until_ended(
     global: &Global,
     wanted: &[String],
@@ -52,8 +52,14 @@ pub(crate) fn until_ended(
             return Ok(waited);
         }
         let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
-        if wait.record_what_is_due(left)? {
-            continue;
+        match wait.record_what_is_due(left)? {
+            Attempt::Recorded => continue,
+            // What was written while this looked may have been an answer in time.
+            Attempt::Impossible => match wait.look()? {
+                Some(waited) => return Ok(waited),
+                None => return wait.over_and_not_recorded(),
+            },
+            Attempt::NotYet => {}
         }
         if left.is_zero() {
             return wait.still_pending();
@@ -99,11 +105,28 @@ impl<'g> Wait<'g> {
         Ok(self.waited(first, WaitOutcome::StillPending))
     }
 
-    /// Whether something was due, and was recorded now.
-    fn record_what_is_due(&mut self, at_most: Duration) -> Result<bool, Failure> {
-        let points = self.points()?;
-        let due = points.into_iter().find(|point| left(point) == Some(Duration::ZERO)).cloned();
-        Ok(due.is_some_and(|point| self.overdue.record(&point, at_most)))
+    /// Records what is due, if something is.
+    fn record_what_is_due(&mut self, at_most: Duration) -> Result<Attempt, Failure> {
+        let Some(due) = self.due()?.cloned() else { return Ok(Attempt::NotYet) };
+        let is_locked = || self.following.is_locked();
+        Ok(self.overdue.record(&due, at_most, is_locked))
+    }
+
+    /// The first of the decisions whose time is over.
+    fn due(&self) -> Result<Option<&DecisionPoint>, Failure> {
+        Ok(self.points()?.into_iter().find(|point| left(point) == Some(Duration::ZERO)))
+    }
+
+    /// What the deadline comes to, which whoever writes next records.
+    fn over_and_not_recorded(&self) -> Result<Waited, Failure> {
+        let Some(point) = self.due()? else { return self.still_pending() };
+        let (outcome, what) = match point.default_at_deadline() {
+            Some(_) => (WaitOutcome::Default, "its default is taken"),
+            None => (WaitOutcome::Aborted, "nothing is decided"),
+        };
+        let id = visible(&point.decision_id);
+        let line = format!("{id}  its time is over: {what}, and that is not recorded yet");
+        Ok(Waited { line, ..self.waited(point, outcome) })
     }
 
     /// Sleeps until something may have happened, at most this long.

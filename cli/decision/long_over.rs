@@ -1,0 +1,64 @@
+//! Decisions that ended so long ago that a writer remembers them no longer. They are looked up in
+//! the log; the same as before is told again, everything else came too late.
+
+use super::desk::{Desk, ended, refused};
+use super::look::{Look, now};
+use super::told::{Told, show};
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use holdpoint_domain::command::Command;
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::{Refusal, decide};
+use holdpoint_replay::Until;
+use serde_json::json;
+
+/// Tells what a command on such a decision comes to, and closes the log. Nothing is written. Where
+/// there is no such decision either, the failure stays as it was.
+pub(super) fn tell(
+    global: &Global,
+    desk: Desk<'_>,
+    unknown: Failure,
+    wanted: &str,
+    command: impl FnOnce(String) -> Command,
+    what: impl FnOnce(&DecisionPoint) -> String,
+) -> Result<Exit, Failure> {
+    if unknown.code() != "not_found" {
+        return Err(unknown);
+    }
+    let look = Look::at(&Directory::open(global)?, Until::End)?;
+    let Ok(point) = look.find(wanted) else { return Err(unknown) };
+    let command = command(point.decision_id.to_string());
+    let told = match decide(&look.rebuilt.world, &command, now()) {
+        Err(Refusal::AlreadyDone { sequence }) => Ok(again(&desk, &look, point, sequence)?),
+        Err(refusal) => Err(told_of(&look, point, refused(&refusal))),
+        Ok(_) => {
+            let over = refused(&ended(point).into());
+            let over = over.adding("; that is long ago, and this is not kept");
+            Err(told_of(&look, point, over).with("late", json!(true)))
+        }
+    };
+    desk.close()?;
+    show(global, &told?, what)
+}
+
+fn again(
+    desk: &Desk<'_>,
+    look: &Look,
+    point: &DecisionPoint,
+    sequence: u64,
+) -> Result<Told, Failure> {
+    let next = point.next_id.as_deref().and_then(|id| look.rebuilt.world.decision_point(id));
+    Ok(Told {
+        decision: json!(look.view(point)),
+        next_decision: next.map(|next| json!(look.view(next))),
+        event: desk.record(sequence)?,
+        replayed: true,
+        points: (point.clone(), next.cloned()),
+    })
+}
+
+fn told_of(look: &Look, point: &DecisionPoint, failure: Failure) -> Failure {
+    let failure = failure.with("decision_id", json!(point.decision_id));
+    failure.with("current", json!(look.view(point)))
+}
