@@ -52,6 +52,14 @@ pub(crate) struct Turn {
     lock_wait: Duration,
 }
 
+#[cfg(feature = "mcp")]
+impl Turn {
+    /// The same, for no longer than this.
+    pub(crate) fn at_most(self, longest: Duration) -> Self {
+        Self { lock_wait: self.lock_wait.min(longest) }
+    }
+}
+
 /// Carries the verb out. Exit 3 when there is no log or no such request, 4 when it was answered
 /// otherwise, 5 when a rule said no, 6 when the log does not verify.
 pub(crate) fn main(global: &Global, verb: HoldVerb) -> Exit {

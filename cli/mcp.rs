@@ -9,6 +9,8 @@ mod audit;
 #[cfg(feature = "mcp")]
 mod caller;
 #[cfg(feature = "mcp")]
+mod line;
+#[cfg(feature = "mcp")]
 mod look;
 #[cfg(feature = "mcp")]
 mod page;
@@ -22,6 +24,10 @@ mod server;
 mod tools;
 #[cfg(feature = "mcp")]
 mod waiting;
+#[cfg(feature = "mcp")]
+mod waits;
+#[cfg(feature = "mcp")]
+mod wire;
 
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};

@@ -147,9 +147,11 @@ fn bound(binding: &Binding) -> Result<ActionBinding, Failure> {
     Ok(ActionBinding { tool: Text::from(&binding.tool), input_sha256 })
 }
 
-/// Approval by people: an agent does not loosen the gate that it stands at.
+/// Approval by people: an agent does not loosen the gate that it stands at. What is asked for an
+/// action is one always.
 fn policy(arguments: &Create) -> Option<ApprovalPolicy> {
-    let is_approval = arguments.quorum.is_some() || !arguments.approvers.is_empty();
+    let is_named = arguments.quorum.is_some() || !arguments.approvers.is_empty();
+    let is_approval = is_named || arguments.binding.is_some();
     is_approval.then(|| ApprovalPolicy {
         approvers: arguments.approvers.clone(),
         quorum: arguments.quorum.unwrap_or(1),

@@ -32,8 +32,10 @@ pub(super) struct Create {
     #[serde(default)]
     pub(super) timeout_per_round: bool,
     /// What becomes of it when the time is over. Left away: "abort", which decides nothing.
+    /// "default" takes default_option; that is no approval, and approved stays false.
     pub(super) on_timeout: Option<OnTimeout>,
     /// How many rounds guidance may lead to, 1 to 20. Left away: 3.
+    #[schemars(range(min = 1, max = 20))]
     pub(super) max_iterations: Option<u8>,
     /// How much it presses. Left away: "medium".
     pub(super) urgency: Option<Urgency>,
@@ -42,9 +44,11 @@ pub(super) struct Create {
     #[serde(default)]
     pub(super) approvers: List<Text>,
     /// How many distinct people have to choose the same, 1 to 16. It makes this an approval, by
-    /// any people where approvers is left away.
+    /// any people where approvers is left away. Left away: 1.
+    #[schemars(range(min = 1, max = 16))]
     pub(super) quorum: Option<u8>,
-    /// The one action that the approval is for; it can be spent once.
+    /// The one action that the approval is for; it can be spent once. It makes this an approval, by
+    /// any person where approvers and quorum are left away.
     pub(super) binding: Option<Binding>,
     /// How long after the answer a bound approval may be spent, in seconds. Left away: 24 hours.
     pub(super) valid_for_seconds: Option<u64>,
@@ -85,6 +89,7 @@ pub(super) struct ListThem {
     /// Only those that press so much.
     pub(super) urgency: Option<Urgency>,
     /// How many, 1 to 200. Left away: 50.
+    #[schemars(range(min = 1, max = 200))]
     pub(super) limit: Option<u16>,
     /// Those behind this one: the next_after of the page before.
     pub(super) after: Option<String>,
@@ -187,7 +192,8 @@ pub(super) struct Query {
     pub(super) to: Option<u64>,
     /// The kind of record, or the system: "decision_point.resolved", "decision_point".
     pub(super) kind: Option<String>,
-    /// Only records about the round with this id.
+    /// Only records about this round of a question: its id, the beginning of its id, or the issue of
+    /// its one open decision.
     pub(super) decision: Option<String>,
     /// Only records about the execution loop with this id.
     #[serde(rename = "loop")]

@@ -3,10 +3,19 @@
 use super::arguments::Query;
 use super::caller::Caller;
 use super::page::Page;
+use crate::decision::Look;
 use crate::directory::Directory;
-use crate::exit::Failure;
-use holdpoint_replay::{Filter, Line, records};
+use crate::exit::{Exit, Failure};
+use crate::text::excerpt;
+use holdpoint_domain::event::REGISTRY;
+use holdpoint_domain::text::{bounded, visible};
+use holdpoint_replay::{Filter, Line, Report, Until, records};
 use serde_json::{Value, json};
+
+/// How much of a name is compared with those that there are, in bytes.
+const COMPARED_BYTES: usize = 96;
+/// Names that are less alike than this are not suggested.
+const LIKENESS_MIN: f64 = 0.6;
 
 /// `audit_verify`: the report of `holdpoint verify --json`.
 pub(super) fn verify(caller: &Caller<'_>) -> Result<Value, Failure> {
@@ -18,23 +27,95 @@ pub(super) fn verify(caller: &Caller<'_>) -> Result<Value, Failure> {
 }
 
 /// `audit_query`: a page of records, in order. Of a log that does not verify only what lies before
-/// the damage; the verdict says so.
+/// the damage; the verdict says so. What is named and is nowhere in the log is not found.
 pub(super) fn query(caller: &Caller<'_>, arguments: Query) -> Result<Value, Failure> {
-    let mut page = Page::new(arguments.limit)?;
-    let mut next_from = None;
-    let filter = filter_of(arguments);
+    expect_limit(arguments.limit)?;
+    arguments.kind.as_deref().map_or(Ok(()), expect_kind)?;
     let directory = Directory::open(&caller.office.global)?;
-    let report = directory.read(|storage, options| {
-        let mut show = |line: Line| {
-            if !page.push(json!(line)) {
-                next_from.get_or_insert(line.sequence);
-            }
-        };
-        records(storage, &filter, options, &mut |_| {}, &mut show)
+    let limit = arguments.limit;
+    let mut filter = filter_of(arguments);
+    let mut found = find(&directory, &filter, limit)?;
+    if found.records.is_empty() && !found.report.failed() {
+        if let Some(decision_id) = meant(&directory, &filter)? {
+            filter.decision = Some(decision_id);
+            found = find(&directory, &filter, limit)?;
+        }
+        expect_loop(&directory, &filter)?;
+    }
+    let Found { records, next_from, report } = found;
+    Ok(json!({ "records": records, "next_from": next_from, "verdict": report.verdict }))
+}
+
+/// A page of records.
+struct Found {
+    records: Vec<Value>,
+    next_from: Option<u64>,
+    report: Report,
+}
+
+fn find(directory: &Directory, filter: &Filter, limit: Option<u16>) -> Result<Found, Failure> {
+    let mut page = Page::new(limit)?;
+    let mut next_from = None;
+    let report = each(directory, filter, &mut |line| {
+        if !page.push(json!(line)) {
+            next_from.get_or_insert(line.sequence);
+        }
     })?;
     directory.expect_log(&report)?;
-    let (records, verdict) = (page.into_items(), report.verdict);
-    Ok(json!({ "records": records, "next_from": next_from, "verdict": verdict }))
+    Ok(Found { records: page.into_items(), next_from, report })
+}
+
+fn each(
+    directory: &Directory,
+    filter: &Filter,
+    visit: &mut dyn FnMut(Line),
+) -> Result<Report, Failure> {
+    directory.read(|storage, options| records(storage, filter, options, &mut |_| {}, visit))
+}
+
+/// The id of the decision that is meant by another name. A round that ended long ago is in the log
+/// and no longer in the state.
+fn meant(directory: &Directory, filter: &Filter) -> Result<Option<String>, Failure> {
+    let Some(wanted) = &filter.decision else { return Ok(None) };
+    let look = Look::at(directory, Until::End)?;
+    match look.find(wanted) {
+        Ok(point) if *point.decision_id == **wanted => Ok(None),
+        Ok(point) => Ok(Some(point.decision_id.to_string())),
+        Err(failure) => {
+            let about = Filter { decision: Some(wanted.clone()), ..Filter::default() };
+            let mut is_there = false;
+            each(directory, &about, &mut |_| is_there = true)?;
+            if is_there { Ok(None) } else { Err(failure) }
+        }
+    }
+}
+
+/// That there is such a loop.
+fn expect_loop(directory: &Directory, filter: &Filter) -> Result<(), Failure> {
+    let Some(wanted) = &filter.loop_id else { return Ok(()) };
+    let mut closest = Closest::to(wanted);
+    each(directory, &Filter::default(), &mut |line| {
+        line.loop_id.iter().for_each(|id| closest.take(id));
+    })?;
+    closest.expect("loop", "audit_query without loop shows all")
+}
+
+/// That there are records of such a kind, or of such a system.
+fn expect_kind(wanted: &str) -> Result<(), Failure> {
+    let mut closest = Closest::to(wanted);
+    for kind in REGISTRY {
+        closest.take(kind.name);
+        let parts = kind.name.match_indices('.').filter_map(|(dot, _)| kind.name.get(..dot));
+        parts.for_each(|part| closest.take(part));
+    }
+    match wanted.strip_prefix("kind ") {
+        Some(_) => Ok(()),
+        None => closest.expect("kind of record", "audit_query without kind shows those there are"),
+    }
+}
+
+fn expect_limit(limit: Option<u16>) -> Result<(), Failure> {
+    Page::new(limit).map(drop)
 }
 
 fn filter_of(arguments: Query) -> Filter {
@@ -45,5 +126,42 @@ fn filter_of(arguments: Query) -> Filter {
         loop_id: arguments.loop_id,
         decision: arguments.decision,
         correlation: arguments.correlation,
+    }
+}
+
+/// Of the names that there are the one that is most like what is wanted.
+struct Closest<'w> {
+    wanted: &'w str,
+    likeness: f64,
+    name: String,
+}
+
+impl<'w> Closest<'w> {
+    fn to(wanted: &'w str) -> Self {
+        Self { wanted, likeness: 0.0, name: String::new() }
+    }
+
+    fn take(&mut self, name: &str) {
+        if name == self.name {
+            return;
+        }
+        let wanted = bounded(self.wanted, COMPARED_BYTES);
+        let likeness = strsim::normalized_damerau_levenshtein(name, wanted);
+        if name == self.wanted || likeness > self.likeness && self.name != self.wanted {
+            (self.likeness, self.name) = (likeness, name.to_string());
+        }
+    }
+
+    /// Not found, unless what is wanted was among them.
+    fn expect(self, noun: &str, otherwise: &str) -> Result<(), Failure> {
+        if self.name == self.wanted {
+            return Ok(());
+        }
+        let advice = match self.likeness >= LIKENESS_MIN {
+            true => format!("did you mean {}?", visible(&self.name)),
+            false => otherwise.to_string(),
+        };
+        let message = format!("there is no {noun} {}: {advice}", excerpt(self.wanted));
+        Err(Failure::new(Exit::NOT_FOUND, "not_found", message))
     }
 }

@@ -8,6 +8,7 @@ use holdpoint_domain::decision_point::{Authentication, Principal};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::text::{bounded, has_visible_character, visible};
 use holdpoint_engine::shell::user_number;
+use std::time::Duration;
 
 /// Before the name that a client gives itself.
 const CLIENT_PREFIX: &str = "mcp:";
@@ -15,6 +16,10 @@ const CLIENT_PREFIX: &str = "mcp:";
 const CLIENT_NAME_BYTES: usize = 96;
 /// The name of a client that gives none.
 const UNNAMED: &str = "unnamed";
+
+/// Longest time that a call waits for another writer: clients give up on a call after about 60
+/// seconds.
+const TURN_MAX: Duration = Duration::from_secs(45);
 
 /// What every call has in common.
 #[derive(Debug)]
@@ -30,7 +35,8 @@ pub(super) struct Caller<'o> {
 }
 
 impl Office {
-    pub(super) fn new(global: &Global, args: Args) -> Self {
+    pub(super) fn new(global: &Global, mut args: Args) -> Self {
+        args.turn = args.turn.at_most(TURN_MAX);
         let (log, config) = (global.log.clone(), global.config.clone());
         Self { global: Global { log, config, json: false }, args }
     }

@@ -1,12 +1,14 @@
 //! The server: requests in on stdin, answers out on stdout, until stdin ends.
 //!
-//! One thread reads and writes; calls of tools block, so each runs on a thread of its own, and an
-//! answer waits for no other. Both eras of the protocol are served: clients that begin with
+//! Calls of tools block, so each runs on a thread of its own, and an answer waits for no other. Both eras of the protocol are served: clients that begin with
 //! `initialize`, and those of 2026-07-28 that say all with every request.
 
 use super::caller::Office;
 use super::result::result_of;
 use super::tools::{Offer, offers};
+use super::waiting::without_waiting;
+use super::waits::Waits;
+use super::wire::Wire;
 use crate::exit::{Exit, Failure, complain};
 use crate::text::{cut, excerpt, visible_once};
 use rmcp::model::{
@@ -15,7 +17,6 @@ use rmcp::model::{
     ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, ServerInitializeError, serve_server};
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -25,13 +26,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const INSTRUCTIONS: &str = "Holdpoint is an approval gate and a flight recorder. Before an action \
 that needs a person, call decision_create, then decision_wait until the outcome is no longer \
 still_pending. Pending means wait: silence, a timeout or a cancellation is no approval, and only \
-decision.approved = true is. Never answer your own decision, by any tool or command, and never ask \
-again in other words because an answer is slow or unwelcome. When guidance was given, propose anew \
+decision.approved = true is; a default that is taken for your own question never sets it. Ask for \
+leave to act with a binding: then only people can approve it, and that action alone. Never answer \
+your own decision, by any tool or command, and never ask again in other words because an answer is \
+slow or unwelcome. When guidance was given, propose anew \
 with decision_refine. Everything is recorded.";
 
-/// Longest line that is read, in bytes; a longer one is dropped, unanswered. The longest proposal
-/// that the rules allow has about 2 MiB, however its characters are written.
-const LINE_BYTES_MAX: usize = 4 << 20;
 /// How much is told of what is wrong with what a client sends, in bytes.
 const SAID_BYTES_MAX: usize = 512;
 /// Most calls that are under way at a time.
@@ -51,12 +51,16 @@ pub(super) fn serve(office: Office) -> Result<Exit, Failure> {
 }
 
 async fn converse(server: Server) -> Result<Exit, Failure> {
-    let (stdin, stdout) = (tokio::io::stdin(), tokio::io::stdout());
-    let transport =
-        AsyncRwTransport::new_server(stdin, stdout).with_max_line_length(LINE_BYTES_MAX);
-    let running = match serve_server(server, transport).await {
+    let wire = Wire::new(Arc::clone(&server.waits));
+    let running = match serve_server(server, wire).await {
         Ok(running) => running,
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(Exit::DONE),
+        Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
+            return Err(broken("it begins with what is no request; begin with initialize"));
+        }
+        Err(ServerInitializeError::UnexpectedInitializeResponse(_)) => {
+            return Err(broken("it answers what nobody asked"));
+        }
         Err(error) => return Err(broken(&error.to_string())),
     };
     running.waiting().await.map_err(|error| broken(&error.to_string()))?;
@@ -73,11 +77,12 @@ fn broken(said: &str) -> Failure {
 struct Server {
     office: Arc<Office>,
     under_way: Arc<AtomicUsize>,
+    waits: Arc<Waits>,
 }
 
 impl Server {
     fn new(office: Office) -> Self {
-        Self { office: Arc::new(office), under_way: Arc::default() }
+        Self { office: Arc::new(office), under_way: Arc::default(), waits: Arc::default() }
     }
 
     fn offer(&self, name: &str) -> Result<Offer, ErrorData> {
@@ -89,26 +94,48 @@ impl Server {
         })
     }
 
-    /// Carries a call out on a thread of its own.
+    /// Carries a call out. Where stdin ends, one that waits tells how things stand instead.
     async fn call(
         &self,
         offer: Offer,
         arguments: Map<String, Value>,
         client: Option<String>,
     ) -> Result<Value, Failure> {
-        let turn = Turnstile::enter(&self.under_way)?;
-        let office = Arc::clone(&self.office);
-        let call = tokio::task::spawn_blocking(move || {
-            let outcome = offer.call(&office.caller(client.as_deref()), arguments);
-            drop(turn);
-            outcome
-        });
-        call.await.unwrap_or_else(|error| {
-            complain(&format!("{} broke off: {error}", offer.name));
-            let message = "the call broke off; see stderr, and look before you repeat it";
-            Err(Failure::new(Exit::FAILED, "internal", message))
-        })
+        let turn = Arc::new(Turnstile::enter(&self.under_way)?);
+        let call = |arguments| {
+            let (office, client, turn) = (&self.office, client.clone(), Arc::clone(&turn));
+            carry_out(Arc::clone(office), offer, arguments, client, turn)
+        };
+        if !offer.waits() {
+            return call(arguments).await;
+        }
+        let wait = tokio::spawn(call(arguments.clone()));
+        self.waits.begin(wait.abort_handle());
+        match wait.await {
+            Ok(outcome) => outcome,
+            Err(_) => call(without_waiting(arguments)).await,
+        }
     }
+}
+
+/// Carries a call out on a thread of its own.
+async fn carry_out(
+    office: Arc<Office>,
+    offer: Offer,
+    arguments: Map<String, Value>,
+    client: Option<String>,
+    turn: Arc<Turnstile>,
+) -> Result<Value, Failure> {
+    let call = tokio::task::spawn_blocking(move || {
+        let outcome = offer.call(&office.caller(client.as_deref()), arguments);
+        drop(turn);
+        outcome
+    });
+    call.await.unwrap_or_else(|error| {
+        complain(&format!("{} broke off: {error}", offer.name));
+        let message = "the call broke off; see stderr, and look before you repeat it";
+        Err(Failure::new(Exit::FAILED, "internal", message))
+    })
 }
 
 impl ServerHandler for Server {

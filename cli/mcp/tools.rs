@@ -36,6 +36,9 @@ enum Changes {
     Always,
 }
 
+/// The tool that waits.
+const WAIT: &str = "decision_wait";
+
 /// Every tool, but the one that answers.
 const OFFERS: [Offer; 9] = [
     Offer {
@@ -44,7 +47,8 @@ const OFFERS: [Offer; 9] = [
         description: "Put a question to a person: a prompt, options with ids, optionally a default \
             that you prefer and a deadline. It gives a decision with an id and state pending. A \
             person answers elsewhere; call decision_wait for the answer. Use an idempotency_key so \
-            that a repeated call asks nobody twice.",
+            that a repeated call asks nobody twice. With approvers, quorum or binding it is an \
+            approval, which only people can give.",
         changes: Changes::Always,
         input: of_arguments::<Create>,
         output: || {
@@ -68,7 +72,7 @@ const OFFERS: [Offer; 9] = [
         call: |caller, arguments| look::show(caller, &read(arguments)?),
     },
     Offer {
-        name: "decision_wait",
+        name: WAIT,
         title: "Wait for a decision",
         description: "Wait, at most 45 seconds, until a decision has ended. Where the outcome is \
             still_pending, call it again. answered: read decision.approved and selected_option or \
@@ -209,6 +213,11 @@ impl Offer {
             .with_title(self.title)
             .with_raw_output_schema(of_result((self.output)()).into())
             .with_annotations(hints)
+    }
+
+    /// Whether calls of it wait for something.
+    pub(super) fn waits(&self) -> bool {
+        self.name == WAIT
     }
 
     /// Carries the call out. It blocks.

@@ -5,7 +5,7 @@ use super::caller::Caller;
 use crate::decision::waiting::until_ended;
 use crate::exit::{Exit, Failure};
 use holdpoint_engine::shell::WaitOutcome;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 /// Longest wait, in seconds: clients give up on a call after about 60.
@@ -27,6 +27,16 @@ pub(super) fn wait(caller: &Caller<'_>, arguments: &Wait) -> Result<Value, Failu
     let outcome = waited.outcome.name();
     let next_step = next_step(waited.outcome, &waited.decision);
     Ok(json!({ "decision": waited.decision, "outcome": outcome, "next_step": next_step }))
+}
+
+/// The arguments of the same call that looks once and waits for nothing. Those that are refused stay
+/// so.
+pub(super) fn without_waiting(mut arguments: Map<String, Value>) -> Map<String, Value> {
+    let given = arguments.get("timeout_seconds").filter(|given| !given.is_null());
+    if given.is_none_or(|given| given.as_u64().is_some_and(|seconds| seconds <= SECONDS_MAX)) {
+        arguments.insert("timeout_seconds".to_string(), json!(0));
+    }
+    arguments
 }
 
 /// What an agent does next.

@@ -169,6 +169,11 @@ impl Client {
         assert_eq!(self.hang_up().code(), Some(0));
     }
 
+    /// Ends stdin.
+    pub(crate) fn hush(&mut self) {
+        drop(self.stdin.take());
+    }
+
     /// Ends stdin, and waits for the server to end.
     pub(crate) fn hang_up(&mut self) -> ExitStatus {
         drop(self.stdin.take());
