@@ -114,6 +114,18 @@ impl DirectoryStorage {
         &self.root
     }
 
+    /// How many bytes the disk still has for this user, where the directory is or would be made.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn free_bytes(&self) -> io::Result<u64> {
+        let is_there = |path: &&Path| path.exists();
+        let named = self.root.ancestors().filter(|path| !path.as_os_str().is_empty());
+        let place = named.into_iter().find(is_there).unwrap_or(Path::new("."));
+        let disk = rustix::fs::statvfs(place)?;
+        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+
     /// The path of a name inside.
     #[must_use]
     pub fn path(&self, relative: &str) -> PathBuf {
