@@ -5,6 +5,7 @@ mod check;
 mod command;
 mod hooks;
 mod log;
+mod matcher;
 mod script;
 mod settings;
 
@@ -27,9 +28,6 @@ something else failed.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Verify every record of the log, not only what opening it reads.
-    #[arg(long)]
-    full: bool,
     /// Look at the hooks in this file; may be given several times.
     #[arg(long = "settings", value_name = "FILE")]
     settings: Vec<PathBuf>,
@@ -41,10 +39,10 @@ pub(crate) fn main(global: &Global, args: &Args) -> Exit {
 }
 
 fn examine(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let (of_log, verifies) = log::check(global, args.full);
+    let (of_log, verifies) = log::check(global);
     let mut checks = of_log;
     checks.push(configuration(global));
-    checks.extend(settings::check(&args.settings));
+    checks.extend(settings::check(&args.settings, &global.log));
     let worst = checks.iter().map(|check| check.state).max().unwrap_or(State::Ok);
     let mut out = Output::stdout();
     match global.json {

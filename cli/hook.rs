@@ -56,6 +56,22 @@ impl Args {
         }
     }
 
+    /// What of the options cannot be kept, in words: the hook then answers nothing else.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match &self.verb {
+            HookVerb::PreToolUse(args) => args.check(),
+            HookVerb::Stop(_) | HookVerb::SessionStart(_) => Ok(()),
+        }
+    }
+
+    /// The tools that this hook guards, as they are named; none stands for all.
+    pub(crate) fn tools(&self) -> &[String] {
+        match &self.verb {
+            HookVerb::PreToolUse(args) => args.tools(),
+            HookVerb::Stop(_) | HookVerb::SessionStart(_) => &[],
+        }
+    }
+
     /// The event of the host for which this hook is meant.
     pub(crate) const fn event(&self) -> &'static str {
         match &self.verb {

@@ -18,10 +18,12 @@ use std::process::Output;
 
 const DOCUMENT: &str = include_str!("../docs/agent-hooks.md");
 
-/// `doctor --json` with these settings, and the program on the path.
+/// `doctor --json` with these settings, their log being the one at hand, and the program on the
+/// path.
 fn doctor(place: &Place, settings: &str, options: &[&str]) -> Output {
     let file = place.directory.path().join("settings.json");
-    write(&file, settings).unwrap();
+    write(&file, settings.replace("$CLAUDE_PROJECT_DIR/.holdpoint", "$CLAUDE_PROJECT_DIR/log"))
+        .unwrap();
     let named = ["doctor", "--json", "--settings", file.to_str().unwrap()];
     let folder = Path::new(env!("CARGO_BIN_EXE_holdpoint")).parent().unwrap().display();
     let mut command = place.command(&[&named[..], options].concat());
@@ -69,7 +71,21 @@ fn what_fails_open_is_found() {
     let wrong = guard("command", Some("holdpoint --log /l hook stop".into()));
     let absent = guard("command", Some("/no/such/holdpoint --log /l hook pre-tool-use".into()));
     let relative = guard("command", Some("holdpoint hook pre-tool-use".into()));
+    let matched = |matcher: &str, options: &str| {
+        let mut settings: Value = serde_json::from_str(&with(options)).unwrap();
+        settings["hooks"]["PreToolUse"][0]["matcher"] = matcher.into();
+        settings.to_string()
+    };
     let table = [
+        (guard("async", Some(true.into())), "fail", "it is async"),
+        (with(""), "warn", "another was looked at"),
+        (with(" --quorum 2 --approvers ada"), "fail", "its options are refused"),
+        (with(" --tool ''"), "fail", "an empty name"),
+        (with(" --tool bash"), "fail", "no tool of its matcher is bash"),
+        (with(" --tool Bash"), "warn", "its matcher has mcp__*"),
+        (matched("Bash|Write", " --tool Write --tool B*"), "ok", ""),
+        (matched("^(Bash)$", " --tool Bash"), "ok", ""),
+        (matched("(Bash", ""), "fail", "is no regular expression"),
         (guard("onFailure", None), "fail", "the tool runs"),
         (guard("onFailure", Some("allow".into())), "fail", "the tool runs"),
         (guard("timeout", Some(json!(10))), "fail", "it may take 10 seconds"),
@@ -118,19 +134,21 @@ fn the_log_is_looked_at_and_not_changed() {
     let place = Place::new();
     place.shell("true");
     let before = contents(&place.log);
-    for options in [&[][..], &["--full"]] {
-        let output = doctor(&place, &documented().to_string(), options);
-        assert_eq!((status(&output), &json(&output)["state"]), (0, &"ok".into()), "{options:?}");
-    }
+    let output = doctor(&place, &documented().to_string(), &[]);
+    assert_eq!((status(&output), &json(&output)["state"]), (0, &"ok".into()));
     assert!(before == contents(&place.log));
     let lock = File::open(place.log.join("LOCK")).unwrap();
     lock.lock().unwrap();
     let output = doctor(&place, &documented().to_string(), &[]);
     assert_eq!((status(&output), &json(&output)["state"]), (0, &"warn".into()), "it is locked");
+    drop(lock);
+    write(place.log.join("LOCK"), "nobody").unwrap();
+    let output = doctor(&place, &documented().to_string(), &[]);
+    assert_eq!((status(&output), &json(&output)["state"]), (1, &"fail".into()), "whose is LOCK?");
 }
 
 #[test]
-fn damage_is_exit_6_and_a_bad_configuration_exit_1() {
+fn damage_anywhere_is_exit_6_and_a_bad_configuration_exit_1() {
     let place = Place::new();
     place.shell("true");
     let is_segment = |path: &&std::path::PathBuf| path.extension().is_some_and(|e| e == "seg");
@@ -138,7 +156,7 @@ fn damage_is_exit_6_and_a_bad_configuration_exit_1() {
     let mut bytes = std::fs::read(&segment).unwrap();
     bytes[200] ^= 1;
     write(&segment, bytes).unwrap();
-    assert_eq!(status(&doctor(&place, &documented().to_string(), &["--full"])), 6);
+    assert_eq!(status(&doctor(&place, &documented().to_string(), &[])), 6);
     let other = Place::new();
     write(other.directory.path().join("holdpoint.toml"), "[hold]\nwat = 1\n").unwrap();
     let output = doctor(&other, &documented().to_string(), &[]);

@@ -186,13 +186,15 @@ fn a_lock_that_is_held_denies_within_its_bound() {
 #[test]
 fn options_that_cannot_be_read_block() {
     let place = Place::new();
-    let bad: [&[&str]; 6] = [
+    let bad: [&[&str]; 8] = [
         &[],
         &["pre-tool"],
         &["pre-tool-use", "--wait", "1h"],
         &["pre-tool-use", "--no-such-option"],
         &["pre-tool-use", "--quorum", "300"],
         &["pre-tool-use", "--quorum", "0"],
+        &["pre-tool-use", "--tool", ""],
+        &["pre-tool-use", "--tool", "*Bash"],
     ];
     for words in bad {
         let output = hook(&place, words, &good());

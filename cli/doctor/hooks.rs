@@ -2,16 +2,19 @@
 
 use super::check::Check;
 use super::command::{Line, is_executable};
+use super::matcher::{self, Names};
 use super::script;
 use crate::arguments::{Arguments, Verb};
 use crate::hook;
 use clap::Parser;
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, absolute};
 use std::time::Duration;
 
 /// What is looked at.
 pub(super) const HOOKS: &str = "hooks";
+
+const HELP: &str = "`holdpoint hook --help` shows how";
 
 /// The event before a tool runs.
 const GUARDS_TOOLS: &str = "PreToolUse";
@@ -28,6 +31,7 @@ pub(super) struct Hook<'a> {
     command: &'a str,
     timeout: Option<&'a Value>,
     on_failure: Option<&'a Value>,
+    is_async: bool,
 }
 
 /// What was found of a hook.
@@ -63,12 +67,13 @@ impl<'a> Hook<'a> {
     fn of(event: &'a str, matcher: Option<&'a str>, hook: &'a Value) -> Option<Self> {
         let command = hook.get("command")?.as_str()?;
         let (timeout, on_failure) = (hook.get("timeout"), hook.get("onFailure"));
-        Some(Self { event, matcher, command, timeout, on_failure })
+        let is_async = hook.get("async").is_some_and(|value| *value != Value::Bool(false));
+        Some(Self { event, matcher, command, timeout, on_failure, is_async })
     }
 }
 
 /// What is wrong with a hook, where it has to do with decisions.
-pub(super) fn check_hook(hook: &Hook<'_>) -> Found {
+pub(super) fn check_hook(hook: &Hook<'_>, log: &Path) -> Found {
     let line = Line::split(hook.command);
     let flaws = script::flaws_of(hook.command, &line);
     let Some(words) = line.of_holdpoint().filter(|words| words.iter().any(|w| w == "hook")) else {
@@ -79,7 +84,9 @@ pub(super) fn check_hook(hook: &Hook<'_>) -> Found {
         Ok(Arguments { global, verb: Verb::Hook(args) }) => {
             found.is_guard = hook.event == GUARDS_TOOLS && args.event() == GUARDS_TOOLS;
             found.checks.extend(check_event(hook, &args));
-            found.checks.extend(check_log(&global.log));
+            found.checks.extend(check_options(&args));
+            found.checks.extend(check_log(&global.log, log));
+            found.checks.extend(check_tools(hook, args.tools()));
             found.checks.extend(check_timeout(hook, args.takes_at_most()));
         }
         Ok(_) => return Found::default(),
@@ -87,11 +94,12 @@ pub(super) fn check_hook(hook: &Hook<'_>) -> Found {
             let said = error.to_string();
             let said = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
             let message = format!("its command line is refused ({said}): {}", hook.command);
-            found.checks.push(Check::fail(HOOKS, message, "`holdpoint hook --help` shows how"));
+            found.checks.push(Check::fail(HOOKS, message, HELP));
         }
     }
     found.checks.extend(check_program(&line));
     found.checks.extend(check_rest(&line));
+    found.checks.extend(check_async(hook));
     if hook.event == GUARDS_TOOLS {
         found.checks.extend(check_matcher(hook));
         found.checks.extend(check_failure(hook));
@@ -107,11 +115,50 @@ fn check_event(hook: &Hook<'_>, args: &hook::Args) -> Option<Check> {
     })
 }
 
-/// A relative directory is another one wherever the agent goes.
-fn check_log(log: &Path) -> Option<Check> {
-    (!log.is_absolute()).then(|| {
+/// Options that the hook refuses when it runs, and then it denies every call.
+fn check_options(args: &hook::Args) -> Option<Check> {
+    let reason = args.check().err()?;
+    Some(Check::fail(HOOKS, format!("its options are refused: {reason}"), HELP))
+}
+
+/// A relative directory is another one wherever the agent goes. Another log than the one that was
+/// looked at was not looked at.
+fn check_log(log: &Path, ours: &Path) -> Option<Check> {
+    if !log.is_absolute() {
         let message = format!("its log is {}, wherever the agent happens to be", log.display());
-        Check::warn(HOOKS, message, "name it: --log \"$CLAUDE_PROJECT_DIR/.holdpoint\"")
+        let advice = "name it: --log \"$CLAUDE_PROJECT_DIR/.holdpoint\"";
+        return Some(Check::warn(HOOKS, message, advice));
+    }
+    let whole = |path: &Path| path.canonicalize().or_else(|_| absolute(path)).ok();
+    (whole(log) != whole(ours)).then(|| {
+        let message = format!("its log is {}, and another was looked at", log.display());
+        Check::warn(HOOKS, message, "run doctor on that one, with --log")
+    })
+}
+
+/// The matcher says for which tools the host runs the hook, and `--tool` which of them it guards.
+fn check_tools(hook: &Hook<'_>, tools: &[String]) -> Vec<Check> {
+    let Some(Ok(named)) = hook.matcher.map(matcher::names) else { return Vec::new() };
+    let guarded: Vec<Names> = tools.iter().map(|tool| Names::of_tool(tool)).collect();
+    let Some(named) = named.filter(|_| !guarded.is_empty()) else { return Vec::new() };
+    let unmet = guarded.iter().filter(|tool| !named.iter().any(|name| name.meets(tool)));
+    let unguarded = named.iter().filter(|name| !guarded.iter().any(|tool| tool.meets(name)));
+    let unmet = unmet.map(|tool| {
+        let message = format!("no tool of its matcher is {tool}, which --tool names");
+        Check::fail(HOOKS, message, "name it in the matcher as well: upper and lower case count")
+    });
+    let unguarded = unguarded.map(|name| {
+        let message = format!("its matcher has {name}, which no --tool names: that tool just runs");
+        Check::warn(HOOKS, message, "name it with --tool, or take it out of the matcher")
+    });
+    unmet.chain(unguarded).collect()
+}
+
+/// The host does not wait for such a hook.
+fn check_async(hook: &Hook<'_>) -> Option<Check> {
+    hook.is_async.then(|| {
+        let message = "it is async: the host does not wait for its answer, and nothing is held";
+        Check::fail(HOOKS, message, "take \"async\" out")
     })
 }
 
@@ -147,10 +194,14 @@ fn check_rest(line: &Line) -> Option<Check> {
 }
 
 fn check_matcher(hook: &Hook<'_>) -> Option<Check> {
-    hook.matcher.is_none().then(|| {
+    let advice = "name the tools: \"matcher\": \"Bash|Write|Edit\"";
+    let Some(matcher) = hook.matcher else {
         let message = "it has no matcher, so every tool waits for a person, also those that read";
-        Check::warn(HOOKS, message, "name the tools: \"matcher\": \"Bash|Write|Edit\"")
-    })
+        return Some(Check::warn(HOOKS, message, advice));
+    };
+    let reason = matcher::names(matcher).err()?;
+    let message = format!("its matcher {matcher} is no regular expression ({reason})");
+    Some(Check::fail(HOOKS, message, advice))
 }
 
 fn check_failure(hook: &Hook<'_>) -> Option<Check> {

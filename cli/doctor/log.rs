@@ -4,36 +4,39 @@ use super::check::Check;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::Failure;
-use crate::text::path;
-use holdpoint_log_files::{Extent, ReadFile, ReadStorage, Survey, SurveyOptions, survey};
+use crate::text::{bytes, path};
+use holdpoint_log_files::{ReadFile, ReadStorage};
 use holdpoint_log_format::{Lock, OwnerState, names};
-use holdpoint_replay::machine::{is_locked, this_boot};
+use holdpoint_replay::machine::is_locked;
 use holdpoint_replay::{Report, Verdict};
 
 /// The log.
 const LOG: &str = "log";
 /// Its lock.
 const LOCK: &str = "lock";
+/// The disk that it is on.
+const SPACE: &str = "space";
+/// The least that the disk should have left, in bytes (16 MiB).
+const FREE_BYTES_MIN: u64 = 16 << 20;
 /// The most of LOCK that is read, in bytes; it is shorter.
 const LOCK_BYTES_MAX: usize = 4096;
 
 const VERIFY: &str = "`holdpoint verify` tells all; `holdpoint salvage` copies what verifies";
 
-/// What was found, and whether the log verifies as far as it was read. A log that is not there
-/// does.
-pub(super) fn check(global: &Global, full: bool) -> (Vec<Check>, bool) {
+/// What was found, and whether the log verifies. Every record is read, as every hook does when it
+/// opens the log: what it would refuse is told here. A log that is not there verifies.
+pub(super) fn check(global: &Global) -> (Vec<Check>, bool) {
     let directory = match Directory::open(global) {
         Ok(directory) => directory,
         Err(failure) => return (vec![Check::fail(LOG, failure.message(), "name another")], true),
     };
-    let read = if full { verified(&directory) } else { surveyed(&directory) };
-    match read {
-        Ok((of_log, verifies)) => (vec![of_log, lock(&directory)], verifies),
-        Err(failure) => {
-            let advice = "check that this user may read the directory, and this program its format";
-            (vec![Check::fail(LOG, failure.message(), advice)], true)
-        }
-    }
+    let (of_log, verifies) = verified(&directory).unwrap_or_else(|failure| {
+        let advice = "check that this user may read the directory, and this program its format";
+        (Check::fail(LOG, failure.message(), advice), true)
+    });
+    let mut checks = vec![of_log, lock(&directory)];
+    checks.extend(space(directory.storage.free_bytes().ok()));
+    (checks, verifies)
 }
 
 /// Every record.
@@ -62,38 +65,22 @@ fn nothing_here(directory: &Directory, report: &Report) -> Check {
     Check::warn(LOG, message, "the first hook or verb that writes makes it")
 }
 
-/// What opening reads: headers, seals, and the records behind HEAD.
-fn surveyed(directory: &Directory) -> Result<(Check, bool), Failure> {
-    let options = SurveyOptions {
-        extent: Extent::FromHead,
-        boot: this_boot(),
-        is_being_written: is_locked(&directory.storage),
-    };
-    let found = survey(&directory.storage, options, &mut |_, _| {});
-    match found {
-        Ok(found) if found.segments.is_empty() && found.findings.is_empty() => verified(directory),
-        Ok(found) => Ok(of_survey(directory, &found)),
-        Err(_) => verified(directory),
-    }
-}
-
-fn of_survey(directory: &Directory, found: &Survey) -> (Check, bool) {
-    let shown = path(&directory.path);
-    match found.findings.first() {
-        Some(first) => (Check::fail(LOG, format!("{shown} is damaged: {first}"), VERIFY), false),
-        None => {
-            let newest = found.last.as_ref().map_or(0, |last| last.run.chain.sequence);
-            let message = format!(
-                "{shown}: opens well, newest record {newest} (`holdpoint doctor --full` reads all)"
-            );
-            (Check::ok(LOG, message), true)
-        }
-    }
+/// A hook that cannot write denies every call.
+fn space(free: Option<u64>) -> Option<Check> {
+    let free = free.filter(|free| *free < FREE_BYTES_MIN)?;
+    let message = format!("the log's disk has only {} left for this user", bytes(free));
+    let advice = "make room: a hook that cannot write denies, and nobody can answer";
+    Some(Check::warn(SPACE, message, advice))
 }
 
 fn lock(directory: &Directory) -> Check {
-    let Some(lock) = read_lock(directory) else {
-        return Check::ok(LOCK, "nobody has written yet, or LOCK cannot be read");
+    let lock = match read_lock(directory) {
+        Ok(Some(lock)) => lock,
+        Ok(None) => return Check::ok(LOCK, "nobody has written yet"),
+        Err(reason) => {
+            let advice = "check that this user may read and write LOCK in the log's directory";
+            return Check::fail(LOCK, format!("LOCK {reason}"), advice);
+        }
     };
     let (pid, is_held) = (lock.pid, is_locked(&directory.storage));
     match (is_held, lock.state) {
@@ -110,9 +97,36 @@ fn lock(directory: &Directory) -> Check {
     }
 }
 
-fn read_lock(directory: &Directory) -> Option<Lock> {
-    let file = directory.storage.open(names::LOCK).ok()??;
+/// Who wrote last; `None` where nobody did, and otherwise why that cannot be told.
+fn read_lock(directory: &Directory) -> Result<Option<Lock>, String> {
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    let Some(file) = directory.storage.open(names::LOCK).map_err(unreadable)? else {
+        return Ok(None);
+    };
     let mut bytes = vec![0; LOCK_BYTES_MAX];
-    let length = file.read_at(0, &mut bytes).ok()?;
-    Lock::decode(bytes.get(..length)?).ok()
+    let length = file.read_at(0, &mut bytes).map_err(unreadable)?;
+    match bytes.get(..length).unwrap_or_default() {
+        [] => Ok(None),
+        written => {
+            Lock::decode(written).map(Some).map_err(|error| format!("names no owner: {error}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::check::State;
+
+    #[test]
+    fn a_disk_without_room_is_told() {
+        for (free, state) in [
+            (Some(0), Some(State::Warn)),
+            (Some(FREE_BYTES_MIN - 1), Some(State::Warn)),
+            (Some(FREE_BYTES_MIN), None),
+            (None, None),
+        ] {
+            assert_eq!(space(free).map(|check| check.state), state, "{free:?}");
+        }
+    }
 }

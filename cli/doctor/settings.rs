@@ -16,8 +16,8 @@ const IN_PROJECT: [&str; 2] = [".claude/settings.json", ".claude/settings.local.
 
 const SNIPPET: &str = "`docs/agent-hooks.md` has settings to copy";
 
-/// The hooks in these files, or in those where the host looks.
-pub(super) fn check(named: &[PathBuf]) -> Vec<Check> {
+/// The hooks in these files, or in those where the host looks, and whether they are about this log.
+pub(super) fn check(named: &[PathBuf], log: &Path) -> Vec<Check> {
     let files = if named.is_empty() { usual() } else { named.to_vec() };
     let mut checks = Vec::new();
     let mut guards = 0_usize;
@@ -27,7 +27,7 @@ pub(super) fn check(named: &[PathBuf]) -> Vec<Check> {
             Ok(None) => checks.push(Check::fail(HOOKS, "no such file", SNIPPET).at(&path(file))),
             Err(reason) => checks.push(Check::fail(HOOKS, reason, SNIPPET).at(&path(file))),
             Ok(Some(settings)) => {
-                let (of_file, found) = check_file(&settings, &path(file));
+                let (of_file, found) = check_file(&settings, &path(file), log);
                 guards = guards.saturating_add(found);
                 checks.extend(of_file);
             }
@@ -42,7 +42,7 @@ pub(super) fn check(named: &[PathBuf]) -> Vec<Check> {
 }
 
 /// What the hooks of one file came to, and how many of them guard tools.
-fn check_file(settings: &Value, place: &str) -> (Vec<Check>, usize) {
+fn check_file(settings: &Value, place: &str, log: &Path) -> (Vec<Check>, usize) {
     let hooks = match hooks_of(settings) {
         Ok(hooks) => hooks,
         Err(reason) => return (vec![Check::fail(HOOKS, reason, SNIPPET).at(place)], 0),
@@ -54,7 +54,7 @@ fn check_file(settings: &Value, place: &str) -> (Vec<Check>, usize) {
         checks.push(Check::fail(HOOKS, message, "take it out").at(place));
     }
     for hook in &hooks {
-        let of_hook = check_hook(hook);
+        let of_hook = check_hook(hook, log);
         guards = guards.saturating_add(usize::from(of_hook.is_guard));
         let place = format!("{place}, {}", hook.event);
         let is_fine = of_hook.checks.is_empty() && of_hook.is_ours;

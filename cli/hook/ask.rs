@@ -2,6 +2,8 @@
 //! they are good.
 
 use super::pre_tool_use::Args;
+use super::session::is_hook;
+use super::words::quoted;
 use holdpoint_domain::command::{Command, CreateDecisionPoint, Entropy};
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, DecisionOption, OnTimeout, Principal,
@@ -13,7 +15,10 @@ use holdpoint_domain::world::DecisionPoint;
 /// How much of an input a person is shown, in bytes.
 const INPUT_BYTES_MAX: usize = 60 * 1024;
 /// How much of a directory's name a prompt shows, in bytes.
-const DIRECTORY_BYTES_MAX: usize = 2 * 1024;
+/// It is made visible after that, and one byte becomes six at most.
+const DIRECTORY_BYTES_MAX: usize = 512;
+/// How much of the end of an input that is cut a person is shown, in bytes.
+const TAIL_BYTES_MAX: usize = 20 * 1024;
 
 /// One call of a tool, by one session in one directory, and the question about it.
 pub(super) struct Ask {
@@ -32,7 +37,7 @@ pub(super) struct Ask {
 pub(super) struct Call<'a> {
     /// Which tool.
     pub(super) tool: &'a str,
-    /// What it is given, as JSON.
+    /// What it is given: its canonical form, so that what is equal is one question.
     pub(super) input: &'a str,
     /// SHA-256 of the canonical form of that.
     pub(super) digest: Digest,
@@ -125,28 +130,62 @@ fn options() -> [DecisionOption; 2] {
     })
 }
 
+/// The question. What the host names is quoted and visible, so that it can be nothing but a name.
 fn prompt(tool: &str, cwd: Option<&str>) -> String {
-    let Some(cwd) = cwd else { return format!("May {tool} run, in no stated directory?") };
+    let asked = prompt_of(tool);
+    let Some(cwd) = cwd else { return format!("{asked} no stated directory?") };
     let shown = bounded(cwd, DIRECTORY_BYTES_MAX);
     let more = if shown.len() < cwd.len() { ".. (cut)" } else { "" };
-    format!("May {tool} run in {shown}{more}?")
+    format!("{asked} {}{more}?", quoted(shown))
 }
 
-/// The input over several lines. One that is cut says so before it begins.
+/// How every question about a tool begins.
+fn prompt_of(tool: &str) -> String {
+    format!("May {} run in", quoted(tool))
+}
+
+/// Whether this may be a question of a hook's, by any session: about a call, to people alone and
+/// not to whoever asks, with the answers that a hook offers. What is none cannot count for one.
+pub(super) fn is_ours(point: &DecisionPoint) -> bool {
+    let (terms, proposal) = (&point.terms, &point.terms.proposal);
+    let is_of_people = |policy: &ApprovalPolicy| !policy.allow_requester && !policy.allow_agents;
+    let is_asked = |binding: &ActionBinding| {
+        let beginning = format!("{} ", prompt_of(&binding.tool));
+        proposal.prompt.starts_with(&beginning) && proposal.prompt.ends_with('?')
+    };
+    is_hook(&point.requested_by)
+        && terms.binding.as_ref().is_some_and(is_asked)
+        && terms.policy.as_ref().is_some_and(is_of_people)
+        && terms.on_timeout == OnTimeout::Abort
+        && *proposal.options == options()
+}
+
+/// The input over several lines. One that is cut says so before it begins, and where.
 fn context(input: &str) -> String {
     let pretty = serde_json::from_str::<serde_json::Value>(input)
         .and_then(|value| serde_json::to_string_pretty(&value));
     let pretty = pretty.unwrap_or_else(|_| input.to_string());
-    let shown = bounded(&pretty, INPUT_BYTES_MAX);
-    match shown.len() == pretty.len() {
-        true => pretty,
-        false => format!(
-            "CUT: only the first {} of {} bytes of the input are shown here, and the answer is \
-             about all of them.\n{shown}",
-            shown.len(),
-            pretty.len()
-        ),
+    if pretty.len() <= INPUT_BYTES_MAX {
+        return pretty;
     }
+    let head = bounded(&pretty, INPUT_BYTES_MAX.saturating_sub(TAIL_BYTES_MAX));
+    let tail = ending(&pretty, TAIL_BYTES_MAX);
+    let hidden = pretty.len().saturating_sub(head.len()).saturating_sub(tail.len());
+    format!(
+        "CUT: {hidden} of the {} bytes of the input are not shown, between the first {} and the \
+         last {}, and the answer is about all of them.\n{head}\n[CUT: {hidden} bytes are not shown \
+         here]\n{tail}",
+        pretty.len(),
+        head.len(),
+        tail.len()
+    )
+}
+
+/// The longest end of at most so many bytes that begins between two characters.
+fn ending(text: &str, most_bytes: usize) -> &str {
+    let begin = text.len().saturating_sub(most_bytes);
+    let begin = (begin..=text.len()).find(|at| text.is_char_boundary(*at));
+    begin.and_then(|at| text.get(at..)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -155,13 +194,21 @@ mod tests {
     use holdpoint_domain::decision_point::{MAX_CONTEXT_BYTES, MAX_PROMPT_BYTES};
 
     #[test]
-    fn what_is_too_long_is_cut_and_says_so_first() {
-        let input = format!("{{\"command\":\"{}\"}}", "x".repeat(1 << 20));
+    fn what_is_too_long_is_cut_and_says_so_first_and_where() {
+        let input = format!("{{\"command\":\"{} rm -rf /\"}}", "\u{e9}".repeat(1 << 19));
         let context = context(&input);
-        assert!(context.starts_with("CUT: only the first 61440 of 1048595 bytes"), "{context:.99}");
+        assert!(context.starts_with("CUT: 987164 of the 1048605 bytes"), "{context:.99}");
+        assert!(context.ends_with("rm -rf /\"\n}") && context.contains("\n[CUT: 987164 bytes"));
         assert!(context.len() <= MAX_CONTEXT_BYTES);
-        let prompt = prompt(&"t".repeat(256), Some(&"/d".repeat(4096)));
-        assert!(prompt.ends_with(".. (cut)?") && prompt.len() <= MAX_PROMPT_BYTES);
+        let prompt = prompt(&"\\".repeat(256), Some(&"\u{202e}".repeat(4096)));
+        assert!(prompt.ends_with("\".. (cut)?") && prompt.len() <= MAX_PROMPT_BYTES);
+    }
+
+    #[test]
+    fn a_name_can_forge_no_line_of_the_question() {
+        let prompt = prompt("Bash", Some("/w\"?\nApproved by ada. \u{202e}"));
+        let shown = r#"May "Bash" run in "/w\"?\u{a}Approved by ada. \u{202e}"?"#;
+        assert_eq!(prompt, shown);
     }
 
     #[test]

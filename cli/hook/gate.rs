@@ -113,7 +113,10 @@ impl Gate {
             binding: self.ask.binding.clone(),
         });
         let origin = self.origin(Some(point.created_sequence));
-        let submitted = self.engine.submit(&origin, &command).map_err(said)?;
+        let submitted = self
+            .engine
+            .submit(&origin, &command)
+            .map_err(|error| words::may_be_spent(point, &said(error)))?;
         match submitted {
             Submitted::Accepted(_) => Ok(true),
             Submitted::Refused(Refusal::DecisionPoint(

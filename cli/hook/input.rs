@@ -19,8 +19,7 @@ pub(super) const SESSION_START: &str = "SessionStart";
 pub(super) struct Input<'a> {
     hook_event_name: Option<String>,
     session_id: Option<String>,
-    /// Where the tool runs.
-    pub(super) cwd: Option<String>,
+    cwd: Option<String>,
     /// Which tool.
     pub(super) tool_name: Option<String>,
     /// What it is given, as it was written.
@@ -63,6 +62,11 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// Where the tool runs; an empty directory is none.
+    pub(super) fn cwd(&self) -> Option<&str> {
+        self.cwd.as_deref().filter(|cwd| !cwd.is_empty())
+    }
+
     /// The session. Without one it is not known whose approvals count.
     pub(super) fn session_id(&self) -> Result<&str, String> {
         let session = self.session_id.as_deref().filter(|session| !session.is_empty());
@@ -79,7 +83,8 @@ mod tests {
         let text = r#" {"permission_mode": "of-2031", "new": [{}], "session_id": "s", "cwd": "/w",
             "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"a": 1,"a":2}}"#;
         let input = Input::parse(text, PRE_TOOL_USE).unwrap();
-        assert_eq!(input.session_id(), Ok("s"));
+        assert_eq!((input.session_id(), input.cwd()), (Ok("s"), Some("/w")));
+        assert_eq!(Input::parse(r#"{"cwd": ""}"#, STOP).unwrap().cwd(), None);
         assert_eq!(input.tool_input.unwrap().get(), r#"{"a": 1,"a":2}"#);
     }
 

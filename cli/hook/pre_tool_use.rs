@@ -11,9 +11,11 @@ use crate::decision::Proof;
 use crate::text::excerpt;
 use holdpoint_domain::decision_point::{ApprovalPolicy, MAX_TIMEOUT_MS, check_policy};
 use holdpoint_domain::event::Text;
+use holdpoint_domain::hash::sha256;
 use holdpoint_domain::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::text::check_identifier;
-use holdpoint_engine::shell::canonical_input_sha256;
+use holdpoint_engine::shell::canonical_input;
+use std::fmt::Display;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -25,7 +27,7 @@ const WAIT_MAX: Duration = Duration::from_secs(45);
 pub(crate) struct Args {
     /// Guard this tool only; a `*` at the end stands for any rest. May be given several times.
     /// Left away: every tool for which the host runs the hook.
-    #[arg(long = "tool", value_name = "NAME")]
+    #[arg(long = "tool", value_name = "NAME", value_parser = tool_name)]
     tools: Vec<String>,
     /// Who may approve, by the names of their users; left away: every person.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
@@ -75,7 +77,7 @@ impl Args {
     /// People only, and never whoever asks.
     pub(super) fn policy(&self) -> ApprovalPolicy {
         ApprovalPolicy {
-            approvers: self.approvers.iter().map(Text::from).collect(),
+            approvers: self.approvers.iter().map(|name| Text::from(name.trim())).collect(),
             quorum: self.quorum,
             allow_requester: false,
             allow_agents: false,
@@ -93,7 +95,13 @@ impl Args {
         self.tools.is_empty() || self.tools.iter().any(is_meant)
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// The tools that are guarded, as they are named; none stands for all.
+    pub(super) fn tools(&self) -> &[String] {
+        &self.tools
+    }
+
+    /// What of the options cannot be kept.
+    pub(super) fn check(&self) -> Result<(), String> {
         if self.approvers.len() > MAX_LIST_ITEMS {
             return Err(format!("more than {MAX_LIST_ITEMS} approvers: name fewer"));
         }
@@ -116,15 +124,30 @@ fn decide(log: &Path, args: &Args) -> Result<Answer, String> {
         return Ok(Answer::no_objection());
     }
     check_identifier("tool_name", tool).map_err(|fault| fault.to_string())?;
-    let by = requester(input.session_id()?, input.cwd.as_deref())?;
+    let by = requester(input.session_id()?, input.cwd())?;
     let tool_input = input.tool_input.ok_or("the input on stdin has no tool_input")?.get();
-    let digest = canonical_input_sha256(tool_input)
-        .map_err(|error| format!("nothing can be approved for {}: {error}", excerpt(tool)))?;
-    let call = Call { tool, input: tool_input, digest, cwd: input.cwd.as_deref() };
+    let unapprovable =
+        |reason: &dyn Display| format!("nothing can be approved for {}: {reason}", excerpt(tool));
+    let canonical = canonical_input(tool_input).map_err(|error| unapprovable(&error))?;
+    let canonical = String::from_utf8(canonical).map_err(|error| unapprovable(&error))?;
+    let digest = sha256(canonical.as_bytes());
+    let call = Call { tool, input: &canonical, digest, cwd: input.cwd() };
     let gate = Gate::open(log, Ask::new(by, &call, args), args.asks_again())?;
     let answer = gate.answer(until);
     gate.close();
     answer
+}
+
+/// The name of a tool, or the beginning of names.
+fn tool_name(text: &str) -> Result<String, String> {
+    let beginning = text.strip_suffix('*').unwrap_or(text);
+    if text.is_empty() {
+        Err("an empty name is that of no tool; leave --tool away to guard every tool".to_string())
+    } else if beginning.contains('*') {
+        Err("a `*` stands at the end alone, for any rest of the name".to_string())
+    } else {
+        Ok(text.to_string())
+    }
 }
 
 /// A time that the rules take.
@@ -183,7 +206,10 @@ mod tests {
 
     #[test]
     fn options_that_could_not_be_kept_are_refused() {
-        let bad: [&[&str]; 10] = [
+        let bad: [&[&str]; 13] = [
+            &["--tool", ""],
+            &["--tool", "*Bash"],
+            &["--tool", "mcp__**"],
             &["--quorum", "0"],
             &["--quorum", "17"],
             &["--quorum", "2", "--approvers", "ada"],

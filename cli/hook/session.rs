@@ -7,6 +7,8 @@ use holdpoint_domain::text::{bounded, check_identifier, visible};
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_engine::shell::user_number;
 
+/// What the means of every hook begin with.
+const MEANS: &str = "hook run by uid ";
 /// What the name of a session begins with.
 const HOST: &str = "claude-code:";
 /// How much of a directory's name the means show, in bytes; its digest stands beside it.
@@ -30,13 +32,18 @@ pub(super) fn requester(session_id: &str, cwd: Option<&str>) -> Result<Principal
         }
         None => "in no stated directory".to_string(),
     };
-    let means = format!("hook run by uid {}, {directory}", user_number());
+    let means = format!("{MEANS}{}, {directory}", user_number());
     Ok(Principal {
         kind: Actor::Agent,
         id: name(session_id)?.into(),
         authenticated_by: Authentication::None,
         means: means.into(),
     })
+}
+
+/// Whether a hook asked, for some session: no other way of asking has such means.
+pub(super) fn is_hook(by: &Principal) -> bool {
+    by.authenticated_by == Authentication::None && by.means.starts_with(MEANS)
 }
 
 /// Whether a session asked for this.

@@ -3,6 +3,7 @@
 //! and stopping does nothing that a person would have to approve.
 
 use super::answer::Answer;
+use super::ask::is_ours;
 use super::input::{Input, STOP, read};
 use super::session;
 use super::words;
@@ -59,13 +60,18 @@ pub(super) fn look(log: &Path) -> Result<Look, Failure> {
     Look::at(&Directory::open(&global)?, Until::End)
 }
 
-/// What a session asked for, oldest first.
+/// What a session asked for through its hooks, oldest first. What somebody else put on record in
+/// its name is nothing that it should act on.
 pub(super) fn of_session<'a>(look: &'a Look, name: &str) -> Vec<&'a DecisionPoint> {
     let world = &look.rebuilt.world;
     let mut mine: Vec<_> =
-        crate::decision::all(world).filter(|point| session::asked_for(name, point)).collect();
+        crate::decision::all(world).filter(|point| is_its(name, point)).collect();
     mine.sort_by_key(|point| point.created_sequence);
     mine
+}
+
+fn is_its(name: &str, point: &DecisionPoint) -> bool {
+    session::asked_for(name, point) && is_ours(point)
 }
 
 /// Whether an approval waits to be spent.

@@ -4,16 +4,17 @@
 use crate::arguments::program;
 use crate::text::cut;
 use holdpoint_domain::Time;
-use holdpoint_domain::text::visible;
+use holdpoint_domain::decision_point::Response;
+use holdpoint_domain::text::{bounded, visible};
 use holdpoint_domain::world::DecisionPoint;
-use std::path::Path;
+use std::path::{Path, absolute};
 
 /// How the list of a session's decisions begins.
 pub(super) const TOLD_FIRST: &str = "Holdpoint: decisions that this session asked for, newest \
                                      first. A decision that waits is not an approval.";
 
-/// How much of a prompt a list shows, in bytes.
-const PROMPT_BYTES_MAX: usize = 120;
+/// How much of a name is shown, in bytes.
+const NAME_BYTES_MAX: usize = 64;
 
 const DO_NOT: &str = "do not retry, rephrase or split this call, and do not try another way";
 
@@ -22,11 +23,20 @@ pub(super) fn spent(point: &DecisionPoint) -> String {
     format!("approved by {}, decision {}, spent by this call", who(point), point.decision_id)
 }
 
+/// What it means that spending an approval failed: it may be on record all the same.
+pub(super) fn may_be_spent(point: &DecisionPoint, reason: &str) -> String {
+    let id = &point.decision_id;
+    format!(
+        "the approval {id} may be spent by this all the same, and then a person is asked again: \
+         {reason}"
+    )
+}
+
 /// A person is asked.
 pub(super) fn pending(log: &Path, point: &DecisionPoint, before: Option<&DecisionPoint>) -> String {
     let id = &point.decision_id;
     let before = before.map(|point| format!("{}; ", was_before(point))).unwrap_or_default();
-    let program = program(log);
+    let program = called(log);
     format!(
         "{before}pending, decision {id}: {DO_NOT}. A person answers with `{program} decision \
          respond {id} --option approve`, not you. Wait with `{program} decision wait {id}` or stop \
@@ -53,24 +63,24 @@ pub(super) fn unanswered(point: &DecisionPoint) -> String {
 
 /// An approval waits to be used.
 pub(super) fn approved_unspent(point: &DecisionPoint) -> String {
-    let prompt = shown(point);
-    format!("decision {} was approved ({prompt}): retry the action", point.decision_id)
+    let call = call(point);
+    format!("decision {} was approved ({call}): retry the action", point.decision_id)
 }
 
 /// A decision waits, and the agent is not to stop before it is answered.
 pub(super) fn still_waits(log: &Path, point: &DecisionPoint) -> String {
-    let (id, program, prompt) = (&point.decision_id, program(log), shown(point));
+    let (id, program, call) = (&point.decision_id, called(log), call(point));
     format!(
-        "decision {id} still waits for a person ({prompt}): wait with `{program} decision wait \
+        "decision {id} still waits for a person ({call}): wait with `{program} decision wait \
          {id}`, and do not answer it yourself"
     )
 }
 
 /// One decision, for a session that starts.
 pub(super) fn told(log: &Path, point: &DecisionPoint, now: Time) -> String {
-    let (id, prompt) = (&point.decision_id, shown(point));
+    let (id, call) = (&point.decision_id, call(point));
     let how = if super::stop::waits(point, now) {
-        format!("waits; `{} decision wait {id}`", program(log))
+        format!("waits; `{} decision wait {id}`", called(log))
     } else if point.is_open() {
         "nobody answered in time: silence is not consent".to_string()
     } else if super::stop::is_to_be_spent(point, now) {
@@ -78,9 +88,9 @@ pub(super) fn told(log: &Path, point: &DecisionPoint, now: Time) -> String {
     } else if point.consumed.is_some() {
         "approved, and spent already".to_string()
     } else {
-        point.outcome_line()
+        ended(point)
     };
-    format!("- {id}: {prompt}: {how}")
+    format!("- {id}: {call}: {how}")
 }
 
 /// What became of the last time that this was asked.
@@ -94,15 +104,42 @@ fn was_before(point: &DecisionPoint) -> String {
     } else if is_silence {
         format!("nobody answered decision {id} in time, and silence is not consent")
     } else {
-        format!("decision {id} came to: {}", point.outcome_line())
+        format!("decision {id}: {}", ended(point))
     }
+}
+
+/// The program as a shell calls it for this log, wherever the agent is when it does.
+fn called(log: &Path) -> String {
+    program(&absolute(log).unwrap_or_else(|_| log.to_path_buf()))
+}
+
+/// How a decision ended, without the words of anybody.
+fn ended(point: &DecisionPoint) -> String {
+    let option = point.ending.as_ref().and_then(|ending| match &ending.response {
+        Some(Response::Option(id)) => Some(format!(" with {}", quoted(id))),
+        _ => None,
+    });
+    format!("{}{} by {}", point.state, option.unwrap_or_default(), quoted(&who(point)))
 }
 
 fn who(point: &DecisionPoint) -> String {
     let by = point.ending.as_ref().and_then(|ending| ending.by.as_ref());
-    by.map_or_else(|| "nobody".to_string(), |by| visible(&by.id).to_string())
+    by.map_or_else(|| "nobody".to_string(), |by| cut(&by.id, NAME_BYTES_MAX))
 }
 
-fn shown(point: &DecisionPoint) -> String {
-    cut(&point.terms.proposal.prompt, PROMPT_BYTES_MAX)
+/// Which call a decision is about. Its directory and input were an agent's, and are left away.
+fn call(point: &DecisionPoint) -> String {
+    let tool = point.binding().map_or("", |binding| &binding.tool);
+    format!("a call of {}", quoted(&cut_raw(tool)))
+}
+
+fn cut_raw(text: &str) -> String {
+    let cut = bounded(text, NAME_BYTES_MAX);
+    let more = if cut.len() < text.len() { ".." } else { "" };
+    format!("{cut}{more}")
+}
+
+/// A name in quotes, on one line and with no end but its own.
+pub(super) fn quoted(text: &str) -> String {
+    format!("\"{}\"", visible(text).to_string().replace('"', "\\\""))
 }

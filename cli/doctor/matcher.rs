@@ -1,0 +1,126 @@
+//! The matcher of a hook: the regular expression by which the host picks tools.
+
+use std::fmt;
+
+/// What stands for something else in a regular expression, but for `|` and `.*`.
+const SPECIAL: [char; 12] = ['\\', '^', '$', '.', '*', '+', '?', '(', ')', '[', ']', '{'];
+
+/// One tool, or all whose names begin so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Names {
+    beginning: String,
+    is_whole: bool,
+}
+
+impl Names {
+    /// Those of `--tool`.
+    pub(super) fn of_tool(tool: &str) -> Self {
+        Self::of(tool, "*")
+    }
+
+    fn of(text: &str, rest: &str) -> Self {
+        let beginning = text.strip_suffix(rest);
+        Self { is_whole: beginning.is_none(), beginning: beginning.unwrap_or(text).to_string() }
+    }
+
+    /// Whether some name is in both.
+    pub(super) fn meets(&self, other: &Self) -> bool {
+        match (self.is_whole, other.is_whole) {
+            (true, true) => self.beginning == other.beginning,
+            (true, false) => self.beginning.starts_with(&other.beginning),
+            (false, true) => other.beginning.starts_with(&self.beginning),
+            (false, false) => {
+                self.beginning.starts_with(&other.beginning)
+                    || other.beginning.starts_with(&self.beginning)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rest = if self.is_whole { "" } else { "*" };
+        write!(f, "{}{rest}", self.beginning)
+    }
+}
+
+/// The tools that a matcher names; `None` where that takes more than reading names. Why it is no
+/// regular expression, in words.
+pub(super) fn names(matcher: &str) -> Result<Option<Vec<Names>>, &'static str> {
+    // These two stand for every tool.
+    if matches!(matcher, "" | "*") {
+        return Ok(Some(vec![Names { beginning: String::new(), is_whole: false }]));
+    }
+    well_formed(matcher)?;
+    let names: Vec<Names> = matcher.split('|').map(|text| Names::of(text, ".*")).collect();
+    let is_plain = names.iter().all(|names| !names.beginning.contains(SPECIAL));
+    Ok(is_plain.then_some(names))
+}
+
+/// Brackets in pairs, and something before whatever repeats it.
+fn well_formed(matcher: &str) -> Result<(), &'static str> {
+    let (mut depth, mut is_class, mut has_item) = (0_usize, false, false);
+    let mut characters = matcher.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' if characters.next().is_none() => return Err("nothing follows its last \\"),
+            ']' if is_class => is_class = false,
+            _ if is_class => {}
+            '[' => is_class = true,
+            '(' => depth = depth.saturating_add(1),
+            ')' => depth = depth.checked_sub(1).ok_or("a ) closes nothing")?,
+            '*' | '+' if !has_item => return Err("a * or + repeats nothing"),
+            _ => {}
+        }
+        has_item = !matches!(character, '(' | '|');
+    }
+    match (is_class, depth) {
+        (true, _) => Err("a [ is not closed"),
+        (false, 0) => Ok(()),
+        (false, _) => Err("a ( is not closed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matcher_of_names_is_read_and_another_is_not_guessed() {
+        let shown = |matcher: &str| {
+            let names = names(matcher).unwrap()?;
+            Some(names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(shown("Bash|mcp__.*").as_deref(), Some("Bash mcp__*"));
+        for all in ["", "*", ".*"] {
+            assert_eq!(shown(all).as_deref(), Some("*"), "{all}");
+        }
+        for other in ["^Bash$", "(Ba|Z)sh", "[BZ]ash", "a.b", "Notebook.+", r"mcp\(", "[(]"] {
+            assert_eq!(shown(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_regular_expression_is_told() {
+        for bad in ["(Bash", "Bash)", "[Bash", r"Bash\", "*Bash", "Bash|+", "(*)", ")("] {
+            assert!(names(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_meet_where_one_name_is_in_both() {
+        let meet = |one: &str, other: &str| Names::of_tool(one).meets(&Names::of_tool(other));
+        let table = [
+            ("Bash", "Bash", true),
+            ("Bash", "bash", false),
+            ("Bash", "Ba*", true),
+            ("Ba*", "Zsh", false),
+            ("mcp__*", "mcp__a__*", true),
+            ("mcp__b*", "mcp__a*", false),
+            ("*", "Bash", true),
+        ];
+        for (one, other, expected) in table {
+            assert_eq!((meet(one, other), meet(other, one)), (expected, expected), "{one} {other}");
+        }
+    }
+}
