@@ -4,7 +4,8 @@
 //! its origin: `actor` (else this user, as AUTOMATION), `correlation` (else a story of its own),
 //! `causation`, `idempotency`, `expected_version`. `apply --schema` says all of it. Random bits
 //! that a command leaves away are drawn, the terms of a hold are as configured, and no line can set
-//! the time.
+//! the time. Who asks or answers in a command on a decision point is proven by this process alone:
+//! `by.authenticated_by` and `by.means` are replaced.
 //!
 //! A line of output is the number of its line of input and either a `receipt`, or the `refusal` of
 //! a rule, or an `error` with line, column and field: then the line was not understood, and nothing
@@ -16,6 +17,7 @@ mod answer;
 mod fault;
 mod json;
 mod lines;
+mod proof;
 mod reader;
 mod schema;
 mod submission;
@@ -41,8 +43,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use submission::{Defaults, Submission};
 
+/// What is said below the options.
+const MORE: &str = "\
+Who asks or answers in a command on a decision point is proven by this process, not by the line: a
+person by the name of its own user is that user, and any other name is a claim that nothing proves.
+The line's by.authenticated_by and by.means are replaced.";
+
 /// Options of `apply`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = MORE)]
 pub(crate) struct Args {
     /// The file of commands; `-` or nothing: standard input.
     #[arg(value_name = "FILE")]

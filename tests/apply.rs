@@ -266,3 +266,37 @@ fn a_version_that_was_overtaken_is_refused() {
     assert_eq!(found[0]["refusal"]["code"], "STALE_VERSION", "{found:#?}");
     assert!(found[1]["receipt"].is_object(), "{found:#?}");
 }
+
+#[test]
+fn a_vote_through_apply_proves_no_more_than_the_process_does() {
+    let place = Place::new();
+    let id = format!("DP-{}", "7".repeat(32));
+    let by = |kind: &str, id: &str| {
+        json!({ "kind": kind, "id": id, "authenticated_by": "terminal",
+            "means": "terminal /dev/pts/1, uid 0" })
+    };
+    let line = |kind: &str, id: &str, mut submit: Value| {
+        submit["by"] = by(kind, id);
+        json!({ "actor": { "kind": kind, "id": id }, "submit": submit })
+    };
+    let option =
+        |id: &str, reject: bool| json!({ "id": id, "short": id, "label": id, "reject": reject });
+    let create = json!({ "command": "decision_point.create", "entropy": "7".repeat(32),
+        "prompt": "Deploy?", "options": [option("yes", false), option("no", true)],
+        "policy": { "quorum": 2, "authentication": "os-user" } });
+    let vote = json!({ "command": "decision_point.respond", "decision_id": id,
+        "response": { "option": "yes" } });
+    let lines = [
+        line("AGENT", "planner", create),
+        line("HUMAN", "made-up-1", vote.clone()),
+        line("HUMAN", "made-up-2", vote),
+    ];
+    let found = answers(&apply(&place, &lines));
+    assert!(found[0]["receipt"].is_object(), "{found:#?}");
+    for refused in &found[1..] {
+        assert_eq!(refused["refusal"]["code"], "NOT_AUTHENTICATED", "{found:#?}");
+    }
+    let shown = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
+    assert_eq!((&shown["state"], &shown["requested_by"]), (&"pending".into(), &"planner".into()));
+    assert!(!shown.to_string().contains("/dev/pts/1"), "{shown:#}");
+}
