@@ -274,3 +274,50 @@ fn a_log_that_does_not_verify_is_said_so_and_takes_no_answer() {
         |all: &std::collections::BTreeMap<std::path::PathBuf, Vec<u8>>| all.get(&segment).cloned();
     assert_eq!(segments(&contents(&place.log)), segments(&before));
 }
+
+/// A program that reads stdout learns there what is wrong with its own command line.
+#[test]
+fn a_command_line_that_is_not_understood_is_one_error_in_json() {
+    let place = Place::new();
+    for words in [
+        &["decision", "respond", "DP-1", "--json"][..],
+        &["decision", "list", "--json", "--limit", "0"],
+        &["decision", "create", "--json", "--prompt", "Which?", "--valid-for", "1h"],
+        &["--json", "verify", "--no-such-option"],
+        &["--json", "no-such-verb"],
+        &["run", "--json", "--no-such-option", "--", "true"],
+    ] {
+        let output = place.holdpoint(words);
+        let error = json(&output)["error"].clone();
+        assert_eq!((status(&output), &error["code"]), (2, &json!("usage")), "{words:?}");
+        assert!(!error["message"].as_str().unwrap().is_empty() && !output.stderr.is_empty());
+    }
+    for words in [&["hook", "--json", "--no-such-option"][..], &["verify", "--no-such-option"]] {
+        let output = place.holdpoint(words);
+        assert_eq!((status(&output), text(&output.stdout)), (2, String::new()), "{words:?}");
+    }
+    let help = place.holdpoint(&["decision", "list", "--json", "--help"]);
+    assert!(status(&help) == 0 && text(&help.stdout).contains("Usage:"));
+}
+
+/// An empty array would say that nothing waits.
+#[test]
+fn a_list_of_a_log_that_cannot_be_trusted_is_an_error_and_not_an_empty_array() {
+    let (place, _, _) = open();
+    let segment = contents(&place.log).into_keys().find(|path| path.parent() != Some(&place.log));
+    let segment = segment.unwrap();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[80] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let (exit, error) = refused(&place, &["list"]);
+    assert_eq!((exit, &error["code"]), (6, &json!("damaged")));
+    let foreign = Place::new();
+    std::fs::create_dir(&foreign.log).unwrap();
+    std::fs::write(foreign.log.join("notes"), "mine").unwrap();
+    assert_eq!(refused(&foreign, &["list"]).0, 1);
+    let empty = Place::new();
+    assert_eq!(done(&empty, &["list"]), json!([]));
+    let output = empty.holdpoint(&["decision", "list"]);
+    assert_eq!((status(&output), text(&output.stdout)), (0, String::new()));
+    assert!(text(&output.stderr).contains("nothing waits"));
+}

@@ -295,29 +295,31 @@ fn a_decision_that_is_held_beyond_its_time_is_still_pending_and_overdue() {
 #[test]
 fn bug_30_whoever_may_not_write_waits_all_the_same() {
     let place = Place::new();
-    let (answered, open, overdue) = (id_of(1), id_of(2), id_of(3));
+    let (answered, open, overdue, default) = (id_of(1), id_of(2), id_of(3), id_of(4));
     let lines = [
         question(1, json!({})),
         option("ann", &answered, "yes"),
         question(2, json!({})),
-        question(3, json!({ "timeout_ms": 1 })),
+        question(3, json!({ "timeout_ms": 600 })),
+        question(4, json!({ "timeout_ms": 600, "on_timeout": "default", "default_option": "yes" })),
     ];
     accepted(&place, &lines);
     let Some(another_user) = another_user(&place) else {
         return skip("waiting without write permission: this user cannot become another one");
     };
     let before = contents(&place.log);
-    let wait = |id: &str| {
+    let wait = |id: &str, most: &str| {
         let mut command = another_user();
         command.arg("--log").arg(&place.log).args(["decision", "wait", id, "--json"]);
-        command.args(["--timeout", "20ms"]).output().unwrap()
+        command.args(["--timeout", most]).output().unwrap()
     };
-    assert_eq!(told(&wait(&answered)).0, 0);
-    assert_eq!(told(&wait(&open)).0, 10);
-    let output = wait(&overdue);
-    assert_eq!((told(&output).0, &json(&output)["decision"]["overdue"]), (10, &json!(true)));
+    assert_eq!(told(&wait(&answered, "20ms")).0, 0);
+    assert_eq!(told(&wait(&open, "20ms")).0, 10);
+    let output = wait(&overdue, "1h");
+    assert_eq!((told(&output).0, &json(&output)["decision"]["overdue"]), (12, &json!(true)));
     let said = text(&output.stderr);
     assert!(said.contains("cannot record that") && said.contains("decision expire"), "{said}");
+    assert_eq!(told(&wait(&default, "1h")).0, 11);
     assert_eq!(contents(&place.log), before);
 }
 
