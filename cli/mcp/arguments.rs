@@ -192,8 +192,8 @@ pub(super) struct Query {
     pub(super) to: Option<u64>,
     /// The kind of record, or the system: "decision_point.resolved", "decision_point".
     pub(super) kind: Option<String>,
-    /// Only records about this round of a question: its id, the beginning of its id, or the issue of
-    /// its one open decision.
+    /// Only records about this round of a question: its id, the beginning of its id, or the issue
+    /// of its one open decision.
     pub(super) decision: Option<String>,
     /// Only records about the execution loop with this id.
     #[serde(rename = "loop")]

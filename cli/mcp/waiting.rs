@@ -29,8 +29,8 @@ pub(super) fn wait(caller: &Caller<'_>, arguments: &Wait) -> Result<Value, Failu
     Ok(json!({ "decision": waited.decision, "outcome": outcome, "next_step": next_step }))
 }
 
-/// The arguments of the same call that looks once and waits for nothing. Those that are refused stay
-/// so.
+/// The arguments of the same call that looks once and waits for nothing. Those that are refused
+/// stay so.
 pub(super) fn without_waiting(mut arguments: Map<String, Value>) -> Map<String, Value> {
     let given = arguments.get("timeout_seconds").filter(|given| !given.is_null());
     if given.is_none_or(|given| given.as_u64().is_some_and(|seconds| seconds <= SECONDS_MAX)) {
