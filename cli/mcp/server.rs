@@ -1,7 +1,8 @@
 //! The server: requests in on stdin, answers out on stdout, until stdin ends.
 //!
-//! Calls of tools block, so each runs on a thread of its own; an answer waits for no other. Both eras of the protocol are served: clients that begin with
-//! `initialize`, and those of 2026-07-28 that say all with every request.
+//! Calls of tools block, so each runs on a thread of its own; an answer waits for no other. Both
+//! eras of the protocol are served: clients that begin with `initialize`, and those of 2026-07-28
+//! that say all with every request.
 
 use super::caller::Office;
 use super::result::result_of;
