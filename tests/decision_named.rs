@@ -80,7 +80,7 @@ fn many(place: &Place) {
         "kind": "HUMAN", "id": "ada", "authenticated_by": "none", "means": "a test"
     });
     let line = |command: Value| {
-        let actor = json!({ "type": "person", "name": "ada" });
+        let actor = json!({ "kind": "HUMAN", "id": "ada" });
         format!("{}\n", json!({ "actor": actor, "correlation": "old", "command": command }))
     };
     let lines = (1..=ENDED).map(|n| {
