@@ -81,7 +81,7 @@ fn many(place: &Place) {
     });
     let line = |command: Value| {
         let actor = json!({ "kind": "HUMAN", "id": "ada" });
-        format!("{}\n", json!({ "actor": actor, "correlation": "old", "command": command }))
+        format!("{}\n", json!({ "actor": actor, "correlation": "old", "submit": command }))
     };
     let lines = (1..=ENDED).map(|n| {
         let entropy = format!("{n:032x}");
