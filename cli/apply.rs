@@ -41,6 +41,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use proof::proven;
 use submission::{Defaults, Submission};
 
 /// What is said below the options.
@@ -181,7 +182,7 @@ impl<'a> Applier<'a> {
             let drawn = self.engine.entropy().map_err(|error| failed(self.global, &error))?;
             origin.correlation = drawn.to_string();
         }
-        let submitted = self.engine.submit_when(&origin, &conditions, &command);
+        let submitted = self.engine.submit_when(&origin, &conditions, &proven(command));
         submitted.map(Outcome::from).map_err(|error| failed(self.global, &error))
     }
 }

@@ -3,7 +3,6 @@
 use super::fault::Fault;
 use super::json::{Member, Node, Value, parse};
 use super::lines::{InputLine, LINE_BYTES_MAX};
-use super::proof::proven;
 use super::reader::{read, read_without};
 use crate::config::Configuration;
 use holdpoint_domain::command::Entropy;
@@ -230,7 +229,7 @@ fn command(node: &mut Node, defaults: &Defaults) -> Result<Command, Fault> {
     }
     let command = body(&name, node).unwrap_or_else(|| Err(unknown(at, &name)))?;
     through_the_api(node.at, &command)?;
-    Ok(proven(command))
+    Ok(command)
 }
 
 fn unknown(at: usize, name: &str) -> Fault {

@@ -84,6 +84,7 @@ impl Wire {
 impl Transport<RoleServer> for Wire {
     type Error = io::Error;
 
+    #[expect(clippy::manual_async_fn, reason = "the future outlives the borrow of the transport")]
     fn send(
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
