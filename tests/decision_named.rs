@@ -70,7 +70,7 @@ fn what_ended_long_ago_is_over_and_not_unknown() {
     assert_eq!(refused(&place, &["cancel", &first]).0, 4);
     let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
     let (exit, error) = refused(&place, &[&["consume", &first], &bind[..]].concat());
-    assert_eq!((exit, &error["code"]), (5, &json!("binding_mismatch")));
+    assert_eq!((exit, &error["code"]), (5, &json!("not_approved")));
     assert_eq!(refused(&place, &["respond", "DP-ffff", "--option", "a"]).0, 3);
 }
 

@@ -219,13 +219,12 @@ pub(super) fn ended(point: &DecisionPoint) -> DecisionPointRefusal {
     }
 }
 
-/// The failure of a refusal, before a log was looked at.
+/// The failure of a refusal, of no decision as it stands.
 pub(crate) fn no(refusal: DecisionPointRefusal) -> Failure {
     refused(&refusal.into())
 }
 
-/// What a refusal means to a person and to a program, of no decision that is looked at.
-pub(super) fn refused(refusal: &Refusal) -> Failure {
+fn refused(refusal: &Refusal) -> Failure {
     let exit = match refusal {
         Refusal::DecisionPoint(DecisionPointRefusal::UnknownDecision { .. }) => Exit::NOT_FOUND,
         Refusal::DecisionPoint(no) if no.is_conflict() => Exit::CONFLICT,
