@@ -210,7 +210,7 @@ fn lines_about_decisions() -> Vec<Value> {
         { "id": "stop", "short": "no", "label": "Stop", "description": "*Now*", "reject": true }]);
     let evidence = json!([{ "sha256": HASH, "bytes": 0, "media_type": "text/plain",
         "label": "nothing" }]);
-    let policy = json!({ "approvers": ["ada"], "quorum": 1, "authentication": "os-user" });
+    let policy = json!({ "approvers": ["ada"], "quorum": 1, "authentication": "none" });
     vec![
         agent(
             "create",

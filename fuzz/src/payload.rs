@@ -72,8 +72,12 @@ fn commands(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     while !input.is_empty() && worlds.sequence < STEPS_MAX as u64 * 4 {
         worlds.pass(input.arbitrary()?);
         let command: Command = input.arbitrary()?;
+        let actor = giver(&command);
+        if command.check_form().is_err() || worlds.live.check_caller(&actor, &command).is_err() {
+            continue;
+        }
         for event in decide(&worlds.live, &command, worlds.now()).unwrap_or_default() {
-            let envelope = recorded(event, &command);
+            let envelope = recorded(event, &actor);
             check_codec(&envelope);
             let forbidden = worlds.evolve(&envelope);
             assert_eq!(forbidden, 0, "{command:?} decided what is forbidden: {envelope:?}");
@@ -83,11 +87,15 @@ fn commands(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     Ok(())
 }
 
-/// The record of a command is of whoever gives it, where the command says who.
-fn recorded(event: Event, command: &Command) -> Envelope {
+/// Whoever gives a command, where the command says who.
+fn giver(command: &Command) -> ActorId {
     let fuzz = || ActorId { kind: Actor::Automation, id: "fuzz".into() };
+    command.principal().map_or_else(fuzz, Principal::actor)
+}
+
+fn recorded(event: Event, actor: &ActorId) -> Envelope {
     Envelope {
-        actor: command.principal().map_or_else(fuzz, Principal::actor),
+        actor: actor.clone(),
         correlation: "fuzz".into(),
         causation: None,
         idempotency: None,

@@ -201,10 +201,7 @@ impl DecisionPoint {
                 None => is_timeout.then_some("system:timeout"),
             },
             responded_kind: by.map(|by| by.kind_name()).or(is_timeout.then_some("system")),
-            authenticated_by: by.map(|by| match by.authenticated_by {
-                Authentication::Terminal => Authentication::OsUser,
-                other => other,
-            }),
+            authenticated_by: by.map(|by| proof(by.authenticated_by)),
             responded_means: by.map(|by| by.means.as_str()),
             responded_at: ending.map(|ending| ending.ended_at),
             recorded_at: ending.map(|ending| ending.recorded_at),
@@ -251,6 +248,14 @@ impl DecisionPoint {
             Response::Guidance(words) => Some(words),
             _ => None,
         }
+    }
+}
+
+/// What proves a name; a terminal is shown as the means.
+fn proof(authenticated_by: Authentication) -> Authentication {
+    match authenticated_by {
+        Authentication::Terminal => Authentication::OsUser,
+        other => other,
     }
 }
 
