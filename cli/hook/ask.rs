@@ -197,7 +197,7 @@ mod tests {
     fn what_is_too_long_is_cut_and_says_so_first_and_where() {
         let input = format!("{{\"command\":\"{} rm -rf /\"}}", "\u{e9}".repeat(1 << 19));
         let context = context(&input);
-        assert!(context.starts_with("CUT: 987164 of the 1048605 bytes"), "{context:.99}");
+        assert!(context.starts_with("CUT: 987164 of the 1048604 bytes"), "{context:.99}");
         assert!(context.ends_with("rm -rf /\"\n}") && context.contains("\n[CUT: 987164 bytes"));
         assert!(context.len() <= MAX_CONTEXT_BYTES);
         let prompt = prompt(&"\\".repeat(256), Some(&"\u{202e}".repeat(4096)));
