@@ -36,12 +36,12 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::log::{AppendError, OpenError};
 use holdpoint_engine::shell::{EngineError, SubmitError};
 use lines::{InputLine, next_line};
+use proof::proven;
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use proof::proven;
 use submission::{Defaults, Submission};
 
 /// What is said below the options.

@@ -119,7 +119,8 @@ fn times_in_which_nobody_can_answer() {
         (&ask(&["--expires-at", "2500-01-01T00:00:00Z"]), 5, "bad_timeout"),
         (&ask(&["--expires-at", "tomorrow"]), 2, "bad_timeout"),
         (&ask(&["--per-round"]), 5, "bad_timeout"),
-        (&ask(&["--valid-for", "0s"]), 5, "bad_timeout"),
+        (&ask(&["--bind-tool", "t", "--bind-input", "1", "--valid-for", "0s"]), 5, "bad_timeout"),
+        (&ask(&["--valid-for", "1h"]), 2, "usage"),
         (&ask(&["--max-iterations", "0"]), 5, "iterations_out_of_range"),
         (&ask(&["--max-iterations", "21"]), 5, "iterations_out_of_range"),
     ]);
@@ -221,7 +222,7 @@ fn a_command_line_that_is_not_understood_makes_no_log() {
     ] {
         let output = decision(&place, words);
         assert_eq!(status(&output), 2, "{words:?}: {}", text(&output.stderr));
-        assert!(output.stdout.is_empty(), "{words:?}");
+        assert!(json(&output)["error"]["code"].is_string(), "{words:?}");
     }
     for (words, exit) in [
         (&["--evidence", "missing.txt"][..], 1),
@@ -269,7 +270,7 @@ fn a_log_that_does_not_verify_is_said_so_and_takes_no_answer() {
     let (exit, _) = refused(&place, &["respond", &id, "--option", "a"]);
     assert_eq!(exit, 6);
     let listed = decision(&place, &["list"]);
-    assert_eq!((status(&listed), json(&listed)), (6, json!([])));
+    assert_eq!((status(&listed), &json(&listed)["error"]["code"]), (6, &json!("damaged")));
     let segments =
         |all: &std::collections::BTreeMap<std::path::PathBuf, Vec<u8>>| all.get(&segment).cloned();
     assert_eq!(segments(&contents(&place.log)), segments(&before));

@@ -4,6 +4,7 @@ use super::following::Following;
 use super::look::now;
 use super::name::resolve;
 use super::overdue::{Attempt, Overdue};
+use super::shown;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, complain};
 use holdpoint_domain::text::visible;
@@ -153,7 +154,7 @@ impl<'g> Wait<'g> {
         let id = visible(&point.decision_id);
         let line = match outcome {
             WaitOutcome::StillPending => format!("{id}  still {}{overdue}", point.state),
-            _ => format!("{id}  {}: {}", point.state, point.outcome_line()),
+            _ => format!("{id}  {}: {}", point.state, shown::outcome(point)),
         };
         Waited { decision, outcome, line }
     }
