@@ -8,7 +8,7 @@ use crate::hold::{Turn, failed, open_or_make};
 use crate::text::visible_once;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::command::{Command, Entropy};
-use holdpoint_domain::decision_point::{DecisionPointState, Principal};
+use holdpoint_domain::decision_point::Principal;
 use holdpoint_domain::event::Event;
 use holdpoint_domain::refusal::DecisionPointRefusal;
 use holdpoint_domain::text::check_identifier;
@@ -184,7 +184,7 @@ impl<'g> Desk<'g> {
         point: &DecisionPoint,
         receipt: &Receipt,
     ) -> Result<Failure, Failure> {
-        let failure = self.refused(&ended(point).into(), Some(&point.decision_id))?;
+        let failure = self.refused(&point.ended().into(), Some(&point.decision_id))?;
         let failure = failure.adding("; this answer is kept, and does not count");
         Ok(failure.with("late", json!(true)).with("event", self.record(receipt.first_sequence)?))
     }
@@ -203,20 +203,6 @@ impl<'g> Desk<'g> {
 /// Whether an answer came too late: it is on record, and does not count.
 pub(crate) fn is_late(receipt: &Receipt) -> bool {
     receipt.events.iter().any(|event| matches!(event, Event::LateResponseRecorded(_)))
-}
-
-/// That a decision ended before.
-pub(super) fn ended(point: &DecisionPoint) -> DecisionPointRefusal {
-    let (decision_id, state) = (point.decision_id.to_string(), point.state);
-    match (state, &point.ending) {
-        (DecisionPointState::Expired | DecisionPointState::Aborted, Some(ending)) => {
-            DecisionPointRefusal::Expired { decision_id, state, expires_at: ending.ended_at }
-        }
-        _ => {
-            let outcome = point.outcome_line();
-            DecisionPointRefusal::AlreadyEnded { decision_id, state, outcome }
-        }
-    }
 }
 
 /// The failure of a refusal, of no decision as it stands.

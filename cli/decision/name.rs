@@ -66,8 +66,7 @@ pub(crate) fn unknown(world: &World, wanted: &str) -> Failure {
 
 fn of_issue<'w>(world: &'w World, issue: &str) -> Result<Option<&'w DecisionPoint>, Failure> {
     let is_its = |point: &&DecisionPoint| point.terms.issue_id.as_deref() == Some(issue);
-    let open: Vec<&DecisionPoint> =
-        world.live_decision_points().filter(is_its).filter(|point| point.is_open()).collect();
+    let open: Vec<&DecisionPoint> = world.open_decisions_of(issue).collect();
     match open.as_slice() {
         [] => Ok(all(world).filter(is_its).max_by_key(|point| point.created_sequence)),
         [only] => Ok(Some(*only)),

@@ -56,10 +56,10 @@ impl World {
     }
 
     /// The open decision points of an issue, by id.
-    pub fn open_decisions_of<'w>(
+    pub fn open_decisions_of<'w, 'i>(
         &'w self,
-        issue_id: &'w str,
-    ) -> impl Iterator<Item = &'w DecisionPoint> {
+        issue_id: &'i str,
+    ) -> impl Iterator<Item = &'w DecisionPoint> + use<'w, 'i> {
         let points = &self.hot.decision_points;
         let from = (Text::from(issue_id), Text::default());
         let of_issue =

@@ -4,7 +4,7 @@
 use alloc::format;
 use alloc::string::{String, ToString as _};
 
-use super::DecisionPoint;
+use super::{DecisionPoint, GivenResponse};
 use crate::decision_point::{
     ActionBinding, ApprovalPolicy, DecisionPointState, MAX_VOTES, OnTimeout, Principal, Proposal,
     ResolutionKind, Response, bad_default, check_proposal, option_ids, shown,
@@ -57,7 +57,8 @@ impl DecisionPoint {
     }
 
     /// The refusal of whatever comes when the round is over.
-    pub(crate) fn ended(&self) -> No {
+    #[must_use]
+    pub fn ended(&self) -> No {
         let (decision_id, state) = (self.id(), self.state);
         match self.state {
             DecisionPointState::Expired | DecisionPointState::Aborted => {
@@ -187,22 +188,34 @@ impl DecisionPoint {
         response: &Response,
         comment: Option<&str>,
     ) -> Option<u64> {
+        let is_it = |vote: &&GivenResponse| {
+            vote.is_by(by, response) && is_said(comment, vote.comment.as_deref())
+        };
+        let vote = self.votes.iter().find(is_it).filter(|_| self.is_proven(by));
+        vote.map(|vote| vote.sequence).or_else(|| self.ended_by(by, response, comment))
+    }
+
+    /// The record that ended the round, where that was the same answer by the same somebody.
+    #[must_use]
+    pub fn ended_by(
+        &self,
+        by: &Principal,
+        response: &Response,
+        comment: Option<&str>,
+    ) -> Option<u64> {
+        let ending = self.ending.as_ref().filter(|_| self.is_proven(by))?;
+        let who = ending.by.as_ref()?;
+        let is_same = who.id == by.id
+            && who.kind == by.kind
+            && ending.response.as_ref() == Some(response)
+            && is_said(comment, ending.comment.as_deref());
+        is_same.then_some(ending.sequence)
+    }
+
+    /// Whether a name is proven as much as the policy asks.
+    fn is_proven(&self, by: &Principal) -> bool {
         let policy = self.terms.policy.as_ref();
-        if policy.is_some_and(|policy| by.authenticated_by < policy.authentication) {
-            return None;
-        }
-        let says_the_same =
-            |before: Option<&str>| comment.is_none_or(|comment| before == Some(comment));
-        let vote = self
-            .votes
-            .iter()
-            .find(|vote| vote.is_by(by, response) && says_the_same(vote.comment.as_deref()));
-        let ending = self.ending.as_ref().filter(|ending| {
-            let is_by = ending.by.as_ref().is_some_and(|w| w.id == by.id && w.kind == by.kind);
-            let is_same = ending.response.as_ref() == Some(response);
-            is_by && is_same && says_the_same(ending.comment.as_deref())
-        });
-        vote.map(|vote| vote.sequence).or_else(|| ending.map(|ending| ending.sequence))
+        policy.is_none_or(|policy| by.authenticated_by >= policy.authentication)
     }
 
     /// Whether the approval may be spent for this action, at a time.
@@ -216,19 +229,25 @@ impl DecisionPoint {
             let expected = self.binding().map_or_else(|| "no action".to_string(), action);
             return Err(No::BindingMismatch { decision_id, expected, found: action(binding) });
         }
+        match self.spendable_until() {
+            Some(until) if until > at => Ok(()),
+            _ => Err(self.not_spendable()),
+        }
+    }
+
+    /// Why there is nothing to be spent any more.
+    #[must_use]
+    pub fn not_spendable(&self) -> No {
+        let decision_id = self.id();
         if let Some(consumed) = &self.consumed {
             let (at, by) = (consumed.at, name(&consumed.by));
-            return Err(No::AlreadyConsumed { decision_id, at, by });
+            return No::AlreadyConsumed { decision_id, at, by };
         }
-        let until = match (self.lapsed_at, self.spendable_until()) {
-            (None, Some(until)) if until > at => return Ok(()),
-            (lapsed, until) => lapsed.or(until),
-        };
-        match until {
-            Some(until) => Err(No::ApprovalLapsed { decision_id, until }),
+        match self.lapsed_at.or(self.spendable_until()) {
+            Some(until) => No::ApprovalLapsed { decision_id, until },
             None => {
                 let outcome = outcome_line(self);
-                Err(No::NotApproved { decision_id, state: self.state, outcome })
+                No::NotApproved { decision_id, state: self.state, outcome }
             }
         }
     }
@@ -266,6 +285,11 @@ pub(crate) fn said(response: &Response) -> String {
         Response::Accept => "accept".to_string(),
         Response::Guidance(words) => format!("guidance \"{}\"", shown(words)),
     }
+}
+
+/// Whether a comment is the one of before. None asks for none.
+fn is_said(comment: Option<&str>, before: Option<&str>) -> bool {
+    comment.is_none_or(|comment| before == Some(comment))
 }
 
 fn name(by: &Principal) -> String {
