@@ -1,0 +1,1 @@
+//! The sidecar index of a sealed segment.
