@@ -18,6 +18,8 @@ pub const CUT: &str = "cut";
 
 const SEGMENT_SUFFIX: &str = ".seg";
 const PREPARED_SUFFIX: &str = ".prepared";
+const INDEX_SUFFIX: &str = ".idx";
+const INDEX_TEMPORARY_SUFFIX: &str = ".idx.tmp";
 const DIGITS: usize = 20;
 
 /// File name of the segment that begins at `first_sequence`: 20 digits and `.seg`.
@@ -30,6 +32,19 @@ pub fn segment(first_sequence: u64) -> String {
 #[must_use]
 pub fn prepared(first_sequence: u64) -> String {
     format!("{first_sequence:0DIGITS$}{PREPARED_SUFFIX}")
+}
+
+/// File name of the index of the segment that begins at `first_sequence`. It is derived: whoever
+/// reads segments ignores it.
+#[must_use]
+pub fn index(first_sequence: u64) -> String {
+    format!("{first_sequence:0DIGITS$}{INDEX_SUFFIX}")
+}
+
+/// File name of an index while it is written. It is no index until it is renamed.
+#[must_use]
+pub fn index_temporary(first_sequence: u64) -> String {
+    format!("{first_sequence:0DIGITS$}{INDEX_TEMPORARY_SUFFIX}")
 }
 
 /// File name of the `number`th copy of bytes cut at `offset` of the segment `first_sequence`.
@@ -48,6 +63,18 @@ pub fn parse_segment(name: &str) -> Option<u64> {
 #[must_use]
 pub fn parse_prepared(name: &str) -> Option<u64> {
     parse(name, PREPARED_SUFFIX)
+}
+
+/// The first sequence in an index's name, or `None`.
+#[must_use]
+pub fn parse_index(name: &str) -> Option<u64> {
+    parse(name, INDEX_SUFFIX)
+}
+
+/// The first sequence in the name of an index that is being written, or `None`.
+#[must_use]
+pub fn parse_index_temporary(name: &str) -> Option<u64> {
+    parse(name, INDEX_TEMPORARY_SUFFIX)
 }
 
 /// Whether a name in the log's directory is one that a log may hold.
@@ -71,7 +98,11 @@ mod tests {
         for sequence in [0, 1, 42, u64::MAX] {
             assert_eq!(parse_segment(&segment(sequence)), Some(sequence));
             assert_eq!(parse_prepared(&prepared(sequence)), Some(sequence));
+            assert_eq!(parse_index(&index(sequence)), Some(sequence));
+            assert_eq!(parse_index_temporary(&index_temporary(sequence)), Some(sequence));
             assert_eq!(parse_segment(&prepared(sequence)), None);
+            assert_eq!(parse_segment(&index(sequence)), None);
+            assert_eq!(parse_index(&index_temporary(sequence)), None);
         }
         assert_eq!(segment(1), "00000000000000000001.seg");
     }

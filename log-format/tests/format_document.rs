@@ -103,6 +103,8 @@ fn the_directory_shows_the_names_of_the_code() {
         format!("{}/", names::SEGMENTS),
         names::segment(1),
         names::segment(812),
+        names::index(1),
+        names::index_temporary(1),
         names::prepared(1633),
         format!("{}/", names::CUT),
     ];
