@@ -33,7 +33,7 @@ use readable::hex;
 
 use crate::event::{
     ClockStepped, ConfigurationChanged, Exit, HeadMissingAccepted, HistoryArchived, OutputStream,
-    RecordsLost, RecoveryPerformed, ResourceUsage, Salvaged,
+    RecordsLost, RecoveryPerformed, ResourceUsage, Salvaged, SegmentIndexed,
 };
 use crate::evidence_capture::{StopCondition, StopFacts};
 use crate::execution_loop::{ExecutorIdentityStatus, ExecutorResponseType};
@@ -438,4 +438,6 @@ pub enum SystemEvent {
     RecordsLost(RecordsLost),
     /// Records were moved to an archive.
     HistoryArchived(HistoryArchived),
+    /// A sealed segment has an index.
+    SegmentIndexed(SegmentIndexed),
 }

@@ -127,6 +127,7 @@ fn system_event(event: &SystemEvent) -> Event {
         SystemEvent::Salvaged(body) => body.clone().into(),
         SystemEvent::RecordsLost(body) => body.clone().into(),
         SystemEvent::HistoryArchived(body) => body.clone().into(),
+        SystemEvent::SegmentIndexed(body) => body.clone().into(),
     }
 }
 

@@ -42,6 +42,7 @@ pub use interruption_thread::{
 pub use log::{
     ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded, HeadMissingAccepted,
     HistoryArchived, RecordsLost, RecoveryPerformed, RefusalClass, Salvaged, SalvagedRun,
+    SegmentIndexed,
 };
 pub use payload::{List, Raw, Text};
 pub use sandbox_fault::{FaultReported, SandboxDecided};
@@ -76,6 +77,7 @@ impl Event {
             | Self::Salvaged(_)
             | Self::RecordsLost(_)
             | Self::HistoryArchived(_)
+            | Self::SegmentIndexed(_)
             | Self::CapabilityChanged(_)
             | Self::TenantRegistered(_)
             | Self::UserRegistered(_)
@@ -250,6 +252,8 @@ events! {
     8 v 1 "log" "log.records_lost" => RecordsLost,
     /// Records were moved to an archive.
     9 v 1 "log" "log.history_archived" => HistoryArchived,
+    /// A sealed segment has an index.
+    10 v 1 "log" "log.segment_indexed" => SegmentIndexed,
     /// A loop exists.
     32 v 1 "execution_loop" "execution_loop.initialized" => LoopInitialized,
     /// An attempt was dispatched.

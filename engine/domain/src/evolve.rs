@@ -82,9 +82,11 @@ fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement) {
         }
         Event::RecoveryPerformed(_) | Event::HeadMissingAccepted(_) | Event::ClockStepped(_) => {}
         Event::CommandRefused(_) => {}
-        Event::Salvaged(_) | Event::RecordsLost(_) | Event::HistoryArchived(_) => {}
+        Event::Salvaged(_) | Event::RecordsLost(_) => {}
+        Event::HistoryArchived(body) => world.hot.indexes.archived(body.anchor_sequence),
         Event::ConfigurationChanged(body) => world.hot.configuration = body.digest,
         Event::FingerprintRecorded(body) => log::fingerprint_recorded(world, body, judgement),
+        Event::SegmentIndexed(body) => log::segment_indexed(world, record, body, judgement),
         Event::LoopInitialized(body) => {
             execution_loop::initialized(&mut world.hot, record, body, judgement);
         }

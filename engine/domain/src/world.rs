@@ -15,6 +15,7 @@ mod interruption_thread;
 mod proposal;
 mod registry;
 mod requests;
+mod segment_index;
 mod totals;
 mod version;
 mod view;
@@ -22,8 +23,6 @@ mod view;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-
-use serde::Serialize;
 
 use crate::hash::Digest;
 
@@ -34,19 +33,20 @@ pub use decision_point::{Consumed, DecisionPoint, Ending, Escalation, GivenRespo
 pub use execution_loop::{
     Attempt, AttemptFault, AttemptResponse, ExecutionLoop, Halt, StopDetected,
 };
-pub use fingerprint::STATE_SCHEMA_VERSION;
+pub use fingerprint::{STATE_SCHEMA_VERSION, fingerprint_of};
 pub(crate) use human_decision::Barrier;
 pub use human_decision::{
     Decided, Decisions, Disclosed, HeldRequest, Override, RequestOutcome, Warning,
 };
 pub use idempotency::KeyReceipt;
 pub(crate) use idempotency::Keys;
-pub(crate) use interruption_thread::Threads;
-pub use interruption_thread::{MAX_CLOSED_THREADS, Thread};
+pub(crate) use interruption_thread::{ClosedThread, Threads};
+pub use interruption_thread::{MAX_CLOSED_THREADS, MAX_ENDED_THREADS, Thread};
 pub(crate) use proposal::digits;
 pub(crate) use registry::Registry;
 pub(crate) use requests::Requests;
 pub use requests::{Due, RequestPlace};
+pub use segment_index::{SegmentIndex, SegmentIndexes};
 pub use totals::{DecisionPointTotals, Totals};
 pub use view::{
     AnswerView, ChainView, DecisionPointView, DisclosureView, HeadView, LoopView, RequestView,
@@ -59,6 +59,8 @@ pub struct World {
     pub(crate) hot: Hot,
     /// What left the hot state; `None`: not kept.
     settled: Option<Settled>,
+    /// What the caller has found again in the log for the command in hand.
+    recalled: Option<ClosedThread>,
 }
 
 /// What left the hot state.
@@ -71,7 +73,7 @@ struct Settled {
 }
 
 /// What the fingerprint covers.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Hot {
     pub(crate) loops: BTreeMap<String, ExecutionLoop>,
     pub(crate) requests: Requests,
@@ -83,6 +85,7 @@ pub(crate) struct Hot {
     pub(crate) threads: Threads,
     pub(crate) decision_points: DecisionPoints,
     pub(crate) decision_point_totals: DecisionPointTotals,
+    pub(crate) indexes: SegmentIndexes,
 }
 
 impl World {

@@ -63,6 +63,7 @@ fn table_kinds_are_pinned() {
         (7, "log.salvaged"),
         (8, "log.records_lost"),
         (9, "log.history_archived"),
+        (10, "log.segment_indexed"),
         (32, "execution_loop.initialized"),
         (33, "execution_loop.dispatched"),
         (34, "execution_loop.response_awaited"),
@@ -385,7 +386,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         DecisionPointCreated DecisionPointRefined GuidanceGiven RoundOpened VoteCast
         DecisionPointResolved DefaultTaken DecisionPointAborted DecisionPointCancelled
         DecisionPointSuperseded DecisionPointReminded DecisionPointEscalated LateResponseRecorded
-        ApprovalConsumed ApprovalLapsed DependentsReleased
+        ApprovalConsumed ApprovalLapsed DependentsReleased SegmentIndexed
     }
 }
 

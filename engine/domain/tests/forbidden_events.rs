@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use holdpoint_domain::codec::{decode, encode};
 use holdpoint_domain::event::{
     ClockStepped, EvidenceCaptured, EvidenceContent, FingerprintRecorded, HaltReason,
-    LoopDispatched, ResponseAwaited, StopConditionDetected,
+    LoopDispatched, ResponseAwaited, SegmentIndexed, StopConditionDetected,
 };
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, RawData, StopCondition};
 use holdpoint_domain::evolve::Rule;
@@ -301,6 +301,22 @@ fn a_fingerprint_of_another_state_is_found_and_one_of_another_schema_is_not_chec
     assert_found(&story.record(forged.into()), Rule::Fingerprint);
     let unknown = FingerprintRecorded { schema: STATE_SCHEMA_VERSION + 1, fingerprint };
     assert_eq!(story.record(unknown.into()), []);
+}
+
+#[test]
+fn an_index_of_records_that_are_not_before_it_is_found_and_not_believed() {
+    let mut story = Story::initialized();
+    let indexed = |first_sequence, last_sequence| {
+        let digest = sha256(b"index");
+        SegmentIndexed { first_sequence, last_sequence, format: 1, digest }
+    };
+    for (first, last) in [(0, 1), (2, 1), (1, u64::MAX)] {
+        assert_found(&story.record(indexed(first, last).into()), Rule::SegmentIndex);
+        assert_eq!(story.world.segment_indexes().iter().count(), 0);
+    }
+    assert_eq!(story.record(indexed(1, 1).into()), []);
+    let known = story.world.segment_indexes().of(1).map(|index| index.last_sequence);
+    assert_eq!(known, Some(1));
 }
 
 #[test]

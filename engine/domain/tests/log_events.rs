@@ -26,6 +26,7 @@ fn told() -> Vec<(SystemEvent, Event)> {
             Event::Salvaged(body) => (SystemEvent::Salvaged(body), event),
             Event::RecordsLost(body) => (SystemEvent::RecordsLost(body), event),
             Event::HistoryArchived(body) => (SystemEvent::HistoryArchived(body), event),
+            Event::SegmentIndexed(body) => (SystemEvent::SegmentIndexed(body), event),
             _ => return None,
         })
     };
@@ -37,7 +38,7 @@ fn what_the_writer_tells_is_recorded_as_it_is() {
     let mut kinds: Vec<u16> = told().iter().map(|(_, event)| event.kind().kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    assert_eq!(kinds, [1, 2, 3, 6, 7, 8, 9]);
+    assert_eq!(kinds, [1, 2, 3, 6, 7, 8, 9, 10]);
     for (told, event) in told() {
         let mut story = Story::in_state(ExecutionLoopState::Dispatched);
         assert_eq!(story.given(Command::RecordSystemEvent(told)), [event]);

@@ -2,7 +2,7 @@
 
 use holdpoint_domain::event::{
     ClockStepped, ConfigurationChanged, Event, FingerprintRecorded, HeadMissingAccepted,
-    HistoryArchived, RecordsLost, RecoveryPerformed, Salvaged,
+    HistoryArchived, RecordsLost, RecoveryPerformed, Salvaged, SegmentIndexed,
 };
 
 use super::{short, shown};
@@ -18,6 +18,7 @@ pub(super) fn of_the_log(event: &Event) -> Option<String> {
         Event::Salvaged(body) => salvaged(body),
         Event::RecordsLost(body) => records_lost(body),
         Event::HistoryArchived(body) => history_archived(body),
+        Event::SegmentIndexed(body) => segment_indexed(body),
         _ => return None,
     })
 }
@@ -51,6 +52,11 @@ fn configuration_changed(body: &ConfigurationChanged) -> String {
 
 fn fingerprint_recorded(body: &FingerprintRecorded) -> String {
     format!("fingerprint {} of state schema {}", short(&body.fingerprint), body.schema)
+}
+
+fn segment_indexed(body: &SegmentIndexed) -> String {
+    let (first, last) = (body.first_sequence, body.last_sequence);
+    format!("records {first} to {last} have an index, {}", short(&body.digest))
 }
 
 fn salvaged(body: &Salvaged) -> String {

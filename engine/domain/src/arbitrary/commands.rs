@@ -64,4 +64,5 @@ one_of! {
     |input| input.arbitrary().map(SystemEvent::Salvaged),
     |input| input.arbitrary().map(SystemEvent::RecordsLost),
     |input| input.arbitrary().map(SystemEvent::HistoryArchived),
+    |input| input.arbitrary().map(SystemEvent::SegmentIndexed),
 }

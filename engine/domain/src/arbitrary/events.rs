@@ -7,8 +7,8 @@ use crate::event::{
     FaultReported, FingerprintRecorded, HeadMissingAccepted, HistoryArchived, LateAnswerRecorded,
     LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached, Offered, OutputExtent,
     RecordsLost, RecoveryPerformed, RequestWithdrawn, ResourceUsage, ResponseAwaited,
-    ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided, StopConditionDetected,
-    VisibilityOverridden,
+    ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided, SegmentIndexed,
+    StopConditionDetected, VisibilityOverridden,
 };
 use crate::human_decision::{
     AnswerMeans, DecisionRecord, DecisionRequest, EscalationTarget, EvidenceSummary, HoldTerms,
@@ -35,6 +35,7 @@ made_of! {
         first_sequence, anchor_sequence, anchor_link, archived_to, state_schema,
         state_fingerprint, state,
     }
+    SegmentIndexed { first_sequence, last_sequence, format, digest }
 }
 
 // Execution loops.

@@ -243,7 +243,7 @@ fn check_speaker(scope: &TurnScope<'_>, speaker: &str) -> Result<(), ThreadRefus
 }
 
 fn check_open(world: &World, tenant_id: &str, correlation_id: &str) -> Result<(), ThreadRefusal> {
-    let Some(closed) = world.hot.threads.ended(tenant_id, correlation_id) else { return Ok(()) };
+    let Some(closed) = world.closed_with(tenant_id, correlation_id) else { return Ok(()) };
     let found = format!("one that was closed with record {closed}");
     let expected = String::from("a thread that is open; begin another correlation");
     Err(barred(ReasonCode::FailThreadClosed, "correlation_id", expected, found))

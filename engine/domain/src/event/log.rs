@@ -88,6 +88,21 @@ pub struct CommandRefused {
     pub message: Text,
 }
 
+/// A sealed segment has an index: a derived file that is believed only where this event, which is
+/// in the chain, says what it holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SegmentIndexed {
+    /// The first record of the segment.
+    pub first_sequence: u64,
+    /// The last record of the segment.
+    pub last_sequence: u64,
+    /// The version of the index's form; an index of another version is not believed.
+    pub format: u32,
+    /// BLAKE3 of the index's header, which holds the digests of all its parts.
+    pub digest: Digest,
+}
+
 /// This log was made of what could be kept of another one. It is the first event of such a log
 /// and the report of the damage: its lists are cut to their first items, its totals are whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

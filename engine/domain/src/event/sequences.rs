@@ -26,6 +26,10 @@ impl Envelope {
                 replace(&mut body.first_sequence);
                 replace(&mut body.last_sequence);
             }
+            Event::SegmentIndexed(body) => {
+                replace(&mut body.first_sequence);
+                replace(&mut body.last_sequence);
+            }
             Event::Salvaged(body) => body.runs = replaced(&body.runs, replace),
             _ => {}
         }

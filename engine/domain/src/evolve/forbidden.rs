@@ -33,6 +33,8 @@ closed_enum! {
         RecordOrder = "RECORD_ORDER",
         /// A recorded fingerprint is that of the state before it.
         Fingerprint = "FINGERPRINT",
+        /// An index is of records before the event that tells of it.
+        SegmentIndex = "SEGMENT_INDEX",
         /// An event is about a loop that exists and is not settled.
         LoopIsLive = "LOOP_IS_LIVE",
         /// A loop is initialized once, with a well-formed id and bounds.

@@ -2,7 +2,7 @@
 
 use super::Record;
 use super::forbidden::{Judgement, Rule};
-use crate::event::FingerprintRecorded;
+use crate::event::{FingerprintRecorded, SegmentIndexed};
 use crate::hash::Digest;
 use crate::world::{STATE_SCHEMA_VERSION, World};
 
@@ -28,5 +28,23 @@ pub(super) fn fingerprint_recorded(
     if body.schema == STATE_SCHEMA_VERSION {
         let expected = Digest::from_bytes(world.fingerprint());
         judgement.expect(Rule::Fingerprint, expected, body.fingerprint);
+    }
+}
+
+/// An index is of records before the one that says so. What else it says is checked by whoever
+/// reads the index.
+pub(super) fn segment_indexed(
+    world: &mut World,
+    record: Record<'_>,
+    body: &SegmentIndexed,
+    judgement: &mut Judgement,
+) {
+    let is_before = (1..=body.last_sequence).contains(&body.first_sequence)
+        && body.last_sequence < record.sequence;
+    if is_before {
+        world.hot.indexes.follow(body);
+    } else {
+        let found = alloc::format!("{} to {}", body.first_sequence, body.last_sequence);
+        judgement.forbid(Rule::SegmentIndex, "records before this one, in their order", found);
     }
 }

@@ -12,8 +12,10 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::fingerprint::fingerprint_of;
 use super::{DecisionPoints, ExecutionLoop, HeldRequest, Hot, Requests, Threads, World};
 use crate::codec::{borrow_first, configuration};
+use crate::hash::Digest;
 use crate::text::{bounded, visible};
 
 /// The longest name of a room that an error shows, in bytes.
@@ -28,7 +30,7 @@ struct Room {
 }
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 8] = [
+const ROOMS: [Room; 9] = [
     Room {
         name: "execution_loop",
         version: 1,
@@ -95,6 +97,18 @@ const ROOMS: [Room; 8] = [
             Ok(())
         },
     },
+    Room {
+        name: "segment_index",
+        version: 1,
+        write: |hot| encoded(&(&hot.indexes, hot.keys.forgotten(), hot.threads.forgotten())),
+        read: |bytes, hot| {
+            let (indexes, keys_forgotten, threads_forgotten) = decoded(bytes)?;
+            hot.indexes = indexes;
+            hot.keys.has_forgotten(keys_forgotten);
+            hot.threads.has_forgotten(threads_forgotten);
+            Ok(())
+        },
+    },
 ];
 
 impl World {
@@ -119,6 +133,30 @@ impl World {
     /// # Errors
     /// [`CarriedError`] names the place, what was expected and what was found. No input panics.
     pub fn from_carried(bytes: &[u8]) -> Result<Self, CarriedError> {
+        let world = Self::of_sections(bytes)?;
+        let again = world.carry();
+        if again == bytes {
+            return Ok(world);
+        }
+        let offset = again.iter().zip(bytes).take_while(|(a, b)| a == b).count();
+        Err(CarriedError::NotCanonical { offset })
+    }
+
+    /// As [`World::from_carried`] for bytes that are believed only where they have this
+    /// fingerprint: nothing else than what [`World::carry`] gave has it.
+    ///
+    /// # Errors
+    /// [`CarriedError::OtherFingerprint`], before the bytes are looked at; else as
+    /// [`World::from_carried`].
+    pub fn from_snapshot(bytes: &[u8], expected: Digest) -> Result<Self, CarriedError> {
+        let found = fingerprint_of(bytes);
+        if found != expected {
+            return Err(CarriedError::OtherFingerprint { expected, found });
+        }
+        Self::of_sections(bytes)
+    }
+
+    fn of_sections(bytes: &[u8]) -> Result<Self, CarriedError> {
         let sections: Vec<Section<'_>> =
             decoded(bytes).map_err(|fault| fault.at("list of sections"))?;
         let mut hot = Hot::default();
@@ -126,13 +164,7 @@ impl World {
             section.read(&mut hot)?;
         }
         hot.loops.values().for_each(|entity| hot.requests.follow(entity));
-        let world = Self { hot, settled: None };
-        let again = world.carry();
-        if again == bytes {
-            return Ok(world);
-        }
-        let offset = again.iter().zip(bytes).take_while(|(a, b)| a == b).count();
-        Err(CarriedError::NotCanonical { offset })
+        Ok(Self { hot, settled: None, recalled: None })
     }
 }
 
@@ -195,6 +227,14 @@ pub enum CarriedError {
         place: &'static str,
         /// How many bytes follow.
         found: usize,
+    },
+    /// The bytes are not the state that is asked for.
+    #[error("the carried state has the fingerprint {found}, and {expected} is expected")]
+    OtherFingerprint {
+        /// What is expected.
+        expected: Digest,
+        /// What was found.
+        found: Digest,
     },
     /// The bytes decode, but the same state is carried otherwise.
     #[error("the carried state is not in canonical form from byte {offset} on")]

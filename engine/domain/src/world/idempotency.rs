@@ -1,7 +1,8 @@
 //! The keys under which callers repeat commands without effect (property E5).
 //!
 //! The keys of live loops and threads are remembered for as long as those live; of the others, the
-//! newest 4096. All of it follows from the envelopes of recorded events, so it survives a restart.
+//! newest 4096; older ones are found again in the log, by whoever has it. All of it follows from the
+//! envelopes of recorded events, so it survives a restart.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -57,6 +58,10 @@ pub(crate) struct Keys {
     /// The keys of what lives: of loops and decision points by their id, of threads by
     /// [`thread_owner`].
     of_owners: BTreeMap<String, BTreeMap<u64, KeyScope>>,
+    /// The newest first record of a key that is remembered no longer. Carried by the room of the
+    /// indexes, through which such a key is found again.
+    #[serde(skip)]
+    forgotten: u64,
 }
 
 impl World {
@@ -144,6 +149,14 @@ impl Keys {
         false
     }
 
+    pub(crate) const fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    pub(crate) const fn has_forgotten(&mut self, first_sequence: u64) {
+        self.forgotten = first_sequence;
+    }
+
     /// A loop settled, a thread or a decision point ended: its keys are remembered for a while.
     pub(crate) fn close(&mut self, owner: &str) {
         if let Some(keys) = self.of_owners.remove(owner) {
@@ -154,8 +167,9 @@ impl Keys {
     fn retire(&mut self, mut keys: BTreeMap<u64, KeyScope>) {
         self.retired.append(&mut keys);
         while self.retired.len() > MAX_RETIRED_KEYS {
-            if let Some((_, scope)) = self.retired.pop_first() {
+            if let Some((first_sequence, scope)) = self.retired.pop_first() {
                 self.receipts.remove(&scope);
+                self.forgotten = self.forgotten.max(first_sequence);
             }
         }
     }

@@ -13,6 +13,10 @@ use crate::time::Timestamp;
 /// Most threads that are remembered after they were closed: the newest.
 pub const MAX_CLOSED_THREADS: usize = 1_024;
 
+/// Most threads of which it is remembered that they were closed: the newest. That an older one was
+/// is found in the log.
+pub const MAX_ENDED_THREADS: usize = 4_096;
+
 /// One thread with everything that a turn needs to know of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
@@ -50,16 +54,23 @@ pub(crate) type ThreadKey = (Text, Text);
 /// Threads that were closed, with the record that closed each.
 pub(crate) type Ended = BTreeMap<ThreadKey, u64>;
 
+/// A thread that was closed so long ago that only the log knows, and the record that closed it.
+pub(crate) type ClosedThread = (ThreadKey, u64);
+
 /// Every thread that is remembered.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Threads {
     live: BTreeMap<ThreadKey, Thread>,
     /// What expires next in each thread, earliest first. Follows from the threads.
     due: BTreeSet<(Timestamp, ThreadKey)>,
     /// Closed threads by the record that closed them; the newest 1024.
     closed: BTreeMap<u64, Thread>,
-    /// Every thread that was ever closed, and with which record: none begins again.
+    /// The newest threads that were closed, at most 4096, and with which record: none begins again.
     ended: Ended,
+    /// The same, by record.
+    ended_at: BTreeMap<u64, ThreadKey>,
+    /// The newest record that closed a thread which is not among those.
+    forgotten: u64,
 }
 
 impl World {
@@ -67,6 +78,22 @@ impl World {
     #[must_use]
     pub fn thread(&self, tenant_id: &str, correlation_id: &str) -> Option<&Thread> {
         self.hot.threads.find(tenant_id, correlation_id)
+    }
+
+    /// The record that closed a thread: remembered, or found again for the command in hand.
+    pub(crate) fn closed_with(&self, tenant_id: &str, correlation_id: &str) -> Option<u64> {
+        let recalled = self.recalled.as_ref().filter(|((tenant, correlation), _)| {
+            tenant.as_str() == tenant_id && correlation.as_str() == correlation_id
+        });
+        let remembered = self.hot.threads.ended(tenant_id, correlation_id);
+        remembered.or(recalled.map(|(_, sequence)| *sequence))
+    }
+
+    /// Tells the rules that a thread which they have forgotten was closed with this record, as the
+    /// log has it: until the next time that this is called. `None`: nothing was found.
+    pub fn recall_closed_thread(&mut self, found: Option<(&str, &str, u64)>) {
+        self.recalled = found
+            .map(|(tenant, correlation, at)| ((Text::from(tenant), Text::from(correlation)), at));
     }
 
     /// Every live thread, by tenant and correlation.
@@ -125,11 +152,29 @@ impl Threads {
         thread.is_closed = true;
         thread.version = sequence;
         thread.state.end();
-        self.ended.insert((tenant_id.clone(), correlation_id.clone()), sequence);
+        self.end((tenant_id.clone(), correlation_id.clone()), sequence);
         self.closed.insert(sequence, thread);
         while self.closed.len() > MAX_CLOSED_THREADS {
             self.closed.pop_first();
         }
+    }
+
+    fn end(&mut self, key: ThreadKey, sequence: u64) {
+        self.ended_at.insert(sequence, key.clone());
+        self.ended.insert(key, sequence);
+        while self.ended.len() > MAX_ENDED_THREADS {
+            let Some((oldest, key)) = self.ended_at.pop_first() else { break };
+            self.ended.remove(&key);
+            self.forgotten = self.forgotten.max(oldest);
+        }
+    }
+
+    pub(crate) const fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    pub(crate) const fn has_forgotten(&mut self, sequence: u64) {
+        self.forgotten = sequence;
     }
 
     /// The threads in which something has expired, the one that expired first first.
@@ -155,7 +200,7 @@ impl Threads {
         self.live.values().filter(is_of)
     }
 
-    /// The record that closed a thread, however long ago.
+    /// The record that closed a thread, where that is remembered.
     pub(crate) fn ended(&self, tenant_id: &str, correlation_id: &str) -> Option<u64> {
         self.ended.get(&(Text::from(tenant_id), Text::from(correlation_id))).copied()
     }
@@ -175,6 +220,7 @@ impl Threads {
         let due = live.iter().filter_map(|thread| Some((thread.state.next_expiry()?, key(thread))));
         let due = due.collect();
         let live = live.into_iter().map(|thread| (key(&thread), thread)).collect();
-        Self { live, due, closed: closed.into_iter().collect(), ended }
+        let ended_at = ended.iter().map(|(key, at)| (*at, key.clone())).collect();
+        Self { live, due, closed: closed.into_iter().collect(), ended, ended_at, forgotten: 0 }
     }
 }

@@ -14,7 +14,7 @@ use holdpoint_domain::event::{
     LateAnswerRecorded, LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached, Offered,
     OutputExtent, OutputStream, RecordsLost, RecoveryPerformed, RefusalClass, RequestWithdrawn,
     ResourceUsage, ResponseAwaited, ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided,
-    StopConditionDetected, Text, VisibilityOverridden,
+    SegmentIndexed, StopConditionDetected, Text, VisibilityOverridden,
 };
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, RawData, StopCondition};
 use holdpoint_domain::execution_loop::{
@@ -50,6 +50,7 @@ pub(crate) fn samples() -> Vec<Envelope> {
     events.push(history_archived());
     events.extend(threads::thread_events());
     events.extend(decision_points::decision_point_events());
+    events.push(segment_indexed());
     events.into_iter().enumerate().map(|(i, event)| enveloped(i, event)).collect()
 }
 
@@ -138,6 +139,10 @@ fn history_archived() -> Event {
         state: RawData::from(b"\0state\xff".to_vec()).into(),
     }
     .into()
+}
+
+fn segment_indexed() -> Event {
+    SegmentIndexed { first_sequence: 1, last_sequence: 2, format: 1, digest: digest(17) }.into()
 }
 
 fn loop_events(turn: usize) -> Vec<Event> {
