@@ -1,7 +1,5 @@
 //! Reading and writing fixed-width little-endian fields in order.
 
-use alloc::vec::Vec;
-
 /// A cursor over the fields of a structure whose total length was checked beforehand. Reading past
 /// the end gives zeros; callers hold arrays of the exact length, so it does not happen.
 pub(crate) struct Fields<'a>(&'a [u8]);
@@ -50,25 +48,30 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Appends fields in order to a buffer that ends up `length` bytes long, the rest zero.
-pub(crate) struct FieldsMut(Vec<u8>);
+/// Puts fields in order into a structure of `N` bytes, the rest zero. What has no room is left out;
+/// callers put no more than the structure holds, so it does not happen.
+pub(crate) struct FieldsMut<const N: usize> {
+    bytes: [u8; N],
+    length: usize,
+}
 
-impl FieldsMut {
-    pub(crate) fn with_capacity(length: usize) -> Self {
-        Self(Vec::with_capacity(length))
+impl<const N: usize> FieldsMut<N> {
+    pub(crate) fn new() -> Self {
+        Self { bytes: [0; N], length: 0 }
     }
 
-    pub(crate) fn put(mut self, bytes: &[u8]) -> Self {
-        self.0.extend_from_slice(bytes);
+    #[inline]
+    pub(crate) fn put<const M: usize>(mut self, field: &[u8; M]) -> Self {
+        let to = self.bytes.get_mut(self.length..).and_then(<[u8]>::first_chunk_mut::<M>);
+        if let Some(to) = to {
+            *to = *field;
+        }
+        self.length += M;
         self
     }
 
-    /// The structure as an array of exactly `N` bytes: what was put, then zeros.
-    pub(crate) fn finish<const N: usize>(self) -> [u8; N] {
-        let mut array = [0; N];
-        for (to, from) in array.iter_mut().zip(self.0) {
-            *to = from;
-        }
-        array
+    /// The structure: what was put, then zeros.
+    pub(crate) fn finish(self) -> [u8; N] {
+        self.bytes
     }
 }

@@ -102,7 +102,7 @@ impl Head {
     }
 
     fn fields(&self, checksum: u32) -> [u8; HEAD_LENGTH] {
-        FieldsMut::with_capacity(HEAD_LENGTH)
+        FieldsMut::new()
             .put(&HEAD_MAGIC)
             .put(&FORMAT_VERSION.to_le_bytes())
             .put(&checksum.to_le_bytes())

@@ -1,8 +1,10 @@
 //! The chain: the SHA-256 that ties a record to everything before it.
 
+use crate::fields::FieldsMut;
 use crate::identity::{LogId, write_hex};
 use crate::record::Flags;
 use core::fmt;
+use sha2::block_api::compress256;
 use sha2::{Digest, Sha256};
 
 /// Domain of a record's link.
@@ -10,6 +12,21 @@ pub const RECORD_TAG: [u8; 12] = *b"holdpoint/r1";
 
 /// Domain of the link before the first record.
 pub const GENESIS_TAG: [u8; 12] = *b"holdpoint/g1";
+
+/// Bytes that a link is the hash of: the block known before, the link before, and the place.
+const LINKED_LENGTH: u64 = 64 + 32 + 4 + 8 + 8;
+
+/// The state of SHA-256 before its first block (FIPS 180-4, section 5.3.3).
+const SHA256_INITIAL: [u32; 8] = [
+    0x6a09_e667,
+    0xbb67_ae85,
+    0x3c6e_f372,
+    0xa54f_f53a,
+    0x510e_527f,
+    0x9b05_688c,
+    0x1f83_d9ab,
+    0x5be0_cd19,
+];
 
 /// A link: SHA-256, 32 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,37 +56,41 @@ impl fmt::Debug for Link {
 /// The first of the link's two compressions, known before the writer's turn: tag, log, kind,
 /// version, flags and the payload's digest, 64 bytes together.
 #[derive(Clone)]
-pub struct LinkPrefix(Sha256);
+pub struct LinkPrefix([u32; 8]);
 
 impl LinkPrefix {
     /// Absorbs what the record says of itself. The withheld flag is masked: it may be set later,
     /// in an exported copy, without breaking the chain.
     #[must_use]
     pub fn new(log: LogId, kind: u16, version: u8, flags: Flags, digest: &[u8; 32]) -> Self {
-        let chained_flags = flags.without_withheld().bits();
-        Self(
-            Sha256::new()
-                .chain_update(RECORD_TAG)
-                .chain_update(log.0)
-                .chain_update(kind.to_le_bytes())
-                .chain_update([version, chained_flags])
-                .chain_update(digest),
-        )
+        let block = FieldsMut::new()
+            .put(&RECORD_TAG)
+            .put(&log.0)
+            .put(&kind.to_le_bytes())
+            .put(&[version, flags.without_withheld().bits()])
+            .put(digest)
+            .finish();
+        let mut state = SHA256_INITIAL;
+        compress256(&mut state, &[block]);
+        Self(state)
     }
 
-    /// The second compression, the only serial work: the previous link and the record's place.
+    /// The second compression, the only serial work: the previous link and the record's place,
+    /// padded as SHA-256 pads a message of [`LINKED_LENGTH`] bytes.
     #[must_use]
     pub fn link(&self, previous: &Link, unsynced: u32, sequence: u64, time: u64) -> Link {
-        Link(
-            self.0
-                .clone()
-                .chain_update(previous.0)
-                .chain_update(unsynced.to_le_bytes())
-                .chain_update(sequence.to_le_bytes())
-                .chain_update(time.to_le_bytes())
-                .finalize()
-                .into(),
-        )
+        let block = FieldsMut::new()
+            .put(&previous.0)
+            .put(&unsynced.to_le_bytes())
+            .put(&sequence.to_le_bytes())
+            .put(&time.to_le_bytes())
+            .put(&[0x80, 0, 0, 0])
+            .put(&(LINKED_LENGTH * 8).to_be_bytes())
+            .finish();
+        let mut state = self.0;
+        compress256(&mut state, &[block]);
+        let link = state.iter().fold(FieldsMut::new(), |link, word| link.put(&word.to_be_bytes()));
+        Link(link.finish())
     }
 }
 

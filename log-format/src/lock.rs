@@ -101,7 +101,7 @@ impl Lock {
     }
 
     fn fields(&self, checksum: u32) -> [u8; LOCK_LENGTH] {
-        FieldsMut::with_capacity(LOCK_LENGTH)
+        FieldsMut::new()
             .put(&LOCK_MAGIC)
             .put(&FORMAT_VERSION.to_le_bytes())
             .put(&checksum.to_le_bytes())

@@ -107,7 +107,7 @@ impl RecordHeader {
     /// The header's 64 bytes.
     #[must_use]
     pub fn encode(&self) -> [u8; RECORD_HEADER_LENGTH] {
-        FieldsMut::with_capacity(RECORD_HEADER_LENGTH)
+        FieldsMut::new()
             .put(&self.size.to_le_bytes())
             .put(&self.checksum.to_le_bytes())
             .put(&self.kind.to_le_bytes())
@@ -196,14 +196,14 @@ impl<'a> Record<'a> {
 /// Appends the record to `out`: header with its checksum, payload, padding. The header's size and
 /// checksum are computed here; the caller has checked the payload's length.
 pub fn encode_into(out: &mut Vec<u8>, header: &RecordHeader, payload: &[u8], seed: ChecksumSeed) {
-    let mut header = header.clone();
-    header.size = size_for(payload.len());
-    header.checksum = 0;
-    header.checksum = checksum_of(&header.encode(), payload, seed);
-    out.extend_from_slice(&header.encode());
+    let size = size_for(payload.len());
+    let mut bytes = RecordHeader { size, checksum: 0, ..header.clone() }.encode();
+    let checksum = checksum_of(&bytes, payload, seed).to_le_bytes();
+    bytes.iter_mut().skip(4).zip(checksum).for_each(|(to, from)| *to = from);
+    out.extend_from_slice(&bytes);
     out.extend_from_slice(payload);
-    let padding = padded(u64::from(header.size)) - u64::from(header.size);
-    out.extend(core::iter::repeat_n(0, padding as usize));
+    let end = out.len() + (padded(u64::from(size)) - u64::from(size)) as usize;
+    out.resize(end, 0);
 }
 
 /// The header of the record with `payload` that follows `previous` at the same time, claiming

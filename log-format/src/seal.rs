@@ -25,7 +25,7 @@ impl Seal {
     #[must_use]
     pub fn encode(&self, seed: ChecksumSeed) -> [u8; SEAL_LENGTH] {
         let checksum = seed.of(&[&SEAL_TAG.to_le_bytes(), &self.covered()]);
-        FieldsMut::with_capacity(SEAL_LENGTH)
+        FieldsMut::new()
             .put(&SEAL_TAG.to_le_bytes())
             .put(&checksum.to_le_bytes())
             .put(&self.covered())
@@ -59,7 +59,7 @@ impl Seal {
 
     /// The fields after the checksum.
     fn covered(&self) -> [u8; SEAL_LENGTH - 8] {
-        FieldsMut::with_capacity(SEAL_LENGTH - 8)
+        FieldsMut::new()
             .put(&self.last.sequence.to_le_bytes())
             .put(&self.offset.to_le_bytes())
             .put(&self.last.time.to_le_bytes())

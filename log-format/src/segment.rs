@@ -79,7 +79,7 @@ impl SegmentHeader {
     }
 
     fn fields(&self, checksum: u32) -> [u8; SEGMENT_HEADER_LENGTH] {
-        FieldsMut::with_capacity(FIELDS_LENGTH)
+        FieldsMut::new()
             .put(&SEGMENT_MAGIC)
             .put(&FORMAT_VERSION.to_le_bytes())
             .put(&checksum.to_le_bytes())
