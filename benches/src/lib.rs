@@ -1,1 +1,33 @@
 //! Measures Holdpoint against what it cannot beat, and against what else there is, in one run.
+//!
+//! A figure is measured in rounds in which everyone takes part in turns, so that whatever else the
+//! machine does meets all of them; what counts is the median, and the ratio to ours taken round by
+//! round. Absolute times say something of one machine only.
+//!
+//! Without the feature `peers` there are ours and the floors alone, which is what
+//! `holdpoint bench` runs on a user's own disk.
+
+pub mod bars;
+pub mod child;
+pub mod error;
+pub mod figure;
+pub mod figures;
+pub mod floor;
+pub mod machine;
+pub mod ours;
+mod pace;
+#[cfg(feature = "peers")]
+pub mod peers;
+pub mod plan;
+pub mod report;
+pub mod results;
+pub mod rounds;
+pub mod store;
+pub mod syncs;
+
+pub use error::MeasureError;
+pub use figure::{Figure, Kind, Line, Outcome, Role, Scope, Unit};
+pub use figures::{Others, figures};
+pub use pace::Pace;
+pub use plan::{Effort, Plan};
+pub use store::Candidate;

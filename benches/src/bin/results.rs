@@ -1,0 +1,140 @@
+//! Measures everything, and writes `RESULTS.md` and `results.json`.
+//!
+//! ```text
+//! cargo run --release --locked -p holdpoint-measure --features peers --bin results -- \
+//!     [--quick | --smoke] [--huge] [--figure NAME]... [--dir DIRECTORY] [--out DIRECTORY]
+//! ```
+
+use holdpoint_measure::bars::judge;
+use holdpoint_measure::child::{CHILD, Errand};
+use holdpoint_measure::machine::Machine;
+use holdpoint_measure::ours::{ENGINE, LOG};
+use holdpoint_measure::report::markdown;
+use holdpoint_measure::results::{Results, figure_result};
+use holdpoint_measure::syncs::{Counts, count};
+use holdpoint_measure::{Candidate, Effort, Kind, Others, Outcome, Plan, figures};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[cfg(feature = "peers")]
+const STORES: &[Candidate] = holdpoint_measure::peers::STORES;
+#[cfg(not(feature = "peers"))]
+const STORES: &[Candidate] = &[];
+#[cfg(feature = "peers")]
+const TYPED: &[Candidate] = holdpoint_measure::peers::TYPED;
+#[cfg(not(feature = "peers"))]
+const TYPED: &[Candidate] = &[];
+
+const USAGE: &str = "usage: results [--quick | --smoke] [--huge] [--figure NAME]... \
+                     [--dir DIRECTORY] [--out DIRECTORY]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.split_first() {
+        Some((first, errand)) if first == CHILD => as_child(errand),
+        _ => measure_all(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("results: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What is asked for.
+struct Asked {
+    plan: Plan,
+    kinds: Vec<Kind>,
+    out: PathBuf,
+}
+
+fn measure_all(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let asked = parse(arguments)?;
+    let machine = Machine::of(&asked.plan.directory);
+    let counts = counted(&asked);
+    let mut outcomes = Vec::new();
+    for kind in &asked.kinds {
+        for mut figure in figures(*kind, &asked.plan, Others { stores: STORES, typed: TYPED }) {
+            counts.tell(&mut figure);
+            let label = format!("{} {}", kind.name(), figure.scope);
+            let rounds = asked.plan.rounds();
+            let mut tell = |round| eprintln!("{label}: round {round} of {rounds}");
+            outcomes.push(figure.measure(rounds, &mut tell));
+        }
+    }
+    write(&asked, machine, &outcomes)
+}
+
+/// Syncs are counted only where a durable figure is asked for.
+fn counted(asked: &Asked) -> Counts {
+    let durable = [Kind::DurableOne, Kind::DurableEight, Kind::CommitOfMany, Kind::TypedDurable];
+    if !asked.kinds.iter().any(|kind| durable.contains(kind)) {
+        return Counts::default();
+    }
+    eprintln!("counting syncs");
+    count(&asked.plan, STORES, TYPED)
+}
+
+fn write(asked: &Asked, machine: Machine, outcomes: &[Outcome]) -> Result<(), Box<dyn Error>> {
+    let effort = match asked.plan.effort {
+        Effort::Smoke => "smoke",
+        Effort::Quick => "quick",
+        Effort::Full => "full",
+    };
+    let results = Results {
+        bars: judge(outcomes, &machine),
+        machine,
+        effort: effort.to_string(),
+        figures: outcomes.iter().map(figure_result).collect(),
+    };
+    let explanations = std::fs::read_to_string(home().join("explanations.md")).unwrap_or_default();
+    std::fs::write(asked.out.join("RESULTS.md"), markdown(&results, outcomes, &explanations))?;
+    let json = serde_json::to_string_pretty(&results)? + "\n";
+    std::fs::write(asked.out.join("results.json"), json)?;
+    eprintln!("written: RESULTS.md and results.json in {}", asked.out.display());
+    Ok(())
+}
+
+/// The folder of this package.
+fn home() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn parse(arguments: &[String]) -> Result<Asked, Box<dyn Error>> {
+    let mut plan = Plan::new(std::env::temp_dir(), Effort::Full);
+    plan.child = Some(std::env::current_exe()?);
+    let mut asked = Asked { plan, kinds: Vec::new(), out: home().to_path_buf() };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut value = || rest.next().ok_or(USAGE);
+        match argument.as_str() {
+            "--quick" => asked.plan.effort = Effort::Quick,
+            "--smoke" => asked.plan.effort = Effort::Smoke,
+            "--huge" => asked.plan.is_huge = true,
+            "--dir" => asked.plan.directory = value()?.into(),
+            "--out" => asked.out = value()?.into(),
+            "--figure" => asked.kinds.push(kind(value()?)?),
+            _ => return Err(USAGE.into()),
+        }
+    }
+    if asked.kinds.is_empty() {
+        asked.kinds = Kind::ALL.to_vec();
+    }
+    Ok(asked)
+}
+
+fn kind(name: &str) -> Result<Kind, String> {
+    let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    let named = Kind::ALL.iter().find(|kind| kind.name() == name);
+    named.copied().ok_or_else(|| format!("there is no figure {name}: {}", names.join(", ")))
+}
+
+fn as_child(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let (at, errand) = arguments.split_last().ok_or(USAGE)?;
+    let errand = Errand::parse(errand).ok_or(USAGE)?;
+    let everyone = [&[LOG, ENGINE], STORES, TYPED].concat();
+    Ok(errand.run(&everyone, Path::new(at))?)
+}

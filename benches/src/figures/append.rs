@@ -1,0 +1,144 @@
+//! Appending: one record at a time, many in a commit, eight threads at once.
+
+use super::filled::Filled;
+use crate::error::{Doing, MeasureError};
+use crate::pace::{Pace, Stopwatch, repeat, repeat_until};
+use crate::plan::Plan;
+use crate::rounds::{Sample, Samples, Work};
+use crate::store::{Candidate, Mode, Store, payload};
+use std::sync::Barrier;
+use std::time::Instant;
+use tempfile::TempDir;
+
+/// Writers at once.
+const WRITERS: usize = 8;
+/// Records in a commit of many.
+const BATCH: u64 = 64;
+/// Appends whose median is the latency of one round.
+const LATENCIES: usize = 2_000;
+
+/// Who appends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hands {
+    /// One thread, one record at a time.
+    One,
+    /// One thread, many records in a commit.
+    Batch,
+    /// Eight threads, one record at a time each.
+    Eight,
+}
+
+/// Appends to the same store in every round; it is opened and closed outside of the time.
+pub(super) fn appending(
+    plan: &Plan,
+    candidate: Candidate,
+    mode: Mode,
+    length: usize,
+    hands: Hands,
+) -> Work {
+    let mut place = Place::new(plan, candidate);
+    let (pace, payload) = (plan.pace(), payload(length));
+    Box::new(move || {
+        let at = place.ready()?;
+        let store = (candidate.open)(at.path(), mode, &payload)?;
+        let (sample, records) = match hands {
+            Hands::One => one(pace, &*store)?,
+            Hands::Batch => batches(pace, &*store)?,
+            Hands::Eight => eight(pace, &*store)?,
+        };
+        store.close()?;
+        place.bytes += records * (length as u64 + 64);
+        Ok(sample)
+    })
+}
+
+/// Where a candidate's store lies from one round to the next, begun anew when it grew too large.
+struct Place {
+    plan: Plan,
+    candidate: Candidate,
+    directory: Option<TempDir>,
+    bytes: u64,
+}
+
+impl Place {
+    fn new(plan: &Plan, candidate: Candidate) -> Self {
+        Self { plan: plan.clone(), candidate, directory: None, bytes: 0 }
+    }
+
+    fn ready(&mut self) -> Result<&TempDir, MeasureError> {
+        if self.bytes > self.plan.store_bytes_max() {
+            self.directory = None;
+        }
+        let directory = match self.directory.take() {
+            Some(directory) => directory,
+            None => self.begin()?,
+        };
+        Ok(self.directory.insert(directory))
+    }
+
+    fn begin(&mut self) -> Result<TempDir, MeasureError> {
+        self.bytes = 0;
+        let directory = tempfile::tempdir_in(&self.plan.directory).doing("make a directory")?;
+        if let Some(grow) = self.candidate.grow {
+            grow(directory.path(), self.plan.growth_bytes())?;
+        }
+        Ok(directory)
+    }
+}
+
+/// Everything has its place when the time ends, in a chain its hash too.
+fn one(pace: Pace, store: &dyn Store) -> Result<(Sample, u64), MeasureError> {
+    let watch = Stopwatch::start();
+    let done = repeat_until(pace, &watch, &mut || store.append())?;
+    store.settle()?;
+    Ok((watch.per(done), done))
+}
+
+fn batches(pace: Pace, store: &dyn Store) -> Result<(Sample, u64), MeasureError> {
+    let mut records = 0;
+    let sample = repeat(Pace { records_max: pace.records_max / BATCH, ..pace }, || {
+        records += BATCH;
+        store.append_batch(BATCH)
+    })?;
+    let each = |value: f64| value / BATCH as f64;
+    Ok((Sample { value: each(sample.value), cpu: sample.cpu.map(each) }, records))
+}
+
+/// The time of all writers together, for each of all their records.
+fn eight(pace: Pace, store: &dyn Store) -> Result<(Sample, u64), MeasureError> {
+    let all_ready = Barrier::new(WRITERS + 1);
+    let pace = Pace { records_max: pace.records_max / WRITERS as u64, ..pace };
+    std::thread::scope(|scope| {
+        let writer = || {
+            all_ready.wait();
+            repeat_until(pace, &Stopwatch::start(), &mut || store.append())
+        };
+        let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(writer)).collect();
+        all_ready.wait();
+        let begun = Instant::now();
+        let mut records = 0;
+        for writer in writers {
+            let joined = writer.join().map_err(|_| "it panicked").doing("join a writer")?;
+            records += joined?;
+        }
+        let value = begun.elapsed().as_secs_f64() / records.max(1) as f64;
+        Ok((Sample { value, cpu: None }, records))
+    })
+}
+
+/// The median time of one append to a log that holds so many records already.
+pub(super) fn latency(plan: &Plan, candidate: Candidate, records: u64) -> Work {
+    let text = payload(256);
+    let mut filled = Filled::with(plan, candidate, text.len(), records);
+    Box::new(move || {
+        let store = (candidate.open)(filled.ready()?, Mode::Os, &text)?;
+        let mut taken = Vec::with_capacity(LATENCIES);
+        for _ in 0..LATENCIES {
+            let begun = Instant::now();
+            store.append()?;
+            taken.push(begun.elapsed().as_secs_f64());
+        }
+        store.close()?;
+        Ok(Sample::of(Samples(taken).median()))
+    })
+}

@@ -1,0 +1,118 @@
+//! How much is measured, and where.
+
+use crate::pace::Pace;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// Barely anything: that it works.
+    Smoke,
+    /// A few minutes.
+    Quick,
+    /// Everything.
+    Full,
+}
+
+/// What a run measures.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Where the files go, on the disk that is measured. Everything made there is removed.
+    pub directory: PathBuf,
+    /// How much.
+    pub effort: Effort,
+    /// Also what needs gigabytes and minutes: ten million records.
+    pub is_huge: bool,
+    /// The program that takes [`crate::child`]'s arguments: what has to crash, or to be watched
+    /// from outside, is done in a process of its own. `None` leaves those figures out.
+    pub child: Option<PathBuf>,
+}
+
+impl Plan {
+    /// A plan for a directory, without children.
+    #[must_use]
+    pub fn new(directory: PathBuf, effort: Effort) -> Self {
+        Self { directory, effort, is_huge: false, child: None }
+    }
+
+    /// Rounds that count; one more is done before them.
+    #[must_use]
+    pub fn rounds(&self) -> usize {
+        match self.effort {
+            Effort::Smoke => 2,
+            Effort::Quick => 5,
+            Effort::Full => 9,
+        }
+    }
+
+    /// How long one contender works in one round.
+    #[must_use]
+    pub fn pace(&self) -> Pace {
+        let (records_max, milliseconds) = match self.effort {
+            Effort::Smoke => (64, 20),
+            Effort::Quick => (16_384, 40),
+            Effort::Full => (65_536, 120),
+        };
+        Pace { records_max, time_max: Duration::from_millis(milliseconds) }
+    }
+
+    /// Payload bytes of the figures of single records.
+    #[must_use]
+    pub fn payload_sizes(&self) -> &'static [usize] {
+        match self.effort {
+            Effort::Smoke => &[256],
+            Effort::Quick | Effort::Full => &[256, 64, 1_024, 4_096],
+        }
+    }
+
+    /// Records of a log that is read whole.
+    #[must_use]
+    pub fn records_read(&self, payload: usize) -> u64 {
+        let (records, bytes) = match self.effort {
+            Effort::Smoke => (300, 1 << 20),
+            Effort::Quick => (100_000, 48 << 20),
+            Effort::Full => (400_000, 160 << 20),
+        };
+        records.min(bytes / (payload as u64 + 64))
+    }
+
+    /// Records of the logs that are opened.
+    #[must_use]
+    pub fn records_opened(&self) -> Vec<u64> {
+        let mut counts = match self.effort {
+            Effort::Smoke => vec![300],
+            Effort::Quick => vec![100_000],
+            Effort::Full => vec![10_000, 1_000_000],
+        };
+        if self.is_huge {
+            counts.extend([1_000_000, 10_000_000]);
+        }
+        counts.sort_unstable();
+        counts.dedup();
+        counts
+    }
+
+    /// Typed commands of a log whose state is rebuilt.
+    #[must_use]
+    pub fn commands_rebuilt(&self) -> u64 {
+        match self.effort {
+            Effort::Smoke => 200,
+            Effort::Quick => 50_000,
+            Effort::Full => 300_000,
+        }
+    }
+
+    /// Bytes that a log grows by before it is measured, so that its segments are of their usual
+    /// size.
+    #[must_use]
+    pub fn growth_bytes(&self) -> u64 {
+        if self.effort == Effort::Smoke { 0 } else { 130 << 20 }
+    }
+
+    /// A store is begun anew when it holds about so many bytes.
+    #[must_use]
+    pub fn store_bytes_max(&self) -> u64 {
+        400 << 20
+    }
+}
