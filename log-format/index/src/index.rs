@@ -1,0 +1,192 @@
+//! Reading an index: every lookup checks what it rests on.
+
+use crate::bytes::{partition_point, u32_of, u64_of};
+use crate::fault::IndexFault;
+use crate::filter;
+use crate::header::{IndexDigest, IndexHeader, Scope, SectionEntry};
+use crate::layout::{INDEX_HEADER_LENGTH, OFFSET_UNIT, SECTIONS, Section, TIME_STRIDE};
+use crate::postings::Records;
+use crate::table::Table;
+use crate::term::TermHash;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// What is known of a section: nothing yet, that its digest holds, that it does not.
+const UNCHECKED: u8 = 0;
+const RIGHT: u8 = 1;
+const WRONG: u8 = 2;
+
+/// An index over bytes that it owns or borrows, or that are mapped.
+///
+/// A section is compared with its digest before its first use, once; lookups from several threads
+/// are fine. Any fault means the same: this index is not to be used, build it again.
+pub struct Index<B> {
+    bytes: B,
+    header: IndexHeader,
+    digest: IndexDigest,
+    /// A statement about bytes that never change, so that threads need no order between them: two
+    /// that check at once find the same.
+    states: [AtomicU8; SECTIONS],
+}
+
+impl<B: Deref<Target = [u8]>> Index<B> {
+    /// Takes bytes for an index if their header block holds and they are as long as it says. What
+    /// the sections say is looked at when it is needed.
+    ///
+    /// # Errors
+    /// The first fault of the header block, or another length.
+    pub fn new(bytes: B) -> Result<Self, IndexFault> {
+        // What is believed and what the digest is of are one private copy.
+        let block = bytes.get(..INDEX_HEADER_LENGTH).unwrap_or(&bytes).to_vec();
+        let header = IndexHeader::decode(&block)?;
+        let (expected, found) = (header.length(), bytes.len() as u64);
+        if found < expected {
+            return Err(IndexFault::Short { needed: expected, available: found });
+        }
+        if found > expected {
+            return Err(IndexFault::Long { expected, found });
+        }
+        let short = IndexFault::Short { needed: expected, available: found };
+        let digest = IndexDigest::of(&block).ok_or(short)?;
+        Ok(Self { bytes, header, digest, states: Default::default() })
+    }
+
+    /// What it says that it is an index of.
+    #[must_use]
+    pub fn scope(&self) -> &Scope {
+        &self.header.scope
+    }
+
+    /// The digest that vouches for every byte of it, by way of [`Index::check_section`].
+    #[must_use]
+    pub fn digest(&self) -> IndexDigest {
+        self.digest
+    }
+
+    /// Compares a section with the digest in the header. The second time costs nothing.
+    ///
+    /// # Errors
+    /// [`IndexFault::Digest`].
+    pub fn check_section(&self, section: Section) -> Result<(), IndexFault> {
+        self.section(section).map(drop)
+    }
+
+    /// Compares every section with its digest.
+    ///
+    /// # Errors
+    /// [`IndexFault::Digest`] of the first section that differs.
+    pub fn check(&self) -> Result<(), IndexFault> {
+        Section::ALL.into_iter().try_for_each(|section| self.check_section(section))
+    }
+
+    /// Where the record with this sequence lies in the segment's file; `None` when it is not in
+    /// the segment.
+    ///
+    /// # Errors
+    /// The section of offsets cannot be used.
+    pub fn offset_of(&self, sequence: u64) -> Result<Option<u64>, IndexFault> {
+        let number = sequence.checked_sub(self.header.scope.first_sequence);
+        let is_here = |number: &u64| *number < u64::from(self.header.scope.records());
+        let Some(number) = number.filter(is_here) else { return Ok(None) };
+        let offsets = self.section(Section::Offsets)?;
+        let found = usize::try_from(number).ok().and_then(|number| u32_of(offsets, number));
+        Ok(found.map(|units| u64::from(units) * OFFSET_UNIT))
+    }
+
+    /// From where to walk to find the first record whose time is `time` or later: the sequence of a
+    /// record such that none before it is, and it or one of the 64 behind it is. `None` when no
+    /// record of the segment is.
+    ///
+    /// # Errors
+    /// The section of times cannot be used.
+    pub fn first_at_or_after(&self, time: u64) -> Result<Option<u64>, IndexFault> {
+        let Scope { first_sequence, last, .. } = self.header.scope;
+        if last.time < time {
+            return Ok(None);
+        }
+        let times = self.section(Section::Times)?;
+        let sampled = partition_point(times.len() / 8, |at| u64_of(times, at), |one| one < time);
+        let number = sampled.saturating_sub(1) as u64 * u64::from(TIME_STRIDE);
+        Ok(Some(first_sequence.saturating_add(number)))
+    }
+
+    /// Whether some record may hold the term. `false` is certain, and costs one cache line.
+    ///
+    /// # Errors
+    /// The filter cannot be used.
+    pub fn may_have_term(&self, term: TermHash) -> Result<bool, IndexFault> {
+        Ok(filter::may_hold(self.section(Section::TermFilter)?, term))
+    }
+
+    /// Whether some record may hold the idempotency key. `false` is certain, and costs one cache
+    /// line.
+    ///
+    /// # Errors
+    /// The filter cannot be used.
+    pub fn may_have_key(&self, key: TermHash) -> Result<bool, IndexFault> {
+        Ok(filter::may_hold(self.section(Section::KeyFilter)?, key))
+    }
+
+    /// The sequences of the records that may hold the term, ascending: all that do are among them.
+    ///
+    /// # Errors
+    /// The filter or the table cannot be used; an item can be a fault as well.
+    pub fn records_with(&self, term: TermHash) -> Result<Records<'_>, IndexFault> {
+        self.records(Section::Terms, term, self.may_have_term(term)?)
+    }
+
+    /// The sequences of the records that may hold the idempotency key, ascending: all that do are
+    /// among them.
+    ///
+    /// # Errors
+    /// The filter or the table cannot be used; an item can be a fault as well.
+    pub fn records_with_key(&self, key: TermHash) -> Result<Records<'_>, IndexFault> {
+        self.records(Section::Keys, key, self.may_have_key(key)?)
+    }
+
+    fn records(
+        &self,
+        section: Section,
+        hash: TermHash,
+        may_be_there: bool,
+    ) -> Result<Records<'_>, IndexFault> {
+        let Scope { first_sequence, .. } = self.header.scope;
+        let list = match may_be_there {
+            true => Table::new(section, self.section(section)?)?.list_of(hash)?,
+            false => &[],
+        };
+        Ok(Records::new(section, list, first_sequence, self.header.scope.records()))
+    }
+
+    /// The bytes of a section, once they were found to have its digest.
+    fn section(&self, section: Section) -> Result<&[u8], IndexFault> {
+        let wrong = IndexFault::Digest { section };
+        let parts = self.header.sections.iter().zip(&self.states).nth(section as usize);
+        let Some((entry, state)) = parts else { return Err(wrong) };
+        let bytes = bytes_of(&self.bytes, entry);
+        if state.load(Ordering::Relaxed) == UNCHECKED {
+            let is_right = *blake3::hash(bytes).as_bytes() == entry.digest;
+            state.store(if is_right { RIGHT } else { WRONG }, Ordering::Relaxed);
+        }
+        if state.load(Ordering::Relaxed) == RIGHT { Ok(bytes) } else { Err(wrong) }
+    }
+}
+
+impl<B> fmt::Debug for Index<B> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Index")
+            .field("scope", &self.header.scope)
+            .field("digest", &self.digest)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The header was compared with the length of the bytes, so that the section is there.
+fn bytes_of<'a>(bytes: &'a [u8], entry: &SectionEntry) -> &'a [u8] {
+    let range = || {
+        let start = usize::try_from(entry.offset).ok()?;
+        Some(start..usize::try_from(entry.end()?).ok()?)
+    };
+    range().and_then(|range| bytes.get(range)).unwrap_or_default()
+}
