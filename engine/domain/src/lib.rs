@@ -25,6 +25,7 @@ pub mod refusal;
 pub mod sandbox_fault;
 #[cfg(feature = "schema")]
 mod schema;
+pub mod terms;
 pub mod text;
 pub mod time;
 pub mod world;
