@@ -26,13 +26,14 @@ const FILE_BYTES_MAX: u64 = 12_288;
 type Read = fn(&[u8]);
 
 /// Every target.
-const TARGETS: [(&str, Read); 6] = [
+const TARGETS: [(&str, Read); 7] = [
     ("apply", targets::apply::read),
     ("directory", targets::directory::read),
     ("operations", targets::operations::read),
     ("payload", targets::payload::read),
     ("record", targets::record::read),
     ("segment", targets::segment::read),
+    ("sha256_lanes", targets::sha256_lanes::read),
 ];
 
 fn fuzz() -> PathBuf {
@@ -88,6 +89,11 @@ fn every_record_of_the_corpus_encodes_to_the_bytes_that_it_was_decoded_from() {
 #[test]
 fn every_segment_of_the_corpus_is_read_up_to_its_first_change() {
     replay("segment");
+}
+
+#[test]
+fn all_messages_of_the_corpus_have_the_same_digests_however_they_are_hashed() {
+    replay("sha256_lanes");
 }
 
 #[test]

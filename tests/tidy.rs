@@ -32,7 +32,10 @@ const DIRECTIONS: [(&str, &[&str]); 9] = [
         "benches/Cargo.toml",
         &["log-format", "log-files", "sha256-lanes", "domain", "engine", "replay"],
     ),
-    ("Cargo.toml", &["log-format", "log-files", "domain", "engine", "replay", "measure"]),
+    (
+        "Cargo.toml",
+        &["log-format", "log-files", "sha256-lanes", "domain", "engine", "replay", "measure"],
+    ),
 ];
 
 fn root() -> &'static Path {

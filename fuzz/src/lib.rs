@@ -13,4 +13,5 @@ pub mod operations;
 pub mod payload;
 pub mod record;
 pub mod segment;
+pub mod sha256_lanes;
 mod written;
