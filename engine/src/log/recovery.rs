@@ -11,11 +11,12 @@ use super::storage::Storage;
 use super::tail::{copy_aside, free_cut_path, open_window, overwrite, rewrite};
 use super::witness;
 use holdpoint_log_files::run::{Onward, walk};
+use holdpoint_log_files::survey::LastSegment;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{Extent, Follower, Run, Stop, Survey, SurveyOptions, survey};
-use holdpoint_log_format::limits::{SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
+use holdpoint_log_format::limits::SEAL_LENGTH;
 use holdpoint_log_format::recovery::{OpenAction, Row, row_without_witness};
-use holdpoint_log_format::{Head, OwnerState, SegmentHeader, names};
+use holdpoint_log_format::{Head, OwnerState, names};
 
 /// A log that may be served: its tail is on the disk, and nothing follows it.
 pub(super) struct Settled<W> {
@@ -105,9 +106,7 @@ fn act<S: Storage>(
             create::first_segment(storage, head).map(drop)
         }
         (OpenAction::RedoRoll, _, _) => set_aside(storage, survey),
-        (OpenAction::ResumeRoll, _, Some(last)) => {
-            resume_roll(storage, survey, &last.header, &last.run)
-        }
+        (OpenAction::ResumeRoll, _, Some(last)) => resume_roll(storage, survey.mark, last),
         _ => Ok(()),
     }
 }
@@ -123,18 +122,14 @@ fn set_aside<S: Storage>(storage: &S, survey: &Survey) -> DiskResult<()> {
 }
 
 /// A sealed last segment: the tail is written again with its seal, then its successor is made.
-fn resume_roll<S: Storage>(
-    storage: &S,
-    survey: &Survey,
-    header: &SegmentHeader,
-    run: &Run,
-) -> DiskResult<()> {
-    let Stop::Seal(seal) = run.stop else { return Ok(()) };
+fn resume_roll<S: Storage>(storage: &S, mark: u64, last: &LastSegment) -> DiskResult<()> {
+    let Stop::Seal(seal) = last.run.stop else { return Ok(()) };
+    let header = &last.header;
     let next = roll::successor(header, &seal, 0);
     let prepared = roll::prepare(storage, next.first_sequence(), next.capacity)?;
     let path = segment_path(header.first_sequence());
     let writer = storage.open_writer(&path).named("open", &path)?;
-    let from = mark_end(storage, survey, header)?;
+    let from = mark_end(storage, mark, last)?;
     let until = seal.offset + SEAL_LENGTH as u64;
     rewrite(storage, &writer, &path, from, until)?;
     storage.sync(&writer).named("sync", &path)?;
@@ -162,7 +157,7 @@ fn finish<S: Storage>(
     if cuts || !left_cleanly(&survey) {
         lock::mark_recovering(lock)?;
         let reached = last.run.end_offset;
-        let from = mark_end(storage, &survey, &last.header)?.min(reached);
+        let from = mark_end(storage, survey.mark, &last)?.min(reached);
         if let (true, Some(end)) = (cuts, last.tail_end) {
             recovered.copied_to = Some(copy_aside(storage, &last.header, reached, end)?);
             recovered.cut_bytes = end - reached;
@@ -203,7 +198,7 @@ fn witness_settled<S: Storage>(
     let boot = storage.boot();
     let known = survey.head.valid().copied();
     recovered.without_head = known.is_none();
-    let first = survey.segments.first().and_then(|segment| segment.header.as_ref().ok());
+    let first = survey.segments.first().and_then(|segment| segment.header.valid());
     let anchor = first.map_or(active.header().previous, |header| header.previous);
     let head = known.unwrap_or(Head::at_anchor(active.header().log, &anchor, boot));
     let point = newest_point(storage, survey, active)?;
@@ -228,7 +223,7 @@ fn newest_point<S: Storage>(
     }
     let newest = active.chain();
     let witnessed = survey.head.valid().map_or(0, |head| head.newest_sequence);
-    let before = survey.segments.iter().rev().filter_map(|segment| segment.header.as_ref().ok());
+    let before = survey.segments.iter().rev().filter_map(|segment| segment.header.valid());
     let Some(header) = before.into_iter().find(|header| header.previous.sequence < newest.sequence)
     else {
         return Ok(None);
@@ -254,17 +249,19 @@ fn left_cleanly(survey: &Survey) -> bool {
     says_so && survey.evidence.last_owner == LastOwner::SameBoot
 }
 
-/// Offset behind the newest record of `header`'s segment that a mark covers.
-fn mark_end<S: Storage>(storage: &S, survey: &Survey, header: &SegmentHeader) -> DiskResult<u64> {
-    if survey.mark <= header.previous.sequence {
-        return Ok(SEGMENT_HEADER_LENGTH as u64);
+/// Offset behind the newest record of the segment that a mark covers. What lies before the survey
+/// began is covered by HEAD.
+fn mark_end<S: Storage>(storage: &S, mark: u64, last: &LastSegment) -> DiskResult<u64> {
+    let header = &last.header;
+    if mark <= last.began.chain.sequence {
+        return Ok(last.began.end_offset);
     }
     let path = segment_path(header.first_sequence());
     let mut window = open_window(storage, &path)?;
     let mut until_mark = |_: &_, record: &holdpoint_log_format::Record<'_>| {
-        if record.header.sequence >= survey.mark { Onward::Stop } else { Onward::Go }
+        if record.header.sequence >= mark { Onward::Stop } else { Onward::Go }
     };
-    let run = walk(&mut window, header, Run::at_start(header), &mut until_mark);
+    let run = walk(&mut window, header, last.began.clone(), &mut until_mark);
     Ok(run.named("read", &path)?.end_offset)
 }
 

@@ -1,9 +1,9 @@
 //! The names in the log's directory.
 
-use super::{HeadFile, SegmentFile, SurveyError, Surveyor, io_error, segment_path};
+use super::{HeadFile, HeaderBlock, SegmentFile, SurveyError, Surveyor, io_error, segment_path};
 use crate::finding::Problem;
 use crate::storage::{EntryKind, ReadStorage};
-use holdpoint_log_format::{Fault, names};
+use holdpoint_log_format::names;
 
 impl<S: ReadStorage> Surveyor<'_, S> {
     pub(super) fn read_listing(&mut self) -> Result<(), SurveyError> {
@@ -34,7 +34,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
             let Some(first_sequence) = names::parse_segment(&entry.name) else { continue };
             self.survey.evidence.has_segments = true;
             if entry.kind == EntryKind::File {
-                let header = Err(Fault::Short { needed: 0, available: 0 });
+                let header = HeaderBlock::NotRead;
                 self.survey.segments.push(SegmentFile { first_sequence, length: 0, header });
             } else {
                 let path = segment_path(first_sequence);

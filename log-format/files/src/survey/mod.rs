@@ -24,7 +24,9 @@ pub type Visit<'a> = dyn FnMut(&RecordPlace, &Record<'_>) + 'a;
 /// How much of the log is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Headers and seals, and the records behind HEAD: what opening needs.
+    /// The records behind HEAD, and the headers of the segments that this relies on: the first one,
+    /// the one before HEAD's, HEAD's, and those behind it. What opening needs, whatever the length
+    /// of the log. Where HEAD says nothing of use, every header is read.
     FromHead,
     /// Every record: what verifying needs.
     FromAnchor,
@@ -95,18 +97,40 @@ impl HeadFile {
 pub struct SegmentFile {
     /// First sequence in its name.
     pub first_sequence: u64,
-    /// Length of the file in bytes.
+    /// Length of the file in bytes; 0 while it was not read.
     pub length: u64,
-    /// Its header, or what is wrong with it.
-    pub header: Result<SegmentHeader, Fault>,
+    /// Its header block.
+    pub header: HeaderBlock,
+}
+
+/// The header block of a segment, as far as it was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeaderBlock {
+    /// The survey's extent did not ask for it: nothing is known of the file but its name.
+    NotRead,
+    /// It does not decode.
+    Bad(Fault),
+    /// What it says.
+    Valid(SegmentHeader),
+}
+
+impl HeaderBlock {
+    /// What it says, if it was read and holds.
+    #[must_use]
+    pub fn valid(&self) -> Option<&SegmentHeader> {
+        match self {
+            Self::Valid(header) => Some(header),
+            Self::NotRead | Self::Bad(_) => None,
+        }
+    }
 }
 
 impl SegmentFile {
-    /// Its header, when it holds and the file has the name that it says.
+    /// Its header, when it was read, holds, and the file has the name that it says.
     #[must_use]
     pub fn good_header(&self) -> Option<&SegmentHeader> {
         let named = |header: &&SegmentHeader| header.first_sequence() == self.first_sequence;
-        self.header.as_ref().ok().filter(named)
+        self.header.valid().filter(named)
     }
 }
 
@@ -115,6 +139,8 @@ impl SegmentFile {
 pub struct LastSegment {
     /// Its header.
     pub header: SegmentHeader,
+    /// Where checking its records began: behind HEAD's record, or at the segment's start.
+    pub began: Run,
     /// Its valid run; `run.chain` is V.
     pub run: Run,
     /// Whether it ends in a valid seal.

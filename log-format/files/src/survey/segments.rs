@@ -1,7 +1,8 @@
 //! The segments' headers, what they say of each other, and the records of all but the last.
 
 use super::{
-    Extent, SegmentFile, SurveyError, Surveyor, Visit, io_error, newer, onward, segment_path,
+    Extent, HeaderBlock, SegmentFile, SurveyError, Surveyor, Visit, io_error, newer, onward,
+    segment_path,
 };
 use crate::finding::Problem;
 use crate::run::{Run, Stop, walk};
@@ -13,23 +14,48 @@ use std::io;
 
 impl<S: ReadStorage> Surveyor<'_, S> {
     pub(super) fn read_segments(&mut self) -> Result<(), SurveyError> {
-        let last = self.survey.segments.len().saturating_sub(1);
-        for index in 0..self.survey.segments.len() {
+        let count = self.survey.segments.len();
+        let from = self.first_relied_on();
+        let beginning = (from > 0).then_some(0);
+        for index in beginning.into_iter().chain(from..count) {
             let Some(first_sequence) = self.first_sequence(index) else { continue };
-            let mut window = self.window(first_sequence)?;
-            let file = segment_path(first_sequence);
-            let header = window.header().map_err(io_error(&file))?;
-            if let Err(fault) = &header {
-                if let Some(error) = newer(&file, fault) {
-                    return Err(error);
-                }
-                self.bad_header(index == last, first_sequence, fault.clone(), &mut window)?;
-            }
-            if let Some(segment) = self.survey.segments.get_mut(index) {
-                *segment = SegmentFile { first_sequence, length: window.length(), header };
+            let segment = self.read_segment(first_sequence, index + 1 == count)?;
+            if let Some(place) = self.survey.segments.get_mut(index) {
+                *place = segment;
             }
         }
         Ok(())
+    }
+
+    /// Place in the list of the first segment whose records or seal count: the one before HEAD's,
+    /// when only what lies behind HEAD is asked for and HEAD's is there.
+    fn first_relied_on(&self) -> usize {
+        let head = self.survey.head.valid().filter(|_| self.options.extent == Extent::FromHead);
+        let segments = &self.survey.segments;
+        let witnessed = head.and_then(|head| {
+            segments.binary_search_by_key(&head.segment, |segment| segment.first_sequence).ok()
+        });
+        witnessed.map_or(0, |index| index.saturating_sub(1))
+    }
+
+    fn read_segment(
+        &mut self,
+        first_sequence: u64,
+        is_last: bool,
+    ) -> Result<SegmentFile, SurveyError> {
+        let mut window = self.window(first_sequence)?;
+        let file = segment_path(first_sequence);
+        let header = match window.header().map_err(io_error(&file))? {
+            Ok(header) => HeaderBlock::Valid(header),
+            Err(fault) => match newer(&file, &fault) {
+                Some(error) => return Err(error),
+                None => {
+                    self.bad_header(is_last, first_sequence, fault.clone(), &mut window)?;
+                    HeaderBlock::Bad(fault)
+                }
+            },
+        };
+        Ok(SegmentFile { first_sequence, length: window.length(), header })
     }
 
     /// A blank last file that no mark reaches is a roll that lost power, and no finding.
@@ -81,7 +107,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     fn find_renamed(&mut self) {
         for segment in self.survey.segments.clone() {
             let expected = segment.first_sequence;
-            let found = segment.header.as_ref().map_or(expected, SegmentHeader::first_sequence);
+            let found = segment.header.valid().map_or(expected, SegmentHeader::first_sequence);
             if found != expected {
                 let problem = Problem::Renamed { expected, found };
                 self.layout_fault(&segment_path(expected), expected, problem);
@@ -296,7 +322,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     /// The last sequence of a segment as the next one names it; 0 when there is none.
     fn last_before_successor(&self, segment: u64) -> u64 {
         let mut behind = self.survey.segments.iter().filter(|s| s.first_sequence > segment);
-        let header = behind.next().and_then(|next| next.header.as_ref().ok());
+        let header = behind.next().and_then(|next| next.header.valid());
         header.map_or(0, |header| header.previous.sequence)
     }
 

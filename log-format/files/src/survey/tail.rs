@@ -22,6 +22,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         let mut window = self.window(name)?;
         let header = self.refreshed(header, &mut window)?;
         let from = self.start_of_last(&header)?;
+        let began = from.clone();
         let run = self.walk_and_count(&mut window, &header, from, visit)?;
         self.raise_mark(header.previous.sequence.max(run.mark));
         self.check_last_length(&header, window.length());
@@ -34,7 +35,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         };
         self.compare_run_to_mark(&header, &run);
         let is_sealed = matches!(run.stop, Stop::Seal(_));
-        self.survey.last = Some(LastSegment { header, run, is_sealed, tail_end });
+        self.survey.last = Some(LastSegment { header, began, run, is_sealed, tail_end });
         self.name_head_faults();
         Ok(())
     }
