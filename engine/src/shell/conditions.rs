@@ -47,6 +47,13 @@ pub(super) struct DoneBefore {
     pub(super) last_sequence: Option<u64>,
 }
 
+/// A command's key, and what was found under it in the log because the state has forgotten it.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) idempotency: Option<&'a Idempotency>,
+    pub(super) recalled: Option<&'a KeyReceipt>,
+}
+
 impl Conditions {
     /// The rules see events only, so the names in their envelopes are checked here.
     pub(super) fn check(&self, command: &Command) -> Result<(), Refusal> {
@@ -92,11 +99,11 @@ impl Conditions {
         world: &World,
         origin: &Origin,
         command: &Command,
-        idempotency: Option<&Idempotency>,
+        known: Known<'_>,
     ) -> Result<Option<DoneBefore>, Refusal> {
         world.check_caller(&origin.actor, command)?;
-        if let Some(idempotency) = idempotency
-            && let Some(receipt) = receipt_of(world, origin, command, idempotency)?
+        if let Some(idempotency) = known.idempotency
+            && let Some(receipt) = receipt_of(world, origin, command, idempotency, known.recalled)?
         {
             return Ok(Some(DoneBefore {
                 first_sequence: receipt.first_sequence,
@@ -130,8 +137,13 @@ fn receipt_of<'a>(
     origin: &Origin,
     command: &Command,
     idempotency: &Idempotency,
+    recalled: Option<&'a KeyReceipt>,
 ) -> Result<Option<&'a KeyReceipt>, Refusal> {
-    match world.receipt_of(&origin.correlation, idempotency) {
+    let found = match world.receipt_of(&origin.correlation, idempotency) {
+        Ok(None) => recalled.map_or(Ok(None), |receipt| receipt.given_again(idempotency)),
+        found => found,
+    };
+    match found {
         Ok(None) => Ok(None),
         found => world.check_scope(command).and(found),
     }

@@ -4,9 +4,11 @@ use super::clock::{Clock, Reading, SystemClock};
 use super::conditions::Conditions;
 use super::entropy::{EntropySource, SystemEntropy};
 use super::error::{EngineError, SubmitError};
+use super::fingerprint::FingerprintDistance;
 use super::metrics::{Meter, Metrics, NoMetrics};
 use super::metrics_storage::Measured;
 use super::rebuild::Hot;
+use super::snapshot::{self, Snapshot};
 use super::submit::{Begun, Origin, Receipt, Submitted, recovery_performed};
 use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_bell::{Bell, LastRing};
@@ -37,6 +39,8 @@ pub struct EngineOptions {
     pub entropy: Box<dyn EntropySource>,
     /// What is told of appends, turns, writes and syncs.
     pub metrics: Arc<dyn Metrics>,
+    /// How far apart fingerprints of the state are recorded, and snapshots written.
+    pub fingerprints: FingerprintDistance,
     /// How many commands may wait for their turn after [`Engine::submit_later`]; at least 1.
     pub queue: usize,
 }
@@ -50,6 +54,7 @@ impl Default for EngineOptions {
             clock: Box::new(SystemClock),
             entropy: Box::new(SystemEntropy),
             metrics: Arc::new(NoMetrics),
+            fingerprints: FingerprintDistance::default(),
             queue: 256,
         }
     }
@@ -79,6 +84,9 @@ pub(super) struct Core<S: Storage> {
     pub(super) hot: Mutex<Option<Hot>>,
     pub(super) meter: Meter,
     bell: Bell,
+    pub(super) fingerprints: FingerprintDistance,
+    /// The same disk, for what is derived from the log.
+    pub(super) caches: Arc<S>,
 }
 
 impl Engine {
@@ -102,7 +110,12 @@ impl<S: Storage> Engine<S> {
         let disk = Arc::new(storage);
         let measured = Measured::new(Arc::clone(&disk), Arc::clone(&options.metrics));
         let (log, report) = Log::open(measured, options.log)?;
-        let hot = Hot::open(&log)?;
+        // What is cached is no part of what is measured.
+        let caches = Arc::new(Measured::new(Arc::clone(&disk), Arc::new(NoMetrics)));
+        let hot = match snapshot::newest_state(&log, &*caches)? {
+            Some(hot) => hot,
+            None => Hot::open(&log)?,
+        };
         let core = Core {
             log,
             level: options.level,
@@ -112,6 +125,8 @@ impl<S: Storage> Engine<S> {
             hot: Mutex::new(Some(hot)),
             meter: Meter::new(options.metrics),
             bell: Bell::default(),
+            fingerprints: options.fingerprints,
+            caches,
         };
         let last_ring = LastRing(core.bell.clone());
         let core = Arc::new(core);
@@ -214,7 +229,7 @@ impl<S: Storage> Engine<S> {
         drop(desk);
         // Nobody else has the core, unless a hook that is called in a turn closes the engine: the
         // log then closes when that turn ends.
-        let closed = Arc::into_inner(core).map_or(Ok(()), |core| core.log.close());
+        let closed = Arc::into_inner(core).map_or(Ok(()), Core::close);
         drop(last_ring);
         closed
     }
@@ -267,6 +282,15 @@ impl<S: Storage> Core<S> {
         self.begin(origin, conditions, command)?.acknowledged()
     }
 
+    fn close(self) -> Result<(), CloseError> {
+        if let Some(hot) = self.hot.lock().as_mut() {
+            hot.lookup.indexer.finish();
+        }
+        // Without it the next opening reads more: closing does not fail for it.
+        let _ = super::submit::before_close(&self);
+        self.log.close()
+    }
+
     /// Carries out a command; its answer leaves with [`Submission::acknowledged`].
     pub(super) fn begin(
         &self,
@@ -283,6 +307,13 @@ impl<S: Storage> Core<S> {
     pub(super) fn acknowledged(&self, newest: u64, level: Level) {
         let is_synced = matches!(level, Level::Always | Level::Witnessed);
         self.bell.ring(is_synced.then_some(newest));
+    }
+
+    /// Writes a snapshot whose fingerprint is on the log.
+    pub(super) fn keep(&self, snapshot: Option<Snapshot>) {
+        if let Some(snapshot) = snapshot {
+            snapshot.write(&*self.caches);
+        }
     }
 
     /// How durable a command's records are when its receipt is returned: a person's decision has a

@@ -1,6 +1,8 @@
 //! The state that follows the log: records in, batches whole, evolved in order.
 
 use super::error::SubmitError;
+use super::fingerprint::Since;
+use super::lookup::Lookup;
 use crate::log::{Log, Storage, Turn};
 use holdpoint_domain::event::{Event, HistoryArchived, kind_name};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -12,8 +14,13 @@ use holdpoint_log_format::{ChainPosition, Record};
 pub(super) struct Hot {
     pub(super) world: World,
     pub(super) place: Follower,
-    /// The record that says where the log begins, when it does not begin with record 1.
+    /// The record that says where the log begins, when it does not begin with record 1; not looked
+    /// for where the state comes from a snapshot.
     pub(super) stated_by: Option<u64>,
+    /// What was recorded since the newest fingerprint.
+    pub(super) since: Since,
+    /// What finding records needs.
+    pub(super) lookup: Lookup,
 }
 
 /// An event with its record's place and time.
@@ -23,6 +30,8 @@ pub(super) struct Recorded {
     /// Whether it is the last one of its batch.
     pub(super) ends_batch: bool,
     pub(super) envelope: Envelope,
+    /// Length of the payload, in bytes.
+    pub(super) length: usize,
 }
 
 /// The kind of event that states where a log begins.
@@ -34,9 +43,19 @@ impl Hot {
     pub(super) fn open<S: Storage>(log: &Log<S>) -> Result<Self, SubmitError> {
         let place = log.beginning()?;
         if place.run.chain.sequence == 0 {
-            return Ok(Self { world: World::default(), place, stated_by: None });
+            return Ok(Self::from(World::default(), place));
         }
         Self::at_beginning(&log.begin()?)
+    }
+
+    /// A state and the place that it stands for, with nothing counted.
+    pub(super) fn from(world: World, place: Follower) -> Self {
+        Self { world, place, stated_by: None, since: Since::default(), lookup: Lookup::default() }
+    }
+
+    /// Whether the state stands behind the newest record that this handle knows of.
+    pub(super) fn is_behind<S: Storage>(&self, log: &Log<S>) -> bool {
+        self.place.run.chain == log.position()
     }
 
     /// Evolves the state by every record between its place and the newest appended one. Where
@@ -65,21 +84,22 @@ impl Hot {
         let (sequence, event) = newest.ok_or(unstated)?;
         let world = take_up(&event);
         let world = world.map_err(|message| SubmitError::CarriedState { sequence, message })?;
-        Ok(Self { world, place, stated_by: Some(sequence) })
+        Ok(Self { stated_by: Some(sequence), ..Self::from(world, place) })
     }
 
     /// Records of a batch are held back until one ends it.
     fn follow<S: Storage>(&mut self, turn: &Turn<'_, S>) -> Result<(), SubmitError> {
         let mut batch = Vec::new();
         let mut failure = None;
-        let world = &mut self.world;
+        let (world, since, lookup) = (&mut self.world, &mut self.since, &mut self.lookup);
         turn.catch_up(&mut self.place, &mut |_, record| match recorded(record) {
             _ if failure.is_some() => {}
             Err(error) => failure = Some(error),
             Ok(event) => {
                 batch.push(event);
                 if !record.header.flags.more_follows() {
-                    evolve_all(world, &batch);
+                    evolve_all(world, since, &batch);
+                    batch.iter().for_each(|event| lookup.follow(event));
                     batch.clear();
                 }
             }
@@ -111,8 +131,9 @@ pub(super) fn take_up(event: &HistoryArchived) -> Result<World, String> {
 }
 
 /// Evolves by a whole batch. What the rules forbid is kept, and reported by replay.
-pub(super) fn evolve_all(world: &mut World, batch: &[Recorded]) {
+pub(super) fn evolve_all(world: &mut World, since: &mut Since, batch: &[Recorded]) {
     for event in batch {
+        since.count(&event.envelope.event, event.length);
         world.evolve(event.sequence, event.at, &event.envelope);
     }
 }
@@ -129,5 +150,6 @@ pub(super) fn recorded(record: &Record<'_>) -> Result<Recorded, SubmitError> {
         at: Time::from_nanoseconds(header.time),
         ends_batch: !header.flags.more_follows(),
         envelope,
+        length: record.payload.len(),
     })
 }

@@ -1,11 +1,15 @@
 //! One turn, in order: expiries that are due, command, decide, encode, append, evolve, sync,
 //! receipt.
 
-use super::conditions::{Conditions, DoneBefore, check_story};
+use super::conditions::{Conditions, DoneBefore, Known, check_story};
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
+use super::fingerprint;
+use super::lookup::Scope;
 use super::metrics::TurnWatch;
 use super::rebuild::{Hot, Recorded, evolve_all, recorded};
+use super::recall::recall;
+use super::snapshot::Snapshot;
 use crate::log::{Acknowledgement, Appended, Level, NewRecord, Recovered, Storage, Turn};
 use holdpoint_domain::command::SystemEvent;
 use holdpoint_domain::event::{ClockStepped, Event, RecoveryPerformed, Text};
@@ -114,7 +118,7 @@ pub(super) fn begin_where<'a, S: Storage, E>(
             return Ok(Err(objection));
         }
         let at = time_of_next(engine, turn);
-        carry_out(hot, turn, origin, conditions, command, at).map(Ok)
+        carry_out(engine, hot, turn, origin, conditions, command, at).map(Ok)
     })?;
     match answer {
         Ok(answer) => Ok(Ok(Begun { engine, answer, pending: Some(pending) })),
@@ -138,6 +142,7 @@ impl<S: Storage> Begun<'_, S> {
 
 /// Decides, and appends what was decided, or that the command was refused.
 fn carry_out<S: Storage>(
+    engine: &Core<S>,
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
     origin: &Origin,
@@ -149,7 +154,9 @@ fn carry_out<S: Storage>(
     if let Err(malformed) = command.check_form() {
         return Ok(Answer::Refused(malformed.into()));
     }
-    let decided = match conditions.admit(&hot.world, origin, command, idempotency.as_ref()) {
+    let recalled = recall(engine, hot, turn, origin, conditions, command)?;
+    let known = Known { idempotency: idempotency.as_ref(), recalled: recalled.as_ref() };
+    let decided = match conditions.admit(&hot.world, origin, command, known) {
         Ok(Some(done)) => return Ok(Answer::DoneBefore(done)),
         Ok(None) => decide(&hot.world, command, at),
         Err(refusal) => Err(refusal),
@@ -238,6 +245,22 @@ pub(super) fn read_events<S: Storage>(
     failure.map_or(Ok(()), Err)
 }
 
+/// Before the log is closed: what indexes were built, and the state's fingerprint where one is worth
+/// it. A state that was not brought up to the newest record is left as it is.
+pub(super) fn before_close<S: Storage>(engine: &Core<S>) -> Result<(), SubmitError> {
+    let is_worth_it = |hot: &Hot| {
+        let has_news = hot.lookup.indexer.has_built() || fingerprint::is_due_at_close(engine, hot);
+        has_news && hot.is_behind(&engine.log)
+    };
+    if !engine.hot.lock().as_ref().is_some_and(is_worth_it) {
+        return Ok(());
+    }
+    let (snapshot, pending) = in_turn(engine, engine.level, fingerprint::record_at_close)?;
+    pending.wait()?;
+    engine.keep(snapshot);
+    Ok(())
+}
+
 /// Records what is due, and nothing else.
 pub(super) fn expire<S: Storage>(engine: &Core<S>) -> Result<Vec<Receipt>, SubmitError> {
     with_turn(engine, |engine, hot, turn| {
@@ -311,6 +334,8 @@ pub(super) struct Pending<'a, S: Storage> {
     engine: &'a Core<S>,
     watch: TurnWatch<'a>,
     acknowledgement: Acknowledgement<'a, S>,
+    /// To be written when the records are durable.
+    snapshot: Option<Snapshot>,
     /// The newest record that the turn saw.
     newest: u64,
     level: Level,
@@ -318,10 +343,11 @@ pub(super) struct Pending<'a, S: Storage> {
 
 impl<S: Storage> Pending<'_, S> {
     fn wait(self) -> Result<(), SubmitError> {
-        let Self { engine, mut watch, acknowledgement, newest, level } = self;
+        let Self { engine, mut watch, acknowledgement, snapshot, newest, level } = self;
         match acknowledgement.wait() {
             Ok(()) => {
                 engine.acknowledged(newest, level);
+                engine.keep(snapshot);
                 Ok(())
             }
             Err(error) => {
@@ -350,26 +376,48 @@ fn in_turn<'a, S: Storage, T>(
         hot.catch_up(&turn)?;
         note_recovery(engine, &mut hot, &mut turn)?;
         let result = work(engine, &mut hot, &mut turn)?;
-        Ok((result, turn.leave(level)?))
+        tend_indexes(engine, &mut hot, &mut turn)?;
+        let snapshot = fingerprint::record_if_due(engine, &mut hot, &mut turn)?;
+        Ok((result, snapshot, turn.leave(level)?))
     });
     let newest = hot.place.run.chain.sequence;
     let is_known = match &result {
         Ok(_) => true,
         Err(error) => {
             watch.failed(engine.log.poison());
-            !leaves_state_unknown(engine, error)
+            changes_nothing(engine, error)
         }
     };
     if is_known {
         *held = Some(hot);
     }
     drop(held);
-    let (result, acknowledgement) = result?;
-    Ok((result, Pending { engine, watch, acknowledgement, newest, level }))
+    let (result, snapshot, acknowledgement) = result?;
+    Ok((result, Pending { engine, watch, acknowledgement, snapshot, newest, level }))
+}
+
+/// The log is told of the indexes that were built meanwhile, and those that are missing are built.
+/// Where there is no room to tell it, the next engine does it all again.
+fn tend_indexes<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+) -> Result<(), SubmitError> {
+    for built in hot.lookup.indexer.take_built() {
+        let told = record_system_event(engine, hot, turn, SystemEvent::SegmentIndexed(built));
+        match told {
+            Err(error) if !changes_nothing(engine, &error) => return Err(error),
+            _ => {}
+        }
+    }
+    let Hot { world, place, lookup, .. } = hot;
+    let scope = Scope { disk: &engine.caches, known: world.segment_indexes(), newest: place };
+    lookup.look_after(&scope);
+    Ok(())
 }
 
 /// Errors that change nothing leave the state as it was; any other discards it.
-fn leaves_state_unknown<S: Storage>(engine: &Core<S>, error: &SubmitError) -> bool {
+pub(super) fn changes_nothing<S: Storage>(engine: &Core<S>, error: &SubmitError) -> bool {
     use crate::log::AppendError::{BatchTooLarge, Empty, Locked, NoSpace, PayloadTooLarge};
     let harmless = matches!(
         error,
@@ -377,7 +425,7 @@ fn leaves_state_unknown<S: Storage>(engine: &Core<S>, error: &SubmitError) -> bo
             BatchTooLarge { .. } | Empty | Locked { .. } | NoSpace { .. } | PayloadTooLarge { .. }
         ) | SubmitError::Encode(_)
     );
-    !harmless || engine.log.poison().is_some()
+    harmless && engine.log.poison().is_none()
 }
 
 /// The first cause, when the log knows it.
@@ -446,7 +494,7 @@ fn record_system_event<S: Storage>(
 }
 
 /// The time that the next record will carry: never before the newest one's.
-fn time_of_next<S: Storage>(engine: &Core<S>, turn: &Turn<'_, S>) -> Time {
+pub(super) fn time_of_next<S: Storage>(engine: &Core<S>, turn: &Turn<'_, S>) -> Time {
     Time::from_nanoseconds(engine.now().wall_ns.max(turn.position().time))
 }
 
@@ -459,7 +507,7 @@ fn check(origin: &Origin, conditions: &Conditions, command: &Command) -> Result<
 }
 
 /// Encodes, appends and evolves one batch.
-fn append<S: Storage>(
+pub(super) fn append<S: Storage>(
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
     origin: &Origin,
@@ -472,15 +520,17 @@ fn append<S: Storage>(
     let records = envelopes.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
     let appended = turn.append(&records, at.nanoseconds())?;
     let batch: Vec<Recorded> = (appended.first_sequence..)
-        .zip(envelopes)
-        .map(|(sequence, envelope)| Recorded {
+        .zip(envelopes.into_iter().zip(&records))
+        .map(|(sequence, (envelope, record))| Recorded {
             sequence,
             at,
             ends_batch: sequence == appended.last_sequence,
             envelope,
+            length: record.payload.len(),
         })
         .collect();
-    evolve_all(&mut hot.world, &batch);
+    evolve_all(&mut hot.world, &mut hot.since, &batch);
+    batch.iter().for_each(|event| hot.lookup.follow(event));
     hot.place = turn.place();
     Ok(appended)
 }

@@ -49,6 +49,20 @@ pub struct KeyReceipt {
     pub last_sequence: u64,
 }
 
+impl KeyReceipt {
+    /// This receipt, for whoever uses its key again.
+    ///
+    /// # Errors
+    /// [`Refusal::IdempotencyConflict`]: the key was used for other content.
+    pub fn given_again(&self, idempotency: &Idempotency) -> Result<Option<&Self>, Refusal> {
+        if self.content == idempotency.content {
+            return Ok(Some(self));
+        }
+        let (key, first_sequence) = (idempotency.key.clone(), self.first_sequence);
+        Err(Refusal::IdempotencyConflict { key, first_sequence })
+    }
+}
+
 /// Every key that is remembered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Keys {
@@ -76,13 +90,11 @@ impl World {
         idempotency: &Idempotency,
     ) -> Result<Option<&KeyReceipt>, Refusal> {
         let scope = KeyScope::of(correlation, idempotency);
-        match self.hot.keys.receipts.get(&scope) {
-            Some(receipt) if receipt.content != idempotency.content => {
-                let (key, first_sequence) = (scope.key, receipt.first_sequence);
-                Err(Refusal::IdempotencyConflict { key, first_sequence })
-            }
-            found => Ok(found),
-        }
+        self.hot
+            .keys
+            .receipts
+            .get(&scope)
+            .map_or(Ok(None), |receipt| receipt.given_again(idempotency))
     }
 
     /// Whether tenant, user, device and session of a turn or a row may be used now. Of any other

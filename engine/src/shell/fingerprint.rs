@@ -1,0 +1,108 @@
+//! Fingerprints of the state, recorded at a distance, for every replay to check and for snapshots
+//! to be believed by (properties E1 and E9).
+
+use super::engine::{Core, system_actor};
+use super::error::SubmitError;
+use super::rebuild::Hot;
+use super::snapshot::Snapshot;
+use super::submit::{Origin, append, changes_nothing, time_of_next};
+use crate::log::{Storage, Turn};
+use holdpoint_domain::event::{Event, FingerprintRecorded};
+use holdpoint_domain::world::{STATE_SCHEMA_VERSION, fingerprint_of};
+
+/// How far apart fingerprints of the state are recorded. Behind each there is a snapshot, from which
+/// the next opening goes on: it reads at most so much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FingerprintDistance {
+    /// After so many records, at least 1.
+    pub records: u64,
+    /// After so many bytes of payload, at least 1.
+    pub bytes: u64,
+    /// On closing, after so many records, at least 1: whoever opens next goes on from there.
+    pub records_at_close: u64,
+}
+
+impl Default for FingerprintDistance {
+    /// 4096 records, 8 MiB, and 256 records on closing: a state is encoded in a fraction of the
+    /// time that so many events take.
+    fn default() -> Self {
+        Self { records: 4_096, bytes: 8 << 20, records_at_close: 256 }
+    }
+}
+
+impl FingerprintDistance {
+    /// None is recorded but on request, and no snapshot is written.
+    pub const NEVER: Self = Self { records: u64::MAX, bytes: u64::MAX, records_at_close: u64::MAX };
+
+    fn is_reached(&self, since: &Since) -> bool {
+        since.records >= self.records.max(1) || since.bytes >= self.bytes.max(1)
+    }
+
+    fn is_reached_at_close(&self, since: &Since) -> bool {
+        since.records >= self.records_at_close.max(1) || self.is_reached(since)
+    }
+}
+
+/// What was recorded since the newest fingerprint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Since {
+    records: u64,
+    bytes: u64,
+}
+
+impl Since {
+    /// Counts a record with a payload of so many bytes.
+    pub(super) fn count(&mut self, event: &Event, payload: usize) {
+        if matches!(event, Event::FingerprintRecorded(_)) {
+            *self = Self::default();
+            return;
+        }
+        self.records = self.records.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(payload as u64);
+    }
+}
+
+/// Records the state's fingerprint where one is due, behind what the turn appended, and gives the
+/// snapshot to be written once that is durable.
+pub(super) fn record_if_due<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+) -> Result<Option<Snapshot>, SubmitError> {
+    let is_due = engine.fingerprints.is_reached(&hot.since);
+    if is_due { record(engine, hot, turn) } else { Ok(None) }
+}
+
+/// Whether [`record_at_close`] records one.
+pub(super) fn is_due_at_close<S: Storage>(engine: &Core<S>, hot: &Hot) -> bool {
+    engine.fingerprints.is_reached_at_close(&hot.since)
+}
+
+/// As [`record_if_due`], before the log is closed.
+pub(super) fn record_at_close<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+) -> Result<Option<Snapshot>, SubmitError> {
+    if is_due_at_close(engine, hot) { record(engine, hot, turn) } else { Ok(None) }
+}
+
+/// What the turn appended before stands whether or not there is room for the fingerprint.
+fn record<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+) -> Result<Option<Snapshot>, SubmitError> {
+    let at = time_of_next(engine, turn);
+    let state = hot.world.carry();
+    let snapshot = Snapshot::new(hot.place.header.log, &hot.place, &state);
+    let fingerprint = fingerprint_of(&state);
+    let event = FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint }.into();
+    let correlation = engine.entropy()?.to_string();
+    let origin = Origin { actor: system_actor(), correlation, causation: None };
+    match append(hot, turn, &origin, None, &[event], at) {
+        Ok(_) => Ok(Some(snapshot)),
+        Err(error) if changes_nothing(engine, &error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

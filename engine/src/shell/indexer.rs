@@ -1,0 +1,172 @@
+//! Indexes of sealed segments are built beside the engine's work, by a thread that lives as long as
+//! there is something to build, and told of in the log, by the next turn.
+//!
+//! # Architecture invariants
+//!
+//! - An index is a cache: where it cannot be built or written, lookups read the segment.
+//! - Only who built an index from checked records vouches for it in the log; a file that was found
+//!   is compared with what the log says, and never the other way round.
+
+use crate::log::Storage;
+use crate::sync::{Mutex, thread};
+use holdpoint_domain::event::SegmentIndexed;
+use holdpoint_domain::hash::Digest;
+use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
+use holdpoint_domain::world::{SegmentIndex, SegmentIndexes};
+use holdpoint_log_files::ReadFile;
+use holdpoint_log_format::{Record, names};
+use holdpoint_log_index::file::{build_index, index_path};
+use holdpoint_log_index::layout::INDEX_VERSION;
+use holdpoint_log_index::{IndexDigest, RecordTerms};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+
+/// What is to be built, and what was.
+#[derive(Default)]
+pub(super) struct Indexer {
+    work: Arc<Mutex<Work>>,
+    builder: Option<thread::JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Work {
+    /// Segments by their first record, with what the log says of their index.
+    due: BTreeMap<u64, Option<SegmentIndex>>,
+    built: Vec<SegmentIndexed>,
+    /// Segments of which no index could be built: not tried again by this engine.
+    given_up: BTreeSet<u64>,
+    is_building: bool,
+    is_closing: bool,
+}
+
+impl Indexer {
+    /// Every sealed segment is to have an index that the log vouches for: the last of `segments`
+    /// is not sealed. What is missing is built beside the caller.
+    pub(super) fn look_after<S: Storage>(
+        &mut self,
+        disk: &Arc<S>,
+        segments: &[u64],
+        known: &SegmentIndexes,
+        files: &BTreeSet<u64>,
+    ) {
+        let sealed = segments.split_last().map_or(&[][..], |(_, sealed)| sealed);
+        let is_missing = |first: &&u64| known.of(**first).is_none() || !files.contains(*first);
+        for first in sealed.iter().filter(is_missing) {
+            self.build(disk, *first, known.of(*first).copied());
+        }
+    }
+
+    /// The index of a segment is to be built, whatever there is in its place.
+    pub(super) fn build<S: Storage>(
+        &mut self,
+        disk: &Arc<S>,
+        first_sequence: u64,
+        known: Option<SegmentIndex>,
+    ) {
+        let mut work = self.work.lock();
+        if work.is_closing || work.given_up.contains(&first_sequence) {
+            return;
+        }
+        work.due.insert(first_sequence, known);
+        if !std::mem::replace(&mut work.is_building, true) {
+            drop(work);
+            self.start(disk);
+        }
+    }
+
+    /// Where no thread can be had, the next engine tries.
+    fn start<S: Storage>(&mut self, disk: &Arc<S>) {
+        let (disk, shared) = (Arc::clone(disk), Arc::clone(&self.work));
+        let named = thread::Builder::new().name("holdpoint-indexer".into());
+        match named.spawn(move || build_all(&*disk, &shared)) {
+            Ok(builder) => self.builder = Some(builder),
+            Err(_) => self.work.lock().is_closing = true,
+        }
+    }
+
+    /// What was built since this was called last, to be told of in the log.
+    pub(super) fn take_built(&self) -> Vec<SegmentIndexed> {
+        std::mem::take(&mut self.work.lock().built)
+    }
+
+    /// Whether there is something to tell.
+    pub(super) fn has_built(&self) -> bool {
+        !self.work.lock().built.is_empty()
+    }
+
+    /// Waits for the index that is being built now; others are left to the next engine.
+    pub(super) fn finish(&mut self) {
+        self.work.lock().is_closing = true;
+        if let Some(builder) = self.builder.take() {
+            // The thread returns nothing, and a panic in it was already printed.
+            let _ = builder.join();
+        }
+    }
+}
+
+fn build_all<S: Storage>(disk: &S, shared: &Mutex<Work>) {
+    while let Some((first_sequence, known)) = next(shared) {
+        match build_one(disk, first_sequence, known.as_ref()) {
+            Ok(Some(built)) => shared.lock().built.push(built),
+            Ok(None) => {}
+            Err(_) => drop(shared.lock().given_up.insert(first_sequence)),
+        }
+    }
+}
+
+fn next(shared: &Mutex<Work>) -> Option<(u64, Option<SegmentIndex>)> {
+    let mut work = shared.lock();
+    let next = if work.is_closing { None } else { work.due.pop_first() };
+    work.is_building = next.is_some();
+    next
+}
+
+/// Builds the index of a segment and puts it beside it. Gives what the log is to be told, unless it
+/// says so already.
+fn build_one<S: Storage>(
+    disk: &S,
+    first_sequence: u64,
+    known: Option<&SegmentIndex>,
+) -> io::Result<Option<SegmentIndexed>> {
+    let built = build_index(disk, first_sequence, TERMS_VERSION, &mut terms_of)
+        .map_err(|error| io::Error::other(error.to_string()))?;
+    let digest = IndexDigest::of(&built.bytes).ok_or(io::ErrorKind::InvalidData)?;
+    let digest = Digest::from_bytes(digest.0);
+    put(disk, first_sequence, &built.bytes)?;
+    let told = SegmentIndexed {
+        first_sequence,
+        last_sequence: built.scope.last.sequence,
+        format: INDEX_VERSION,
+        digest,
+    };
+    Ok((known.map(|known| known.digest) != Some(digest)).then_some(told))
+}
+
+/// The file appears whole or not at all. A crash may leave anything under its name all the same,
+/// which then has another digest.
+fn put<S: Storage>(disk: &S, first_sequence: u64, bytes: &[u8]) -> io::Result<()> {
+    let temporary = format!("{}/{}", names::SEGMENTS, names::index_temporary(first_sequence));
+    let file = disk.create(&temporary, bytes.len() as u64)?;
+    let is_longer = file.length()? != bytes.len() as u64;
+    let written = match is_longer {
+        true => Err(io::Error::other("the file is longer than what is written to it")),
+        false => disk.write_at(&file, 0, bytes),
+    };
+    let renamed = written.and_then(|()| disk.rename(&temporary, &index_path(first_sequence)));
+    renamed.inspect_err(|_| drop(disk.remove(&temporary)))
+}
+
+/// A withheld record has no terms: what it said is not here.
+fn terms_of(record: &Record<'_>, terms: &mut RecordTerms) {
+    let header = &record.header;
+    if header.flags.withheld() {
+        return;
+    }
+    terms_of_record(header.kind, header.version, record.payload, &mut |canonical, is_key| {
+        match is_key {
+            true => terms.add_key(canonical),
+            false => terms.add_term(canonical),
+        }
+    });
+}

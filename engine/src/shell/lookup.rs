@@ -1,0 +1,345 @@
+//! Finding records by what they hold: through the indexes that the log vouches for, and by reading
+//! the segments that have none. The answer is the same either way.
+
+use super::error::SubmitError;
+use super::indexer::Indexer;
+use super::rebuild::{Recorded, recorded};
+use crate::log::Storage;
+use holdpoint_domain::Envelope;
+use holdpoint_domain::event::Event;
+use holdpoint_domain::terms::{Term, terms_of};
+use holdpoint_domain::world::SegmentIndexes;
+use holdpoint_log_files::map::SegmentBytes;
+use holdpoint_log_files::run::walk;
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::window::Window;
+use holdpoint_log_files::{
+    Follower, Onward, ReadError, ReadFile, ReadStorage, RecordPlace, Run, Stop, SurveyError,
+};
+use holdpoint_log_format::{Item, Record, names};
+use holdpoint_log_index::file::index_path;
+use holdpoint_log_index::{Index, IndexFault, TermHash};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// An index that is open, by the digest that the log has of it.
+type Opened = Index<SegmentBytes>;
+
+/// What lookups keep: the indexes that are open, and the keys of the segments that have none.
+#[derive(Default)]
+pub(super) struct Lookup {
+    opened: BTreeMap<u64, Opened>,
+    recent: Option<Recent>,
+    pub(super) indexer: Indexer,
+    /// The segment that was the active one when the indexer last looked.
+    looked_at: u64,
+}
+
+/// What is looked up again and again in the records that no index holds yet: idempotency keys, and
+/// threads that were closed.
+struct Recent {
+    /// Term and sequence.
+    terms: BTreeSet<(TermHash, u64)>,
+    /// Segments that were read.
+    read: BTreeSet<u64>,
+    /// Everything behind this record was followed.
+    followed_behind: u64,
+    /// Segments of which what was followed is not kept any more.
+    forgotten: BTreeSet<u64>,
+}
+
+/// Where a lookup looks: up to a record, in the log of this disk.
+pub(super) struct Scope<'a, S> {
+    pub(super) disk: &'a Arc<S>,
+    pub(super) known: &'a SegmentIndexes,
+    /// The newest record that is written, and its place.
+    pub(super) newest: &'a Follower,
+}
+
+impl Lookup {
+    /// Whether a lookup of what is remembered reads nothing of the active segment.
+    pub(super) fn covers(&self, active: u64) -> bool {
+        self.recent.as_ref().is_some_and(|recent| recent.covers(active))
+    }
+
+    /// Follows a record that was appended or read.
+    pub(super) fn follow(&mut self, event: &Recorded) {
+        let Some(recent) = &mut self.recent else { return };
+        recent.follow(event.sequence, &event.envelope);
+        if let Event::SegmentIndexed(body) = &event.envelope.event {
+            recent.forget(body.first_sequence, body.last_sequence);
+        }
+    }
+
+    /// Has the indexes built that are missing: at first, and whenever a segment was sealed.
+    pub(super) fn look_after<S: Storage>(&mut self, scope: &Scope<'_, S>) {
+        let active = scope.newest.header.first_sequence();
+        if self.looked_at == active {
+            return;
+        }
+        self.looked_at = active;
+        // Where the list cannot be read, lookups say so.
+        let Ok(entries) = scope.disk.list(names::SEGMENTS) else { return };
+        let of = |parse: fn(&str) -> Option<u64>| -> BTreeSet<u64> {
+            entries.iter().filter_map(|entry| parse(&entry.name)).collect()
+        };
+        let segments: Vec<u64> = of(names::parse_segment).range(..=active).copied().collect();
+        self.indexer.look_after(scope.disk, &segments, scope.known, &of(names::parse_index));
+    }
+
+    /// The records up to `until` that hold a term, in their order. What segments without an index
+    /// hold is read from them, and for idempotency keys and threads kept in memory from then on:
+    /// everything appended must be written.
+    ///
+    /// # Errors
+    /// A segment cannot be read, or is damaged.
+    pub(super) fn records_with<S: Storage>(
+        &mut self,
+        scope: &Scope<'_, S>,
+        term: &Term<'_>,
+        until: u64,
+    ) -> Result<Vec<Recorded>, SubmitError> {
+        let hash = TermHash::of(&term.canonical());
+        let mut found = Vec::new();
+        for first in segments_of(scope)?.into_iter().take_while(|first| *first <= until) {
+            match self.in_index(scope, first, hash, term.is_key()) {
+                Some(candidates) => read_each(scope, first, &candidates, term, &mut found)?,
+                None if is_remembered(term) => {
+                    let candidates = self.in_recent(scope, first, hash)?;
+                    read_each(scope, first, &candidates, term, &mut found)?;
+                }
+                None => read_all(scope, first, term, &mut found)?,
+            }
+        }
+        found.retain(|event| event.sequence <= until);
+        Ok(found)
+    }
+
+    /// The records of a segment without an index that may hold a term that is remembered.
+    fn in_recent<S: Storage>(
+        &mut self,
+        scope: &Scope<'_, S>,
+        first: u64,
+        hash: TermHash,
+    ) -> Result<Vec<(u64, u64)>, SubmitError> {
+        let newest = scope.newest.run.chain.sequence;
+        let recent = self.recent.get_or_insert_with(|| Recent::from(newest));
+        if !recent.covers(first) {
+            each_record(scope, first, &mut |event| {
+                recent.follow(event.sequence, &event.envelope);
+            })?;
+            recent.read.insert(first);
+        }
+        let behind = segments_of(scope)?.into_iter().find(|next| *next > first);
+        let end = behind.map_or(u64::MAX, |next| next - 1);
+        let held = recent.terms.range((hash, first)..=(hash, end));
+        Ok(held.map(|(_, sequence)| (*sequence, 0)).collect())
+    }
+
+    /// What the index of a segment gives; `None` where there is none to be believed, and one is
+    /// built then.
+    fn in_index<S: Storage>(
+        &mut self,
+        scope: &Scope<'_, S>,
+        first: u64,
+        hash: TermHash,
+        is_key: bool,
+    ) -> Option<Vec<(u64, u64)>> {
+        let known = scope.known.of(first)?;
+        let has_it = self.opened.get(&first);
+        let has_it = has_it.is_some_and(|index| index.digest().0 == *known.digest.as_bytes());
+        if !has_it {
+            let opened = open_index(&**scope.disk, first);
+            let believed = opened.filter(|index| index.digest().0 == *known.digest.as_bytes());
+            match believed {
+                Some(index) => drop(self.opened.insert(first, index)),
+                None => {
+                    self.indexer.build(scope.disk, first, Some(*known));
+                    return None;
+                }
+            }
+        }
+        let candidates = candidates_in(self.opened.get(&first)?, hash, is_key);
+        if candidates.is_err() {
+            self.opened.remove(&first);
+            self.indexer.build(scope.disk, first, Some(*known));
+        }
+        candidates.ok()
+    }
+}
+
+impl Recent {
+    fn from(newest: u64) -> Self {
+        let (terms, read, forgotten) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        Self { terms, read, followed_behind: newest, forgotten }
+    }
+
+    /// Whether every record of the segment that begins here is known.
+    fn covers(&self, first: u64) -> bool {
+        let was_followed = first > self.followed_behind && !self.forgotten.contains(&first);
+        was_followed || self.read.contains(&first)
+    }
+
+    fn follow(&mut self, sequence: u64, envelope: &Envelope) {
+        terms_of(envelope, &mut |term| {
+            if is_remembered(&term) {
+                self.terms.insert((TermHash::of(&term.canonical()), sequence));
+            }
+        });
+    }
+
+    /// The records of a segment need not be kept any more: the log vouches for an index.
+    fn forget(&mut self, first: u64, last: u64) {
+        self.terms.retain(|(_, sequence)| !(first..=last).contains(sequence));
+        self.read.remove(&first);
+        self.forgotten.insert(first);
+    }
+}
+
+/// Whether a term is looked up with commands, and not only when somebody asks.
+const fn is_remembered(term: &Term<'_>) -> bool {
+    matches!(term, Term::Key { .. } | Term::Thread { .. })
+}
+
+/// Sequence and offset of every record of an index's segment that may hold a term.
+fn candidates_in(
+    index: &Opened,
+    hash: TermHash,
+    is_key: bool,
+) -> Result<Vec<(u64, u64)>, IndexFault> {
+    let records = match is_key {
+        true => index.records_with_key(hash)?,
+        false => index.records_with(hash)?,
+    };
+    let mut candidates = Vec::new();
+    for sequence in records {
+        let sequence = sequence?;
+        candidates.push((sequence, index.offset_of(sequence)?.unwrap_or(0)));
+    }
+    Ok(candidates)
+}
+
+fn open_index<S: ReadStorage>(disk: &S, first: u64) -> Option<Opened> {
+    let file = disk.open(&index_path(first)).ok().flatten()?;
+    let bytes = file.segment_bytes(file.length().ok()?).ok()?;
+    Index::new(bytes).ok()
+}
+
+/// The segments up to the active one, by their first records.
+fn segments_of<S: ReadStorage>(scope: &Scope<'_, S>) -> Result<Vec<u64>, SubmitError> {
+    let listed = scope.disk.list(names::SEGMENTS).map_err(|source| {
+        let file = names::SEGMENTS.to_string();
+        ReadError::from(SurveyError::Io { file, source })
+    })?;
+    let active = scope.newest.header.first_sequence();
+    let firsts = listed.iter().filter_map(|entry| names::parse_segment(&entry.name));
+    let firsts: BTreeSet<u64> = firsts.filter(|first| *first <= active).collect();
+    Ok(firsts.into_iter().collect())
+}
+
+/// Adds the candidates that hold the term indeed. One whose offset is not known, or is not right,
+/// is looked for in the whole segment.
+fn read_each<S: Storage>(
+    scope: &Scope<'_, S>,
+    first: u64,
+    candidates: &[(u64, u64)],
+    term: &Term<'_>,
+    found: &mut Vec<Recorded>,
+) -> Result<(), SubmitError> {
+    let Some(place) =
+        Follower::at_segment(&**scope.disk, first).ok().filter(|_| !candidates.is_empty())
+    else {
+        return Ok(());
+    };
+    let mut missing = BTreeSet::new();
+    let mut window = window_of(scope, first)?;
+    for &(sequence, offset) in candidates {
+        let item = (offset > 0).then(|| window.item(offset, &place.header));
+        let read = match item {
+            Some(Ok(Ok((Item::Record(record), _)))) if record.header.sequence == sequence => {
+                Some(recorded(&record)?)
+            }
+            _ => None,
+        };
+        match read {
+            Some(event) if holds(&event, term) => found.push(event),
+            Some(_) => {}
+            None => drop(missing.insert(sequence)),
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    each_record(scope, first, &mut |event| {
+        if missing.contains(&event.sequence) && holds(&event, term) {
+            found.push(event);
+        }
+    })
+}
+
+/// Adds the records of a segment that hold the term.
+fn read_all<S: Storage>(
+    scope: &Scope<'_, S>,
+    first: u64,
+    term: &Term<'_>,
+    found: &mut Vec<Recorded>,
+) -> Result<(), SubmitError> {
+    each_record(scope, first, &mut |event| {
+        if holds(&event, term) {
+            found.push(event);
+        }
+    })
+}
+
+fn holds(event: &Recorded, term: &Term<'_>) -> bool {
+    let mut is_held = false;
+    terms_of(&event.envelope, &mut |held| is_held |= held == *term);
+    is_held
+}
+
+fn window_of<S: ReadStorage>(
+    scope: &Scope<'_, S>,
+    first: u64,
+) -> Result<Window<S::File>, SubmitError> {
+    let file = segment_path(first);
+    let opened = scope.disk.open(&file).and_then(|opened| match opened {
+        Some(opened) => Window::new(opened),
+        None => Err(std::io::ErrorKind::NotFound.into()),
+    });
+    let failed = |source| SurveyError::Io { file, source };
+    opened.map_err(|source| ReadError::from(failed(source)).into())
+}
+
+/// Shows every record of a segment up to the newest one, each checked.
+fn each_record<S: Storage>(
+    scope: &Scope<'_, S>,
+    first: u64,
+    visit: &mut dyn FnMut(Recorded),
+) -> Result<(), SubmitError> {
+    let place = Follower::at_segment(&**scope.disk, first)?;
+    let last = scope.newest.run.chain.sequence;
+    let mut window = window_of(scope, first)?;
+    let mut failure = None;
+    let mut take = |_: &RecordPlace, record: &Record<'_>| {
+        if record.header.sequence > last {
+            return Onward::Stop;
+        }
+        match recorded(record) {
+            Ok(event) => visit(event),
+            Err(error) => failure = Some(error),
+        }
+        if failure.is_some() { Onward::Stop } else { Onward::Go }
+    };
+    let walked = walk(&mut window, &place.header, Run::at_start(&place.header), &mut take);
+    failure.map_or(Ok(()), Err)?;
+    let file = segment_path(first);
+    let failed = |source| SurveyError::Io { file: file.clone(), source };
+    let run = walked.map_err(|source| SubmitError::Read(failed(source).into()))?;
+    match run.stop {
+        Stop::Fault(fault) if run.stop_sequence <= last => {
+            let offset = run.stop_offset;
+            Err(ReadError::Damaged { file, offset, fault }.into())
+        }
+        _ => Ok(()),
+    }
+}

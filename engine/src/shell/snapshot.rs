@@ -1,0 +1,188 @@
+//! Snapshots: the state behind a record, so that opening need not read what is before it.
+//!
+//! # Architecture invariants
+//!
+//! - A snapshot is a cache. It is believed only where the record behind it states its fingerprint,
+//!   and where the chain leads from that record to the newest one (property E9). Whatever else is
+//!   found in its place is ignored, and the state is rebuilt from further back.
+//! - That one cannot be written, or not be read, never fails anything.
+
+use super::error::SubmitError;
+use super::fingerprint::Since;
+use super::rebuild::{Hot, Recorded, evolve_all, recorded};
+use crate::log::{Log, Storage, Turn};
+use holdpoint_domain::World;
+use holdpoint_domain::event::Event;
+use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_log_files::{Follower, ReadFile, ReadStorage, Run};
+use holdpoint_log_format::{LogId, Record, SnapshotHeader, names};
+use std::io;
+
+/// Snapshots that stay: the newest, and the one before it.
+const KEPT: usize = 2;
+
+/// A snapshot longer than this is not read. A state is far smaller: memory follows what lives.
+const LENGTH_MAX: u64 = 1 << 30;
+
+/// A snapshot that waits until the record that states its fingerprint is durable.
+pub(super) struct Snapshot {
+    sequence: u64,
+    file: Vec<u8>,
+}
+
+impl Snapshot {
+    /// The state at a place, whose fingerprint the next record states.
+    pub(super) fn new(log: LogId, place: &Follower, state: &[u8]) -> Self {
+        let header = SnapshotHeader {
+            log,
+            chain: place.run.chain,
+            segment: place.header.first_sequence(),
+            record_offset: place.run.record_offset,
+            end_offset: place.run.end_offset,
+            state_schema: STATE_SCHEMA_VERSION,
+        };
+        Self { sequence: place.run.chain.sequence, file: header.encode_with(state) }
+    }
+
+    /// Writes it beside the others and removes those that are too old. Where that fails, opening
+    /// takes longer, and nothing else.
+    pub(super) fn write<S: Storage>(&self, disk: &S) {
+        if self.try_write(disk).is_ok() {
+            let _ = remove_older(disk, self.sequence);
+        }
+    }
+
+    /// Nothing is synced: what a crash leaves of the file is not believed.
+    fn try_write<S: Storage>(&self, disk: &S) -> io::Result<()> {
+        disk.create_directory(names::SNAPSHOTS)?;
+        let temporary = path_of(&names::snapshot_temporary(self.sequence));
+        let file = disk.create(&temporary, self.file.len() as u64)?;
+        let written = disk.write_at(&file, 0, &self.file);
+        let renamed = written
+            .and_then(|()| disk.rename(&temporary, &path_of(&names::snapshot(self.sequence))));
+        renamed.inspect_err(|_| drop(disk.remove(&temporary)))
+    }
+}
+
+fn remove_older<S: Storage>(disk: &S, newest: u64) -> io::Result<()> {
+    let mut known = sequences(disk)?;
+    known.retain(|sequence| *sequence <= newest);
+    for sequence in known.into_iter().rev().skip(KEPT) {
+        disk.remove(&path_of(&names::snapshot(sequence)))?;
+    }
+    for entry in disk.list(names::SNAPSHOTS)? {
+        let left = names::parse_snapshot_temporary(&entry.name);
+        if left.is_some_and(|sequence| sequence < newest) {
+            disk.remove(&path_of(&entry.name))?;
+        }
+    }
+    Ok(())
+}
+
+/// The records behind which there are snapshots, in order.
+fn sequences<S: ReadStorage>(disk: &S) -> io::Result<Vec<u64>> {
+    let entries = disk.list(names::SNAPSHOTS)?;
+    let mut known: Vec<u64> =
+        entries.iter().filter_map(|entry| names::parse_snapshot(&entry.name)).collect();
+    known.sort_unstable();
+    Ok(known)
+}
+
+/// The state behind the newest record, from the newest snapshot that is believed.
+///
+/// # Errors
+/// The log's lock is not to be had. Anything wrong with a snapshot is none.
+pub(super) fn newest_state<S: Storage>(log: &Log<S>, disk: &S) -> Result<Option<Hot>, SubmitError> {
+    let known = sequences(disk).unwrap_or_default();
+    if known.is_empty() {
+        return Ok(None);
+    }
+    let turn = log.begin()?;
+    let newest = turn.position().sequence;
+    let behind = known.into_iter().rev().filter(|sequence| *sequence < newest);
+    Ok(behind.take(KEPT).find_map(|sequence| state_from(&turn, disk, sequence)))
+}
+
+fn state_from<S: Storage>(turn: &Turn<'_, S>, disk: &S, sequence: u64) -> Option<Hot> {
+    let file = read_whole(disk, &path_of(&names::snapshot(sequence)))?;
+    let (header, state) = SnapshotHeader::decode(&file)?;
+    let place = place_of(&header, disk)?;
+    let is_ours = header.chain.sequence == sequence
+        && header.log == place.header.log
+        && header.state_schema == STATE_SCHEMA_VERSION;
+    if is_ours { followed(turn, place, state) } else { None }
+}
+
+fn read_whole<S: ReadStorage>(disk: &S, path: &str) -> Option<Vec<u8>> {
+    let file = disk.open(path).ok().flatten()?;
+    let length = file.length().ok().filter(|length| *length <= LENGTH_MAX)?;
+    let mut bytes = vec![0; usize::try_from(length).ok()?];
+    let read = file.read_at(0, &mut bytes).ok()?;
+    (read == bytes.len()).then_some(bytes)
+}
+
+/// The place in the log that a snapshot claims to stand for.
+fn place_of<S: ReadStorage>(header: &SnapshotHeader, disk: &S) -> Option<Follower> {
+    let segment = Follower::at_segment(disk, header.segment).ok()?.header;
+    let run = Run::from(header.chain, header.record_offset, header.end_offset);
+    let is_inside =
+        segment.previous.sequence <= header.chain.sequence && header.end_offset <= segment.capacity;
+    is_inside.then_some(Follower { header: segment, run })
+}
+
+/// Goes on from a snapshot's place to the newest record. The links on the way depend on the place's
+/// link and on every record, so where they lead to the newest record, the first of them is the one
+/// that the chain has behind that place, and what it states was true there.
+fn followed<S: Storage>(turn: &Turn<'_, S>, mut place: Follower, state: &[u8]) -> Option<Hot> {
+    let mut following = Following::Expected(state);
+    turn.catch_up(&mut place, &mut |_, record| following.take(record)).ok()?;
+    let Following::Going { world, since, batch } = following else { return None };
+    let is_whole = batch.is_empty() && place.run.chain == turn.position();
+    is_whole.then(|| Hot { since, ..Hot::from(*world, place) })
+}
+
+/// How far a snapshot has been followed.
+enum Following<'a> {
+    /// Its fingerprint is to come.
+    Expected(&'a [u8]),
+    /// It was stated; records of a batch are held back until one ends it.
+    Going { world: Box<World>, since: Since, batch: Vec<Recorded> },
+    /// It is not believed.
+    Refused,
+}
+
+impl Following<'_> {
+    fn take(&mut self, record: &Record<'_>) {
+        let Ok(event) = recorded(record) else {
+            *self = Self::Refused;
+            return;
+        };
+        if let Self::Expected(state) = self {
+            *self = stated_by(&event.envelope.event, state);
+        }
+        let Self::Going { world, since, batch } = self else { return };
+        batch.push(event);
+        if !record.header.flags.more_follows() {
+            evolve_all(world, since, batch);
+            batch.clear();
+        }
+    }
+}
+
+fn stated_by<'a>(event: &Event, state: &[u8]) -> Following<'a> {
+    let Event::FingerprintRecorded(body) = event else { return Following::Refused };
+    if body.schema != STATE_SCHEMA_VERSION {
+        return Following::Refused;
+    }
+    match World::from_snapshot(state, body.fingerprint) {
+        Ok(world) => {
+            let (world, since) = (Box::new(world), Since::default());
+            Following::Going { world, since, batch: Vec::new() }
+        }
+        Err(_) => Following::Refused,
+    }
+}
+
+fn path_of(name: &str) -> String {
+    format!("{}/{name}", names::SNAPSHOTS)
+}
