@@ -1,7 +1,6 @@
 //! What the state has forgotten and the rules must still know: idempotency keys of long ago
 //! (property E5), and threads that were closed long ago. Both are found again in the log.
 
-use super::conditions::Conditions;
 use super::engine::Core;
 use super::error::SubmitError;
 use super::lookup::Scope;
@@ -23,15 +22,15 @@ pub(super) fn recall<S: Storage>(
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
     origin: &Origin,
-    conditions: &Conditions,
+    idempotency: Option<&Idempotency>,
     command: &Command,
 ) -> Result<Option<KeyReceipt>, SubmitError> {
     hot.world.recall_closed_thread(None);
     if let Some((tenant, correlation)) = command.thread() {
         recall_thread(engine, hot, turn, tenant, correlation)?;
     }
-    match conditions.idempotency(command) {
-        Some(idempotency) => receipt(engine, hot, turn, &origin.correlation, &idempotency),
+    match idempotency {
+        Some(idempotency) => receipt(engine, hot, turn, &origin.correlation, idempotency),
         None => Ok(None),
     }
 }

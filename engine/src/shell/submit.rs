@@ -154,7 +154,7 @@ fn carry_out<S: Storage>(
     if let Err(malformed) = command.check_form() {
         return Ok(Answer::Refused(malformed.into()));
     }
-    let recalled = recall(engine, hot, turn, origin, conditions, command)?;
+    let recalled = recall(engine, hot, turn, origin, idempotency.as_ref(), command)?;
     let known = Known { idempotency: idempotency.as_ref(), recalled: recalled.as_ref() };
     let decided = match conditions.admit(&hot.world, origin, command, known) {
         Ok(Some(done)) => return Ok(Answer::DoneBefore(done)),
