@@ -82,10 +82,13 @@ impl LastBlocks {
     #[inline(always)]
     fn fill(&mut self, message: &[u8]) {
         let rest = message.len() % BLOCK;
-        let count = if rest < BLOCK - LENGTH_FIELD { 1 } else { 2 };
-        self.at = END - count;
+        self.at = END - 1;
+        if rest >= BLOCK - LENGTH_FIELD {
+            self.at -= 1;
+            self.buffer[BLOCK..2 * BLOCK].fill(0);
+        }
+        self.buffer[2 * BLOCK..].fill(0);
         let end = self.at * BLOCK + rest;
-        self.buffer[BLOCK..].fill(0);
         match message.last_chunk::<BLOCK>() {
             // A copy of one length is faster than one of `rest` bytes. It begins at or before the
             // last blocks, in the scratch.
