@@ -14,6 +14,7 @@
 
 mod anchor;
 mod axes;
+pub mod caches;
 pub mod finding;
 pub mod machine;
 mod meaning;
@@ -29,6 +30,7 @@ pub mod together;
 pub mod verify;
 
 pub use anchor::Archived;
+pub use caches::{CacheState, CachedIndex, Caches, check_caches};
 pub use finding::{Finding, Problem};
 pub use progress::Progress;
 pub use read::{Committed, Content, ReadError, ReadOptions};

@@ -1,8 +1,8 @@
 //! The file of an index, beside its segment: opening it, and building what should be in it.
 //!
-//! **Why it is mapped.** An index is written whole under another name, synced and renamed; nobody
-//! of Holdpoint changes or cuts it afterwards, and one that is replaced keeps its bytes for whoever
-//! has it mapped. That is what is asked of a segment too, and segments are mapped: whoever could cut
+//! **Why it is mapped.** An index is written whole under another name and renamed; nobody of
+//! Holdpoint changes or cuts it afterwards, and one that is replaced keeps its bytes for whoever has
+//! it mapped. That is what is asked of a segment too, and segments are mapped: whoever could cut
 //! an index under a reader's map (which ends the reader with SIGBUS) could cut the segment, and
 //! whoever could change its bytes in place could change this process. So the map opens no door, and
 //! what it gives is memory that the system can take back: private memory would grow with the log.
@@ -63,6 +63,9 @@ pub enum Unusable {
     /// Its bytes do not hold.
     #[error("{0}")]
     Damaged(#[from] IndexFault),
+    /// Its bytes hold, and are not those that the records give.
+    #[error("its digests hold, and it does not say what the records say")]
+    Forged,
 }
 
 impl Unusable {

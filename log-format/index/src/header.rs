@@ -31,6 +31,15 @@ impl Scope {
         Self { log: header.log, first_sequence, last: seal.last, terms_version }
     }
 
+    /// What the index that these bytes begin says that it is an index of, and how many bytes it
+    /// says that it has. Its header block holds; nothing else was looked at.
+    ///
+    /// # Errors
+    /// The first fault of the header block.
+    pub fn stated_by(bytes: &[u8]) -> Result<(Self, u64), IndexFault> {
+        IndexHeader::decode(bytes).map(|header| (header.scope, header.length()))
+    }
+
     /// How many records the segment has; 0 where the scope names no such segment.
     #[must_use]
     pub fn records(&self) -> u32 {

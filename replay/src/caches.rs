@@ -1,0 +1,209 @@
+//! What lies beside the log and is derived from it: built again in memory, and compared byte for
+//! byte with what is there.
+//!
+//! A cache proves nothing and is never missed: whatever is wrong with one is said here, and changes
+//! no verdict on the log. There is one kind today, the index of a sealed segment; a check of another
+//! kind is one more list in [`Caches`].
+
+use crate::anchor::Anchor;
+use crate::progress::Progress;
+use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::{ReadFile, ReadStorage, SurveyError};
+use holdpoint_log_format::{Record, names};
+use holdpoint_log_index::file::{BuildError, BuiltIndex, Unusable, build_index, index_path};
+use holdpoint_log_index::{Index, IndexDigest, IndexFault, RecordTerms, Scope};
+use serde::Serialize;
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// What is beside a log, and whether it is what the log says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Caches {
+    /// The index of every sealed segment, and what looks like one beside none, in order.
+    pub indexes: Vec<CachedIndex>,
+}
+
+/// One index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CachedIndex {
+    /// The file, relative to the log's directory.
+    pub file: String,
+    /// The sequence in its name: where its segment begins.
+    pub first_sequence: u64,
+    /// Whether it is the right one.
+    pub state: CacheState,
+    /// Why it is not, in one sentence.
+    pub reason: Option<String>,
+    /// The digest of the right one, 64 hexadecimal digits; `None` where none could be built.
+    pub digest: Option<String>,
+}
+
+/// What a cache is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheState {
+    /// Byte for byte what the log gives.
+    Right,
+    /// Not there.
+    Missing,
+    /// Of other records of this log, or by other rules than this program's.
+    Stale,
+    /// Changed, cut, forged or not readable.
+    Damaged,
+    /// Of another log.
+    Foreign,
+    /// The part of the log that it is derived from cannot be read or does not hold.
+    NotChecked,
+}
+
+impl CacheState {
+    /// Every state, the best first.
+    pub const ALL: [Self; 6] =
+        [Self::Right, Self::Missing, Self::Stale, Self::Damaged, Self::Foreign, Self::NotChecked];
+
+    /// Whether the file is there and is not what the log gives.
+    #[must_use]
+    pub const fn is_wrong(self) -> bool {
+        matches!(self, Self::Stale | Self::Damaged | Self::Foreign)
+    }
+}
+
+impl fmt::Display for CacheState {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Right => "right",
+            Self::Missing => "missing",
+            Self::Stale => "stale",
+            Self::Damaged => "damaged",
+            Self::Foreign => "foreign",
+            Self::NotChecked => "not checked",
+        })
+    }
+}
+
+impl Caches {
+    /// How many caches are in this state.
+    #[must_use]
+    pub fn count(&self, state: CacheState) -> usize {
+        self.indexes.iter().filter(|index| index.state == state).count()
+    }
+}
+
+/// Builds every cache of a log again, in memory, and compares it with what is there. Reads each
+/// sealed segment once; memory follows the largest one's index.
+///
+/// # Errors
+/// [`SurveyError`]: the directory of segments cannot be listed. A segment that does not hold is no
+/// error: its index is not checked.
+pub fn check_caches<S: ReadStorage>(
+    storage: &S,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Caches, SurveyError> {
+    let listed = storage.list(names::SEGMENTS).map_err(|source| {
+        let file = names::SEGMENTS.to_string();
+        SurveyError::Io { file, source }
+    })?;
+    let begin = Anchor::of(storage).position.sequence;
+    let sequences = |parse: fn(&str) -> Option<u64>| -> BTreeSet<u64> {
+        let found = listed.iter().filter_map(|entry| parse(&entry.name));
+        found.filter(|first| *first > begin).collect()
+    };
+    let (segments, indexes) = (sequences(names::parse_segment), sequences(names::parse_index));
+    let expected = segments.last().copied().unwrap_or(0);
+    let mut caches = Caches::default();
+    for first in segments.union(&indexes) {
+        let is_last = segments.last() == Some(first);
+        let found = check_index(storage, *first, is_last, indexes.contains(first));
+        caches.indexes.extend(found);
+        progress(Progress { sequence: *first, expected });
+    }
+    Ok(caches)
+}
+
+/// The terms and the idempotency keys of a record, as every index of this program has them. Those
+/// of a withheld record are not known: it has none.
+pub fn terms_of(record: &Record<'_>, terms: &mut RecordTerms) {
+    let header = &record.header;
+    if header.flags.withheld() {
+        return;
+    }
+    terms_of_record(header.kind, header.version, record.payload, &mut |canonical, is_key| {
+        match is_key {
+            true => terms.add_key(canonical),
+            false => terms.add_term(canonical),
+        }
+    });
+}
+
+/// Checks the index of one segment; `None` for a segment that is still being written and has none.
+fn check_index<S: ReadStorage>(
+    storage: &S,
+    first_sequence: u64,
+    is_last: bool,
+    is_there: bool,
+) -> Option<CachedIndex> {
+    let built = build_index(storage, first_sequence, TERMS_VERSION, &mut terms_of);
+    let (state, reason) = match &built {
+        Ok(built) => compared(storage, built),
+        Err(BuildError::NotSealed { .. }) if is_last && !is_there => return None,
+        Err(BuildError::NotSealed { .. }) if is_last => {
+            (CacheState::Stale, Some("its segment is still being written".to_string()))
+        }
+        Err(error) if is_gone(storage, first_sequence) => {
+            (CacheState::Stale, Some(format!("it has no segment: {error}")))
+        }
+        Err(error) => (CacheState::NotChecked, Some(error.to_string())),
+    };
+    let digest = built.ok().and_then(|built| IndexDigest::of(&built.bytes));
+    Some(CachedIndex {
+        file: index_path(first_sequence),
+        first_sequence,
+        state,
+        reason,
+        digest: digest.map(|digest| digest.to_string()),
+    })
+}
+
+fn is_gone<S: ReadStorage>(storage: &S, first_sequence: u64) -> bool {
+    matches!(storage.open(&segment_path(first_sequence)), Ok(None))
+}
+
+fn compared<S: ReadStorage>(storage: &S, built: &BuiltIndex) -> (CacheState, Option<String>) {
+    match compare(storage, built) {
+        Ok(()) => (CacheState::Right, None),
+        Err(unusable) => (state_of(&unusable), Some(unusable.to_string())),
+    }
+}
+
+fn state_of(unusable: &Unusable) -> CacheState {
+    match unusable {
+        Unusable::Missing => CacheState::Missing,
+        Unusable::Foreign { .. } => CacheState::Foreign,
+        Unusable::Stale { .. } | Unusable::Damaged(IndexFault::Version { .. }) => CacheState::Stale,
+        _ => CacheState::Damaged,
+    }
+}
+
+/// Why the file is not, byte for byte, what was built. Never more than that is read of it.
+fn compare<S: ReadStorage>(storage: &S, built: &BuiltIndex) -> Result<(), Unusable> {
+    let file = storage.open(&index_path(built.scope.first_sequence))?.ok_or(Unusable::Missing)?;
+    let length = file.length()?;
+    let mut found = vec![0; built.bytes.len()];
+    let read = file.read_at(0, &mut found)?;
+    found.truncate(read);
+    if length == read as u64 && found == built.bytes {
+        return Ok(());
+    }
+    let (scope, stated) = Scope::stated_by(&found)?;
+    Unusable::check_scope(&built.scope, &scope)?;
+    match length.cmp(&stated) {
+        Ordering::Less => Err(IndexFault::Short { needed: stated, available: length }.into()),
+        Ordering::Greater => Err(IndexFault::Long { expected: stated, found: length }.into()),
+        Ordering::Equal if stated != read as u64 => Err(Unusable::Forged),
+        Ordering::Equal => {
+            Err(Index::new(&found[..])?.check().err().map_or(Unusable::Forged, Unusable::from))
+        }
+    }
+}
