@@ -309,6 +309,9 @@ impl<S: Storage> Log<S> {
             let file = segment_path(sequence);
             if is_alike(storage, archive, &file)? {
                 storage.remove(&file).named("remove", &file)?;
+                // What was derived from it is of no use without it, and harms nothing.
+                let index = format!("{}/{}", names::SEGMENTS, names::index(sequence));
+                let _ = storage.remove(&index);
                 removed += 1;
             } else {
                 left += 1;

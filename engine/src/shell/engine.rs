@@ -8,6 +8,7 @@ use super::fingerprint::FingerprintDistance;
 use super::metrics::{Meter, Metrics, NoMetrics};
 use super::metrics_storage::Measured;
 use super::rebuild::Hot;
+use super::recall::FoundRecord;
 use super::snapshot::{self, Snapshot};
 use super::submit::{Begun, Origin, Receipt, Submitted, recovery_performed};
 use super::subscription::{Subscription, SubscriptionError};
@@ -18,6 +19,7 @@ use crate::log::{CloseError, Level, Log, OpenReport, Options, Storage};
 use crate::sync::Mutex;
 use holdpoint_domain::command::{Command, Entropy, SystemEvent};
 use holdpoint_domain::event::HeadMissingAccepted;
+use holdpoint_domain::terms::Term;
 use holdpoint_domain::{ActorId, World, execution_loop::Actor};
 use holdpoint_log_files::DirectoryStorage;
 use std::path::Path;
@@ -112,7 +114,7 @@ impl<S: Storage> Engine<S> {
         let (log, report) = Log::open(measured, options.log)?;
         // What is cached is no part of what is measured.
         let caches = Arc::new(Measured::new(Arc::clone(&disk), Arc::new(NoMetrics)));
-        let hot = match snapshot::newest_state(&log, &*caches)? {
+        let hot = match snapshot::newest_state(&log, &*caches) {
             Some(hot) => hot,
             None => Hot::open(&log)?,
         };
@@ -208,6 +210,16 @@ impl<S: Storage> Engine<S> {
     /// The log failed or cannot be read.
     pub fn query<T>(&self, answer: impl FnOnce(&World) -> T) -> Result<T, SubmitError> {
         super::submit::query(&self.core, answer)
+    }
+
+    /// Every record that holds a term, in their order: what a loop, a request, a decision point or a
+    /// thread went through, however long ago. Sealed segments are asked through their indexes; one
+    /// that has none is read.
+    ///
+    /// # Errors
+    /// The log failed or cannot be read, or a segment that is read is damaged.
+    pub fn records_with(&self, term: &Term<'_>) -> Result<Vec<FoundRecord>, SubmitError> {
+        super::submit::records_with(&self.core, term)
     }
 
     /// 128 fresh random bits, for a command that brings ids into the world.

@@ -57,9 +57,10 @@ pub(super) struct Scope<'a, S> {
 }
 
 impl Lookup {
-    /// Whether a lookup of what is remembered reads nothing of the active segment.
-    pub(super) fn covers(&self, active: u64) -> bool {
-        self.recent.as_ref().is_some_and(|recent| recent.covers(active))
+    /// Whether a lookup of a term reads the whole of the active segment.
+    pub(super) fn reads(&self, active: u64, term: &Term<'_>) -> bool {
+        let is_known = self.recent.as_ref().is_some_and(|recent| recent.covers(active));
+        !is_known || !is_remembered(term)
     }
 
     /// Follows a record that was appended or read.

@@ -63,6 +63,7 @@ pub use file_limit::file_size_limit_is_an_error;
 pub use fingerprint::FingerprintDistance;
 pub use metrics::{AppendMeasure, Metrics, NoMetrics, TurnMeasure};
 pub use person_terminal::{PersonTerminal, terminal_name, user_number};
+pub use recall::FoundRecord;
 pub use run::{
     EXIT_ABORTED, EXIT_HOLDPOINT_FAILED, EXIT_LEFT_WAITING, EXIT_NOBODY_ANSWERED, FaultOutcome,
     GovernedRun, HeldRun, LeftOpen, RunError, RunReport,

@@ -10,7 +10,18 @@ use crate::log::{Storage, Turn};
 use holdpoint_domain::event::Event;
 use holdpoint_domain::terms::Term;
 use holdpoint_domain::world::KeyReceipt;
-use holdpoint_domain::{Command, Idempotency};
+use holdpoint_domain::{Command, Envelope, Idempotency, Time};
+
+/// A record that was looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundRecord {
+    /// Its sequence.
+    pub sequence: u64,
+    /// Its time.
+    pub at: Time,
+    /// What it says, and who caused it.
+    pub envelope: Envelope,
+}
 
 /// Tells the state what it has forgotten of a command's thread, and gives what was recorded under
 /// its key, where the state has forgotten that.
@@ -80,6 +91,25 @@ fn receipt<S: Storage>(
     }))
 }
 
+/// Every record up to the newest one that holds a term.
+///
+/// # Errors
+/// A segment that must be read cannot be, or is damaged.
+pub(super) fn records_with<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+    term: &Term<'_>,
+) -> Result<Vec<FoundRecord>, SubmitError> {
+    let found = look(engine, hot, turn, term, hot.place.run.chain.sequence)?;
+    let shown = |event: Recorded| FoundRecord {
+        sequence: event.sequence,
+        at: event.at,
+        envelope: event.envelope,
+    };
+    Ok(found.into_iter().map(shown).collect())
+}
+
 fn look<S: Storage>(
     engine: &Core<S>,
     hot: &mut Hot,
@@ -87,8 +117,8 @@ fn look<S: Storage>(
     term: &Term<'_>,
     until: u64,
 ) -> Result<Vec<Recorded>, SubmitError> {
-    if !hot.lookup.covers(hot.place.header.first_sequence()) {
-        // It is read from the file, and what is staged is in none yet.
+    if hot.lookup.reads(hot.place.header.first_sequence(), term) {
+        // What is staged is in no file yet.
         turn.sync()?;
     }
     let Hot { world, place, lookup, .. } = hot;

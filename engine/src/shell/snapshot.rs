@@ -7,15 +7,17 @@
 //!   found in its place is ignored, and the state is rebuilt from further back.
 //! - That one cannot be written, or not be read, never fails anything.
 
-use super::error::SubmitError;
 use super::fingerprint::Since;
 use super::rebuild::{Hot, Recorded, evolve_all, recorded};
-use crate::log::{Log, Storage, Turn};
+use crate::log::{Log, Storage};
 use holdpoint_domain::World;
 use holdpoint_domain::event::Event;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
-use holdpoint_log_files::{Follower, ReadFile, ReadStorage, Run};
-use holdpoint_log_format::{LogId, Record, SnapshotHeader, names};
+use holdpoint_log_files::run::walk;
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::window::Window;
+use holdpoint_log_files::{Follower, Onward, ReadFile, ReadStorage, RecordPlace, Run, Stop};
+use holdpoint_log_format::{ChainPosition, LogId, Record, SnapshotHeader, names};
 use std::io;
 
 /// Snapshots that stay: the newest, and the one before it.
@@ -88,29 +90,23 @@ fn sequences<S: ReadStorage>(disk: &S) -> io::Result<Vec<u64>> {
     Ok(known)
 }
 
-/// The state behind the newest record, from the newest snapshot that is believed.
-///
-/// # Errors
-/// The log's lock is not to be had. Anything wrong with a snapshot is none.
-pub(super) fn newest_state<S: Storage>(log: &Log<S>, disk: &S) -> Result<Option<Hot>, SubmitError> {
-    let known = sequences(disk).unwrap_or_default();
-    if known.is_empty() {
-        return Ok(None);
-    }
-    let turn = log.begin()?;
-    let newest = turn.position().sequence;
-    let behind = known.into_iter().rev().filter(|sequence| *sequence < newest);
-    Ok(behind.take(KEPT).find_map(|sequence| state_from(&turn, disk, sequence)))
+/// The state behind the newest record that opening found, from the newest snapshot that is believed.
+/// The log is read beside its writers, without the lock.
+pub(super) fn newest_state<S: Storage>(log: &Log<S>, disk: &S) -> Option<Hot> {
+    let known = sequences(disk).ok()?;
+    let newest = log.position();
+    let behind = known.into_iter().rev().filter(|sequence| *sequence < newest.sequence);
+    behind.take(KEPT).find_map(|sequence| state_from(disk, sequence, &newest))
 }
 
-fn state_from<S: Storage>(turn: &Turn<'_, S>, disk: &S, sequence: u64) -> Option<Hot> {
+fn state_from<S: ReadStorage>(disk: &S, sequence: u64, newest: &ChainPosition) -> Option<Hot> {
     let file = read_whole(disk, &path_of(&names::snapshot(sequence)))?;
     let (header, state) = SnapshotHeader::decode(&file)?;
     let place = place_of(&header, disk)?;
     let is_ours = header.chain.sequence == sequence
         && header.log == place.header.log
         && header.state_schema == STATE_SCHEMA_VERSION;
-    if is_ours { followed(turn, place, state) } else { None }
+    if is_ours { followed(disk, place, newest, state) } else { None }
 }
 
 fn read_whole<S: ReadStorage>(disk: &S, path: &str) -> Option<Vec<u8>> {
@@ -133,12 +129,45 @@ fn place_of<S: ReadStorage>(header: &SnapshotHeader, disk: &S) -> Option<Followe
 /// Goes on from a snapshot's place to the newest record. The links on the way depend on the place's
 /// link and on every record, so where they lead to the newest record, the first of them is the one
 /// that the chain has behind that place, and what it states was true there.
-fn followed<S: Storage>(turn: &Turn<'_, S>, mut place: Follower, state: &[u8]) -> Option<Hot> {
+fn followed<S: ReadStorage>(
+    disk: &S,
+    mut place: Follower,
+    newest: &ChainPosition,
+    state: &[u8],
+) -> Option<Hot> {
     let mut following = Following::Expected(state);
-    turn.catch_up(&mut place, &mut |_, record| following.take(record)).ok()?;
+    while place.run.chain.sequence < newest.sequence {
+        place = step(disk, place, newest.sequence, &mut following)?;
+    }
     let Following::Going { world, since, batch } = following else { return None };
-    let is_whole = batch.is_empty() && place.run.chain == turn.position();
+    let is_whole = batch.is_empty() && place.run.chain == *newest;
     is_whole.then(|| Hot { since, ..Hot::from(*world, place) })
+}
+
+/// The rest of a segment, or as far as the newest record; then the next segment.
+fn step<S: ReadStorage>(
+    disk: &S,
+    place: Follower,
+    newest: u64,
+    following: &mut Following<'_>,
+) -> Option<Follower> {
+    let file = disk.open(&segment_path(place.header.first_sequence())).ok().flatten()?;
+    let mut window = Window::new(file).ok()?;
+    let mut take = |_: &RecordPlace, record: &Record<'_>| {
+        following.take(record);
+        let is_enough = record.header.sequence >= newest || matches!(following, Following::Refused);
+        if is_enough { Onward::Stop } else { Onward::Go }
+    };
+    let run = walk(&mut window, &place.header, place.run, &mut take).ok()?;
+    match &run.stop {
+        Stop::Asked if run.chain.sequence == newest => Some(Follower { header: place.header, run }),
+        Stop::Seal(seal) => {
+            let next = Follower::at_segment(disk, seal.last.sequence.checked_add(1)?).ok()?;
+            let follows = next.header.log == place.header.log && next.header.previous == seal.last;
+            follows.then_some(next)
+        }
+        _ => None,
+    }
 }
 
 /// How far a snapshot has been followed.

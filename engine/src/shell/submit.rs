@@ -8,11 +8,12 @@ use super::fingerprint;
 use super::lookup::Scope;
 use super::metrics::TurnWatch;
 use super::rebuild::{Hot, Recorded, evolve_all, recorded};
-use super::recall::recall;
+use super::recall::{self, FoundRecord};
 use super::snapshot::Snapshot;
 use crate::log::{Acknowledgement, Appended, Level, NewRecord, Recovered, Storage, Turn};
 use holdpoint_domain::command::SystemEvent;
 use holdpoint_domain::event::{ClockStepped, Event, RecoveryPerformed, Text};
+use holdpoint_domain::terms::Term;
 use holdpoint_domain::text::check_identifier;
 use holdpoint_domain::{
     ActorId, Command, Envelope, Idempotency, Refusal, Time, World, codec, decide,
@@ -154,7 +155,7 @@ fn carry_out<S: Storage>(
     if let Err(malformed) = command.check_form() {
         return Ok(Answer::Refused(malformed.into()));
     }
-    let recalled = recall(engine, hot, turn, origin, idempotency.as_ref(), command)?;
+    let recalled = recall::recall(engine, hot, turn, origin, idempotency.as_ref(), command)?;
     let known = Known { idempotency: idempotency.as_ref(), recalled: recalled.as_ref() };
     let decided = match conditions.admit(&hot.world, origin, command, known) {
         Ok(Some(done)) => return Ok(Answer::DoneBefore(done)),
@@ -297,6 +298,14 @@ pub(super) fn query<S: Storage, T>(
     answer: impl FnOnce(&World) -> T,
 ) -> Result<T, SubmitError> {
     with_turn(engine, |_, hot, _| Ok(answer(&hot.world)))
+}
+
+/// Every record that holds a term, in their order.
+pub(super) fn records_with<S: Storage>(
+    engine: &Core<S>,
+    term: &Term<'_>,
+) -> Result<Vec<FoundRecord>, SubmitError> {
+    with_turn(engine, |engine, hot, turn| recall::records_with(engine, hot, turn, term))
 }
 
 /// Asks the state, and which record is its newest, on behalf of somebody who may give `command`,
