@@ -3,7 +3,7 @@
 use crate::fault::Fault;
 use crate::identity::LogId;
 use crate::link::Link;
-use crate::record::Record;
+use crate::record::{Record, RecordHeader};
 
 /// The newest record of a verified run: what the next one must follow from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,12 +29,24 @@ impl ChainPosition {
     /// The first fault in the order: sequence, link, time, claim of durability. Time and claim are
     /// under the link, so a fault there was written by a program, not by a disk.
     pub fn advance(&self, log: LogId, record: &Record<'_>) -> Result<Self, Fault> {
-        let header = &record.header;
+        self.advance_by(&record.header, || record.expected_link(log, &self.link))
+    }
+
+    /// [`ChainPosition::advance`] for whoever has hashed many records at once: `expected_link` is
+    /// the link that the record must carry after this one's.
+    ///
+    /// # Errors
+    /// As [`ChainPosition::advance`].
+    pub fn advance_by(
+        &self,
+        header: &RecordHeader,
+        expected_link: impl FnOnce() -> Link,
+    ) -> Result<Self, Fault> {
         let due = self.sequence.saturating_add(1);
         if header.sequence != due {
             return Err(Fault::Sequence { expected: due, found: header.sequence });
         }
-        let expected = record.expected_link(log, &self.link);
+        let expected = expected_link();
         if header.link != expected {
             return Err(Fault::Link { expected, found: header.link });
         }

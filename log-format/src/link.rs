@@ -2,7 +2,7 @@
 
 use crate::fields::FieldsMut;
 use crate::identity::{LogId, write_hex};
-use crate::record::Flags;
+use crate::record::{Flags, RecordHeader};
 use core::fmt;
 use sha2::block_api::compress256;
 use sha2::{Digest, Sha256};
@@ -12,9 +12,6 @@ pub const RECORD_TAG: [u8; 12] = *b"holdpoint/r1";
 
 /// Domain of the link before the first record.
 pub const GENESIS_TAG: [u8; 12] = *b"holdpoint/g1";
-
-/// Bytes that a link is the hash of: the block known before, the link before, and the place.
-const LINKED_LENGTH: u64 = 64 + 32 + 4 + 8 + 8;
 
 /// The state of SHA-256 before its first block (FIPS 180-4, section 5.3.3).
 const SHA256_INITIAL: [u32; 8] = [
@@ -76,7 +73,7 @@ impl LinkPrefix {
     }
 
     /// The second compression, the only serial work: the previous link and the record's place,
-    /// padded as SHA-256 pads a message of [`LINKED_LENGTH`] bytes.
+    /// padded as SHA-256 pads a message of [`PREIMAGE_LENGTH`] bytes.
     #[must_use]
     pub fn link(&self, previous: &Link, unsynced: u32, sequence: u64, time: u64) -> Link {
         let block = FieldsMut::new()
@@ -85,7 +82,7 @@ impl LinkPrefix {
             .put(&sequence.to_le_bytes())
             .put(&time.to_le_bytes())
             .put(&[0x80, 0, 0, 0])
-            .put(&(LINKED_LENGTH * 8).to_be_bytes())
+            .put(&(PREIMAGE_LENGTH as u64 * 8).to_be_bytes())
             .finish();
         let mut state = self.0;
         compress256(&mut state, &[block]);
@@ -98,6 +95,31 @@ impl fmt::Debug for LinkPrefix {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("LinkPrefix")
     }
+}
+
+/// Bytes that a link is the hash of: the block known before, the link before, and the place.
+pub const PREIMAGE_LENGTH: usize = 64 + 32 + 4 + 8 + 8;
+
+/// What the link of the record with this header is the SHA-256 of, after `previous`, given its
+/// payload's `digest`: for whoever hashes many at once.
+#[must_use]
+pub fn preimage(
+    log: LogId,
+    header: &RecordHeader,
+    digest: &[u8; 32],
+    previous: &Link,
+) -> [u8; PREIMAGE_LENGTH] {
+    FieldsMut::new()
+        .put(&RECORD_TAG)
+        .put(&log.0)
+        .put(&header.kind.to_le_bytes())
+        .put(&[header.version, header.flags.without_withheld().bits()])
+        .put(digest)
+        .put(&previous.0)
+        .put(&header.unsynced.to_le_bytes())
+        .put(&header.sequence.to_le_bytes())
+        .put(&header.time.to_le_bytes())
+        .finish()
 }
 
 /// SHA-256 of a payload.
@@ -133,6 +155,29 @@ mod tests {
         preimage.extend_from_slice(&7_u64.to_le_bytes());
         assert!(preimage.len() + 9 <= 128, "two compressions exactly");
         assert_eq!(link_of(9, 2, b"payload", 4, 3).0, <[u8; 32]>::from(Sha256::digest(preimage)));
+    }
+
+    #[test]
+    fn the_link_is_the_hash_of_the_preimage_of_every_header() {
+        let previous = crate::chain::ChainPosition {
+            sequence: 0x0102_0304_0506_0708,
+            link: Link([4; 32]),
+            time: 0x1112_1314_1516_1718,
+        };
+        for flags in (0..=7).filter_map(Flags::from_bits) {
+            let log = LogId([9; 16]);
+            let made = crate::record::payload_link_header(log, &previous, flags, b"payload");
+            let header = RecordHeader { unsynced: 0x2122_2324, kind: 0x3132, version: 7, ..made };
+            let digest = payload_digest(b"payload");
+            let link = LinkPrefix::new(log, 0x3132, 7, flags, &digest).link(
+                &previous.link,
+                0x2122_2324,
+                header.sequence,
+                header.time,
+            );
+            let preimage = preimage(log, &header, &digest, &previous.link);
+            assert_eq!(link.0, <[u8; 32]>::from(Sha256::digest(preimage)));
+        }
     }
 
     #[test]

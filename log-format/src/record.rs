@@ -162,7 +162,7 @@ impl<'a> Record<'a> {
         let (header_bytes, payload) = frame
             .split_first_chunk::<RECORD_HEADER_LENGTH>()
             .ok_or(Fault::short(RECORD_HEADER_LENGTH as u64, frame.len()))?;
-        check_checksum(header_bytes, payload, seed)?;
+        check_checksum(header_bytes, frame, seed)?;
         let header = RecordHeader::decode(header_bytes)?;
         if header.flags.withheld() && payload.len() != 32 {
             return Err(Fault::WithheldLength { found: payload.len() as u64 });
@@ -196,12 +196,12 @@ impl<'a> Record<'a> {
 /// Appends the record to `out`: header with its checksum, payload, padding. The header's size and
 /// checksum are computed here; the caller has checked the payload's length.
 pub fn encode_into(out: &mut Vec<u8>, header: &RecordHeader, payload: &[u8], seed: ChecksumSeed) {
-    let size = size_for(payload.len());
-    let mut bytes = RecordHeader { size, checksum: 0, ..header.clone() }.encode();
-    let checksum = checksum_of(&bytes, payload, seed).to_le_bytes();
-    bytes.iter_mut().skip(4).zip(checksum).for_each(|(to, from)| *to = from);
-    out.extend_from_slice(&bytes);
+    let (start, size) = (out.len(), size_for(payload.len()));
+    out.extend_from_slice(&RecordHeader { size, checksum: 0, ..header.clone() }.encode());
     out.extend_from_slice(payload);
+    let frame = out.get_mut(start..).unwrap_or_default();
+    let checksum = checksum_of(frame, seed).to_le_bytes();
+    frame.iter_mut().skip(4).zip(checksum).for_each(|(to, from)| *to = from);
     let end = out.len() + (padded(u64::from(size)) - u64::from(size)) as usize;
     out.resize(end, 0);
 }
@@ -256,19 +256,20 @@ fn size_of_record(bytes: &[u8]) -> Result<usize, Fault> {
 
 fn check_checksum(
     header: &[u8; RECORD_HEADER_LENGTH],
-    payload: &[u8],
+    frame: &[u8],
     seed: ChecksumSeed,
 ) -> Result<(), Fault> {
     let mut fields = Fields::new(header);
     let (_, found) = (fields.u32(), fields.u32());
-    let expected = checksum_of(header, payload, seed);
+    let expected = checksum_of(frame, seed);
     if found == expected { Ok(()) } else { Err(Fault::Checksum { expected, found }) }
 }
 
-fn checksum_of(header: &[u8; RECORD_HEADER_LENGTH], payload: &[u8], seed: ChecksumSeed) -> u32 {
-    let (size, rest) = header.split_at(4);
-    let (_, covered) = rest.split_at(4);
-    seed.of(&[size, covered, payload])
+/// What a frame covers, in two parts: the checksum's wide instructions like long ones.
+fn checksum_of(frame: &[u8], seed: ChecksumSeed) -> u32 {
+    let size = frame.get(..4).unwrap_or_default();
+    let rest = frame.get(8..).unwrap_or_default();
+    seed.of(&[size, rest])
 }
 
 fn check_padding(bytes: &[u8], size: usize) -> Result<(), Fault> {

@@ -14,6 +14,7 @@
 #[cfg(windows)]
 compile_error!("Holdpoint runs on Linux, and builds on macOS; on Windows use WSL 2.");
 
+pub mod blocks;
 pub mod finding;
 pub mod follow;
 pub mod map;
@@ -28,4 +29,4 @@ pub use follow::{FollowError, Follower};
 pub use reader::{ReadError, read_from};
 pub use run::{Onward, RecordPlace, Run, Stop};
 pub use storage::{DirectoryStorage, Entry, EntryKind, ReadFile, ReadStorage};
-pub use survey::{Extent, Survey, SurveyError, SurveyOptions, survey};
+pub use survey::{Extent, Survey, SurveyError, SurveyOptions, survey, survey_in_threads};

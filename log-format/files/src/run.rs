@@ -4,7 +4,7 @@
 use crate::storage::ReadFile;
 use crate::window::Window;
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
-use holdpoint_log_format::{ChainPosition, Fault, Item, Record, Seal, SegmentHeader};
+use holdpoint_log_format::{ChainPosition, Fault, Item, Record, RecordHeader, Seal, SegmentHeader};
 use std::io;
 
 /// Where a record lies.
@@ -93,54 +93,90 @@ pub fn walk<F: ReadFile>(
     from: Run,
     visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
 ) -> io::Result<Run> {
-    let mut run = from;
-    let mut chain = run.chain;
-    let mut offset = run.end_offset;
+    let mut step = Step::begun(header, from);
     loop {
-        run.stop_offset = offset;
-        run.stop_sequence = chain.sequence.saturating_add(1);
-        let (record, length) = match window.item(offset, header)? {
+        let (record, length) = match window.item(step.offset, header)? {
             Ok((Item::Record(record), length)) => (record, length),
-            Ok((Item::Nothing, _)) => return Ok(stopped(run, Stop::Nothing)),
-            Ok((Item::Seal(seal), _)) => return Ok(stopped_at_seal(run, seal, &chain)),
-            Err(fault) => return Ok(stopped(run, Stop::Fault(fault))),
+            Ok((Item::Nothing, _)) => return Ok(step.stopped(Stop::Nothing)),
+            Ok((Item::Seal(seal), _)) => {
+                let stop = step.stop_at_seal(seal);
+                return Ok(step.stopped(stop));
+            }
+            Err(fault) => return Ok(step.stopped(Stop::Fault(fault))),
         };
-        chain = match chain.advance(header.log, &record) {
-            Ok(next) => next,
-            Err(fault) => return Ok(stopped(run, Stop::Fault(fault))),
-        };
-        let place = RecordPlace { segment: header.first_sequence(), offset, length };
-        let onward = visit(&place, &record);
-        run.mark = run.mark.max(record.header.mark().ok().flatten().unwrap_or(0));
-        offset += length;
-        if !record.header.flags.more_follows() {
-            run.chain = chain;
-            run.record_offset = place.offset;
-            run.end_offset = offset;
+        if let Err(fault) = step.chain.advance(header.log, &record) {
+            return Ok(step.stopped(Stop::Fault(fault)));
         }
+        let onward = visit(&step.place(length), &record);
         if onward == Onward::Stop {
-            return Ok(stopped(run, Stop::Asked));
+            return Ok(step.asked_behind(&record.header, length));
         }
+        step.onto(&record.header, length);
     }
 }
 
-fn stopped(mut run: Run, stop: Stop) -> Run {
-    run.stop = stop;
-    run
+/// A run under way: what is known behind the newest valid record.
+pub(crate) struct Step {
+    run: Run,
+    segment: u64,
+    chain: ChainPosition,
+    offset: u64,
 }
 
-/// A seal counts only where it says it is: behind the record that it names, with no batch open.
-fn stopped_at_seal(run: Run, seal: Seal, chain: &ChainPosition) -> Run {
-    let stop = if run.chain.sequence != chain.sequence {
-        Stop::Fault(Fault::UnfinishedBatch { found: chain.sequence })
-    } else if seal.last.sequence != chain.sequence {
-        Stop::Fault(Fault::Sequence { expected: chain.sequence, found: seal.last.sequence })
-    } else if seal.last.link != chain.link {
-        Stop::Fault(Fault::Link { expected: chain.link, found: seal.last.link })
-    } else if seal.last.time != chain.time {
-        Stop::Fault(Fault::TimeBackwards { previous: chain.time, found: seal.last.time })
-    } else {
-        Stop::Seal(seal)
-    };
-    stopped(run, stop)
+impl Step {
+    /// Behind `from`.
+    pub(crate) fn begun(header: &SegmentHeader, from: Run) -> Self {
+        let (chain, offset) = (from.chain, from.end_offset);
+        Self { run: from, segment: header.first_sequence(), chain, offset }
+    }
+
+    /// The place of a record of so many bytes that comes next.
+    pub(crate) fn place(&self, length: u64) -> RecordPlace {
+        RecordPlace { segment: self.segment, offset: self.offset, length }
+    }
+
+    /// Goes on behind the next record, which is valid.
+    pub(crate) fn onto(&mut self, header: &RecordHeader, length: u64) {
+        let &RecordHeader { sequence, link, time, .. } = header;
+        self.chain = ChainPosition { sequence, link, time };
+        self.run.mark = self.run.mark.max(header.mark().ok().flatten().unwrap_or(0));
+        let record_offset = self.offset;
+        self.offset += length;
+        if !header.flags.more_follows() {
+            self.run.chain = self.chain;
+            self.run.record_offset = record_offset;
+            self.run.end_offset = self.offset;
+        }
+    }
+
+    /// Stops where the next item is due.
+    pub(crate) fn stopped(mut self, stop: Stop) -> Run {
+        self.run.stop_offset = self.offset;
+        self.run.stop_sequence = self.chain.sequence.saturating_add(1);
+        self.run.stop = stop;
+        self.run
+    }
+
+    /// Stops because the visitor asked for it, behind the next record: the stop is at that record.
+    fn asked_behind(mut self, header: &RecordHeader, length: u64) -> Run {
+        let (stop_offset, stop_sequence) = (self.offset, self.chain.sequence.saturating_add(1));
+        self.onto(header, length);
+        Run { stop_offset, stop_sequence, ..self.stopped(Stop::Asked) }
+    }
+
+    /// A seal counts only where it says it is: behind the record that it names, with no batch open.
+    pub(crate) fn stop_at_seal(&self, seal: Seal) -> Stop {
+        let chain = &self.chain;
+        if self.run.chain.sequence != chain.sequence {
+            Stop::Fault(Fault::UnfinishedBatch { found: chain.sequence })
+        } else if seal.last.sequence != chain.sequence {
+            Stop::Fault(Fault::Sequence { expected: chain.sequence, found: seal.last.sequence })
+        } else if seal.last.link != chain.link {
+            Stop::Fault(Fault::Link { expected: chain.link, found: seal.last.link })
+        } else if seal.last.time != chain.time {
+            Stop::Fault(Fault::TimeBackwards { previous: chain.time, found: seal.last.time })
+        } else {
+            Stop::Seal(seal)
+        }
+    }
 }

@@ -43,6 +43,11 @@ impl<F: ReadFile> Window<F> {
         self.length
     }
 
+    /// How much of the file is looked at.
+    pub(crate) fn readable(&self) -> u64 {
+        self.readable
+    }
+
     /// The file.
     #[must_use]
     pub fn file(&self) -> &F {
@@ -86,25 +91,17 @@ impl<F: ReadFile> Window<F> {
         offset: u64,
         header: &SegmentHeader,
     ) -> io::Result<Result<SizedItem<'_>, Fault>> {
-        let room = header.capacity.min(self.readable).saturating_sub(offset);
-        let field = self.bytes(offset, 4)?;
-        let Some(field) = field.first_chunk::<4>().filter(|_| room >= 4) else {
+        let readable = self.readable;
+        let Some(field) = self.bytes(offset, 4)?.first_chunk::<4>() else {
             return Ok(Ok((Item::Nothing, 0)));
         };
-        let announced = ItemLength::of(*field);
-        let needed = match announced.bytes() {
-            Some(needed) => needed,
-            None => return Ok(Err(illegal(announced))),
+        let needed = match announced(*field, offset, header, readable) {
+            Ok(0) => return Ok(Ok((Item::Nothing, 0))),
+            Ok(needed) => needed,
+            Err(fault) => return Ok(Err(fault)),
         };
-        let limit = match announced {
-            ItemLength::Record(_) => header.records_end().saturating_sub(offset).min(room),
-            _ => room,
-        };
-        if needed > limit {
-            return Ok(Err(Fault::Short { needed, available: limit }));
-        }
         let seed = header.seed();
-        let bytes = self.bytes(offset, needed.max(4))?;
+        let bytes = self.bytes(offset, needed)?;
         Ok(Item::decode(bytes, offset, seed).map(|item| (item, needed)))
     }
 
@@ -150,6 +147,27 @@ impl<F: ReadFile> Window<F> {
     }
 }
 
+/// How many bytes the item at `offset` of a segment takes, 0 for nothing, as far as its first four
+/// bytes say: it ends before `readable`, and a record before the room for the seal.
+pub(crate) fn announced(
+    field: [u8; 4],
+    offset: u64,
+    header: &SegmentHeader,
+    readable: u64,
+) -> Result<u64, Fault> {
+    let room = header.capacity.min(readable).saturating_sub(offset);
+    if room < 4 {
+        return Ok(0);
+    }
+    let announced = ItemLength::of(field);
+    let needed = announced.bytes().ok_or_else(|| illegal(announced))?;
+    let limit = match announced {
+        ItemLength::Record(_) => header.records_end().saturating_sub(offset).min(room),
+        _ => room,
+    };
+    if needed > limit { Err(Fault::Short { needed, available: limit }) } else { Ok(needed) }
+}
+
 /// The header block that begins a segment's bytes.
 pub(crate) fn header_of(bytes: &[u8]) -> Result<SegmentHeader, Fault> {
     let needed = SEGMENT_HEADER_LENGTH as u64;
@@ -165,6 +183,6 @@ fn illegal(announced: ItemLength) -> Fault {
 }
 
 /// Offsets inside a segment fit in memory's index: a capacity is at most 257 MiB.
-fn index(offset: u64) -> usize {
+pub(crate) fn index(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }

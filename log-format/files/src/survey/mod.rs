@@ -6,8 +6,9 @@ mod segments;
 mod tail;
 mod witness;
 
+use crate::blocks::{BlockLength, Make, VisitMade, Workers, with_workers};
 use crate::finding::{Finding, Place, Problem};
-use crate::run::{Onward, RecordPlace, Run};
+use crate::run::{RecordPlace, Run};
 use crate::storage::ReadStorage;
 use crate::window::Window;
 use holdpoint_log_format::recovery::{self, Evidence, HeadEvidence, LastHeader, LastOwner, Row};
@@ -16,6 +17,9 @@ use holdpoint_log_format::{BootId, Fault, Head, Lock, LogId, Record, SegmentHead
 use std::cmp::Ordering;
 use std::io;
 use thiserror::Error;
+
+/// A log of fewer bytes is checked by one thread: beginning another takes longer.
+const SMALL_LENGTH: u64 = 1_024 * 1_024;
 
 /// Called with each valid record and its place, in order. Records of a batch that later proves
 /// unfinished are seen too: hold back what they say until one ends the batch.
@@ -181,7 +185,7 @@ pub struct Survey {
     pub findings: Vec<Finding>,
 }
 
-/// Surveys a log.
+/// Surveys a log, in the calling thread alone.
 ///
 /// # Errors
 /// The disk refused a call, or a file is of a newer format version. Damage is no error: it is in
@@ -191,12 +195,41 @@ pub fn survey<S: ReadStorage>(
     options: SurveyOptions,
     visit: &mut Visit<'_>,
 ) -> Result<Survey, SurveyError> {
+    survey_in_threads(storage, options, 1, &|_, _| (), &mut |place, record, ()| {
+        visit(place, record);
+    })
+}
+
+/// Surveys a log with so many threads, the calling one among them; a small log with it alone. The storage is read by the
+/// calling thread alone; the others check what was read. `make` makes something of each record, in
+/// any thread, of records too that prove to be behind a fault; `visit` gets it, in the calling
+/// thread and in order, with the valid ones. The memory this takes does not grow with the log.
+///
+/// # Errors
+/// As [`survey`].
+pub fn survey_in_threads<S: ReadStorage, T: Send>(
+    storage: &S,
+    options: SurveyOptions,
+    threads: usize,
+    make: &Make<'_, T>,
+    visit: &mut VisitMade<'_, T>,
+) -> Result<Survey, SurveyError> {
     let mut surveyor = Surveyor::begun(storage, options)?;
     surveyor.check_layout();
     surveyor.check_successors()?;
-    surveyor.walk_earlier(visit)?;
-    surveyor.walk_last(visit)?;
+    let threads = if surveyor.is_small() { 1 } else { threads };
+    with_workers(threads, BlockLength::default(), make, |workers| {
+        let mut records = Records { workers, visit };
+        surveyor.walk_earlier(&mut records)?;
+        surveyor.walk_last(&mut records)
+    })?;
     Ok(surveyor.finish())
+}
+
+/// How records are checked, and who is shown them.
+struct Records<'r, 'q, 'v, T> {
+    workers: &'r mut Workers<'q, T>,
+    visit: &'r mut VisitMade<'v, T>,
 }
 
 /// The survey while it is made.
@@ -241,6 +274,12 @@ impl<'s, S: ReadStorage> Surveyor<'s, S> {
         surveyor.read_witnesses()?;
         surveyor.read_listing()?;
         Ok(surveyor)
+    }
+
+    /// Whether the log is read before a thread has begun.
+    fn is_small(&self) -> bool {
+        let lengths = self.survey.segments.iter().map(|segment| segment.length);
+        lengths.fold(0, u64::saturating_add) < SMALL_LENGTH
     }
 
     /// The segment's file, for reading its items.
@@ -312,15 +351,5 @@ fn newer(file: &str, fault: &Fault) -> Option<SurveyError> {
             supported: *supported,
         }),
         _ => None,
-    }
-}
-
-/// A visitor that looks at every record and wants more.
-fn onward(
-    mut visit: impl FnMut(&RecordPlace, &Record<'_>),
-) -> impl FnMut(&RecordPlace, &Record<'_>) -> Onward {
-    move |place, record| {
-        visit(place, record);
-        Onward::Go
     }
 }

@@ -1,15 +1,17 @@
 //! The segments' headers, what they say of each other, and the records of all but the last.
 
 use super::{
-    Extent, HeaderBlock, SegmentFile, SurveyError, Surveyor, Visit, io_error, newer, onward,
-    segment_path,
+    Extent, HeaderBlock, Records, SegmentFile, SurveyError, Surveyor, io_error, newer, segment_path,
 };
+use crate::blocks::walk_blocks;
 use crate::finding::Problem;
-use crate::run::{Run, Stop, walk};
+use crate::run::{Onward, RecordPlace, Run, Stop, walk};
 use crate::storage::{ReadFile, ReadStorage};
 use crate::window::Window;
 use holdpoint_log_format::recovery::LastHeader;
-use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Link, LogId, SegmentHeader, zeros};
+use holdpoint_log_format::{
+    ChainPosition, Fault, Head, Item, Link, LogId, Record, SegmentHeader, zeros,
+};
 use std::io;
 
 impl<S: ReadStorage> Surveyor<'_, S> {
@@ -178,7 +180,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     ) -> Result<(), SurveyError> {
         let name = before.first_sequence();
         let file = segment_path(name);
-        let run = walk(window, before, Run::at_start(before), &mut onward(|_, _| {}))
+        let run = walk(window, before, Run::at_start(before), &mut |_, _| Onward::Go)
             .map_err(io_error(&file))?;
         let found = after.first_sequence();
         match run.stop {
@@ -208,12 +210,15 @@ impl<S: ReadStorage> Surveyor<'_, S> {
 
     /// Reads the records of every segment but the last, or only of the one that HEAD names when
     /// its record is not where HEAD says.
-    pub(super) fn walk_earlier(&mut self, visit: &mut Visit<'_>) -> Result<(), SurveyError> {
+    pub(super) fn walk_earlier<T: Send>(
+        &mut self,
+        records: &mut Records<'_, '_, '_, T>,
+    ) -> Result<(), SurveyError> {
         let headers = self.good_headers();
         let earlier = headers.split_last().map_or(&[][..], |(_, earlier)| earlier);
         for (_, header) in earlier {
             if self.is_to_be_walked(header)? {
-                self.walk_sealed(header, visit)?;
+                self.walk_sealed(header, records)?;
             }
         }
         Ok(())
@@ -252,15 +257,15 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         Ok(is_the_one.then(|| Run::from(chain, head.record_offset, head.end_offset)))
     }
 
-    fn walk_sealed(
+    fn walk_sealed<T: Send>(
         &mut self,
         header: &SegmentHeader,
-        visit: &mut Visit<'_>,
+        records: &mut Records<'_, '_, '_, T>,
     ) -> Result<(), SurveyError> {
         let name = header.first_sequence();
         let file = segment_path(name);
         let mut window = self.window(name)?;
-        let run = self.walk_and_count(&mut window, header, Run::at_start(header), visit)?;
+        let run = self.walk_and_count(&window, header, Run::at_start(header), records)?;
         let Stop::Seal(seal) = &run.stop else {
             self.find_stop(name, &run);
             self.survey.evidence.has_earlier_fault = true;
@@ -275,27 +280,28 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     }
 
     /// Walks a run, counting its records and comparing the one that HEAD names.
-    pub(super) fn walk_and_count(
+    pub(super) fn walk_and_count<T: Send>(
         &mut self,
-        window: &mut Window<S::File>,
+        window: &Window<S::File>,
         header: &SegmentHeader,
         from: Run,
-        visit: &mut Visit<'_>,
+        shown: &mut Records<'_, '_, '_, T>,
     ) -> Result<Run, SurveyError> {
         let head = self.survey.head.valid().copied();
         let (mut records, mut withheld, mut rewritten) = (0, 0, None);
         let file = segment_path(header.first_sequence());
         let run = {
-            let mut counting = onward(|place, record| {
+            let Records { workers, visit } = shown;
+            let mut counting = |place: &RecordPlace, record: &Record<'_>, made| {
                 records += 1;
                 withheld += u64::from(record.header.flags.withheld());
                 let here = head.filter(|head| head.newest_sequence == record.header.sequence);
                 if let Some(head) = here.filter(|head| head.newest_link != record.header.link) {
                     rewritten = Some((place.offset, head.newest_link, record.header.link));
                 }
-                visit(place, record);
-            });
-            walk(window, header, from, &mut counting).map_err(io_error(&file))?
+                visit(place, record, made);
+            };
+            walk_blocks(window, header, from, workers, &mut counting).map_err(io_error(&file))?
         };
         self.survey.records += records;
         self.survey.withheld += withheld;

@@ -1,7 +1,7 @@
 //! The last segment: its run, its seal, what lies behind, and the marks.
 
 use super::segments::{first_nonzero, trailing};
-use super::{Extent, LastSegment, SurveyError, Surveyor, Visit, io_error, segment_path};
+use super::{Extent, LastSegment, Records, SurveyError, Surveyor, io_error, segment_path};
 use crate::finding::Problem;
 use crate::run::{Run, Stop};
 use crate::storage::ReadStorage;
@@ -12,7 +12,10 @@ use holdpoint_log_format::tail::{Tail, TailShape};
 use holdpoint_log_format::{OwnerState, SegmentHeader, names};
 
 impl<S: ReadStorage> Surveyor<'_, S> {
-    pub(super) fn walk_last(&mut self, visit: &mut Visit<'_>) -> Result<(), SurveyError> {
+    pub(super) fn walk_last<T: Send>(
+        &mut self,
+        records: &mut Records<'_, '_, '_, T>,
+    ) -> Result<(), SurveyError> {
         self.survey.mark = self.survey.head.valid().map_or(0, |head| head.newest_sequence);
         let Some((_, header)) = self.good_headers().last().copied() else {
             self.name_head_faults();
@@ -23,7 +26,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         let header = self.refreshed(header, &mut window)?;
         let from = self.start_of_last(&header)?;
         let began = from.clone();
-        let run = self.walk_and_count(&mut window, &header, from, visit)?;
+        let run = self.walk_and_count(&window, &header, from, records)?;
         self.raise_mark(header.previous.sequence.max(run.mark));
         self.check_last_length(&header, window.length());
         let tail_end = match &run.stop {

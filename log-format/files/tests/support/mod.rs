@@ -46,7 +46,7 @@ impl Segment {
     /// Appends a record that claims that everything before its batch was durable.
     pub(crate) fn push(&mut self, flags: Flags, payload: &[u8]) {
         let (sequence, time) = (self.last.sequence + 1, self.last.time + 1);
-        let digest = link::payload_digest(payload);
+        let digest = digest_of(flags, payload);
         let prefix = LinkPrefix::new(LOG, 1, 1, flags, &digest);
         let link = prefix.link(&self.last.link, 0, sequence, time);
         self.put(&header_of(flags, sequence, time, link), payload);
@@ -97,6 +97,12 @@ impl Segment {
         }
         boundaries
     }
+}
+
+/// The digest that a payload stands for: of a withheld one, the payload is it.
+pub(crate) fn digest_of(flags: Flags, payload: &[u8]) -> [u8; 32] {
+    let withheld = payload.try_into().ok().filter(|_| flags.withheld());
+    withheld.unwrap_or_else(|| link::payload_digest(payload))
 }
 
 fn header_of(flags: Flags, sequence: u64, time: u64, link: link::Link) -> RecordHeader {
@@ -180,7 +186,7 @@ pub(crate) fn options(extent: Extent) -> SurveyOptions {
 }
 
 impl ReadStorage for Image {
-    type File = MemoryFile;
+    type File = CountedFile;
 
     fn list(&self, directory: &str) -> io::Result<Vec<Entry>> {
         let file = |path: &String| {
@@ -198,33 +204,47 @@ impl ReadStorage for Image {
         Ok(entries)
     }
 
-    fn open(&self, path: &str) -> io::Result<Option<MemoryFile>> {
+    fn open(&self, path: &str) -> io::Result<Option<CountedFile>> {
         let Some(bytes) = self.files.get(path) else { return Ok(None) };
         self.opened.borrow_mut().push(path.into());
         let asked = self.asked.get();
         self.asked.set(Asked { opened: asked.opened + 1, ..asked });
-        Ok(Some(MemoryFile { bytes: bytes.clone(), asked: Rc::clone(&self.asked) }))
+        Ok(Some(CountedFile { bytes: Memory(bytes.clone()), asked: Rc::clone(&self.asked) }))
     }
 }
 
 /// A file of an [`Image`].
-pub(crate) struct MemoryFile {
-    bytes: Vec<u8>,
+pub(crate) struct CountedFile {
+    bytes: Memory,
     asked: Rc<Cell<Asked>>,
 }
 
-impl ReadFile for MemoryFile {
+impl ReadFile for CountedFile {
     fn length(&self) -> io::Result<u64> {
-        Ok(self.bytes.len() as u64)
+        self.bytes.length()
     }
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let start = usize::try_from(offset).unwrap().min(self.bytes.len());
-        let length = buffer.len().min(self.bytes.len() - start);
-        buffer[..length].copy_from_slice(&self.bytes[start..start + length]);
+        let length = self.bytes.read_some_at(offset, buffer)?;
         let asked = self.asked.get();
         let bytes = asked.bytes + length as u64;
         self.asked.set(Asked { reads: asked.reads + 1, bytes, ..asked });
+        Ok(length)
+    }
+}
+
+/// A file in memory.
+pub(crate) struct Memory(pub(crate) Vec<u8>);
+
+impl ReadFile for Memory {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let start = usize::try_from(offset).unwrap().min(self.0.len());
+        let length = buffer.len().min(self.0.len() - start);
+        buffer[..length].copy_from_slice(&self.0[start..start + length]);
         Ok(length)
     }
 }

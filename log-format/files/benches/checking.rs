@@ -1,0 +1,189 @@
+//! How far checking a log is from its floor: every hash of it in lanes, without reading, checksums
+//! or anything else. Rounds of all contenders, one after another in one process; medians of ratios.
+//!
+//! `cargo bench -p holdpoint-log-files --bench checking -- [RECORDS [PAYLOAD [ROUNDS [DIRECTORY]]]]`
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a bench may fail, and it reports")]
+
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::{
+    DirectoryStorage, Extent, Follower, Onward, SurveyOptions, read_from, survey, survey_in_threads,
+};
+use holdpoint_log_format::limits::{
+    SEAL_LENGTH, SEGMENT_CAPACITY_MIN, SEGMENT_CAPACITY_USUAL_MAX, SEGMENT_HEADER_LENGTH,
+};
+use holdpoint_log_format::record::{encode_into, size_for};
+use holdpoint_log_format::{
+    BootId, ChainPosition, Flags, Head, LinkPrefix, LogId, RecordHeader, Seal, SegmentHeader, link,
+};
+use holdpoint_sha256_lanes::digest_each;
+use rustix::time::{ClockId, clock_gettime};
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Instant;
+
+const LOG: LogId = LogId([8; 16]);
+
+fn main() {
+    let numbers: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let number = |index: usize, usual: usize| {
+        numbers.get(index).and_then(|word| word.parse().ok()).unwrap_or(usual)
+    };
+    let (records, payload, rounds) = (number(0, 1_000_000), number(1, 256), number(2, 7));
+    let root = numbers.get(3).map_or(std::env::temp_dir(), Into::into);
+    let directory = tempfile::tempdir_in(root).unwrap();
+    write_log(directory.path(), records as u64, payload);
+    measure(&DirectoryStorage::new(directory.path()), records, payload, rounds);
+}
+
+type Contender<'a> = (&'static str, Box<dyn Fn() + 'a>);
+
+fn measure(storage: &DirectoryStorage, records: usize, payload: usize, rounds: usize) {
+    let floor = Floor::new(records, payload);
+    let contenders: Vec<Contender<'_>> = vec![
+        ("lane floor", Box::new(|| floor.hash())),
+        ("whole log, 1 thread", Box::new(|| check(storage, 1, records))),
+        ("whole log, 2 threads", Box::new(|| check(storage, 2, records))),
+        ("scan and checksum", Box::new(|| scan(storage, records))),
+    ];
+    let mut times: Vec<Vec<[f64; 2]>> = vec![Vec::new(); contenders.len()];
+    for _ in 0..rounds {
+        for ((_, contender), times) in contenders.iter().zip(&mut times) {
+            let (begun, begun_cpu) = (Instant::now(), cpu_seconds());
+            contender();
+            times.push([begun.elapsed().as_secs_f64(), cpu_seconds() - begun_cpu]);
+        }
+    }
+    println!("{:24}{:>24}{:>24}", "", "wall: ns a record, floor", "processor: the same");
+    let base = times.first().cloned().unwrap_or_default();
+    for ((name, _), times) in contenders.iter().zip(&times) {
+        print!("{name:24}");
+        for clock in [0, 1] {
+            let of = |time: &[f64; 2]| time.get(clock).copied().unwrap_or(f64::NAN);
+            let ratios = times.iter().zip(&base).map(|(time, base)| of(time) / of(base)).collect();
+            let each = median(times.iter().map(of).collect()) / records as f64 * 1e9;
+            print!("{each:16.1}{:8.3}", median(ratios));
+        }
+        println!();
+    }
+}
+
+/// What this process used of the processors. On a busy machine it says more than a watch.
+fn cpu_seconds() -> f64 {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    used.tv_sec as f64 + used.tv_nsec as f64 / 1e9
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The same number of payloads and of preimages, in groups that a cache holds.
+struct Floor {
+    payloads: Vec<u8>,
+    payload: usize,
+    preimages: Vec<u8>,
+}
+
+impl Floor {
+    const GROUP: usize = 800;
+
+    fn new(records: usize, payload: usize) -> Self {
+        let payloads = (0..records * payload).map(|index| (index / 7) as u8).collect();
+        let preimages = vec![7; Self::GROUP * link::PREIMAGE_LENGTH];
+        Self { payloads, payload, preimages }
+    }
+
+    fn hash(&self) {
+        let links: Vec<&[u8]> = self.preimages.chunks(link::PREIMAGE_LENGTH).collect();
+        let mut digests = vec![[0; 32]; Self::GROUP];
+        for group in self.payloads.chunks(Self::GROUP * self.payload) {
+            let payloads: Vec<&[u8]> = group.chunks(self.payload).collect();
+            digest_each(&payloads, &mut digests);
+            digest_each(links.get(..payloads.len()).unwrap_or_default(), &mut digests);
+            black_box(&digests);
+        }
+    }
+}
+
+fn options() -> SurveyOptions {
+    let extent = Extent::FromAnchor;
+    SurveyOptions { extent, boot: BootId::UNKNOWN, is_being_written: false }
+}
+
+fn check(storage: &DirectoryStorage, threads: usize, records: usize) {
+    let mut seen = 0;
+    let found = survey_in_threads(storage, options(), threads, &|_, _| (), &mut |_, _, ()| {
+        seen += 1;
+    });
+    assert_eq!((found.unwrap().findings, seen), (Vec::new(), records));
+}
+
+fn scan(storage: &DirectoryStorage, records: usize) {
+    let options = SurveyOptions { extent: Extent::FromHead, ..options() };
+    let last = survey(storage, options, &mut |_, _| {}).unwrap().last.unwrap();
+    let newest = Follower { header: last.header, run: last.run };
+    let mut seen = 0;
+    read_from(storage, 1, &newest, &mut |_, _| {
+        seen += 1;
+        Onward::Go
+    })
+    .unwrap();
+    assert_eq!(seen, records);
+}
+
+/// Writes a log of opaque records, as an engine does that never syncs.
+fn write_log(root: &Path, records: u64, payload: usize) {
+    std::fs::create_dir(root.join("segments")).unwrap();
+    let capacity = SEGMENT_CAPACITY_MIN;
+    let mut previous = ChainPosition::genesis(LOG);
+    let mut header = SegmentHeader { log: LOG, previous, capacity, previous_seal_offset: 0 };
+    let mut bytes = header.encode().to_vec();
+    for sequence in 1..=records {
+        if bytes.len() + payload + 64 + 8 + SEAL_LENGTH > header.capacity as usize {
+            let seal = Seal { last: previous, offset: bytes.len() as u64 };
+            bytes.extend(seal.encode(header.seed()));
+            finish(root, &header, &mut bytes);
+            let capacity = (header.capacity * 2).min(SEGMENT_CAPACITY_USUAL_MAX);
+            header =
+                SegmentHeader { previous, capacity, previous_seal_offset: seal.offset, ..header };
+            bytes.extend(header.encode());
+        }
+        let content = vec![sequence as u8; payload];
+        previous = append(&mut bytes, &header, &previous, &content);
+    }
+    let end_offset = bytes.len() as u64;
+    let head = Head {
+        newest_sequence: previous.sequence,
+        newest_link: previous.link,
+        segment: header.first_sequence(),
+        record_offset: end_offset - (u64::from(size_for(payload)).next_multiple_of(8)),
+        end_offset,
+        ..Head::at_anchor(LOG, &ChainPosition::genesis(LOG), BootId::UNKNOWN)
+    };
+    finish(root, &header, &mut bytes);
+    std::fs::write(root.join("HEAD"), head.encode()).unwrap();
+}
+
+fn finish(root: &Path, header: &SegmentHeader, bytes: &mut Vec<u8>) {
+    bytes.resize(header.capacity as usize, 0);
+    std::fs::write(root.join(segment_path(header.first_sequence())), &bytes).unwrap();
+    bytes.clear();
+    assert!(SEGMENT_HEADER_LENGTH > bytes.len(), "the next header comes first");
+}
+
+fn append(
+    bytes: &mut Vec<u8>,
+    header: &SegmentHeader,
+    previous: &ChainPosition,
+    payload: &[u8],
+) -> ChainPosition {
+    let (sequence, time, flags) = (previous.sequence + 1, previous.time + 1, Flags::NONE);
+    let digest = link::payload_digest(payload);
+    let link = LinkPrefix::new(LOG, 7, 1, flags, &digest).link(&previous.link, 0, sequence, time);
+    let (size, checksum, kind, version, unsynced) = (0, 0, 7, 1, 0);
+    let record =
+        RecordHeader { size, checksum, kind, version, flags, unsynced, sequence, time, link };
+    encode_into(bytes, &record, payload, header.seed());
+    ChainPosition { sequence, link, time }
+}
