@@ -116,6 +116,10 @@ impl Meaning {
             let sequence = record.header.sequence;
             match &record.content {
                 Content::Event(_) => {}
+                // What lies behind the asked place is not read.
+                Content::NotRead => {
+                    self.stopped.get_or_insert(Stopped::Until);
+                }
                 Content::Withheld => {
                     self.stopped.get_or_insert(Stopped::Withheld(sequence));
                 }

@@ -14,17 +14,21 @@ use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
     Extent, Problem as LogProblem, ReadFile, ReadStorage, RecordPlace, Run, Survey, SurveyError,
-    SurveyOptions, survey,
+    SurveyOptions, survey_in_threads,
 };
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::tail::TailShape;
 use holdpoint_log_format::{BootId, ChainPosition, Record, RecordHeader, SegmentHeader};
 use std::io;
+use std::thread::available_parallelism;
 use thiserror::Error;
 
 /// How often a log is read again because its end moved while it was read. The last reading takes
 /// whatever follows the newest record as "not yet".
 const READINGS_MAX: u32 = 4;
+
+/// More threads than this do not check and decode: the state is rebuilt by one.
+const THREADS_MAX: usize = 8;
 
 /// What the reader is told about the machine.
 #[derive(Clone, Copy)]
@@ -73,6 +77,8 @@ pub enum Content {
     Withheld,
     /// A payload that this program cannot read.
     Undecodable(DecodeError),
+    /// Nobody asked what it says.
+    NotRead,
 }
 
 impl Committed {
@@ -87,7 +93,7 @@ impl Committed {
     pub fn envelope(&self) -> Option<&Envelope> {
         match &self.content {
             Content::Event(envelope) => Some(envelope),
-            Content::Withheld | Content::Undecodable(_) => None,
+            Content::Withheld | Content::Undecodable(_) | Content::NotRead => None,
         }
     }
 }
@@ -139,6 +145,21 @@ pub(crate) fn read<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
     visit: &mut dyn FnMut(&[Committed]),
 ) -> Result<Reading, ReadError> {
+    read_wanted(storage, anchor, options, &|_| true, progress, visit)
+}
+
+/// [`read`], where only the payloads of `wanted` records are decoded. They are by the threads that
+/// check them.
+pub(crate) fn read_wanted<S: ReadStorage>(
+    storage: &S,
+    anchor: Anchor,
+    options: ReadOptions<'_>,
+    wanted: &(dyn Fn(&RecordHeader) -> bool + Sync),
+    progress: &mut dyn FnMut(Progress),
+    visit: &mut dyn FnMut(&[Committed]),
+) -> Result<Reading, ReadError> {
+    let threads = available_parallelism().map_or(1, |threads| threads.get().min(THREADS_MAX));
+    let content = |_: &RecordPlace, record: &Record<'_>| content_of(record, wanted);
     let mut batches = Batches::new(storage, Meter::new(storage, progress), anchor, visit);
     let mut readings = 0;
     loop {
@@ -147,8 +168,10 @@ pub(crate) fn read<S: ReadStorage>(
         batches.restart();
         let survey_options =
             SurveyOptions { extent: Extent::FromAnchor, boot: options.boot, is_being_written };
-        let survey =
-            survey(storage, survey_options, &mut |place, record| batches.take(*place, record))?;
+        let mut take = |place: &RecordPlace, record: &Record<'_>, content| {
+            batches.take(*place, record, content);
+        };
+        let survey = survey_in_threads(storage, survey_options, threads, &content, &mut take)?;
         if is_being_written || is_settled(storage, options, &survey)? {
             return Ok(batches.into_reading(survey, is_being_written));
         }
@@ -244,7 +267,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
         self.pending.clear();
     }
 
-    fn take(&mut self, place: RecordPlace, record: &Record<'_>) {
+    fn take(&mut self, place: RecordPlace, record: &Record<'_>, content: Content) {
         self.record_bytes = self.record_bytes.saturating_add(place.length);
         let due = self.last.sequence.saturating_add(1).saturating_add(self.pending.len() as u64);
         if self.is_cut_off || record.header.sequence < due {
@@ -255,7 +278,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             self.is_cut_off = true;
             return;
         }
-        self.pending.push(committed(place, record));
+        self.pending.push(Committed { place, header: record.header.clone(), content });
         if !record.header.flags.more_follows() {
             self.hand_on(record);
         }
@@ -304,15 +327,16 @@ pub(crate) fn read_header<S: ReadStorage>(storage: &S, segment: u64) -> Option<S
     SegmentHeader::decode(&block).ok().filter(|_| read == block.len())
 }
 
-fn committed(place: RecordPlace, record: &Record<'_>) -> Committed {
-    let header = record.header.clone();
-    let content = if header.flags.withheld() {
-        Content::Withheld
-    } else {
-        match decode(header.kind, header.version, record.payload) {
-            Ok(envelope) => Content::Event(Box::new(envelope)),
-            Err(error) => Content::Undecodable(error),
-        }
-    };
-    Committed { place, header, content }
+fn content_of(record: &Record<'_>, wanted: &dyn Fn(&RecordHeader) -> bool) -> Content {
+    let header = &record.header;
+    if header.flags.withheld() {
+        return Content::Withheld;
+    }
+    if !wanted(header) {
+        return Content::NotRead;
+    }
+    match decode(header.kind, header.version, record.payload) {
+        Ok(envelope) => Content::Event(Box::new(envelope)),
+        Err(error) => Content::Undecodable(error),
+    }
 }

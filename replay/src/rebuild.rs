@@ -4,7 +4,7 @@ use crate::anchor::Start;
 use crate::axes::report;
 use crate::meaning::Meaning;
 use crate::progress::Progress;
-use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
+use crate::read::{Committed, ReadError, ReadOptions, read_wanted, steadily};
 use crate::report::{Head, Report};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_domain::world::World;
@@ -88,7 +88,8 @@ pub fn rebuild<S: ReadStorage>(
         }
         let mut meaning = Meaning::new(start.keeping_settled(), until);
         let mut inside_batch_until = None;
-        let reading = read(storage, anchor, options, progress, &mut |batch| {
+        let wanted = |header: &RecordHeader| until.includes(header);
+        let reading = read_wanted(storage, anchor, options, &wanted, progress, &mut |batch| {
             if meaning.apply(batch) {
                 batch.iter().for_each(&mut *witness);
             } else {

@@ -4,13 +4,14 @@ use crate::anchor::Anchor;
 use crate::axes::report;
 use crate::finding::named;
 use crate::progress::Progress;
-use crate::read::{Committed, Content, ReadError, ReadOptions, read, steadily};
+use crate::read::{Committed, Content, ReadError, ReadOptions, read_wanted, steadily};
 use crate::report::Report;
 use crate::summary::summary;
 use holdpoint_domain::envelope::{ActorId, Envelope};
 use holdpoint_domain::event::Event;
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::ReadStorage;
+use holdpoint_log_format::RecordHeader;
 use serde::Serialize;
 
 /// One record as a line.
@@ -71,7 +72,8 @@ pub fn records<S: ReadStorage>(
 ) -> Result<Report, ReadError> {
     let (reading, ()) = steadily(|| {
         let anchor = Anchor::of(storage);
-        let reading = read(storage, anchor, options, progress, &mut |batch| {
+        let is_there = |header: &RecordHeader| filter.reaches(header.sequence);
+        let reading = read_wanted(storage, anchor, options, &is_there, progress, &mut |batch| {
             let wanted = batch.iter().filter(|record| filter.wants(record));
             wanted.map(Line::of).for_each(&mut *visit);
         })?;
@@ -122,12 +124,17 @@ impl Filter {
     pub fn wants(&self, record: &Committed) -> bool {
         let (sequence, envelope) = (record.header.sequence, record.envelope());
         let correlation = envelope.map(|envelope| envelope.correlation.as_str());
-        self.first.is_none_or(|first| sequence >= first)
-            && self.last.is_none_or(|last| sequence <= last)
+        self.reaches(sequence)
             && self.kind.as_deref().is_none_or(|kind| is_kind(&named(record.header.kind), kind))
             && self.loop_id.as_deref().is_none_or(|id| loop_id_of(envelope) == Some(id))
             && self.decision.as_deref().is_none_or(|id| decision_id_of(envelope) == Some(id))
             && self.correlation.as_deref().is_none_or(|id| correlation == Some(id))
+    }
+
+    /// Whether a record lies between the first and the last that are wanted.
+    fn reaches(&self, sequence: u64) -> bool {
+        self.first.is_none_or(|first| sequence >= first)
+            && self.last.is_none_or(|last| sequence <= last)
     }
 }
 
@@ -147,6 +154,7 @@ fn summary_of(record: &Committed) -> String {
     match &record.content {
         Content::Event(envelope) => summary(&envelope.event),
         Content::Withheld => "the payload is withheld".into(),
+        Content::NotRead => "the payload was not read".into(),
         Content::Undecodable(error) => error.to_string(),
     }
 }

@@ -4,7 +4,7 @@ use crate::anchor::Anchor;
 use crate::axes::report;
 use crate::finding::named;
 use crate::progress::Progress;
-use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
+use crate::read::{Committed, ReadError, ReadOptions, read_wanted, steadily};
 use crate::report::Report;
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::ReadStorage;
@@ -39,7 +39,8 @@ pub fn statistics<S: ReadStorage>(
     let mut counts = Counts::default();
     let (reading, ()) = steadily(|| {
         let anchor = Anchor::of(storage);
-        let reading = read(storage, anchor, options, progress, &mut |batch| counts.add(batch))?;
+        let mut count = |batch: &[Committed]| counts.add(batch);
+        let reading = read_wanted(storage, anchor, options, &|_| false, progress, &mut count)?;
         Ok((reading, ()))
     })?;
     let named_counts = counts.by_kind.iter().map(|(kind, count)| (named(*kind), *count));
