@@ -7,6 +7,10 @@ pub(crate) use modelled::{Condvar, Mutex, MutexGuard, now, thread};
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
 #[cfg(not(feature = "model"))]
 pub(crate) use real::now;
+#[cfg(feature = "model")]
+pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+#[cfg(not(feature = "model"))]
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[cfg(not(feature = "model"))]
 pub(crate) use std::thread;
 

@@ -1,7 +1,10 @@
 //! The few system calls about child processes and signals that have no safe wrapper.
 //!
-//! This is the only file of the executor that holds unsafe code.
-#![expect(unsafe_code, reason = "wait4, sigaction, pthread_sigmask and kcmp through libc")]
+//! This is the only file of the crate that holds unsafe code.
+#![expect(
+    unsafe_code,
+    reason = "wait4, sigaction, pthread_sigmask, pthread_atfork and kcmp through libc"
+)]
 
 use std::io;
 use std::marker::PhantomData;
@@ -9,6 +12,11 @@ use std::mem::MaybeUninit;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::ptr;
+#[cfg(target_os = "linux")]
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicU64, Ordering},
+};
 use std::time::Duration;
 
 use rustix::process::Pid;
@@ -113,6 +121,32 @@ impl Drop for TerminalStopBlocked {
         // third argument asks for nothing back.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.previous, ptr::null_mut()) };
     }
+}
+
+/// How many forks made this process since the first process of them asked: a number that differs
+/// between a process and its forked child, to be had without a system call. `None` where the C
+/// library cannot count, and a child that it did not fork is not counted.
+#[cfg(target_os = "linux")]
+pub(crate) fn forks() -> Option<u64> {
+    static ARE_COUNTED: OnceLock<bool> = OnceLock::new();
+    // SAFETY: `count_fork` may run in any forked child: it is a function of this program that takes
+    // nothing, and adds to an atomic number, which needs no lock and no memory to be allotted.
+    let count = || unsafe { libc::pthread_atfork(None, None, Some(count_fork)) == 0 };
+    ARE_COUNTED.get_or_init(count).then(|| FORKS.load(Ordering::Relaxed))
+}
+
+/// How many forks made this process: not known on this system.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn forks() -> Option<u64> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+#[cfg(target_os = "linux")]
+extern "C" fn count_fork() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Whether two processes share one address space, as they do between `vfork` and `exec`. `false`

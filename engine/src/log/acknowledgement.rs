@@ -113,6 +113,7 @@ impl<S: Storage> Cut<S> {
         let needs_sync = !shared.commit.reached().is_enough_for(goal);
         if needs_sync {
             shared.write_staged(state)?;
+            state.active.syncs += 1;
             // What is appended from here on sets a date of its own.
             shared.schedule.sync_is_done();
         }

@@ -89,12 +89,14 @@ pub(super) struct Active<W> {
     pub(super) staged: Vec<u8>,
     /// The newest record that is written.
     written: Follower,
+    /// Syncs of this handle that covered records of the segment.
+    pub(super) syncs: u64,
 }
 
 impl<W> Active<W> {
     pub(super) fn new(follower: Follower, writer: W) -> Self {
         let written = follower.clone();
-        Self { follower, writer: Arc::new(writer), staged: Vec::new(), written }
+        Self { follower, writer: Arc::new(writer), staged: Vec::new(), written, syncs: 0 }
     }
 
     pub(super) fn chain(&self) -> ChainPosition {

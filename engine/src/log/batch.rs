@@ -20,21 +20,30 @@ pub struct NewRecord {
 /// A batch whose digests and first hash blocks are computed: what can be done before the turn.
 #[derive(Debug)]
 pub(super) struct PreparedBatch<'a> {
-    records: Vec<(LinkPrefix, Flags, &'a NewRecord)>,
+    first: PreparedRecord<'a>,
+    /// Most batches are one record: then nothing is allotted.
+    rest: Vec<PreparedRecord<'a>>,
     /// Bytes that the batch takes in a segment.
     pub(super) footprint: u64,
+}
+
+#[derive(Debug)]
+struct PreparedRecord<'a> {
+    prefix: LinkPrefix,
+    flags: Flags,
+    record: &'a NewRecord,
 }
 
 impl<'a> PreparedBatch<'a> {
     pub(super) fn new(log: LogId, records: &'a [NewRecord]) -> Result<Self, AppendError> {
         let footprint = checked_footprint(records)?;
-        let last = records.len().saturating_sub(1);
-        let prepared = records.iter().enumerate().map(|(index, record)| {
-            let flags = if index == last { Flags::NONE } else { Flags::MORE_FOLLOWS };
-            let digest = payload_digest(&record.payload);
-            (LinkPrefix::new(log, record.kind, record.version, flags, &digest), flags, record)
-        });
-        Ok(Self { records: prepared.collect(), footprint })
+        let (first, rest) = records.split_first().ok_or(AppendError::Empty)?;
+        let prepare = |(index, record)| {
+            let flags = if index == rest.len() { Flags::NONE } else { Flags::MORE_FOLLOWS };
+            PreparedRecord::new(log, flags, record)
+        };
+        let first = prepare((0, first));
+        Ok(Self { first, rest: (1..).zip(rest).map(prepare).collect(), footprint })
     }
 
     /// Appends the encoded batch to `out` and gives the place behind it and the offset of its last
@@ -51,7 +60,9 @@ impl<'a> PreparedBatch<'a> {
         out.reserve(usize::try_from(self.footprint).unwrap_or_default());
         let mut chain = ChainPosition { time, ..*after };
         let mut last_offset = 0;
-        for (prefix, flags, record) in &self.records {
+        for PreparedRecord { prefix, flags, record } in
+            std::iter::once(&self.first).chain(&self.rest)
+        {
             let sequence = chain.sequence + 1;
             let unsynced = u32::try_from(chain.sequence - durable).unwrap_or(NO_CLAIM);
             let link = prefix.link(&chain.link, unsynced, sequence, time);
@@ -74,10 +85,15 @@ impl<'a> PreparedBatch<'a> {
     }
 }
 
-fn checked_footprint(records: &[NewRecord]) -> Result<u64, AppendError> {
-    if records.is_empty() {
-        return Err(AppendError::Empty);
+impl<'a> PreparedRecord<'a> {
+    fn new(log: LogId, flags: Flags, record: &'a NewRecord) -> Self {
+        let digest = payload_digest(&record.payload);
+        let prefix = LinkPrefix::new(log, record.kind, record.version, flags, &digest);
+        Self { prefix, flags, record }
     }
+}
+
+fn checked_footprint(records: &[NewRecord]) -> Result<u64, AppendError> {
     let limit = PAYLOAD_LENGTH_MAX as u64;
     let largest = records.iter().map(|record| record.payload.len() as u64).max();
     if let Some(length) = largest.filter(|length| *length > limit) {

@@ -247,7 +247,7 @@ pub(super) fn copy_segment<R: ReadStorage, W: Storage>(
 ) -> Result<(), CopyError> {
     let first = header.first_sequence();
     let (prepared, named) = (roll::prepared_path(first), segment_path(first));
-    let writer = roll::prepare(target, first, header.capacity)?;
+    let writer = roll::reserve(target, first, header.capacity)?.writer;
     target.write_at(&writer, 0, &header.encode()).named("write", &prepared)?;
     copy_items(source, target, &writer, header, end)?;
     let from = end.next_multiple_of(holdpoint_log_format::limits::PAGE);

@@ -65,6 +65,6 @@ fn segment_behind<S: Storage>(
     let previous = *anchor;
     let capacity = SEGMENT_CAPACITY_MIN;
     let header = SegmentHeader { log: head.log, previous, capacity, previous_seal_offset: 0 };
-    let writer = prepare(storage, header.first_sequence(), capacity)?;
-    publish(storage, writer, header)
+    let prepared = prepare(storage, header.first_sequence(), capacity)?;
+    publish(storage, prepared, header)
 }

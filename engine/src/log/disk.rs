@@ -77,6 +77,10 @@ impl Storage for DirectoryStorage {
         FileExt::write_at(file, bytes, offset)
     }
 
+    fn write_zeros(&self, file: &File, offset: u64, length: u64) -> io::Result<()> {
+        write_zeros(file, offset, length)
+    }
+
     fn sync(&self, file: &File) -> io::Result<()> {
         // On Linux fdatasync; on macOS the standard library asks the drive itself (F_FULLFSYNC).
         file.sync_data()
@@ -295,15 +299,15 @@ fn reserve(file: &File, length: u64) -> io::Result<()> {
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
         other => return Ok(other?),
     }
-    write_zeros(file, length)
+    write_zeros(file, 0, length)
 }
 
-fn write_zeros(file: &File, length: u64) -> io::Result<()> {
-    let zeros = vec![0; ZERO_PIECE];
+fn write_zeros(file: &File, offset: u64, length: u64) -> io::Result<()> {
+    let zeros = vec![0; usize::try_from(length).unwrap_or(ZERO_PIECE).min(ZERO_PIECE)];
     let mut written = 0;
     while written < length {
         let piece = usize::try_from(length - written).unwrap_or(ZERO_PIECE).min(ZERO_PIECE);
-        file.write_all_at(zeros.get(..piece).unwrap_or_default(), written)?;
+        file.write_all_at(zeros.get(..piece).unwrap_or_default(), offset + written)?;
         written += piece as u64;
     }
     Ok(())

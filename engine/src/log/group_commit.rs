@@ -4,7 +4,7 @@
 //!
 //! # Invariants
 //!
-//! - One thread at a time is at the disk: it holds the [`Token`].
+//! - One thread at a time syncs records or replaces HEAD: it holds the [`Token`].
 //! - The token is taken only by a thread that has the log's state; who holds the token never waits
 //!   for the state. So the owner of a turn may wait for the token.
 //! - `durable` and `witnessed` only grow, and only after the call on the disk has returned.
@@ -12,7 +12,7 @@
 
 use super::active::Point;
 use super::error::PoisonCause;
-use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 
 /// What a caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,10 @@ pub(super) enum Goal {
 pub(super) struct GroupCommit {
     progress: Mutex<Progress>,
     changed: Condvar,
+    /// The progress's `durable`, or behind it for a moment: to be had without its lock.
+    durable: AtomicU64,
+    /// Whether the progress holds a failure, or is about to: to be had without its lock.
+    has_failed: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -60,24 +64,36 @@ pub(super) enum Joined {
 impl GroupCommit {
     pub(super) fn new(reached: Reached) -> Self {
         let progress = Progress { reached, failure: None, is_token_taken: false };
-        Self { progress: Mutex::new(progress), changed: Condvar::new() }
+        Self {
+            progress: Mutex::new(progress),
+            changed: Condvar::new(),
+            durable: AtomicU64::new(reached.durable),
+            has_failed: AtomicBool::new(false),
+        }
     }
 
     pub(super) fn reached(&self) -> Reached {
         self.progress.lock().reached
     }
 
+    /// Newest sequence known to be durable.
     pub(super) fn durable(&self) -> u64 {
-        self.reached().durable
+        self.durable.load(Ordering::Acquire)
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Acquire)
     }
 
     pub(super) fn failure(&self) -> Option<PoisonCause> {
-        self.progress.lock().failure.clone()
+        // Whoever is told `None` here was so before the failure, or asks at the same time.
+        if self.has_failed() { self.progress.lock().failure.clone() } else { None }
     }
 
     /// Publishes a failure and gives the first one.
     pub(super) fn fail(&self, cause: PoisonCause) -> PoisonCause {
         let first = self.progress.lock().failure.get_or_insert(cause).clone();
+        self.has_failed.store(true, Ordering::Release);
         self.changed.notify_all();
         first
     }
@@ -131,6 +147,7 @@ impl GroupCommit {
     pub(super) fn is_durable(&self, sequence: u64, point: Option<Point>) {
         let reached = &mut self.progress.lock().reached;
         reached.durable = reached.durable.max(sequence);
+        self.durable.store(reached.durable, Ordering::Release);
         let is_newer = |point: &Point| {
             reached.point.is_none_or(|known| known.chain.sequence <= point.chain.sequence)
         };

@@ -9,7 +9,7 @@ use super::options::{OpenReport, Options};
 use super::state::Shared;
 use super::storage::Storage;
 use super::turn::{Appended, Turn};
-use super::{NewRecord, open};
+use super::{NewRecord, ahead, open};
 use holdpoint_log_files::{
     DirectoryStorage, FollowError, Follower, Onward, ReadError, RecordPlace, read_from,
 };
@@ -125,6 +125,17 @@ impl<S: Storage> Log<S> {
         })
     }
 
+    /// Makes the next segment ready now, as an exclusive owner has it made in the background while
+    /// half of this one is used up: before records come in a rush. A disk that is full is no error
+    /// here, nor is one that refuses; both are when the segment is needed. Without effect where the
+    /// lock is given back between turns.
+    ///
+    /// # Errors
+    /// The handle is poisoned or forked.
+    pub fn prepare_next(&self) -> Result<(), AppendError> {
+        ahead::prepare_next(&self.shared)
+    }
+
     /// The newest appended record.
     #[must_use]
     pub fn position(&self) -> ChainPosition {
@@ -196,13 +207,14 @@ fn close_turn<S: Storage>(shared: &Arc<Shared<S>>) -> Result<(), CloseError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::owner::Owner;
 
     #[test]
     fn a_forked_child_is_refused_at_every_door_and_leaves_the_log_alone() {
         let directory = tempfile::tempdir().unwrap();
         let storage = DirectoryStorage::new(directory.path());
         let (mut shared, _) = open::open(storage, Options::default()).unwrap();
-        shared.owner += 1;
+        shared.owner = Owner::parent();
         let shared = Arc::new(shared);
         let keeper = Keeper::start(&shared).unwrap();
         let log = Log { shared: Arc::clone(&shared), keeper: Some(keeper) };

@@ -2,6 +2,7 @@
 //! follow within a second, off the path of every append.
 
 use super::acknowledgement::Acknowledgement;
+use super::ahead;
 use super::group_commit::Goal;
 use super::options::Options;
 use super::state::Shared;
@@ -49,6 +50,7 @@ pub(super) struct Schedule {
 struct Dates {
     sync: Option<Instant>,
     head: Option<Instant>,
+    is_next_wanted: bool,
     is_closing: bool,
 }
 
@@ -56,6 +58,7 @@ struct Dates {
 struct Due {
     sync: bool,
     head: bool,
+    next: bool,
 }
 
 impl Schedule {
@@ -81,6 +84,12 @@ impl Schedule {
         self.wake.notify_all();
     }
 
+    /// The next segment is to be made.
+    pub(super) fn next_is_due(&self) {
+        self.dates.lock().is_next_wanted = true;
+        self.wake.notify_all();
+    }
+
     pub(super) fn sync_is_done(&self) {
         self.dates.lock().sync = None;
     }
@@ -95,7 +104,7 @@ impl Schedule {
         self.wake.notify_all();
     }
 
-    fn is_closing(&self) -> bool {
+    pub(super) fn is_closing(&self) -> bool {
         self.dates.lock().is_closing
     }
 
@@ -108,8 +117,9 @@ impl Schedule {
             }
             let now = sync::now();
             let is_due = |time: Option<Instant>| time.is_some_and(|time| time <= now);
-            let due = Due { sync: is_due(dates.sync), head: is_due(dates.head) };
-            if due.sync || due.head {
+            let next = std::mem::take(&mut dates.is_next_wanted);
+            let due = Due { sync: is_due(dates.sync), head: is_due(dates.head), next };
+            if due.sync || due.head || due.next {
                 // Taken out first: what is appended or synced from here on sets its own date.
                 dates.sync = dates.sync.filter(|_| !due.sync);
                 dates.head = dates.head.filter(|_| !due.head);
@@ -138,12 +148,46 @@ fn after(delay: Duration) -> Option<Instant> {
     sync::now().checked_add(delay)
 }
 
-fn keep<S: Storage>(shared: &Shared<S>) {
+fn keep<S: Storage>(shared: &Arc<Shared<S>>) {
+    let mut preparer = Preparer(None);
     while let Some(due) = shared.schedule.wait() {
         if shared.poison().is_some() {
             return;
         }
-        tend(shared, &due);
+        if due.next {
+            preparer.start(shared);
+        }
+        if due.sync || due.head {
+            tend(shared, &due);
+        }
+    }
+}
+
+/// A thread that makes the next segment: that may take seconds, and neither HEAD nor a sync that
+/// was promised waits for it. Dropping it waits for its end.
+struct Preparer(Option<thread::JoinHandle<()>>);
+
+impl Preparer {
+    /// Where no thread is to be had, the segment is made when it is needed.
+    fn start<S: Storage>(&mut self, shared: &Arc<Shared<S>>) {
+        self.finish();
+        let shared = Arc::clone(shared);
+        let builder = thread::Builder::new().name("holdpoint-preparer".into());
+        // A failed handle says so to its callers.
+        self.0 = builder.spawn(move || drop(ahead::prepare_next(&shared))).ok();
+    }
+
+    fn finish(&mut self) {
+        if let Some(thread) = self.0.take() {
+            // As for the keeper.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Preparer {
+    fn drop(&mut self) {
+        self.finish();
     }
 }
 

@@ -6,11 +6,14 @@
 //! - Every call on the disk goes through [`Storage`]; nothing here opens a file by itself.
 //! - Segments are written with `pwrite`, in order, one piece in flight; nothing is stored through a
 //!   memory map.
+//! - What is no part of the log yet, a segment made ahead, may be written and synced at the same
+//!   time as the log.
 //! - Nothing is acknowledged as durable before a sync that began after it was written has returned.
 //! - After a failed write or sync the handle is poisoned for ever; nothing is retried.
 
 mod acknowledgement;
 mod active;
+mod ahead;
 mod archive;
 mod batch;
 mod copy;
@@ -28,6 +31,7 @@ mod lock;
 pub(crate) mod model;
 mod open;
 mod options;
+mod owner;
 mod recovery;
 mod roll;
 mod state;

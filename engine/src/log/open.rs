@@ -1,10 +1,12 @@
 //! Opening: look, lock, let the recovery table decide, act, and only then serve.
 
+use super::ahead::Ahead;
 use super::error::OpenError;
 use super::group_commit::{GroupCommit, Reached};
 use super::keeper::Schedule;
 use super::lock::{self, acquire};
 use super::options::{OpenReport, Options, Ownership};
+use super::owner::Owner;
 use super::recovery::{Settled, disk, is_refusal, refused, row_for, settle, survey_tail};
 use super::state::{LockUses, Shared, State, lock_content};
 use super::storage::{RootState, Storage};
@@ -38,7 +40,7 @@ pub(super) fn open<S: Storage>(
     let shared = Shared {
         storage,
         options,
-        owner: std::process::id(),
+        owner: Owner::this_process(),
         log,
         first_segment,
         state: Mutex::new(state),
@@ -99,6 +101,7 @@ fn new_state<S: Storage>(
     let mut state = State {
         head: settled.head,
         active: settled.active,
+        ahead: Ahead::Nothing,
         lock: None,
         uses: LockUses::default(),
         wall_minus_boot: same_boot.map_or(0, |lock| lock.wall_minus_boot),

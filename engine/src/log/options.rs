@@ -3,6 +3,9 @@
 use holdpoint_log_format::{ChainPosition, LogId};
 use std::time::Duration;
 
+/// Making a smaller segment takes less time than handing it over.
+const PREPARE_AHEAD: u64 = 2 * 1_024 * 1_024;
+
 /// Who may write between two appends of this handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Ownership {
@@ -27,6 +30,9 @@ pub struct Options {
     pub without_head: bool,
     /// How long after a sync HEAD follows when nothing else happens.
     pub head_delay: Duration,
+    /// An exclusive owner makes segments of at least this many bytes ready in the background, while
+    /// the one before is half full. Smaller ones are made when they are needed.
+    pub prepare_ahead: u64,
 }
 
 impl Default for Options {
@@ -37,6 +43,7 @@ impl Default for Options {
             create: true,
             without_head: false,
             head_delay: Duration::from_secs(1),
+            prepare_ahead: PREPARE_AHEAD,
         }
     }
 }

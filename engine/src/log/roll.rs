@@ -11,14 +11,70 @@ use holdpoint_log_files::{Follower, Run};
 use holdpoint_log_format::limits::{PAGE, SEAL_LENGTH, next_capacity};
 use holdpoint_log_format::{Seal, SegmentHeader, names};
 
-/// Reserves the file of a segment under its prepared name.
+/// Segments up to this capacity are written through with zeros when they are made: that takes less
+/// time than the journal's part in the syncs of their records.
+const FILLED_AT_ONCE_MAX: u64 = 1_024 * 1_024;
+
+/// Zeros are written in pieces of this many bytes.
+const FILL_PIECE: u64 = 1_024 * 1_024;
+
+const RESERVE: &str = "reserve space for";
+
+/// The file of a segment to come, under a name that is no segment's: zeros, and its space reserved.
+#[derive(Debug)]
+pub(super) struct Prepared<W> {
+    pub(super) writer: W,
+    pub(super) path: String,
+    pub(super) capacity: u64,
+}
+
+/// Makes the file of a segment under its prepared name.
 pub(super) fn prepare<S: Storage>(
     storage: &S,
     first_sequence: u64,
     capacity: u64,
-) -> DiskResult<S::Writer> {
+) -> DiskResult<Prepared<S::Writer>> {
+    let prepared = reserve(storage, first_sequence, capacity)?;
+    if capacity <= FILLED_AT_ONCE_MAX {
+        let Prepared { writer, path, .. } = &prepared;
+        let filled = storage.write_zeros(writer, 0, capacity);
+        // A file that cannot be used keeps no space.
+        let filled = filled.inspect_err(|_| drop(storage.remove(path)));
+        filled.named_needing(RESERVE, path, capacity)?;
+    }
+    Ok(prepared)
+}
+
+/// Reserves the space of a segment.
+pub(super) fn reserve<S: Storage>(
+    storage: &S,
+    first_sequence: u64,
+    capacity: u64,
+) -> DiskResult<Prepared<S::Writer>> {
     let path = prepared_path(first_sequence);
-    storage.create(&path, capacity).named_needing("reserve space for", &path, capacity)
+    let writer = storage.create(&path, capacity).named_needing(RESERVE, &path, capacity)?;
+    Ok(Prepared { writer, path, capacity })
+}
+
+/// Writes the file through with zeros and syncs it, as long as it is wanted; `false` when it is not
+/// any more.
+pub(super) fn fill<S: Storage>(
+    storage: &S,
+    prepared: &Prepared<S::Writer>,
+    is_wanted: &dyn Fn() -> bool,
+) -> DiskResult<bool> {
+    let Prepared { writer, path, capacity } = prepared;
+    let mut at = 0;
+    while at < *capacity {
+        if !is_wanted() {
+            return Ok(false);
+        }
+        let length = FILL_PIECE.min(capacity - at);
+        storage.write_zeros(writer, at, length).named_needing(RESERVE, path, *capacity)?;
+        at += length;
+    }
+    storage.sync(writer).named("sync", path)?;
+    Ok(true)
 }
 
 /// Removes prepared files that a crash left: they are no segments, and hold space. They are made
@@ -34,11 +90,11 @@ pub(super) fn remove_prepared<S: Storage>(storage: &S) {
 /// Gives a prepared file its header and its name.
 pub(super) fn publish<S: Storage>(
     storage: &S,
-    writer: S::Writer,
+    prepared: Prepared<S::Writer>,
     header: SegmentHeader,
 ) -> DiskResult<Active<S::Writer>> {
-    let first = header.first_sequence();
-    let (from, to) = (prepared_path(first), segment_path(first));
+    let Prepared { writer, path: from, .. } = prepared;
+    let to = segment_path(header.first_sequence());
     storage.write_at(&writer, 0, &header.encode()).named("write", &from)?;
     storage.sync(&writer).named("sync", &from)?;
     storage.rename(&from, &to).named("rename", &from)?;
@@ -54,8 +110,8 @@ pub(super) fn replace_empty<S: Storage>(
     footprint: u64,
 ) -> DiskResult<Active<S::Writer>> {
     let capacity = next_capacity(empty.capacity / 2, footprint);
-    let writer = prepare(storage, empty.first_sequence(), capacity)?;
-    publish(storage, writer, SegmentHeader { capacity, ..*empty })
+    let prepared = prepare(storage, empty.first_sequence(), capacity)?;
+    publish(storage, prepared, SegmentHeader { capacity, ..*empty })
 }
 
 /// Writes the seal behind the newest record and syncs it. The records were synced before: a seal

@@ -1,11 +1,13 @@
 //! What changes while a log is open: owned by whoever has the turn.
 
 use super::active::{Active, DiskError, DiskResult, Named};
+use super::ahead::Ahead;
 use super::error::{AppendError, PoisonCause};
 use super::group_commit::GroupCommit;
 use super::keeper::Schedule;
 use super::lock;
 use super::options::{Options, Ownership};
+use super::owner::Owner;
 use super::storage::{LockFile, Storage};
 use super::witness;
 use crate::sync::{self, Condvar, Mutex, MutexGuard};
@@ -24,7 +26,7 @@ const SHARED_HOLD: Duration = Duration::from_millis(50);
 pub(super) struct Shared<S: Storage> {
     pub(super) storage: S,
     pub(super) options: Options,
-    pub(super) owner: u32,
+    pub(super) owner: Owner,
     pub(super) log: LogId,
     pub(super) first_segment: u64,
     pub(super) state: Mutex<State<S>>,
@@ -37,6 +39,8 @@ pub(super) struct Shared<S: Storage> {
 /// Everything that a turn changes.
 pub(super) struct State<S: Storage> {
     pub(super) active: Active<S::Writer>,
+    /// The segment to come.
+    pub(super) ahead: Ahead<S::Writer>,
     /// HEAD as it was at opening; its log and anchor are those of every HEAD of this log.
     pub(super) head: Head,
     /// Held while turns and acknowledgements rely on it, or always by an exclusive owner.
@@ -61,8 +65,11 @@ pub(super) struct LockUses {
 impl<S: Storage> Shared<S> {
     /// Refuses a forked child, before it waits for a mutex that a thread it does not have may hold.
     pub(super) fn check_owner(&self) -> Result<(), AppendError> {
-        let owner = self.owner;
-        if std::process::id() == owner { Ok(()) } else { Err(AppendError::Forked { owner }) }
+        if self.owner.is_here() { Ok(()) } else { Err(self.forked()) }
+    }
+
+    fn forked(&self) -> AppendError {
+        AppendError::Forked { owner: self.owner.pid }
     }
 
     /// Refuses a poisoned handle.
@@ -94,6 +101,7 @@ impl<S: Storage> Shared<S> {
         self.write_staged(state)?;
         if self.commit.durable() < state.active.chain().sequence {
             let path = state.active.path();
+            state.active.syncs += 1;
             let synced = self.storage.sync(&state.active.writer).named("sync", &path);
             // Whoever took over meanwhile may have written over what was synced.
             let relied_on = synced.and_then(|()| state.check_lock());
@@ -106,6 +114,9 @@ impl<S: Storage> Shared<S> {
     /// Nothing is written where LOCK was removed or replaced: whoever holds the one that has the
     /// name now may have appended at the same place, and told its caller so.
     pub(super) fn write_staged(&self, state: &mut State<S>) -> Result<(), AppendError> {
+        if !self.owner.is_here_for_sure() {
+            return Err(self.forked());
+        }
         let written = state.check_lock().and_then(|()| state.active.write_staged(&self.storage));
         written.map_err(|error| self.poisoned_by(state, &error))
     }
@@ -187,9 +198,8 @@ impl<S: Storage> Shared<S> {
     /// writes nothing more, so it gives the lock back at once.
     pub(super) fn end_use(&self, state: &mut State<S>) {
         state.uses.count = state.uses.count.saturating_sub(1);
-        let is_poisoned = self.poison().is_some();
         let is_last = state.uses.count == 0 && self.options.ownership == Ownership::PerTransaction;
-        if state.lock.is_some() && (is_last || is_poisoned) {
+        if state.lock.is_some() && (is_last || self.commit.has_failed()) {
             self.release(state);
         }
     }
@@ -197,8 +207,11 @@ impl<S: Storage> Shared<S> {
     /// Waits for the end of a stretch of turns that has kept the lock for too long already, unless
     /// it does not end: the caller's own thread may be part of it.
     pub(super) fn let_others_in(&self, state: &mut MutexGuard<'_, State<S>>) {
+        if !state.is_worn_out() {
+            return;
+        }
         let until = sync::now() + SHARED_HOLD;
-        while state.lock.is_some() && state.uses.are_worn_out() {
+        while state.is_worn_out() {
             state.uses.waiting += 1;
             let gave_up = self.released.wait_until(state, until).timed_out();
             state.uses.waiting -= 1;
@@ -210,6 +223,11 @@ impl<S: Storage> Shared<S> {
 }
 
 impl<S: Storage> State<S> {
+    /// Whether turns have kept the lock for so long that others come first.
+    fn is_worn_out(&self) -> bool {
+        self.lock.is_some() && self.uses.are_worn_out()
+    }
+
     /// Whether the lock, if it is held, still keeps everybody else out.
     fn check_lock(&self) -> DiskResult<()> {
         self.lock.as_ref().map_or(Ok(()), check_name)

@@ -9,7 +9,7 @@ use super::level::Level;
 use super::lock;
 use super::options::{Ownership, Recovered};
 use super::recovery::settle;
-use super::roll;
+use super::roll::{self, Prepared};
 use super::state::{Shared, State, reopen};
 use super::storage::Storage;
 use crate::sync::MutexGuard;
@@ -18,6 +18,7 @@ use holdpoint_log_format::limits::{PIECE_LENGTH, next_capacity};
 use holdpoint_log_format::{BootId, ChainPosition, Lock, OwnerState, Record};
 use std::sync::Arc;
 use std::time::Duration;
+
 /// Where a batch went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
@@ -147,6 +148,9 @@ impl<'a, S: Storage> Turn<'a, S> {
         if state.active.staged.len() >= PIECE_LENGTH {
             self.shared.write_staged(state)?;
         }
+        if state.wants_next() {
+            self.shared.want_next(state);
+        }
         Ok(Appended { first_sequence: before.sequence + 1, last_sequence: chain.sequence, time })
     }
 
@@ -222,8 +226,11 @@ impl<'a, S: Storage> Turn<'a, S> {
         }
         let needed = next_capacity(self.state.active.header().capacity, footprint);
         let next_first = self.state.active.chain().sequence + 1;
-        let prepared = roll::prepare(storage, next_first, needed)
-            .map_err(|error| self.no_space_or(error, needed))?;
+        let prepared = match self.state.take_ahead(storage, needed) {
+            Some(prepared) => prepared,
+            None => roll::prepare(storage, next_first, needed)
+                .map_err(|error| self.no_space_or(error, needed))?,
+        };
         self.shared.sync(&mut self.state)?;
         let rolled = self.roll_into(prepared, footprint);
         rolled.map_err(|error| self.poisoned_by(&error))?;
@@ -231,7 +238,11 @@ impl<'a, S: Storage> Turn<'a, S> {
     }
 
     /// Records are durable and space for the next segment is reserved: seal, then publish.
-    fn roll_into(&mut self, prepared: S::Writer, footprint: u64) -> Result<(), DiskError> {
+    fn roll_into(
+        &mut self,
+        prepared: Prepared<S::Writer>,
+        footprint: u64,
+    ) -> Result<(), DiskError> {
         let storage = &self.shared.storage;
         let state = &mut *self.state;
         let seal = roll::seal(storage, &state.active)?;
@@ -266,6 +277,7 @@ impl<'a, S: Storage> Turn<'a, S> {
 
     /// Leaves the lock cleanly, also as an exclusive owner.
     pub(super) fn release_for_good(mut self) {
+        self.state.discard_ahead(&self.shared.storage);
         self.shared.release(&mut self.state);
     }
 

@@ -119,6 +119,11 @@ impl Storage for SimulatedDisk {
         self.machine.lock().write(Call::Write, &file.path, file.file, offset, bytes)
     }
 
+    fn write_zeros(&self, file: &SimulatedFile, _: u64, _: u64) -> io::Result<()> {
+        // Nothing that can be read changes, whatever comes of it.
+        self.machine.lock().change_file(Call::Reserve, &file.path, file.file, |_, _| {})
+    }
+
     fn sync(&self, file: &SimulatedFile) -> io::Result<()> {
         self.machine.lock().sync(&file.path, file.file)
     }

@@ -139,7 +139,7 @@ impl Machine {
     }
 
     /// A call on one file that does nothing, half, or all of its work.
-    fn change_file(
+    pub(super) fn change_file(
         &mut self,
         call: Call,
         path: &str,

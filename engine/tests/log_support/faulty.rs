@@ -49,6 +49,8 @@ struct Plan {
 pub struct FaultyStorage {
     inner: DirectoryStorage,
     plan: Arc<Mutex<Plan>>,
+    /// What was asked of the disk, with the bytes of each write.
+    made: Arc<Mutex<Vec<(Call, usize)>>>,
 }
 
 /// An open file that knows its name.
@@ -57,7 +59,7 @@ pub struct NamedFile(File, String);
 
 impl FaultyStorage {
     pub fn new(directory: &Path) -> Self {
-        Self { inner: DirectoryStorage::new(directory), plan: Arc::default() }
+        Self { inner: DirectoryStorage::new(directory), plan: Arc::default(), made: Arc::default() }
     }
 
     /// From now on `failure` happens; counting begins anew.
@@ -70,12 +72,28 @@ impl FaultyStorage {
         self.plan.lock().unwrap().hits
     }
 
+    /// The calls since this was asked last, with the bytes of each write.
+    pub fn take_made(&self) -> Vec<(Call, usize)> {
+        std::mem::take(&mut self.made.lock().unwrap())
+    }
+
     fn run<T>(
         &self,
         call: Call,
         path: &str,
         work: impl FnOnce() -> io::Result<T>,
     ) -> io::Result<T> {
+        self.run_on(call, path, 0, work)
+    }
+
+    fn run_on<T>(
+        &self,
+        call: Call,
+        path: &str,
+        bytes: usize,
+        work: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        self.made.lock().unwrap().push((call, bytes));
         let failing = self.next(call, path);
         let Some(failure) = failing else { return work() };
         if failure.takes_effect {
@@ -147,7 +165,8 @@ impl Storage for FaultyStorage {
     }
 
     fn write_some_at(&self, file: &NamedFile, offset: u64, bytes: &[u8]) -> io::Result<usize> {
-        self.run(Call::Write, &file.1, || self.inner.write_some_at(&file.0, offset, bytes))
+        let work = || self.inner.write_some_at(&file.0, offset, bytes);
+        self.run_on(Call::Write, &file.1, bytes.len(), work)
     }
 
     fn sync(&self, file: &NamedFile) -> io::Result<()> {

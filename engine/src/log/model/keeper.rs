@@ -48,6 +48,37 @@ fn model_what_an_interval_promised_is_synced_and_head_follows_without_anybody_as
 }
 
 #[test]
+fn model_a_segment_made_ahead_beside_appends_and_rolls_changes_no_promise() {
+    explore(800, || {
+        let disk = ModelDisk::default();
+        let options = Options {
+            ownership: Ownership::Exclusive,
+            lock_wait: NEVER,
+            head_delay: NEVER,
+            prepare_ahead: 0,
+            ..Options::default()
+        };
+        let log = Log::open(disk.clone(), options).unwrap().0;
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                let (log, disk) = (&log, &disk);
+                scope.spawn(move || {
+                    for _ in 0..2 {
+                        // Every other record begins a segment.
+                        let records = [record(1, 40_000)];
+                        let appended = log.append(&records, 1, Level::Always).unwrap();
+                        assert!(appended.last_sequence <= disk.durable_newest());
+                    }
+                });
+            }
+        });
+        log.close().unwrap();
+        assert_eq!((disk.durable_newest(), disk.durable_head()), (4, 4));
+        assert!(!disk.has_prepared(), "nothing of it stays");
+    });
+}
+
+#[test]
 fn model_closing_leaves_everything_durable_witnessed_and_the_lock_idle() {
     explore(6_000, || {
         let disk = ModelDisk::default();

@@ -1,0 +1,153 @@
+//! The next segment, made ready in the background by an owner that keeps the lock, so that rolling
+//! need not wait for it.
+//!
+//! # Invariants
+//!
+//! - A file made ahead is no segment and proves nothing: recovery removes it as it removes every
+//!   prepared file, and rolling goes on without it where it is missing, too small or not ready.
+//! - One thread at a time makes one, and has a part in the lock meanwhile: nobody else makes or
+//!   names a file of that name.
+//! - A disk that refuses, or is full, is no failure here: it is one when the segment is needed.
+
+use super::error::AppendError;
+use super::options::Ownership;
+use super::roll::{self, Prepared};
+use super::state::{Shared, State};
+use super::storage::Storage;
+use holdpoint_log_format::limits::next_capacity;
+use std::sync::Arc;
+
+/// The first sequence in a prepared file's name while it is not known yet. No segment has it.
+const NOT_KNOWN: u64 = 0;
+
+/// A segment is written through with zeros where one sync was made for this many bytes or fewer.
+const BYTES_PER_SYNC: u64 = 256 * 1_024;
+
+/// What is there for the next roll.
+#[derive(Debug)]
+pub(super) enum Ahead<W> {
+    Nothing,
+    /// The keeper was asked for it.
+    Wanted,
+    /// A thread is at it.
+    Making,
+    Ready(Prepared<W>),
+    /// Made when it is needed.
+    GivenUp,
+}
+
+impl<S: Storage> State<S> {
+    /// Whether the next segment is worth making now: half of this one is used up.
+    pub(super) fn wants_next(&self) -> bool {
+        let active = &self.active;
+        active.follower.run.end_offset >= active.header().capacity / 2
+            && matches!(self.ahead, Ahead::Nothing)
+    }
+
+    /// The file made ahead, if it is one of `capacity` bytes and still there.
+    pub(super) fn take_ahead(&mut self, storage: &S, capacity: u64) -> Option<Prepared<S::Writer>> {
+        let prepared = match std::mem::replace(&mut self.ahead, Ahead::Nothing) {
+            Ahead::Ready(prepared) => prepared,
+            Ahead::Making => {
+                self.ahead = Ahead::Making;
+                return None;
+            }
+            Ahead::Nothing | Ahead::Wanted | Ahead::GivenUp => return None,
+        };
+        if prepared.capacity != capacity {
+            discard(storage, &prepared);
+            return None;
+        }
+        // Whoever deletes what a log can do without has deleted no segment.
+        matches!(storage.open(&prepared.path), Ok(Some(_))).then_some(prepared)
+    }
+
+    /// Removes what was made ahead: a log that is closed holds no space that it does not use.
+    pub(super) fn discard_ahead(&mut self, storage: &S) {
+        if let Ahead::Ready(prepared) = std::mem::replace(&mut self.ahead, Ahead::GivenUp) {
+            discard(storage, &prepared);
+        }
+    }
+
+    fn next_capacity(&self) -> u64 {
+        next_capacity(self.active.header().capacity, 0)
+    }
+}
+
+impl<S: Storage> Shared<S> {
+    /// Asks the keeper for the next segment, once, where it is to be made ahead at all.
+    pub(super) fn want_next(&self, state: &mut State<S>) {
+        let is_kept = self.options.ownership == Ownership::Exclusive;
+        if is_kept && state.next_capacity() >= self.options.prepare_ahead {
+            state.ahead = Ahead::Wanted;
+            self.schedule.next_is_due();
+        } else {
+            state.ahead = Ahead::GivenUp;
+        }
+    }
+}
+
+/// Makes the next segment ready, unless one is or the owner gives the lock back between turns.
+pub(super) fn prepare_next<S: Storage>(shared: &Shared<S>) -> Result<(), AppendError> {
+    let Some((order, lock)) = order(shared)? else { return Ok(()) };
+    let made = carry_out(shared, &order);
+    let mut state = shared.state.lock();
+    // Where the log has rolled meanwhile, the next segment may be a larger one.
+    let is_outgrown = state.next_capacity() != order.capacity;
+    state.ahead = match made {
+        Some(prepared) if is_outgrown => {
+            discard(&shared.storage, &prepared);
+            Ahead::Nothing
+        }
+        Some(prepared) => Ahead::Ready(prepared),
+        None => Ahead::GivenUp,
+    };
+    // Behind the last call on the disk: where the handle has failed meanwhile, somebody else may
+    // have the lock from here on.
+    drop(lock);
+    Ok(())
+}
+
+/// What is to be made.
+struct Order {
+    capacity: u64,
+    has_zeros: bool,
+}
+
+type OrderOf<S> = Option<(Order, Arc<<S as Storage>::Lock>)>;
+
+/// Takes on the making, with a part in the lock.
+fn order<S: Storage>(shared: &Shared<S>) -> Result<OrderOf<S>, AppendError> {
+    shared.check_owner()?;
+    let mut state = shared.state.lock();
+    shared.check_usable()?;
+    let is_kept = shared.options.ownership == Ownership::Exclusive;
+    let is_there = matches!(state.ahead, Ahead::Making | Ahead::Ready(_));
+    let Some(lock) = state.lock.clone().filter(|_| is_kept && !is_there) else { return Ok(None) };
+    state.ahead = Ahead::Making;
+    let capacity = state.next_capacity();
+    let used = state.active.follower.run.end_offset;
+    let has_zeros = state.active.syncs.saturating_mul(BYTES_PER_SYNC) >= used;
+    Ok(Some((Order { capacity, has_zeros }, lock)))
+}
+
+/// Makes the file; `None` when the disk refuses, or the handle closes or fails meanwhile.
+fn carry_out<S: Storage>(shared: &Shared<S>, order: &Order) -> Option<Prepared<S::Writer>> {
+    let storage = &shared.storage;
+    let prepared = roll::reserve(storage, NOT_KNOWN, order.capacity).ok()?;
+    let is_wanted = || !shared.schedule.is_closing() && !shared.commit.has_failed();
+    let is_filled = match order.has_zeros {
+        true => roll::fill(storage, &prepared, &is_wanted).unwrap_or(false),
+        false => is_wanted(),
+    };
+    if is_filled {
+        return Some(prepared);
+    }
+    discard(storage, &prepared);
+    None
+}
+
+/// Removes a file made ahead. Where that fails, recovery does it or the next one replaces it.
+fn discard<S: Storage>(storage: &S, prepared: &Prepared<S::Writer>) {
+    let _ = storage.remove(&prepared.path);
+}
