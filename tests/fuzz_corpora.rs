@@ -26,9 +26,10 @@ const FILE_BYTES_MAX: u64 = 12_288;
 type Read = fn(&[u8]);
 
 /// Every target.
-const TARGETS: [(&str, Read); 7] = [
+const TARGETS: [(&str, Read); 8] = [
     ("apply", targets::apply::read),
     ("directory", targets::directory::read),
+    ("index", targets::index::read),
     ("operations", targets::operations::read),
     ("payload", targets::payload::read),
     ("record", targets::record::read),
@@ -69,6 +70,11 @@ fn every_line_of_the_corpus_is_read_as_standard_json_or_refused_in_its_place() {
 #[test]
 fn every_directory_of_the_corpus_is_opened_exactly_when_it_verifies() {
     replay("directory");
+}
+
+#[test]
+fn every_index_of_the_corpus_is_what_was_built_or_is_not_believed() {
+    replay("index");
 }
 
 #[test]

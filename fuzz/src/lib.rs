@@ -8,6 +8,7 @@ mod damage;
 pub mod directory;
 mod edit;
 mod image;
+pub mod index;
 mod model;
 pub mod operations;
 pub mod payload;
