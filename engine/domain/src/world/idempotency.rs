@@ -176,8 +176,9 @@ impl Keys {
         }
     }
 
-    fn retire(&mut self, mut keys: BTreeMap<u64, KeyScope>) {
-        self.retired.append(&mut keys);
+    /// What is retired is little, and what is remembered is much: `append` would go through both.
+    fn retire(&mut self, keys: BTreeMap<u64, KeyScope>) {
+        self.retired.extend(keys);
         while self.retired.len() > MAX_RETIRED_KEYS {
             if let Some((first_sequence, scope)) = self.retired.pop_first() {
                 self.receipts.remove(&scope);
