@@ -33,6 +33,7 @@ pub mod record;
 pub mod recovery;
 pub mod seal;
 pub mod segment;
+pub mod snapshot;
 pub mod tail;
 pub mod zeros;
 
@@ -47,3 +48,4 @@ pub use lock::{Lock, OwnerState};
 pub use record::{Flags, Record, RecordHeader};
 pub use seal::Seal;
 pub use segment::SegmentHeader;
+pub use snapshot::SnapshotHeader;

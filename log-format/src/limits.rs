@@ -18,6 +18,9 @@ pub const SEAL_LENGTH: usize = 64;
 /// Length of the file `HEAD`.
 pub const HEAD_LENGTH: usize = 152;
 
+/// Length of the header of a snapshot, in bytes.
+pub const SNAPSHOT_HEADER_LENGTH: usize = 128;
+
 /// Length of the file `LOCK`.
 pub const LOCK_LENGTH: usize = 64;
 

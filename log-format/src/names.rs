@@ -16,6 +16,11 @@ pub const SEGMENTS: &str = "segments";
 /// The directory of bytes that recovery cut, copied aside before anything was overwritten.
 pub const CUT: &str = "cut";
 
+/// The directory of snapshots: derived, and ignored by whoever reads segments.
+pub const SNAPSHOTS: &str = "snapshots";
+
+const SNAPSHOT_SUFFIX: &str = ".snapshot";
+const SNAPSHOT_TEMPORARY_SUFFIX: &str = ".snapshot.tmp";
 const SEGMENT_SUFFIX: &str = ".seg";
 const PREPARED_SUFFIX: &str = ".prepared";
 const INDEX_SUFFIX: &str = ".idx";
@@ -45,6 +50,30 @@ pub fn index(first_sequence: u64) -> String {
 #[must_use]
 pub fn index_temporary(first_sequence: u64) -> String {
     format!("{first_sequence:0DIGITS$}{INDEX_TEMPORARY_SUFFIX}")
+}
+
+/// File name of the snapshot of the state behind record `sequence`.
+#[must_use]
+pub fn snapshot(sequence: u64) -> String {
+    format!("{sequence:0DIGITS$}{SNAPSHOT_SUFFIX}")
+}
+
+/// File name of a snapshot while it is written. It is no snapshot until it is renamed.
+#[must_use]
+pub fn snapshot_temporary(sequence: u64) -> String {
+    format!("{sequence:0DIGITS$}{SNAPSHOT_TEMPORARY_SUFFIX}")
+}
+
+/// The sequence in a snapshot's name, or `None`.
+#[must_use]
+pub fn parse_snapshot(name: &str) -> Option<u64> {
+    parse(name, SNAPSHOT_SUFFIX)
+}
+
+/// The sequence in the name of a snapshot that is being written, or `None`.
+#[must_use]
+pub fn parse_snapshot_temporary(name: &str) -> Option<u64> {
+    parse(name, SNAPSHOT_TEMPORARY_SUFFIX)
 }
 
 /// File name of the `number`th copy of bytes cut at `offset` of the segment `first_sequence`.
@@ -80,7 +109,7 @@ pub fn parse_index_temporary(name: &str) -> Option<u64> {
 /// Whether a name in the log's directory is one that a log may hold.
 #[must_use]
 pub fn is_own(name: &str) -> bool {
-    [LOCK, HEAD, HEAD_TEMPORARY, ARCHIVE, SEGMENTS, CUT].contains(&name)
+    [LOCK, HEAD, HEAD_TEMPORARY, ARCHIVE, SEGMENTS, CUT, SNAPSHOTS].contains(&name)
 }
 
 fn parse(name: &str, suffix: &str) -> Option<u64> {
