@@ -13,8 +13,10 @@ pub mod error;
 pub mod figure;
 pub mod figures;
 pub mod floor;
+pub mod history;
 pub mod machine;
 pub mod ours;
+pub mod own_disk;
 mod pace;
 #[cfg(feature = "peers")]
 pub mod peers;
@@ -22,7 +24,9 @@ pub mod plan;
 pub mod report;
 pub mod results;
 pub mod rounds;
+pub mod scale;
 pub mod store;
+pub mod svg;
 pub mod syncs;
 
 pub use error::MeasureError;
