@@ -6,7 +6,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
 /// Operations between two looks at the clock.
-const BETWEEN_LOOKS: u64 = 16;
+const BETWEEN_LOOKS: u64 = 8;
 
 /// How long one contender works in one round: until either is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -61,8 +61,8 @@ impl Plan {
     #[must_use]
     pub fn payload_sizes(&self) -> &'static [usize] {
         match self.effort {
-            Effort::Smoke => &[256],
-            Effort::Quick | Effort::Full => &[256, 64, 1_024, 4_096],
+            Effort::Smoke | Effort::Quick => &[256],
+            Effort::Full => &[64, 256, 1_024, 4_096],
         }
     }
 

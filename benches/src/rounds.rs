@@ -1,7 +1,8 @@
 //! Paired rounds: the contenders of one figure take turns, so that whatever else the machine does
 //! meets all of them, and a ratio is taken within its round.
 
-use crate::error::MeasureError;
+use crate::error::{Doing, MeasureError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What one contender measured in one round.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,7 +103,7 @@ impl<'a> Turns<'a> {
 
     fn take(&mut self, counts: bool) {
         let Ok(samples) = &mut self.taken else { return };
-        match (self.work)() {
+        match carried_out(self.work) {
             Ok(sample) if counts => samples.push(sample),
             Ok(_) => {}
             Err(error) => self.taken = Err(error),
@@ -115,6 +116,12 @@ impl<'a> Turns<'a> {
         let values = Samples(samples.iter().map(|sample| sample.value).collect());
         Ok(Measured { values, cpu: cpu.map(Samples) })
     }
+}
+
+/// A contender that panics has failed, and no other.
+fn carried_out(work: &mut Work) -> Result<Sample, MeasureError> {
+    let caught = catch_unwind(AssertUnwindSafe(work));
+    caught.unwrap_or_else(|_| Err("it panicked, see standard error").doing("measure it"))
 }
 
 #[cfg(test)]
@@ -148,6 +155,15 @@ mod tests {
         assert_eq!(order(1, 3).collect::<Vec<_>>(), [1, 2, 0]);
         assert_eq!(order(5, 3).collect::<Vec<_>>(), [2, 0, 1]);
         assert_eq!(order(7, 0).count(), 0);
+    }
+
+    #[test]
+    fn who_panics_has_failed_alone() {
+        let mut panics: Work = Box::new(|| panic!("on purpose"));
+        let mut works: Work = Box::new(|| Ok(Sample::of(1.0)));
+        let measured = take_turns(vec![&mut panics, &mut works], 1, &mut |_| {});
+        let [Err(failed), Ok(_)] = measured.as_slice() else { panic!("{measured:?}") };
+        assert!(failed.to_string().contains("panicked"));
     }
 
     #[test]

@@ -106,25 +106,29 @@ fn batches(pace: Pace, store: &dyn Store) -> Result<(Sample, u64), MeasureError>
 
 /// The time of all writers together, for each of all their records.
 fn eight(pace: Pace, store: &dyn Store) -> Result<(Sample, u64), MeasureError> {
-    let all_ready = Barrier::new(WRITERS + 1);
+    let all_ready = Barrier::new(WRITERS);
     let pace = Pace { records_max: pace.records_max / WRITERS as u64, ..pace };
-    std::thread::scope(|scope| {
-        let writer = || {
-            all_ready.wait();
-            repeat_until(pace, &Stopwatch::start(), &mut || store.append())
-        };
-        let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(writer)).collect();
+    let writer = || {
         all_ready.wait();
         let begun = Instant::now();
-        let mut records = 0;
-        for writer in writers {
-            let joined = writer.join().map_err(|_| "it panicked").doing("join a writer")?;
-            records += joined?;
-        }
-        let value = begun.elapsed().as_secs_f64() / records.max(1) as f64;
-        Ok((Sample { value, cpu: None }, records))
-    })
+        let records = repeat_until(pace, &Stopwatch::start(), &mut || store.append())?;
+        Ok((begun, Instant::now(), records))
+    };
+    let spans: Result<Vec<Span>, MeasureError> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(writer)).collect();
+        let joined = writers.into_iter().map(|writer| writer.join().map_err(|_| "it panicked"));
+        joined.map(|span| span.doing("join a writer")?).collect()
+    });
+    let spans = spans?;
+    let begun = spans.iter().map(|(begun, _, _)| begun).min();
+    let ended = spans.iter().map(|(_, ended, _)| ended).max();
+    let time = begun.zip(ended).map_or(0.0, |(begun, ended)| (*ended - *begun).as_secs_f64());
+    let records: u64 = spans.iter().map(|(_, _, records)| records).sum();
+    Ok((Sample { value: time / records.max(1) as f64, cpu: None }, records))
 }
+
+/// When a writer began and ended, and what it wrote.
+type Span = (Instant, Instant, u64);
 
 /// The median time of one append to a log that holds so many records already.
 pub(super) fn latency(plan: &Plan, candidate: Candidate, records: u64) -> Work {

@@ -3,7 +3,7 @@
 use crate::error::{Doing, MeasureError};
 use crate::store::{Candidate, Mode, Store, allocated_bytes};
 use holdpoint_engine::log::{Level, Log, NewRecord, Options, Ownership};
-use holdpoint_log_files::{DirectoryStorage, Extent, Onward, SurveyOptions, survey};
+use holdpoint_log_files::{DirectoryStorage, Extent, Onward, SurveyOptions, survey_in_threads};
 use holdpoint_log_format::{BootId, names};
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -88,16 +88,14 @@ fn scan(at: &Path, records: u64, _threads: usize) -> Result<(), MeasureError> {
 
 /// Every byte: headers, checksums, chain, seals, marks, and the tail.
 fn verify(at: &Path, records: u64, threads: usize) -> Result<(), MeasureError> {
-    if threads > 1 {
-        return Err(MeasureError::NotOffered("verifies on one thread"));
-    }
     let options = SurveyOptions {
         extent: Extent::FromAnchor,
         boot: BootId::UNKNOWN,
         is_being_written: false,
     };
     let storage = DirectoryStorage::new(at);
-    let surveyed = survey(&storage, options, &mut |_, _| {}).doing("verify the log")?;
+    let surveyed = survey_in_threads(&storage, options, threads, &|_, _| (), &mut |_, _, ()| {});
+    let surveyed = surveyed.doing("verify the log")?;
     if let Some(finding) = surveyed.findings.first() {
         return Err(format!("{finding:?}")).doing("verify the log");
     }
