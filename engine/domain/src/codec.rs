@@ -3,10 +3,11 @@
 //! A payload is two values in a row: the heading (the event's kind again, so that a payload under
 //! a foreign kind is refused; actor, correlation, causation, idempotency) and the event's body.
 //! Property L8: what decodes re-encodes to the same bytes. Over-long numbers and trailing bytes
-//! are therefore refused, by encoding again and comparing. Nothing is allocated for a length that
-//! the payload merely claims: text and raw bytes are borrowed from it first.
+//! are therefore refused, as they are read. Nothing is allocated for a length that the payload
+//! merely claims: text and raw bytes are borrowed from it first.
 
 mod borrow_first;
+mod canonical;
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,11 +18,12 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::envelope::{ActorId, Envelope, Idempotency};
-use crate::event::{Event, REGISTRY, Text, kind_name};
+use crate::event::{Event, is_registered, kind_name};
 use crate::execution_loop::Actor;
 use crate::hash::Digest;
 use crate::limits::MAX_PAYLOAD_BYTES;
 pub(crate) use borrow_first::borrow_first;
+use canonical::Reader;
 
 /// A payload and what the record's header says of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,21 +52,22 @@ pub fn encode(envelope: &Envelope) -> Result<Encoded, EncodeError> {
 /// # Errors
 /// [`DecodeError`] names what was expected and what was found. No input panics.
 pub fn decode(kind: u16, version: u8, payload: &[u8]) -> Result<Envelope, DecodeError> {
-    if !REGISTRY.iter().any(|entry| entry.kind == kind && entry.version == version) {
+    if !is_registered(kind, version) {
         return Err(DecodeError::unknown(kind, version));
     }
     if payload.len() > MAX_PAYLOAD_BYTES {
         return Err(DecodeError::TooLong { found: payload.len() });
     }
-    let (heading, consumed) = read::<Heading>(payload, kind, "heading")?;
+    let mut reader = Reader::new(payload);
+    let heading: Heading<'_> = read(&mut reader, kind, "heading")?;
     if heading.kind != kind {
         return Err(DecodeError::KindDisagrees { expected: kind, found: heading.kind });
     }
-    let rest = payload.get(consumed..).unwrap_or_default();
-    let event = Event::read_body(BodyReader { kind, version, rest })?;
-    let envelope = heading.into_envelope(event);
-    check_canonical(&envelope, payload)?;
-    Ok(envelope)
+    let event = Event::read_body(BodyReader { kind, version, reader: &mut reader })?;
+    match reader.over_long() {
+        Some(offset) => Err(DecodeError::NotCanonical { kind, offset }),
+        None => Ok(heading.into_envelope(event)),
+    }
 }
 
 /// Why an envelope cannot be encoded.
@@ -176,58 +179,61 @@ impl Writer for BodyWriter {
 }
 
 /// A payload of which the heading has been read.
-pub(crate) struct BodyReader<'a> {
+pub(crate) struct BodyReader<'a, 'de> {
     pub(crate) kind: u16,
     pub(crate) version: u8,
-    rest: &'a [u8],
+    reader: &'a mut Reader<'de>,
 }
 
-impl<'a> BodyReader<'a> {
-    pub(crate) fn read<T: Deserialize<'a>>(self) -> Result<T, DecodeError> {
-        let (body, consumed) = read(self.rest, self.kind, "body")?;
-        match self.rest.len() - consumed {
+impl<'de> BodyReader<'_, 'de> {
+    /// Inlined, as every step up to the envelope: a body is large, and each call would move it.
+    #[inline(always)]
+    pub(crate) fn read<T: Deserialize<'de>>(self) -> Result<T, DecodeError> {
+        let body = read(self.reader, self.kind, "body")?;
+        match self.reader.left() {
             0 => Ok(body),
             found => Err(DecodeError::Trailing { kind: self.kind, found }),
         }
     }
 }
 
-/// What precedes the body. Its texts decode by borrowing, like every text of an event.
+/// What precedes the body.
 #[derive(Serialize, Deserialize)]
-struct Heading {
+struct Heading<'a> {
     kind: u16,
     actor_kind: Actor,
-    actor_id: Text,
-    correlation: Text,
+    actor_id: &'a str,
+    correlation: &'a str,
     causation: Option<u64>,
-    idempotency: Option<(Text, Text, Text, Digest)>,
+    #[serde(borrow)]
+    idempotency: Option<(&'a str, &'a str, &'a str, Digest)>,
 }
 
-impl Heading {
-    fn of(envelope: &Envelope, kind: u16) -> Self {
-        let key = |i: &Idempotency| {
-            (i.tenant.as_str().into(), i.engine.as_str().into(), i.key.as_str().into(), i.content)
-        };
+impl<'a> Heading<'a> {
+    fn of(envelope: &'a Envelope, kind: u16) -> Self {
+        let key =
+            |i: &'a Idempotency| (i.tenant.as_str(), i.engine.as_str(), i.key.as_str(), i.content);
         Self {
             kind,
             actor_kind: envelope.actor.kind,
-            actor_id: envelope.actor.id.as_str().into(),
-            correlation: envelope.correlation.as_str().into(),
+            actor_id: &envelope.actor.id,
+            correlation: &envelope.correlation,
             causation: envelope.causation,
             idempotency: envelope.idempotency.as_ref().map(key),
         }
     }
 
+    #[inline(always)]
     fn into_envelope(self, event: Event) -> Envelope {
-        let key = |(tenant, engine, key, content): (Text, Text, Text, Digest)| Idempotency {
-            tenant: tenant.into_string(),
-            engine: engine.into_string(),
-            key: key.into_string(),
+        let key = |(tenant, engine, key, content)| Idempotency {
+            tenant: String::from(tenant),
+            engine: String::from(engine),
+            key: String::from(key),
             content,
         };
         Envelope {
-            actor: ActorId { kind: self.actor_kind, id: self.actor_id.into_string() },
-            correlation: self.correlation.into_string(),
+            actor: ActorId { kind: self.actor_kind, id: String::from(self.actor_id) },
+            correlation: String::from(self.correlation),
             causation: self.causation,
             idempotency: self.idempotency.map(key),
             event,
@@ -242,22 +248,15 @@ pub(crate) const fn configuration() -> Configuration<LittleEndian, Varint, Limit
     bincode::config::standard().with_limit::<MAX_PAYLOAD_BYTES>()
 }
 
-fn read<'a, T: Deserialize<'a>>(
-    bytes: &'a [u8],
+#[inline(always)]
+fn read<'de, T: Deserialize<'de>>(
+    reader: &mut Reader<'de>,
     kind: u16,
     place: &'static str,
-) -> Result<(T, usize), DecodeError> {
-    bincode::serde::borrow_decode_from_slice(bytes, configuration())
-        .map_err(|error| DecodeError::Malformed { kind, place, reason: alloc::format!("{error}") })
-}
-
-fn check_canonical(envelope: &Envelope, payload: &[u8]) -> Result<(), DecodeError> {
-    let kind = envelope.event.kind().kind;
-    let again =
-        encode(envelope).map_err(|_| DecodeError::TooLong { found: payload.len() })?.payload;
-    if again == payload {
-        return Ok(());
-    }
-    let same = again.iter().zip(payload).take_while(|(a, b)| a == b).count();
-    Err(DecodeError::NotCanonical { kind, offset: same })
+) -> Result<T, DecodeError> {
+    T::deserialize(reader).map_err(|fault| DecodeError::Malformed {
+        kind,
+        place,
+        reason: alloc::format!("{fault}"),
+    })
 }

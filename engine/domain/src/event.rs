@@ -176,6 +176,13 @@ impl Event {
     }
 }
 
+impl Event {
+    /// Whether the event is about interruption threads, or about what is registered for them.
+    pub(crate) const fn is_of_threads(&self) -> bool {
+        matches!(self.kind().kind, 160..=191)
+    }
+}
+
 /// The name of a kind, or `None` if this program does not know it.
 #[must_use]
 pub fn kind_name(kind: u16) -> Option<&'static str> {
@@ -199,6 +206,11 @@ macro_rules! events {
             $(Kind { kind: $kind, version: $version, system: $system, name: $name },)+
         ];
 
+        /// Whether payloads of this kind and version can be read.
+        pub(crate) const fn is_registered(kind: u16, version: u8) -> bool {
+            matches!((kind, version), $(($kind, $version))|+)
+        }
+
         impl Event {
             /// The event's line in the registry.
             #[must_use]
@@ -214,7 +226,8 @@ macro_rules! events {
                 match self { $(Self::$Body(body) => to.write(body),)+ }
             }
 
-            pub(crate) fn read_body(from: BodyReader<'_>) -> Result<Self, DecodeError> {
+            #[inline(always)]
+            pub(crate) fn read_body(from: BodyReader<'_, '_>) -> Result<Self, DecodeError> {
                 match (from.kind, from.version) {
                     $(($kind, $version) => from.read().map(Self::$Body),)+
                     (kind, version) => Err(DecodeError::unknown(kind, version)),

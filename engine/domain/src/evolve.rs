@@ -19,7 +19,7 @@ use crate::envelope::Envelope;
 use crate::event::Event;
 use crate::text::id;
 use crate::time::Timestamp;
-use crate::world::{ExecutionLoop, Hot, World, digits};
+use crate::world::{ExecutionLoop, Hot, Requests, World, digits};
 use forbidden::Judgement;
 
 /// The record that is applied.
@@ -44,12 +44,12 @@ impl World {
         let mut judgement = Judgement::new(sequence, event);
         let record = Record { sequence, at, envelope };
         log::check_order(self, record, &mut judgement);
-        apply(self, record, &mut judgement);
+        let touched = apply(self, record, &mut judgement);
         self.hot.totals.count(sequence, at, event);
         self.hot.decision_point_totals.count(event);
         self.follow_key(record, &mut judgement);
-        if let Some(loop_id) = event.loop_id() {
-            self.touch(loop_id, sequence);
+        if touched == Touched::Settled {
+            self.settle(event.loop_id().unwrap_or_default());
         }
         let findings = judgement.findings();
         self.hot.totals.forbidden(findings.len());
@@ -57,28 +57,30 @@ impl World {
     }
 
     /// One key, one content.
-    fn follow_key(&mut self, record: Record<'_>, judgement: &mut Judgement) {
+    fn follow_key(&mut self, record: Record<'_>, judgement: &mut Judgement<'_>) {
         if self.hot.follow_key(record.sequence, record.envelope) {
             let key = record.envelope.idempotency.as_ref().map_or("", |i| i.key.as_str());
             judgement.forbid(Rule::Idempotency, "one content under a key", key);
         }
     }
-
-    /// Marks a loop as changed by a record, and lets it go once it is settled.
-    fn touch(&mut self, loop_id: &str, sequence: u64) {
-        let Some(entity) = self.hot.loops.get_mut(loop_id) else { return };
-        entity.version = sequence;
-        self.hot.requests.follow(entity);
-        if entity.is_settled() {
-            self.settle(loop_id);
-        }
-    }
 }
 
-fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement) {
+/// What became of the loop that an event is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Touched {
+    /// It lives on, or there is none.
+    Lives,
+    /// Nothing can happen to it any more.
+    Settled,
+}
+
+fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement<'_>) -> Touched {
     match &record.envelope.event {
-        event if event.kind().system == "decision_point" => {
+        event if event.decision_point().is_some() => {
             decision_point::applied(world, record, event, judgement);
+        }
+        event if event.is_of_threads() => {
+            apply_thread_event(&mut world.hot, record, event, judgement);
         }
         Event::RecoveryPerformed(_) | Event::HeadMissingAccepted(_) | Event::ClockStepped(_) => {}
         Event::CommandRefused(_) => {}
@@ -87,35 +89,61 @@ fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement) {
         Event::ConfigurationChanged(body) => world.hot.configuration = body.digest,
         Event::FingerprintRecorded(body) => log::fingerprint_recorded(world, body, judgement),
         Event::SegmentIndexed(body) => log::segment_indexed(world, record, body, judgement),
-        Event::LoopInitialized(body) => {
-            execution_loop::initialized(&mut world.hot, record, body, judgement);
-        }
+        event => return apply_to_loops(&mut world.hot, record, event, judgement),
+    }
+    Touched::Lives
+}
+
+/// Every other event is about a loop: it begins one, or changes one that exists.
+fn apply_to_loops(
+    hot: &mut Hot,
+    record: Record<'_>,
+    event: &Event,
+    judgement: &mut Judgement<'_>,
+) -> Touched {
+    match event {
+        Event::LoopInitialized(body) => execution_loop::initialized(hot, record, body, judgement),
         Event::LateAnswerRecorded(body) => {
-            human_decision::late_answer(&mut world.hot, record, body, judgement);
+            human_decision::late_answer(hot, record, body, judgement);
         }
-        Event::DecisionRequested(body) if is_taken(world, &body.request.request_id) => {
+        Event::DecisionRequested(body) if is_taken(hot, &body.request.request_id) => {
             let found = body.request.request_id.as_str();
             judgement.forbid(Rule::DecisionRequest, "a request id that is new", found);
         }
-        event if event.kind().system == "interruption_thread" => {
-            apply_thread_event(&mut world.hot, record, event, judgement);
+        _ => {
+            let loop_id = event.loop_id().unwrap_or_default();
+            let Hot { loops, requests, .. } = hot;
+            let Some(entity) = loops.get_mut(loop_id) else {
+                judgement.forbid(Rule::LoopIsLive, "a live loop", "none with this id");
+                return Touched::Lives;
+            };
+            apply_to_loop(entity, record, event, judgement);
+            return touch(entity, requests, record.sequence);
         }
-        other => apply_to_loop(world, record, other, judgement),
     }
+    let Hot { loops, requests, .. } = hot;
+    let entity = loops.get_mut(event.loop_id().unwrap_or_default());
+    entity.map_or(Touched::Lives, |entity| touch(entity, requests, record.sequence))
+}
+
+/// Marks a loop as changed by a record.
+fn touch(entity: &mut ExecutionLoop, requests: &mut Requests, sequence: u64) -> Touched {
+    entity.version = sequence;
+    requests.follow(entity);
+    if entity.is_settled() { Touched::Settled } else { Touched::Lives }
 }
 
 /// Whether the request that would be made has the id of another one, whatever id the event states.
-fn is_taken(world: &World, stated: &str) -> bool {
-    world.hot.requests.contains(&id("REQ-", &digits(stated)))
+fn is_taken(hot: &Hot, stated: &str) -> bool {
+    hot.requests.contains(&id("REQ-", &digits(stated)))
 }
 
-/// Every other event is about a loop that exists.
-fn apply_to_loop(world: &mut World, record: Record<'_>, event: &Event, judgement: &mut Judgement) {
-    let loop_id = event.loop_id().unwrap_or_default();
-    let Some(entity) = world.hot.loops.get_mut(loop_id) else {
-        judgement.forbid(Rule::LoopIsLive, "a live loop", "none with this id");
-        return;
-    };
+fn apply_to_loop(
+    entity: &mut ExecutionLoop,
+    record: Record<'_>,
+    event: &Event,
+    judgement: &mut Judgement<'_>,
+) {
     match event {
         Event::LoopDispatched(body) => execution_loop::dispatched(entity, record, body, judgement),
         Event::ResponseAwaited(body) => execution_loop::awaited(entity, body, judgement),
@@ -140,7 +168,12 @@ fn apply_to_loop(world: &mut World, record: Record<'_>, event: &Event, judgement
 }
 
 /// Interruption threads, and what is registered for them.
-fn apply_thread_event(hot: &mut Hot, record: Record<'_>, event: &Event, judgement: &mut Judgement) {
+fn apply_thread_event(
+    hot: &mut Hot,
+    record: Record<'_>,
+    event: &Event,
+    judgement: &mut Judgement<'_>,
+) {
     match event {
         Event::CapabilityChanged(_)
         | Event::TenantRegistered(_)
@@ -158,7 +191,7 @@ fn apply_decision_event(
     entity: &mut ExecutionLoop,
     record: Record<'_>,
     event: &Event,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     match event {
         Event::DecisionRequested(body) => {

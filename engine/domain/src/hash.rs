@@ -1,12 +1,21 @@
 //! SHA-256 in the two shapes the rules use: the seeds' hex texts, and an injective hash.
 
+mod preimage;
+
 use alloc::string::{String, ToString as _};
 use core::fmt;
 use core::str::FromStr;
 
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
+
+use preimage::BYTES;
+pub(crate) use preimage::Preimage;
+
+/// How many digits a digest has as text.
+const HEX_LENGTH: usize = 64;
 
 /// 32 bytes of SHA-256. As text it is 64 lower-case hexadecimal digits; upper case is refused, so
 /// that one digest has one text.
@@ -25,11 +34,20 @@ impl Digest {
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+
+    /// Whether this is the digest's text.
+    pub(crate) fn is_text(&self, text: &str) -> bool {
+        let mut own = [0; HEX_LENGTH];
+        base16ct::lower::encode(&self.0, &mut own).is_ok_and(|own| own == text.as_bytes())
+    }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&base16ct::lower::encode_string(&self.0))
+        match base16ct::lower::encode_str(&self.0, &mut [0; HEX_LENGTH]) {
+            Ok(text) => f.write_str(text),
+            Err(_) => Err(fmt::Error),
+        }
     }
 }
 
@@ -77,8 +95,30 @@ impl<'de> Deserialize<'de> for Digest {
             let text = String::deserialize(deserializer)?;
             text.parse().map_err(serde::de::Error::custom)
         } else {
-            <[u8; 32]>::deserialize(deserializer).map(Self)
+            deserializer.deserialize_newtype_struct(DIGEST, DigestVisitor)
         }
+    }
+}
+
+/// The name by which a deserializer may know that 32 bytes in a row are wanted.
+pub(crate) const DIGEST: &str = "holdpoint.Digest";
+
+struct DigestVisitor;
+
+impl<'de> Visitor<'de> for DigestVisitor {
+    type Value = Digest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the 32 bytes of a digest")
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, bytes: D) -> Result<Digest, D::Error> {
+        <[u8; 32]>::deserialize(bytes).map(Digest)
+    }
+
+    fn visit_borrowed_bytes<E: serde::de::Error>(self, bytes: &'de [u8]) -> Result<Digest, E> {
+        let found = bytes.len();
+        bytes.try_into().map(Digest).map_err(|_| E::invalid_length(found, &self))
     }
 }
 
@@ -115,15 +155,21 @@ impl Sha256Stream {
 /// seeds' recipe (Phase-31, "Evidence hash computation"). Parts may contain NUL themselves, so it
 /// is not injective: kept for compatibility, never relied on.
 #[must_use]
-pub(crate) fn nul_joined_sha256_hex(parts: &[&[u8]]) -> String {
-    let mut hasher = Sha256::new();
+pub(crate) fn nul_joined_sha256(parts: &[&[u8]]) -> Digest {
+    let mut preimage = Preimage::default();
     for (index, part) in parts.iter().enumerate() {
         if index > 0 {
-            hasher.update([0]);
+            preimage.take(&[0]);
         }
-        hasher.update(part);
+        preimage.take(part);
     }
-    Digest(hasher.finalize().into()).to_string()
+    preimage.finish()
+}
+
+/// The same as text.
+#[must_use]
+pub(crate) fn nul_joined_sha256_hex(parts: &[&[u8]]) -> String {
+    nul_joined_sha256(parts).to_string()
 }
 
 /// Builds a hash over typed fields such that different inputs never give the same preimage: a
@@ -138,28 +184,28 @@ pub(crate) fn nul_joined_sha256_hex(parts: &[&[u8]]) -> String {
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct HashBuilder(Sha256);
-
-/// The byte before each field. An absent option is a field of its own: null is not "".
-const TEXT: u8 = 1;
-const BYTES: u8 = 2;
-const NUMBER: u8 = 3;
-const DIGEST: u8 = 4;
-const ABSENT: u8 = 5;
+pub struct HashBuilder(Preimage);
 
 impl HashBuilder {
     /// Starts a hash of one kind of thing. No two kinds share a tag; a change to what is hashed
     /// raises the version.
+    #[inline]
     pub fn new(domain_tag: &str, version: u16) -> Self {
-        Self(Sha256::new()).variable(TEXT, domain_tag.as_bytes()).number(u64::from(version))
+        let mut preimage = Preimage::default();
+        preimage.text(domain_tag);
+        preimage.number(u64::from(version));
+        Self(preimage)
     }
 
     /// A text, as UTF-8, not normalized.
-    pub fn text(self, text: &str) -> Self {
-        self.variable(TEXT, text.as_bytes())
+    #[inline]
+    pub fn text(mut self, text: &str) -> Self {
+        self.0.text(text);
+        self
     }
 
     /// A text that may be absent.
+    #[inline]
     pub fn optional_text(self, text: Option<&str>) -> Self {
         match text {
             Some(text) => self.text(text),
@@ -168,41 +214,42 @@ impl HashBuilder {
     }
 
     /// Opaque bytes.
-    pub fn bytes(self, bytes: &[u8]) -> Self {
-        self.variable(BYTES, bytes)
+    #[inline]
+    pub fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.variable(BYTES, bytes);
+        self
     }
 
     /// A number, eight bytes, little-endian.
+    #[inline]
     pub fn number(mut self, number: u64) -> Self {
-        self.0.update([NUMBER]);
-        self.0.update(number.to_le_bytes());
+        self.0.number(number);
         self
     }
 
     /// A digest, 32 bytes.
+    #[inline]
     pub fn digest(mut self, digest: &Digest) -> Self {
-        self.0.update([DIGEST]);
-        self.0.update(digest.as_bytes());
+        self.0.digest(digest);
         self
     }
 
     /// The place of a field that is not there.
+    #[inline]
     pub fn absent(mut self) -> Self {
-        self.0.update([ABSENT]);
+        self.0.absent();
         self
     }
 
     /// The hash of everything so far.
     #[must_use]
-    pub fn finish(self) -> Digest {
-        Digest(self.0.finalize().into())
+    pub fn finish(mut self) -> Digest {
+        self.0.finish()
     }
 
-    fn variable(mut self, kind: u8, bytes: &[u8]) -> Self {
-        self.0.update([kind]);
-        self.0.update((bytes.len() as u64).to_le_bytes());
-        self.0.update(bytes);
-        self
+    /// What was taken so far, for those who have more to add.
+    pub(crate) fn into_preimage(self) -> Preimage {
+        self.0
     }
 }
 

@@ -1,12 +1,15 @@
 //! Time as a value: the rules never read a clock, they are told when something happened.
 
+mod text;
+
 use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-use jiff::fmt::temporal::DateTimePrinter;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
+
+pub(crate) use text::TimestampText;
 
 /// A moment: UTC nanoseconds since 1970-01-01T00:00:00Z, up to the year 2554. As text it is
 /// RFC 3339 with nine digits of fraction and `Z`, so that texts sort as moments do.
@@ -32,6 +35,11 @@ impl Timestamp {
         self.0.saturating_sub(earlier.0)
     }
 
+    /// The moment as RFC 3339 text, without asking for memory.
+    pub(crate) fn to_text(self) -> TimestampText {
+        TimestampText::of(self.0)
+    }
+
     /// The moment so many milliseconds later; the last moment there is, where that is too late.
     #[must_use]
     pub const fn plus_ms(self, milliseconds: u64) -> Self {
@@ -41,14 +49,7 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let moment = jiff::Timestamp::from_nanosecond(i128::from(self.0))
-            .expect("2^64 ns end in 2554, and the calendar in 9999");
-        let mut text = String::with_capacity(30);
-        DateTimePrinter::new()
-            .precision(Some(9))
-            .print_timestamp(&moment, &mut text)
-            .expect("writing into memory does not fail");
-        f.write_str(&text)
+        f.write_str(self.to_text().as_str())
     }
 }
 
@@ -144,6 +145,22 @@ mod tests {
         assert_eq!(Timestamp::default().to_string(), "1970-01-01T00:00:00.000000000Z");
         let last = Timestamp::from_nanoseconds(u64::MAX);
         assert_eq!(last.to_string().parse(), Ok(last));
+    }
+
+    /// Every day that there is, its first moment and its last; and whatever lies between.
+    #[test]
+    fn texts_are_those_of_the_calendar() {
+        const DAY: u64 = 86_400_000_000_000;
+        let calendar = |time: Timestamp| {
+            let moment = jiff::Timestamp::from_nanosecond(time.nanoseconds().into()).unwrap();
+            alloc::format!("{moment:.9}")
+        };
+        for day in 0..=u64::MAX / DAY {
+            for moment in [0, 1 + day.wrapping_mul(0x9e37_79b9_7f4a_7c15) % DAY, DAY - 1] {
+                let time = Timestamp((day * DAY).saturating_add(moment));
+                assert_eq!(time.to_string(), calendar(time));
+            }
+        }
     }
 
     #[test]

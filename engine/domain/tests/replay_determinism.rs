@@ -52,7 +52,8 @@ fn replay_settled_chains_say_what_their_seals_say() {
             let chain = entity.chain.as_ref().expect("every loop is observed");
             assert!(chain.head.is_sealed && !chain.is_broken);
             assert_eq!(chain.head.length, chain.records.len() as u64);
-            assert_eq!(chain.records.last().map(|r| &r.self_hash), Some(&chain.head.head_hash));
+            let newest = chain.records.last().map(|r| r.self_hash.as_str());
+            assert_eq!(newest, Some(chain.head.head_hash.as_str()));
         }
     });
 }

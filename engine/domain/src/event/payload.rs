@@ -4,12 +4,15 @@
 //! compared with the bytes that are there before anything is allocated; lists grow as items arrive.
 
 use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Deref;
 
+use arrayvec::ArrayString;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -18,21 +21,45 @@ use crate::evidence_capture::RawData;
 use crate::hash::{Digest, sha256};
 use crate::limits::MAX_LIST_ITEMS;
 
-/// Text inside an event.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Text(String);
+/// The longest text that lies in its place: a hash in hexadecimal digits.
+const IN_PLACE_BYTES: usize = 64;
+
+/// Text inside an event. What is as short as names, times and hashes are needs no memory of its
+/// own, so that most events decode without asking for any.
+#[derive(Clone)]
+pub struct Text(Held);
+
+/// A text that fits in its place is held there, so that one text is held in one way.
+#[derive(Clone)]
+enum Held {
+    InPlace(ArrayString<IN_PLACE_BYTES>),
+    Apart(Box<str>),
+}
 
 impl Text {
     /// The text.
     #[must_use]
+    #[inline]
     pub fn as_str(&self) -> &str {
-        &self.0
+        match &self.0 {
+            Held::InPlace(text) => text,
+            Held::Apart(text) => text,
+        }
     }
 
     /// The text as an owned string.
     #[must_use]
     pub fn into_string(self) -> String {
-        self.0
+        match self.0 {
+            Held::InPlace(text) => String::from(text.as_str()),
+            Held::Apart(text) => text.into_string(),
+        }
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self(Held::InPlace(ArrayString::new()))
     }
 }
 
@@ -40,37 +67,65 @@ impl Deref for Text {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.0
+        self.as_str()
     }
 }
 
 impl From<&str> for Text {
+    #[inline]
     fn from(text: &str) -> Self {
-        Self(text.to_owned())
+        let mut in_place = ArrayString::new();
+        match in_place.try_push_str(text) {
+            Ok(()) => Self(Held::InPlace(in_place)),
+            Err(_) => Self(Held::Apart(text.into())),
+        }
     }
 }
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        Self(text)
+        match ArrayString::from(&text) {
+            Ok(text) => Self(Held::InPlace(text)),
+            Err(_) => Self(Held::Apart(text.into_boxed_str())),
+        }
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Text {}
+
+impl PartialOrd for Text {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Text {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
     }
 }
 
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        fmt::Debug::fmt(self.as_str(), f)
     }
 }
 
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self)
     }
 }
 
 impl Serialize for Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
+        serializer.serialize_str(self)
     }
 }
 
@@ -225,5 +280,23 @@ impl Visitor<'_> for RawVisitor {
 
     fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Raw, E> {
         Ok(Raw(RawData::from(bytes.to_owned())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text is the same wherever it is held, and however it came.
+    #[test]
+    fn texts_of_every_length_are_what_they_were_made_of() {
+        for length in 0..=2 * IN_PLACE_BYTES {
+            let plain = "x".repeat(length);
+            let (lent, given) = (Text::from(plain.as_str()), Text::from(plain.clone()));
+            assert_eq!((lent.as_str(), &lent), (plain.as_str(), &given));
+            assert_eq!(matches!(lent.0, Held::InPlace(_)), length <= IN_PLACE_BYTES);
+            assert!(Text::from(plain.clone() + "a") > lent);
+            assert_eq!(given.into_string(), plain);
+        }
     }
 }

@@ -82,6 +82,14 @@ impl ChainHead {
         }
     }
 
+    /// Takes a record with these hashes.
+    pub(crate) fn advance(&mut self, self_hash: &str, injective_hash: Digest) {
+        self.length = self.length.saturating_add(1);
+        self.head_hash.clear();
+        self.head_hash.push_str(self_hash);
+        self.injective_head = injective_hash;
+    }
+
     /// The head of a whole chain, recomputed from its records.
     #[must_use]
     pub fn of(context: &ObservationContext, chain: &EvidenceChain) -> Self {

@@ -1,23 +1,98 @@
 //! The seed's evidence hash, and the injective hashes that are relied on.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 
-use super::{EvidenceRecord, ObservationContext, OfferedEvidence};
-use crate::hash::{Digest, HashBuilder, nul_joined_sha256_hex, sha256};
+use sha2::Sha256;
+
+use super::{EvidenceRecord, EvidenceType, ObservationContext, ObservationPoint, OfferedEvidence};
+use crate::hash::{Digest, HashBuilder, Preimage, nul_joined_sha256, sha256};
 
 /// The seed's hash of a record (Phase-31, "Evidence hash computation"): lower-hex SHA-256 over id,
 /// point, type, timestamp, raw data and prior hash, joined by NUL. Two different records can have
 /// the same one: kept for compatibility, never relied on. `self_hash` is not read.
 #[must_use]
 pub fn evidence_hash(record: &EvidenceRecord) -> String {
-    nul_joined_sha256_hex(&[
-        record.record_id.as_bytes(),
-        record.observation_point.name().as_bytes(),
-        record.evidence_type.name().as_bytes(),
-        record.timestamp.as_bytes(),
-        record.raw_data.as_bytes(),
-        record.prior_hash.as_bytes(),
-    ])
+    RecordView::of(record).seed_hash().to_string()
+}
+
+/// A record, wherever its parts lie: what both hashes are made of, with nothing copied.
+#[derive(Clone, Copy)]
+pub(crate) struct RecordView<'a> {
+    pub(crate) record_id: &'a str,
+    pub(crate) observation_point: ObservationPoint,
+    pub(crate) evidence_type: EvidenceType,
+    pub(crate) timestamp: &'a str,
+    pub(crate) raw_data: &'a [u8],
+    pub(crate) prior_hash: &'a str,
+    pub(crate) self_hash: &'a str,
+    pub(crate) offered: Option<(ObservationPoint, EvidenceType, &'a [u8])>,
+}
+
+impl<'a> RecordView<'a> {
+    fn of(record: &'a EvidenceRecord) -> Self {
+        let offered = |offered: &'a OfferedEvidence| {
+            (offered.observation_point, offered.evidence_type, offered.raw_data.as_bytes())
+        };
+        Self {
+            record_id: &record.record_id,
+            observation_point: record.observation_point,
+            evidence_type: record.evidence_type,
+            timestamp: &record.timestamp,
+            raw_data: record.raw_data.as_bytes(),
+            prior_hash: &record.prior_hash,
+            self_hash: &record.self_hash,
+            offered: record.offered.as_ref().map(offered),
+        }
+    }
+
+    /// See [`evidence_hash`].
+    pub(crate) fn seed_hash(&self) -> Digest {
+        nul_joined_sha256(&[
+            self.record_id.as_bytes(),
+            self.observation_point.name().as_bytes(),
+            self.evidence_type.name().as_bytes(),
+            self.timestamp.as_bytes(),
+            self.raw_data,
+            self.prior_hash.as_bytes(),
+        ])
+    }
+
+    /// See [`injective_record_hash`]. `raw_sha256` is that of [`Self::raw_data`].
+    pub(crate) fn injective_hash(
+        &self,
+        session: &SessionHash,
+        index: u64,
+        prior: &Digest,
+        raw_sha256: &Digest,
+    ) -> Digest {
+        let mut fields = Preimage::after(session.0.clone());
+        fields.number(index);
+        fields.digest(prior);
+        fields.text(self.record_id);
+        fields.text(self.observation_point.name());
+        fields.text(self.evidence_type.name());
+        fields.text(self.timestamp);
+        fields.number(self.raw_data.len() as u64);
+        fields.digest(raw_sha256);
+        fields.text(self.prior_hash);
+        fields.text(self.self_hash);
+        match self.offered {
+            None => fields.absent(),
+            Some(offered) => add_offered(&mut fields, offered),
+        }
+        fields.finish()
+    }
+}
+
+/// The hash function once it has taken what all records of one session's chain begin with. Follows
+/// from the session and the chain's id, so it is no part of any state.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionHash(Sha256);
+
+impl SessionHash {
+    pub(crate) fn of(context: &ObservationContext, chain_id: &str) -> Self {
+        Self(identity("holdpoint.evidence-record", context, chain_id).into_preimage().into_hasher())
+    }
 }
 
 /// Where a record lies: what the seed's hash leaves out.
@@ -43,19 +118,9 @@ pub fn injective_genesis_hash(context: &ObservationContext, chain_id: &str) -> D
 /// data enters as length and SHA-256, so that a copy from which it was withheld still verifies.
 #[must_use]
 pub fn injective_record_hash(place: RecordPlace<'_>, record: &EvidenceRecord) -> Digest {
-    let raw_data = record.raw_data.as_bytes();
-    let fields = identity("holdpoint.evidence-record", place.context, place.chain_id)
-        .number(place.index)
-        .digest(place.prior)
-        .text(&record.record_id)
-        .text(record.observation_point.name())
-        .text(record.evidence_type.name())
-        .text(&record.timestamp)
-        .number(raw_data.len() as u64)
-        .digest(&sha256(raw_data))
-        .text(&record.prior_hash)
-        .text(&record.self_hash);
-    offered(fields, record.offered.as_ref()).finish()
+    let session = SessionHash::of(place.context, place.chain_id);
+    let raw_sha256 = sha256(record.raw_data.as_bytes());
+    RecordView::of(record).injective_hash(&session, place.index, place.prior, &raw_sha256)
 }
 
 /// The hash of a seal: nothing follows `length` records ending in `injective_head`.
@@ -79,12 +144,12 @@ fn identity(tag: &str, context: &ObservationContext, chain_id: &str) -> HashBuil
         .text(&context.created_at)
 }
 
-fn offered(fields: HashBuilder, offered: Option<&OfferedEvidence>) -> HashBuilder {
-    let Some(offered) = offered else { return fields.absent() };
-    let raw_data = offered.raw_data.as_bytes();
-    fields
-        .text(offered.observation_point.name())
-        .text(offered.evidence_type.name())
-        .number(raw_data.len() as u64)
-        .digest(&sha256(raw_data))
+fn add_offered(
+    fields: &mut Preimage,
+    (observation_point, evidence_type, raw_data): (ObservationPoint, EvidenceType, &[u8]),
+) {
+    fields.text(observation_point.name());
+    fields.text(evidence_type.name());
+    fields.number(raw_data.len() as u64);
+    fields.digest(&sha256(raw_data));
 }

@@ -26,7 +26,7 @@ pub(super) fn applied(
     world: &mut World,
     record: Record<'_>,
     event: &Event,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     match event {
         Event::DecisionPointCreated(body) => {
@@ -43,7 +43,7 @@ fn begin(
     world: &mut World,
     rule: Rule,
     point: Result<DecisionPoint, Fault>,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     match point {
         Ok(point) => world.hot.decision_points.begin(point),
@@ -93,7 +93,7 @@ fn check_new(world: &World, decision_id: &str) -> Checked {
 }
 
 /// Every other event is about a round that is remembered.
-fn change(world: &mut World, record: Record<'_>, event: &Event, judgement: &mut Judgement) {
+fn change(world: &mut World, record: Record<'_>, event: &Event, judgement: &mut Judgement<'_>) {
     let decision_id = event.decision_point().unwrap_or_default();
     let Some(point) = world.hot.decision_points.find(decision_id) else {
         let found = shown(decision_id);

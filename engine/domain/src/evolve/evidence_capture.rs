@@ -1,8 +1,7 @@
 //! Events of `evidence_capture` (Phase-31). The raw bytes are hashed here and not kept.
 
 use alloc::format;
-use alloc::string::{String, ToString};
-use alloc::vec::Vec;
+use alloc::string::String;
 
 use super::Record;
 use super::forbidden::{Judgement, Rule};
@@ -10,17 +9,18 @@ use crate::event::{
     ChainSealed, EvidenceCaptured, EvidenceContent, ObserverAttached, StopConditionDetected,
 };
 use crate::evidence_capture::{
-    ChainHead, EvidenceRecord, ObservationContext, ObservationPoint, OfferedEvidence,
-    StopCondition, attach_observer, evidence_hash, may_capture,
+    ChainHead, ObservationContext, ObservationPoint, RecordView, StopCondition, attach_observer,
+    may_capture,
 };
 use crate::execution_loop::ExecutionLoopState;
+use crate::hash::Digest;
 use crate::world::{Chain, ChainRecord, ExecutionLoop, StopDetected};
 
 pub(super) fn observer_attached(
     entity: &mut ExecutionLoop,
     record: Record<'_>,
     body: &ObserverAttached,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     if entity.observer.is_some() {
         judgement.forbid(Rule::Observer, "one observer", "another");
@@ -36,17 +36,17 @@ pub(super) fn observer_attached(
     };
     let attached = attach_observer(&entity.context, &context);
     judgement.expect(Rule::Observer, attached.is_halted, body.is_halted);
-    judgement.expect(Rule::EvidenceTime, record.at.to_string().as_str(), &body.created_at);
+    judgement.expect(Rule::EvidenceTime, record.at.to_text().as_str(), &body.created_at);
     let head = ChainHead::genesis(&attached, &body.chain_id);
     entity.observer = Some(attached);
-    entity.chain = Some(Chain { head, records: Vec::new(), last_at: None, is_broken: false });
+    entity.chain = Some(Chain::new(head));
 }
 
 pub(super) fn captured(
     entity: &mut ExecutionLoop,
     record: Record<'_>,
     body: &EvidenceCaptured,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     let state = entity.state();
     let (Some(context), Some(chain)) = (&entity.observer, &mut entity.chain) else {
@@ -60,14 +60,16 @@ pub(super) fn captured(
     check_place(chain, body, judgement);
     check_time(chain, record, body, judgement);
     check_point(state, chain, body, judgement);
-    let evidence = evidence_record(body);
-    let next = chain.head.after(context, &evidence);
-    let links = check_link(chain, body, &evidence, judgement)
-        & judgement.expect(Rule::ChainLink, next.injective_head, body.injective_hash);
+    let evidence = record_view(body);
+    let raw_sha256 = body.raw_data.sha256();
+    let (index, prior) = (chain.head.length, chain.head.injective_head);
+    let injective = evidence.injective_hash(chain.session(context), index, &prior, &raw_sha256);
+    let links = check_link(chain, &evidence, judgement)
+        & judgement.expect(Rule::ChainLink, injective, body.injective_hash);
     chain.is_broken |= !links;
-    chain.head = next;
+    chain.head.advance(&body.self_hash, injective);
     chain.last_at = chain.last_at.max(Some(record.at));
-    chain.records.push(chain_record(record, body));
+    chain.records.push(chain_record(record, body, raw_sha256));
     note_content(entity, body);
 }
 
@@ -81,7 +83,7 @@ fn note_content(entity: &mut ExecutionLoop, body: &EvidenceCaptured) {
     }
 }
 
-fn check_place(chain: &Chain, body: &EvidenceCaptured, judgement: &mut Judgement) {
+fn check_place(chain: &Chain, body: &EvidenceCaptured, judgement: &mut Judgement<'_>) {
     judgement.expect(Rule::ChainPlace, chain.head.chain_id.as_str(), &body.chain_id);
     judgement.expect(Rule::ChainPlace, chain.head.length, body.index);
     if chain.contains(&body.record_id) {
@@ -94,9 +96,9 @@ fn check_time(
     chain: &Chain,
     record: Record<'_>,
     body: &EvidenceCaptured,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
-    judgement.expect(Rule::EvidenceTime, record.at.to_string().as_str(), &body.timestamp);
+    judgement.expect(Rule::EvidenceTime, record.at.to_text().as_str(), &body.timestamp);
     let excused = body.content == EvidenceContent::Stop(StopCondition::TimestampInvalid);
     if let Some(last) = chain.last_at.filter(|last| *last > record.at && !excused) {
         judgement.forbid(Rule::EvidenceTime, format!("{last} or later"), record.at);
@@ -108,7 +110,7 @@ fn check_point(
     state: ExecutionLoopState,
     chain: &Chain,
     body: &EvidenceCaptured,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     let (point, kind) = (body.observation_point, body.evidence_type);
     let newest = chain.records.last().map(|record| record.observation_point);
@@ -126,45 +128,43 @@ fn check_point(
 }
 
 /// Whether the evidence is linked as the seed has it.
-fn check_link(
-    chain: &Chain,
-    body: &EvidenceCaptured,
-    evidence: &EvidenceRecord,
-    judgement: &mut Judgement,
-) -> bool {
-    let prior = judgement.expect(Rule::ChainLink, chain.head.head_hash.as_str(), &body.prior_hash);
-    let expected = evidence_hash(evidence);
-    prior & judgement.expect(Rule::ChainLink, expected.as_str(), &body.self_hash)
+fn check_link(chain: &Chain, evidence: &RecordView<'_>, judgement: &mut Judgement<'_>) -> bool {
+    let prior =
+        judgement.expect(Rule::ChainLink, chain.head.head_hash.as_str(), evidence.prior_hash);
+    let hash = evidence.seed_hash();
+    let is_own = hash.is_text(evidence.self_hash);
+    if !is_own {
+        judgement.forbid(Rule::ChainLink, hash, evidence.self_hash);
+    }
+    prior & is_own
 }
 
-/// Phase-31's own record, which its hash functions take.
-fn evidence_record(body: &EvidenceCaptured) -> EvidenceRecord {
-    EvidenceRecord {
-        record_id: String::from(body.record_id.as_str()),
+/// What Phase-31's hashes are made of.
+fn record_view(body: &EvidenceCaptured) -> RecordView<'_> {
+    RecordView {
+        record_id: &body.record_id,
         observation_point: body.observation_point,
         evidence_type: body.evidence_type,
-        timestamp: String::from(body.timestamp.as_str()),
-        raw_data: body.raw_data.as_raw_data().clone(),
-        prior_hash: String::from(body.prior_hash.as_str()),
-        self_hash: String::from(body.self_hash.as_str()),
-        offered: body.offered.as_ref().map(|offered| OfferedEvidence {
-            observation_point: offered.observation_point,
-            evidence_type: offered.evidence_type,
-            raw_data: offered.raw_data.as_raw_data().clone(),
+        timestamp: &body.timestamp,
+        raw_data: body.raw_data.as_bytes(),
+        prior_hash: &body.prior_hash,
+        self_hash: &body.self_hash,
+        offered: body.offered.as_ref().map(|offered| {
+            (offered.observation_point, offered.evidence_type, offered.raw_data.as_bytes())
         }),
     }
 }
 
-fn chain_record(record: Record<'_>, body: &EvidenceCaptured) -> ChainRecord {
+fn chain_record(record: Record<'_>, body: &EvidenceCaptured, raw_sha256: Digest) -> ChainRecord {
     ChainRecord {
-        record_id: String::from(body.record_id.as_str()),
+        record_id: body.record_id.clone(),
         observation_point: body.observation_point,
         evidence_type: body.evidence_type,
-        timestamp: String::from(body.timestamp.as_str()),
+        timestamp: body.timestamp.clone(),
         raw_length: body.raw_data.length(),
-        raw_sha256: body.raw_data.sha256(),
-        prior_hash: String::from(body.prior_hash.as_str()),
-        self_hash: String::from(body.self_hash.as_str()),
+        raw_sha256,
+        prior_hash: body.prior_hash.clone(),
+        self_hash: body.self_hash.clone(),
         injective_hash: body.injective_hash,
         content: body.content.clone(),
         sequence: record.sequence,
@@ -174,7 +174,7 @@ fn chain_record(record: Record<'_>, body: &EvidenceCaptured) -> ChainRecord {
 pub(super) fn stop_detected(
     entity: &mut ExecutionLoop,
     body: &StopConditionDetected,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     if entity.state() == ExecutionLoopState::Halted {
         judgement.forbid(Rule::HaltedIsFinal, "nothing after HALTED", body.condition);
@@ -184,7 +184,11 @@ pub(super) fn stop_detected(
     entity.stop = Some(StopDetected { condition: body.condition, details });
 }
 
-pub(super) fn sealed(entity: &mut ExecutionLoop, body: &ChainSealed, judgement: &mut Judgement) {
+pub(super) fn sealed(
+    entity: &mut ExecutionLoop,
+    body: &ChainSealed,
+    judgement: &mut Judgement<'_>,
+) {
     judgement.expect(Rule::Seal, ExecutionLoopState::Halted, entity.state());
     let Some(chain) = &mut entity.chain else {
         judgement.forbid(Rule::Seal, "a chain", "none");

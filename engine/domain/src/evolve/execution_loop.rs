@@ -15,7 +15,7 @@ use crate::evidence_capture::{LoopStep, StopCondition, capture_place};
 use crate::execution_loop::{
     ExecutionDecision, ExecutionLoopState, HandshakeDecision, ResponseDecision,
     decide_response_outcome, evaluate_response_trust, initialize_execution_loop,
-    is_transition_allowed, transition_execution_state,
+    is_transition_allowed,
 };
 use crate::sandbox_fault::{DEFAULT_MAX_RETRIES, ExecutionFaultType};
 use crate::world::{Attempt, AttemptResponse, Barrier, Decisions, ExecutionLoop, Halt, Hot};
@@ -26,7 +26,7 @@ pub(super) fn initialized(
     hot: &mut Hot,
     record: Record<'_>,
     body: &LoopInitialized,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     let Some(entropy) = body.loop_id.strip_prefix("LOOP-") else {
         judgement.forbid(Rule::Initialization, "an id that begins with LOOP-", &body.loop_id);
@@ -73,7 +73,7 @@ pub(super) fn dispatched(
     entity: &mut ExecutionLoop,
     record: Record<'_>,
     body: &LoopDispatched,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     check_dispatch(entity, body, judgement);
     if !transition(entity, Dispatched, judgement) {
@@ -92,7 +92,7 @@ pub(super) fn dispatched(
     });
 }
 
-fn check_dispatch(entity: &ExecutionLoop, body: &LoopDispatched, judgement: &mut Judgement) {
+fn check_dispatch(entity: &ExecutionLoop, body: &LoopDispatched, judgement: &mut Judgement<'_>) {
     let next = entity.attempt_count().saturating_add(1);
     judgement.expect(Rule::AttemptNumber, next, body.attempt);
     if body.attempt > entity.max_attempts {
@@ -109,15 +109,16 @@ fn check_dispatch(entity: &ExecutionLoop, body: &LoopDispatched, judgement: &mut
         check_retry(entity, judgement);
     }
     let permission = entity.dispatch_permission();
-    let named = |id: Option<&str>| String::from(id.unwrap_or("none"));
-    let found = named(body.permitted_by_fault.as_deref());
-    judgement.expect(Rule::RetryPermission, named(permission.fault), found);
-    let found = named(body.permitted_by_decision.as_deref());
-    judgement.expect(Rule::RetryPermission, named(permission.decision), found);
+    let mut named = |expected: Option<&str>, found: Option<&Text>| {
+        let found = found.map_or("none", Text::as_str);
+        judgement.expect(Rule::RetryPermission, expected.unwrap_or("none"), found);
+    };
+    named(permission.fault, body.permitted_by_fault.as_ref());
+    named(permission.decision, body.permitted_by_decision.as_ref());
 }
 
 /// Phase-21 or a person permits every attempt but the first; where a hold applies, a person.
-fn check_retry(entity: &ExecutionLoop, judgement: &mut Judgement) {
+fn check_retry(entity: &ExecutionLoop, judgement: &mut Judgement<'_>) {
     match entity.retry_permitted() {
         Ok(_) => {}
         Err(Barrier::NotPermitted) => {
@@ -134,7 +135,7 @@ fn owned(id: Option<&Text>) -> Option<String> {
 pub(super) fn awaited(
     entity: &mut ExecutionLoop,
     body: &ResponseAwaited,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
     check_evidence(entity, LoopStep::Dispatched, judgement);
@@ -145,7 +146,7 @@ pub(super) fn evaluated(
     entity: &mut ExecutionLoop,
     record: Record<'_>,
     body: &ResponseEvaluated,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
     check_response(body, judgement);
@@ -170,7 +171,7 @@ pub(super) fn evaluated(
 }
 
 /// Either the table's row, or the rejection of a response that is not this loop's.
-fn check_response(body: &ResponseEvaluated, judgement: &mut Judgement) {
+fn check_response(body: &ResponseEvaluated, judgement: &mut Judgement<'_>) {
     let found = (body.response_decision, body.confidence);
     let row =
         (decide_response_outcome(body.response_type), evaluate_response_trust(body.response_type));
@@ -189,7 +190,7 @@ pub(super) fn halted(
     entity: &mut ExecutionLoop,
     record: Record<'_>,
     body: &LoopHalted,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     if entity.halt.is_some() {
         judgement.forbid(Rule::HaltedIsFinal, "nothing after HALTED", "HALTED again");
@@ -197,7 +198,7 @@ pub(super) fn halted(
     }
     judgement.expect(Rule::Transition, entity.state(), body.from);
     check_halt(entity, body, judgement);
-    entity.context = transition_execution_state(&entity.context, Halted);
+    entity.context.transition(Halted);
     entity.halt = Some(Halt {
         reason: body.reason,
         from: body.from,
@@ -209,7 +210,7 @@ pub(super) fn halted(
     });
 }
 
-fn check_halt(entity: &ExecutionLoop, body: &LoopHalted, judgement: &mut Judgement) {
+fn check_halt(entity: &ExecutionLoop, body: &LoopHalted, judgement: &mut Judgement<'_>) {
     let is_illegal = body.reason == HaltReason::IllegalTransition;
     if is_illegal == is_transition_allowed(body.from, body.requested) {
         let found = format!("{} for {} -> {}", body.reason, body.from, body.requested);
@@ -270,7 +271,7 @@ fn expected_halt(entity: &ExecutionLoop, reason: HaltReason) -> Option<Named> {
 type Named = (Option<StopCondition>, Option<ExecutionFaultType>);
 
 /// The evidence of a step is the newest record of the chain.
-fn check_evidence(entity: &ExecutionLoop, step: LoopStep, judgement: &mut Judgement) {
+fn check_evidence(entity: &ExecutionLoop, step: LoopStep, judgement: &mut Judgement<'_>) {
     let newest = entity.chain.as_ref().and_then(|chain| chain.records.last());
     let found = newest.map(|record| (record.observation_point, record.evidence_type));
     let Some(expected) = capture_place(step) else { return };
@@ -289,7 +290,7 @@ const fn is_decision(content: &EvidenceContent, step: LoopStep) -> bool {
 }
 
 /// Before an evaluated loop moves on, what its response is worth was captured.
-fn check_decision_evidence(entity: &ExecutionLoop, judgement: &mut Judgement) {
+fn check_decision_evidence(entity: &ExecutionLoop, judgement: &mut Judgement<'_>) {
     let since = entity.current_attempt().map_or(0, |attempt| attempt.dispatched_sequence);
     let mut records = entity.chain.iter().flat_map(|chain| chain.records.iter().rev());
     if !records.any(|r| r.sequence > since && matches!(r.content, EvidenceContent::Decision(_))) {
@@ -302,7 +303,7 @@ fn check_decision_evidence(entity: &ExecutionLoop, judgement: &mut Judgement) {
 fn transition(
     entity: &mut ExecutionLoop,
     to: ExecutionLoopState,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) -> bool {
     let from = entity.state();
     let allowed = is_transition_allowed(from, to);
@@ -311,6 +312,6 @@ fn transition(
     } else if !allowed {
         judgement.forbid(Rule::Transition, "a transition of the table", format!("{from} -> {to}"));
     }
-    entity.context = transition_execution_state(&entity.context, to);
+    entity.context.transition(to);
     allowed
 }

@@ -115,25 +115,23 @@ closed_enum! {
 }
 
 /// What is found about one event.
-pub(super) struct Judgement {
+pub(super) struct Judgement<'a> {
     sequence: u64,
-    kind: u16,
-    loop_id: Option<String>,
+    event: &'a Event,
     findings: Vec<ForbiddenEvent>,
 }
 
-impl Judgement {
-    pub(super) fn new(sequence: u64, event: &Event) -> Self {
-        let loop_id = event.loop_id().map(String::from);
-        Self { sequence, kind: event.kind().kind, loop_id, findings: Vec::new() }
+impl<'a> Judgement<'a> {
+    pub(super) const fn new(sequence: u64, event: &'a Event) -> Self {
+        Self { sequence, event, findings: Vec::new() }
     }
 
     /// Records that a rule is broken.
     pub(super) fn forbid(&mut self, rule: Rule, expected: impl Display, found: impl Display) {
         self.findings.push(ForbiddenEvent {
             sequence: self.sequence,
-            kind: self.kind,
-            loop_id: self.loop_id.clone(),
+            kind: self.event.kind().kind,
+            loop_id: self.event.loop_id().map(String::from),
             rule,
             expected: expected.to_string(),
             found: found.to_string(),

@@ -31,7 +31,7 @@ pub(super) fn requested(
     entity: &mut ExecutionLoop,
     record: Record<'_>,
     body: &DecisionRequested,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     let Some(expected) = expected_request(entity, record, body, judgement) else { return };
     compare_requests(&expected, body, judgement);
@@ -57,7 +57,7 @@ fn expected_request(
     entity: &ExecutionLoop,
     record: Record<'_>,
     body: &DecisionRequested,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) -> Option<DecisionRequested> {
     let before = entity.attempt_request().map(|held| held.decided().map(|d| &d.record));
     let target = match before {
@@ -86,40 +86,45 @@ fn expected_request(
 fn compare_requests(
     expected: &DecisionRequested,
     body: &DecisionRequested,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     let (request, found) = (&expected.request, &body.request);
     let (shown, saw) = (&request.evidence_summary, &found.evidence_summary);
-    let mut field = |name: &str, expected: &dyn Debug, found: &dyn Debug| {
-        same(judgement, Rule::DecisionRequest, name, expected, found);
-    };
-    field("audit_id", &expected.audit_id, &body.audit_id);
-    field("request_id", &request.request_id, &found.request_id);
-    field("session_id", &request.session_id, &found.session_id);
-    field("observation_point", &shown.observation_point, &saw.observation_point);
-    field("evidence_type", &shown.evidence_type, &saw.evidence_type);
-    field("timestamp", &shown.timestamp, &saw.timestamp);
-    field("chain_length", &shown.chain_length, &saw.chain_length);
-    field("execution_state", &shown.execution_state, &saw.execution_state);
-    field("confidence_score", &shown.confidence_score, &saw.confidence_score);
-    field("chain_hash", &shown.chain_hash, &saw.chain_hash);
-    field("allowed_decisions", &request.allowed_decisions, &found.allowed_decisions);
-    field("created_at", &request.created_at, &found.created_at);
-    field("timeout_at", &request.timeout_at, &found.timeout_at);
-    field("timeout_decision", &request.timeout_decision, &found.timeout_decision);
-    field("warning_at", &expected.warning_at, &body.warning_at);
-    field("context", &expected.context, &body.context);
+    let rule = Rule::DecisionRequest;
+    same(judgement, rule, "audit_id", &expected.audit_id, &body.audit_id);
+    same(judgement, rule, "request_id", &request.request_id, &found.request_id);
+    same(judgement, rule, "session_id", &request.session_id, &found.session_id);
+    same(judgement, rule, "observation_point", &shown.observation_point, &saw.observation_point);
+    same(judgement, rule, "evidence_type", &shown.evidence_type, &saw.evidence_type);
+    same(judgement, rule, "timestamp", &shown.timestamp, &saw.timestamp);
+    same(judgement, rule, "chain_length", &shown.chain_length, &saw.chain_length);
+    same(judgement, rule, "execution_state", &shown.execution_state, &saw.execution_state);
+    same(judgement, rule, "confidence_score", &shown.confidence_score, &saw.confidence_score);
+    same(judgement, rule, "chain_hash", &shown.chain_hash, &saw.chain_hash);
+    same(
+        judgement,
+        rule,
+        "allowed_decisions",
+        &request.allowed_decisions,
+        &found.allowed_decisions,
+    );
+    same(judgement, rule, "created_at", &request.created_at, &found.created_at);
+    same(judgement, rule, "timeout_at", &request.timeout_at, &found.timeout_at);
+    same(judgement, rule, "timeout_decision", &request.timeout_decision, &found.timeout_decision);
+    same(judgement, rule, "warning_at", &expected.warning_at, &body.warning_at);
+    same(judgement, rule, "context", &expected.context, &body.context);
 }
 
-fn same(
-    judgement: &mut Judgement,
+fn same<T: PartialEq + Debug>(
+    judgement: &mut Judgement<'_>,
     rule: Rule,
     name: &str,
-    expected: &dyn Debug,
-    found: &dyn Debug,
+    expected: &T,
+    found: &T,
 ) {
-    let (expected, found) = (format!("{name} {expected:?}"), format!("{name} {found:?}"));
-    judgement.expect(rule, expected, found);
+    if expected != found {
+        judgement.forbid(rule, format!("{name} {expected:?}"), format!("{name} {found:?}"));
+    }
 }
 
 /// The open request that an event is about.
@@ -127,7 +132,7 @@ fn open<'a>(
     entity: &'a mut ExecutionLoop,
     request_id: &str,
     rule: Rule,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) -> Option<&'a mut HeldRequest> {
     let held = entity.decisions.requests.last_mut().filter(|held| held.is_open());
     let found = held.filter(|held| held.request_id() == request_id);
@@ -141,7 +146,7 @@ pub(super) fn warned(
     entity: &mut ExecutionLoop,
     record: Record<'_>,
     body: &DecisionWarned,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     let rule = Rule::DecisionExpiry;
     let Some(held) = open(entity, &body.request_id, rule, judgement) else { return };
@@ -162,7 +167,7 @@ pub(super) fn timed_out(
     entity: &mut ExecutionLoop,
     record: Record<'_>,
     body: &DecisionTimedOut,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     let rule = Rule::DecisionExpiry;
     let Some(held) = open(entity, &body.record.request_id, rule, judgement) else { return };
@@ -187,7 +192,7 @@ pub(super) fn answered(
     entity: &mut ExecutionLoop,
     record: Record<'_>,
     body: &DecisionAnswered,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     let rule = Rule::DecisionAnswer;
     let Some(held) = open(entity, &body.record.request_id, rule, judgement) else { return };
@@ -205,7 +210,7 @@ pub(super) fn answered(
 }
 
 /// The envelope says that the person did it.
-fn check_human(record: Record<'_>, human_id: &str, judgement: &mut Judgement) -> bool {
+fn check_human(record: Record<'_>, human_id: &str, judgement: &mut Judgement<'_>) -> bool {
     let actor = &record.envelope.actor;
     let is_human = judgement.expect(Rule::HumanAuthority, Actor::Human, actor.kind);
     is_human & judgement.expect(Rule::HumanAuthority, human_id, actor.id.as_str())
@@ -216,7 +221,7 @@ fn check_answer(
     record: Record<'_>,
     held: &HeldRequest,
     body: &DecisionAnswered,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) -> bool {
     let (rule, found) = (Rule::DecisionAnswer, &body.record);
     if !entity.hold.may_answer(&found.human_id, held.context.asked_of.as_deref()) {
@@ -260,21 +265,30 @@ fn check_audit(
     record: &DecisionRecord,
     means: Option<&crate::human_decision::AnswerMeans>,
     found: &AuditEntry,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) -> bool {
     let Some(head) = &entity.decisions.audit else { return false };
     let expected = entry_after(head, held, record, means);
-    let mut field = |name: &str, expected: &dyn Display, found: &dyn Display| {
-        let (expected, found) = (format!("{name} {expected}"), format!("{name} {found}"));
-        judgement.expect(Rule::DecisionAudit, expected, found);
-    };
-    field("audit_id", &expected.audit_id, &found.audit_id);
-    field("index", &expected.index, &found.index);
-    field("shown_hash", &expected.shown_hash, &found.shown_hash);
-    field("prior_hash", &expected.prior_hash, &found.prior_hash);
-    field("self_hash", &expected.self_hash, &found.self_hash);
-    field("injective_hash", &expected.injective_hash, &found.injective_hash);
+    stated(judgement, "audit_id", &expected.audit_id, &found.audit_id);
+    stated(judgement, "index", &expected.index, &found.index);
+    stated(judgement, "shown_hash", &expected.shown_hash, &found.shown_hash);
+    stated(judgement, "prior_hash", &expected.prior_hash, &found.prior_hash);
+    stated(judgement, "self_hash", &expected.self_hash, &found.self_hash);
+    stated(judgement, "injective_hash", &expected.injective_hash, &found.injective_hash);
     expected == *found
+}
+
+/// One field of an audit entry.
+fn stated<T: PartialEq + Display>(
+    judgement: &mut Judgement<'_>,
+    name: &str,
+    expected: &T,
+    found: &T,
+) {
+    if expected != found {
+        let (expected, found) = (format!("{name} {expected}"), format!("{name} {found}"));
+        judgement.forbid(Rule::DecisionAudit, expected, found);
+    }
 }
 
 /// The request is decided, and the trail one longer.
@@ -307,7 +321,7 @@ pub(super) fn overridden(
     entity: &mut ExecutionLoop,
     record: Record<'_>,
     body: &VisibilityOverridden,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     let rule = Rule::VisibilityOverride;
     let allowed = entity.hold.may_override(&body.human_id);
@@ -345,7 +359,7 @@ pub(super) fn withdrawn(
     entity: &mut ExecutionLoop,
     record: Record<'_>,
     body: &RequestWithdrawn,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     let held = open(entity, &body.request_id, Rule::DecisionRequest, judgement);
     if let Some(held) = held {
@@ -359,7 +373,7 @@ pub(super) fn late_answer(
     hot: &mut Hot,
     record: Record<'_>,
     body: &LateAnswerRecorded,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     check_human(record, &body.human_id, judgement);
     let live = hot.loops.get_mut(body.loop_id.as_str()).and_then(|entity| {

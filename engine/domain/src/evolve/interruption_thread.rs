@@ -13,7 +13,12 @@ use crate::interruption_thread::{
 use crate::world::{Hot, Thread};
 
 /// Applies an event of a thread.
-pub(super) fn applied(hot: &mut Hot, record: Record<'_>, event: &Event, judgement: &mut Judgement) {
+pub(super) fn applied(
+    hot: &mut Hot,
+    record: Record<'_>,
+    event: &Event,
+    judgement: &mut Judgement<'_>,
+) {
     match event {
         Event::TurnTaken(body) => turn_taken(hot, record, body, judgement),
         Event::RowCommitted(body) => row_committed(hot, record, body, judgement),
@@ -26,7 +31,7 @@ pub(super) fn applied(hot: &mut Hot, record: Record<'_>, event: &Event, judgemen
     }
 }
 
-fn turn_taken(hot: &mut Hot, record: Record<'_>, body: &TurnTaken, judgement: &mut Judgement) {
+fn turn_taken(hot: &mut Hot, record: Record<'_>, body: &TurnTaken, judgement: &mut Judgement<'_>) {
     let turn = Turn {
         turn_id: body.turn_id,
         session_id: body.session_id.as_deref(),
@@ -50,7 +55,7 @@ fn turn_taken(hot: &mut Hot, record: Record<'_>, body: &TurnTaken, judgement: &m
 
 /// A turn is newer than every other, begins where the last one ended with nothing expired in
 /// silence, and comes to what the branch table says.
-fn check_turn(thread: &Thread, body: &TurnTaken, turn: &Turn<'_>, judgement: &mut Judgement) {
+fn check_turn(thread: &Thread, body: &TurnTaken, turn: &Turn<'_>, judgement: &mut Judgement<'_>) {
     check_order(thread, body.turn_id, judgement);
     judgement.expect(Rule::ThreadTurn, thread.state.digest(), body.state_before);
     if thread.state.next_expiry().is_some_and(|expires_at| expires_at <= turn.at) {
@@ -68,7 +73,7 @@ fn check_turn(thread: &Thread, body: &TurnTaken, turn: &Turn<'_>, judgement: &mu
     }
 }
 
-fn check_order(thread: &Thread, turn_id: u64, judgement: &mut Judgement) {
+fn check_order(thread: &Thread, turn_id: u64, judgement: &mut Judgement<'_>) {
     if turn_id <= thread.last_turn_id {
         let expected = format_args!("a turn above {}", thread.last_turn_id);
         judgement.forbid(Rule::ThreadTurn, expected, turn_id);
@@ -119,7 +124,7 @@ fn row_committed(
     hot: &mut Hot,
     record: Record<'_>,
     body: &RowCommitted,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     check_caller(hot, record, judgement);
     check_scope(hot, record, body, judgement);
@@ -138,7 +143,7 @@ fn row_of_turn(
     thread: &mut Thread,
     record: Record<'_>,
     body: &RowCommitted,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     let turn = (thread.awaits_row, thread.last_turn_id, thread.last_directive);
     let found = (true, body.turn_id, body.payload.directive);
@@ -154,7 +159,7 @@ fn row_of_caller(
     thread: &mut Thread,
     record: Record<'_>,
     body: &RowCommitted,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     check_order(thread, body.turn_id, judgement);
     let recorded = thread.state.pending_state();
@@ -175,7 +180,7 @@ fn row_of_caller(
 }
 
 /// Scope and gates as they were when the row was written.
-fn check_scope(hot: &Hot, record: Record<'_>, body: &RowCommitted, judgement: &mut Judgement) {
+fn check_scope(hot: &Hot, record: Record<'_>, body: &RowCommitted, judgement: &mut Judgement<'_>) {
     let scope = TurnScope {
         tenant_id: &body.tenant_id,
         correlation_id: &body.correlation_id,
@@ -204,7 +209,7 @@ fn buffer_expired(
     hot: &mut Hot,
     record: Record<'_>,
     body: &BufferExpired,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     let is_live = hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
         let mut kept = thread.state.resume_buffers.iter();
@@ -229,7 +234,7 @@ fn return_check_expired(
     hot: &mut Hot,
     record: Record<'_>,
     body: &ReturnCheckExpired,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     let is_live = hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
         let found = (body.expires_at, body.interrupt_resume_policy);
@@ -247,7 +252,7 @@ fn discarded(
     hot: &mut Hot,
     record: Record<'_>,
     body: &RemaindersDiscarded,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     let is_live = hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
         for remainder in body.remainders.iter() {
@@ -263,7 +268,7 @@ fn discarded(
     expect_live(is_live, judgement);
 }
 
-fn closed(hot: &mut Hot, record: Record<'_>, body: &ThreadClosed, judgement: &mut Judgement) {
+fn closed(hot: &mut Hot, record: Record<'_>, body: &ThreadClosed, judgement: &mut Judgement<'_>) {
     let thread = hot.threads.find(&body.tenant_id, &body.correlation_id);
     expect_live(thread.is_some_and(|thread| !thread.is_closed), judgement);
     if thread.is_some_and(|thread| !thread.state.resume_buffers.is_empty()) {
@@ -274,7 +279,7 @@ fn closed(hot: &mut Hot, record: Record<'_>, body: &ThreadClosed, judgement: &mu
 }
 
 /// Turns and rows are only for who was granted the capability.
-fn check_caller(hot: &Hot, record: Record<'_>, judgement: &mut Judgement) {
+fn check_caller(hot: &Hot, record: Record<'_>, judgement: &mut Judgement<'_>) {
     let actor = &record.envelope.actor;
     if !hot.registry.holds(actor, Capability::SeleneOsOnly) {
         let expected = format_args!("an actor with {}", Capability::SeleneOsOnly);
@@ -282,7 +287,7 @@ fn check_caller(hot: &Hot, record: Record<'_>, judgement: &mut Judgement) {
     }
 }
 
-fn expect_live(is_live: bool, judgement: &mut Judgement) {
+fn expect_live(is_live: bool, judgement: &mut Judgement<'_>) {
     if !is_live {
         judgement.forbid(Rule::ThreadTurn, "a thread that is open", "none");
     }

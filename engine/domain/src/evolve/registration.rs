@@ -16,7 +16,7 @@ pub(super) fn registered(
     hot: &mut Hot,
     record: Record<'_>,
     event: &Event,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     let registry = &mut hot.registry;
     judge_caller(registry, record, event, judgement);
@@ -27,7 +27,12 @@ pub(super) fn registered(
 }
 
 /// Only a person grants capabilities; everything else is registered by who was granted one.
-fn judge_caller(registry: &Registry, record: Record<'_>, event: &Event, judgement: &mut Judgement) {
+fn judge_caller(
+    registry: &Registry,
+    record: Record<'_>,
+    event: &Event,
+    judgement: &mut Judgement<'_>,
+) {
     let actor = &record.envelope.actor;
     if matches!(event, Event::CapabilityChanged(_)) {
         judgement.expect(Rule::CallerCapability, Actor::Human, actor.kind);
@@ -38,7 +43,7 @@ fn judge_caller(registry: &Registry, record: Record<'_>, event: &Event, judgemen
     }
 }
 
-fn forbid(refusal: ThreadRefusal, judgement: &mut Judgement) {
+fn forbid(refusal: ThreadRefusal, judgement: &mut Judgement<'_>) {
     let (field, expected, found) = match refusal {
         ThreadRefusal::Registration { field, expected, found } => (field, expected, found),
         ThreadRefusal::Malformed { field, expected, found } => (field, expected.into(), found),

@@ -11,7 +11,7 @@ use crate::world::{AttemptFault, ExecutionLoop};
 pub(super) fn reported(
     entity: &mut ExecutionLoop,
     body: &FaultReported,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     judgement.expect(Rule::FaultTable, ExecutionLoopState::AwaitingResponse, entity.state());
     judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
@@ -34,7 +34,7 @@ pub(super) fn reported(
 pub(super) fn decided(
     entity: &mut ExecutionLoop,
     body: &SandboxDecided,
-    judgement: &mut Judgement,
+    judgement: &mut Judgement<'_>,
 ) {
     judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
     let Some((fault, context)) = entity.judged_fault() else {

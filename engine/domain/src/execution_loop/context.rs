@@ -36,6 +36,12 @@ impl ExecutionLoopContext {
         self.current_state
     }
 
+    /// As [`transition_execution_state`], in place.
+    pub(crate) fn transition(&mut self, to_state: ExecutionLoopState) {
+        let allowed = is_transition_allowed(self.current_state, to_state);
+        self.current_state = if allowed { to_state } else { ExecutionLoopState::Halted };
+    }
+
     /// The only executor whose response counts.
     #[must_use]
     pub fn executor_id(&self) -> &str {
@@ -67,9 +73,9 @@ pub fn transition_execution_state(
     context: &ExecutionLoopContext,
     to_state: ExecutionLoopState,
 ) -> ExecutionLoopContext {
-    let allowed = is_transition_allowed(context.current_state, to_state);
-    let current_state = if allowed { to_state } else { ExecutionLoopState::Halted };
-    ExecutionLoopContext { current_state, ..context.clone() }
+    let mut moved = context.clone();
+    moved.transition(to_state);
+    moved
 }
 
 /// Whether the table of Phase-29 has this transition.

@@ -1,12 +1,13 @@
 //! The evidence chain of one loop, without its raw bytes.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::EvidenceContent;
-use crate::evidence_capture::{ChainHead, EvidenceType, ObservationPoint};
+use crate::event::{EvidenceContent, Text};
+use crate::evidence_capture::{
+    ChainHead, EvidenceType, ObservationContext, ObservationPoint, SessionHash,
+};
 use crate::hash::Digest;
 use crate::time::Timestamp;
 
@@ -22,27 +23,43 @@ pub struct Chain {
     /// Whether some event contradicted the chain; the loop then stops with
     /// EVIDENCE_CHAIN_BROKEN.
     pub is_broken: bool,
+    /// What every record's hash begins with, once it was needed.
+    #[serde(skip)]
+    pub(crate) session: Remembered,
 }
+
+/// Something that follows from a chain's other parts, and so is no part of its state: however it
+/// is, chains are equal that are so without it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Remembered(Option<SessionHash>);
+
+impl PartialEq for Remembered {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Remembered {}
 
 /// One evidence record, its raw bytes replaced by their length and SHA-256.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainRecord {
     /// `REC-` and 128 bits.
-    pub record_id: String,
+    pub record_id: Text,
     /// Where in the loop.
     pub observation_point: ObservationPoint,
     /// What kind of evidence.
     pub evidence_type: EvidenceType,
     /// When, as the seed's hash covers it.
-    pub timestamp: String,
+    pub timestamp: Text,
     /// Length of the raw bytes.
     pub raw_length: u64,
     /// SHA-256 of the raw bytes.
     pub raw_sha256: Digest,
     /// The seed's hash of the record before.
-    pub prior_hash: String,
+    pub prior_hash: Text,
     /// The seed's hash of this record.
-    pub self_hash: String,
+    pub self_hash: Text,
     /// Our own hash of this record.
     pub injective_hash: Digest,
     /// What the raw bytes are.
@@ -52,9 +69,21 @@ pub struct ChainRecord {
 }
 
 impl Chain {
+    /// An empty chain.
+    pub(crate) fn new(head: ChainHead) -> Self {
+        let session = Remembered::default();
+        Self { head, records: Vec::new(), last_at: None, is_broken: false, session }
+    }
+
+    /// What every record's hash begins with in this session.
+    pub(crate) fn session(&mut self, context: &ObservationContext) -> &SessionHash {
+        let chain_id = &self.head.chain_id;
+        self.session.0.get_or_insert_with(|| SessionHash::of(context, chain_id))
+    }
+
     /// Whether a record with this id is there.
     #[must_use]
     pub fn contains(&self, record_id: &str) -> bool {
-        self.records.iter().any(|record| record.record_id == record_id)
+        self.records.iter().any(|record| *record.record_id == *record_id)
     }
 }

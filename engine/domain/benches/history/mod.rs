@@ -1,0 +1,291 @@
+//! A history as a log would hold it: runs of commands with their evidence, some of which fail, are
+//! repeated or wait for a person; questions to people; conversations. Most entities live for a few
+//! events, a few for long.
+
+#![allow(dead_code, reason = "every bench uses its own part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails, fails the bench"
+)]
+
+#[path = "../../tests/story/mod.rs"]
+mod story;
+pub(crate) mod table;
+mod talk;
+
+use holdpoint_domain::codec::{self, Encoded};
+use holdpoint_domain::event::ResourceUsage;
+use holdpoint_domain::execution_loop::ExecutorResponseType;
+use holdpoint_domain::hash::sha256;
+use holdpoint_domain::human_decision::{HoldPolicy, HumanDecision};
+use holdpoint_domain::sandbox_fault::ExecutionFaultType;
+use holdpoint_domain::{Command, Envelope, Idempotency, Time, World, decide};
+use std::ops::Range;
+
+use holdpoint_domain::command::EvidenceItem;
+use story::held::terms;
+use story::points::{binding, option, person};
+use story::{Story, envelope, output_item};
+use talk::Talk;
+
+/// How many loops wait for a person at any time.
+const WAITING: usize = 200;
+
+/// One record: what its header says, and where its payload lies.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) kind: u16,
+    pub(crate) version: u8,
+    pub(crate) sequence: u64,
+    pub(crate) at: Time,
+    pub(crate) payload: Range<usize>,
+}
+
+/// Encoded records, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl History {
+    /// At least so many events, the same at every call.
+    pub(crate) fn of(events: usize) -> Self {
+        let mut author = Author::new();
+        while author.history.entries.len() < events {
+            author.step();
+        }
+        author.history
+    }
+
+    pub(crate) fn payload(&self, entry: &Entry) -> &[u8] {
+        &self.bytes[entry.payload.clone()]
+    }
+
+    pub(crate) fn decode(&self, entry: &Entry) -> Envelope {
+        codec::decode(entry.kind, entry.version, self.payload(entry)).unwrap()
+    }
+
+    /// The state after all of it.
+    pub(crate) fn rebuild(&self) -> World {
+        let mut world = World::default();
+        for entry in &self.entries {
+            let envelope = self.decode(entry);
+            let found = world.evolve(entry.sequence, entry.at, &envelope);
+            assert!(found.is_empty(), "{found:?}");
+        }
+        world
+    }
+}
+
+/// Who gives the commands.
+struct Author {
+    story: Story,
+    talk: Talk,
+    history: History,
+    /// Loops that wait for a person, the one that waits longest first.
+    waiting: Vec<String>,
+    random: u64,
+    stories: u64,
+    correlation: String,
+}
+
+impl Author {
+    fn new() -> Self {
+        let mut story = Story::new();
+        story.world = World::default();
+        let mut author = Self {
+            story,
+            talk: Talk::default(),
+            history: History::default(),
+            waiting: Vec::new(),
+            random: 0x9e37_79b9_7f4a_7c15,
+            stories: 0,
+            correlation: String::new(),
+        };
+        author.registers();
+        author
+    }
+
+    fn registers(&mut self) {
+        for (actor, command) in Talk::registrations() {
+            let mut sealed = self.decided(&command);
+            sealed.iter_mut().for_each(|envelope| envelope.actor = actor.clone());
+            self.record(sealed);
+        }
+    }
+
+    /// One more entity goes through its life, or its next turn.
+    fn step(&mut self) {
+        self.stories += 1;
+        self.correlation = sha256(&self.stories.to_be_bytes()).to_string()[..32].to_owned();
+        match self.below(100) {
+            0..=77 => self.runs_well(),
+            78..=85 => self.fails_and_is_repeated(),
+            86..=91 => self.waits_for_a_person(),
+            92..=95 => self.asks(),
+            _ => self.talks(),
+        }
+    }
+
+    fn runs_well(&mut self) {
+        self.begins(HoldPolicy::Never);
+        self.attempts();
+        self.give(self.story.report(ExecutorResponseType::Success));
+        self.give(self.story.complete());
+    }
+
+    fn fails_and_is_repeated(&mut self) {
+        self.begins(HoldPolicy::Never);
+        self.attempts();
+        self.give(self.story.fault(ExecutionFaultType::Timeout));
+        if self.story.world.live_loop(&self.story.loop_id).is_some() {
+            self.give(self.story.retry());
+            self.awaits();
+            self.give(self.story.report(ExecutorResponseType::Success));
+            self.give(self.story.complete());
+        }
+    }
+
+    /// The one that waits longest is answered.
+    fn waits_for_a_person(&mut self) {
+        self.begins(HoldPolicy::Always);
+        self.attempts();
+        self.give(self.story.report(ExecutorResponseType::Failure));
+        self.give(self.story.ask());
+        self.waiting.push(self.story.loop_id.clone());
+        if self.waiting.len() > WAITING {
+            self.story.loop_id = self.waiting.remove(0);
+            self.give(self.story.decides(HumanDecision::Continue));
+        }
+    }
+
+    fn asks(&mut self) {
+        let bound = self.below(3) == 0;
+        let mut question = self.story.question();
+        question.timeout_ms = None;
+        question.default_option = None;
+        question.binding = bound.then(binding);
+        let id = question.decision_id();
+        self.give(Command::CreateDecisionPoint(question.into()));
+        self.give(self.story.responds(&id, person("bob"), option("go")));
+        if bound {
+            self.give(self.story.consumes(&id));
+        }
+    }
+
+    fn talks(&mut self) {
+        let next = self.talk.next(&self.story.world);
+        self.correlation = next.correlation;
+        for command in next.commands {
+            let idempotency = matches!(&command, Command::TakeTurn(_)).then(|| Idempotency {
+                tenant: "tenant-1".into(),
+                engine: "PH1.X".into(),
+                key: format!("key-{}", self.stories),
+                content: sha256(&self.stories.to_le_bytes()),
+            });
+            let mut envelopes = self.decided(&command);
+            for envelope in &mut envelopes {
+                envelope.actor = talk::caller();
+                envelope.idempotency.clone_from(&idempotency);
+            }
+            self.record(envelopes);
+        }
+    }
+
+    fn begins(&mut self, policy: HoldPolicy) {
+        let mut command = self.story.initialize();
+        command.hold = terms(policy);
+        command.hold.decision_timeout_ms = story::held::timeout(86_400_000);
+        self.story.loop_id = command.loop_id();
+        self.give(Command::InitializeLoop(command));
+        self.give(self.story.dispatch());
+    }
+
+    fn attempts(&mut self) {
+        self.awaits();
+        if self.below(4) == 0 {
+            self.prints();
+        }
+    }
+
+    fn awaits(&mut self) {
+        self.give(self.story.await_response());
+        self.prints();
+        let wall_ns = 1_000_000 + self.below(1_000_000_000);
+        let usage = ResourceUsage {
+            wall_ns,
+            user_cpu_ns: wall_ns / 2,
+            system_cpu_ns: wall_ns / 8,
+            peak_memory_bytes: 4096 * self.below(100_000),
+        };
+        self.give(self.story.capture(vec![EvidenceItem::ResourceSnapshot(usage)]));
+    }
+
+    /// Mostly a line or two, now and then a page, seldom more.
+    fn prints(&mut self) {
+        let length = match self.below(100) {
+            0..=79 => 20 + self.below(200),
+            80..=97 => 500 + self.below(3_000),
+            _ => 20_000 + self.below(40_000),
+        };
+        let line = b"2026-01-25T16:00:00Z INFO the build goes on as it should\n";
+        let raw: Vec<u8> =
+            line.iter().copied().cycle().take(usize::try_from(length).unwrap()).collect();
+        self.give(self.story.capture(vec![output_item(&raw)]));
+    }
+
+    fn give(&mut self, command: Command) {
+        let envelopes = self.decided(&command);
+        self.record(envelopes);
+    }
+
+    fn decided(&self, command: &Command) -> Vec<Envelope> {
+        let events = decide(&self.story.world, command, self.story.now)
+            .unwrap_or_else(|refusal| panic!("{command:?}: {refusal}"));
+        events.into_iter().map(envelope).collect()
+    }
+
+    fn record(&mut self, envelopes: Vec<Envelope>) {
+        let causation = self.history.entries.last().map(|entry| entry.sequence);
+        for mut envelope in envelopes {
+            if !self.correlation.is_empty() {
+                envelope.correlation.clone_from(&self.correlation);
+            }
+            envelope.causation = causation;
+            let found = self.story.record_envelope(envelope);
+            assert!(found.is_empty(), "{found:?}");
+            self.keep();
+        }
+        self.story.now = Time::from_nanoseconds(self.story.now.nanoseconds() + 1_234_567);
+    }
+
+    /// Moves the newest record into the history.
+    fn keep(&mut self) {
+        let newest = self.story.records.last_mut().unwrap();
+        let Encoded { kind, version, payload } = &mut newest.encoded;
+        let begin = self.history.bytes.len();
+        self.history.bytes.append(payload);
+        self.history.entries.push(Entry {
+            kind: *kind,
+            version: *version,
+            sequence: newest.sequence,
+            at: newest.at,
+            payload: begin..self.history.bytes.len(),
+        });
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random() % bound
+    }
+
+    /// SplitMix64.
+    fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
