@@ -1,7 +1,7 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
 use crate::{
-    apply, completions, config, decision, doctor, health, hold, hook, log_archive, log_copy,
+    apply, bench, completions, config, decision, doctor, health, hold, hook, log_archive, log_copy,
     log_show, log_stat, man, mcp, replay, run, salvage, thread, verify,
 };
 use clap::{Args, Parser, Subcommand};
@@ -91,6 +91,8 @@ pub(crate) enum Verb {
     Config(ConfigVerb),
     /// Check the log, its lock, the configuration and the hook settings.
     Doctor(doctor::Args),
+    /// Measure how fast logs are written and verified on this disk, beside what nothing can beat.
+    Bench(bench::Args),
     /// Write the completions of a shell.
     Completions(completions::Args),
     /// Write the manual page.

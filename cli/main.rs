@@ -3,6 +3,7 @@
 
 mod apply;
 mod arguments;
+mod bench;
 mod completions;
 mod config;
 mod damage;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Verb::Log(LogVerb::Stat(args)) => log_stat::main(&global, args),
         Verb::Config(ConfigVerb::Check(args)) => config::main(&global, args),
         Verb::Doctor(args) => doctor::main(&global, &args),
+        Verb::Bench(args) => bench::main(&global, &args),
         Verb::Completions(args) => completions::main(&global, &args),
         Verb::Man(args) => man::main(&global, &args),
     };

@@ -1,0 +1,197 @@
+//! `holdpoint bench`: how fast logs are written and verified on this very disk, beside what nothing
+//! can do faster here.
+
+use crate::arguments::Global;
+use crate::exit::{Exit, Failure, settle};
+use crate::output::Output;
+use crate::text::{aligned, bytes, path};
+use holdpoint_measure::Effort;
+use holdpoint_measure::machine::Machine;
+use holdpoint_measure::own_disk::{
+    FloorGauge, Gauge, ROOM_BYTES, WRITES_ABOUT_BYTES, count, free_bytes, meaning, measure,
+};
+use indicatif::ProgressBar;
+use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What is said below the options.
+const MORE: &str = "\
+Logs of its own are written in a directory inside DIR, about 2 GiB in all and never more than 1 GiB
+at a time, and removed at the end. The log of --log is not touched. Every figure stands beside its
+floor: the same bytes copied, hashed, written or synced by nothing but a loop, in the same run.";
+
+/// Options of `bench`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// Where to measure: a directory on the disk that is meant.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+    /// Measure barely anything: whether it works.
+    #[arg(long, hide = true)]
+    smoke: bool,
+}
+
+/// Measures. Exit 3 when there is no such directory, 1 when it cannot be written to or is too
+/// small, 128 and the signal's number when it was stopped.
+pub(crate) fn main(global: &Global, args: &Args) -> Exit {
+    settle(global, bench(global, args))
+}
+
+fn bench(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let place = Place::inside(&args.dir)?;
+    let signal = heed_signals()?;
+    let effort = if args.smoke { Effort::Smoke } else { Effort::Quick };
+    let said = format!("writes about {} below", bytes(WRITES_ABOUT_BYTES));
+    eprintln!("holdpoint: {said} {} and removes it again", path(&args.dir));
+    let machine = Machine::of(&args.dir);
+    let bar = progress();
+    let heard = Arc::clone(&signal);
+    let is_stopped = Rc::new(move || heard.load(Ordering::SeqCst) != 0);
+    let gauges = measure(place.0.clone(), effort, is_stopped, &mut |title| {
+        bar.set_message(title);
+        bar.inc(1);
+    });
+    bar.finish_and_clear();
+    drop(place);
+    if let Ok(number @ 1..) = u8::try_from(signal.load(Ordering::SeqCst)) {
+        return Ok(Exit::of_command(128 + number));
+    }
+    let mut out = Output::stdout();
+    match global.json {
+        true => out.json(&json!({
+            "machine": machine,
+            "directory": args.dir,
+            "figures": gauges,
+            "meaning": meaning(&gauges),
+        })),
+        false => show(&mut out, &machine, &gauges),
+    }
+    out.finish()?;
+    let is_whole = gauges.iter().all(|gauge| gauge.ours.is_some());
+    Ok(if is_whole { Exit::DONE } else { Exit::FAILED })
+}
+
+/// A directory of this run's own, removed when it is dropped.
+struct Place(PathBuf);
+
+impl Place {
+    fn inside(directory: &Path) -> Result<Self, Failure> {
+        if !directory.is_dir() {
+            let message = format!("{} is no directory; name one with --dir", path(directory));
+            return Err(Failure::new(Exit::NOT_FOUND, "no_directory", message));
+        }
+        let io = |what: &str, error: std::io::Error| {
+            let message = format!("cannot {what} {}: {error}; name another", path(directory));
+            Failure::new(Exit::FAILED, "io", message)
+        };
+        let free = free_bytes(directory).map_err(|error| io("ask for the room in", error))?;
+        if free < ROOM_BYTES {
+            let (free, room) = (bytes(free), bytes(ROOM_BYTES));
+            let message = format!(
+                "{} has room for {free}, and {room} are needed; make room, or name another with \
+                 --dir",
+                path(directory)
+            );
+            return Err(Failure::new(Exit::FAILED, "no_space", message));
+        }
+        let own = directory.join(format!(".holdpoint-bench-{}", std::process::id()));
+        std::fs::create_dir(&own).map_err(|error| io("write to", error))?;
+        Ok(Self(own))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            eprintln!("holdpoint: cannot remove {}: {error}; remove it", path(&self.0));
+        }
+    }
+}
+
+/// The number of the signal that asks to stop; at the second one the process ends at once.
+fn heed_signals() -> Result<Arc<AtomicUsize>, Failure> {
+    let stopped = Arc::new(AtomicUsize::new(0));
+    let is_second = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let failed = |error: std::io::Error| {
+        Failure::new(Exit::FAILED, "io", format!("cannot heed signals: {error}"))
+    };
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&is_second))
+            .map_err(failed)?;
+        flag::register(signal, Arc::clone(&is_second)).map_err(failed)?;
+        let number = usize::try_from(signal).unwrap_or_default();
+        flag::register_usize(signal, Arc::clone(&stopped), number).map_err(failed)?;
+    }
+    Ok(stopped)
+}
+
+/// Shown on a terminal alone.
+fn progress() -> ProgressBar {
+    match std::io::stderr().is_terminal() {
+        true => ProgressBar::new(count() as u64),
+        false => ProgressBar::hidden(),
+    }
+}
+
+fn show(out: &mut Output, machine: &Machine, gauges: &[Gauge]) {
+    let Machine { cpu, cores, kernel, file_system, device, .. } = machine;
+    out.line(format_args!("{cpu}, {cores} cores, Linux {kernel}, {file_system} on {device}"));
+    out.line("");
+    let header = ["", "ours", "+-", "floor", "", "ours over floor", "+-"].map(String::from);
+    let rows: Vec<[String; 7]> =
+        std::iter::once(header).chain(gauges.iter().flat_map(rows_of)).collect();
+    aligned(&rows).iter().for_each(|line| out.line(line));
+    out.line("");
+    out.line(meaning(gauges));
+}
+
+/// One for each floor; where there is none, one.
+fn rows_of(gauge: &Gauge) -> Vec<[String; 7]> {
+    let title = format!("{}, {}", gauge.title, gauge.scope);
+    let ours = match (&gauge.absent, gauge.ours) {
+        (None, Some(ours)) => time(ours),
+        (absent, _) => absent.clone().unwrap_or_else(|| "-".to_string()),
+    };
+    let noise = gauge.noise_percent.map(percent).unwrap_or_default();
+    let Some((first, rest)) = gauge.floors.split_first() else {
+        return vec![[title, ours, noise, String::new(), "-".into(), "-".into(), String::new()]];
+    };
+    let none = String::new;
+    let further = rest.iter().map(|floor| row([none(), none(), none()], floor));
+    std::iter::once(row([title, ours, noise], first)).chain(further).collect()
+}
+
+fn row([title, ours, noise]: [String; 3], floor: &FloorGauge) -> [String; 7] {
+    let ratio = floor.ours_over_floor.map(|ratio| format!("{ratio:.2} x")).unwrap_or_default();
+    let ratio_noise = floor.ours_over_floor_noise_percent.map(percent).unwrap_or_default();
+    [title, ours, noise, floor.name.clone(), time(floor.median), ratio, ratio_noise]
+}
+
+fn percent(noise: f64) -> String {
+    format!("{noise:.0} %")
+}
+
+fn time(seconds: f64) -> String {
+    match seconds {
+        ..1e-6 => format!("{:.0} ns", seconds * 1e9),
+        ..1e-3 => format!("{:.2} us", seconds * 1e6),
+        _ => format!("{:.2} ms", seconds * 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_in_units_that_suit_them() {
+        assert_eq!([4e-7, 1.5e-6, 2.5e-3].map(time), ["400 ns", "1.50 us", "2.50 ms"]);
+    }
+}

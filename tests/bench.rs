@@ -1,0 +1,119 @@
+//! `holdpoint bench` measures on a directory's own disk, says every figure, and leaves nothing
+//! there. How fast anything was is nobody's promise here.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails, fails its test"
+)]
+
+mod program;
+
+use program::{Place, json, status, text};
+use std::fs::{create_dir, read_dir, set_permissions, write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+const FIGURES: [&str; 8] = [
+    "append-staged",
+    "append-os",
+    "durable-1",
+    "durable-8",
+    "commit-64",
+    "verify-1",
+    "verify-2",
+    "open-clean",
+];
+
+fn assert_empty(directory: &Path) {
+    let left: Vec<_> = read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+fn bench(place: &Place, directory: &Path, options: &[&str]) -> std::process::Output {
+    let named = ["bench", "--smoke", "--dir", directory.to_str().unwrap()];
+    place.holdpoint(&[&named[..], options].concat())
+}
+
+#[test]
+fn json_is_one_value_with_every_figure_and_the_directory_is_left_empty() {
+    let place = Place::new();
+    let directory = place.directory.path().join("disk");
+    create_dir(&directory).unwrap();
+    let output = bench(&place, &directory, &["--json"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let report = json(&output);
+    let figures = report["figures"].as_array().unwrap();
+    let names: Vec<&str> = figures.iter().map(|each| each["figure"].as_str().unwrap()).collect();
+    assert_eq!(names, FIGURES);
+    for figure in figures {
+        assert!(figure["ours"].is_f64() && figure["noise_percent"].is_f64(), "{figure:#}");
+        for floor in figure["floors"].as_array().unwrap() {
+            assert!(floor["median"].is_f64() && floor["ours_over_floor"].is_f64(), "{figure:#}");
+        }
+        let has_floor = !figure["floors"].as_array().unwrap().is_empty();
+        assert_eq!(has_floor, figure["figure"] != "open-clean", "{figure:#}");
+    }
+    assert!(!report["meaning"].as_str().unwrap().is_empty());
+    assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
+    assert_empty(&directory);
+    assert!(!place.log.exists(), "the log is not touched");
+}
+
+#[test]
+fn the_table_names_every_figure_beside_its_floor() {
+    let place = Place::new();
+    let directory = place.directory.path().join("disk");
+    create_dir(&directory).unwrap();
+    let output = bench(&place, &directory, &[]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    for words in ["Append, no promise", "SHA-256 chain", "pwrite+fdatasync", "hash lanes", " x"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert!(text(&output.stderr).contains("GiB"), "it says how much it writes");
+    assert_empty(&directory);
+}
+
+#[test]
+fn a_directory_that_is_missing_is_not_found() {
+    let place = Place::new();
+    let missing = place.directory.path().join("missing");
+    let file = place.directory.path().join("file");
+    write(&file, b"").unwrap();
+    for at in [&missing, &file] {
+        let output = bench(&place, at, &["--json"]);
+        assert_eq!(status(&output), 3);
+        assert_eq!(json(&output)["error"]["code"], "no_directory");
+        assert!(text(&output.stderr).contains("--dir"));
+    }
+    assert!(!missing.exists());
+}
+
+/// Root may write anywhere but where nobody may.
+#[test]
+fn a_directory_that_cannot_be_written_to_fails() {
+    let place = Place::new();
+    let closed = place.directory.path().join("closed");
+    create_dir(&closed).unwrap();
+    set_permissions(&closed, PermissionsExt::from_mode(0o500)).unwrap();
+    let may_write = write(closed.join("probe"), b"").is_ok();
+    let nobody_may = if may_write { Path::new("/proc/self") } else { &closed };
+    let output = bench(&place, nobody_may, &["--json"]);
+    assert_eq!(status(&output), 1);
+    let code = json(&output)["error"]["code"].as_str().unwrap().to_string();
+    assert!(["io", "no_space"].contains(&code.as_str()), "{code}");
+}
+
+/// The kernel's own file systems have no room at all.
+#[test]
+fn a_disk_that_is_too_small_is_refused_before_anything_is_written() {
+    let place = Place::new();
+    let output = bench(&place, Path::new("/proc"), &["--json"]);
+    assert_eq!(status(&output), 1);
+    let error = &json(&output)["error"];
+    assert_eq!(error["code"], "no_space");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("1.0 GiB") && message.contains("/proc"), "{message}");
+}
