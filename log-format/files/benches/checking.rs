@@ -1,7 +1,8 @@
 //! How far checking a log is from its floor: every hash of it in lanes, without reading, checksums
 //! or anything else. Rounds of all contenders, one after another in one process; medians of ratios.
 //!
-//! `cargo bench -p holdpoint-log-files --bench checking -- [RECORDS [PAYLOAD [ROUNDS [DIRECTORY]]]]`
+//! `cargo bench -p holdpoint-log-files --bench checking -- RECORDS PAYLOAD ROUNDS DIRECTORY`, or
+//! the first few of these.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a bench may fail, and it reports")]
 
 use holdpoint_log_files::survey::segment_path;
