@@ -203,8 +203,8 @@ pub fn survey<S: ReadStorage>(
 /// Surveys a log with so many threads, the calling one among them; a small log with it alone. The
 /// storage is read by the calling thread alone; the others check what was read. `make` makes
 /// something of each record, in any thread, of records too that prove to be behind a fault; `visit`
-/// gets it, in the calling thread and in order, with the valid ones. The memory that this takes does
-/// not grow with the log.
+/// gets it, in the calling thread and in order, with the valid ones. The memory that this takes
+/// does not grow with the log.
 ///
 /// # Errors
 /// As [`survey`].
