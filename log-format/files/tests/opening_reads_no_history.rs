@@ -6,9 +6,9 @@ mod support;
 
 use holdpoint_log_files::survey::HeaderBlock;
 use holdpoint_log_files::{Extent, Survey, survey};
-use holdpoint_log_format::names;
 use holdpoint_log_format::recovery::{Row, Verdict};
-use support::{Image, options};
+use holdpoint_log_format::{Flags, Lock, OwnerState, names};
+use support::{BOOT, Image, Segment, options};
 
 fn surveyed(image: &Image, extent: Extent) -> Survey {
     survey(image, options(extent), &mut |_, _| {}).unwrap()
@@ -87,5 +87,49 @@ fn without_a_head_that_names_a_segment_everything_is_read() {
         let survey = surveyed(&image, Extent::FromHead);
         assert_eq!(survey.row.verdict(), Verdict::Corrupt);
         assert!(survey.segments.iter().all(|s| s.header != HeaderBlock::NotRead));
+    }
+}
+
+/// A log whose last segment is larger than what opening looks through, and who left it how.
+fn with_unused_space(state: OwnerState, durable_sequence: u64) -> Image {
+    let mut image = Image::default();
+    let mut segment = Segment::first();
+    segment.header.capacity = 1 << 20;
+    segment = Segment::begun(segment.header);
+    (0..3).for_each(|_| segment.push(Flags::NONE, b"one of three"));
+    image.put(&segment);
+    image.witness(&segment);
+    let lock = Lock {
+        pid: 1,
+        state,
+        previous_state: state,
+        boot: BOOT,
+        durable_sequence,
+        wall_minus_boot: 0,
+    };
+    image.files.insert(names::LOCK.into(), lock.encode().to_vec());
+    image
+}
+
+#[test]
+fn unused_space_is_looked_through_whole_unless_its_owner_left_it_and_said_so() {
+    for (state, durable, is_left) in [
+        (OwnerState::Idle, 3, true),
+        (OwnerState::Idle, 2, false),
+        (OwnerState::Idle, 4, false),
+        (OwnerState::InTransaction, 3, false),
+        (OwnerState::Poisoned, 3, false),
+    ] {
+        let mut image = with_unused_space(state, durable);
+        assert_eq!(surveyed(&image, Extent::FromHead).row, Row::Clean, "{state:?} {durable}");
+        let read = image.asked().bytes;
+        assert_eq!(read < 1 << 19, is_left, "{state:?} {durable}: {read} bytes");
+        for (at, is_near) in [(20_000, true), (262_144, true), (400_000, false)] {
+            image.files.get_mut(&path(1)).unwrap()[at] = 7;
+            let found = surveyed(&image, Extent::FromHead).row != Row::Clean;
+            assert_eq!(found, is_near || !is_left, "{state:?} {durable}, byte {at}");
+            assert_ne!(surveyed(&image, Extent::FromAnchor).row, Row::Clean, "byte {at}");
+            image.files.get_mut(&path(1)).unwrap()[at] = 0;
+        }
     }
 }

@@ -6,10 +6,14 @@ use crate::finding::Problem;
 use crate::run::{Run, Stop};
 use crate::storage::ReadStorage;
 use crate::window::Window;
-use holdpoint_log_format::limits::{RESYNC_BUDGET_SEGMENTS, SEAL_LENGTH};
+use holdpoint_log_format::limits::{PIECE_LENGTH, RESYNC_BUDGET_SEGMENTS, SEAL_LENGTH};
 use holdpoint_log_format::recovery::{LastHeader, LastOwner};
 use holdpoint_log_format::tail::{Tail, TailShape};
-use holdpoint_log_format::{OwnerState, SegmentHeader, names};
+use holdpoint_log_format::{Lock, OwnerState, SegmentHeader, names};
+use std::io;
+
+/// Unused space that every opening looks through, in bytes: four of the largest writes.
+const LOOKED_AT_MIN: u64 = 4 * PIECE_LENGTH as u64;
 
 impl<S: ReadStorage> Surveyor<'_, S> {
     pub(super) fn walk_last<T: Send>(
@@ -108,7 +112,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         window: &mut Window<S::File>,
     ) -> Result<Option<u64>, SurveyError> {
         let file = segment_path(header.first_sequence());
-        let end = window.nonzero_end(run.end_offset).map_err(io_error(&file))?;
+        let end = self.find_end(run, window).map_err(io_error(&file))?;
         let Some(end) = end.filter(|_| !self.options.is_being_written) else {
             return Ok(None);
         };
@@ -130,6 +134,28 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         self.raise_mark(resync.mark.map_or(0, |mark| mark.sequence));
         self.find_tail(header, run, shape, resync.budget_spent, window)?;
         Ok(Some(end))
+    }
+
+    /// Offset behind the last byte that is not zero. Behind an owner who left in this boot, and
+    /// said that everything up to the run's end is durable, there is no write to find: while
+    /// nothing is near, opening looks no further.
+    fn find_end(&self, run: &Run, window: &mut Window<S::File>) -> io::Result<Option<u64>> {
+        let from = run.end_offset;
+        if self.options.extent == Extent::FromHead && self.was_left_whole(run) {
+            let near = from.saturating_add(LOOKED_AT_MIN);
+            if window.nonzero_end_within(from, near)?.is_none() {
+                return Ok(None);
+            }
+        }
+        window.nonzero_end(from)
+    }
+
+    fn was_left_whole(&self, run: &Run) -> bool {
+        let is_said = |lock: &Lock| {
+            lock.state == OwnerState::Idle && lock.durable_sequence == run.chain.sequence
+        };
+        self.survey.evidence.last_owner == LastOwner::SameBoot
+            && self.survey.lock.as_ref().is_some_and(is_said)
     }
 
     /// An owner who left in this boot and said so left no unfinished write behind, so nothing may
