@@ -126,6 +126,14 @@ impl<W> Active<W> {
         self.follower.run.end_offset.saturating_add(footprint) <= self.header().records_end()
     }
 
+    /// Whether what is staged and a batch of `footprint` bytes are more than one piece: what is
+    /// staged is then written before, so that it takes one call.
+    pub(super) fn is_piece_full(&self, footprint: u64) -> bool {
+        let staged = self.staged.len() as u64;
+        let start = self.follower.run.end_offset - staged;
+        staged > 0 && staged + footprint > PIECE_LENGTH as u64 - start % PAGE
+    }
+
     pub(super) fn point(&self) -> Point {
         Point::of(self.header(), &self.follower.run)
     }

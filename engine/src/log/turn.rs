@@ -138,6 +138,9 @@ impl<'a, S: Storage> Turn<'a, S> {
             self.make_room(batch.footprint)?;
         }
         let state = &mut *self.state;
+        if state.active.is_piece_full(batch.footprint) {
+            self.shared.write_staged(state)?;
+        }
         let before = state.active.chain();
         let time = clock.max(before.time);
         let seed = state.active.header().seed();
