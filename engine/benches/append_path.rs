@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 const PAYLOAD: usize = 256;
 const FOOTPRINT: usize = 320;
 
+/// A part of the run, in a directory of its own.
+type Part = fn(&Path) -> Result<(), Failure>;
+
 /// What ends the run.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -29,7 +32,7 @@ fn main() -> Result<(), Failure> {
         base = arguments.get(at + 1).ok_or("--dir needs a directory")?.into();
         arguments.drain(at..at + 2);
     }
-    let parts: [(&str, fn(&Path) -> Result<(), Failure>); 5] = [
+    let parts: [(&str, Part); 5] = [
         ("staged", staged),
         ("one", one_writer),
         ("threads", many_writers),

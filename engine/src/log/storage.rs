@@ -68,8 +68,8 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     /// What the disk says; how much was written is then unknown.
     fn write_some_at(&self, file: &Self::Writer, offset: u64, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Writes zeros through a range of zeros whose space is reserved, so that later syncs of what is
-    /// written there change nothing but that: a file system that keeps a note of space without
+    /// Writes zeros through a range of zeros whose space is reserved, so that later syncs of what
+    /// is written there change nothing but that: a file system that keeps a note of space without
     /// content would change the note. A disk without such notes need not do anything.
     ///
     /// # Errors
