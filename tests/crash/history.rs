@@ -37,6 +37,10 @@ pub(crate) enum Operation {
         lengths: Vec<usize>,
         sure: Sure,
     },
+    /// The next segment is made ahead.
+    Prepare {
+        by: usize,
+    },
     Close {
         by: usize,
     },
@@ -94,6 +98,7 @@ pub(crate) fn small() -> Vec<History> {
         in_turns("across_pages", &across_pages),
         in_turns("rolled", &rolled(one)),
         exclusive("rolled_twice", &rolled_twice(two)),
+        exclusive("rolled_into_one_made_ahead", &rolled_into_one_made_ahead(one)),
         in_turns("replaced_empty", &[OPEN, append(&[66_000], Always), append(one, Os)]),
         exclusive("staged", &[OPEN, append(two, Staged), append(one, Always), CLOSE]),
         in_turns(
@@ -139,6 +144,12 @@ fn rolled_twice(two: &[usize]) -> Vec<Operation> {
         append(&[70_000], Sure::Always),
         append(two, Sure::Always),
     ]
+}
+
+fn rolled_into_one_made_ahead(one: &[usize]) -> Vec<Operation> {
+    let ahead = Operation::Prepare { by: 0 };
+    let fills = append(&[59_000], Sure::Always);
+    vec![OPEN, fills, ahead.clone(), append(&[5_000], Sure::Always), append(one, Sure::Os), ahead]
 }
 
 /// Shapes of the appends of short histories: a record, a batch, one across sectors, one that ends
@@ -195,6 +206,7 @@ fn random_operation(random: &mut Random, is_exclusive: bool) -> Operation {
         3 => Operation::Kill,
         4..=5 => Operation::PowerLoss { seed: random.next() },
         6..=7 => Operation::Fault { seed: random.next() },
+        8 if is_exclusive => Operation::Prepare { by },
         _ => random_append(random, by),
     }
 }

@@ -91,6 +91,7 @@ impl Life {
         match operation {
             Operation::Open { by } => self.open(*by)?,
             Operation::Append { by, lengths, sure } => self.append(*by, lengths, *sure)?,
+            Operation::Prepare { by } => self.prepare(*by)?,
             Operation::Close { by } => self.close(*by)?,
             Operation::Kill => self.go_on_with(self.disk.kill()),
             Operation::PowerLoss { seed } => {
@@ -213,6 +214,13 @@ impl Life {
                 self.excused(&format!("appending failed: {error}"))
             }
         }
+    }
+
+    /// Whatever becomes of it, nothing was promised.
+    fn prepare(&mut self, by: usize) -> Result<(), String> {
+        let Some(log) = &self.handles[by] else { return Ok(()) };
+        let prepared = log.prepare_next();
+        prepared.or_else(|error| self.excused(&format!("preparing was refused: {error}")))
     }
 
     fn acknowledge(&mut self, sure: Sure, last: u64, durable: u64) -> Result<(), String> {
