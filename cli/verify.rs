@@ -8,7 +8,11 @@ use crate::progress::Bar;
 use crate::text::{bytes, counted, moment, path};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::text::visible;
-use holdpoint_replay::{Axis, AxisState, Finding, Report, Together, Verdict, verify_together};
+use holdpoint_replay::{
+    Axis, AxisState, CacheState, Caches, Finding, Report, Together, Verdict, check_caches,
+    verify_together,
+};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Findings shown to a person; `--json` shows all.
@@ -23,6 +27,19 @@ pub(crate) struct Args {
     /// Verify the log together with the archive that its first records were moved to.
     #[arg(long, value_name = "DIR")]
     archive: Option<PathBuf>,
+    /// Build everything that is derived from the log again, in memory, and compare it with what is
+    /// there. What is missing or wrong is told, and does not change the exit code.
+    #[arg(long, conflicts_with = "archive")]
+    caches: bool,
+}
+
+/// A report, and what is derived from the log where that was asked for.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caches: Option<&'a Caches>,
 }
 
 /// Verifies the whole log. Exit 6 when something failed, 3 when there is no log.
@@ -31,7 +48,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
         global,
         match &args.archive {
             Some(archive) => verify_both(global, archive),
-            None => verify(global),
+            None => verify(global, args.caches),
         },
     )
 }
@@ -80,17 +97,20 @@ fn show_both(out: &mut Output, found: &Together) {
     }
 }
 
-fn verify(global: &Global) -> Result<Exit, Failure> {
+fn verify(global: &Global, with_caches: bool) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let mut bar = Bar::new();
-    let report = directory.read(|storage, options| {
-        holdpoint_replay::verify(storage, options, &mut |progress| bar.update(progress))
+    let (report, caches) = directory.read(|storage, options| {
+        let mut update = |progress| bar.update(progress);
+        let report = holdpoint_replay::verify(storage, options, &mut update)?;
+        let caches = with_caches.then(|| check_caches(storage, &mut update)).transpose()?;
+        Ok((report, caches))
     })?;
     drop(bar);
     if report.verdict == Verdict::NothingHere {
         complain(&directory.nothing_here(&report));
     }
-    show(global, &report)?;
+    show(global, &Shown { report: &report, caches: caches.as_ref() })?;
     Ok(exit_of(&report))
 }
 
@@ -116,12 +136,15 @@ pub(crate) fn warn(report: &Report) {
     ));
 }
 
-fn show(global: &Global, report: &Report) -> Result<(), Failure> {
+fn show(global: &Global, shown: &Shown<'_>) -> Result<(), Failure> {
     let mut out = Output::stdout();
     if global.json {
-        out.json(report);
-    } else if report.verdict != Verdict::NothingHere {
-        show_to_person(&mut out, report);
+        out.json(shown);
+    } else if shown.report.verdict != Verdict::NothingHere {
+        show_to_person(&mut out, shown.report);
+        if let Some(caches) = shown.caches {
+            show_caches(&mut out, caches);
+        }
     }
     out.finish()
 }
@@ -216,6 +239,35 @@ fn show_notes(out: &mut Output, report: &Report) {
     if total > NOTES_SHOWN_MAX as u64 {
         let more = total - NOTES_SHOWN_MAX as u64;
         out.line(format_args!("  ... and {more} more, which --json shows"));
+    }
+}
+
+/// What is derived from the log: how much of it is right, and what is not.
+fn show_caches(out: &mut Output, caches: &Caches) {
+    let counts = CacheState::ALL.map(|state| (state, caches.count(state)));
+    let counts = counts.iter().filter(|(_, count)| *count > 0);
+    let counts: Vec<String> = counts.map(|(state, count)| format!("{count} {state}")).collect();
+    let of_which = if counts.is_empty() { String::new() } else { ": ".to_string() };
+    let total = match caches.indexes.len() {
+        1 => "1 index".to_string(),
+        total => format!("{total} indexes"),
+    };
+    out.line(format_args!("caches          {total}{of_which}{}", counts.join(", ")));
+    let told = caches.indexes.iter().filter(|index| index.state != CacheState::Right);
+    let told: Vec<_> = told.filter(|index| index.state != CacheState::Missing).collect();
+    for (index, number) in told.iter().zip(1..).take(FINDINGS_SHOWN_MAX) {
+        let reason = index.reason.as_deref().unwrap_or_default();
+        out.line(format_args!("  {number}. {}: {}", index.file, index.state));
+        out.line(format_args!("     {}", visible(reason)));
+    }
+    if told.len() > FINDINGS_SHOWN_MAX {
+        out.line(format_args!("  ... and {} more", told.len() - FINDINGS_SHOWN_MAX));
+    }
+    if told.iter().any(|index| index.state.is_wrong()) {
+        out.line(
+            "what to do      nothing: no verb believes what is wrong, and the log is what it is;",
+        );
+        out.line("                delete such a file, or let the next verb that writes replace it");
     }
 }
 
