@@ -64,8 +64,11 @@ fn measure_all(arguments: &[String]) -> Result<(), Box<dyn Error>> {
             let mut tell = |round| eprintln!("{label}: round {round} of {rounds}");
             outcomes.push(figure.measure(rounds, &mut tell));
         }
+        // A run that is broken off has told what it measured until then.
+        write(&asked, &machine, &outcomes)?;
     }
-    write(&asked, machine, &outcomes)
+    eprintln!("written: RESULTS.md and results.json in {}", asked.out.display());
+    Ok(())
 }
 
 /// Syncs are counted only where a durable figure is asked for.
@@ -78,23 +81,28 @@ fn counted(asked: &Asked) -> Counts {
     count(&asked.plan, STORES, TYPED)
 }
 
-fn write(asked: &Asked, machine: Machine, outcomes: &[Outcome]) -> Result<(), Box<dyn Error>> {
+fn write(asked: &Asked, machine: &Machine, outcomes: &[Outcome]) -> Result<(), Box<dyn Error>> {
     let effort = match asked.plan.effort {
         Effort::Smoke => "smoke",
         Effort::Quick => "quick",
         Effort::Full => "full",
     };
     let results = Results {
-        bars: judge(outcomes, &machine),
-        machine,
+        bars: judge(outcomes, machine),
+        machine: machine.clone(),
         effort: effort.to_string(),
         figures: outcomes.iter().map(figure_result).collect(),
     };
     let explanations = std::fs::read_to_string(home().join("explanations.md")).unwrap_or_default();
-    std::fs::write(asked.out.join("RESULTS.md"), markdown(&results, outcomes, &explanations))?;
+    let mut document = markdown(&results, outcomes, &explanations);
+    // What `scale` found, where it has run.
+    if let Ok(scale) = std::fs::read_to_string(asked.out.join("SCALE.md")) {
+        document += "\n";
+        document += &scale;
+    }
+    std::fs::write(asked.out.join("RESULTS.md"), document)?;
     let json = serde_json::to_string_pretty(&results)? + "\n";
     std::fs::write(asked.out.join("results.json"), json)?;
-    eprintln!("written: RESULTS.md and results.json in {}", asked.out.display());
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) const CANDIDATE: Candidate = Candidate {
-    remark: "files prepared and recycled, no compression, a group for each thread; CRC-32",
+    remark: "16 MiB files, prepared and recycled, no compression, a group for each thread; CRC-32",
     scan,
     scan_checks: true,
     ..Candidate::new("raft-engine 0.4.2", open)
@@ -44,9 +44,9 @@ fn opened(at: &Path) -> Result<Engine, MeasureError> {
     let config = Config {
         dir: at.to_string_lossy().into_owned(),
         batch_compression_threshold: ReadableSize(0),
-        target_file_size: ReadableSize::mb(64),
+        target_file_size: ReadableSize::mb(16),
         prefill_for_recycle: true,
-        prefill_limit: Some(ReadableSize::mb(128)),
+        prefill_limit: Some(ReadableSize::mb(32)),
         ..Config::default()
     };
     Engine::open(config).doing("open")
