@@ -2,8 +2,8 @@
 //! byte with what is there.
 //!
 //! A cache proves nothing and is never missed: whatever is wrong with one is said here, and changes
-//! no verdict on the log. There is one kind today, the index of a sealed segment; a check of another
-//! kind is one more list in [`Caches`].
+//! no verdict on the log. There is one kind today, the index of a sealed segment; a check of
+//! another kind is one more list in [`Caches`].
 
 use crate::anchor::Anchor;
 use crate::progress::Progress;

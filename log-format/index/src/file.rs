@@ -1,9 +1,9 @@
 //! The file of an index, beside its segment: opening it, and building what should be in it.
 //!
 //! **Why it is mapped.** An index is written whole under another name and renamed; nobody of
-//! Holdpoint changes or cuts it afterwards, and one that is replaced keeps its bytes for whoever has
-//! it mapped. That is what is asked of a segment too, and segments are mapped: whoever could cut
-//! an index under a reader's map (which ends the reader with SIGBUS) could cut the segment, and
+//! Holdpoint changes or cuts it afterwards, and one that is replaced keeps its bytes for whoever
+//! has it mapped. That is what is asked of a segment too, and segments are mapped: whoever could
+//! cut an index under a reader's map (which ends the reader with SIGBUS) could cut the segment, and
 //! whoever could change its bytes in place could change this process. So the map opens no door, and
 //! what it gives is memory that the system can take back: private memory would grow with the log.
 //! Whoever must not rest on that reads the file into private memory and gives it to [`Index::new`].
@@ -49,8 +49,8 @@ pub enum Unusable {
     },
     /// It is of another segment of this log, of other records, or made by other rules.
     #[error(
-        "it is of records {} to {} with link {} by rules {}, and the segment has {} to {} with link \
-         {} by rules {}",
+        "it is of records {} to {} with link {} by rules {}, and the segment has {} to {} with \
+         link {} by rules {}",
         found.first_sequence, found.last.sequence, found.last.link, found.terms_version,
         expected.first_sequence, expected.last.sequence, expected.last.link, expected.terms_version
     )]

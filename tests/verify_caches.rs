@@ -1,0 +1,122 @@
+//! `verify --caches` says what everything that is derived from a log is worth, and a wrong cache
+//! changes neither the verdict on the log nor the exit code.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test tells its story by its names, and fails where it cannot read"
+)]
+
+mod program;
+
+use holdpoint_domain::terms::TERMS_VERSION;
+use holdpoint_log_files::DirectoryStorage;
+use holdpoint_log_format::names;
+use holdpoint_log_index::file::{build_index, index_path};
+use holdpoint_replay::caches::terms_of;
+use program::{Place, json, status, text};
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+
+/// A log of several segments.
+fn place() -> Place {
+    let place = Place::new();
+    for _ in 0..4 {
+        assert_eq!(status(&place.shell("head -c 50000 /dev/zero")), 0);
+    }
+    assert!(segments(&place).len() >= 2);
+    place
+}
+
+/// First sequences of the segments.
+fn segments(place: &Place) -> Vec<u64> {
+    let entries = fs::read_dir(place.log.join(names::SEGMENTS)).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut found: Vec<u64> = names.filter_map(|name| names::parse_segment(&name)).collect();
+    found.sort_unstable();
+    found
+}
+
+fn index(place: &Place, first: u64) -> PathBuf {
+    place.log.join(index_path(first))
+}
+
+/// Puts the right index beside every sealed segment.
+fn write_indexes(place: &Place) {
+    let storage = DirectoryStorage::new(&place.log);
+    let segments = segments(place);
+    for first in &segments[..segments.len() - 1] {
+        let built = build_index(&storage, *first, TERMS_VERSION, &mut terms_of).unwrap();
+        fs::write(index(place, *first), built.bytes).unwrap();
+    }
+}
+
+fn verified(place: &Place) -> (i32, Value) {
+    let output = place.holdpoint(&["verify", "--caches", "--json"]);
+    (status(&output), json(&output))
+}
+
+fn states(report: &Value) -> Vec<String> {
+    let indexes = report["caches"]["indexes"].as_array().unwrap();
+    indexes.iter().map(|index| index["state"].as_str().unwrap().to_string()).collect()
+}
+
+fn flip(file: &PathBuf, at: usize) {
+    let mut bytes = fs::read(file).unwrap();
+    bytes[at] ^= 1;
+    fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn what_the_program_leaves_beside_a_log_is_right_or_missing() {
+    let place = place();
+    let (exit, report) = verified(&place);
+    assert_eq!((exit, &report["verdict"]), (0, &"intact".into()), "{report:#}");
+    let states = states(&report);
+    assert_eq!(states.len(), segments(&place).len() - 1);
+    assert!(states.iter().all(|state| state == "right" || state == "missing"), "{report:#}");
+    assert!(place.verified().get("caches").is_none(), "nobody asked");
+}
+
+#[test]
+fn every_cache_is_told_and_none_changes_the_verdict() {
+    let place = place();
+    write_indexes(&place);
+    let right = verified(&place);
+    assert!(right.0 == 0 && states(&right.1).iter().all(|state| state == "right"));
+    flip(&index(&place, 1), 4_100);
+    let (exit, report) = verified(&place);
+    assert_eq!((exit, &report["verdict"]), (0, &"intact".into()));
+    assert_eq!(states(&report)[0], "damaged");
+    assert!(report["caches"]["indexes"][0]["reason"].as_str().unwrap().contains("digest"));
+    let shown = place.holdpoint(&["verify", "--caches"]);
+    let lines = text(&shown.stdout);
+    assert_eq!(status(&shown), 0);
+    assert!(lines.contains(&format!("1. {}: damaged", index_path(1))), "{lines}");
+    assert!(lines.contains("what to do      nothing: no verb believes what is wrong"), "{lines}");
+    fs::remove_file(index(&place, 1)).unwrap();
+    let (exit, report) = verified(&place);
+    assert_eq!((exit, states(&report)[0].as_str()), (0, "missing"));
+    let lines = text(&place.holdpoint(&["verify", "--caches"]).stdout);
+    assert!(lines.contains("1 missing") && !lines.contains("what to do"), "{lines}");
+}
+
+#[test]
+fn tamper_the_cache_of_a_damaged_segment_is_not_checked_and_the_log_is_corrupt() {
+    let place = place();
+    write_indexes(&place);
+    flip(&place.log.join(names::SEGMENTS).join(names::segment(1)), 4_200);
+    let (exit, report) = verified(&place);
+    assert_eq!((exit, &report["verdict"]), (6, &"corrupt".into()));
+    assert_eq!(states(&report)[0], "not_checked");
+}
+
+#[test]
+fn caches_are_asked_for_where_there_is_a_log_and_of_one_log() {
+    let place = Place::new();
+    let (exit, report) = verified(&place);
+    assert_eq!((exit, states(&report)), (3, vec![]));
+    let both = place.holdpoint(&["verify", "--caches", "--archive", "elsewhere"]);
+    assert_eq!(status(&both), 2);
+}
