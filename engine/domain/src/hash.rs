@@ -192,8 +192,7 @@ impl HashBuilder {
     #[inline]
     pub fn new(domain_tag: &str, version: u16) -> Self {
         let mut preimage = Preimage::default();
-        preimage.text(domain_tag);
-        preimage.number(u64::from(version));
+        preimage.begin(domain_tag, version);
         Self(preimage)
     }
 
@@ -245,11 +244,6 @@ impl HashBuilder {
     #[must_use]
     pub fn finish(mut self) -> Digest {
         self.0.finish()
-    }
-
-    /// What was taken so far, for those who have more to add.
-    pub(crate) fn into_preimage(self) -> Preimage {
-        self.0
     }
 }
 

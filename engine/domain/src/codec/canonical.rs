@@ -13,7 +13,6 @@ use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, SeqAccess, VariantAccess,
     Visitor,
 };
-use serde::forward_to_deserialize_any;
 use thiserror::Error as ThisError;
 
 use crate::hash::DIGEST;
@@ -188,6 +187,14 @@ macro_rules! numbers {
     };
 }
 
+macro_rules! formless {
+    ($($method:ident)+) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+            self.deserialize_any(visitor)
+        })+
+    };
+}
+
 /// What no payload holds has no form here: floating point, single characters, maps.
 impl<'de> Deserializer<'de> for &mut Reader<'de> {
     type Error = Fault;
@@ -196,7 +203,10 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         Err(Fault::invalid_type(serde::de::Unexpected::Other("a payload"), &visitor))
     }
 
-    forward_to_deserialize_any! { f32 f64 char map identifier ignored_any }
+    formless! {
+        deserialize_f32 deserialize_f64 deserialize_char deserialize_map deserialize_identifier
+        deserialize_ignored_any
+    }
 
     numbers! {
         deserialize_u16 visit_u16 number TWO_BYTES,

@@ -91,7 +91,7 @@ pub(crate) struct SessionHash(Sha256);
 
 impl SessionHash {
     pub(crate) fn of(context: &ObservationContext, chain_id: &str) -> Self {
-        Self(identity("holdpoint.evidence-record", context, chain_id).into_preimage().into_hasher())
+        Self(identity("holdpoint.evidence-record", context, chain_id).into_hasher())
     }
 }
 
@@ -134,14 +134,16 @@ pub fn injective_seal_hash(chain_id: &str, length: u64, injective_head: &Digest)
 }
 
 /// `is_halted` is left out on purpose: the same session captures before and after it halts.
-fn identity(tag: &str, context: &ObservationContext, chain_id: &str) -> HashBuilder {
-    HashBuilder::new(tag, 1)
-        .text(chain_id)
-        .text(&context.session_id)
-        .text(&context.loop_id)
-        .text(&context.executor_id)
-        .text(&context.envelope_hash)
-        .text(&context.created_at)
+fn identity(tag: &str, context: &ObservationContext, chain_id: &str) -> Preimage {
+    let mut fields = Preimage::default();
+    fields.begin(tag, 1);
+    fields.text(chain_id);
+    fields.text(&context.session_id);
+    fields.text(&context.loop_id);
+    fields.text(&context.executor_id);
+    fields.text(&context.envelope_hash);
+    fields.text(&context.created_at);
+    fields
 }
 
 fn add_offered(

@@ -6,8 +6,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::Digest;
 
-/// How many bytes are gathered at most before they are hashed: twelve blocks.
-const GATHERED_BYTES: usize = 768;
+/// How many bytes are gathered at most before they are hashed: eight blocks.
+const GATHERED_BYTES: usize = 512;
 
 /// The byte before each field. An absent option is a field of its own: null is not "".
 const TEXT: u8 = 1;
@@ -32,6 +32,13 @@ impl Default for Preimage {
 }
 
 impl Preimage {
+    /// One kind of thing begins so.
+    #[inline]
+    pub(crate) fn begin(&mut self, domain_tag: &str, version: u16) {
+        self.text(domain_tag);
+        self.number(u64::from(version));
+    }
+
     /// What comes after these bytes.
     pub(crate) fn after(hasher: Sha256) -> Self {
         Self { hasher, gathered: [0; GATHERED_BYTES], length: 0 }

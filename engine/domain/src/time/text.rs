@@ -25,7 +25,8 @@ impl TimestampText {
         text.put(11..13, of_day / 3600);
         text.put(14..16, of_day / 60 % 60);
         text.put(17..19, of_day % 60);
-        text.put(20..29, fraction);
+        text.put(20..25, fraction / 10_000);
+        text.put(25..29, fraction % 10_000);
         text
     }
 
@@ -33,8 +34,9 @@ impl TimestampText {
         core::str::from_utf8(&self.0).expect("digits and signs are ASCII")
     }
 
-    /// Right-aligned digits.
-    fn put(&mut self, place: core::ops::Range<usize>, mut number: u64) {
+    /// Right-aligned digits of a number that has no more.
+    fn put(&mut self, place: core::ops::Range<usize>, number: u64) {
+        let mut number = u32::try_from(number).unwrap_or_default();
         for digit in self.0.get_mut(place).into_iter().flatten().rev() {
             *digit = b'0' + u8::try_from(number % 10).unwrap_or_default();
             number /= 10;
