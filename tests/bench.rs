@@ -11,9 +11,12 @@
 mod program;
 
 use program::{Place, json, status, text};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{create_dir, read_dir, set_permissions, write};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Stdio;
 
 const FIGURES: [&str; 8] = [
     "append-staged",
@@ -89,6 +92,23 @@ fn a_directory_that_is_missing_is_not_found() {
         assert!(text(&output.stderr).contains("--dir"));
     }
     assert!(!missing.exists());
+}
+
+/// It says that it begins when its directory is there and signals are heeded.
+#[test]
+fn who_stops_it_finds_the_directory_empty() {
+    let place = Place::new();
+    let directory = place.directory.path().join("disk");
+    create_dir(&directory).unwrap();
+    let mut command = place.command(&["bench", "--json", "--dir", directory.to_str().unwrap()]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
+    assert!(said.contains("removes it again"), "{said}");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((status(&output), text(&output.stdout)), (130, String::new()));
+    assert_empty(&directory);
 }
 
 /// Root may write anywhere but where nobody may.

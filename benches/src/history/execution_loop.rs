@@ -231,9 +231,13 @@ fn steps(random: &mut Random, attempts: u8, is_held: bool) -> VecDeque<Step> {
             steps.push_back(Step::Stop);
             return steps;
         }
-        // The last attempt fails now and then as well.
-        let fails = attempt < attempts || (!is_held && random.one_in(12));
+        // The last attempt fails now and then as well, which ends the loop.
+        let is_last = attempt == attempts;
+        let fails = !is_last || (!is_held && random.one_in(12));
         steps.push_back(if fails { Step::Fault(attempt) } else { Step::Report });
+        if fails && is_last {
+            return steps;
+        }
     }
     match is_held {
         true if random.one_in(20) => steps.extend([Step::Ask, Step::Wait]),

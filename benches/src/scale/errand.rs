@@ -29,7 +29,7 @@ pub enum Errand {
     Write {
         /// Where it grows.
         at: PathBuf,
-        /// Where copies go, named by their length.
+        /// Where copies go, named by their length; the last one is the log itself.
         copies: PathBuf,
         /// The lengths, in order.
         lengths: Vec<u64>,
@@ -202,7 +202,6 @@ fn write(
         let memory_bytes = private_memory()?;
         engine.close().doing("close the engine")?;
         seconds += begun.elapsed().as_secs_f64();
-        copy_directory(at, &copies.join(length.to_string()))?;
         say(&Written {
             records: history.newest(),
             seconds,
@@ -213,6 +212,11 @@ fn write(
             snapshot_bytes: newest_snapshot(at)?.len() as u64,
             keyed: history.keyed().to_vec(),
         })?;
+        let named = copies.join(length.to_string());
+        match Some(length) == lengths.last() {
+            true => std::fs::rename(at, named).doing("rename a log")?,
+            false => copy_directory(at, &named)?,
+        }
     }
     Ok(())
 }

@@ -83,7 +83,6 @@ fn write(
         logs.push(Measured::new(*length, home.join(length.to_string()), written));
     }
     ended(child)?;
-    std::fs::remove_dir_all(home.join("growing")).doing("remove a log")?;
     Ok(logs)
 }
 
