@@ -47,6 +47,7 @@ pub(crate) fn decide_checked(state: ThreadState, turn: &Turn<'_>) -> TurnDecisio
 
 /// Something of a thread expired.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "at most two at a time, made and used up at once")]
 pub enum Expiry {
     /// Words that were left unsaid.
     Buffer(ResumeBuffer),
