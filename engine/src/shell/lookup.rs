@@ -20,6 +20,7 @@ use holdpoint_log_format::{Item, Record, names};
 use holdpoint_log_index::file::index_path;
 use holdpoint_log_index::{Index, IndexFault, TermHash};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// An index that is open, by the digest that the log has of it.
@@ -102,11 +103,13 @@ impl Lookup {
     ) -> Result<Vec<Recorded>, SubmitError> {
         let hash = TermHash::of(&term.canonical());
         let mut found = Vec::new();
-        for first in segments_of(scope)?.into_iter().take_while(|first| *first <= until) {
+        let firsts = segments_of(scope)?;
+        let ends = firsts.iter().skip(1).map(|next| next.saturating_sub(1)).chain([u64::MAX]);
+        for (&first, end) in firsts.iter().zip(ends).take_while(|(first, _)| **first <= until) {
             match self.in_index(scope, first, hash, term.is_key()) {
                 Some(candidates) => read_each(scope, first, &candidates, term, &mut found)?,
                 None if is_remembered(term) => {
-                    let candidates = self.in_recent(scope, first, hash)?;
+                    let candidates = self.in_recent(scope, first..=end, hash)?;
                     read_each(scope, first, &candidates, term, &mut found)?;
                 }
                 None => read_all(scope, first, term, &mut found)?,
@@ -120,9 +123,10 @@ impl Lookup {
     fn in_recent<S: Storage>(
         &mut self,
         scope: &Scope<'_, S>,
-        first: u64,
+        records: RangeInclusive<u64>,
         hash: TermHash,
     ) -> Result<Vec<(u64, u64)>, SubmitError> {
+        let (first, end) = records.into_inner();
         let newest = scope.newest.run.chain.sequence;
         let recent = self.recent.get_or_insert_with(|| Recent::from(newest));
         if !recent.covers(first) {
@@ -131,8 +135,6 @@ impl Lookup {
             })?;
             recent.read.insert(first);
         }
-        let behind = segments_of(scope)?.into_iter().find(|next| *next > first);
-        let end = behind.map_or(u64::MAX, |next| next - 1);
         let held = recent.terms.range((hash, first)..=(hash, end));
         Ok(held.map(|(_, sequence)| (*sequence, 0)).collect())
     }
@@ -247,11 +249,11 @@ fn read_each<S: Storage>(
     term: &Term<'_>,
     found: &mut Vec<Recorded>,
 ) -> Result<(), SubmitError> {
-    let Some(place) =
-        Follower::at_segment(&**scope.disk, first).ok().filter(|_| !candidates.is_empty())
-    else {
+    // Most segments hold nothing of what is looked for: none of these is opened.
+    if candidates.is_empty() {
         return Ok(());
-    };
+    }
+    let Ok(place) = Follower::at_segment(&**scope.disk, first) else { return Ok(()) };
     let mut missing = BTreeSet::new();
     let mut window = window_of(scope, first)?;
     for &(sequence, offset) in candidates {
