@@ -244,31 +244,37 @@ fn show_notes(out: &mut Output, report: &Report) {
 
 /// What is derived from the log: how much of it is right, and what is not.
 fn show_caches(out: &mut Output, caches: &Caches) {
-    let counts = CacheState::ALL.map(|state| (state, caches.count(state)));
-    let counts = counts.iter().filter(|(_, count)| *count > 0);
-    let counts: Vec<String> = counts.map(|(state, count)| format!("{count} {state}")).collect();
-    let of_which = if counts.is_empty() { String::new() } else { ": ".to_string() };
-    let total = match caches.indexes.len() {
-        1 => "1 index".to_string(),
-        total => format!("{total} indexes"),
-    };
-    out.line(format_args!("caches          {total}{of_which}{}", counts.join(", ")));
-    let told = caches.indexes.iter().filter(|index| index.state != CacheState::Right);
-    let told: Vec<_> = told.filter(|index| index.state != CacheState::Missing).collect();
-    for (index, number) in told.iter().zip(1..).take(FINDINGS_SHOWN_MAX) {
-        let reason = index.reason.as_deref().unwrap_or_default();
-        out.line(format_args!("  {number}. {}: {}", index.file, index.state));
-        out.line(format_args!("     {}", visible(reason)));
+    let indexes = in_states(|state| caches.count(state));
+    let snapshots = in_states(|state| caches.count_snapshots(state));
+    let noun = if caches.indexes.len() == 1 { "index" } else { "indexes" };
+    out.line(format_args!("caches          {} {noun}{indexes}", caches.indexes.len()));
+    let total = counted(caches.snapshots.len() as u64, "snapshot");
+    out.line(format_args!("                {total}{snapshots}"));
+    let indexes = caches.indexes.iter().map(|one| (&one.file, one.state, &one.reason));
+    let snapshots = caches.snapshots.iter().map(|one| (&one.file, one.state, &one.reason));
+    let is_told = |state| ![CacheState::Right, CacheState::Missing].contains(&state);
+    let told: Vec<_> = indexes.chain(snapshots).filter(|(_, state, _)| is_told(*state)).collect();
+    for ((file, state, reason), number) in told.iter().zip(1..).take(FINDINGS_SHOWN_MAX) {
+        out.line(format_args!("  {number}. {file}: {state}"));
+        out.line(format_args!("     {}", visible(reason.as_deref().unwrap_or_default())));
     }
     if told.len() > FINDINGS_SHOWN_MAX {
         out.line(format_args!("  ... and {} more", told.len() - FINDINGS_SHOWN_MAX));
     }
-    if told.iter().any(|index| index.state.is_wrong()) {
+    if told.iter().any(|(_, state, _)| state.is_wrong()) {
         out.line(
             "what to do      nothing: no verb believes what is wrong, and the log is what it is;",
         );
         out.line("                delete such a file, or let the next verb that writes replace it");
     }
+}
+
+/// How many caches are in each state, behind a colon; nothing where there are none.
+fn in_states(count: impl Fn(CacheState) -> usize) -> String {
+    let counts = CacheState::ALL.map(|state| (state, count(state)));
+    let counts = counts.iter().filter(|(_, count)| *count > 0);
+    let counts: Vec<String> = counts.map(|(state, count)| format!("{count} {state}")).collect();
+    if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) }
 }
 
 fn show_finding(out: &mut Output, number: u64, finding: &Finding) {

@@ -1,5 +1,5 @@
-//! Every figure of ours can be measured: each gives values, and no floor fails. How large the values
-//! are is nothing that a test asks.
+//! Every figure of ours can be measured: each gives values, and no floor fails. How large the
+//! values are is nothing that a test asks.
 
 use holdpoint_measure::bars::judge;
 use holdpoint_measure::machine::Machine;

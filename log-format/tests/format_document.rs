@@ -268,15 +268,10 @@ fn table_lock_fields_lie_where_the_document_says() {
 
 #[test]
 fn table_snapshot_fields_lie_where_the_document_says() {
-    let chain = ChainPosition { sequence: 0, link: Link([0; 32]), time: 0 };
-    let zero = SnapshotHeader {
-        log: LogId([0; 16]),
-        chain,
-        segment: 0,
-        record_offset: 0,
-        end_offset: 0,
-        state_schema: 0,
-    };
+    let length = limits::SNAPSHOT_HEADER_LENGTH;
+    let mut file = [&snapshot::SNAPSHOT_MAGIC[..], &[1, 0, 0, 0]].concat();
+    file.resize(length, 0);
+    let (zero, _) = SnapshotHeader::decode(&file).unwrap();
     let of = |header: SnapshotHeader| Changed(header.encode_with(b""));
     let at = |chain| of(SnapshotHeader { chain, ..zero });
     let shown = vec![
@@ -284,17 +279,16 @@ fn table_snapshot_fields_lie_where_the_document_says() {
         Fixed(snapshot::SNAPSHOT_VERSION.to_le_bytes().to_vec()),
         of(SnapshotHeader { state_schema: u32::MAX, ..zero }),
         of(SnapshotHeader { log: LogId([0xff; 16]), ..zero }),
-        at(ChainPosition { sequence: u64::MAX, ..chain }),
-        at(ChainPosition { link: Link([0xff; 32]), ..chain }),
-        at(ChainPosition { time: u64::MAX, ..chain }),
+        at(ChainPosition { sequence: u64::MAX, ..zero.chain }),
+        at(ChainPosition { link: Link([0xff; 32]), ..zero.chain }),
+        at(ChainPosition { time: u64::MAX, ..zero.chain }),
         of(SnapshotHeader { segment: u64::MAX, ..zero }),
         of(SnapshotHeader { record_offset: u64::MAX, ..zero }),
         of(SnapshotHeader { end_offset: u64::MAX, ..zero }),
         Fixed(vec![0; 8]),
         Fixed(vec![0; 16]),
     ];
-    let length = limits::SNAPSHOT_HEADER_LENGTH;
-    check_fields(&fields("### Snapshot header", length), &zero.encode_with(b""), shown);
+    check_fields(&fields("### Snapshot header", length), &file, shown);
 }
 
 /// Every field in the order of the table: fixed bytes are there, and a changed field changes all

@@ -2,11 +2,14 @@
 //! byte with what is there.
 //!
 //! A cache proves nothing and is never missed: whatever is wrong with one is said here, and changes
-//! no verdict on the log. There is one kind today, the index of a sealed segment; a check of
-//! another kind is one more list in [`Caches`].
+//! no verdict on the log. There are two kinds: the index of a sealed segment, and the snapshot of a
+//! state.
+
+mod snapshots;
 
 use crate::anchor::Anchor;
 use crate::progress::Progress;
+use crate::read::read_header;
 use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{ReadFile, ReadStorage, SurveyError};
@@ -14,6 +17,8 @@ use holdpoint_log_format::{Record, names};
 use holdpoint_log_index::file::{BuildError, BuiltIndex, Unusable, build_index, index_path};
 use holdpoint_log_index::{Index, IndexDigest, IndexFault, RecordTerms, Scope};
 use serde::Serialize;
+pub use snapshots::CachedSnapshot;
+use snapshots::check_snapshots;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,6 +28,8 @@ use std::fmt;
 pub struct Caches {
     /// The index of every sealed segment, and what looks like one beside none, in order.
     pub indexes: Vec<CachedIndex>,
+    /// Every snapshot, in order. None has to be there.
+    pub snapshots: Vec<CachedSnapshot>,
 }
 
 /// One index.
@@ -84,10 +91,16 @@ impl fmt::Display for CacheState {
 }
 
 impl Caches {
-    /// How many caches are in this state.
+    /// How many indexes are in this state.
     #[must_use]
     pub fn count(&self, state: CacheState) -> usize {
         self.indexes.iter().filter(|index| index.state == state).count()
+    }
+
+    /// How many snapshots are in this state.
+    #[must_use]
+    pub fn count_snapshots(&self, state: CacheState) -> usize {
+        self.snapshots.iter().filter(|snapshot| snapshot.state == state).count()
     }
 }
 
@@ -119,6 +132,8 @@ pub fn check_caches<S: ReadStorage>(
         caches.indexes.extend(found);
         progress(Progress { sequence: *first, expected });
     }
+    let log = read_header(storage, begin.saturating_add(1)).map(|header| header.log);
+    caches.snapshots = check_snapshots(storage, log);
     Ok(caches)
 }
 

@@ -30,7 +30,7 @@ pub mod together;
 pub mod verify;
 
 pub use anchor::Archived;
-pub use caches::{CacheState, CachedIndex, Caches, check_caches};
+pub use caches::{CacheState, CachedIndex, CachedSnapshot, Caches, check_caches};
 pub use finding::{Finding, Problem};
 pub use progress::Progress;
 pub use read::{Committed, Content, ReadError, ReadOptions};

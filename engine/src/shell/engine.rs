@@ -212,9 +212,9 @@ impl<S: Storage> Engine<S> {
         super::submit::query(&self.core, answer)
     }
 
-    /// Every record that holds a term, in their order: what a loop, a request, a decision point or a
-    /// thread went through, however long ago. Sealed segments are asked through their indexes; one
-    /// that has none is read.
+    /// Every record that holds a term, in their order: what a loop, a request, a decision point or
+    /// a thread went through, however long ago. Sealed segments are asked through their indexes;
+    /// one that has none is read.
     ///
     /// # Errors
     /// The log failed or cannot be read, or a segment that is read is damaged.

@@ -10,8 +10,8 @@ use crate::log::{Storage, Turn};
 use holdpoint_domain::event::{Event, FingerprintRecorded};
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, fingerprint_of};
 
-/// How far apart fingerprints of the state are recorded. Behind each there is a snapshot, from which
-/// the next opening goes on: it reads at most so much.
+/// How far apart fingerprints of the state are recorded. Behind each there is a snapshot, from
+/// which the next opening goes on: it reads at most so much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FingerprintDistance {
     /// After so many records, at least 1.

@@ -23,8 +23,12 @@ use std::io;
 /// Snapshots that stay: the newest, and the one before it.
 const KEPT: usize = 2;
 
-/// A snapshot longer than this is not read. A state is far smaller: memory follows what lives.
-const LENGTH_MAX: u64 = 1 << 30;
+/// Snapshots that opening looks at before it reads the whole log.
+const TRIED: usize = 8;
+
+/// A snapshot longer than this is not written and not read: a state is far smaller, for memory
+/// follows what lives. It is also the longest state that an archive can begin with.
+const LENGTH_MAX: u64 = 64 << 20;
 
 /// A snapshot that waits until the record that states its fingerprint is durable.
 pub(super) struct Snapshot {
@@ -49,7 +53,8 @@ impl Snapshot {
     /// Writes it beside the others and removes those that are too old. Where that fails, opening
     /// takes longer, and nothing else.
     pub(super) fn write<S: Storage>(&self, disk: &S) {
-        if self.try_write(disk).is_ok() {
+        let is_short = self.file.len() as u64 <= LENGTH_MAX;
+        if is_short && self.try_write(disk).is_ok() {
             let _ = remove_older(disk, self.sequence);
         }
     }
@@ -90,13 +95,13 @@ fn sequences<S: ReadStorage>(disk: &S) -> io::Result<Vec<u64>> {
     Ok(known)
 }
 
-/// The state behind the newest record that opening found, from the newest snapshot that is believed.
-/// The log is read beside its writers, without the lock.
+/// The state behind the newest record that opening found, from the newest snapshot that is
+/// believed. The log is read beside its writers, without the lock.
 pub(super) fn newest_state<S: Storage>(log: &Log<S>, disk: &S) -> Option<Hot> {
     let known = sequences(disk).ok()?;
     let newest = log.position();
     let behind = known.into_iter().rev().filter(|sequence| *sequence < newest.sequence);
-    behind.take(KEPT).find_map(|sequence| state_from(disk, sequence, &newest))
+    behind.take(TRIED).find_map(|sequence| state_from(disk, sequence, &newest))
 }
 
 fn state_from<S: ReadStorage>(disk: &S, sequence: u64, newest: &ChainPosition) -> Option<Hot> {

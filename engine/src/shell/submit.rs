@@ -246,8 +246,8 @@ pub(super) fn read_events<S: Storage>(
     failure.map_or(Ok(()), Err)
 }
 
-/// Before the log is closed: what indexes were built, and the state's fingerprint where one is worth
-/// it. A state that was not brought up to the newest record is left as it is.
+/// Before the log is closed: what indexes were built, and the state's fingerprint where one is
+/// worth it. A state that was not brought up to the newest record is left as it is.
 pub(super) fn before_close<S: Storage>(engine: &Core<S>) -> Result<(), SubmitError> {
     let is_worth_it = |hot: &Hot| {
         let has_news = hot.lookup.indexer.has_built() || fingerprint::is_due_at_close(engine, hot);

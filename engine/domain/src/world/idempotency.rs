@@ -1,8 +1,8 @@
 //! The keys under which callers repeat commands without effect (property E5).
 //!
 //! The keys of live loops and threads are remembered for as long as those live; of the others, the
-//! newest 4096; older ones are found again in the log, by whoever has it. All of it follows from the
-//! envelopes of recorded events, so it survives a restart.
+//! newest 4096; older ones are found again in the log, by whoever has it. All of it follows from
+//! the envelopes of recorded events, so it survives a restart.
 
 use alloc::collections::BTreeMap;
 use alloc::format;

@@ -1,0 +1,165 @@
+//! Snapshots of the state, compared with what the chain says of it.
+
+use super::CacheState;
+use holdpoint_domain::codec::decode;
+use holdpoint_domain::event::Event;
+use holdpoint_domain::hash::Digest;
+use holdpoint_domain::world::{STATE_SCHEMA_VERSION, fingerprint_of};
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::window::Window;
+use holdpoint_log_files::{Follower, ReadFile, ReadStorage};
+use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
+use holdpoint_log_format::{Item, LogId, Record, SnapshotHeader, names};
+use serde::Serialize;
+
+/// A snapshot longer than this is not read: no state is so large.
+const LENGTH_MAX: u64 = 64 << 20;
+
+/// One snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CachedSnapshot {
+    /// The file, relative to the log's directory.
+    pub file: String,
+    /// The sequence in its name: the record behind which its state stands.
+    pub sequence: u64,
+    /// Whether the chain vouches for it.
+    pub state: CacheState,
+    /// Why not, in one sentence.
+    pub reason: Option<String>,
+}
+
+/// Every snapshot of a log, in order. What the recorded fingerprints are worth is the verdict's
+/// concern: they are checked by every replay.
+pub(super) fn check_snapshots<S: ReadStorage>(
+    storage: &S,
+    log: Option<LogId>,
+) -> Vec<CachedSnapshot> {
+    // Something else in the directory's place holds no snapshot.
+    let entries = storage.list(names::SNAPSHOTS).unwrap_or_default();
+    let mut sequences: Vec<u64> =
+        entries.iter().filter_map(|entry| names::parse_snapshot(&entry.name)).collect();
+    sequences.sort_unstable();
+    sequences.into_iter().map(|sequence| check_snapshot(storage, log, sequence)).collect()
+}
+
+fn check_snapshot<S: ReadStorage>(
+    storage: &S,
+    log: Option<LogId>,
+    sequence: u64,
+) -> CachedSnapshot {
+    let file = format!("{}/{}", names::SNAPSHOTS, names::snapshot(sequence));
+    let (state, reason) = match judged(storage, log, sequence, &file) {
+        Ok(()) => (CacheState::Right, None),
+        Err((state, reason)) => (state, Some(reason)),
+    };
+    CachedSnapshot { file, sequence, state, reason }
+}
+
+/// Why a snapshot is not believed.
+type Wrong = (CacheState, String);
+
+fn judged<S: ReadStorage>(
+    storage: &S,
+    log: Option<LogId>,
+    sequence: u64,
+    file: &str,
+) -> Result<(), Wrong> {
+    let bytes = read_whole(storage, file).map_err(|reason| (CacheState::Damaged, reason))?;
+    let (header, state) = SnapshotHeader::decode(&bytes).ok_or_else(|| {
+        (CacheState::Damaged, "it is no snapshot of this version, or not whole".to_string())
+    })?;
+    if let Some(expected) = log.filter(|log| *log != header.log) {
+        let found = header.log;
+        return Err((CacheState::Foreign, format!("it is of log {found}, and this is {expected}")));
+    }
+    if header.state_schema != STATE_SCHEMA_VERSION {
+        let (found, known) = (header.state_schema, STATE_SCHEMA_VERSION);
+        let reason = format!("it is of state schema {found}, and this program has {known}");
+        return Err((CacheState::Stale, reason));
+    }
+    if header.chain.sequence != sequence {
+        let found = header.chain.sequence;
+        let reason =
+            format!("it says to stand behind record {found}, and its name says {sequence}");
+        return Err((CacheState::Damaged, reason));
+    }
+    compared(storage, &header, state).map_err(|reason| (CacheState::Damaged, reason))
+}
+
+/// The record behind the snapshot's place follows from that place, and states this state.
+fn compared<S: ReadStorage>(
+    storage: &S,
+    header: &SnapshotHeader,
+    state: &[u8],
+) -> Result<(), String> {
+    let expected = fingerprint_of(state);
+    let next = header.chain.sequence.saturating_add(1);
+    let found = on_record(storage, header.segment, header.end_offset, &mut |record| {
+        judge_record(record, header, &expected)
+    })?;
+    // The segment ended there: the record is the first one of the next.
+    let begin = SEGMENT_HEADER_LENGTH as u64;
+    let again = match found {
+        Some(judged) => Some(judged),
+        None => {
+            on_record(storage, next, begin, &mut |record| judge_record(record, header, &expected))?
+        }
+    };
+    again.unwrap_or_else(|| Err(format!("record {next}, which would vouch for it, is not there")))
+}
+
+fn judge_record(
+    record: &Record<'_>,
+    header: &SnapshotHeader,
+    expected: &Digest,
+) -> Result<(), String> {
+    let next = header.chain.sequence.saturating_add(1);
+    let is_next = record.header.sequence == next
+        && record.expected_link(header.log, &header.chain.link) == record.header.link
+        && record.header.time >= header.chain.time;
+    if !is_next {
+        return Err(format!("record {next} does not follow from the place that it states"));
+    }
+    let (kind, version) = (record.header.kind, record.header.version);
+    match decode(kind, version, record.payload).map(|envelope| envelope.event) {
+        Ok(Event::FingerprintRecorded(body)) if body.fingerprint == *expected => Ok(()),
+        Ok(Event::FingerprintRecorded(body)) => Err(format!(
+            "its state has the fingerprint {expected}, and record {next} states {}",
+            body.fingerprint
+        )),
+        _ => Err(format!("record {next} states no fingerprint")),
+    }
+}
+
+/// Asks about the record at an offset of a segment; `None` where the segment ends there.
+fn on_record<S: ReadStorage, T>(
+    storage: &S,
+    segment: u64,
+    offset: u64,
+    ask: &mut dyn FnMut(&Record<'_>) -> T,
+) -> Result<Option<T>, String> {
+    let place = Follower::at_segment(storage, segment).map_err(|error| error.to_string())?;
+    let opened = storage.open(&segment_path(segment)).map_err(|error| error.to_string())?;
+    let opened = opened.ok_or_else(|| "the segment that it names is not there".to_string())?;
+    let mut window = Window::new(opened).map_err(|error| error.to_string())?;
+    let item = window.item(offset, &place.header).map_err(|error| error.to_string())?;
+    match item {
+        Ok((Item::Record(record), _)) => Ok(Some(ask(&record))),
+        Ok((Item::Seal(_), _)) => Ok(None),
+        Ok((Item::Nothing, _)) => Err(format!("there is no record at byte {offset}")),
+        Err(fault) => Err(format!("byte {offset} of its segment: {fault}")),
+    }
+}
+
+fn read_whole<S: ReadStorage>(storage: &S, file: &str) -> Result<Vec<u8>, String> {
+    let opened = storage.open(file).map_err(|error| error.to_string())?;
+    let opened = opened.ok_or_else(|| "it is gone".to_string())?;
+    let length = opened.length().map_err(|error| error.to_string())?;
+    if length > LENGTH_MAX {
+        return Err(format!("it has {length} bytes, more than any state"));
+    }
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+    let read = opened.read_at(0, &mut bytes).map_err(|error| error.to_string())?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
