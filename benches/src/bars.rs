@@ -1,6 +1,6 @@
 //! The bars that a run has to clear, as ratios wherever the machine would else decide.
 
-use crate::figure::{Kind, Outcome, PeerFacts, Role, Scope};
+use crate::figure::{Kind, Line, Outcome, PeerFacts, Role, Scope};
 use crate::figures::rebuild::{DECODING, REDUCING};
 use crate::floor;
 use crate::machine::Machine;
@@ -143,7 +143,10 @@ const BARS: &[Bar] = &[
         "scan/peer",
         "scan + CRC over the best peer that checks too, 256 B",
         |_| 0.6,
-        |all| inverse(&best_over_ours(of_payload(all, Kind::Scan)?, |_, _| true)?),
+        |all| {
+            let outcome = of_payload(all, Kind::Scan)?;
+            ours_over(outcome, outcome.best_peer(|_, _| true)?)
+        },
     ),
     at_most(
         "open-clean/log",
@@ -237,7 +240,7 @@ fn floor_over_ours(all: &[Outcome], kind: Kind, floor: &str) -> Option<Reading> 
 
 fn ours_over_floor(all: &[Outcome], kind: Kind, floor: &str) -> Option<Reading> {
     let outcome = of_payload(all, kind)?;
-    inverse(&outcome.over_ours(outcome.floor(floor)?)?)
+    ours_over(outcome, outcome.floor(floor)?)
 }
 
 fn peer_over_ours(
@@ -252,8 +255,8 @@ fn best_over_ours(outcome: &Outcome, wants: impl Fn(&str, &PeerFacts) -> bool) -
     outcome.over_ours(outcome.best_peer(wants)?)
 }
 
-fn inverse(ratio: &Samples) -> Option<Reading> {
-    Some(read(&Samples(ratio.0.iter().map(|value| 1.0 / value).collect())))
+fn ours_over(outcome: &Outcome, line: &Line) -> Option<Reading> {
+    Some(read(&outcome.ours()?.values()?.over(line.values()?)))
 }
 
 /// The second one of ours over the first.
@@ -283,7 +286,6 @@ fn millions_each_second(outcome: &Outcome) -> Option<Reading> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::Line;
     use crate::rounds::Measured;
 
     fn line(name: &str, role: Role, values: &[f64]) -> Line {

@@ -7,7 +7,7 @@ mod open;
 mod read;
 pub(crate) mod rebuild;
 
-use crate::figure::{Contender, Figure, Kind, Role, Scope};
+use crate::figure::{Contender, Figure, Kind, PeerFacts, Role, Scope};
 use crate::floor;
 use crate::ours::{self, typed};
 use crate::plan::Plan;
@@ -57,7 +57,7 @@ fn of_payload(kind: Kind, plan: &Plan, others: Others<'_>, payload: usize) -> Fi
         contenders.insert(1, alone);
     }
     for peer in peers {
-        contenders.push(contender(peer, peer_role(peer), work(kind, plan, peer, payload)));
+        contenders.push(contender(peer, peer_role(kind, peer), work(kind, plan, peer, payload)));
     }
     Figure { kind, scope: Scope::Payload(payload), contenders }
 }
@@ -74,14 +74,15 @@ fn of_records(kind: Kind, plan: &Plan, others: Others<'_>, records: u64) -> Figu
         with_state.remark = "the log, and the state that its events give".to_string();
         contenders.push(with_state);
         let peers = others.stores.iter().filter(|_| records <= 1_000_000);
-        contenders.extend(peers.map(|peer| contender(peer, peer_role(peer), work(peer))));
+        contenders.extend(peers.map(|peer| contender(peer, peer_role(kind, peer), work(peer))));
     }
     Figure { kind, scope: Scope::Records(records), contenders }
 }
 
-fn peer_role(peer: &Candidate) -> Role {
-    let facts = crate::figure::PeerFacts { is_chained: peer.is_chained, ..Default::default() };
-    Role::Peer(facts)
+fn peer_role(kind: Kind, peer: &Candidate) -> Role {
+    let checks_nothing = kind == Kind::Scan && !peer.scan_checks;
+    let not_counted = checks_nothing.then(|| "checks no checksum when it scans".to_string());
+    Role::Peer(PeerFacts { is_chained: peer.is_chained, not_counted, syncs_each: None })
 }
 
 fn contender(candidate: &Candidate, role: Role, work: Work) -> Contender {
