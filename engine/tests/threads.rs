@@ -398,9 +398,10 @@ fn a_closed_session_gives_up_the_words_left_in_it_in_the_threads_own_story() {
     assert_live_is_rebuilt(&place, &engine);
 }
 
-/// Of keys without a live owner the newest 4096 are kept; those of a thread live with it.
+/// Of keys without a live owner the newest 4096 are kept in memory; those of a thread live with it,
+/// and are found in the log for ever.
 #[test]
-fn a_thread_remembers_its_keys_for_as_long_as_it_lives() {
+fn a_thread_remembers_its_keys_while_it_lives_and_the_log_remembers_them_afterwards() {
     let place = Place::new();
     let open = || {
         let options = EngineOptions { level: Level::Os, ..EngineOptions::default() };
@@ -416,7 +417,10 @@ fn a_thread_remembers_its_keys_for_as_long_as_it_lives() {
     let engine = open();
     assert!(matches!(give(&engine, &first), Submitted::Repeated(_)), "after a restart too");
     accepted(&engine, &close_thread());
-    assert_eq!(refused(give(&engine, &first)), "X_FAIL_THREAD_CLOSED");
+    assert!(engine.query(World::keys_forgotten).expect("the log works") > 0);
+    assert!(matches!(give(&engine, &first), Submitted::Repeated(_)), "the log has it");
+    let another = turn(2, chat("order", "It ships on Tuesday."));
+    assert_eq!(refused(give(&engine, &another)), "X_FAIL_THREAD_CLOSED");
     place.rebuilt();
 }
 

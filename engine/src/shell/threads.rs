@@ -39,7 +39,7 @@ pub enum RowContent {
     /// A directive was committed.
     Committed(Box<RowCommitted>),
     /// A turn or a row was refused.
-    Refused(RowRefused),
+    Refused(Box<RowRefused>),
 }
 
 /// Nothing of a thread is shown.
@@ -158,7 +158,7 @@ fn row_of(record: Recorded, tenant_id: &str, correlation_id: &str) -> Option<Aud
             RowContent::Committed(Box::new(row)),
         ),
         Event::RowRefused(row) => {
-            (row.tenant_id.clone(), row.correlation_id.clone(), RowContent::Refused(row))
+            (row.tenant_id.clone(), row.correlation_id.clone(), RowContent::Refused(Box::new(row)))
         }
         _ => return None,
     };
