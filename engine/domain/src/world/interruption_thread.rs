@@ -161,7 +161,9 @@ impl Threads {
 
     fn end(&mut self, key: ThreadKey, sequence: u64) {
         self.ended_at.insert(sequence, key.clone());
-        self.ended.insert(key, sequence);
+        if let Some(before) = self.ended.insert(key, sequence) {
+            self.ended_at.remove(&before);
+        }
         while self.ended.len() > MAX_ENDED_THREADS {
             let Some((oldest, key)) = self.ended_at.pop_first() else { break };
             self.ended.remove(&key);
