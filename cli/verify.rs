@@ -265,7 +265,9 @@ fn show_caches(out: &mut Output, caches: &Caches) {
         out.line(
             "what to do      nothing: no verb believes what is wrong, and the log is what it is;",
         );
-        out.line("                delete such a file, or let the next verb that writes replace it");
+        out.line(
+            "                delete such a file, and the next verb that writes builds it again",
+        );
     }
 }
 

@@ -240,6 +240,46 @@ fn closing_records_a_fingerprint_only_where_enough_was_recorded_since() {
     assert_as_rebuilt(&place, "the one at closing");
 }
 
+/// A fingerprint that a command asks for has no snapshot, and keeps none from being written.
+#[test]
+fn fingerprints_that_commands_ask_for_put_no_snapshot_off() {
+    let place = Place::new();
+    let engine = engine(&place);
+    for _ in 0..4 {
+        live(&engine, 3);
+        engine.submit(&origin(), &Command::RecordFingerprint).unwrap();
+    }
+    engine.close().unwrap();
+    assert_eq!(snapshots(&place).len(), 2);
+    assert_as_rebuilt(&place, "commands asked for fingerprints");
+}
+
+#[test]
+fn where_every_snapshot_is_gone_the_next_opening_that_writes_makes_one() {
+    let place = with_snapshots();
+    snapshots(&place).into_iter().for_each(|path| fs::remove_file(path).unwrap());
+    let engine = engine(&place);
+    live(&engine, 1);
+    engine.close().unwrap();
+    assert_eq!(snapshots(&place).len(), 1);
+    assert_as_rebuilt(&place, "written anew");
+}
+
+/// A link leads out of the log: nothing there is read, changed or removed.
+#[test]
+fn a_link_in_the_place_of_the_snapshots_is_not_followed() {
+    let (place, other) = (with_snapshots(), with_snapshots());
+    let theirs = Kept::of(&other);
+    fs::remove_dir_all(place.log().join(names::SNAPSHOTS)).unwrap();
+    let to = other.log().join(names::SNAPSHOTS);
+    std::os::unix::fs::symlink(&to, place.log().join(names::SNAPSHOTS)).unwrap();
+    let engine = engine(&place);
+    live(&engine, 20);
+    engine.close().unwrap();
+    assert_as_rebuilt(&place, "a link");
+    assert!(Kept::of(&other).files == theirs.files, "they are as they were");
+}
+
 /// The snapshots of a log as they were.
 struct Kept {
     files: Vec<(PathBuf, Vec<u8>)>,

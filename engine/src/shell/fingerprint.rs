@@ -3,7 +3,7 @@
 
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
-use super::rebuild::Hot;
+use super::rebuild::{Hot, Recorded};
 use super::snapshot::Snapshot;
 use super::submit::{Origin, append, changes_nothing, time_of_next};
 use crate::log::{Storage, Turn};
@@ -43,22 +43,31 @@ impl FingerprintDistance {
     }
 }
 
-/// What was recorded since the newest fingerprint.
+/// What was recorded since the newest fingerprint that there is a snapshot for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Since {
     records: u64,
     bytes: u64,
+    /// A snapshot is there; until one is, nothing counts as the beginning of a distance.
+    has_snapshot: bool,
 }
 
 impl Since {
-    /// Counts a record with a payload of so many bytes.
-    pub(super) fn count(&mut self, event: &Event, payload: usize) {
-        if matches!(event, Event::FingerprintRecorded(_)) {
-            *self = Self::default();
+    /// Right behind a snapshot.
+    pub(super) fn snapshot() -> Self {
+        Self { has_snapshot: true, ..Self::default() }
+    }
+
+    /// Counts a record. A fingerprint that an engine recorded of its own accord has a snapshot;
+    /// one that a command asked for has none.
+    pub(super) fn count(&mut self, event: &Recorded) {
+        let is_fingerprint = matches!(event.envelope.event, Event::FingerprintRecorded(_));
+        if self.has_snapshot && is_fingerprint && event.envelope.actor == system_actor() {
+            *self = Self::snapshot();
             return;
         }
         self.records = self.records.saturating_add(1);
-        self.bytes = self.bytes.saturating_add(payload as u64);
+        self.bytes = self.bytes.saturating_add(event.length as u64);
     }
 }
 
@@ -101,7 +110,10 @@ fn record<S: Storage>(
     let correlation = engine.entropy()?.to_string();
     let origin = Origin { actor: system_actor(), correlation, causation: None };
     match append(hot, turn, &origin, None, &[event], at) {
-        Ok(_) => Ok(Some(snapshot)),
+        Ok(_) => {
+            hot.since = Since::snapshot();
+            Ok(Some(snapshot))
+        }
         Err(error) if changes_nothing(engine, &error) => Ok(None),
         Err(error) => Err(error),
     }

@@ -133,7 +133,7 @@ pub(super) fn take_up(event: &HistoryArchived) -> Result<World, String> {
 /// Evolves by a whole batch. What the rules forbid is kept, and reported by replay.
 pub(super) fn evolve_all(world: &mut World, since: &mut Since, batch: &[Recorded]) {
     for event in batch {
-        since.count(&event.envelope.event, event.length);
+        since.count(event);
         world.evolve(event.sequence, event.at, &event.envelope);
     }
 }

@@ -16,7 +16,10 @@ use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{Follower, Onward, ReadFile, ReadStorage, RecordPlace, Run, Stop};
+use holdpoint_log_files::{
+    Entry, EntryKind, Follower, Onward, ReadFile, ReadStorage, RecordPlace, Run, Stop,
+};
+use holdpoint_log_format::snapshot::SNAPSHOT_MAGIC;
 use holdpoint_log_format::{ChainPosition, LogId, Record, SnapshotHeader, names};
 use std::io;
 
@@ -62,6 +65,7 @@ impl Snapshot {
     /// Nothing is synced: what a crash leaves of the file is not believed.
     fn try_write<S: Storage>(&self, disk: &S) -> io::Result<()> {
         disk.create_directory(names::SNAPSHOTS)?;
+        check_place(disk)?;
         let temporary = path_of(&names::snapshot_temporary(self.sequence));
         let file = disk.create(&temporary, self.file.len() as u64)?;
         let written = disk.write_at(&file, 0, &self.file);
@@ -86,8 +90,19 @@ fn remove_older<S: Storage>(disk: &S, newest: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// A link in the directory's place leads out of the log: nothing is read, written or removed there.
+fn check_place<S: ReadStorage>(disk: &S) -> io::Result<()> {
+    let is_there = |entry: &Entry| entry.name == names::SNAPSHOTS;
+    let is_directory = |entry: &Entry| entry.kind == EntryKind::Directory;
+    match disk.list("")?.iter().find(|entry| is_there(entry)).map(is_directory) {
+        Some(false) => Err(io::Error::other("it is no directory")),
+        Some(true) | None => Ok(()),
+    }
+}
+
 /// The records behind which there are snapshots, in order.
 fn sequences<S: ReadStorage>(disk: &S) -> io::Result<Vec<u64>> {
+    check_place(disk)?;
     let entries = disk.list(names::SNAPSHOTS)?;
     let mut known: Vec<u64> =
         entries.iter().filter_map(|entry| names::parse_snapshot(&entry.name)).collect();
@@ -117,6 +132,11 @@ fn state_from<S: ReadStorage>(disk: &S, sequence: u64, newest: &ChainPosition) -
 fn read_whole<S: ReadStorage>(disk: &S, path: &str) -> Option<Vec<u8>> {
     let file = disk.open(path).ok().flatten()?;
     let length = file.length().ok().filter(|length| *length <= LENGTH_MAX)?;
+    let mut magic = SNAPSHOT_MAGIC.map(|_| 0);
+    let is_snapshot = file.read_at(0, &mut magic).is_ok() && magic == SNAPSHOT_MAGIC;
+    if !is_snapshot {
+        return None;
+    }
     let mut bytes = vec![0; usize::try_from(length).ok()?];
     let read = file.read_at(0, &mut bytes).ok()?;
     (read == bytes.len()).then_some(bytes)
@@ -210,7 +230,7 @@ fn stated_by<'a>(event: &Event, state: &[u8]) -> Following<'a> {
     }
     match World::from_snapshot(state, body.fingerprint) {
         Ok(world) => {
-            let (world, since) = (Box::new(world), Since::default());
+            let (world, since) = (Box::new(world), Since::snapshot());
             Following::Going { world, since, batch: Vec::new() }
         }
         Err(_) => Following::Refused,

@@ -7,8 +7,9 @@ use holdpoint_domain::hash::Digest;
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, fingerprint_of};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{Follower, ReadFile, ReadStorage};
+use holdpoint_log_files::{Entry, EntryKind, Follower, ReadFile, ReadStorage};
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
+use holdpoint_log_format::snapshot::SNAPSHOT_MAGIC;
 use holdpoint_log_format::{Item, LogId, Record, SnapshotHeader, names};
 use serde::Serialize;
 
@@ -34,8 +35,14 @@ pub(super) fn check_snapshots<S: ReadStorage>(
     storage: &S,
     log: Option<LogId>,
 ) -> Vec<CachedSnapshot> {
-    // Something else in the directory's place holds no snapshot.
-    let entries = storage.list(names::SNAPSHOTS).unwrap_or_default();
+    // Something else in the directory's place, a link above all, holds no snapshot.
+    let of_log = storage.list("").unwrap_or_default();
+    let is_directory =
+        |entry: &Entry| entry.name == names::SNAPSHOTS && entry.kind == EntryKind::Directory;
+    let entries = match of_log.iter().any(is_directory) {
+        true => storage.list(names::SNAPSHOTS).unwrap_or_default(),
+        false => Vec::new(),
+    };
     let mut sequences: Vec<u64> =
         entries.iter().filter_map(|entry| names::parse_snapshot(&entry.name)).collect();
     sequences.sort_unstable();
@@ -157,6 +164,11 @@ fn read_whole<S: ReadStorage>(storage: &S, file: &str) -> Result<Vec<u8>, String
     let length = opened.length().map_err(|error| error.to_string())?;
     if length > LENGTH_MAX {
         return Err(format!("it has {length} bytes, more than any state"));
+    }
+    let mut magic = SNAPSHOT_MAGIC.map(|_| 0);
+    opened.read_at(0, &mut magic).map_err(|error| error.to_string())?;
+    if magic != SNAPSHOT_MAGIC {
+        return Err("it does not begin as a snapshot does".to_string());
     }
     let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
     let read = opened.read_at(0, &mut bytes).map_err(|error| error.to_string())?;
