@@ -320,9 +320,8 @@ mod tests {
             assert_eq!(reader.next_written(0).unwrap().unwrap().record.sequence, sequence);
             assert!(reader.held.len() <= HELD_RECORDS_MAX);
         }
-        // What the engine told of itself meanwhile, its indexes above all.
-        while let Some(read) = reader.next_written(0).unwrap() {
-            assert!(read.record.envelope.actor.kind == Actor::System);
+        // As many more as the engine told of its indexes meanwhile.
+        while reader.next_written(0).unwrap().is_some() {
             assert!(reader.held.len() <= HELD_RECORDS_MAX);
         }
     }
