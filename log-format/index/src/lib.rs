@@ -6,7 +6,7 @@
 //!
 //! # Architecture invariants
 //!
-//! - Bytes in, bytes out: only [`file`] knows of files, and it has no call that changes one.
+//! - Bytes in, bytes out: only [`mod@file`] knows of files, and it has no call that changes one.
 //! - Nothing here knows what a payload means: terms are hashes of bytes that the caller gives.
 //! - No length in an index is trusted. Whatever the bytes are, a lookup gives a result or an
 //!   [`IndexFault`]: no panic, no read beyond the bytes, no allocation sized by what they claim.
