@@ -560,9 +560,7 @@ fn a_log_of_a_thousand_segments_is_verified_copied_and_goes_on() {
     let output = place.holdpoint(&["verify"]);
     assert_eq!(status(&output), 6);
     assert!(text(&output.stdout).contains("00000000000000000501.seg"), "{}", text(&output.stdout));
-    // Opening reads the newest records alone, and whoever verifies is told of all.
-    assert_eq!(status(&place.run(&["true"])), 0);
-    assert_eq!(status(&place.holdpoint(&["verify"])), 6);
+    assert_eq!(status(&place.run(&["true"])), 0, "opening reads the newest records alone");
 }
 
 /// Verbs that only read.
