@@ -26,7 +26,8 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(super) struct Indexer {
     work: Arc<Mutex<Work>>,
-    builder: Option<thread::JoinHandle<()>>,
+    /// The thread, and the process that has it.
+    builder: Option<(thread::JoinHandle<()>, u32)>,
 }
 
 #[derive(Default)]
@@ -80,7 +81,7 @@ impl Indexer {
         let (disk, shared) = (Arc::clone(disk), Arc::clone(&self.work));
         let named = thread::Builder::new().name("holdpoint-indexer".into());
         match named.spawn(move || build_all(&*disk, &shared)) {
-            Ok(builder) => self.builder = Some(builder),
+            Ok(builder) => self.builder = Some((builder, std::process::id())),
             Err(_) => self.work.lock().is_closing = true,
         }
     }
@@ -97,11 +98,21 @@ impl Indexer {
 
     /// Waits for the index that is being built now; others are left to the next engine.
     pub(super) fn finish(&mut self) {
-        self.work.lock().is_closing = true;
-        if let Some(builder) = self.builder.take() {
-            // The thread returns nothing, and a panic in it was already printed.
-            let _ = builder.join();
+        let Some((builder, owner)) = self.builder.take() else { return };
+        if std::process::id() != owner {
+            // A forked child has no such thread, and nobody gives back what it may have locked.
+            return std::mem::forget(builder);
         }
+        self.work.lock().is_closing = true;
+        // The thread returns nothing, and a panic in it was already printed.
+        let _ = builder.join();
+    }
+}
+
+impl Drop for Indexer {
+    /// Whoever drops an engine may remove its directory next: nothing is written there any more.
+    fn drop(&mut self) {
+        self.finish();
     }
 }
 
