@@ -253,7 +253,7 @@ fn read_each<S: Storage>(
     if candidates.is_empty() {
         return Ok(());
     }
-    let Ok(place) = Follower::at_segment(&**scope.disk, first) else { return Ok(()) };
+    let place = Follower::at_segment(&**scope.disk, first)?;
     let mut missing = BTreeSet::new();
     let mut window = window_of(scope, first)?;
     for &(sequence, offset) in candidates {
