@@ -9,11 +9,10 @@
 
 mod program;
 
-use holdpoint_domain::terms::TERMS_VERSION;
+use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::names;
 use holdpoint_log_index::file::{build_index, index_path};
-use holdpoint_replay::caches::terms_of;
 use program::{Place, json, status, text};
 use serde_json::Value;
 use std::fs;
@@ -47,7 +46,10 @@ fn write_indexes(place: &Place) {
     let storage = DirectoryStorage::new(&place.log);
     let segments = segments(place);
     for first in &segments[..segments.len() - 1] {
-        let built = build_index(&storage, *first, TERMS_VERSION, &mut terms_of).unwrap();
+        let built = build_index(&storage, *first, TERMS_VERSION, &mut |record, terms| {
+            terms.add_record(record, terms_of_record);
+        })
+        .unwrap();
         fs::write(index(place, *first), built.bytes).unwrap();
     }
 }

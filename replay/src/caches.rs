@@ -13,9 +13,9 @@ use crate::read::read_header;
 use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{ReadFile, ReadStorage, SurveyError};
-use holdpoint_log_format::{Record, names};
+use holdpoint_log_format::names;
 use holdpoint_log_index::file::{BuildError, BuiltIndex, Unusable, build_index, index_path};
-use holdpoint_log_index::{Index, IndexDigest, IndexFault, RecordTerms, Scope};
+use holdpoint_log_index::{Index, IndexDigest, IndexFault, Scope};
 use serde::Serialize;
 pub use snapshots::CachedSnapshot;
 use snapshots::check_snapshots;
@@ -137,21 +137,6 @@ pub fn check_caches<S: ReadStorage>(
     Ok(caches)
 }
 
-/// The terms and the idempotency keys of a record, as every index of this program has them. Those
-/// of a withheld record are not known: it has none.
-pub fn terms_of(record: &Record<'_>, terms: &mut RecordTerms) {
-    let header = &record.header;
-    if header.flags.withheld() {
-        return;
-    }
-    terms_of_record(header.kind, header.version, record.payload, &mut |canonical, is_key| {
-        match is_key {
-            true => terms.add_key(canonical),
-            false => terms.add_term(canonical),
-        }
-    });
-}
-
 /// Checks the index of one segment; `None` for a segment that is still being written and has none.
 fn check_index<S: ReadStorage>(
     storage: &S,
@@ -159,7 +144,9 @@ fn check_index<S: ReadStorage>(
     is_last: bool,
     is_there: bool,
 ) -> Option<CachedIndex> {
-    let built = build_index(storage, first_sequence, TERMS_VERSION, &mut terms_of);
+    let built = build_index(storage, first_sequence, TERMS_VERSION, &mut |record, terms| {
+        terms.add_record(record, terms_of_record);
+    });
     let (state, reason) = match &built {
         Ok(built) => compared(storage, built),
         Err(BuildError::NotSealed { .. }) if is_last && !is_there => return None,

@@ -11,13 +11,12 @@
 mod support;
 
 use holdpoint_domain::event::{ClockStepped, REGISTRY};
-use holdpoint_domain::terms::{TERMS_VERSION, Term};
+use holdpoint_domain::terms::{TERMS_VERSION, Term, terms_of_record};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{BootId, LogId, names};
 use holdpoint_log_index::file::{build_index, index_path};
 use holdpoint_log_index::layout::INDEX_HEADER_LENGTH;
 use holdpoint_log_index::{Index, TermHash};
-use holdpoint_replay::caches::terms_of;
 use holdpoint_replay::{CacheState, CachedIndex, ReadOptions, Verdict, check_caches, verify};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,7 +51,11 @@ fn index(directory: &Path, first: u64) -> PathBuf {
 
 fn built(directory: &Path, first: u64) -> Vec<u8> {
     let storage = DirectoryStorage::new(directory);
-    build_index(&storage, first, TERMS_VERSION, &mut terms_of).unwrap().bytes
+    build_index(&storage, first, TERMS_VERSION, &mut |record, terms| {
+        terms.add_record(record, terms_of_record);
+    })
+    .unwrap()
+    .bytes
 }
 
 /// Writes the right index of every sealed segment.
@@ -146,7 +149,7 @@ fn tamper_a_forged_index_whose_digests_all_hold_is_damaged() {
     write_indexes(directory.path());
     let storage = DirectoryStorage::new(directory.path());
     let forged = build_index(&storage, 1, TERMS_VERSION, &mut |record, terms| {
-        terms_of(record, terms);
+        terms.add_record(record, terms_of_record);
         if record.header.sequence == 1 {
             terms.add_key(b"a key that nobody gave");
         }
@@ -165,7 +168,11 @@ fn an_index_by_other_rules_or_of_no_segment_or_of_one_being_written_is_stale() {
     write_indexes(directory.path());
     let segments = segments(directory.path());
     let storage = DirectoryStorage::new(directory.path());
-    let other_rules = build_index(&storage, 1, TERMS_VERSION + 1, &mut terms_of).unwrap().bytes;
+    let other_rules = build_index(&storage, 1, TERMS_VERSION + 1, &mut |record, terms| {
+        terms.add_record(record, terms_of_record);
+    })
+    .unwrap()
+    .bytes;
     fs::write(index(directory.path(), 1), &other_rules).unwrap();
     for first in [segments[2], segments[2] + 500] {
         fs::write(index(directory.path(), first), &other_rules).unwrap();

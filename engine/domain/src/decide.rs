@@ -18,6 +18,7 @@ mod registration;
 mod response;
 mod words;
 
+use alloc::string::ToString as _;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -25,7 +26,7 @@ use crate::command::{Command, Entropy, SystemEvent};
 use crate::event::{Event, FingerprintRecorded};
 use crate::execution_loop::ExecutionLoopState;
 use crate::hash::Digest;
-use crate::refusal::Refusal;
+use crate::refusal::{DecisionRefusal, Refusal};
 use crate::time::Timestamp;
 use crate::world::{ExecutionLoop, STATE_SCHEMA_VERSION, World};
 use batch::Batch;
@@ -39,6 +40,27 @@ pub(crate) use words::shown;
 /// # Errors
 /// A [`Refusal`] when a rule says no. Nothing but [`Refusal::audit`] is to be recorded then.
 pub fn decide(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+    let events = by_system(world, command, at)?;
+    check_new_requests(world, &events)?;
+    Ok(events)
+}
+
+/// An id names one question for ever, whichever command asks it.
+fn check_new_requests(world: &World, events: &[Event]) -> Result<(), Refusal> {
+    let asked = events.iter().filter_map(|event| match event {
+        Event::DecisionRequested(body) => Some(&body.request.request_id),
+        _ => None,
+    });
+    for request_id in asked {
+        if world.hot.requests.contains(request_id) || world.was_used(request_id) {
+            let request_id = request_id.to_string();
+            return Err(DecisionRefusal::RequestExists { request_id }.into());
+        }
+    }
+    Ok(())
+}
+
+fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
     match command {
         Command::InitializeLoop(c) => initialize::initialize(world, c, at),
         Command::DispatchLoop(c) => {

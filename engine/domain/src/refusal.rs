@@ -40,7 +40,7 @@ pub enum Refusal {
         /// What the command allows.
         found: u8,
     },
-    /// A loop with this id is live.
+    /// A loop with this id is live, or lived once.
     #[error("loop {loop_id} exists; supply fresh random bits for a new loop")]
     LoopExists {
         /// The loop.

@@ -13,6 +13,7 @@ mod human_decision;
 mod idempotency;
 mod interruption_thread;
 mod proposal;
+mod recalled;
 mod registry;
 mod requests;
 mod segment_index;
@@ -40,9 +41,10 @@ pub use human_decision::{
 };
 pub use idempotency::KeyReceipt;
 pub(crate) use idempotency::Keys;
-pub(crate) use interruption_thread::{ClosedThread, Threads};
+pub(crate) use interruption_thread::Threads;
 pub use interruption_thread::{MAX_CLOSED_THREADS, MAX_ENDED_THREADS, Thread};
 pub(crate) use proposal::digits;
+pub use recalled::Recalled;
 pub(crate) use registry::Registry;
 pub(crate) use requests::Requests;
 pub use requests::{Due, RequestPlace};
@@ -60,7 +62,7 @@ pub struct World {
     /// What left the hot state; `None`: not kept.
     settled: Option<Settled>,
     /// What the caller has found again in the log for the command in hand.
-    recalled: Option<ClosedThread>,
+    recalled: Recalled,
 }
 
 /// What left the hot state.

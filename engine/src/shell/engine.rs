@@ -2,7 +2,7 @@
 
 use super::clock::{Clock, Reading, SystemClock};
 use super::conditions::Conditions;
-use super::entropy::{EntropySource, SystemEntropy};
+use super::entropy::{Drawn, EntropySource, SystemEntropy};
 use super::error::{EngineError, SubmitError};
 use super::fingerprint::FingerprintDistance;
 use super::metrics::{Meter, Metrics, NoMetrics};
@@ -82,6 +82,8 @@ pub(super) struct Core<S: Storage> {
     decision_level: Level,
     clock: Box<dyn Clock>,
     entropy: Box<dyn EntropySource>,
+    /// What was drawn for callers and not used yet.
+    pub(super) drawn: Mutex<Drawn>,
     /// `None` after a failure: what the disk holds is no longer known, so nothing is answered.
     pub(super) hot: Mutex<Option<Hot>>,
     pub(super) meter: Meter,
@@ -124,6 +126,7 @@ impl<S: Storage> Engine<S> {
             decision_level: options.decision_level,
             clock: options.clock,
             entropy: options.entropy,
+            drawn: Mutex::new(Drawn::default()),
             hot: Mutex::new(Some(hot)),
             meter: Meter::new(options.metrics),
             bell: Bell::default(),
@@ -222,12 +225,15 @@ impl<S: Storage> Engine<S> {
         super::submit::records_with(&self.core, term)
     }
 
-    /// 128 fresh random bits, for a command that brings ids into the world.
+    /// 128 fresh random bits, for a command that brings ids into the world. Ids of other bits are
+    /// looked for in the log, however long ago somebody may have used them: these are new.
     ///
     /// # Errors
     /// The system has none to give.
     pub fn entropy(&self) -> Result<Entropy, SubmitError> {
-        self.core.entropy()
+        let entropy = self.core.entropy()?;
+        self.core.drawn.lock().add(entropy);
+        Ok(entropy)
     }
 
     /// Carries out the commands that wait for their turn, makes everything durable, lets HEAD name

@@ -14,10 +14,10 @@ use holdpoint_domain::hash::Digest;
 use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
 use holdpoint_domain::world::{SegmentIndex, SegmentIndexes};
 use holdpoint_log_files::ReadFile;
-use holdpoint_log_format::{Record, names};
+use holdpoint_log_format::names;
+use holdpoint_log_index::IndexDigest;
 use holdpoint_log_index::file::{build_index, index_path};
 use holdpoint_log_index::layout::INDEX_VERSION;
-use holdpoint_log_index::{IndexDigest, RecordTerms};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
@@ -140,8 +140,10 @@ fn build_one<S: Storage>(
     first_sequence: u64,
     known: Option<&SegmentIndex>,
 ) -> io::Result<Option<SegmentIndexed>> {
-    let built = build_index(disk, first_sequence, TERMS_VERSION, &mut terms_of)
-        .map_err(|error| io::Error::other(error.to_string()))?;
+    let built = build_index(disk, first_sequence, TERMS_VERSION, &mut |record, terms| {
+        terms.add_record(record, terms_of_record);
+    });
+    let built = built.map_err(|error| io::Error::other(error.to_string()))?;
     let digest = IndexDigest::of(&built.bytes).ok_or(io::ErrorKind::InvalidData)?;
     let digest = Digest::from_bytes(digest.0);
     put(disk, first_sequence, &built.bytes)?;
@@ -166,18 +168,4 @@ fn put<S: Storage>(disk: &S, first_sequence: u64, bytes: &[u8]) -> io::Result<()
     };
     let renamed = written.and_then(|()| disk.rename(&temporary, &index_path(first_sequence)));
     renamed.inspect_err(|_| drop(disk.remove(&temporary)))
-}
-
-/// A withheld record has no terms: what it said is not here.
-fn terms_of(record: &Record<'_>, terms: &mut RecordTerms) {
-    let header = &record.header;
-    if header.flags.withheld() {
-        return;
-    }
-    terms_of_record(header.kind, header.version, record.payload, &mut |canonical, is_key| {
-        match is_key {
-            true => terms.add_key(canonical),
-            false => terms.add_term(canonical),
-        }
-    });
 }

@@ -7,7 +7,7 @@ use super::rebuild::{Recorded, recorded};
 use crate::log::Storage;
 use holdpoint_domain::Envelope;
 use holdpoint_domain::event::Event;
-use holdpoint_domain::terms::{Term, terms_of};
+use holdpoint_domain::terms::{TERMS_VERSION, Term, terms_of};
 use holdpoint_domain::world::SegmentIndexes;
 use holdpoint_log_files::map::SegmentBytes;
 use holdpoint_log_files::run::walk;
@@ -26,21 +26,27 @@ use std::sync::Arc;
 /// An index that is open, by the digest that the log has of it.
 type Opened = Index<SegmentBytes>;
 
-/// What lookups keep: the indexes that are open, and the keys of the segments that have none.
+/// What lookups keep: the indexes that are open, and what is in the segments that have none.
 #[derive(Default)]
 pub(super) struct Lookup {
     opened: BTreeMap<u64, Opened>,
+    /// The segments up to the active one, and which that was.
+    listed: Option<(u64, Vec<u64>)>,
     recent: Option<Recent>,
     pub(super) indexer: Indexer,
+    /// Whether somebody moves records to an archive.
+    has_archived: bool,
     /// The segment that was the active one when the indexer last looked.
     looked_at: u64,
 }
 
-/// What is looked up again and again in the records that no index holds yet: idempotency keys, and
-/// threads that were closed.
+/// What is looked up again and again in the records that no index holds yet: idempotency keys,
+/// threads that were closed, and which ids were used.
 struct Recent {
     /// Term and sequence.
     terms: BTreeSet<(TermHash, u64)>,
+    /// The first record of everything that has an id.
+    used: BTreeMap<TermHash, u64>,
     /// Segments that were read.
     read: BTreeSet<u64>,
     /// Everything behind this record was followed.
@@ -60,12 +66,20 @@ pub(super) struct Scope<'a, S> {
 impl Lookup {
     /// Whether a lookup of a term reads the whole of the active segment.
     pub(super) fn reads(&self, active: u64, term: &Term<'_>) -> bool {
-        let is_known = self.recent.as_ref().is_some_and(|recent| recent.covers(active));
-        !is_known || !is_remembered(term)
+        !self.knows(active) || !is_remembered(term)
+    }
+
+    /// Whether it is known which ids were used in the active segment.
+    pub(super) fn knows(&self, active: u64) -> bool {
+        self.recent.as_ref().is_some_and(|recent| recent.covers(active))
     }
 
     /// Follows a record that was appended or read.
     pub(super) fn follow(&mut self, event: &Recorded) {
+        if matches!(event.envelope.event, Event::HistoryArchived(_)) {
+            // Segments leave, sooner or later: they are listed again and again from then on.
+            self.has_archived = true;
+        }
         let Some(recent) = &mut self.recent else { return };
         recent.follow(event.sequence, &event.envelope);
         if let Event::SegmentIndexed(body) = &event.envelope.event {
@@ -103,7 +117,7 @@ impl Lookup {
     ) -> Result<Vec<Recorded>, SubmitError> {
         let hash = TermHash::of(&term.canonical());
         let mut found = Vec::new();
-        let firsts = segments_of(scope)?;
+        let firsts = self.segments(scope)?;
         let ends = firsts.iter().skip(1).map(|next| next.saturating_sub(1)).chain([u64::MAX]);
         for (&first, end) in firsts.iter().zip(ends).take_while(|(first, _)| **first <= until) {
             match self.in_index(scope, first, hash, term.is_key()) {
@@ -116,7 +130,82 @@ impl Lookup {
             }
         }
         found.retain(|event| event.sequence <= until);
+        found.sort_unstable_by_key(|event| event.sequence);
         Ok(found)
+    }
+
+    /// Some record that holds the term of something that has an id: its first one, unless that is
+    /// in an archive. Everything appended must be written, unless [`Lookup::knows`] the segment.
+    ///
+    /// # Errors
+    /// As [`Lookup::records_with`].
+    pub(super) fn first_use<S: Storage>(
+        &mut self,
+        scope: &Scope<'_, S>,
+        term: &Term<'_>,
+    ) -> Result<Option<u64>, SubmitError> {
+        let hash = TermHash::of(&term.canonical());
+        for first in self.segments(scope)? {
+            let Some(candidates) = self.in_index(scope, first, hash, false) else {
+                self.recent(scope, first)?;
+                continue;
+            };
+            for candidate in candidates.chunks(1) {
+                let mut found = Vec::new();
+                read_each(scope, first, candidate, term, &mut found)?;
+                if let Some(event) = found.first() {
+                    return Ok(Some(event.sequence));
+                }
+            }
+        }
+        let recent = self.recent.as_ref();
+        Ok(recent.and_then(|recent| recent.used.get(&hash).copied()))
+    }
+
+    /// The records from one on, up to another or to the end of its batch, where the index of a
+    /// segment says where they lie; `None` where they have to be looked for.
+    pub(super) fn records_between<S: Storage>(
+        &mut self,
+        scope: &Scope<'_, S>,
+        first: u64,
+        last: Option<u64>,
+    ) -> Option<Vec<Recorded>> {
+        let (segment, known) =
+            scope.known.iter().take_while(|(segment, _)| *segment <= first).last()?;
+        let offset = match known.last_sequence >= first {
+            true => self.index(scope, segment)?.offset_of(first).ok()??,
+            false => return None,
+        };
+        let place = Follower::at_segment(&**scope.disk, segment).ok()?;
+        let mut window = window_of(scope, segment).ok()?;
+        let (mut offset, mut found) = (offset, Vec::new());
+        for sequence in first..=last.unwrap_or(u64::MAX) {
+            let Ok(Ok((Item::Record(record), length))) = window.item(offset, &place.header) else {
+                return None;
+            };
+            let event = recorded(&record).ok().filter(|event| event.sequence == sequence)?;
+            let is_last = last.is_none() && event.ends_batch;
+            found.push(event);
+            offset = offset.saturating_add(length);
+            if is_last {
+                break;
+            }
+        }
+        Some(found)
+    }
+
+    /// The segments up to the active one, by their first records. The list changes at a roll.
+    fn segments<S: ReadStorage>(&mut self, scope: &Scope<'_, S>) -> Result<Vec<u64>, SubmitError> {
+        let active = scope.newest.header.first_sequence();
+        if let Some((listed_at, segments)) = &self.listed
+            && *listed_at == active
+            && !self.has_archived
+        {
+            return Ok(segments.clone());
+        }
+        let segments = segments_of(scope)?;
+        self.listed = Some((active, segments.clone()));
+        Ok(segments)
     }
 
     /// The records of a segment without an index that may hold a term that is remembered.
@@ -127,6 +216,16 @@ impl Lookup {
         hash: TermHash,
     ) -> Result<Vec<(u64, u64)>, SubmitError> {
         let (first, end) = records.into_inner();
+        let held = self.recent(scope, first)?.terms.range((hash, first)..=(hash, end));
+        Ok(held.map(|(_, sequence)| (*sequence, 0)).collect())
+    }
+
+    /// What is in a segment without an index, among others: it is read once.
+    fn recent<S: Storage>(
+        &mut self,
+        scope: &Scope<'_, S>,
+        first: u64,
+    ) -> Result<&Recent, SubmitError> {
         let newest = scope.newest.run.chain.sequence;
         let recent = self.recent.get_or_insert_with(|| Recent::from(newest));
         if !recent.covers(first) {
@@ -135,8 +234,7 @@ impl Lookup {
             })?;
             recent.read.insert(first);
         }
-        let held = recent.terms.range((hash, first)..=(hash, end));
-        Ok(held.map(|(_, sequence)| (*sequence, 0)).collect())
+        Ok(recent)
     }
 
     /// What the index of a segment gives; `None` where there is none to be believed, and one is
@@ -148,13 +246,23 @@ impl Lookup {
         hash: TermHash,
         is_key: bool,
     ) -> Option<Vec<(u64, u64)>> {
+        let candidates = candidates_in(self.index(scope, first)?, hash, is_key);
+        if candidates.is_err() {
+            self.opened.remove(&first);
+            self.indexer.build(scope.disk, first, scope.known.of(first).copied());
+        }
+        candidates.ok()
+    }
+
+    /// The index of a segment, where there is one to be believed; else one is built.
+    fn index<S: Storage>(&mut self, scope: &Scope<'_, S>, first: u64) -> Option<&Opened> {
         let known = scope.known.of(first)?;
-        let has_it = self.opened.get(&first);
-        let has_it = has_it.is_some_and(|index| index.digest().0 == *known.digest.as_bytes());
-        if !has_it {
-            let opened = open_index(&**scope.disk, first);
-            let believed = opened.filter(|index| index.digest().0 == *known.digest.as_bytes());
-            match believed {
+        let is_believed = |index: &Opened| {
+            index.digest().0 == *known.digest.as_bytes()
+                && index.scope().terms_version == TERMS_VERSION
+        };
+        if !self.opened.get(&first).is_some_and(is_believed) {
+            match open_index(&**scope.disk, first).filter(is_believed) {
                 Some(index) => drop(self.opened.insert(first, index)),
                 None => {
                     self.indexer.build(scope.disk, first, Some(*known));
@@ -162,19 +270,15 @@ impl Lookup {
                 }
             }
         }
-        let candidates = candidates_in(self.opened.get(&first)?, hash, is_key);
-        if candidates.is_err() {
-            self.opened.remove(&first);
-            self.indexer.build(scope.disk, first, Some(*known));
-        }
-        candidates.ok()
+        self.opened.get(&first)
     }
 }
 
 impl Recent {
     fn from(newest: u64) -> Self {
-        let (terms, read, forgotten) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        Self { terms, read, followed_behind: newest, forgotten }
+        let (terms, used) = (BTreeSet::new(), BTreeMap::new());
+        let (read, forgotten) = (BTreeSet::new(), BTreeSet::new());
+        Self { terms, used, read, followed_behind: newest, forgotten }
     }
 
     /// Whether every record of the segment that begins here is known.
@@ -187,6 +291,9 @@ impl Recent {
         terms_of(envelope, &mut |term| {
             if is_remembered(&term) {
                 self.terms.insert((TermHash::of(&term.canonical()), sequence));
+            } else if has_id(&term) {
+                let first = self.used.entry(TermHash::of(&term.canonical())).or_insert(sequence);
+                *first = sequence.min(*first);
             }
         });
     }
@@ -194,6 +301,7 @@ impl Recent {
     /// The records of a segment need not be kept any more: the log vouches for an index.
     fn forget(&mut self, first: u64, last: u64) {
         self.terms.retain(|(_, sequence)| !(first..=last).contains(sequence));
+        self.used.retain(|_, sequence| !(first..=last).contains(sequence));
         self.read.remove(&first);
         self.forgotten.insert(first);
     }
@@ -202,6 +310,11 @@ impl Recent {
 /// Whether a term is looked up with commands, and not only when somebody asks.
 const fn is_remembered(term: &Term<'_>) -> bool {
     matches!(term, Term::Key { .. } | Term::Thread { .. })
+}
+
+/// Whether a term names something by an id of its own, that nothing else ever has.
+const fn has_id(term: &Term<'_>) -> bool {
+    matches!(term, Term::Loop(_) | Term::Request(_) | Term::DecisionPoint(_))
 }
 
 /// Sequence and offset of every record of an index's segment that may hold a term.

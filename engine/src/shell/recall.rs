@@ -1,16 +1,19 @@
 //! What the state has forgotten and the rules must still know: idempotency keys of long ago
-//! (property E5), and threads that were closed long ago. Both are found again in the log.
+//! (property E5), threads and decision points that ended long ago, and which ids were used. All of
+//! it is found again in the log.
 
+use super::conditions::DoneBefore;
 use super::engine::Core;
 use super::error::SubmitError;
 use super::lookup::Scope;
 use super::rebuild::{Hot, Recorded};
-use super::submit::Origin;
+use super::submit::{Origin, Receipt};
 use crate::log::{Storage, Turn};
 use holdpoint_domain::event::Event;
 use holdpoint_domain::terms::Term;
-use holdpoint_domain::world::KeyReceipt;
-use holdpoint_domain::{Command, Envelope, Idempotency, Time};
+use holdpoint_domain::world::{DecisionPoint, KeyReceipt, Recalled};
+use holdpoint_domain::{Command, Envelope, Idempotency, Time, World};
+use std::collections::BTreeMap;
 
 /// A record that was looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +26,8 @@ pub struct FoundRecord {
     pub envelope: Envelope,
 }
 
-/// Tells the state what it has forgotten of a command's thread, and gives what was recorded under
-/// its key, where the state has forgotten that.
+/// Tells the state what it has forgotten of what a command is about and of the ids that it takes,
+/// and gives what was recorded under its key, where the state has forgotten that.
 ///
 /// # Errors
 /// A segment that must be read cannot be, or is damaged.
@@ -36,34 +39,127 @@ pub(super) fn recall<S: Storage>(
     idempotency: Option<&Idempotency>,
     command: &Command,
 ) -> Result<Option<KeyReceipt>, SubmitError> {
-    hot.world.recall_closed_thread(None);
-    if let Some((tenant, correlation)) = command.thread() {
-        recall_thread(engine, hot, turn, tenant, correlation)?;
+    let mut recalled = Recalled::default();
+    if let Some((tenant, correlation)) = command.thread()
+        && let Some(sequence) = closing(engine, hot, turn, tenant, correlation)?
+    {
+        recalled.thread_was_closed(tenant, correlation, sequence);
     }
+    if let Some(id) = used_id(engine, hot, turn, command)? {
+        recalled.id_was_used(id);
+    }
+    if let Some(point) = decision_point(engine, hot, turn, command)? {
+        recalled.decision_point_ended(point);
+    }
+    hot.world.recall(recalled);
     match idempotency {
         Some(idempotency) => receipt(engine, hot, turn, &origin.correlation, idempotency),
         None => Ok(None),
     }
 }
 
-fn recall_thread<S: Storage>(
+/// The record that closed a thread which the state does not remember.
+fn closing<S: Storage>(
     engine: &Core<S>,
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
     tenant: &str,
     correlation: &str,
-) -> Result<(), SubmitError> {
+) -> Result<Option<u64>, SubmitError> {
     let forgotten = hot.world.threads_forgotten();
     let is_known = hot.world.thread(tenant, correlation).is_some();
     if forgotten == 0 || is_known {
-        return Ok(());
+        return Ok(None);
     }
     let records = look(engine, hot, turn, &Term::Thread { tenant, correlation }, forgotten)?;
     let closed = |event: &&Recorded| matches!(event.envelope.event, Event::ThreadClosed(_));
-    if let Some(event) = records.iter().rev().find(closed) {
-        hot.world.recall_closed_thread(Some((tenant, correlation, event.sequence)));
+    Ok(records.iter().rev().find(closed).map(|event| event.sequence))
+}
+
+/// The id that a command would give to something new, where something that the state has forgotten
+/// had it before. Of bits that this engine drew, and that nobody used since, it is known that none
+/// had: so the ordinary command looks for nothing.
+fn used_id<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+    command: &Command,
+) -> Result<Option<String>, SubmitError> {
+    let Some(entropy) = command.entropy() else { return Ok(None) };
+    if engine.drawn.lock().take(entropy) {
+        return Ok(None);
     }
-    Ok(())
+    let (id, forgets) = match command {
+        Command::InitializeLoop(c) => (c.loop_id(), hot.world.forgets_loops()),
+        Command::CreateDecisionPoint(_) | Command::RespondToDecisionPoint(_) => {
+            (format!("DP-{entropy}"), hot.world.forgets_decision_points())
+        }
+        _ => (format!("REQ-{entropy}"), hot.world.forgets_requests()),
+    };
+    if !forgets {
+        return Ok(None);
+    }
+    let term = match command {
+        Command::InitializeLoop(_) => Term::Loop(&id),
+        Command::CreateDecisionPoint(_) | Command::RespondToDecisionPoint(_) => {
+            Term::DecisionPoint(&id)
+        }
+        _ => Term::Request(&id),
+    };
+    Ok(first_use(engine, hot, turn, &term)?.map(|_| id))
+}
+
+/// The decision point that a command is about, where it ended so long ago that only the log knows:
+/// as its records, and those of the rounds before it, say.
+fn decision_point<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+    command: &Command,
+) -> Result<Option<DecisionPoint>, SubmitError> {
+    let wanted = match command {
+        Command::CreateDecisionPoint(c) => c.supersedes.as_deref(),
+        other => other.decision_point(),
+    };
+    let Some(wanted) = wanted.filter(|_| hot.world.forgets_decision_points()) else {
+        return Ok(None);
+    };
+    let is_there = hot.world.decision_point(wanted).is_some();
+    if is_there || first_use(engine, hot, turn, &Term::DecisionPoint(wanted))?.is_none() {
+        return Ok(None);
+    }
+    let (mut world, mut rounds) = (World::default(), vec![wanted.to_string()]);
+    let mut records = BTreeMap::new();
+    let until = hot.place.run.chain.sequence;
+    while let Some(round) = rounds.pop() {
+        for event in look(engine, hot, turn, &Term::DecisionPoint(&round), until)? {
+            if let Event::RoundOpened(body) = &event.envelope.event
+                && !records.contains_key(&event.sequence)
+            {
+                rounds.push(body.prior_id.to_string());
+            }
+            records.insert(event.sequence, event);
+        }
+    }
+    for (sequence, event) in records {
+        world.evolve(sequence, event.at, &event.envelope);
+    }
+    Ok(world.decision_point(wanted).cloned())
+}
+
+fn first_use<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+    term: &Term<'_>,
+) -> Result<Option<u64>, SubmitError> {
+    if !hot.lookup.knows(hot.place.header.first_sequence()) {
+        // What is staged is in no file yet.
+        turn.sync()?;
+    }
+    let Hot { world, place, lookup, .. } = hot;
+    let scope = Scope { disk: &engine.caches, known: world.segment_indexes(), newest: place };
+    lookup.first_use(&scope, term)
 }
 
 /// What was recorded under a key that the state does not remember.
@@ -89,6 +185,22 @@ fn receipt<S: Storage>(
         first_sequence: first.sequence,
         last_sequence: last.sequence,
     }))
+}
+
+/// The receipt of what was done before, from records whose places an index knows.
+pub(super) fn receipt_of<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    done: DoneBefore,
+) -> Option<Receipt> {
+    let Hot { world, place, lookup, .. } = hot;
+    let scope = Scope { disk: &engine.caches, known: world.segment_indexes(), newest: place };
+    let records = lookup.records_between(&scope, done.first_sequence, done.last_sequence)?;
+    let last = records.last()?;
+    let (last_sequence, at) = (last.sequence, Some(last.at));
+    let first_sequence = done.first_sequence;
+    let events = records.into_iter().map(|event| event.envelope.event).collect();
+    Some(Receipt { first_sequence, last_sequence, at, events })
 }
 
 /// Every record up to the newest one that holds a term.

@@ -15,6 +15,7 @@ use holdpoint_domain::command::SystemEvent;
 use holdpoint_domain::event::{ClockStepped, Event, RecoveryPerformed, Text};
 use holdpoint_domain::terms::Term;
 use holdpoint_domain::text::check_identifier;
+use holdpoint_domain::world::Recalled;
 use holdpoint_domain::{
     ActorId, Command, Envelope, Idempotency, Refusal, Time, World, codec, decide,
 };
@@ -77,6 +78,8 @@ pub struct Receipt {
 enum Answer {
     Accepted(Receipt),
     DoneBefore(DoneBefore),
+    /// The same, with its records at hand.
+    Repeated(Receipt),
     Refused(Refusal),
 }
 
@@ -135,6 +138,7 @@ impl<S: Storage> Begun<'_, S> {
         self.pending.map_or(Ok(()), Pending::wait)?;
         Ok(match self.answer {
             Answer::Accepted(receipt) => Submitted::Accepted(receipt),
+            Answer::Repeated(receipt) => Submitted::Repeated(receipt),
             Answer::Refused(refusal) => Submitted::Refused(refusal),
             Answer::DoneBefore(done) => Submitted::Repeated(receipt_again(self.engine, done)?),
         })
@@ -158,22 +162,32 @@ fn carry_out<S: Storage>(
     let recalled = recall::recall(engine, hot, turn, origin, idempotency.as_ref(), command)?;
     let known = Known { idempotency: idempotency.as_ref(), recalled: recalled.as_ref() };
     let decided = match conditions.admit(&hot.world, origin, command, known) {
-        Ok(Some(done)) => return Ok(Answer::DoneBefore(done)),
+        Ok(Some(done)) => return Ok(done_before(engine, hot, done)),
         Ok(None) => decide(&hot.world, command, at),
         Err(refusal) => Err(refusal),
     };
     match decided {
         Ok(events) => {
-            let appended = append(hot, turn, origin, idempotency.as_ref(), &events, at)?;
+            let (appended, events) = append(hot, turn, origin, idempotency.as_ref(), events, at)?;
             Ok(Answer::Accepted(receipt(&appended, at, events)))
         }
         Err(Refusal::AlreadyDone { sequence }) => {
-            Ok(Answer::DoneBefore(DoneBefore { first_sequence: sequence, last_sequence: None }))
+            let done = DoneBefore { first_sequence: sequence, last_sequence: None };
+            Ok(done_before(engine, hot, done))
         }
         Err(refusal) => {
             record_refusal(hot, turn, origin, command, &refusal, at)?;
             Ok(Answer::Refused(refusal))
         }
+    }
+}
+
+/// The first receipt, where an index says where its records lie; else they are looked for when the
+/// turn is over.
+fn done_before<S: Storage>(engine: &Core<S>, hot: &mut Hot, done: DoneBefore) -> Answer {
+    match recall::receipt_of(engine, hot, done) {
+        Some(receipt) => Answer::Repeated(receipt),
+        None => Answer::DoneBefore(done),
     }
 }
 
@@ -188,7 +202,7 @@ fn record_refusal<S: Storage>(
     at: Time,
 ) -> Result<(), SubmitError> {
     let Some(event) = refusal.audit(command) else { return Ok(()) };
-    append(hot, turn, origin, None, &[event], at).map(drop)
+    append(hot, turn, origin, None, [event], at).map(drop)
 }
 
 fn receipt(appended: &Appended, at: Time, events: Vec<Event>) -> Receipt {
@@ -287,7 +301,7 @@ fn record_due<S: Storage>(
         let Ok(events) = decide(&hot.world, &command, at) else { continue };
         let (correlation, causation) = (due.correlation, Some(due.caused_by));
         let origin = Origin { actor: system_actor(), correlation, causation };
-        let appended = append(hot, turn, &origin, None, &events, at)?;
+        let (appended, events) = append(hot, turn, &origin, None, events, at)?;
         receipts.push(receipt(&appended, at, events));
     }
     Ok(receipts)
@@ -382,9 +396,14 @@ fn in_turn<'a, S: Storage, T>(
     let mut hot = held.take().ok_or_else(|| discarded(engine))?;
     let result = engine.log.begin().map_err(SubmitError::from).and_then(|mut turn| {
         watch.began();
+        let before = hot.place.run.chain.sequence;
         hot.catch_up(&turn)?;
+        if hot.place.run.chain.sequence != before {
+            engine.drawn.lock().forget();
+        }
         note_recovery(engine, &mut hot, &mut turn)?;
         let result = work(engine, &mut hot, &mut turn)?;
+        hot.world.recall(Recalled::default());
         tend_indexes(engine, &mut hot, &mut turn)?;
         let snapshot = fingerprint::record_if_due(engine, &mut hot, &mut turn)?;
         Ok((result, snapshot, turn.leave(level)?))
@@ -497,7 +516,7 @@ fn record_system_event<S: Storage>(
     if let Ok(events) = decide(&hot.world, &Command::RecordSystemEvent(event), at) {
         let correlation = engine.entropy()?.to_string();
         let origin = Origin { actor: system_actor(), correlation, causation: None };
-        append(hot, turn, &origin, None, &events, at)?;
+        append(hot, turn, &origin, None, events, at)?;
     }
     Ok(())
 }
@@ -515,17 +534,17 @@ fn check(origin: &Origin, conditions: &Conditions, command: &Command) -> Result<
     conditions.check(command)
 }
 
-/// Encodes, appends and evolves one batch.
+/// Encodes, appends and evolves one batch, and gives its events back.
 pub(super) fn append<S: Storage>(
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
     origin: &Origin,
     idempotency: Option<&Idempotency>,
-    events: &[Event],
+    events: impl Into<Vec<Event>>,
     at: Time,
-) -> Result<Appended, SubmitError> {
+) -> Result<(Appended, Vec<Event>), SubmitError> {
     let envelopes: Vec<Envelope> =
-        events.iter().map(|event| envelope(origin, idempotency, event)).collect();
+        events.into().into_iter().map(|event| envelope(origin, idempotency, event)).collect();
     let records = envelopes.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
     let appended = turn.append(&records, at.nanoseconds())?;
     let batch: Vec<Recorded> = (appended.first_sequence..)
@@ -541,16 +560,16 @@ pub(super) fn append<S: Storage>(
     evolve_all(&mut hot.world, &mut hot.since, &batch);
     batch.iter().for_each(|event| hot.lookup.follow(event));
     hot.place = turn.place();
-    Ok(appended)
+    Ok((appended, batch.into_iter().map(|event| event.envelope.event).collect()))
 }
 
-fn envelope(origin: &Origin, idempotency: Option<&Idempotency>, event: &Event) -> Envelope {
+fn envelope(origin: &Origin, idempotency: Option<&Idempotency>, event: Event) -> Envelope {
     Envelope {
         actor: origin.actor.clone(),
-        correlation: story_of(origin, event).to_string(),
+        correlation: story_of(origin, &event).to_string(),
         causation: origin.causation,
         idempotency: idempotency.cloned(),
-        event: event.clone(),
+        event,
     }
 }
 

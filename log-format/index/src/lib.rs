@@ -35,4 +35,4 @@ pub use header::{IndexDigest, Scope};
 pub use index::Index;
 pub use layout::Section;
 pub use postings::Records;
-pub use term::{RecordTerms, TermHash};
+pub use term::{RecordTerms, TermHash, TermsOfRecord};

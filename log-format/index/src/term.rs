@@ -1,5 +1,7 @@
 //! Terms: what records are looked up by.
 
+use holdpoint_log_format::Record;
+
 /// Key of the hash of terms: its name, and zeros.
 const TERM_KEY: [u8; 32] = *b"holdpoint index term\0\0\0\0\0\0\0\0\0\0\0\0";
 
@@ -18,6 +20,10 @@ impl TermHash {
     }
 }
 
+/// Gives the terms of a record, whose kind, version and payload these are: each by its canonical
+/// bytes, and whether it is an idempotency key.
+pub type TermsOfRecord = fn(u16, u8, &[u8], &mut dyn FnMut(&[u8], bool));
+
 /// The terms and idempotency keys of one record, gathered before it is added to an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordTerms {
@@ -26,6 +32,24 @@ pub struct RecordTerms {
 }
 
 impl RecordTerms {
+    /// The record holds what `terms_of` gives for it. What a withheld record said is not in the
+    /// log: it holds nothing.
+    pub fn add_record(&mut self, record: &Record<'_>, terms_of: TermsOfRecord) {
+        let header = &record.header;
+        if header.flags.withheld() {
+            return;
+        }
+        terms_of(
+            header.kind,
+            header.version,
+            record.payload,
+            &mut |canonical, is_key| match is_key {
+                true => self.add_key(canonical),
+                false => self.add_term(canonical),
+            },
+        );
+    }
+
     /// The record holds the term with these canonical bytes.
     pub fn add_term(&mut self, canonical: &[u8]) {
         self.terms.push(TermHash::of(canonical));

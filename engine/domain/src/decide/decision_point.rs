@@ -1,5 +1,6 @@
 //! Decision points: what follows from asking, answering, and time.
 
+use alloc::string::ToString as _;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -52,8 +53,16 @@ pub(super) fn on_decision_point(
 }
 
 fn find<'w>(world: &'w World, decision_id: &str) -> Result<&'w DecisionPoint, Refusal> {
-    let found = world.hot.decision_points.find(decision_id);
+    let found = world.known_point(decision_id);
     found.ok_or_else(|| No::UnknownDecision { decision_id: super::shown(decision_id) }.into())
+}
+
+/// An id names one decision for ever: also one that ended long ago.
+fn check_new(world: &World, decision_id: &Text) -> Result<(), Refusal> {
+    if world.known_point(decision_id).is_none() && !world.was_used(decision_id) {
+        return Ok(());
+    }
+    Err(No::DecisionExists { decision_id: decision_id.to_string() }.into())
 }
 
 fn create(
@@ -63,9 +72,7 @@ fn create(
 ) -> Result<Vec<Event>, Refusal> {
     check_principal(&command.by)?;
     let decision_id = Text::from(command.decision_id());
-    if world.hot.decision_points.find(&decision_id).is_some() {
-        return Err(No::DecisionExists { decision_id: decision_id.into_string() }.into());
-    }
+    check_new(world, &decision_id)?;
     let terms = terms(command, at)?;
     check_terms(&terms, &command.by.id, at)?;
     let mut events = Vec::new();
@@ -159,6 +166,10 @@ fn respond(
     if let Some(sequence) = point.given_before(&command.by, &command.response, comment) {
         return Err(Refusal::AlreadyDone { sequence });
     }
+    if !world.remembers(point) {
+        // A late answer is kept where what it came too late for is.
+        return Err(point.ended().into());
+    }
     let over = due_events(point, at);
     if !point.is_open() || !over.is_empty() {
         check_form_of(command)?;
@@ -205,9 +216,7 @@ fn guidance(
     at: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
     let next_id = Text::from(decision_id(command.entropy));
-    if world.hot.decision_points.find(&next_id).is_some() {
-        return Err(No::DecisionExists { decision_id: next_id.into_string() }.into());
-    }
+    check_new(world, &next_id)?;
     let given = GuidanceGiven {
         decision_id: point.decision_id.clone(),
         by: command.by.clone(),

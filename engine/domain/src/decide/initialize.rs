@@ -66,9 +66,10 @@ fn check(world: &World, command: &InitializeLoop) -> Result<(), Refusal> {
     if command.envelope.len() > MAX_RAW_BYTES {
         return Err(Refusal::EvidenceTooLarge { found: command.envelope.len() });
     }
-    match world.live_loop(&command.loop_id()) {
-        Some(_) => Err(Refusal::LoopExists { loop_id: command.loop_id() }),
-        None => Ok(()),
+    let loop_id = command.loop_id();
+    match world.live_loop(&loop_id).is_some() || world.was_used(&loop_id) {
+        true => Err(Refusal::LoopExists { loop_id }),
+        false => Ok(()),
     }
 }
 

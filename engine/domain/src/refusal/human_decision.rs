@@ -37,6 +37,12 @@ pub enum DecisionRefusal {
         /// The open request.
         request_id: String,
     },
+    /// Another question has, or had, the id that the new one would have.
+    #[error("request {request_id} exists; supply fresh random bits for a new question")]
+    RequestExists {
+        /// The request.
+        request_id: String,
+    },
     /// A person decided about this attempt already.
     #[error("{decision} was decided about attempt {attempt} of loop {loop_id}; act on it")]
     AttemptDecided {
@@ -176,6 +182,7 @@ impl DecisionRefusal {
             Self::HoldApplies { .. } => "HOLD_APPLIES",
             Self::NoRequest { .. } => "NO_REQUEST",
             Self::RequestOpen { .. } => "REQUEST_OPEN",
+            Self::RequestExists { .. } => "REQUEST_EXISTS",
             Self::AttemptDecided { .. } => "ATTEMPT_DECIDED",
             Self::UnknownRequest { .. } => "UNKNOWN_REQUEST",
             Self::RequestElsewhere { .. } => "REQUEST_ELSEWHERE",
@@ -209,6 +216,7 @@ impl DecisionRefusal {
             Self::HoldApplies { .. }
             | Self::Answer { reason: AnswerRefusal::NotAllowed { .. }, .. } => RefusalClass::Gating,
             Self::NoRequest { .. }
+            | Self::RequestExists { .. }
             | Self::RequestOpen { .. }
             | Self::AttemptDecided { .. }
             | Self::Answer { .. }

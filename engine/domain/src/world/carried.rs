@@ -164,7 +164,7 @@ impl World {
             section.read(&mut hot)?;
         }
         hot.loops.values().for_each(|entity| hot.requests.follow(entity));
-        Ok(Self { hot, settled: None, recalled: None })
+        Ok(Self { hot, ..Self::default() })
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) type ThreadKey = (Text, Text);
 pub(crate) type Ended = BTreeMap<ThreadKey, u64>;
 
 /// A thread that was closed so long ago that only the log knows, and the record that closed it.
-pub(crate) type ClosedThread = (ThreadKey, u64);
+pub(super) type ClosedThread = (ThreadKey, u64);
 
 /// Every thread that is remembered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,18 +82,11 @@ impl World {
 
     /// The record that closed a thread: remembered, or found again for the command in hand.
     pub(crate) fn closed_with(&self, tenant_id: &str, correlation_id: &str) -> Option<u64> {
-        let recalled = self.recalled.as_ref().filter(|((tenant, correlation), _)| {
+        let recalled = self.recalled.closed_thread.as_ref().filter(|((tenant, correlation), _)| {
             tenant.as_str() == tenant_id && correlation.as_str() == correlation_id
         });
         let remembered = self.hot.threads.ended(tenant_id, correlation_id);
         remembered.or(recalled.map(|(_, sequence)| *sequence))
-    }
-
-    /// Tells the rules that a thread which they have forgotten was closed with this record, as the
-    /// log has it: until the next time that this is called. `None`: nothing was found.
-    pub fn recall_closed_thread(&mut self, found: Option<(&str, &str, u64)>) {
-        self.recalled = found
-            .map(|(tenant, correlation, at)| ((Text::from(tenant), Text::from(correlation)), at));
     }
 
     /// Every live thread, by tenant and correlation.

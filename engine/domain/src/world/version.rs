@@ -34,7 +34,7 @@ impl World {
     #[must_use]
     pub fn given_before(&self, command: &Command) -> Option<u64> {
         let Command::RespondToDecisionPoint(c) = command else { return None };
-        let point = self.hot.decision_points.find(&c.decision_id)?;
+        let point = self.known_point(&c.decision_id)?;
         point.given_before(&c.by, &c.response, c.comment.as_deref())
     }
 
@@ -44,7 +44,7 @@ impl World {
             return Some((correlation_id, self.thread(tenant_id, correlation_id)?.version));
         }
         if let Some(decision_id) = command.decision_point() {
-            let point = self.hot.decision_points.find(decision_id)?;
+            let point = self.known_point(decision_id)?;
             return Some((&point.decision_id, point.version));
         }
         let subject = command.subject().filter(|_| !command.is_registration())?;

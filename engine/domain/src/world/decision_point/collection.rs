@@ -37,10 +37,11 @@ struct Index {
 }
 
 impl World {
-    /// The decision point with this id: live, or among the newest that ended.
+    /// The decision point with this id: live, among the newest that ended, or
+    /// [recalled](World::recall).
     #[must_use]
     pub fn decision_point(&self, decision_id: &str) -> Option<&DecisionPoint> {
-        self.hot.decision_points.find(decision_id).or_else(|| self.settled_point(decision_id))
+        self.known_point(decision_id).or_else(|| self.settled_point(decision_id))
     }
 
     /// Every decision point that is open or has an approval to be spent, by id.
@@ -136,6 +137,11 @@ impl DecisionPoints {
     pub(crate) fn due(&self, at: Timestamp) -> impl Iterator<Item = (Timestamp, &DecisionPoint)> {
         let due = self.index.due.iter().take_while(move |(due_at, _)| *due_at <= at);
         due.filter_map(|(due_at, id)| Some((*due_at, self.live.get(id)?)))
+    }
+
+    /// How many that ended are remembered.
+    pub(crate) fn closed_count(&self) -> usize {
+        self.closed.len()
     }
 
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
