@@ -113,7 +113,8 @@ impl<S: Storage> Cut<S> {
         let needs_sync = !shared.commit.reached().is_enough_for(goal);
         if needs_sync {
             shared.write_staged(state)?;
-            state.active.syncs += 1;
+            let filled = state.active.write_zeros(&shared.storage);
+            filled.map_err(|error| shared.poisoned_by(state, &error))?;
             // What is appended from here on sets a date of its own.
             shared.schedule.sync_is_done();
         }

@@ -2,6 +2,7 @@
 
 use super::error::PoisonCause;
 use super::storage::Storage;
+use super::zeros::Zeros;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{Follower, Run};
 use holdpoint_log_format::limits::{PAGE, PIECE_LENGTH};
@@ -89,14 +90,15 @@ pub(super) struct Active<W> {
     pub(super) staged: Vec<u8>,
     /// The newest record that is written.
     written: Follower,
-    /// Syncs of this handle that covered records of the segment.
-    pub(super) syncs: u64,
+    /// What comes behind the records.
+    pub(super) zeros: Zeros,
 }
 
 impl<W> Active<W> {
     pub(super) fn new(follower: Follower, writer: W) -> Self {
         let written = follower.clone();
-        Self { follower, writer: Arc::new(writer), staged: Vec::new(), written, syncs: 0 }
+        let zeros = Zeros::behind(follower.run.end_offset);
+        Self { follower, writer: Arc::new(writer), staged: Vec::new(), written, zeros }
     }
 
     pub(super) fn chain(&self) -> ChainPosition {
@@ -158,6 +160,14 @@ impl<W> Active<W> {
         self.staged.shrink_to(STAGING_KEPT);
         self.written.clone_from(&self.follower);
         Ok(())
+    }
+
+    /// A sync is next: counts it, and writes the zeros that the commits after it will want.
+    pub(super) fn write_zeros<S: Storage<Writer = W>>(&mut self, storage: &S) -> DiskResult<()> {
+        let (end, capacity) = (self.follower.run.end_offset, self.header().capacity);
+        let Some(due) = self.zeros.due(end, capacity) else { return Ok(()) };
+        let written = storage.write_zeros(&self.writer, due.start, due.end - due.start);
+        written.named("write", &self.path())
     }
 }
 

@@ -20,9 +20,6 @@ use std::sync::Arc;
 /// The first sequence in a prepared file's name while it is not known yet. No segment has it.
 const NOT_KNOWN: u64 = 0;
 
-/// A segment is written through with zeros where one sync was made for this many bytes or fewer.
-const BYTES_PER_SYNC: u64 = 256 * 1_024;
-
 /// What is there for the next roll.
 #[derive(Debug)]
 pub(super) enum Ahead<W> {
@@ -89,11 +86,11 @@ impl<S: Storage> Shared<S> {
 
 /// Makes the next segment ready, unless one is or the owner gives the lock back between turns.
 pub(super) fn prepare_next<S: Storage>(shared: &Shared<S>) -> Result<(), AppendError> {
-    let Some((order, lock)) = order(shared)? else { return Ok(()) };
-    let made = carry_out(shared, &order);
+    let Some((capacity, lock)) = order(shared)? else { return Ok(()) };
+    let made = carry_out(shared, capacity);
     let mut state = shared.state.lock();
     // Where the log has rolled meanwhile, the next segment may be a larger one.
-    let is_outgrown = state.next_capacity() != order.capacity;
+    let is_outgrown = state.next_capacity() != capacity;
     state.ahead = match made {
         Some(prepared) if is_outgrown => {
             discard(&shared.storage, &prepared);
@@ -108,15 +105,9 @@ pub(super) fn prepare_next<S: Storage>(shared: &Shared<S>) -> Result<(), AppendE
     Ok(())
 }
 
-/// What is to be made.
-struct Order {
-    capacity: u64,
-    has_zeros: bool,
-}
+type OrderOf<S> = Option<(u64, Arc<<S as Storage>::Lock>)>;
 
-type OrderOf<S> = Option<(Order, Arc<<S as Storage>::Lock>)>;
-
-/// Takes on the making, with a part in the lock.
+/// Takes on the making of a segment of so many bytes, with a part in the lock.
 fn order<S: Storage>(shared: &Shared<S>) -> Result<OrderOf<S>, AppendError> {
     shared.check_owner()?;
     let mut state = shared.state.lock();
@@ -125,22 +116,16 @@ fn order<S: Storage>(shared: &Shared<S>) -> Result<OrderOf<S>, AppendError> {
     let is_there = matches!(state.ahead, Ahead::Making | Ahead::Ready(_));
     let Some(lock) = state.lock.clone().filter(|_| is_kept && !is_there) else { return Ok(None) };
     state.ahead = Ahead::Making;
-    let capacity = state.next_capacity();
-    let used = state.active.follower.run.end_offset;
-    let has_zeros = state.active.syncs.saturating_mul(BYTES_PER_SYNC) >= used;
-    Ok(Some((Order { capacity, has_zeros }, lock)))
+    Ok(Some((state.next_capacity(), lock)))
 }
 
-/// Makes the file; `None` when the disk refuses, or the handle closes or fails meanwhile.
-fn carry_out<S: Storage>(shared: &Shared<S>, order: &Order) -> Option<Prepared<S::Writer>> {
+/// Makes the file and its place on the disk durable, which rolling then finds done; `None` when the
+/// disk refuses, or the handle closes or fails meanwhile.
+fn carry_out<S: Storage>(shared: &Shared<S>, capacity: u64) -> Option<Prepared<S::Writer>> {
     let storage = &shared.storage;
-    let prepared = roll::reserve(storage, NOT_KNOWN, order.capacity).ok()?;
-    let is_wanted = || !shared.schedule.is_closing() && !shared.commit.has_failed();
-    let is_filled = match order.has_zeros {
-        true => roll::fill(storage, &prepared, &is_wanted).unwrap_or(false),
-        false => is_wanted(),
-    };
-    if is_filled {
+    let prepared = roll::reserve(storage, NOT_KNOWN, capacity).ok()?;
+    let is_wanted = !shared.schedule.is_closing() && !shared.commit.has_failed();
+    if is_wanted && storage.sync(&prepared.writer).is_ok() {
         return Some(prepared);
     }
     discard(storage, &prepared);

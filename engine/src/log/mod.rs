@@ -39,6 +39,7 @@ mod storage;
 mod tail;
 mod turn;
 mod witness;
+mod zeros;
 
 pub use acknowledgement::Acknowledgement;
 pub use archive::{Archive, ArchiveError, SealedSegment};

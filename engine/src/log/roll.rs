@@ -13,10 +13,7 @@ use holdpoint_log_format::{Seal, SegmentHeader, names};
 
 /// Segments up to this capacity are written through with zeros when they are made: that takes less
 /// time than the journal's part in the syncs of their records.
-const FILLED_AT_ONCE_MAX: u64 = 1_024 * 1_024;
-
-/// Zeros are written in pieces of this many bytes.
-const FILL_PIECE: u64 = 1_024 * 1_024;
+pub(super) const FILLED_AT_ONCE_MAX: u64 = 1_024 * 1_024;
 
 const RESERVE: &str = "reserve space for";
 
@@ -54,27 +51,6 @@ pub(super) fn reserve<S: Storage>(
     let path = prepared_path(first_sequence);
     let writer = storage.create(&path, capacity).named_needing(RESERVE, &path, capacity)?;
     Ok(Prepared { writer, path, capacity })
-}
-
-/// Writes the file through with zeros and syncs it, as long as it is wanted; `false` when it is not
-/// any more.
-pub(super) fn fill<S: Storage>(
-    storage: &S,
-    prepared: &Prepared<S::Writer>,
-    is_wanted: &dyn Fn() -> bool,
-) -> DiskResult<bool> {
-    let Prepared { writer, path, capacity } = prepared;
-    let mut at = 0;
-    while at < *capacity {
-        if !is_wanted() {
-            return Ok(false);
-        }
-        let length = FILL_PIECE.min(capacity - at);
-        storage.write_zeros(writer, at, length).named_needing(RESERVE, path, *capacity)?;
-        at += length;
-    }
-    storage.sync(writer).named("sync", path)?;
-    Ok(true)
 }
 
 /// Removes prepared files that a crash left: they are no segments, and hold space. They are made

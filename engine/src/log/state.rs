@@ -10,6 +10,7 @@ use super::options::{Options, Ownership};
 use super::owner::Owner;
 use super::storage::{LockFile, Storage};
 use super::witness;
+use super::zeros::Zeros;
 use crate::sync::{self, Condvar, Mutex, MutexGuard};
 use holdpoint_log_files::Follower;
 use holdpoint_log_files::survey::segment_path;
@@ -101,8 +102,9 @@ impl<S: Storage> Shared<S> {
         self.write_staged(state)?;
         if self.commit.durable() < state.active.chain().sequence {
             let path = state.active.path();
-            state.active.syncs += 1;
-            let synced = self.storage.sync(&state.active.writer).named("sync", &path);
+            let filled = state.active.write_zeros(&self.storage);
+            let synced =
+                filled.and_then(|()| self.storage.sync(&state.active.writer).named("sync", &path));
             // Whoever took over meanwhile may have written over what was synced.
             let relied_on = synced.and_then(|()| state.check_lock());
             relied_on.map_err(|error| self.poisoned_by(state, &error))?;
@@ -279,5 +281,6 @@ pub(super) fn reopen<S: Storage>(
     }
     let path = segment_path(active.header().first_sequence());
     active.writer = storage.open_writer(&path).named("open", &path)?.into();
+    active.zeros = Zeros::behind(active.follower.run.end_offset);
     Ok(())
 }

@@ -75,6 +75,10 @@ impl<S: Storage> Storage for Measured<S> {
         Ok(written)
     }
 
+    fn write_zeros(&self, file: &Self::Writer, offset: u64, length: u64) -> io::Result<()> {
+        self.disk.write_zeros(file, offset, length)
+    }
+
     fn sync(&self, file: &Self::Writer) -> io::Result<()> {
         self.timed(|disk| disk.sync(file))
     }
