@@ -65,6 +65,7 @@ kinds! {
     AppendOs "append-os" SecondsEach "Append, each record written to the file";
     DurableOne "durable-1" SecondsEach "One durable writer, each record synced";
     DurableEight "durable-8" SecondsEach "Eight durable writers, each acknowledged after its sync";
+    DurableSixtyFour "durable-64" SecondsEach "64 durable writers, each acknowledged after its sync";
     CommitOfMany "commit-64" SecondsEach "64 records in each durable commit";
     Scan "scan" SecondsEach "Scan of all records, checksums checked";
     VerifyOne "verify-1" SecondsEach "Full verify of the chain, one thread";
@@ -75,6 +76,7 @@ kinds! {
     TypedDurable "typed-durable" SecondsEach "Typed submit, each event synced";
     Rebuild "rebuild" SecondsEach "State rebuilt from all events";
     TimeTravel "time-travel" SecondsEach "State as it was after half of the events";
+    Lookup "lookup" Seconds "Every record of one entity of long ago";
     Latency "latency" SecondsEach "Median time of one append, by the length of the log";
     DiskBytes "disk-bytes" BytesEach "Bytes on the disk";
     DeviceBytes "device-bytes" BytesEach "Bytes sent to the device, each record synced";

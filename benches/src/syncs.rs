@@ -52,9 +52,11 @@ impl Counts {
     /// Says of each peer of a durable figure how many syncs it makes, and counts none that
     /// acknowledges without one.
     pub fn tell(&self, figure: &mut Figure) {
-        // Eight writers share syncs; whether one waits for its own is seen when it is alone.
-        let counted =
-            if figure.kind == Kind::DurableEight { Kind::DurableOne } else { figure.kind };
+        // Writers at once share syncs; whether one waits for its own is seen when it is alone.
+        let counted = match figure.kind {
+            Kind::DurableEight | Kind::DurableSixtyFour => Kind::DurableOne,
+            kind => kind,
+        };
         for contender in &mut figure.contenders {
             let Role::Peer(facts) = &mut contender.role else { continue };
             match self.0.get(&(counted, contender.name.clone())) {

@@ -14,8 +14,9 @@ use holdpoint_measure::results::{Results, figure_result};
 use holdpoint_measure::syncs::{Counts, count};
 use holdpoint_measure::{Candidate, Effort, Kind, Others, Outcome, Plan, figures};
 use std::error::Error;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 #[cfg(feature = "peers")]
 const STORES: &[Candidate] = holdpoint_measure::peers::STORES;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.split_first() {
         Some((first, errand)) if first == CHILD => as_child(errand),
+        _ if std::env::var_os(QUIET).is_none() => again_quietly(&arguments),
         _ => measure_all(&arguments),
     };
     match done {
@@ -42,6 +44,16 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// A peer writes a line for each commit to standard output, and takes time for it, unless this is
+/// in its environment.
+const QUIET: &str = "WALRUS_QUIET";
+
+/// Becomes this program with an environment that keeps peers quiet; returns only where that fails.
+fn again_quietly(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let program = std::env::current_exe()?;
+    Err(Command::new(program).args(arguments).env(QUIET, "1").exec().into())
 }
 
 /// What is asked for.
@@ -73,7 +85,13 @@ fn measure_all(arguments: &[String]) -> Result<(), Box<dyn Error>> {
 
 /// Syncs are counted only where a durable figure is asked for.
 fn counted(asked: &Asked) -> Counts {
-    let durable = [Kind::DurableOne, Kind::DurableEight, Kind::CommitOfMany, Kind::TypedDurable];
+    let durable = [
+        Kind::DurableOne,
+        Kind::DurableEight,
+        Kind::DurableSixtyFour,
+        Kind::CommitOfMany,
+        Kind::TypedDurable,
+    ];
     if !asked.kinds.iter().any(|kind| durable.contains(kind)) {
         return Counts::default();
     }

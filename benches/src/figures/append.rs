@@ -1,4 +1,4 @@
-//! Appending: one record at a time, many in a commit, eight threads at once.
+//! Appending: one record at a time, many in a commit, many threads at once.
 
 use super::filled::Filled;
 use crate::error::{Doing, MeasureError};
@@ -10,8 +10,6 @@ use std::sync::Barrier;
 use std::time::Instant;
 use tempfile::TempDir;
 
-/// Writers at once.
-const WRITERS: usize = 8;
 /// Records in a commit of many.
 const BATCH: u64 = 64;
 /// Appends whose median is the latency of one round.
@@ -24,8 +22,8 @@ pub(super) enum Hands {
     One,
     /// One thread, many records in a commit.
     Batch,
-    /// Eight threads, one record at a time each.
-    Eight,
+    /// So many threads, one record at a time each.
+    Many(usize),
 }
 
 /// Appends to the same store in every round; it is opened and closed outside of the time.
@@ -44,7 +42,7 @@ pub(super) fn appending(
         let (sample, records) = match hands {
             Hands::One => one(pace, &*store)?,
             Hands::Batch => batches(pace, &*store)?,
-            Hands::Eight => eight(pace, &*store)?,
+            Hands::Many(writers) => many(pace, &*store, writers)?,
         };
         store.close()?;
         place.bytes += records * (length as u64 + 64);
@@ -105,9 +103,9 @@ fn batches(pace: Pace, store: &dyn Store) -> Result<(Sample, u64), MeasureError>
 }
 
 /// The time of all writers together, for each of all their records.
-fn eight(pace: Pace, store: &dyn Store) -> Result<(Sample, u64), MeasureError> {
-    let all_ready = Barrier::new(WRITERS);
-    let pace = Pace { records_max: pace.records_max / WRITERS as u64, ..pace };
+fn many(pace: Pace, store: &dyn Store, count: usize) -> Result<(Sample, u64), MeasureError> {
+    let all_ready = Barrier::new(count);
+    let pace = Pace { records_max: pace.records_max / count as u64, ..pace };
     let writer = || {
         all_ready.wait();
         let begun = Instant::now();
@@ -115,7 +113,7 @@ fn eight(pace: Pace, store: &dyn Store) -> Result<(Sample, u64), MeasureError> {
         Ok((begun, Instant::now(), records))
     };
     let spans: Result<Vec<Span>, MeasureError> = std::thread::scope(|scope| {
-        let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(writer)).collect();
+        let writers: Vec<_> = (0..count).map(|_| scope.spawn(writer)).collect();
         let joined = writers.into_iter().map(|writer| writer.join().map_err(|_| "it panicked"));
         joined.map(|span| span.doing("join a writer")?).collect()
     });

@@ -3,6 +3,7 @@
 mod append;
 mod bytes;
 mod filled;
+mod lookup;
 mod open;
 mod read;
 pub(crate) mod rebuild;
@@ -35,6 +36,7 @@ pub fn figures(kind: Kind, plan: &Plan, others: Others<'_>) -> Vec<Figure> {
         Kind::Rebuild | Kind::TimeTravel => {
             vec![rebuild::figure(kind, plan)]
         }
+        Kind::Lookup => vec![lookup::figure(plan)],
         _ => {
             let sizes = plan.payload_sizes();
             sizes.iter().map(|payload| of_payload(kind, plan, others, *payload)).collect()
@@ -100,7 +102,10 @@ fn work(kind: Kind, plan: &Plan, candidate: &Candidate, payload: usize) -> Work 
         Kind::DurableOne | Kind::TypedDurable => {
             appending(plan, *candidate, Mode::Durable, payload, Hands::One)
         }
-        Kind::DurableEight => appending(plan, *candidate, Mode::Durable, payload, Hands::Eight),
+        Kind::DurableEight => appending(plan, *candidate, Mode::Durable, payload, Hands::Many(8)),
+        Kind::DurableSixtyFour => {
+            appending(plan, *candidate, Mode::Durable, payload, Hands::Many(64))
+        }
         Kind::CommitOfMany => appending(plan, *candidate, Mode::Durable, payload, Hands::Batch),
         Kind::VerifyOne => read::reading(plan, *candidate, payload, candidate.verify, 1),
         Kind::VerifyTwo => read::reading(plan, *candidate, payload, candidate.verify, 2),
@@ -123,7 +128,9 @@ fn floors(kind: Kind, plan: &Plan, payload: usize) -> Vec<Contender> {
         Kind::DurableEight => {
             vec![floor::write_eight_and_sync(plan, payload), floor::write_and_sync(plan, payload)]
         }
-        Kind::CommitOfMany => vec![floor::write_many_and_sync(plan, payload)],
+        Kind::DurableSixtyFour | Kind::CommitOfMany => {
+            vec![floor::write_many_and_sync(plan, payload)]
+        }
         Kind::Scan => vec![floor::checksum(payload, records), floor::copy_all(payload, records)],
         Kind::VerifyOne | Kind::VerifyTwo => {
             vec![floor::lanes(payload, records), floor::checksum(payload, records)]

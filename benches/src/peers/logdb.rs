@@ -91,6 +91,7 @@ impl Store for OpenLog {
 /// it is let: it is given a record to sync, which is in the time of a scan, some milliseconds.
 fn leave(log: LogDb) -> Result<(), MeasureError> {
     log.append(&[]).doing("append")?;
+    log.flush().doing("flush")?;
     log.shutdown(LONG).map(drop).doing("close")
 }
 
