@@ -45,6 +45,7 @@ impl World {
         let record = Record { sequence, at, envelope };
         log::check_order(self, record, &mut judgement);
         let touched = apply(self, record, &mut judgement);
+        self.forget_fingerprint();
         self.hot.totals.count(sequence, at, event);
         self.hot.decision_point_totals.count(event);
         self.follow_key(record, &mut judgement);

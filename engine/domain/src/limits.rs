@@ -34,8 +34,9 @@ pub const MAX_REASON_BYTES: usize = MAX_SENTENCE_BYTES;
 /// Most requests that are remembered after their loop settled: the newest.
 pub const MAX_CLOSED_REQUESTS: usize = 1024;
 
-/// Most idempotency keys that are remembered without a live loop: the newest.
-pub const MAX_RETIRED_KEYS: usize = 4096;
+/// Most idempotency keys that are remembered without a live loop: the newest. Older ones are found
+/// in the log.
+pub const MAX_RETIRED_KEYS: usize = 1024;
 
 /// Random bits of an identifier that Holdpoint mints, in bytes.
 pub const ENTROPY_BYTES: usize = 16;

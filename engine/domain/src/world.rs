@@ -12,6 +12,7 @@ mod fingerprint;
 mod human_decision;
 mod idempotency;
 mod interruption_thread;
+mod kept;
 mod proposal;
 mod recalled;
 mod registry;
@@ -21,8 +22,8 @@ mod totals;
 mod version;
 mod view;
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::hash::Digest;
@@ -34,6 +35,7 @@ pub use decision_point::{Consumed, DecisionPoint, Ending, Escalation, GivenRespo
 pub use execution_loop::{
     Attempt, AttemptFault, AttemptResponse, ExecutionLoop, Halt, StopDetected,
 };
+use fingerprint::KnownFingerprint;
 pub use fingerprint::{STATE_SCHEMA_VERSION, fingerprint_of};
 pub(crate) use human_decision::Barrier;
 pub use human_decision::{
@@ -43,6 +45,7 @@ pub use idempotency::KeyReceipt;
 pub(crate) use idempotency::Keys;
 pub(crate) use interruption_thread::Threads;
 pub use interruption_thread::{MAX_CLOSED_THREADS, MAX_ENDED_THREADS, Thread};
+pub(crate) use kept::{Kept, Loops};
 pub(crate) use proposal::digits;
 pub use recalled::Recalled;
 pub(crate) use registry::Registry;
@@ -63,13 +66,15 @@ pub struct World {
     settled: Option<Settled>,
     /// What the caller has found again in the log for the command in hand.
     recalled: Recalled,
+    /// What [`fingerprint_of`] gives for the hot state, where it was just computed.
+    fingerprint: KnownFingerprint,
 }
 
 /// What left the hot state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Settled {
     /// Loops by the sequence of the record that began them.
-    loops: BTreeMap<u64, ExecutionLoop>,
+    loops: BTreeMap<u64, Box<ExecutionLoop>>,
     /// Decision points by the sequence of the record that ended them.
     decision_points: BTreeMap<u64, DecisionPoint>,
 }
@@ -77,7 +82,7 @@ struct Settled {
 /// What the fingerprint covers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Hot {
-    pub(crate) loops: BTreeMap<String, ExecutionLoop>,
+    pub(crate) loops: Loops,
     pub(crate) requests: Requests,
     pub(crate) keys: Keys,
     pub(crate) totals: Totals,
@@ -117,7 +122,7 @@ impl World {
 
     /// Every settled loop that was kept, in the order in which they began.
     pub fn settled_loops(&self) -> impl Iterator<Item = &ExecutionLoop> {
-        self.settled.iter().flat_map(|settled| settled.loops.values())
+        self.settled.iter().flat_map(|settled| settled.loops.values().map(Box::as_ref))
     }
 
     /// The loop with this id, live or, if kept, settled. Where an id was used again after its
@@ -126,7 +131,7 @@ impl World {
     pub fn find_loop(&self, loop_id: &str) -> Option<&ExecutionLoop> {
         let settled =
             || self.settled.as_ref()?.loops.values().rev().find(|l| l.loop_id() == loop_id);
-        self.live_loop(loop_id).or_else(settled)
+        self.live_loop(loop_id).or_else(|| settled().map(Box::as_ref))
     }
 
     /// Counts over all events, settled entities included.

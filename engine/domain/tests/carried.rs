@@ -27,7 +27,10 @@ use story::samples::samples;
 use story::{Story, rebuilt, seed};
 
 /// A small state with something in every room that there was first, in hex.
-const GOLDEN: &str = include_str!("golden/carried_v1.txt");
+const GOLDEN: &str = include_str!("golden/carried_v2.txt");
+
+/// The same, as it was carried when every room was in its first version.
+const GOLDEN_V1: &str = include_str!("golden/carried_v1.txt");
 
 type Section = (String, u32, Vec<u8>);
 
@@ -129,15 +132,23 @@ fn golden_bytes_of_a_small_state_are_pinned() {
         .map(|(name, version, _)| (name, version))
         .collect();
     let pinned = ["execution_loop", "human_decision", "idempotency", "totals", "configuration"];
-    assert_eq!(rooms, pinned.map(|name| (name.to_owned(), 1)));
+    let versions = [2, 2, 2, 1, 1];
+    assert!(
+        rooms
+            .iter()
+            .map(|(name, version)| (name.as_str(), *version))
+            .eq(pinned.into_iter().zip(versions))
+    );
     let fingerprint = small().fingerprint_digest().to_string();
-    assert_eq!(fingerprint, "110bd77cd0f7db841d0e9e566db79ccd656a921ac57e4de3ef2795791893c20a");
+    assert_eq!(fingerprint, "1b9e83f0c686e5ad90b86ebbd52d39fd98452eddf38484e7f502866986bf2913");
 }
 
 #[test]
 fn golden_states_are_read_for_ever() {
-    let bytes = base16ct::lower::decode_vec(GOLDEN.trim_end()).unwrap();
-    assert_eq!(World::from_carried(&bytes), Ok(small()));
+    for golden in [GOLDEN, GOLDEN_V1] {
+        let bytes = base16ct::lower::decode_vec(golden.trim_end()).unwrap();
+        assert_eq!(World::from_carried(&bytes), Ok(small()));
+    }
 }
 
 /// What the state no longer holds is found through the indexes: both are part of it.
@@ -256,7 +267,7 @@ fn an_absent_room_is_empty_and_an_empty_room_is_absent() {
         let world = World::from_carried(&carried(&fewer)).unwrap();
         assert_eq!(sections_of(&world.carry()), fewer);
     }
-    let no_loops = vec![("execution_loop".to_owned(), 1, vec![0])];
+    let no_loops = vec![("execution_loop".to_owned(), 2, vec![0])];
     let refused = World::from_carried(&carried(&no_loops));
     assert_eq!(refused, Err(CarriedError::NotCanonical { offset: 0 }));
 }
@@ -269,10 +280,10 @@ fn rooms_and_versions_of_a_newer_program_are_named() {
     assert_eq!(refused, CarriedError::UnknownRoom { found: "room to come".into() });
     assert!(refused.to_string().contains("newer holdpoint"), "{refused}");
     sections.pop();
-    for found in [0, 2, u32::MAX] {
+    for found in [0, 3, u32::MAX] {
         sections[2].1 = found;
         let refused = World::from_carried(&carried(&sections)).unwrap_err();
-        let (room, expected) = ("idempotency", 1);
+        let (room, expected) = ("idempotency", 2);
         assert_eq!(refused, CarriedError::UnknownVersion { room, expected, found });
     }
 }

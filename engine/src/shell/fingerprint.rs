@@ -8,7 +8,7 @@ use super::snapshot::Snapshot;
 use super::submit::{Origin, append, changes_nothing, time_of_next};
 use crate::log::{Storage, Turn};
 use holdpoint_domain::event::{Event, FingerprintRecorded};
-use holdpoint_domain::world::{STATE_SCHEMA_VERSION, fingerprint_of};
+use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 
 /// How far apart fingerprints of the state are recorded. Behind each there is a snapshot, from
 /// which the next opening goes on: it reads at most so much.
@@ -103,9 +103,8 @@ fn record<S: Storage>(
     turn: &mut Turn<'_, S>,
 ) -> Result<Option<Snapshot>, SubmitError> {
     let at = time_of_next(engine, turn);
-    let state = hot.world.carry();
+    let (state, fingerprint) = hot.world.carry_with_fingerprint();
     let snapshot = Snapshot::new(hot.place.header.log, &hot.place, &state);
-    let fingerprint = fingerprint_of(&state);
     let event = FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint }.into();
     let correlation = engine.entropy()?.to_string();
     let origin = Origin { actor: system_actor(), correlation, causation: None };

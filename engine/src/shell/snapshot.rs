@@ -14,12 +14,12 @@ use holdpoint_domain::World;
 use holdpoint_domain::event::Event;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_log_files::run::walk;
+use holdpoint_log_files::snapshot::{SNAPSHOT_LENGTH_MAX, read_snapshot, snapshot_path};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    Entry, EntryKind, Follower, Onward, ReadFile, ReadStorage, RecordPlace, Run, Stop,
+    Entry, EntryKind, Follower, Onward, ReadStorage, RecordPlace, Run, Stop,
 };
-use holdpoint_log_format::snapshot::SNAPSHOT_MAGIC;
 use holdpoint_log_format::{ChainPosition, LogId, Record, SnapshotHeader, names};
 use std::io;
 
@@ -28,10 +28,6 @@ const KEPT: usize = 2;
 
 /// Snapshots that opening looks at before it reads the whole log.
 const TRIED: usize = 8;
-
-/// A snapshot longer than this is not written and not read: a state is far smaller, for memory
-/// follows what lives. It is also the longest state that an archive can begin with.
-const LENGTH_MAX: u64 = 64 << 20;
 
 /// A snapshot that waits until the record that states its fingerprint is durable.
 pub(super) struct Snapshot {
@@ -56,7 +52,7 @@ impl Snapshot {
     /// Writes it beside the others and removes those that are too old. Where that fails, opening
     /// takes longer, and nothing else.
     pub(super) fn write<S: Storage>(&self, disk: &S) {
-        let is_short = self.file.len() as u64 <= LENGTH_MAX;
+        let is_short = self.file.len() as u64 <= SNAPSHOT_LENGTH_MAX;
         if is_short && self.try_write(disk).is_ok() {
             let _ = remove_older(disk, self.sequence);
         }
@@ -69,8 +65,7 @@ impl Snapshot {
         let temporary = path_of(&names::snapshot_temporary(self.sequence));
         let file = disk.create(&temporary, self.file.len() as u64)?;
         let written = disk.write_at(&file, 0, &self.file);
-        let renamed = written
-            .and_then(|()| disk.rename(&temporary, &path_of(&names::snapshot(self.sequence))));
+        let renamed = written.and_then(|()| disk.rename(&temporary, &snapshot_path(self.sequence)));
         renamed.inspect_err(|_| drop(disk.remove(&temporary)))
     }
 }
@@ -79,7 +74,7 @@ fn remove_older<S: Storage>(disk: &S, newest: u64) -> io::Result<()> {
     let mut known = sequences(disk)?;
     known.retain(|sequence| *sequence <= newest);
     for sequence in known.into_iter().rev().skip(KEPT) {
-        disk.remove(&path_of(&names::snapshot(sequence)))?;
+        disk.remove(&snapshot_path(sequence))?;
     }
     for entry in disk.list(names::SNAPSHOTS)? {
         let left = names::parse_snapshot_temporary(&entry.name);
@@ -120,26 +115,13 @@ pub(super) fn newest_state<S: Storage>(log: &Log<S>, disk: &S) -> Option<Hot> {
 }
 
 fn state_from<S: ReadStorage>(disk: &S, sequence: u64, newest: &ChainPosition) -> Option<Hot> {
-    let file = read_whole(disk, &path_of(&names::snapshot(sequence)))?;
+    let file = read_snapshot(disk, sequence).ok()?;
     let (header, state) = SnapshotHeader::decode(&file)?;
     let place = place_of(&header, disk)?;
     let is_ours = header.chain.sequence == sequence
         && header.log == place.header.log
         && header.state_schema == STATE_SCHEMA_VERSION;
     if is_ours { followed(disk, place, newest, state) } else { None }
-}
-
-fn read_whole<S: ReadStorage>(disk: &S, path: &str) -> Option<Vec<u8>> {
-    let file = disk.open(path).ok().flatten()?;
-    let length = file.length().ok().filter(|length| *length <= LENGTH_MAX)?;
-    let mut magic = SNAPSHOT_MAGIC.map(|_| 0);
-    let is_snapshot = file.read_at(0, &mut magic).is_ok() && magic == SNAPSHOT_MAGIC;
-    if !is_snapshot {
-        return None;
-    }
-    let mut bytes = vec![0; usize::try_from(length).ok()?];
-    let read = file.read_at(0, &mut bytes).ok()?;
-    (read == bytes.len()).then_some(bytes)
 }
 
 /// The place in the log that a snapshot claims to stand for.

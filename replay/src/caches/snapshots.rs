@@ -5,16 +5,13 @@ use holdpoint_domain::codec::decode;
 use holdpoint_domain::event::Event;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, fingerprint_of};
+use holdpoint_log_files::snapshot::{read_snapshot, snapshot_path};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{Entry, EntryKind, Follower, ReadFile, ReadStorage};
+use holdpoint_log_files::{Entry, EntryKind, Follower, ReadStorage};
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
-use holdpoint_log_format::snapshot::SNAPSHOT_MAGIC;
 use holdpoint_log_format::{Item, LogId, Record, SnapshotHeader, names};
 use serde::Serialize;
-
-/// A snapshot longer than this is not read: no state is so large.
-const LENGTH_MAX: u64 = 64 << 20;
 
 /// One snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -54,8 +51,8 @@ fn check_snapshot<S: ReadStorage>(
     log: Option<LogId>,
     sequence: u64,
 ) -> CachedSnapshot {
-    let file = format!("{}/{}", names::SNAPSHOTS, names::snapshot(sequence));
-    let (state, reason) = match judged(storage, log, sequence, &file) {
+    let file = snapshot_path(sequence);
+    let (state, reason) = match judged(storage, log, sequence) {
         Ok(()) => (CacheState::Right, None),
         Err((state, reason)) => (state, Some(reason)),
     };
@@ -65,13 +62,9 @@ fn check_snapshot<S: ReadStorage>(
 /// Why a snapshot is not believed.
 type Wrong = (CacheState, String);
 
-fn judged<S: ReadStorage>(
-    storage: &S,
-    log: Option<LogId>,
-    sequence: u64,
-    file: &str,
-) -> Result<(), Wrong> {
-    let bytes = read_whole(storage, file).map_err(|reason| (CacheState::Damaged, reason))?;
+fn judged<S: ReadStorage>(storage: &S, log: Option<LogId>, sequence: u64) -> Result<(), Wrong> {
+    let bytes = read_snapshot(storage, sequence)
+        .map_err(|fault| (CacheState::Damaged, fault.to_string()))?;
     let (header, state) = SnapshotHeader::decode(&bytes).ok_or_else(|| {
         (CacheState::Damaged, "it is no snapshot of this version, or not whole".to_string())
     })?;
@@ -156,22 +149,4 @@ fn on_record<S: ReadStorage, T>(
         Ok((Item::Nothing, _)) => Err(format!("there is no record at byte {offset}")),
         Err(fault) => Err(format!("byte {offset} of its segment: {fault}")),
     }
-}
-
-fn read_whole<S: ReadStorage>(storage: &S, file: &str) -> Result<Vec<u8>, String> {
-    let opened = storage.open(file).map_err(|error| error.to_string())?;
-    let opened = opened.ok_or_else(|| "it is gone".to_string())?;
-    let length = opened.length().map_err(|error| error.to_string())?;
-    if length > LENGTH_MAX {
-        return Err(format!("it has {length} bytes, more than any state"));
-    }
-    let mut magic = SNAPSHOT_MAGIC.map(|_| 0);
-    opened.read_at(0, &mut magic).map_err(|error| error.to_string())?;
-    if magic != SNAPSHOT_MAGIC {
-        return Err("it does not begin as a snapshot does".to_string());
-    }
-    let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
-    let read = opened.read_at(0, &mut bytes).map_err(|error| error.to_string())?;
-    bytes.truncate(read);
-    Ok(bytes)
 }

@@ -3,7 +3,6 @@
 use super::Record;
 use super::forbidden::{Judgement, Rule};
 use crate::event::{FingerprintRecorded, SegmentIndexed};
-use crate::hash::Digest;
 use crate::world::{STATE_SCHEMA_VERSION, World};
 
 /// Sequences count up by one and times never go back. A world may begin at any sequence.
@@ -26,8 +25,7 @@ pub(super) fn fingerprint_recorded(
     judgement: &mut Judgement,
 ) {
     if body.schema == STATE_SCHEMA_VERSION {
-        let expected = Digest::from_bytes(world.fingerprint());
-        judgement.expect(Rule::Fingerprint, expected, body.fingerprint);
+        judgement.expect(Rule::Fingerprint, world.known_fingerprint(), body.fingerprint);
     }
 }
 

@@ -5,16 +5,22 @@
 //! program with more rooms reads what one with fewer has written. What follows from the rooms is
 //! not carried but made again.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
+use core::fmt::Display;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
-use super::fingerprint::fingerprint_of;
-use super::{DecisionPoints, ExecutionLoop, HeldRequest, Hot, Requests, Threads, World};
-use crate::codec::{borrow_first, configuration};
+use super::fingerprint::{KnownFingerprint, fingerprint_of};
+use super::idempotency::SpelledKeys;
+use super::{
+    DecisionPoint, DecisionPointTotals, DecisionPoints, ExecutionLoop, HeldRequest, Hot, Kept,
+    Keys, Loops, Requests, Threads, World,
+};
+use crate::codec::{borrow_first, configuration, read_first};
 use crate::hash::Digest;
 use crate::text::{bounded, visible};
 
@@ -26,55 +32,70 @@ struct Room {
     name: &'static str,
     version: u32,
     write: fn(&Hot) -> Vec<u8>,
-    read: fn(&[u8], &mut Hot) -> Result<(), Fault>,
+    read: Read,
+    /// Reads the versions before, from 1 on.
+    older: &'static [Read],
 }
+
+type Read = fn(&[u8], &mut Hot) -> Result<(), Fault>;
 
 /// In the order in which they are carried. New rooms are added at the end.
 const ROOMS: [Room; 9] = [
     Room {
         name: "execution_loop",
-        version: 1,
-        write: |hot| encoded(&hot.loops.values().collect::<Vec<_>>()),
-        read: |bytes, hot| {
-            let loops: Vec<ExecutionLoop> = decoded(bytes)?;
-            let by_id = |entity: ExecutionLoop| (String::from(entity.loop_id()), entity);
-            hot.loops = loops.into_iter().map(by_id).collect();
+        version: 2,
+        write: |hot| encoded(hot.loops.carried()),
+        read: |bytes, hot| listed(bytes).map(|loops| hot.loops = Loops::from_carried(loops)),
+        older: &[|bytes, hot| {
+            let loops: Vec<Box<ExecutionLoop>> = decoded(bytes)?;
+            for entity in loops {
+                hot.requests.follow(&entity);
+                hot.loops.insert(String::from(entity.loop_id()), entity);
+            }
             Ok(())
-        },
+        }],
     },
     Room {
         name: "human_decision",
-        version: 1,
-        write: |hot| encoded(&hot.requests.closed().collect::<Vec<_>>()),
+        version: 2,
+        write: |hot| encoded(&hot.requests),
         read: |bytes, hot| {
-            let closed: Vec<HeldRequest> = decoded(bytes)?;
-            hot.requests = Requests::remembering(closed);
+            hot.requests = Requests::from_carried(listed(bytes)?);
             Ok(())
         },
+        older: &[|bytes, hot| {
+            let closed: Vec<HeldRequest> = decoded(bytes)?;
+            closed.into_iter().for_each(|held| hot.requests.remember(held));
+            Ok(())
+        }],
     },
     Room {
         name: "idempotency",
-        version: 1,
-        write: |hot| encoded(&hot.keys),
-        read: |bytes, hot| decoded(bytes).map(|keys| hot.keys = keys),
+        version: 2,
+        write: |hot| encoded(&hot.keys.carried()),
+        read: |bytes, hot| listed(bytes).map(|keys| hot.keys = Keys::from_carried(keys)),
+        older: &[|bytes, hot| decoded(bytes).map(|keys: SpelledKeys| hot.keys = keys.into())],
     },
     Room {
         name: "totals",
         version: 1,
         write: |hot| encoded(&hot.totals),
         read: |bytes, hot| decoded(bytes).map(|totals| hot.totals = totals),
+        older: &[],
     },
     Room {
         name: "configuration",
         version: 1,
         write: |hot| encoded(&hot.configuration),
         read: |bytes, hot| decoded(bytes).map(|digest| hot.configuration = digest),
+        older: &[],
     },
     Room {
         name: "registry",
         version: 1,
         write: |hot| encoded(&hot.registry),
         read: |bytes, hot| decoded(bytes).map(|registry| hot.registry = registry),
+        older: &[],
     },
     Room {
         name: "interruption_thread",
@@ -85,17 +106,28 @@ const ROOMS: [Room; 9] = [
             hot.threads = Threads::from_carried(live, closed, ended);
             Ok(())
         },
+        older: &[],
     },
     Room {
         name: "decision_point",
-        version: 1,
+        version: 2,
         write: |hot| encoded(&(hot.decision_points.carried(), hot.decision_point_totals)),
         read: |bytes, hot| {
-            let (points, totals) = decoded(bytes)?;
-            hot.decision_points = DecisionPoints::from_carried(points);
+            let ((live, closed), totals): (_, _) = listed(bytes)?;
+            hot.decision_points = DecisionPoints::from_carried(live, closed);
             hot.decision_point_totals = totals;
             Ok(())
         },
+        older: &[|bytes, hot| {
+            let ((live, closed), totals): Spelled = decoded(bytes)?;
+            let kept = |(at, point): (u64, DecisionPoint)| {
+                (at, (point.decision_id.clone(), Kept::from(Box::new(point))))
+            };
+            let closed = closed.into_iter().map(kept).collect();
+            hot.decision_points = DecisionPoints::from_carried(live, closed);
+            hot.decision_point_totals = totals;
+            Ok(())
+        }],
     },
     Room {
         name: "segment_index",
@@ -108,8 +140,12 @@ const ROOMS: [Room; 9] = [
             hot.threads.has_forgotten(threads_forgotten);
             Ok(())
         },
+        older: &[],
     },
 ];
+
+/// Decision points as they were carried before those that ended were decoded one by one.
+type Spelled = ((Vec<DecisionPoint>, Vec<(u64, DecisionPoint)>), DecisionPointTotals);
 
 impl World {
     /// The hot state as bytes; what settled is left out. Equal states give equal bytes, and the
@@ -119,7 +155,8 @@ impl World {
         let nothing = Hot::default();
         let section = |room: &Room| {
             let bytes = (room.write)(&self.hot);
-            (bytes != (room.write)(&nothing)).then_some((room.name, room.version, bytes))
+            let is_empty = bytes == (room.write)(&nothing);
+            (!is_empty).then_some((room.name, room.version, Run(bytes)))
         };
         encoded(&ROOMS.iter().filter_map(section).collect::<Vec<_>>())
     }
@@ -128,13 +165,15 @@ impl World {
     /// the other. It keeps live entities only; see [`World::keeping_settled`].
     ///
     /// The bytes need not be trusted: nothing is allocated for a length that they merely claim.
-    /// Whoever knows the state's fingerprint compares it.
+    /// Whoever knows the state's fingerprint compares it. A state that an older program carried
+    /// is read, and not compared with how this one carries it.
     ///
     /// # Errors
     /// [`CarriedError`] names the place, what was expected and what was found. No input panics.
     pub fn from_carried(bytes: &[u8]) -> Result<Self, CarriedError> {
-        let world = Self::of_sections(bytes)?;
-        let again = world.carry();
+        let (mut world, is_current) = Self::of_sections(bytes)?;
+        world.decode()?;
+        let again = if is_current { world.carry() } else { Vec::from(bytes) };
         if again == bytes {
             return Ok(world);
         }
@@ -145,6 +184,8 @@ impl World {
     /// As [`World::from_carried`] for bytes that are believed only where they have this
     /// fingerprint: nothing else than what [`World::carry`] gave has it.
     ///
+    /// Of what is there in numbers, each part is decoded when it is first asked for.
+    ///
     /// # Errors
     /// [`CarriedError::OtherFingerprint`], before the bytes are looked at; else as
     /// [`World::from_carried`].
@@ -153,18 +194,43 @@ impl World {
         if found != expected {
             return Err(CarriedError::OtherFingerprint { expected, found });
         }
-        Self::of_sections(bytes)
+        let (world, is_current) = Self::of_sections(bytes)?;
+        Ok(Self { fingerprint: KnownFingerprint(is_current.then_some(found)), ..world })
     }
 
-    fn of_sections(bytes: &[u8]) -> Result<Self, CarriedError> {
+    /// Says as well whether every room is in the version that this program writes.
+    fn of_sections(bytes: &[u8]) -> Result<(Self, bool), CarriedError> {
         let sections: Vec<Section<'_>> =
-            decoded(bytes).map_err(|fault| fault.at("list of sections"))?;
+            listed(bytes).map_err(|fault| fault.at("list of sections"))?;
         let mut hot = Hot::default();
+        let mut is_current = true;
         for section in &sections {
-            section.read(&mut hot)?;
+            is_current &= section.read(&mut hot)?;
         }
-        hot.loops.values().for_each(|entity| hot.requests.follow(entity));
-        Ok(Self { hot, ..Self::default() })
+        Ok((Self { hot, ..Self::default() }, is_current))
+    }
+
+    /// Decodes what is decoded when it is asked for, and makes anew what follows from it.
+    fn decode(&mut self) -> Result<(), CarriedError> {
+        let Hot { loops, requests, decision_points, .. } = &mut self.hot;
+        let rooms = [
+            ("execution_loop", loops.decode()),
+            ("human_decision", requests.decode(loops)),
+            ("decision_point", decision_points.decode()),
+        ];
+        match rooms.into_iter().find(|(_, is_decoded)| !is_decoded) {
+            Some((place, _)) => Err(Fault::Malformed(String::from("one of its parts")).at(place)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Bytes that are carried at once.
+struct Run(Vec<u8>);
+
+impl Serialize for Run {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
     }
 }
 
@@ -177,16 +243,20 @@ struct Section<'a> {
 }
 
 impl Section<'_> {
-    fn read(&self, hot: &mut Hot) -> Result<(), CarriedError> {
+    /// Says whether it is in the version that this program writes.
+    fn read(&self, hot: &mut Hot) -> Result<bool, CarriedError> {
         let Some(room) = ROOMS.iter().find(|room| room.name == self.name) else {
             let found = visible(bounded(self.name, SHOWN_NAME_BYTES_MAX)).to_string();
             return Err(CarriedError::UnknownRoom { found });
         };
         let (expected, found) = (room.version, self.version);
-        if found != expected {
+        let older = || room.older.get(usize::try_from(found).ok()?.checked_sub(1)?);
+        let read = if found == expected { Some(&room.read) } else { older() };
+        let Some(read) = read else {
             return Err(CarriedError::UnknownVersion { room: room.name, expected, found });
-        }
-        (room.read)(self.bytes, hot).map_err(|fault| fault.at(room.name))
+        };
+        read(self.bytes, hot).map_err(|fault| fault.at(room.name))?;
+        Ok(found == expected)
     }
 }
 
@@ -265,8 +335,16 @@ fn encoded<T: Serialize>(value: &T) -> Vec<u8> {
 }
 
 fn decoded<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Fault> {
-    let (value, read) =
-        borrow_first(bytes).map_err(|error| Fault::Malformed(format!("{error}")))?;
+    alone(bytes, borrow_first(bytes))
+}
+
+/// As [`decoded`], several times as fast, for what holds no maps.
+fn listed<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Fault> {
+    alone(bytes, read_first(bytes))
+}
+
+fn alone<T>(bytes: &[u8], read: Result<(T, usize), impl Display>) -> Result<T, Fault> {
+    let (value, read) = read.map_err(|error| Fault::Malformed(format!("{error}")))?;
     match bytes.len().saturating_sub(read) {
         0 => Ok(value),
         found => Err(Fault::Trailing(found)),

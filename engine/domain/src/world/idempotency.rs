@@ -1,8 +1,12 @@
 //! The keys under which callers repeat commands without effect (property E5).
 //!
 //! The keys of live loops and threads are remembered for as long as those live; of the others, the
-//! newest 4096; older ones are found again in the log, by whoever has it. All of it follows from
+//! newest 1024; older ones are found again in the log, by whoever has it. All of it follows from
 //! the envelopes of recorded events, so it survives a restart.
+
+mod carried;
+
+pub(super) use carried::Spelled as SpelledKeys;
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -14,27 +18,24 @@ use super::{Hot, World};
 use crate::command::Command;
 use crate::envelope::{Envelope, Idempotency};
 use crate::event::Event;
-use crate::hash::Digest;
+use crate::hash::{Digest, HashBuilder};
 use crate::limits::MAX_RETIRED_KEYS;
 use crate::refusal::Refusal;
 
-/// Within what a key is unique.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct KeyScope {
-    tenant: String,
-    engine: String,
-    correlation: String,
-    key: String,
-}
+/// A key and within what it is unique, as an injective hash: however long they are, a key takes the
+/// same place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct KeyScope(Digest);
 
 impl KeyScope {
     fn of(correlation: &str, idempotency: &Idempotency) -> Self {
-        Self {
-            tenant: idempotency.tenant.clone(),
-            engine: idempotency.engine.clone(),
-            correlation: String::from(correlation),
-            key: idempotency.key.clone(),
-        }
+        let Idempotency { tenant, engine, key, .. } = idempotency;
+        Self::hashed(tenant, engine, correlation, key)
+    }
+
+    fn hashed(tenant: &str, engine: &str, correlation: &str, key: &str) -> Self {
+        let hash = HashBuilder::new("holdpoint idempotency key", 1).text(tenant).text(engine);
+        Self(hash.text(correlation).text(key).finish())
     }
 }
 
@@ -64,19 +65,21 @@ impl KeyReceipt {
 }
 
 /// Every key that is remembered.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Keys {
     receipts: BTreeMap<KeyScope, KeyReceipt>,
     /// Keys without a live owner, by their first record.
-    retired: BTreeMap<u64, KeyScope>,
+    retired: Scopes,
     /// The keys of what lives: of loops and decision points by their id, of threads by
     /// [`thread_owner`].
-    of_owners: BTreeMap<String, BTreeMap<u64, KeyScope>>,
+    of_owners: BTreeMap<String, Scopes>,
     /// The newest first record of a key that is remembered no longer. Carried by the room of the
     /// indexes, through which such a key is found again.
-    #[serde(skip)]
     forgotten: u64,
 }
+
+/// Keys by their first record.
+type Scopes = BTreeMap<u64, KeyScope>;
 
 impl World {
     /// What was recorded under this key within this correlation: the receipt to be given again,
@@ -151,12 +154,13 @@ impl Keys {
         }
         let content = idempotency.content;
         let receipt = KeyReceipt { content, first_sequence: sequence, last_sequence: sequence };
-        self.receipts.insert(scope.clone(), receipt);
+        self.receipts.insert(scope, receipt);
         match live_owner() {
             Some(owner) => {
-                self.of_owners.entry(owner).or_default().insert(sequence, scope);
+                let before = self.of_owners.entry(owner).or_default().insert(sequence, scope);
+                before.map(|before| self.receipts.remove(&before));
             }
-            None => self.retire(BTreeMap::from([(sequence, scope)])),
+            None => self.retire(Scopes::from([(sequence, scope)])),
         }
         false
     }
@@ -177,8 +181,11 @@ impl Keys {
     }
 
     /// What is retired is little, and what is remembered is much: `append` would go through both.
-    fn retire(&mut self, keys: BTreeMap<u64, KeyScope>) {
-        self.retired.extend(keys);
+    fn retire(&mut self, keys: Scopes) {
+        for (first_sequence, scope) in keys {
+            let before = self.retired.insert(first_sequence, scope);
+            before.map(|before| self.receipts.remove(&before));
+        }
         while self.retired.len() > MAX_RETIRED_KEYS {
             if let Some((first_sequence, scope)) = self.retired.pop_first() {
                 self.receipts.remove(&scope);

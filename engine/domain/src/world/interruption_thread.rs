@@ -15,7 +15,7 @@ pub const MAX_CLOSED_THREADS: usize = 1_024;
 
 /// Most threads of which it is remembered that they were closed: the newest. That an older one was
 /// is found in the log.
-pub const MAX_ENDED_THREADS: usize = 4_096;
+pub const MAX_ENDED_THREADS: usize = 1_024;
 
 /// One thread with everything that a turn needs to know of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ pub(crate) struct Threads {
     due: BTreeSet<(Timestamp, ThreadKey)>,
     /// Closed threads by the record that closed them; the newest 1024.
     closed: BTreeMap<u64, Thread>,
-    /// The newest threads that were closed, at most 4096, and with which record: none begins again.
+    /// The newest threads that were closed, at most 1024, and with which record: none begins again.
     ended: Ended,
     /// The same, by record.
     ended_at: BTreeMap<u64, ThreadKey>,

@@ -55,7 +55,7 @@ impl World {
     /// Whether requests of loops that settled may have left the state.
     #[must_use]
     pub fn forgets_requests(&self) -> bool {
-        self.hot.requests.closed().count() >= MAX_CLOSED_REQUESTS
+        self.hot.requests.closed_count() >= MAX_CLOSED_REQUESTS
     }
 
     /// Whether decision points that ended may have left the state.

@@ -2,14 +2,16 @@
 //! the number of loops and threads. Requests of settled loops are remembered as long as they are
 //! among the newest.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use super::{DecisionPoint, ExecutionLoop, HeldRequest, Thread, World};
+use super::{DecisionPoint, ExecutionLoop, HeldRequest, Kept, Loops, Thread, World};
 use crate::command::{Command, Entropy, ExpireDecisionPoint, ExpireDue, ThreadCommand};
+use crate::event::Text;
 use crate::limits::MAX_CLOSED_REQUESTS;
 use crate::time::Timestamp;
 
@@ -21,8 +23,12 @@ pub(crate) struct Requests {
     /// What falls due, earliest first.
     due: BTreeSet<(Timestamp, String)>,
     /// Requests of settled loops by the sequence of the record that asked; the newest 1024.
-    closed: BTreeMap<u64, HeldRequest>,
+    closed: BTreeMap<u64, (Text, Kept<HeldRequest>)>,
 }
+
+/// [`Requests`] as they are carried: the members in their order.
+pub(super) type Carried =
+    (Vec<(String, String)>, Vec<(Timestamp, String)>, Vec<(u64, (Text, Kept<HeldRequest>))>);
 
 /// Something that falls due: in a request, in an interruption thread, in a decision point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -104,8 +110,7 @@ impl World {
             let entity = self.live_loop(loop_id)?;
             return Some(RequestPlace::Live(entity, entity.request(request_id)?));
         }
-        let closed = requests.closed.values().rev().find(|held| held.request_id() == request_id);
-        closed.map(RequestPlace::Closed)
+        requests.closed_with(request_id).map(RequestPlace::Closed)
     }
 
     /// Every request that waits for an answer, with its loop, the one due first first.
@@ -119,7 +124,7 @@ impl World {
 
     /// The newest requests of loops that settled, at most 1024, in the order of their asking.
     pub fn closed_requests(&self) -> impl Iterator<Item = &HeldRequest> {
-        self.hot.requests.closed.values()
+        self.hot.requests.closed()
     }
 }
 
@@ -151,19 +156,43 @@ fn point_due((due_at, point): (Timestamp, &DecisionPoint)) -> Due {
 impl Requests {
     /// What is remembered of settled loops, and no live ones yet.
     pub(crate) fn remembering(closed: Vec<HeldRequest>) -> Self {
-        let closed = closed.into_iter().map(|held| (held.requested_sequence, held)).collect();
-        Self { closed, ..Self::default() }
+        let mut requests = Self::default();
+        closed.into_iter().for_each(|held| requests.remember(held));
+        requests
+    }
+
+    /// The requests that were carried.
+    pub(super) fn from_carried((live, due, closed): Carried) -> Self {
+        Self {
+            live: live.into_iter().collect(),
+            due: due.into_iter().collect(),
+            closed: closed.into_iter().collect(),
+        }
+    }
+
+    /// Decodes what is remembered, and makes anew what follows from it and from the live loops.
+    /// Says whether all of it is requests.
+    pub(super) fn decode(&mut self, loops: &Loops) -> bool {
+        let are_requests = self.closed.values_mut().all(|(_, held)| held.decode());
+        *self = Self::remembering(self.closed().cloned().collect());
+        loops.values().for_each(|entity| self.follow(entity));
+        are_requests
     }
 
     /// What is remembered of settled loops, in the order of asking.
     pub(crate) fn closed(&self) -> impl Iterator<Item = &HeldRequest> {
-        self.closed.values()
+        self.closed.values().filter_map(|(_, held)| held.get())
+    }
+
+    /// How many of settled loops are remembered.
+    pub(crate) fn closed_count(&self) -> usize {
+        self.closed.len()
     }
 
     /// Whether some request has this id.
     pub(crate) fn contains(&self, request_id: &str) -> bool {
         self.live.contains_key(request_id)
-            || self.closed.values().any(|held| held.request_id() == request_id)
+            || self.closed.values().any(|(id, _)| **id == *request_id)
     }
 
     /// Brings the index up to what a live loop's requests are now.
@@ -183,7 +212,7 @@ impl Requests {
         for held in &entity.decisions.requests {
             self.forget_due(held);
             self.live.remove(held.request_id());
-            self.closed.insert(held.requested_sequence, held.clone());
+            self.remember(held.clone());
         }
         while self.closed.len() > MAX_CLOSED_REQUESTS {
             self.closed.pop_first();
@@ -192,7 +221,18 @@ impl Requests {
 
     /// Counts an answer that came after the loop settled.
     pub(crate) fn closed_mut(&mut self, request_id: &str) -> Option<&mut HeldRequest> {
-        self.closed.values_mut().rev().find(|held| held.request_id() == request_id)
+        let mut closed = self.closed.values_mut().rev();
+        closed.find(|(id, _)| **id == *request_id)?.1.get_mut()
+    }
+
+    /// The newest of settled loops with this id.
+    fn closed_with(&self, request_id: &str) -> Option<&HeldRequest> {
+        self.closed.values().rev().find(|(id, _)| **id == *request_id)?.1.get()
+    }
+
+    pub(super) fn remember(&mut self, held: HeldRequest) {
+        let id = Text::from(held.request_id());
+        self.closed.insert(held.requested_sequence, (id, Kept::from(Box::new(held))));
     }
 
     fn forget_due(&mut self, held: &HeldRequest) {

@@ -1,6 +1,7 @@
 //! Every decision point that is remembered, and the ways to find one in time that does not depend
 //! on how many there are.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
@@ -10,7 +11,7 @@ use super::DecisionPoint;
 use crate::decision_point::{ActionBinding, MAX_CLOSED_DECISION_POINTS};
 use crate::event::Text;
 use crate::time::Timestamp;
-use crate::world::World;
+use crate::world::{Kept, World};
 
 /// Live decision points, and the newest of those that ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -18,7 +19,7 @@ pub(crate) struct DecisionPoints {
     /// Open, or with an approval to be spent.
     live: BTreeMap<Text, DecisionPoint>,
     /// The rest, by the record that ended them; the newest 1024.
-    closed: BTreeMap<u64, DecisionPoint>,
+    closed: Closed,
     #[serde(skip)]
     index: Index,
 }
@@ -53,7 +54,8 @@ impl World {
     /// world keeps what settles, else the newest 1024.
     pub fn closed_decision_points(&self) -> impl Iterator<Item = &DecisionPoint> {
         let older = self.settled.iter().flat_map(|settled| settled.decision_points.values());
-        older.chain(self.hot.decision_points.closed.values())
+        let closed = self.hot.decision_points.closed.values();
+        older.chain(closed.filter_map(|(_, point)| point.get()))
     }
 
     /// The open decision points of an issue, by id.
@@ -83,7 +85,8 @@ impl World {
 impl DecisionPoints {
     pub(crate) fn find(&self, decision_id: &str) -> Option<&DecisionPoint> {
         let key = Text::from(decision_id);
-        self.live.get(&key).or_else(|| self.closed.get(self.index.ended.get(&key)?))
+        let closed = || self.closed.get(self.index.ended.get(&key)?)?.1.get();
+        self.live.get(&key).or_else(closed)
     }
 
     /// Whether this one is live.
@@ -114,8 +117,8 @@ impl DecisionPoints {
             }
             return self.live.remove(&key).map(|point| self.close(point)).unwrap_or_default();
         }
-        let ended = self.index.ended.get(&key);
-        if let Some(point) = ended.and_then(|at| self.closed.get_mut(at)) {
+        let ended = self.index.ended.get(&key).and_then(|at| self.closed.get_mut(at));
+        if let Some(point) = ended.and_then(|(_, point)| point.get_mut()) {
             change(point);
         }
         Vec::new()
@@ -123,12 +126,13 @@ impl DecisionPoints {
 
     fn close(&mut self, point: DecisionPoint) -> Vec<(u64, DecisionPoint)> {
         self.index.ended.insert(point.decision_id.clone(), point.version);
-        self.closed.insert(point.version, point);
+        let id = point.decision_id.clone();
+        self.closed.insert(point.version, (id, Kept::from(Box::new(point))));
         let mut older = Vec::new();
         while self.closed.len() > MAX_CLOSED_DECISION_POINTS {
-            let Some((ended, oldest)) = self.closed.pop_first() else { break };
-            self.index.ended.remove(&oldest.decision_id);
-            older.push((ended, oldest));
+            let Some((ended, (id, oldest))) = self.closed.pop_first() else { break };
+            self.index.ended.remove(&id);
+            older.extend(oldest.into_value().map(|oldest| (ended, *oldest)));
         }
         older
     }
@@ -149,23 +153,38 @@ impl DecisionPoints {
     }
 
     /// What is carried: the live ones, and those that ended with the record that ended them.
-    pub(crate) fn carried(&self) -> (Vec<&DecisionPoint>, Vec<(&u64, &DecisionPoint)>) {
-        (self.live.values().collect(), self.closed.iter().collect())
+    pub(crate) fn carried(&self) -> (Vec<&DecisionPoint>, &Closed) {
+        (self.live.values().collect(), &self.closed)
     }
 
     /// Those that were carried; the index follows from them.
-    pub(crate) fn from_carried(carried: Carried) -> Self {
-        let (live, closed) = carried;
+    pub(crate) fn from_carried(
+        live: Vec<DecisionPoint>,
+        closed: Vec<(u64, (Text, Kept<DecisionPoint>))>,
+    ) -> Self {
+        let closed: Closed = closed.into_iter().collect();
         let mut index = Index::default();
         live.iter().for_each(|point| index.follow(point));
-        index.ended = closed.iter().map(|(at, point)| (point.decision_id.clone(), *at)).collect();
+        index.ended = closed.iter().map(|(at, (id, _))| (id.clone(), *at)).collect();
         let live = live.into_iter().map(|point| (point.decision_id.clone(), point)).collect();
-        Self { live, closed: closed.into_iter().collect(), index }
+        Self { live, closed, index }
+    }
+
+    /// Decodes those that ended; the ids by which they are found are then theirs. Says whether
+    /// each is one.
+    pub(crate) fn decode(&mut self) -> bool {
+        let are_points = self.closed.values_mut().all(|(_, point)| point.decode());
+        for (id, point) in self.closed.values_mut() {
+            if let Some(point) = point.get() {
+                id.clone_from(&point.decision_id);
+            }
+        }
+        are_points
     }
 }
 
-/// The live ones, and those that ended.
-pub(crate) type Carried = (Vec<DecisionPoint>, Vec<(u64, DecisionPoint)>);
+/// Those that ended, by the record that ended them.
+pub(crate) type Closed = BTreeMap<u64, (Text, Kept<DecisionPoint>)>;
 
 impl Index {
     fn follow(&mut self, point: &DecisionPoint) {
