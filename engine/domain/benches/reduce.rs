@@ -9,7 +9,7 @@ mod history;
 
 use criterion::{Criterion, Throughput};
 use history::{History, table};
-use holdpoint_domain::{Envelope, World};
+use holdpoint_domain::Envelope;
 use std::hint::black_box;
 
 const EVENTS: usize = 200_000;
@@ -24,8 +24,8 @@ fn main() {
         let mut group = criterion.benchmark_group("reduce");
         let events = u64::try_from(history.entries.len()).unwrap_or(u64::MAX);
         group.sample_size(10).throughput(Throughput::Elements(events));
-        group.bench_function("decode", |bencher| bencher.iter(|| decode(&history)));
-        group.bench_function("evolve", |bencher| bencher.iter(|| evolve(&history, &envelopes)));
+        group.bench_function("decode", |bencher| bencher.iter(|| history.decode_all()));
+        group.bench_function("evolve", |bencher| bencher.iter(|| history.evolve(&envelopes)));
         group.bench_function("decode + evolve", |bencher| {
             bencher.iter(|| black_box(history.rebuild()));
         });
@@ -33,18 +33,4 @@ fn main() {
         criterion.final_summary();
     }
     table::print(&history, &envelopes);
-}
-
-fn decode(history: &History) {
-    for entry in &history.entries {
-        black_box(history.decode(entry));
-    }
-}
-
-fn evolve(history: &History, envelopes: &[Envelope]) {
-    let mut world = World::default();
-    for (entry, envelope) in history.entries.iter().zip(envelopes) {
-        black_box(world.evolve(entry.sequence, entry.at, envelope));
-    }
-    black_box(world);
 }

@@ -42,7 +42,8 @@ pub struct Encoded {
 /// [`EncodeError`] when the payload would exceed [`MAX_PAYLOAD_BYTES`].
 pub fn encode(envelope: &Envelope) -> Result<Encoded, EncodeError> {
     let kind = envelope.event.kind();
-    let writer = BodyWriter::default().write(&Heading::of(envelope, kind.kind))?;
+    let writer = BodyWriter(Vec::with_capacity(USUAL_PAYLOAD_BYTES))
+        .write(&Heading::of(envelope, kind.kind))?;
     let payload = envelope.event.write_body(writer)?.0;
     Ok(Encoded { kind: kind.kind, version: kind.version, payload })
 }
@@ -154,8 +155,10 @@ impl DecodeError {
     }
 }
 
+/// Room for most payloads, so that they are written without growing.
+const USUAL_PAYLOAD_BYTES: usize = 1_000;
+
 /// What has been encoded so far.
-#[derive(Default)]
 pub(crate) struct BodyWriter(Vec<u8>);
 
 impl BodyWriter {

@@ -14,6 +14,8 @@ mod payload;
 mod sandbox_fault;
 mod sequences;
 
+use alloc::boxed::Box;
+
 use serde::Serialize;
 
 pub use decision_point::{
@@ -189,16 +191,22 @@ pub fn kind_name(kind: u16) -> Option<&'static str> {
     REGISTRY.iter().find(|entry| entry.kind == kind).map(|entry| entry.name)
 }
 
+/// How a body is held: in its place, or apart, where it is much larger than the others.
+macro_rules! held {
+    ($Body:ident) => { $Body };
+    ($Body:ident Box) => { Box<$Body> };
+}
+
 /// Writes the union, the registry and the choice of body from one table, so that they agree.
 macro_rules! events {
     ($($(#[$doc:meta])* $kind:literal v $version:literal $system:literal $name:literal
-        => $Body:ident,)+) => {
+        => $Body:ident $(in $Box:ident)?,)+) => {
         /// A fact, past tense: the only thing that the log stores.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "kind")]
         pub enum Event {
-            $($(#[$doc])* #[serde(rename = $name)] $Body($Body),)+
+            $($(#[$doc])* #[serde(rename = $name)] $Body(held!($Body $($Box)?)),)+
         }
 
         /// Every kind of event, in ascending order.
@@ -240,9 +248,15 @@ macro_rules! events {
 
         $(impl From<$Body> for Event {
             fn from(body: $Body) -> Self {
+                Self::$Body(body.into())
+            }
+        }
+
+        $(impl From<$Box<$Body>> for Event {
+            fn from(body: $Box<$Body>) -> Self {
                 Self::$Body(body)
             }
-        })+
+        })?)+
     };
 }
 
@@ -290,15 +304,15 @@ events! {
     /// It was decided what becomes of a failed attempt.
     97 v 1 "sandbox_fault" "sandbox_fault.sandbox_decided" => SandboxDecided,
     /// A person is asked.
-    128 v 1 "human_decision" "human_decision.requested" => DecisionRequested,
+    128 v 1 "human_decision" "human_decision.requested" => DecisionRequested in Box,
     /// A field was allowed to be shown.
     129 v 1 "human_decision" "human_decision.visibility_overridden" => VisibilityOverridden,
     /// 80 % of the time are over.
     130 v 1 "human_decision" "human_decision.warned" => DecisionWarned,
     /// A person answered.
-    131 v 1 "human_decision" "human_decision.answered" => DecisionAnswered,
+    131 v 1 "human_decision" "human_decision.answered" => DecisionAnswered in Box,
     /// Nobody answered: ABORT.
-    132 v 1 "human_decision" "human_decision.timed_out" => DecisionTimedOut,
+    132 v 1 "human_decision" "human_decision.timed_out" => DecisionTimedOut in Box,
     /// An answer came too late.
     133 v 1 "human_decision" "human_decision.late_answer_recorded" => LateAnswerRecorded,
     /// Nobody needs to answer any more.
@@ -321,7 +335,7 @@ events! {
     /// A turn was taken.
     167 v 1 "interruption_thread" "interruption_thread.turn_taken" => TurnTaken,
     /// An audit row was committed.
-    168 v 1 "interruption_thread" "interruption_thread.row_committed" => RowCommitted,
+    168 v 1 "interruption_thread" "interruption_thread.row_committed" => RowCommitted in Box,
     /// A turn or a row was refused.
     169 v 1 "interruption_thread" "interruption_thread.row_refused" => RowRefused,
     /// Words that were left unsaid expired.

@@ -2,7 +2,7 @@
 
 mod preimage;
 
-use alloc::string::{String, ToString as _};
+use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
@@ -33,6 +33,11 @@ impl Digest {
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+
+    /// The digest's text.
+    pub(crate) fn to_text(self) -> String {
+        base16ct::lower::encode_string(&self.0)
     }
 
     /// Whether this is the digest's text.
@@ -169,7 +174,7 @@ pub(crate) fn nul_joined_sha256(parts: &[&[u8]]) -> Digest {
 /// The same as text.
 #[must_use]
 pub(crate) fn nul_joined_sha256_hex(parts: &[&[u8]]) -> String {
-    nul_joined_sha256(parts).to_string()
+    nul_joined_sha256(parts).to_text()
 }
 
 /// Builds a hash over typed fields such that different inputs never give the same preimage: a
@@ -250,6 +255,7 @@ impl HashBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString as _;
     use alloc::vec::Vec;
 
     #[test]

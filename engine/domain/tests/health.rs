@@ -80,7 +80,7 @@ fn a_row_shows_owner_newest_outcome_and_topic() {
         row("T", "C-1", Some("project_status"), ReasonCode::InterruptReturnCheckAsked),
         row("T", "C-2", Some("project_status"), ReasonCode::InterruptDiscard),
     ]
-    .map(Event::RowCommitted);
+    .map(Event::from);
     let report = report(&events);
     let [row] = report.rows()[..] else { panic!("one issue, one row: {report:?}") };
     assert_eq!(row.owner_engine_id, "PH1.X");
@@ -93,7 +93,7 @@ fn a_row_shows_owner_newest_outcome_and_topic() {
 #[test]
 fn table_only_outcomes_of_interruption_continuity_are_reported() {
     for reason in ReasonCode::ALL {
-        let report = report(&[Event::RowCommitted(row("T", "C", None, *reason))]);
+        let report = report(&[row("T", "C", None, *reason).into()]);
         assert_eq!(report.rows().len(), usize::from(reason.is_branch_outcome()), "{reason}");
     }
     let closed = ThreadClosed { tenant_id: "T".into(), correlation_id: "C".into() };
@@ -109,7 +109,7 @@ fn rows_without_a_topic_are_one_issue_per_thread_and_never_a_topics() {
         row("T", "topic:a", None, reason),
         row("T", "C-2", None, reason),
     ]
-    .map(Event::RowCommitted);
+    .map(Event::from);
     let report = report(&events);
     let rows = report.rows();
     let seen: Vec<_> =
@@ -121,8 +121,8 @@ fn rows_without_a_topic_are_one_issue_per_thread_and_never_a_topics() {
 fn a_tenant_sees_its_own_rows_and_refusals_alone() {
     let reason = ReasonCode::InterruptSameSubjectAppend;
     let events = [
-        Event::RowCommitted(row("A", "C", Some("x"), reason)),
-        Event::RowCommitted(row("B", "C", Some("x"), reason)),
+        row("A", "C", Some("x"), reason).into(),
+        row("B", "C", Some("x"), reason).into(),
         refused("A"),
         refused("A"),
     ];
@@ -137,7 +137,7 @@ fn a_tenant_sees_its_own_rows_and_refusals_alone() {
 #[test]
 fn the_report_reads_as_rows_and_refusals() {
     let events =
-        [Event::RowCommitted(row("A", "C", None, ReasonCode::InterruptCancel)), refused("B")];
+        [row("A", "C", None, ReasonCode::InterruptCancel).into(), refused("B")];
     let shown = serde_json::to_value(report(&events)).unwrap();
     let row = serde_json::json!({
         "owner_engine_id": "PH1.X", "tenant_id": "A", "correlation_id": "C",

@@ -152,11 +152,9 @@ impl Reading {
 /// The row that a record holds, if it is one of this tenant and correlation.
 fn row_of(record: Recorded, tenant_id: &str, correlation_id: &str) -> Option<AuditRow> {
     let (tenant, correlation, content) = match record.envelope.event {
-        Event::RowCommitted(row) => (
-            row.tenant_id.clone(),
-            row.correlation_id.clone(),
-            RowContent::Committed(Box::new(row)),
-        ),
+        Event::RowCommitted(row) => {
+            (row.tenant_id.clone(), row.correlation_id.clone(), RowContent::Committed(row))
+        }
         Event::RowRefused(row) => {
             (row.tenant_id.clone(), row.correlation_id.clone(), RowContent::Refused(Box::new(row)))
         }

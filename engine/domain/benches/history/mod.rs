@@ -22,6 +22,7 @@ use holdpoint_domain::hash::sha256;
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecision};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{Command, Envelope, Idempotency, Time, World, decide};
+use std::hint::black_box;
 use std::ops::Range;
 
 use holdpoint_domain::command::EvidenceItem;
@@ -66,6 +67,22 @@ impl History {
 
     pub(crate) fn decode(&self, entry: &Entry) -> Envelope {
         codec::decode(entry.kind, entry.version, self.payload(entry)).unwrap()
+    }
+
+    /// Decodes all of it, and nothing else.
+    pub(crate) fn decode_all(&self) {
+        for entry in &self.entries {
+            black_box(self.decode(entry));
+        }
+    }
+
+    /// Applies all of it, decoded before.
+    pub(crate) fn evolve(&self, envelopes: &[Envelope]) {
+        let mut world = World::default();
+        for (entry, envelope) in self.entries.iter().zip(envelopes) {
+            black_box(world.evolve(entry.sequence, entry.at, envelope));
+        }
+        black_box(world);
     }
 
     /// The state after all of it.

@@ -20,8 +20,8 @@ pub(crate) fn print(history: &History, envelopes: &[Envelope]) {
 fn print_totals(history: &History, envelopes: &[Envelope]) {
     let mut rounds: Vec<[f64; 4]> = Vec::new();
     for _ in 0..ROUNDS {
-        let decode = cpu_time(|| decode(history));
-        let evolve = cpu_time(|| evolve(history, envelopes));
+        let decode = cpu_time(|| history.decode_all());
+        let evolve = cpu_time(|| history.evolve(envelopes));
         let both = cpu_time(|| drop(black_box(history.rebuild())));
         rounds.push([decode, evolve, both, cpu_time(|| hash(history, envelopes))]);
     }
@@ -59,20 +59,6 @@ fn hash(history: &History, envelopes: &[Envelope]) {
             black_box(sha256(history.bytes.get(..length).unwrap_or_default()));
         }
     }
-}
-
-fn decode(history: &History) {
-    for entry in &history.entries {
-        black_box(history.decode(entry));
-    }
-}
-
-fn evolve(history: &History, envelopes: &[Envelope]) {
-    let mut world = World::default();
-    for (entry, envelope) in history.entries.iter().zip(envelopes) {
-        black_box(world.evolve(entry.sequence, entry.at, envelope));
-    }
-    black_box(world);
 }
 
 /// Seconds of this thread's processor time.

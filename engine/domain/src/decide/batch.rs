@@ -1,20 +1,21 @@
 //! The events of one command, with the evidence chain as it grows under them.
 
+use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::words::shown;
 use crate::command::Entropy;
 use crate::event::{
-    ChainSealed, Event, EvidenceCaptured, EvidenceContent, HaltReason, LoopHalted, Offered,
+    ChainSealed, Event, EvidenceCaptured, EvidenceContent, HaltReason, LoopHalted, Offered, Raw,
     RequestWithdrawn, StopConditionDetected, Text,
 };
 use crate::evidence_capture::{
-    ChainHead, EvidenceRecord, LoopStep, ObservationContext, OfferedEvidence, RawData,
-    StopCondition, capture_place, capture_record,
+    ChainHead, EvidenceRecord, LoopStep, ObservationContext, OfferedEvidence, SessionHash,
+    StopCondition, capture_place, capture_record, next_injective_hash,
 };
 use crate::execution_loop::ExecutionLoopState;
-use crate::hash::HashBuilder;
+use crate::hash::{Digest, HashBuilder, sha256};
 use crate::refusal::Refusal;
 use crate::sandbox_fault::ExecutionFaultType;
 use crate::time::Timestamp;
@@ -29,7 +30,9 @@ pub(super) struct Batch<'a> {
     /// Records that the chain has already; `None` for a new loop.
     recorded: Option<&'a Chain>,
     /// The session and the head of its chain.
-    chain: Option<(ObservationContext, ChainHead)>,
+    chain: Option<(Cow<'a, ObservationContext>, ChainHead)>,
+    /// What every record's hash begins with in this session, once it was needed.
+    session: Option<SessionHash>,
     captured: u64,
     /// The request that waits for an answer, if one does.
     open_request: Option<Text>,
@@ -50,9 +53,10 @@ impl<'a> Batch<'a> {
     /// On a live loop.
     pub(super) fn of(entity: &'a ExecutionLoop, entropy: Entropy, at: Timestamp) -> Self {
         let recorded = entity.chain.as_ref();
-        let observer = entity.observer.clone();
+        let observer = entity.observer.as_ref().map(Cow::Borrowed);
         Self {
             chain: observer.zip(recorded.map(|chain| chain.head.clone())),
+            session: recorded.and_then(Chain::known_session).cloned(),
             recorded,
             open_request: entity.open_request().map(|held| held.request.request_id.clone()),
             ..Self::new(entity.loop_id(), entropy, at)
@@ -65,9 +69,10 @@ impl<'a> Batch<'a> {
             loop_id: loop_id.into(),
             entropy,
             at,
-            timestamp: at.to_string(),
+            timestamp: String::from(at.to_text().as_str()),
             recorded: None,
             chain: None,
+            session: None,
             captured: 0,
             open_request: None,
             events: Vec::new(),
@@ -77,7 +82,7 @@ impl<'a> Batch<'a> {
     /// Begins the chain of a new loop.
     pub(super) fn begin_chain(&mut self, context: ObservationContext, chain_id: &str) {
         let head = ChainHead::genesis(&context, chain_id);
-        self.chain = Some((context, head));
+        self.chain = Some((Cow::Owned(context), head));
     }
 
     pub(super) fn loop_id(&self) -> Text {
@@ -111,22 +116,28 @@ impl<'a> Batch<'a> {
     pub(super) fn capture(
         &mut self,
         step: LoopStep,
-        raw_data: Vec<u8>,
+        raw_data: impl Into<Raw>,
         content: EvidenceContent,
     ) -> Result<(), Refusal> {
+        let raw_data = raw_data.into();
         let Some((observation_point, evidence_type)) = capture_place(step) else { return Ok(()) };
         let entropy = self.record_entropy();
         let Some((context, head)) = &mut self.chain else { return Ok(()) };
-        let raw_data = RawData::from(raw_data);
+        // A halted context puts its own record in the place of what it is offered.
+        let known = raw_data.known_sha256().filter(|_| !context.is_halted);
+        let raw_data = raw_data.into_raw_data();
         let offer = OfferedEvidence { observation_point, evidence_type, raw_data };
         let record = capture_record(context, offer, &self.timestamp, head, &entropy)
             .map_err(|_| Refusal::LoopNotLive { loop_id: self.loop_id.to_string() })?;
         if self.recorded.is_some_and(|chain| chain.contains(&record.record_id)) {
             return Err(Refusal::DuplicateRecordId { record_id: record.record_id });
         }
-        let next = head.after(context, &record);
-        let event = evidence_event(&self.loop_id, head.length, &next, record, content);
-        *head = next;
+        let raw_sha256 = known.unwrap_or_else(|| sha256(record.raw_data.as_bytes()));
+        let session = self.session.get_or_insert_with(|| SessionHash::of(context, &head.chain_id));
+        let injective_hash = next_injective_hash(session, head, &record, &raw_sha256);
+        let hashes = (raw_sha256, injective_hash);
+        let event = evidence_event(&self.loop_id, head, record, hashes, content);
+        head.advance(&event.self_hash, injective_hash);
         self.events.push(event.into());
         Ok(())
     }
@@ -200,17 +211,18 @@ impl<'a> Batch<'a> {
             .bytes(self.entropy.as_bytes())
             .number(self.captured)
             .finish()
-            .to_string();
+            .to_text();
         self.captured = self.captured.saturating_add(1);
         String::from(crate::text::bounded(&bits, 32))
     }
 }
 
+/// The record behind a head, with the SHA-256 of its raw data and its injective hash.
 fn evidence_event(
     loop_id: &Text,
-    index: u64,
-    next: &ChainHead,
+    head: &ChainHead,
     record: EvidenceRecord,
+    (raw_sha256, injective_hash): (Digest, Digest),
     content: EvidenceContent,
 ) -> EvidenceCaptured {
     let offered = |offered: OfferedEvidence| Offered {
@@ -220,16 +232,16 @@ fn evidence_event(
     };
     EvidenceCaptured {
         loop_id: loop_id.clone(),
-        chain_id: next.chain_id.as_str().into(),
-        index,
+        chain_id: head.chain_id.as_str().into(),
+        index: head.length,
         record_id: record.record_id.into(),
         observation_point: record.observation_point,
         evidence_type: record.evidence_type,
         timestamp: record.timestamp.into(),
-        raw_data: record.raw_data.into(),
+        raw_data: Raw::known(record.raw_data, raw_sha256),
         prior_hash: record.prior_hash.into(),
         self_hash: record.self_hash.into(),
-        injective_hash: next.injective_head,
+        injective_hash,
         content,
         offered: record.offered.map(offered),
     }

@@ -7,10 +7,9 @@ use alloc::vec::Vec;
 use super::batch::Batch;
 use super::dispatch::wrong_state;
 use crate::command::{CaptureEvidence, EvidenceItem};
-use crate::event::{EvidenceContent, OutputExtent, ResourceUsage};
+use crate::event::{EvidenceContent, OutputExtent, Raw, ResourceUsage};
 use crate::evidence_capture::LoopStep;
 use crate::execution_loop::ExecutionLoopState;
-use crate::hash::sha256;
 use crate::limits::{
     MAX_CHAIN_RECORDS, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES, RESERVED_CHAIN_RECORDS,
 };
@@ -49,7 +48,7 @@ fn check_room(entity: &ExecutionLoop, items: usize) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn described(item: &EvidenceItem) -> Result<(LoopStep, Vec<u8>, EvidenceContent), Refusal> {
+fn described(item: &EvidenceItem) -> Result<(LoopStep, Raw, EvidenceContent), Refusal> {
     match item {
         EvidenceItem::ExecutorOutput { stream, raw_data, true_length, whole_sha256 } => {
             let extent = OutputExtent {
@@ -58,16 +57,18 @@ fn described(item: &EvidenceItem) -> Result<(LoopStep, Vec<u8>, EvidenceContent)
                 whole_sha256: *whole_sha256,
                 truncated: *true_length > length_of(raw_data),
             };
-            check_output(raw_data, &extent)?;
-            Ok((LoopStep::OutputReceived, raw_data.clone(), EvidenceContent::Output(extent)))
+            check_size(raw_data)?;
+            let raw_data = Raw::hashed(raw_data.clone());
+            check_output(&raw_data, &extent)?;
+            Ok((LoopStep::OutputReceived, raw_data, EvidenceContent::Output(extent)))
         }
         EvidenceItem::ResourceSnapshot(usage) => {
             let content = EvidenceContent::Resources(*usage);
-            Ok((LoopStep::ResourcesMeasured, spelled_out(usage), content))
+            Ok((LoopStep::ResourcesMeasured, spelled_out(usage).into(), content))
         }
         EvidenceItem::TimestampEvent(raw_data) => {
             check_size(raw_data)?;
-            Ok((LoopStep::TimeObserved, raw_data.clone(), EvidenceContent::Opaque))
+            Ok((LoopStep::TimeObserved, raw_data.clone().into(), EvidenceContent::Opaque))
         }
     }
 }
@@ -80,9 +81,8 @@ fn check_size(raw_data: &[u8]) -> Result<(), Refusal> {
 }
 
 /// What is said of the whole stream must fit the bytes captured of it.
-fn check_output(raw_data: &[u8], extent: &OutputExtent) -> Result<(), Refusal> {
-    check_size(raw_data)?;
-    let captured = length_of(raw_data);
+fn check_output(raw_data: &Raw, extent: &OutputExtent) -> Result<(), Refusal> {
+    let captured = raw_data.length();
     if extent.true_length < captured {
         return Err(Refusal::OutputContradicted {
             field: "length",
@@ -90,7 +90,7 @@ fn check_output(raw_data: &[u8], extent: &OutputExtent) -> Result<(), Refusal> {
             found: extent.true_length.to_string(),
         });
     }
-    let expected = sha256(raw_data);
+    let expected = raw_data.sha256();
     if !extent.truncated && extent.whole_sha256 != expected {
         return Err(Refusal::OutputContradicted {
             field: "SHA-256",

@@ -210,20 +210,46 @@ impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for ListVisitor<T,
 /// Raw evidence: opaque bytes, never parsed (seed Phase-31, `raw_data`). They are stored in the
 /// record and nowhere else: neither `Debug` nor any readable serialization shows them, only their
 /// length and SHA-256.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Raw(RawData);
+#[derive(Clone, Default)]
+pub struct Raw {
+    data: RawData,
+    /// Of these very bytes, which never change: where it was computed already.
+    sha256: Option<Digest>,
+}
 
 impl Raw {
+    /// The bytes with their SHA-256, so that nobody computes it again.
+    pub(crate) fn hashed(data: impl Into<RawData>) -> Self {
+        let data = data.into();
+        let sha256 = sha256(data.as_bytes());
+        Self::known(data, sha256)
+    }
+
+    /// The same, where their SHA-256 is known.
+    pub(crate) const fn known(data: RawData, sha256: Digest) -> Self {
+        Self { data, sha256: Some(sha256) }
+    }
+
+    /// Their SHA-256, where it was computed already.
+    pub(crate) const fn known_sha256(&self) -> Option<Digest> {
+        self.sha256
+    }
+
+    /// The bytes alone, as Phase-31's own type.
+    pub(crate) fn into_raw_data(self) -> RawData {
+        self.data
+    }
+
     /// The bytes. Whoever shows them to a person needs that person's explicit wish.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
+        self.data.as_bytes()
     }
 
     /// The same, as Phase-31's own type.
     #[must_use]
     pub const fn as_raw_data(&self) -> &RawData {
-        &self.0
+        &self.data
     }
 
     /// Length in bytes.
@@ -235,15 +261,29 @@ impl Raw {
     /// SHA-256 of the bytes.
     #[must_use]
     pub fn sha256(&self) -> Digest {
-        sha256(self.as_bytes())
+        self.sha256.unwrap_or_else(|| sha256(self.as_bytes()))
     }
 }
 
 impl From<RawData> for Raw {
-    fn from(raw_data: RawData) -> Self {
-        Self(raw_data)
+    fn from(data: RawData) -> Self {
+        Self { data, sha256: None }
     }
 }
+
+impl From<Vec<u8>> for Raw {
+    fn from(bytes: Vec<u8>) -> Self {
+        RawData::from(bytes).into()
+    }
+}
+
+impl PartialEq for Raw {
+    fn eq(&self, other: &Self) -> bool {
+        self.data == other.data
+    }
+}
+
+impl Eq for Raw {}
 
 impl fmt::Debug for Raw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -279,7 +319,7 @@ impl Visitor<'_> for RawVisitor {
     }
 
     fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Raw, E> {
-        Ok(Raw(RawData::from(bytes.to_owned())))
+        Ok(bytes.to_owned().into())
     }
 }
 

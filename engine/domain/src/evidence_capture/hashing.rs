@@ -1,10 +1,12 @@
 //! The seed's evidence hash, and the injective hashes that are relied on.
 
-use alloc::string::{String, ToString};
+use alloc::string::String;
 
 use sha2::Sha256;
 
-use super::{EvidenceRecord, EvidenceType, ObservationContext, ObservationPoint, OfferedEvidence};
+use super::{
+    ChainHead, EvidenceRecord, EvidenceType, ObservationContext, ObservationPoint, OfferedEvidence,
+};
 use crate::hash::{Digest, HashBuilder, Preimage, nul_joined_sha256, sha256};
 
 /// The seed's hash of a record (Phase-31, "Evidence hash computation"): lower-hex SHA-256 over id,
@@ -12,7 +14,7 @@ use crate::hash::{Digest, HashBuilder, Preimage, nul_joined_sha256, sha256};
 /// the same one: kept for compatibility, never relied on. `self_hash` is not read.
 #[must_use]
 pub fn evidence_hash(record: &EvidenceRecord) -> String {
-    RecordView::of(record).seed_hash().to_string()
+    RecordView::of(record).seed_hash().to_text()
 }
 
 /// A record, wherever its parts lie: what both hashes are made of, with nothing copied.
@@ -93,6 +95,18 @@ impl SessionHash {
     pub(crate) fn of(context: &ObservationContext, chain_id: &str) -> Self {
         Self(identity("holdpoint.evidence-record", context, chain_id).into_hasher())
     }
+}
+
+/// As [`injective_record_hash`], for the next record of a chain whose session was hashed already.
+/// `raw_sha256` is that of the record's raw data.
+pub(crate) fn next_injective_hash(
+    session: &SessionHash,
+    head: &ChainHead,
+    record: &EvidenceRecord,
+    raw_sha256: &Digest,
+) -> Digest {
+    let (index, prior) = (head.length, &head.injective_head);
+    RecordView::of(record).injective_hash(session, index, prior, raw_sha256)
 }
 
 /// Where a record lies: what the seed's hash leaves out.

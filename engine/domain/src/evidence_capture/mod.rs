@@ -21,7 +21,7 @@ pub use chain::{ChainHead, ChainSeal, EvidenceChain, SealedChain, create_empty_c
 pub use hashing::{
     RecordPlace, evidence_hash, injective_genesis_hash, injective_record_hash, injective_seal_hash,
 };
-pub(crate) use hashing::{RecordView, SessionHash};
+pub(crate) use hashing::{RecordView, SessionHash, next_injective_hash};
 pub use integration::{INTEGRATION, IntegrationRow, LoopStep, capture_place, may_capture};
 pub use observer::{ObserverMismatch, attach_observer, observer_mismatch};
 pub use record::{EvidenceRecord, ObservationContext, OfferedEvidence, RawData};

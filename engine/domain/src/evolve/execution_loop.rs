@@ -1,5 +1,6 @@
 //! Events of `execution_loop` (Phase-29 and Phase-30).
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -39,7 +40,7 @@ pub(super) fn initialized(
     if !(1..=DEFAULT_MAX_RETRIES).contains(&i64::from(body.max_attempts)) {
         judgement.forbid(Rule::Initialization, "1 to 3 attempts", body.max_attempts);
     }
-    let entity = new_loop(record, body, entropy);
+    let entity = Box::new(new_loop(record, body, entropy));
     judgement.expect(Rule::Initialization, Init, entity.state());
     hot.loops.insert(String::from(body.loop_id.as_str()), entity);
 }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use arrayvec::ArrayVec;
 use sha2::{Digest as _, Sha256};
 
 use super::Digest;
@@ -21,8 +22,7 @@ const ABSENT: u8 = 5;
 #[derive(Clone)]
 pub(crate) struct Preimage {
     hasher: Sha256,
-    gathered: [u8; GATHERED_BYTES],
-    length: usize,
+    gathered: ArrayVec<u8, GATHERED_BYTES>,
 }
 
 impl Default for Preimage {
@@ -41,7 +41,7 @@ impl Preimage {
 
     /// What comes after these bytes.
     pub(crate) fn after(hasher: Sha256) -> Self {
-        Self { hasher, gathered: [0; GATHERED_BYTES], length: 0 }
+        Self { hasher, gathered: ArrayVec::new_const() }
     }
 
     /// The hash function with everything so far.
@@ -91,31 +91,22 @@ impl Preimage {
     /// The next bytes, as they are.
     #[inline]
     pub(crate) fn take(&mut self, bytes: &[u8]) {
-        let end = self.length.saturating_add(bytes.len());
-        match self.gathered.get_mut(self.length..end) {
-            Some(room) => {
-                room.copy_from_slice(bytes);
-                self.length = end;
-            }
-            None => self.overflow(bytes),
+        if self.gathered.try_extend_from_slice(bytes).is_err() {
+            self.overflow(bytes);
         }
     }
 
     /// There is no room left.
     fn overflow(&mut self, bytes: &[u8]) {
         self.flush();
-        match self.gathered.get_mut(..bytes.len()) {
-            Some(room) => {
-                room.copy_from_slice(bytes);
-                self.length = bytes.len();
-            }
-            None => self.hasher.update(bytes),
+        if self.gathered.try_extend_from_slice(bytes).is_err() {
+            self.hasher.update(bytes);
         }
     }
 
     fn flush(&mut self) {
-        self.hasher.update(self.gathered.get(..self.length).unwrap_or_default());
-        self.length = 0;
+        self.hasher.update(&self.gathered);
+        self.gathered.clear();
     }
 }
 

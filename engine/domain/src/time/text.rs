@@ -18,30 +18,28 @@ impl TimestampText {
         let (seconds, fraction) = (nanoseconds / NANOSECONDS, nanoseconds % NANOSECONDS);
         let (year, month, day) = civil(seconds / SECONDS_OF_DAY);
         let of_day = seconds % SECONDS_OF_DAY;
-        let mut text = Self(*b"0000-00-00T00:00:00.000000000Z");
-        text.put(0..4, year);
-        text.put(5..7, month);
-        text.put(8..10, day);
-        text.put(11..13, of_day / 3600);
-        text.put(14..16, of_day / 60 % 60);
-        text.put(17..19, of_day % 60);
-        text.put(20..25, fraction / 10_000);
-        text.put(25..29, fraction % 10_000);
-        text
+        let ([y1, y2], [y3, y4]) = (pair(year / 100), pair(year % 100));
+        let ([m1, m2], [d1, d2]) = (pair(month), pair(day));
+        let ([h1, h2], [n1, n2]) = (pair(of_day / 3600), pair(of_day / 60 % 60));
+        let ([s1, s2], [f1, f2]) = (pair(of_day % 60), pair(fraction / 10_000_000));
+        let ([f3, f4], [f5, f6]) = (pair(fraction / 100_000 % 100), pair(fraction / 1000 % 100));
+        let ([f7, f8], [_, f9]) = (pair(fraction / 10 % 100), pair(fraction % 10));
+        Self([
+            y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', n1, n2, b':', s1, s2,
+            b'.', f1, f2, f3, f4, f5, f6, f7, f8, f9, b'Z',
+        ])
     }
 
     pub(crate) fn as_str(&self) -> &str {
         core::str::from_utf8(&self.0).expect("digits and signs are ASCII")
     }
+}
 
-    /// Right-aligned digits of a number that has no more.
-    fn put(&mut self, place: core::ops::Range<usize>, number: u64) {
-        let mut number = u32::try_from(number).unwrap_or_default();
-        for digit in self.0.get_mut(place).into_iter().flatten().rev() {
-            *digit = b'0' + u8::try_from(number % 10).unwrap_or_default();
-            number /= 10;
-        }
-    }
+/// The two digits of a number below 100.
+#[inline]
+const fn pair(number: u64) -> [u8; 2] {
+    let number = number.to_le_bytes()[0];
+    [b'0' + number / 10, b'0' + number % 10]
 }
 
 /// Year, month and day of a day since 1970-01-01, in the Gregorian calendar. Years are reckoned

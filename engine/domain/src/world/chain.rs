@@ -81,6 +81,11 @@ impl Chain {
         self.session.0.get_or_insert_with(|| SessionHash::of(context, chain_id))
     }
 
+    /// The same, where a record that was applied needed it already.
+    pub(crate) const fn known_session(&self) -> Option<&SessionHash> {
+        self.session.0.as_ref()
+    }
+
     /// Whether a record with this id is there.
     #[must_use]
     pub fn contains(&self, record_id: &str) -> bool {

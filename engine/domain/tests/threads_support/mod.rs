@@ -296,7 +296,7 @@ pub(crate) fn rows(events: &[Event]) -> Vec<&RowCommitted> {
     let mut rows = Vec::new();
     for event in events {
         if let Event::RowCommitted(body) = event {
-            rows.push(body);
+            rows.push(&**body);
         }
     }
     rows
