@@ -136,8 +136,7 @@ fn a_tenant_sees_its_own_rows_and_refusals_alone() {
 
 #[test]
 fn the_report_reads_as_rows_and_refusals() {
-    let events =
-        [row("A", "C", None, ReasonCode::InterruptCancel).into(), refused("B")];
+    let events = [row("A", "C", None, ReasonCode::InterruptCancel).into(), refused("B")];
     let shown = serde_json::to_value(report(&events)).unwrap();
     let row = serde_json::json!({
         "owner_engine_id": "PH1.X", "tenant_id": "A", "correlation_id": "C",
