@@ -246,9 +246,7 @@ impl<'a> Heading<'a> {
 
 /// A value without maps, and how many bytes it took: in one pass, nothing allocated for a length
 /// that the bytes merely claim. Numbers may take more bytes than they need.
-pub(crate) fn read_first<'de, T: Deserialize<'de>>(
-    bytes: &'de [u8],
-) -> Result<(T, usize), String> {
+pub(crate) fn read_first<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T, usize), String> {
     let mut reader = Reader::new(bytes);
     let value = T::deserialize(&mut reader).map_err(|fault| alloc::format!("{fault}"))?;
     Ok((value, bytes.len().saturating_sub(reader.left())))
