@@ -4,9 +4,11 @@
 #![allow(clippy::panic, reason = "a helper that fails, fails its test")]
 
 mod shell_support;
+#[allow(dead_code, reason = "shared with the tests of threads")]
+mod threads_support;
 
 use holdpoint_domain::command::{
-    CancelDecisionPoint, Command, ConsumeApproval, CreateDecisionPoint, Entropy,
+    CancelDecisionPoint, Command, ConsumeApproval, CreateDecisionPoint, Entropy, RegisterWorkOrder,
     RemindDecisionPoint, RespondToDecisionPoint,
 };
 use holdpoint_domain::decision_point::{
@@ -15,7 +17,9 @@ use holdpoint_domain::decision_point::{
 use holdpoint_domain::event::Text;
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::hash::sha256;
+use holdpoint_domain::interruption_thread::WorkOrderStatus;
 use holdpoint_domain::refusal::DecisionPointRefusal as No;
+use holdpoint_domain::world::MAX_ENDED_REGISTRATIONS;
 use holdpoint_domain::{ActorId, Refusal};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Level, Options, Ownership};
@@ -24,6 +28,7 @@ use holdpoint_log_format::names;
 use shell_support::Place;
 use shell_support::commands::{initialize, whole_story};
 use std::fs;
+use threads_support::{TENANT, set_up};
 
 /// More than the state remembers.
 const DECISIONS: usize = MAX_CLOSED_DECISION_POINTS + 40;
@@ -243,4 +248,51 @@ fn bits_that_an_engine_drew_are_new_once() {
     let again = give(&engine, &command);
     assert!(matches!(again, Submitted::Refused(Refusal::LoopExists { .. })), "{again:?}");
     engine.close().expect("it closes");
+}
+
+fn work_order(number: usize, status: WorkOrderStatus) -> Command {
+    Command::RegisterWorkOrder(RegisterWorkOrder {
+        tenant_id: TENANT.to_string(),
+        work_order_id: format!("order {number}"),
+        correlation_id: "t".to_string(),
+        status,
+    })
+}
+
+#[test]
+fn a_work_order_that_ended_long_ago_does_not_begin_again() {
+    let place = Place::new();
+    let first = engine(&place);
+    set_up(&first);
+    for number in 0..MAX_ENDED_REGISTRATIONS + 20 {
+        for status in [WorkOrderStatus::Executing, WorkOrderStatus::Completed] {
+            threads_support::accepted(&first, &work_order(number, status));
+        }
+    }
+    first.close().expect("it closes");
+    for without_indexes in [false, true] {
+        if without_indexes {
+            remove_indexes(&place);
+        }
+        assert_final(&engine(&place));
+    }
+    let engine = engine(&place);
+    let new = work_order(MAX_ENDED_REGISTRATIONS + 30, WorkOrderStatus::Executing);
+    threads_support::accepted(&engine, &new);
+    engine.close().expect("it closes");
+    place.rebuilt();
+}
+
+fn assert_final(engine: &Engine) {
+    let forgotten = engine.query(|world| world.registrations_forgotten());
+    assert!(forgotten.expect("the log works") > 0);
+    for number in [0, 7, 19, MAX_ENDED_REGISTRATIONS] {
+        let again = work_order(number, WorkOrderStatus::Executing);
+        match threads_support::give(engine, &again) {
+            Submitted::Refused(refusal) => {
+                assert!(refusal.to_string().contains("COMPLETED, which is final"), "{refusal}");
+            }
+            other => panic!("order {number}: {other:?}"),
+        }
+    }
 }

@@ -14,7 +14,7 @@ use crate::execution_loop::Actor;
 
 /// Version of the rules by which records are given terms. A change to [`terms_of`] or to a term's
 /// canonical bytes raises it: indexes made by other rules are then built again.
-pub const TERMS_VERSION: u32 = 1;
+pub const TERMS_VERSION: u32 = 2;
 
 /// What a record can be looked up by. Closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +34,20 @@ pub enum Term<'a> {
     },
     /// A tenant whose users, devices, sessions, work orders or leases the record registers.
     Tenant(&'a str),
+    /// A session, as it is registered.
+    Session {
+        /// Its tenant.
+        tenant: &'a str,
+        /// Its name.
+        session: &'a str,
+    },
+    /// A work order, as it is registered.
+    WorkOrder {
+        /// Its tenant.
+        tenant: &'a str,
+        /// Its name.
+        work_order: &'a str,
+    },
     /// What a command that was refused was about: the id of whatever it named.
     Refused(&'a str),
     /// The story that the record belongs to.
@@ -79,6 +93,8 @@ impl Term<'_> {
             Self::Key { tenant, engine, correlation, key } => {
                 put(out, 10, &[tenant, engine, correlation, key]);
             }
+            Self::Session { tenant, session } => put(out, 11, &[tenant, session]),
+            Self::WorkOrder { tenant, work_order } => put(out, 12, &[tenant, work_order]),
         }
     }
 
@@ -149,6 +165,9 @@ fn entities_of(event: &Event, each: &mut dyn FnMut(Term<'_>)) {
     if let Some(tenant) = registered_tenant(event) {
         each(Term::Tenant(tenant));
     }
+    if let Some(term) = term_of_registration(event) {
+        each(term);
+    }
     if let Event::CommandRefused(body) = event
         && let Some(subject) = &body.subject
     {
@@ -168,6 +187,21 @@ fn request_of(event: &Event) -> Option<&str> {
         Event::RequestWithdrawn(body) => &body.request_id,
         _ => return None,
     })
+}
+
+/// The term of the session or the work order that an event registers.
+#[must_use]
+pub fn term_of_registration(event: &Event) -> Option<Term<'_>> {
+    match event {
+        Event::SessionRegistered(body) => {
+            Some(Term::Session { tenant: &body.tenant_id, session: &body.session_id })
+        }
+        Event::WorkOrderRegistered(body) => {
+            let (tenant, work_order) = (&body.tenant_id, &body.work_order_id);
+            Some(Term::WorkOrder { tenant, work_order })
+        }
+        _ => None,
+    }
 }
 
 /// The tenant in which an event registers something.

@@ -48,6 +48,7 @@ pub use interruption_thread::{MAX_CLOSED_THREADS, MAX_ENDED_THREADS, Thread};
 pub(crate) use kept::{Kept, Loops};
 pub(crate) use proposal::digits;
 pub use recalled::Recalled;
+pub use registry::MAX_ENDED_REGISTRATIONS;
 pub(crate) use registry::Registry;
 pub(crate) use requests::Requests;
 pub use requests::{Due, RequestPlace};

@@ -190,7 +190,7 @@ fn a_state_is_taken_from_a_snapshot_only_with_its_fingerprint() {
 fn carried_threads_and_registrations_equal_what_they_were() {
     let (world, bytes) = (with_threads(), with_threads().carry());
     let rooms: Vec<String> = sections_of(&bytes).into_iter().map(|(name, _, _)| name).collect();
-    assert_eq!(rooms[5..], ["registry", "interruption_thread"]);
+    assert_eq!(rooms[5..], ["registry", "interruption_thread", "registry_ended"]);
     assert_eq!(World::from_carried(&bytes), Ok(world));
     for length in 0..bytes.len() {
         assert!(World::from_carried(&bytes[..length]).is_err(), "{length}");

@@ -67,6 +67,8 @@ fn is_entity(term: &Term<'_>) -> bool {
         | Term::DecisionPoint(_)
         | Term::Thread { .. }
         | Term::Tenant(_)
+        | Term::Session { .. }
+        | Term::WorkOrder { .. }
         | Term::Refused(_) => true,
         Term::Correlation(_) | Term::Actor { .. } | Term::Kind(_) | Term::Key { .. } => false,
     }
@@ -139,6 +141,8 @@ fn table_no_two_terms_have_the_same_canonical_bytes() {
         terms.extend(Actor::ALL.iter().map(|kind| Term::Actor { kind: *kind, id: one }));
         for other in TEXTS {
             terms.push(Term::Thread { tenant: one, correlation: other });
+            terms.push(Term::Session { tenant: one, session: other });
+            terms.push(Term::WorkOrder { tenant: one, work_order: other });
             for (engine, key) in TEXTS.iter().flat_map(|third| TEXTS.map(|last| (*third, last))) {
                 terms.push(Term::Key { tenant: one, engine, correlation: other, key });
             }
@@ -164,7 +168,7 @@ fn scopes_of_random_texts_have_the_same_canonical_bytes_only_if_they_are_the_sam
 
 #[test]
 fn canonical_bytes_are_pinned_for_as_long_as_their_version_is() {
-    assert_eq!(TERMS_VERSION, 1);
+    assert_eq!(TERMS_VERSION, 2);
     let thread = Term::Thread { tenant: "t", correlation: "c\u{e9}" };
     let bytes = b"\x04\x01\0\0\0\0\0\0\0t\x03\0\0\0\0\0\0\0c\xc3\xa9";
     assert_eq!(thread.canonical(), bytes);

@@ -10,7 +10,7 @@ use super::rebuild::{Hot, Recorded};
 use super::submit::{Origin, Receipt};
 use crate::log::{Storage, Turn};
 use holdpoint_domain::event::Event;
-use holdpoint_domain::terms::Term;
+use holdpoint_domain::terms::{Term, term_of_registration};
 use holdpoint_domain::world::{DecisionPoint, KeyReceipt, Recalled};
 use holdpoint_domain::{Command, Envelope, Idempotency, Time, World};
 use std::collections::BTreeMap;
@@ -50,6 +50,9 @@ pub(super) fn recall<S: Storage>(
     }
     if let Some(point) = decision_point(engine, hot, turn, command)? {
         recalled.decision_point_ended(point);
+    }
+    if let Some(event) = registration(engine, hot, turn, command)? {
+        recalled.was_registered(event);
     }
     hot.world.recall(recalled);
     match idempotency {
@@ -107,6 +110,24 @@ fn used_id<S: Storage>(
         _ => Term::Request(&id),
     };
     Ok(first_use(engine, hot, turn, &term)?.map(|_| id))
+}
+
+/// What registered the session or the work order that a command is about, last, where it ended so
+/// long ago that only the log knows.
+fn registration<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+    command: &Command,
+) -> Result<Option<Event>, SubmitError> {
+    let forgotten = hot.world.registrations_forgotten();
+    let Some(event) = command.registration().filter(|_| forgotten > 0) else { return Ok(None) };
+    let Some(term) = term_of_registration(&event) else { return Ok(None) };
+    if hot.world.knows_registration(&event) {
+        return Ok(None);
+    }
+    let mut records = look(engine, hot, turn, &term, forgotten)?;
+    Ok(records.pop().map(|event| event.envelope.event))
 }
 
 /// The decision point that a command is about, where it ended so long ago that only the log knows:

@@ -23,7 +23,7 @@ pub(super) fn registered(
     if let Err(refusal) = registry.check_registration(event, record.at) {
         forbid(refusal, judgement);
     }
-    registry.apply(event);
+    registry.apply(event, record.sequence);
 }
 
 /// Only a person grants capabilities; everything else is registered by who was granted one.

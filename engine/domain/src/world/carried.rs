@@ -40,7 +40,7 @@ struct Room {
 type Read = fn(&[u8], &mut Hot) -> Result<(), Fault>;
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 9] = [
+const ROOMS: [Room; 10] = [
     Room {
         name: "execution_loop",
         version: 2,
@@ -140,6 +140,13 @@ const ROOMS: [Room; 9] = [
             hot.threads.has_forgotten(threads_forgotten);
             Ok(())
         },
+        older: &[],
+    },
+    Room {
+        name: "registry_ended",
+        version: 1,
+        write: |hot| encoded(hot.registry.ended()),
+        read: |bytes, hot| decoded(bytes).map(|ended| hot.registry.has_ended(ended)),
         older: &[],
     },
 ];

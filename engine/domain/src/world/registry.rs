@@ -3,10 +3,12 @@
 //! come to be).
 //!
 //! Nothing is bound to whoever writes first: what is not registered is outside of every scope.
-//! What ended stays known, so that it never begins again under the same name.
+//! What ended never begins again under the same name: the newest sessions and work orders that
+//! ended stay known, and so does everything else.
 
 mod admission;
 mod application;
+mod ended;
 mod scope;
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -15,6 +17,9 @@ use alloc::string::{String, ToString as _};
 use core::fmt::Display;
 
 use serde::{Deserialize, Serialize};
+
+pub(crate) use ended::Ended;
+pub use ended::MAX_ENDED_REGISTRATIONS;
 
 use super::World;
 use crate::command::Command;
@@ -45,6 +50,9 @@ pub(crate) struct Registry {
     work_orders: BTreeMap<(Text, Text), WorkOrder>,
     /// By tenant and work order, then by the hash of the token. They end with their work order.
     leases: BTreeMap<(Text, Text), BTreeMap<Digest, Lease>>,
+    /// Carried by a room of its own.
+    #[serde(skip)]
+    ended: Ended,
 }
 
 /// A session that is registered.

@@ -6,8 +6,16 @@ use crate::event::{
 };
 
 impl Registry {
-    /// Applies what an event registers. Other events leave the registry as it is.
-    pub(crate) fn apply(&mut self, event: &Event) {
+    /// A registry that knows of one registration and of nothing else.
+    pub(crate) fn with_only(event: &Event) -> Self {
+        let mut registry = Self::default();
+        registry.apply(event, 0);
+        registry
+    }
+
+    /// Applies what the event of a record registers. Other events leave the registry as it is.
+    pub(crate) fn apply(&mut self, event: &Event, sequence: u64) {
+        self.follow_ending(event, sequence);
         match event {
             Event::CapabilityChanged(body) => self.change_capability(body),
             Event::TenantRegistered(body) => {
