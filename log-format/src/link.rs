@@ -122,10 +122,31 @@ pub fn preimage(
         .finish()
 }
 
+/// Bytes of a block of SHA-256.
+const BLOCK: usize = 64;
+
 /// SHA-256 of a payload.
 #[must_use]
 pub fn payload_digest(payload: &[u8]) -> [u8; 32] {
-    Sha256::digest(payload).into()
+    let (blocks, rest) = payload.as_chunks::<BLOCK>();
+    let mut state = SHA256_INITIAL;
+    compress256(&mut state, blocks);
+    compress_last(&mut state, rest, payload.len() as u64);
+    let digest = state.iter().fold(FieldsMut::new(), |out, word| out.put(&word.to_be_bytes()));
+    digest.finish()
+}
+
+/// What does not fill a block, a one, zeros, and the length of the whole in bits: one block, or two
+/// where the first has no room for the length (FIPS 180-4, section 5.1.1).
+fn compress_last(state: &mut [u32; 8], rest: &[u8], length: u64) {
+    let mut last = [[0; BLOCK]; 2];
+    let bytes = last.as_flattened_mut();
+    let one = [0x80];
+    bytes.iter_mut().zip(rest.iter().chain(&one)).for_each(|(to, from)| *to = *from);
+    let count = if rest.len() < BLOCK - 8 { 1 } else { 2 };
+    let end = bytes.iter_mut().take(count * BLOCK).skip(count * BLOCK - 8);
+    end.zip((length * 8).to_be_bytes()).for_each(|(to, from)| *to = from);
+    compress256(state, last.get(..count).unwrap_or_default());
 }
 
 #[cfg(test)]
@@ -139,6 +160,15 @@ mod tests {
             sequence,
             7,
         )
+    }
+
+    #[test]
+    fn the_digest_is_sha256_at_every_length_around_a_block() {
+        let bytes: [u8; 600] = core::array::from_fn(|at| at as u8 ^ (at >> 3) as u8);
+        for length in 0..=bytes.len() {
+            let expected: [u8; 32] = Sha256::digest(&bytes[..length]).into();
+            assert_eq!(payload_digest(&bytes[..length]), expected, "{length}");
+        }
     }
 
     #[test]

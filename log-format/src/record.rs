@@ -197,12 +197,15 @@ impl<'a> Record<'a> {
 /// checksum are computed here; the caller has checked the payload's length.
 pub fn encode_into(out: &mut Vec<u8>, header: &RecordHeader, payload: &[u8], seed: ChecksumSeed) {
     let (start, size) = (out.len(), size_for(payload.len()));
-    out.extend_from_slice(&RecordHeader { size, checksum: 0, ..header.clone() }.encode());
+    // The size stands in the checksum's place as well: what the checksum covers is then one piece.
+    let mut encoded = RecordHeader { size, checksum: size, ..header.clone() }.encode();
+    let checksum = seed.of(&[encoded.get(4..).unwrap_or_default(), payload]);
+    if let Some(place) = encoded.get_mut(4..8) {
+        place.copy_from_slice(&checksum.to_le_bytes());
+    }
+    out.extend_from_slice(&encoded);
     out.extend_from_slice(payload);
-    let frame = out.get_mut(start..).unwrap_or_default();
-    let checksum = checksum_of(frame, seed).to_le_bytes();
-    frame.iter_mut().skip(4).zip(checksum).for_each(|(to, from)| *to = from);
-    let end = out.len() + (padded(u64::from(size)) - u64::from(size)) as usize;
+    let end = start + padded(u64::from(size)) as usize;
     out.resize(end, 0);
 }
 
