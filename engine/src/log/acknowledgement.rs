@@ -5,7 +5,6 @@ use super::error::AppendError;
 use super::group_commit::{Goal, Joined};
 use super::state::{Shared, State, check_name};
 use super::storage::Storage;
-use crate::sync::thread;
 use holdpoint_log_format::Head;
 use std::sync::Arc;
 
@@ -64,10 +63,10 @@ fn reach<S: Storage>(shared: &Shared<S>, goal: Goal) -> Result<(), AppendError> 
 
 /// Goes to the disk for everything appended by now, unless somebody was faster.
 fn lead<S: Storage>(shared: &Shared<S>, goal: Goal) -> Result<(), AppendError> {
-    // Threads that are about to append get their records into the same sync.
-    thread::yield_now();
+    shared.commit.wait_for_company();
     let mut state = shared.state.lock();
-    let Some(token) = shared.commit.try_take() else { return Ok(()) };
+    let newest = state.active.chain().sequence;
+    let Some(token) = shared.commit.try_take(newest) else { return Ok(()) };
     shared.check_usable()?;
     let cut = Cut::of(shared, &mut state, goal)?;
     drop(state);

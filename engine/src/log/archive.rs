@@ -283,7 +283,7 @@ impl<S: Storage> Log<S> {
         let mut turn = self.begin()?;
         turn.sync()?;
         turn.write_head()?;
-        let _at_the_disk = self.shared.commit.take();
+        let _at_the_disk = self.shared.commit.take(self.durable_sequence());
         let head = witness::read(&self.shared.storage)?.ok_or(ArchiveError::NoHead)?;
         let found = head.anchor_sequence;
         if found != expected || head.newest_sequence < anchor.sequence {

@@ -1,4 +1,5 @@
-//! Group commit: many threads append, whoever waits first goes to the disk for all.
+//! Group commit: many threads append, whoever waits first goes to the disk for all. The end of a
+//! trip wakes whom it covers and one thread to lead the next.
 //!
 //! The protocol, apart from the disk, so that every interleaving of it can be tried.
 //!
@@ -9,10 +10,12 @@
 //!   for the state. So the owner of a turn may wait for the token.
 //! - `durable` and `witnessed` only grow, and only after the call on the disk has returned.
 //! - The first failure counts, and it is published before the token is given back.
+//! - While somebody waits for a trip that has not begun, the token is taken, or whoever leads next
+//!   was woken and is on its way.
 
 use super::active::Point;
 use super::error::PoisonCause;
-use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, thread};
 
 /// What a caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +26,18 @@ pub(super) enum Goal {
     Witnessed(u64),
 }
 
+/// Looks that a leader takes, and yields between, for those who were acknowledged just before it.
+const PATIENCE_MAX: u32 = if cfg!(feature = "model") { 2 } else { 64 };
+
 /// How far the log is on the disk, and who is there now.
 #[derive(Debug)]
 pub(super) struct GroupCommit {
     progress: Mutex<Progress>,
-    changed: Condvar,
+    /// Who waits for a trip to the disk, by the parity of the trip's number: for the one that goes
+    /// on and for the one after it. Whoever waits for a later one waits for the one after.
+    trips: [Condvar; 2],
+    /// Whoever waits for the token and has the log's state.
+    is_free: Condvar,
     /// The progress's `durable`, or behind it for a moment: to be had without its lock.
     durable: AtomicU64,
     /// Whether the progress holds a failure, or is about to: to be had without its lock.
@@ -39,6 +49,24 @@ struct Progress {
     reached: Reached,
     failure: Option<PoisonCause>,
     is_token_taken: bool,
+    /// Number of the trip that goes on, or went last.
+    trip: u64,
+    /// The newest sequence that it covers, if it comes to a sync.
+    covers: u64,
+    company: Company,
+}
+
+/// Who was acknowledged by the last trip is about to append again: who leads next waits a moment
+/// for as many, and less and less where they do not come.
+#[derive(Debug)]
+struct Company {
+    /// Threads that wait for a trip, by its parity.
+    waiting: [u32; 2],
+    /// Threads that the last trip let go.
+    expected: u32,
+    /// Threads that joined since.
+    arrived: u32,
+    patience: u32,
 }
 
 /// How far the log is on the disk.
@@ -63,10 +91,13 @@ pub(super) enum Joined {
 
 impl GroupCommit {
     pub(super) fn new(reached: Reached) -> Self {
-        let progress = Progress { reached, failure: None, is_token_taken: false };
+        let company = Company { waiting: [0; 2], expected: 0, arrived: 0, patience: PATIENCE_MAX };
+        let (failure, is_token_taken) = (None, false);
+        let progress = Progress { reached, failure, is_token_taken, trip: 0, covers: 0, company };
         Self {
             progress: Mutex::new(progress),
-            changed: Condvar::new(),
+            trips: [Condvar::new(), Condvar::new()],
+            is_free: Condvar::new(),
             durable: AtomicU64::new(reached.durable),
             has_failed: AtomicBool::new(false),
         }
@@ -94,7 +125,9 @@ impl GroupCommit {
     pub(super) fn fail(&self, cause: PoisonCause) -> PoisonCause {
         let first = self.progress.lock().failure.get_or_insert(cause).clone();
         self.has_failed.store(true, Ordering::Release);
-        self.changed.notify_all();
+        for trip in &self.trips {
+            trip.notify_all();
+        }
         first
     }
 
@@ -104,8 +137,14 @@ impl GroupCommit {
     /// The first failure: what was not covered before it never will be.
     pub(super) fn join(&self, goal: Goal) -> Result<Joined, PoisonCause> {
         let mut progress = self.progress.lock();
+        progress.company.arrived += 1;
+        let mut awaited = 0;
         loop {
             if progress.reached.covers(goal) {
+                // Woken to lead, and has no need to: another one who waits for that trip does.
+                if awaited > progress.trip {
+                    self.trip(awaited).notify_one();
+                }
                 return Ok(Joined::Covered);
             }
             if let Some(cause) = &progress.failure {
@@ -114,31 +153,61 @@ impl GroupCommit {
             if !progress.is_token_taken {
                 return Ok(Joined::Lead);
             }
-            self.changed.wait(&mut progress);
+            let is_later = goal.sequence() > progress.covers;
+            awaited = progress.trip + u64::from(is_later);
+            self.wait_for(awaited, &mut progress);
         }
     }
 
-    /// The right to go to the disk, unless somebody is there. Only for who has the log's state.
-    pub(super) fn try_take(&self) -> Option<Token<'_>> {
-        self.token_of(&mut self.progress.lock())
+    fn wait_for(&self, trip: u64, progress: &mut MutexGuard<'_, Progress>) {
+        *progress.company.waiting_for(trip) += 1;
+        self.trip(trip).wait(progress);
+        *progress.company.waiting_for(trip) -= 1;
     }
 
-    /// The right to go to the disk, once nobody is there. Only for who has the log's state.
-    pub(super) fn take(&self) -> Token<'_> {
+    fn trip(&self, number: u64) -> &Condvar {
+        let [even, odd] = &self.trips;
+        if number.is_multiple_of(2) { even } else { odd }
+    }
+
+    /// Waits a moment for those who are about to append again, so that they get their records into
+    /// the same sync: for whoever is about to lead.
+    pub(super) fn wait_for_company(&self) {
+        let patience = self.progress.lock().company.patience;
+        for _ in 0..patience {
+            if self.progress.lock().company.is_there(patience) {
+                return;
+            }
+            thread::yield_now();
+        }
+        self.progress.lock().company.patience = (patience / 2).max(1);
+    }
+
+    /// The right to go to the disk, for what is appended up to `newest`, unless somebody is there.
+    /// Only for who has the log's state.
+    pub(super) fn try_take(&self, newest: u64) -> Option<Token<'_>> {
+        self.token_of(&mut self.progress.lock(), newest)
+    }
+
+    /// The right to go to the disk, for what is appended up to `newest`, once nobody is there. Only
+    /// for who has the log's state.
+    pub(super) fn take(&self, newest: u64) -> Token<'_> {
         let mut progress = self.progress.lock();
         loop {
-            if let Some(token) = self.token_of(&mut progress) {
+            if let Some(token) = self.token_of(&mut progress, newest) {
                 return token;
             }
-            self.changed.wait(&mut progress);
+            self.is_free.wait(&mut progress);
         }
     }
 
-    fn token_of(&self, progress: &mut MutexGuard<'_, Progress>) -> Option<Token<'_>> {
+    fn token_of(&self, progress: &mut MutexGuard<'_, Progress>, newest: u64) -> Option<Token<'_>> {
         if progress.is_token_taken {
             return None;
         }
         progress.is_token_taken = true;
+        progress.trip += 1;
+        progress.covers = newest;
         Some(Token { commit: self })
     }
 
@@ -196,8 +265,30 @@ impl Goal {
     }
 }
 
+impl Company {
+    fn waiting_for(&mut self, trip: u64) -> &mut u32 {
+        let [even, odd] = &mut self.waiting;
+        if trip.is_multiple_of(2) { even } else { odd }
+    }
+
+    /// A trip has ended: who waited for it goes, and who made it.
+    fn is_let_go(&mut self, trip: u64) {
+        self.expected = *self.waiting_for(trip) + 1;
+        self.arrived = 0;
+    }
+
+    /// Whether as many are there as were let go.
+    fn is_there(&mut self, patience: u32) -> bool {
+        let is_there = self.arrived >= self.expected;
+        if is_there {
+            self.patience = (patience * 2).min(PATIENCE_MAX);
+        }
+        is_there
+    }
+}
+
 /// The right to sync the active segment and to replace HEAD. Dropping it lets the next one go, and
-/// wakes everybody who waits.
+/// wakes who waited for this trip, and one of those who wait for the next: to lead it.
 #[derive(Debug)]
 #[must_use = "it is given back at once when it is not kept"]
 pub(super) struct Token<'a> {
@@ -206,7 +297,13 @@ pub(super) struct Token<'a> {
 
 impl Drop for Token<'_> {
     fn drop(&mut self) {
-        self.commit.progress.lock().is_token_taken = false;
-        self.commit.changed.notify_all();
+        let mut progress = self.commit.progress.lock();
+        let trip = progress.trip;
+        progress.is_token_taken = false;
+        progress.company.is_let_go(trip);
+        drop(progress);
+        self.commit.is_free.notify_all();
+        self.commit.trip(trip).notify_all();
+        self.commit.trip(trip + 1).notify_one();
     }
 }

@@ -97,7 +97,7 @@ impl<S: Storage> Shared<S> {
     /// the newest, within a turn. A crash before the sync returns may lose or tear what was written
     /// since the last one, and nothing of it was acknowledged; a crash after finds all of it.
     pub(super) fn sync(&self, state: &mut State<S>) -> Result<(), AppendError> {
-        let _at_the_disk = self.commit.take();
+        let _at_the_disk = self.commit.take(state.active.chain().sequence);
         self.check_usable()?;
         self.write_staged(state)?;
         if self.commit.durable() < state.active.chain().sequence {
@@ -131,7 +131,7 @@ impl<S: Storage> Shared<S> {
 
     /// Replaces HEAD with the newest durable record whose place is known, within a turn.
     pub(super) fn write_head(&self, state: &State<S>) -> Result<(), DiskError> {
-        let _at_the_disk = self.commit.take();
+        let _at_the_disk = self.commit.take(self.commit.durable());
         self.schedule.head_is_done();
         self.replace_head(&state.head)
     }
@@ -161,7 +161,7 @@ impl<S: Storage> Shared<S> {
     /// Writes what is staged and gives the lock back, saying how the log was left.
     pub(super) fn release(&self, state: &mut State<S>) {
         // Whoever is at the disk may be about to replace HEAD, which needs the lock.
-        drop(self.commit.take());
+        drop(self.commit.take(self.commit.durable()));
         if self.poison().is_none() {
             // A failure here poisons the handle, and LOCK says so below.
             let _ = self.write_staged(state);

@@ -207,8 +207,8 @@ fn commit_small(commit: &GroupCommit, state: &Mutex<u64>, disk: &AtomicU64, sequ
     let goal = Goal::Durable(sequence);
     while commit.join(goal).expect("nothing fails") == Joined::Lead {
         let newest = state.lock();
-        let Some(token) = commit.try_take() else { continue };
         let cut = *newest;
+        let Some(token) = commit.try_take(cut) else { continue };
         drop(newest);
         disk.store(cut, Ordering::Relaxed);
         commit.is_durable(cut, None);
@@ -231,4 +231,34 @@ fn model_every_schedule_of_two_committers_ends_with_both_acknowledged() {
         assert_eq!(commit.durable(), 2);
     });
     assert!(schedules > 100, "{schedules}");
+}
+
+/// Appends a record and commits it.
+fn append_small(commit: &GroupCommit, state: &Mutex<u64>, disk: &AtomicU64) {
+    let sequence = {
+        let mut newest = state.lock();
+        *newest += 1;
+        *newest
+    };
+    commit_small(commit, state, disk, sequence);
+}
+
+#[test]
+fn model_somebody_is_woken_to_lead_for_whoever_waits_for_the_next_trip() {
+    explore(8_000, || {
+        let commit = GroupCommit::new(Reached::default());
+        let (state, disk) = (Mutex::new(0), AtomicU64::new(0));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| append_small(&commit, &state, &disk));
+            }
+            // The owner of a turn waits for the token while it has the state.
+            scope.spawn(|| {
+                let newest = state.lock();
+                drop(commit.take(commit.durable()));
+                drop(newest);
+            });
+        });
+        assert_eq!(commit.durable(), 4, "and nobody waits for ever");
+    });
 }
