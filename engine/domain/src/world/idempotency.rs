@@ -126,7 +126,7 @@ impl Hot {
                 let id = envelope.event.decision_point();
                 id.filter(|id| decision_points.is_live(id)).map(String::from)
             }
-            None => envelope.event.loop_id().filter(|id| loops.contains_key(*id)).map(String::from),
+            None => envelope.event.loop_id().filter(|id| loops.contains_key(id)).map(String::from),
         };
         let conflicts = keys.follow(sequence, envelope, live_owner);
         if let Event::ThreadClosed(body) = &envelope.event {
