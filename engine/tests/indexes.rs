@@ -29,7 +29,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// More commands than keys are remembered, in several segments.
-const COMMANDS: usize = MAX_RETIRED_KEYS + 600;
+const COMMANDS: usize = 4 * MAX_RETIRED_KEYS + 600;
 
 fn engine(place: &Place) -> Engine {
     let log = Options { ownership: Ownership::Exclusive, ..Options::default() };
@@ -249,6 +249,37 @@ fn a_damaged_foreign_stale_or_forged_index_is_not_believed_and_is_built_again() 
         let is_right = fs::read(&path).unwrap() == right;
         assert!(is_unread || is_right, "{what}: it is built again where it was read");
     }
+}
+
+/// Times are asked for by no lookup.
+#[test]
+fn what_no_lookup_needs_is_looked_through_all_the_same_and_built_again() {
+    let place = Place::new();
+    fill(&place);
+    settle(&place);
+    let (_, path) = indexes(&place).into_iter().next().unwrap();
+    let right = fs::read(&path).unwrap();
+    let flipped = |at: usize| {
+        let mut bytes = right.clone();
+        bytes[at] ^= 0x10;
+        bytes
+    };
+    let is_unseen = |bytes: &Vec<u8>| {
+        let index = Index::new(&bytes[..]);
+        index.is_ok_and(|index| index.check_section(Section::Times).is_err())
+    };
+    let wrong = (4_096..right.len()).step_by(8).map(flipped).find(is_unseen).unwrap();
+    fs::write(&path, &wrong).unwrap();
+    let engine = engine(&place);
+    engine.query(|_| ()).unwrap();
+    // Nobody asks for anything meanwhile.
+    let is_mended = (0..1_000_000).any(|_| {
+        std::thread::yield_now();
+        fs::read(&path).unwrap() == right
+    });
+    assert!(is_mended, "it is built again");
+    engine.close().unwrap();
+    place.rebuilt();
 }
 
 /// An index of the same segment with every digest right, which says that no key was ever used.

@@ -1,5 +1,7 @@
 //! Indexes of sealed segments are built beside the engine's work, by a thread that lives as long as
-//! there is something to build, and told of in the log, by the next turn.
+//! there is something to build, and told of in the log, by the next turn. The same thread looks once
+//! through those that were there, section by section and with pauses, as a lookup would only find
+//! what is wrong with the sections that it needs.
 //!
 //! # Architecture invariants
 //!
@@ -7,8 +9,9 @@
 //! - Only who built an index from checked records vouches for it in the log; a file that was found
 //!   is compared with what the log says, and never the other way round.
 
+use super::lookup::open_index;
 use crate::log::Storage;
-use crate::sync::{Mutex, thread};
+use crate::sync::{Condvar, Mutex, now, thread};
 use holdpoint_domain::event::SegmentIndexed;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
@@ -21,23 +24,41 @@ use holdpoint_log_index::layout::INDEX_VERSION;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Before each index that is looked through: nobody waits for it, and others need the disk.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// What is to be built, and what was.
 #[derive(Default)]
 pub(super) struct Indexer {
-    work: Arc<Mutex<Work>>,
+    shared: Arc<Shared>,
+    /// Whether what was there at first is to be looked through, or was.
+    has_doubted: bool,
     /// The thread, and the process that has it.
     builder: Option<(thread::JoinHandle<()>, u32)>,
+}
+
+#[derive(Default)]
+struct Shared {
+    work: Mutex<Work>,
+    /// There is something to build, or the builder is to end.
+    changed: Condvar,
 }
 
 #[derive(Default)]
 struct Work {
     /// Segments by their first record, with what the log says of their index.
     due: BTreeMap<u64, Option<SegmentIndex>>,
+    /// Segments whose indexes are to be looked through, with what the log says of them.
+    doubted: BTreeMap<u64, SegmentIndex>,
     built: Vec<SegmentIndexed>,
     /// Segments of which no index could be built: not tried again by this engine.
     given_up: BTreeSet<u64>,
+    /// Whether there is a builder.
     is_building: bool,
+    /// Whether it is at work: else it waits, or has not begun.
+    has_task: bool,
     is_closing: bool,
 }
 
@@ -56,6 +77,25 @@ impl Indexer {
         for first in sealed.iter().filter(is_missing) {
             self.build(disk, *first, known.of(*first).copied());
         }
+        if !std::mem::replace(&mut self.has_doubted, true) {
+            let doubted = sealed.iter().filter(|first| !is_missing(first));
+            let doubted = doubted.filter_map(|first| Some((*first, *known.of(*first)?)));
+            self.look_through(disk, doubted.collect());
+        }
+    }
+
+    /// These indexes are compared with what the log says of them, whole, and built again where they
+    /// are wrong.
+    fn look_through<S: Storage>(&mut self, disk: &Arc<S>, doubted: BTreeMap<u64, SegmentIndex>) {
+        let mut work = self.shared.work.lock();
+        if work.is_closing || doubted.is_empty() {
+            return;
+        }
+        work.doubted = doubted;
+        if !std::mem::replace(&mut work.is_building, true) {
+            drop(work);
+            self.start(disk);
+        }
     }
 
     /// The index of a segment is to be built, whatever there is in its place.
@@ -65,11 +105,12 @@ impl Indexer {
         first_sequence: u64,
         known: Option<SegmentIndex>,
     ) {
-        let mut work = self.work.lock();
+        let mut work = self.shared.work.lock();
         if work.is_closing || work.given_up.contains(&first_sequence) {
             return;
         }
         work.due.insert(first_sequence, known);
+        self.shared.changed.notify_all();
         if !std::mem::replace(&mut work.is_building, true) {
             drop(work);
             self.start(disk);
@@ -78,22 +119,22 @@ impl Indexer {
 
     /// Where no thread can be had, the next engine tries.
     fn start<S: Storage>(&mut self, disk: &Arc<S>) {
-        let (disk, shared) = (Arc::clone(disk), Arc::clone(&self.work));
+        let (disk, shared) = (Arc::clone(disk), Arc::clone(&self.shared));
         let named = thread::Builder::new().name("holdpoint-indexer".into());
         match named.spawn(move || build_all(&*disk, &shared)) {
             Ok(builder) => self.builder = Some((builder, std::process::id())),
-            Err(_) => self.work.lock().is_closing = true,
+            Err(_) => self.shared.work.lock().is_closing = true,
         }
     }
 
     /// What was built since this was called last, to be told of in the log.
     pub(super) fn take_built(&self) -> Vec<SegmentIndexed> {
-        std::mem::take(&mut self.work.lock().built)
+        std::mem::take(&mut self.shared.work.lock().built)
     }
 
     /// Whether there is something to tell.
     pub(super) fn has_built(&self) -> bool {
-        !self.work.lock().built.is_empty()
+        !self.shared.work.lock().built.is_empty()
     }
 
     /// Waits for the index that is being built now; others are left to the next engine.
@@ -103,7 +144,8 @@ impl Indexer {
             // A forked child has no such thread, and nobody gives back what it may have locked.
             return std::mem::forget(builder);
         }
-        self.work.lock().is_closing = true;
+        self.shared.work.lock().close();
+        self.shared.changed.notify_all();
         // The thread returns nothing, and a panic in it was already printed.
         let _ = builder.join();
     }
@@ -116,21 +158,72 @@ impl Drop for Indexer {
     }
 }
 
-fn build_all<S: Storage>(disk: &S, shared: &Mutex<Work>) {
-    while let Some((first_sequence, known)) = next(shared) {
+impl Work {
+    /// No more is taken in. What is built now is finished, or else one that is due is built.
+    fn close(&mut self) {
+        self.is_closing = true;
+        self.doubted.clear();
+        let first = self.due.pop_first().filter(|_| !self.has_task);
+        self.due = first.into_iter().collect();
+    }
+
+    /// What is to be done now that a pause is over or is not.
+    fn next(&mut self, is_pause_over: bool) -> Option<Task> {
+        if let Some((first_sequence, known)) = self.due.pop_first() {
+            return Some(Task::Build(first_sequence, known));
+        }
+        let doubted = if is_pause_over { self.doubted.pop_first() } else { None };
+        doubted.map(|(first_sequence, known)| Task::LookThrough(first_sequence, known))
+    }
+}
+
+/// What the builder does next.
+enum Task {
+    Build(u64, Option<SegmentIndex>),
+    LookThrough(u64, SegmentIndex),
+}
+
+fn build_all<S: Storage>(disk: &S, shared: &Shared) {
+    while let Some(task) = next(shared) {
+        let (first_sequence, known) = match task {
+            Task::Build(first_sequence, known) => (first_sequence, known),
+            Task::LookThrough(first_sequence, known) if is_whole(disk, first_sequence, &known) => {
+                continue;
+            }
+            Task::LookThrough(first_sequence, known) => (first_sequence, Some(known)),
+        };
         match build_one(disk, first_sequence, known.as_ref()) {
-            Ok(Some(built)) => shared.lock().built.push(built),
+            Ok(Some(built)) => shared.work.lock().built.push(built),
             Ok(None) => {}
-            Err(_) => drop(shared.lock().given_up.insert(first_sequence)),
+            Err(_) => drop(shared.work.lock().given_up.insert(first_sequence)),
         }
     }
 }
 
-fn next(shared: &Mutex<Work>) -> Option<(u64, Option<SegmentIndex>)> {
-    let mut work = shared.lock();
-    let next = if work.is_closing { None } else { work.due.pop_first() };
-    work.is_building = next.is_some();
-    next
+/// What is missing comes first; then, each after a pause, what is to be looked through.
+fn next(shared: &Shared) -> Option<Task> {
+    let mut work = shared.work.lock();
+    work.has_task = false;
+    let pause_ends = now() + PAUSE;
+    let mut is_over = false;
+    loop {
+        let task = work.next(is_over);
+        if task.is_some() || work.doubted.is_empty() {
+            work.has_task = task.is_some();
+            work.is_building = task.is_some();
+            return task;
+        }
+        is_over = shared.changed.wait_until(&mut work, pause_ends).timed_out();
+    }
+}
+
+/// Whether every section of an index is the one that the log vouches for, by this program's rules.
+fn is_whole<S: Storage>(disk: &S, first_sequence: u64, known: &SegmentIndex) -> bool {
+    open_index(disk, first_sequence).is_some_and(|index| {
+        index.digest().0 == *known.digest.as_bytes()
+            && index.scope().terms_version == TERMS_VERSION
+            && index.check().is_ok()
+    })
 }
 
 /// Builds the index of a segment and puts it beside it. Gives what the log is to be told, unless it

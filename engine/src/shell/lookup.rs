@@ -41,7 +41,7 @@ pub(super) struct Lookup {
 }
 
 /// What is looked up again and again in the records that no index holds yet: idempotency keys,
-/// threads that were closed, and which ids were used.
+/// threads, sessions and work orders that ended, and which ids were used.
 struct Recent {
     /// Term and sequence.
     terms: BTreeSet<(TermHash, u64)>,
@@ -309,7 +309,10 @@ impl Recent {
 
 /// Whether a term is looked up with commands, and not only when somebody asks.
 const fn is_remembered(term: &Term<'_>) -> bool {
-    matches!(term, Term::Key { .. } | Term::Thread { .. })
+    matches!(
+        term,
+        Term::Key { .. } | Term::Thread { .. } | Term::Session { .. } | Term::WorkOrder { .. }
+    )
 }
 
 /// Whether a term names something by an id of its own, that nothing else ever has.
@@ -335,7 +338,7 @@ fn candidates_in(
     Ok(candidates)
 }
 
-fn open_index<S: ReadStorage>(disk: &S, first: u64) -> Option<Opened> {
+pub(super) fn open_index<S: ReadStorage>(disk: &S, first: u64) -> Option<Opened> {
     let file = disk.open(&index_path(first)).ok().flatten()?;
     let bytes = file.segment_bytes(file.length().ok()?).ok()?;
     Index::new(bytes).ok()
