@@ -14,6 +14,7 @@ use indicatif::ProgressBar;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use std::fs::File;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -45,8 +46,9 @@ pub(crate) fn main(global: &Global, args: &Args) -> Exit {
 }
 
 fn bench(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let place = Place::inside(&args.dir)?;
+    // From here on no signal that can be heeded leaves the directory behind.
     let signal = heed_signals()?;
+    let place = Place::inside(&args.dir)?;
     let effort = if args.smoke { Effort::Smoke } else { Effort::Quick };
     let said = format!("writes about {} below", bytes(WRITES_ABOUT_BYTES));
     eprintln!("holdpoint: {said} {} and removes it again", path(&args.dir));
@@ -54,7 +56,7 @@ fn bench(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let bar = progress();
     let heard = Arc::clone(&signal);
     let is_stopped = Rc::new(move || heard.load(Ordering::SeqCst) != 0);
-    let gauges = measure(place.0.clone(), effort, is_stopped, &mut |title| {
+    let gauges = measure(place.path.clone(), effort, is_stopped, &mut |title| {
         bar.set_message(title);
         bar.inc(1);
     });
@@ -78,8 +80,15 @@ fn bench(global: &Global, args: &Args) -> Result<Exit, Failure> {
     Ok(if is_whole { Exit::DONE } else { Exit::FAILED })
 }
 
+/// What the name of every directory of a run begins with; its process id follows.
+const OWN: &str = ".holdpoint-bench-";
+
 /// A directory of this run's own, removed when it is dropped.
-struct Place(PathBuf);
+struct Place {
+    path: PathBuf,
+    /// Held for as long as the run lasts: nobody takes the directory for a leftover.
+    _lock: File,
+}
 
 impl Place {
     fn inside(directory: &Path) -> Result<Self, Failure> {
@@ -91,6 +100,7 @@ impl Place {
             let message = format!("cannot {what} {}: {error}; name another", path(directory));
             Failure::new(Exit::FAILED, "io", message)
         };
+        remove_leftovers(directory);
         let free = free_bytes(directory).map_err(|error| io("ask for the room in", error))?;
         if free < ROOM_BYTES {
             let (free, room) = (bytes(free), bytes(ROOM_BYTES));
@@ -101,17 +111,54 @@ impl Place {
             );
             return Err(Failure::new(Exit::FAILED, "no_space", message));
         }
-        let own = directory.join(format!(".holdpoint-bench-{}", std::process::id()));
+        let own = directory.join(format!("{OWN}{}", std::process::id()));
         std::fs::create_dir(&own).map_err(|error| io("write to", error))?;
-        Ok(Self(own))
+        let lock =
+            File::open(&own).and_then(|lock| lock.try_lock().map(|()| lock).map_err(Into::into));
+        match lock {
+            Ok(lock) => Ok(Self { path: own, _lock: lock }),
+            Err(error) => {
+                remove(&own);
+                Err(io("lock a directory in", error))
+            }
+        }
+    }
+}
+
+/// What runs that were killed have left. Removed is only what is provably nobody's: a directory of
+/// that name, of no process that is there, which nobody holds. Anything else is named.
+fn remove_leftovers(directory: &Path) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    let names = entries.filter_map(|entry| Some((entry.as_ref().ok()?.file_name(), entry.ok()?)));
+    for (name, entry) in names {
+        let process = name.to_str().and_then(|name| name.strip_prefix(OWN)?.parse::<u32>().ok());
+        let Some(process) = process else { continue };
+        let left = entry.path();
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let is_other = process != std::process::id();
+        let is_alive = is_other && Path::new("/proc").join(process.to_string()).exists();
+        let opened = is_directory.then(|| File::open(&left).ok()).flatten();
+        let lock = opened.filter(|lock| lock.try_lock().is_ok());
+        if !is_alive && lock.is_some() {
+            eprintln!("holdpoint: removes what a run that was killed has left: {}", path(&left));
+            remove(&left);
+        } else if is_alive {
+            eprintln!("holdpoint: another run is under way: {}", path(&left));
+        } else {
+            eprintln!("holdpoint: {} may be a leftover; look, and remove it", path(&left));
+        }
+    }
+}
+
+fn remove(directory: &Path) {
+    if let Err(error) = std::fs::remove_dir_all(directory) {
+        eprintln!("holdpoint: cannot remove {}: {error}; remove it", path(directory));
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            eprintln!("holdpoint: cannot remove {}: {error}; remove it", path(&self.0));
-        }
+        remove(&self.path);
     }
 }
 

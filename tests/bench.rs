@@ -111,6 +111,33 @@ fn who_stops_it_finds_the_directory_empty() {
     assert_empty(&directory);
 }
 
+/// Killed without a word, it leaves its directory; the next run removes that, and nothing else.
+#[test]
+fn what_a_killed_run_has_left_is_removed_by_the_next_and_nothing_else_is() {
+    let place = Place::new();
+    let directory = place.directory.path().join("disk");
+    create_dir(&directory).unwrap();
+    let mut command = place.command(&["bench", "--json", "--dir", directory.to_str().unwrap()]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
+    kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+    child.wait().unwrap();
+    assert_eq!(read_dir(&directory).unwrap().count(), 1, "it is left");
+    let own = format!(".holdpoint-bench-{}", std::process::id());
+    let kept = [own.as_str(), ".holdpoint-bench-", ".holdpoint-bench-x", "holdpoint-bench-1"];
+    kept.iter().for_each(|name| create_dir(directory.join(name)).unwrap());
+    let file = directory.join(format!(".holdpoint-bench-{}", u32::MAX));
+    write(&file, b"somebody's").unwrap();
+    let output = bench(&place, &directory, &["--json"]);
+    let told = text(&output.stderr);
+    assert_eq!(status(&output), 0, "{told}");
+    assert!(told.contains("removes what a run that was killed has left"), "{told}");
+    assert!(told.contains("another run is under way") && told.contains("may be a leftover"));
+    assert!(file.exists() && kept.iter().all(|name| directory.join(name).exists()), "{told}");
+    assert_eq!(read_dir(&directory).unwrap().count(), kept.len() + 1, "{told}");
+}
+
 /// Root may write anywhere but where nobody may.
 #[test]
 fn a_directory_that_cannot_be_written_to_fails() {

@@ -115,6 +115,38 @@ fn tamper_the_cache_of_a_damaged_segment_is_not_checked_and_the_log_is_corrupt()
 }
 
 #[test]
+fn what_lies_in_place_of_a_cache_is_told_whatever_it_is() {
+    let place = place();
+    write_indexes(&place);
+    let (at, elsewhere) = (place.log.join(names::SNAPSHOTS), place.directory.path().join("else"));
+    fs::create_dir_all(&elsewhere).unwrap();
+    fs::remove_dir_all(&at).ok();
+    for is_link in [false, true] {
+        match is_link {
+            true => std::os::unix::fs::symlink(&elsewhere, &at).unwrap(),
+            false => fs::write(&at, b"not a directory").unwrap(),
+        }
+        let (exit, report) = verified(&place);
+        assert_eq!((exit, &report["verdict"]), (0, &"intact".into()));
+        let snapshot = &report["caches"]["snapshots"][0];
+        assert_eq!(
+            (&snapshot["file"], &snapshot["state"]),
+            (&"snapshots".into(), &"damaged".into())
+        );
+        let lines = text(&place.holdpoint(&["verify", "--caches"]).stdout);
+        assert!(lines.contains("in place of a directory"), "{lines}");
+        fs::remove_file(&at).unwrap();
+    }
+    let right = index(&place, 1);
+    fs::remove_file(&right).unwrap();
+    fs::create_dir(&right).unwrap();
+    assert_eq!(states(&verified(&place).1)[0], "damaged");
+    fs::remove_dir(&right).unwrap();
+    std::os::unix::fs::symlink(elsewhere.join("nothing"), &right).unwrap();
+    assert_eq!(states(&verified(&place).1)[0], "damaged");
+}
+
+#[test]
 fn caches_are_asked_for_where_there_is_a_log_and_of_one_log() {
     let place = Place::new();
     let (exit, report) = verified(&place);

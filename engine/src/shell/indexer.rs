@@ -1,7 +1,7 @@
 //! Indexes of sealed segments are built beside the engine's work, by a thread that lives as long as
-//! there is something to build, and told of in the log, by the next turn. The same thread looks once
-//! through those that were there, section by section and with pauses, as a lookup would only find
-//! what is wrong with the sections that it needs.
+//! there is something to build, and told of in the log, by the next turn. The same thread looks
+//! once through those that were there, section by section and with pauses, as a lookup would only
+//! find what is wrong with the sections that it needs.
 //!
 //! # Architecture invariants
 //!

@@ -8,7 +8,7 @@ use holdpoint_domain::world::{STATE_SCHEMA_VERSION, fingerprint_of};
 use holdpoint_log_files::snapshot::{read_snapshot, snapshot_path};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{Entry, EntryKind, Follower, ReadStorage};
+use holdpoint_log_files::{EntryKind, Follower, ReadStorage};
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::{Item, LogId, Record, SnapshotHeader, names};
 use serde::Serialize;
@@ -18,7 +18,8 @@ use serde::Serialize;
 pub struct CachedSnapshot {
     /// The file, relative to the log's directory.
     pub file: String,
-    /// The sequence in its name: the record behind which its state stands.
+    /// The sequence in its name: the record behind which its state stands; 0 where something else
+    /// lies where the directory of snapshots should be.
     pub sequence: u64,
     /// Whether the chain vouches for it.
     pub state: CacheState,
@@ -32,27 +33,51 @@ pub(super) fn check_snapshots<S: ReadStorage>(
     storage: &S,
     log: Option<LogId>,
 ) -> Vec<CachedSnapshot> {
-    // Something else in the directory's place, a link above all, holds no snapshot.
     let of_log = storage.list("").unwrap_or_default();
-    let is_directory =
-        |entry: &Entry| entry.name == names::SNAPSHOTS && entry.kind == EntryKind::Directory;
-    let entries = match of_log.iter().any(is_directory) {
-        true => storage.list(names::SNAPSHOTS).unwrap_or_default(),
-        false => Vec::new(),
+    let entries = match of_log.iter().find(|entry| entry.name == names::SNAPSHOTS) {
+        Some(entry) if entry.kind == EntryKind::Directory => {
+            storage.list(names::SNAPSHOTS).unwrap_or_default()
+        }
+        // Something else in the directory's place, a link above all, holds no snapshot.
+        Some(entry) => return vec![in_place_of_all(entry.kind)],
+        None => Vec::new(),
     };
-    let mut sequences: Vec<u64> =
-        entries.iter().filter_map(|entry| names::parse_snapshot(&entry.name)).collect();
-    sequences.sort_unstable();
-    sequences.into_iter().map(|sequence| check_snapshot(storage, log, sequence)).collect()
+    let mut found: Vec<(u64, EntryKind)> = entries
+        .iter()
+        .filter_map(|entry| Some((names::parse_snapshot(&entry.name)?, entry.kind)))
+        .collect();
+    found.sort_unstable_by_key(|(sequence, _)| *sequence);
+    found.into_iter().map(|(sequence, kind)| check_snapshot(storage, log, sequence, kind)).collect()
+}
+
+/// Snapshots are kept nowhere then.
+fn in_place_of_all(found: EntryKind) -> CachedSnapshot {
+    let reason = format!("{} in place of a directory: no snapshot is kept", noun(found));
+    let (file, state) = (names::SNAPSHOTS.to_string(), CacheState::Damaged);
+    CachedSnapshot { file, sequence: 0, state, reason: Some(reason) }
+}
+
+/// What lies there, in words.
+pub(super) const fn noun(kind: EntryKind) -> &'static str {
+    match kind {
+        EntryKind::File => "a file",
+        EntryKind::Directory => "a directory",
+        EntryKind::Other => "a link or something else",
+    }
 }
 
 fn check_snapshot<S: ReadStorage>(
     storage: &S,
     log: Option<LogId>,
     sequence: u64,
+    kind: EntryKind,
 ) -> CachedSnapshot {
     let file = snapshot_path(sequence);
-    let (state, reason) = match judged(storage, log, sequence) {
+    let judged = match kind {
+        EntryKind::File => judged(storage, log, sequence),
+        other => Err((CacheState::Damaged, format!("{} in place of a file", noun(other)))),
+    };
+    let (state, reason) = match judged {
         Ok(()) => (CacheState::Right, None),
         Err((state, reason)) => (state, Some(reason)),
     };
