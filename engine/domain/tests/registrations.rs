@@ -20,7 +20,6 @@ use holdpoint_domain::interruption_thread::{
     WorkOrderStatus,
 };
 use holdpoint_domain::text::BLANK_CODE_POINTS;
-use holdpoint_domain::world::{MAX_ENDED_REGISTRATIONS, Recalled};
 use holdpoint_domain::{ActorId, Command, Envelope, Event, ForbiddenEvent, Time, World, decide};
 use serde_json::{Value, json};
 use threads_support::{CALLER, Outcome, Stage, requests, turn};
@@ -589,36 +588,4 @@ fn a_forged_lease_of_an_ended_work_order_allows_nothing() {
     let command = with(&command, "work_order_status_snapshot", json!("COMPLETED"));
     let refusal = decide(&stage.world, &command, Time::from_nanoseconds(1)).unwrap_err();
     assert_eq!(refusal.code(), "X_FAIL_WORK_ORDER_SCOPE_INVALID");
-}
-
-/// What ended is known for a while: the state follows what lives, and says from where on something
-/// has to be looked up.
-#[test]
-fn sessions_and_work_orders_that_ended_leave_the_state_but_for_the_newest() {
-    let mut stage = whole();
-    let before = stage.world.registrations_known();
-    let orders = MAX_ENDED_REGISTRATIONS / 2 + 3;
-    for number in 0..orders {
-        let session = with(&register("session", "ACTIVE"), "session_id", number.to_string().into());
-        stage.give(&session, 2).events();
-        stage.give(&with(&session, "status", "CLOSED".into()), 2).events();
-        let order = register("work_order", "EXECUTING");
-        let order = with(&order, "work_order_id", number.to_string().into());
-        stage.give(&order, 2).events();
-        stage.give(&with(&order, "status", "COMPLETED".into()), 2).events();
-    }
-    let (world, most) = (&stage.world, before + MAX_ENDED_REGISTRATIONS);
-    assert_eq!(world.registrations_known(), most);
-    assert!(world.registrations_forgotten() > 0);
-    assert_eq!(World::from_carried(&world.carry()).as_ref(), Ok(world));
-    stage.assert_rebuilt();
-    let oldest = with(&register("session", "CLOSED"), "session_id", "0".into());
-    let event = oldest.registration().unwrap();
-    assert!(!stage.world.knows_registration(&event));
-    let mut recalled = Recalled::default();
-    recalled.was_registered(event);
-    stage.world.recall(recalled);
-    let again = with(&oldest, "status", "ACTIVE".into());
-    let refusal = decide(&stage.world, &again, Time::from_nanoseconds(3)).unwrap_err();
-    assert!(refusal.to_string().contains("CLOSED, which is final"), "{refusal}");
 }

@@ -1,0 +1,68 @@
+//! Sessions and work orders that ended leave the state (property E8).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a helper that fails, fails its test"
+)]
+
+#[allow(dead_code, reason = "shared with the tests of threads")]
+mod threads_support;
+
+use holdpoint_domain::world::{MAX_ENDED_REGISTRATIONS, Recalled};
+use holdpoint_domain::{Command, Time, World, decide};
+use serde_json::{Value, json};
+use threads_support::Stage;
+
+/// A session or a work order of the tenant.
+fn register(what: &str, status: &str) -> Command {
+    let mut json = match what {
+        "session" => json!({"user_id": "alice", "device_id": "phone", "session_id": "s"}),
+        _ => json!({"work_order_id": "w", "correlation_id": "t"}),
+    };
+    json["command"] = format!("interruption_thread.register_{what}").into();
+    json["tenant_id"] = "acme".into();
+    json["status"] = status.into();
+    serde_json::from_value(json).unwrap()
+}
+
+/// The same command with one field changed.
+fn with(command: &Command, field: &str, value: Value) -> Command {
+    let mut json = serde_json::to_value(command).unwrap();
+    json[field] = value;
+    serde_json::from_value(json).unwrap()
+}
+
+/// What ended is known for a while: the state follows what lives, and says from where on something
+/// has to be looked up.
+#[test]
+fn sessions_and_work_orders_that_ended_leave_the_state_but_for_the_newest() {
+    let mut stage = Stage::with_tenant("acme");
+    stage.user("acme", "alice", "phone");
+    stage.give(&register("session", "ACTIVE"), 1).events();
+    let before = stage.world.registrations_known();
+    let orders = MAX_ENDED_REGISTRATIONS / 2 + 3;
+    for number in 0..orders {
+        let session = with(&register("session", "ACTIVE"), "session_id", number.to_string().into());
+        stage.give(&session, 2).events();
+        stage.give(&with(&session, "status", "CLOSED".into()), 2).events();
+        let order = register("work_order", "EXECUTING");
+        let order = with(&order, "work_order_id", number.to_string().into());
+        stage.give(&order, 2).events();
+        stage.give(&with(&order, "status", "COMPLETED".into()), 2).events();
+    }
+    let (world, most) = (&stage.world, before + MAX_ENDED_REGISTRATIONS);
+    assert_eq!(world.registrations_known(), most);
+    assert!(world.registrations_forgotten() > 0);
+    assert_eq!(World::from_carried(&world.carry()).as_ref(), Ok(world));
+    stage.assert_rebuilt();
+    let oldest = with(&register("session", "CLOSED"), "session_id", "0".into());
+    let event = oldest.registration().unwrap();
+    assert!(!stage.world.knows_registration(&event));
+    let mut recalled = Recalled::default();
+    recalled.was_registered(event);
+    stage.world.recall(recalled);
+    let again = with(&oldest, "status", "ACTIVE".into());
+    let refusal = decide(&stage.world, &again, Time::from_nanoseconds(3)).unwrap_err();
+    assert!(refusal.to_string().contains("CLOSED, which is final"), "{refusal}");
+}
