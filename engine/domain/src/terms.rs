@@ -189,6 +189,19 @@ fn request_of(event: &Event) -> Option<&str> {
     })
 }
 
+/// The term of the loop, request or decision point that begins with an event, under an id that
+/// nothing else ever has.
+#[must_use]
+pub fn term_of_new(event: &Event) -> Option<Term<'_>> {
+    Some(match event {
+        Event::LoopInitialized(body) => Term::Loop(&body.loop_id),
+        Event::DecisionRequested(body) => Term::Request(&body.request.request_id),
+        Event::DecisionPointCreated(body) => Term::DecisionPoint(&body.decision_id),
+        Event::RoundOpened(body) => Term::DecisionPoint(&body.decision_id),
+        _ => return None,
+    })
+}
+
 /// The term of the session or the work order that an event registers.
 #[must_use]
 pub fn term_of_registration(event: &Event) -> Option<Term<'_>> {

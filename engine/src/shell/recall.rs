@@ -10,7 +10,7 @@ use super::rebuild::{Hot, Recorded};
 use super::submit::{Origin, Receipt};
 use crate::log::{Storage, Turn};
 use holdpoint_domain::event::Event;
-use holdpoint_domain::terms::{Term, term_of_registration};
+use holdpoint_domain::terms::{Term, term_of_new, term_of_registration};
 use holdpoint_domain::world::{DecisionPoint, KeyReceipt, Recalled};
 use holdpoint_domain::{Command, Envelope, Idempotency, Time, World};
 use std::collections::BTreeMap;
@@ -26,8 +26,8 @@ pub struct FoundRecord {
     pub envelope: Envelope,
 }
 
-/// Tells the state what it has forgotten of what a command is about and of the ids that it takes,
-/// and gives what was recorded under its key, where the state has forgotten that.
+/// Tells the state what it has forgotten of what a command is about, and gives what was recorded
+/// under its key, where the state has forgotten that.
 ///
 /// # Errors
 /// A segment that must be read cannot be, or is damaged.
@@ -44,9 +44,6 @@ pub(super) fn recall<S: Storage>(
         && let Some(sequence) = closing(engine, hot, turn, tenant, correlation)?
     {
         recalled.thread_was_closed(tenant, correlation, sequence);
-    }
-    if let Some(id) = used_id(engine, hot, turn, command)? {
-        recalled.id_was_used(id);
     }
     if let Some(point) = decision_point(engine, hot, turn, command)? {
         recalled.decision_point_ended(point);
@@ -79,37 +76,38 @@ fn closing<S: Storage>(
     Ok(records.iter().rev().find(closed).map(|event| event.sequence))
 }
 
-/// The id that a command would give to something new, where something that the state has forgotten
-/// had it before. Of bits that this engine drew, and that nobody used since, it is known that none
-/// had: so the ordinary command looks for nothing.
-fn used_id<S: Storage>(
+/// The id of something that begins with these events, where something that the state has forgotten
+/// had it before. Of bits that this engine drew, and with which nothing began since, it is known
+/// that nothing ever did: so the ordinary command looks for nothing.
+///
+/// # Errors
+/// As [`recall`].
+pub(super) fn used_id<S: Storage>(
     engine: &Core<S>,
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
     command: &Command,
+    events: &[Event],
 ) -> Result<Option<String>, SubmitError> {
-    let Some(entropy) = command.entropy() else { return Ok(None) };
+    let mut new = events.iter().filter_map(term_of_new).peekable();
+    let Some(entropy) = command.entropy().filter(|_| new.peek().is_some()) else {
+        return Ok(None);
+    };
     if engine.drawn.lock().take(entropy) {
         return Ok(None);
     }
-    let (id, forgets) = match command {
-        Command::InitializeLoop(c) => (c.loop_id(), hot.world.forgets_loops()),
-        Command::CreateDecisionPoint(_) | Command::RespondToDecisionPoint(_) => {
-            (format!("DP-{entropy}"), hot.world.forgets_decision_points())
+    for term in new {
+        let (id, forgets) = match term {
+            Term::Loop(id) => (id, hot.world.forgets_loops()),
+            Term::Request(id) => (id, hot.world.forgets_requests()),
+            Term::DecisionPoint(id) => (id, hot.world.forgets_decision_points()),
+            _ => continue,
+        };
+        if forgets && first_use(engine, hot, turn, &term)?.is_some() {
+            return Ok(Some(id.to_string()));
         }
-        _ => (format!("REQ-{entropy}"), hot.world.forgets_requests()),
-    };
-    if !forgets {
-        return Ok(None);
     }
-    let term = match command {
-        Command::InitializeLoop(_) => Term::Loop(&id),
-        Command::CreateDecisionPoint(_) | Command::RespondToDecisionPoint(_) => {
-            Term::DecisionPoint(&id)
-        }
-        _ => Term::Request(&id),
-    };
-    Ok(first_use(engine, hot, turn, &term)?.map(|_| id))
+    Ok(None)
 }
 
 /// What registered the session or the work order that a command is about, last, where it ended so

@@ -30,11 +30,6 @@ impl Recalled {
         self.closed_thread = Some((key, sequence));
     }
 
-    /// A loop, request or decision point had this id.
-    pub fn id_was_used(&mut self, id: String) {
-        self.used_id = Some(id);
-    }
-
     /// A session or a work order was registered like this, last.
     pub fn was_registered(&mut self, event: Event) {
         self.registration = Some(event);
@@ -51,6 +46,12 @@ impl World {
     /// this is called.
     pub fn recall(&mut self, recalled: Recalled) {
         self.recalled = recalled;
+    }
+
+    /// Adds to what was recalled for the command in hand that a loop, request or decision point
+    /// had this id.
+    pub fn recall_used_id(&mut self, id: String) {
+        self.recalled.used_id = Some(id);
     }
 
     /// Whether loops have left the state.

@@ -11,7 +11,7 @@ use crate::interruption_thread::{SessionStatus, WorkOrderStatus};
 use crate::world::World;
 
 /// Most sessions and work orders that are known after they ended: the newest.
-pub const MAX_ENDED_REGISTRATIONS: usize = 4_096;
+pub const MAX_ENDED_REGISTRATIONS: usize = 1_024;
 
 /// Something registered that ended, by tenant and name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
