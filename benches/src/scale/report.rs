@@ -14,6 +14,7 @@ const ROWS: &[(&str, Cell)] = &[
     ("clean open, beyond process start", |p| spread(&p.open_clean)),
     ("clean open, as the process sees it", |p| spread(&p.open_clean_inside)),
     ("clean open, time on a CPU", |p| spread(&p.open_clean_cpu)),
+    ("then asking for all that lives", |p| spread(&p.ask_all)),
     ("- the log without the state", |p| spread(&p.open_log)),
     ("- reading the snapshot", |p| spread(&p.open_read)),
     ("- its fingerprint", |p| spread(&p.open_fingerprint)),

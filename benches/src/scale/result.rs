@@ -38,6 +38,8 @@ pub struct Point {
     pub open_clean_inside: Spread,
     /// The same, the time on a CPU alone.
     pub open_clean_cpu: Spread,
+    /// Behind a clean opening, the first question about everything that lives.
+    pub ask_all: Spread,
     /// After a kill.
     pub open_crashed: Spread,
     /// Of a clean opening: the log without the state.

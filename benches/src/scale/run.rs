@@ -113,6 +113,7 @@ struct Measured {
     clean: Samples,
     inside: Samples,
     cpu: Samples,
+    ask_all: Samples,
     crashed: Samples,
     parts: [Samples; 4],
     os: Samples,
@@ -134,6 +135,7 @@ impl Measured {
             clean: none(),
             inside: none(),
             cpu: none(),
+            ask_all: none(),
             crashed: none(),
             parts: [none(), none(), none(), none()],
             os: none(),
@@ -165,6 +167,7 @@ impl Measured {
         self.clean.0.push(clean - begin);
         self.inside.0.push(opened.open);
         self.cpu.0.push(opened.cpu);
+        self.ask_all.0.push(opened.ask_all);
         self.memory.0.push(opened.memory_bytes as f64);
         self.crashed.0.push(crashed - begin);
         let Parts { log, read, fingerprint, decode } = parts;
@@ -225,6 +228,7 @@ impl Measured {
             open_clean: Spread::from(&self.clean),
             open_clean_inside: Spread::from(&self.inside),
             open_clean_cpu: Spread::from(&self.cpu),
+            ask_all: Spread::from(&self.ask_all),
             open_crashed: Spread::from(&self.crashed),
             open_log,
             open_read,
