@@ -86,7 +86,7 @@ impl Plan {
             Effort::Full => vec![10_000, 1_000_000],
         };
         if self.is_huge {
-            counts.extend([1_000_000, 10_000_000]);
+            counts.extend([10_000, 1_000_000, 10_000_000]);
         }
         counts.sort_unstable();
         counts.dedup();
