@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+"""Verifies a Holdpoint log with Python's standard library alone: `verify.py [--json] DIR`.
+
+Written from log-format/FORMAT.md and nothing else; numbers in parentheses name its sections. It
+never writes, and knows nothing of what events mean. Exit codes: 0 nothing failed, 3 nothing here,
+6 corrupt, 1 unreadable, 2 usage."""
+import argparse, fcntl, hashlib, json, os, pathlib, re, stat, struct, sys, zlib
+from collections import namedtuple
+
+PAGE, CAPACITY_MAX, NO_CLAIM, READINGS = 4096, 268443648, 0xFFFFFFFF, 4
+MORE_FOLLOWS, WITHHELD, IDLE, IN_TRANSACTION, RECOVERING = 1, 4, 1, 2, 3
+NOTHING, INTACT, UNPROVEN = "nothing here", "intact", "intact, tail unproven"
+Place = namedtuple("Place", "sequence link time")
+Header = namedtuple("Header", "log first capacity before seal_offset seed")
+Head = namedtuple("Head", "log anchor newest")
+Item = namedtuple("Item", "kind place at length size flags claim", defaults=[None] * 6)
+Finding = namedtuple("Finding", "segment offset sequence problem")
+
+def path_of(first):
+    return f"segments/{first:020}.seg"
+def number(data, at, size=8):
+    return int.from_bytes(data[at:at + size], "little")
+def crc(*parts, seed=0):
+    for part in parts: seed = zlib.crc32(part, seed)
+    return seed
+def begins(data, magic, file=None):
+    """What header block, HEAD and LOCK begin with in every version (27)."""
+    if len(data) < 16 or crc(data[:12], data[16:]) != number(data, 12, 4) or data[:8] != magic:
+        return False
+    if file and number(data, 8, 4) > 1:
+        raise OSError(f"{file} is of log format version {number(data, 8, 4)}, this reads 1")
+    return number(data, 8, 4) == 1
+def header_of(block, file):
+    """The segment header (9), or None."""
+    if len(block) < PAGE or not begins(block, b"HOLDSEG\0", file): return None
+    log, first, capacity, link, time, seal = struct.unpack_from("<16sQQ32sQQ", block, 16)
+    if first < 1 or capacity % PAGE or not 8192 <= capacity <= CAPACITY_MAX or any(block[96:]):
+        return None
+    return Header(log, first, capacity, Place(first - 1, link, time), seal, crc(log, block[32:40]))
+def head_of(data):
+    """HEAD (11), or None."""
+    if not begins(data, b"HOLDHEAD", "HEAD") or len(data) != 152: return None
+    log, anchor, anchor_link, newest, newest_link = struct.unpack_from("<16sQ32sQ32s", data, 16)
+    return Head(log, (anchor, anchor_link), (newest, newest_link)) if newest >= anchor else None
+def owner_of(data):
+    """The state that counts, and the boot, in LOCK (12): every LOCK is legal."""
+    good = begins(data, b"HOLDLOCK") and len(data) == 64 and not any(data[22:24] + data[56:])
+    if not good or not {*data[20:22]} <= {1, 2, 3, 4}: return None, None
+    return data[21 if data[20] == RECOVERING else 20], data[24:40]
+def this_boot():
+    """The boot's 32 digits in the order in which they are written (11); None: not known."""
+    file = pathlib.Path("/proc/sys/kernel/random/boot_id")
+    return bytes.fromhex(file.read_text().strip().replace("-", "")) if file.exists() else None
+def is_locked(root):
+    """Whether a writer holds LOCK now (12): asked for at once, and given back."""
+    try:
+        with open(os.open(root / "LOCK", os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return False
+def length_of(data, at, capacity):
+    """Length of the item that begins here with a legal size and fits, or 0."""
+    if data[at:at + 4] == b"SEAL": return 64 if capacity - at >= 64 else 0
+    size = number(data, at, 4)
+    length = (size + 7) // 8 * 8
+    return length if 64 <= size <= 64 + (64 << 20) and at + length + 64 <= capacity else 0
+def item_at(data, at, header):
+    """What stands at an offset, its frame checked in the order of section 6."""
+    exists, tag = min(header.capacity, len(data)), data[at:at + 4]
+    if exists - at < 4 or not any(tag): return Item("nothing")
+    length = length_of(data, at, header.capacity)
+    size = 64 if tag == b"SEAL" else number(data, at, 4)
+    found = crc(tag, data[at + 8:at + size], seed=header.seed)
+    if not length or at + length > exists or found != number(data, at + 4, 4): return Item("fault")
+    if tag == b"SEAL":
+        sequence, offset, time, link = struct.unpack_from("<QQQ32s", data, at + 8)
+        return Item("seal" if offset == at else "fault", Place(sequence, link, time))
+    flags, claim, sequence, time, link = struct.unpack_from("<BIQQ32s", data, at + 11)
+    bad = flags & ~(MORE_FOLLOWS | WITHHELD) or flags & WITHHELD and size != 96
+    kind = "fault" if bad or any(data[at + size:at + length]) else "record"
+    return Item(kind, Place(sequence, link, time), at, length, size, flags, claim)
+def mark_of(item):
+    """What an item proves durable (14); None: its claim reaches before the first record (6)."""
+    if item.kind != "record" or item.claim == NO_CLAIM:
+        return item.place.sequence if item.kind == "seal" else 0
+    return item.place.sequence - 1 - item.claim if item.claim < item.place.sequence else None
+def follows(data, item, before, header):
+    """Whether a record comes next (6): sequence, link (8), time, claim."""
+    at, place, payload = item.at, item.place, data[item.at + 64:item.at + item.size]
+    digest = payload if item.flags & WITHHELD else hashlib.sha256(payload).digest()
+    block = b"holdpoint/r1" + header.log + data[at + 8:at + 11] + bytes([item.flags & ~WITHHELD])
+    link = hashlib.sha256(block + digest + before.link + data[at + 12:at + 32]).digest()
+    is_next = place.sequence == before.sequence + 1 and place.link == link
+    return is_next and place.time >= before.time and mark_of(item) is not None
+class Run:
+    """The longest valid run of a segment, V (20): where it ends, and why it stopped."""
+    def __init__(self, data, header, visit=lambda item: None):
+        self.place, self.end, self.at, self.mark = header.before, PAGE, PAGE, 0
+        newest, item = self.place, item_at(data, self.at, header)
+        while item.kind == "record" and follows(data, item, newest, header):
+            visit(item)
+            newest, self.at = item.place, item.at + item.length
+            self.mark = max(self.mark, mark_of(item))
+            if not item.flags & MORE_FOLLOWS:
+                self.place, self.end = newest, self.at
+            item = item_at(data, self.at, header)
+        self.due, self.stop = newest.sequence + 1, item.kind
+        self.sealed = item.kind == "seal" and item.place == newest == self.place
+
+def is_unfinished(data, run, header, end):
+    """Whether a killed writer explains what lies from run.end to end (21)."""
+    at, before, item = run.end, run.place, item_at(data, run.end, header)
+    while item.kind == "record" and item.flags & 1 and follows(data, item, before, header):
+        at, before = at + item.length, item.place
+        item = item_at(data, at, header)
+    cut = (at + length_of(data, at, header.capacity) - 1) // PAGE * PAGE
+    return at % PAGE == 0 if at >= end else at < cut and end <= cut
+def resync(data, run, header, end):
+    """The highest mark behind a hole, and whether the budget was spent (22)."""
+    mark, budget = 0, 4 * header.capacity
+    for at in range(run.end, end, 8):
+        length = length_of(data, at, header.capacity)
+        sequence = number(data, at + (8 if data[at:at + 4] == b"SEAL" else 16))
+        if length and 0 < sequence - run.place.sequence <= (at + length - run.end) // 64:
+            if length > budget: return mark, True
+            budget, mark = budget - length, max(mark, mark_of(item_at(data, at, header)) or 0)
+    return mark, False
+def first_byte(data, start):
+    """Offset of the first byte from `start` on that is not zero, or None."""
+    rest = data[start:].lstrip(b"\0")
+    return len(data) - len(rest) if rest else None
+class Survey:
+    """One reading of a log (23): LOCK and HEAD, the list, the segments; findings as section 32."""
+    def __init__(self, root, busy):
+        self.root, self.busy, self.findings, self.faults = root, busy, [], set()
+        self.run, self.tail, self.headers, self.records, self.withheld = None, None, {}, 0, 0
+        self.owner, witness = owner_of(self.read("LOCK") or b""), self.read("HEAD")
+        self.head = head_of(witness) if witness is not None else None
+        self.log, self.mark = (self.head.log, self.head.newest[0]) if self.head else (None, 0)
+        self.names, self.is_there = self.list()
+        if self.head and not self.is_there and self.mark > self.head.anchor[0]:
+            self.find("segments", 0, self.mark, "HEAD witnesses records, and there is no segment")
+        self.read_headers()
+        self.check_successors()
+        for first in self.headers:
+            self.walk(self.headers[first], first == max(self.headers))
+        if not self.head and (witness is not None or self.is_there):
+            self.find("HEAD", 0, 0, "it is missing" if witness is None else "it does not hold")
+        newest = {"sequence": self.run.place.sequence if self.run else 0}
+        named = [f._replace(**newest) if f.segment == "HEAD" else f for f in self.findings]
+        self.findings = sorted(named, key=lambda finding: ("/" in finding.segment, finding))
+        self.row, self.verdict = self.judge(witness is not None)
+    def find(self, file, offset, sequence, problem, *faults):
+        self.findings.append(Finding(file, offset, sequence, problem))
+        self.faults.update(faults)
+    def is_a(self, kind, name):
+        return kind((self.root / name).lstat().st_mode)
+    def read(self, name):
+        """A regular file, no more of it than a segment has; None: there is none."""
+        if not os.path.lexists(self.root / name): return None
+        if not self.is_a(stat.S_ISREG, name):
+            return self.find(name, 0, 0, "it is not a regular file", "layout")
+        with open(self.root / name, "rb") as file:
+            return file.read(CAPACITY_MAX if "/" in name else PAGE)
+    def list(self):
+        """The segments that count, by their names (3, 11), and whether there is any."""
+        right = {"segments": stat.S_ISDIR, "cut": stat.S_ISDIR, "ARCHIVE": stat.S_ISREG}
+        for name in filter(lambda name: os.path.lexists(self.root / name), sorted(right)):
+            if not self.is_a(right[name], name):
+                self.find(name, 0, 0, "it is not what its name says", "layout")
+                return [], False
+        names = sorted(file.name for file in self.root.glob("segments/*.seg"))
+        firsts = [int(name[:20]) for name in names if re.fullmatch(r"[0-9]{20}\.seg", name)]
+        found = [first for first in firsts if self.is_a(stat.S_ISREG, path_of(first))]
+        for first in set(firsts) - set(found):
+            self.find(path_of(first), 0, first, "it is not a regular file", "layout")
+        begin = self.head.anchor[0] + 1 if self.head else None
+        return found[found.index(begin) if begin in found else 0:], bool(firsts)
+    def read_headers(self):
+        """Header blocks (9): the good ones are of this log and follow from the anchor."""
+        for name in self.names:
+            file, data = path_of(name), self.read(path_of(name))
+            header = header_of(data[:PAGE], file)
+            if header and header.first == name:
+                self.headers[name], self.log = header, self.log or header.log
+                if header.log != self.log:
+                    self.find(file, 0, name, "it belongs to another log", "layout")
+            elif header:
+                self.find(file, 0, name, "its header says that it begins elsewhere", "layout")
+            elif name == self.names[-1] and not any(data) and self.mark < name:
+                self.faults.add("blank")
+            else:
+                self.bad_header(name, "its header block does not hold")
+        header = self.headers.get(self.names[0]) if self.names else None
+        genesis = (0, hashlib.sha256(b"holdpoint/g1" + (self.log or b"")).digest())
+        anchor, link = self.head.anchor if self.head else genesis
+        if header and header.first == anchor + 1 and header.before.link != link:
+            self.bad_header(header.first, "it does not follow from the anchor")
+        elif header and header.first != anchor + 1 and self.head:
+            self.find(path_of(header.first), 0, anchor + 1, "HEAD names another first", "layout")
+    def bad_header(self, name, problem):
+        self.find(path_of(name), 0, name, problem, "last" if name == self.names[-1] else "earlier")
+    def check_successors(self):
+        """Every segment but the last ends in the seal that the next header repeats (10)."""
+        for name, behind in zip(self.names, self.names[1:]):
+            if name not in self.headers or behind not in self.headers: continue
+            data, header, after = self.read(path_of(name)), self.headers[name], self.headers[behind]
+            due, seal = after.before, item_at(data, after.seal_offset, header)
+            run = Run(data, header) if seal.kind != "seal" or seal.place != due else None
+            if run and seal.kind == "seal" and seal.place.sequence == due.sequence:
+                self.bad_header(behind, "it does not follow from the seal before it")
+            elif run and run.sealed and run.due != after.first:
+                self.find(path_of(behind), 0, run.due, "records before it are missing", "layout")
+            elif run:
+                self.find(path_of(name), after.seal_offset, due.sequence, "no seal", "earlier")
+    def walk(self, header, is_last):
+        """The records of a segment: its run, its length, and what lies behind (20)."""
+        file, data = path_of(header.first), self.read(path_of(header.first))
+        fault, withheld = "shape" if is_last else "earlier", []
+        def visit(item):
+            self.records, self.withheld = self.records + 1, self.withheld + item.flags // WITHHELD
+            if item.flags & WITHHELD: withheld.append(item)
+            heads = self.head and self.head.newest[0] == item.place.sequence and self.head.newest[1]
+            if heads and heads != item.place.link:
+                self.find(file, item.at, item.place.sequence, "not HEAD's link", "rewritten")
+        run = Run(data, header, visit)
+        for item in filter(lambda item: item.at < run.end, withheld):
+            self.find(file, item.at, item.place.sequence, "withheld, and nothing allows it")
+        length = (self.root / file).stat().st_size
+        if length != header.capacity:
+            self.find(file, min(length, header.capacity), header.first, "its length", fault)
+        behind = first_byte(data, run.at + 64) if run.sealed else None
+        if behind:
+            self.find(file, behind, run.due, "a byte behind the seal is not zero", fault)
+        if not is_last and not run.sealed:
+            self.find(file, run.at, run.due, "no valid record or seal", fault)
+        if is_last:
+            self.run = run
+            self.judge_end(file, data, header)
+    def judge_end(self, file, data, header):
+        """The marks, and what lies behind the newest record: rows 7, 8, 11 and 12 (20)."""
+        run, end, (state, boot) = self.run, len(data.rstrip(b"\0")), self.owner
+        self.mark = max(self.mark, header.before.sequence, run.mark, run.sealed and run.due - 1)
+        if not run.sealed and end > run.end and not self.busy:
+            mark, spent = resync(data, run, header, end)
+            self.mark, self.tail = max(self.mark, mark), [run.end, end]
+            if spent:
+                self.find(file, run.end, run.due, "the search was made to be long", "shape")
+            explained = state != IDLE and is_unfinished(data, run, header, end)
+            if state in (IDLE, IN_TRANSACTION) and boot == this_boot() and not explained:
+                self.faults.add("damaged")
+                if self.mark <= run.place.sequence:
+                    at = first_byte(data, run.end) if run.stop == "nothing" else run.at
+                    self.find(file, at, run.due, "no interrupted write left this")
+        if run.place.sequence < self.mark and "last" not in self.faults:
+            self.find(file, run.at, run.due, f"records up to {self.mark} were durable")
+    def judge(self, has_head):
+        """The first row of the table (20) that matches, and its verdict."""
+        faults, ahead = self.faults, self.run.place.sequence - self.mark if self.run else 0
+        unwritten = NOTHING if self.head and self.head.newest == self.head.anchor else None
+        rows = [(not has_head and not self.is_there, 0, NOTHING), ("layout" in faults, 1, None),
+                (not self.head and self.is_there, 2, None), (not self.is_there, 3, unwritten),
+                ("last" in faults, 4, None), ("earlier" in faults, 5, None),
+                ("rewritten" in faults, 6, None), (ahead < 0, 7, None),
+                ("shape" in faults, 8, None), ("damaged" in faults, 11, None),
+                ("blank" in faults, 4, INTACT), (self.run and self.run.sealed, 9, INTACT),
+                (self.tail, 12, UNPROVEN), (ahead > 0, 10, UNPROVEN), (True, 10, INTACT)]
+        row, verdict = next((row, verdict) for holds, row, verdict in rows if holds)
+        return row, "corrupt" if self.findings and row else verdict or "corrupt"
+
+def settled(root):
+    """Reads again while the log changes (23); at last, what follows the records is "not yet"."""
+    now = None
+    for reading in range(READINGS):
+        survey = Survey(root, reading + 1 == READINGS or is_locked(root))
+        before, now = now, (survey.findings, survey.tail)
+        if survey.busy or now in (before, ([], None)): break
+    return survey
+def main():
+    parser = argparse.ArgumentParser(description="Verifies a Holdpoint log.")
+    parser.add_argument("--json", action="store_true", help="write one JSON object")
+    parser.add_argument("DIR", type=pathlib.Path, help="the log's directory")
+    arguments = parser.parse_args()
+    try:
+        if os.path.lexists(arguments.DIR) and not stat.S_ISDIR(arguments.DIR.lstat().st_mode):
+            raise OSError(f"{arguments.DIR} is not a directory")
+        log = settled(arguments.DIR)
+    except OSError as error:
+        sys.exit(print(f"verify.py: {error}", file=sys.stderr) or 1)
+    newest = log.run.place if log.run else Place(0, b"", 0)
+    found = {key: getattr(log, key) for key in ("verdict", "row", "records", "withheld", "mark")}
+    found["head"] = {"sequence": newest.sequence, "link": newest.link.hex()}
+    found["findings"] = [finding._asdict() for finding in log.findings]
+    lines = [log.verdict, f"record {newest.sequence}, link {newest.link.hex()}"]
+    lines += ["first bad place: {}, byte {}, sequence {}: {}".format(*f) for f in log.findings[:1]]
+    print(json.dumps(found) if arguments.json else "\n".join(lines))
+    sys.exit({NOTHING: 3, "corrupt": 6}.get(log.verdict, 0))
+if __name__ == "__main__": main()
