@@ -2,6 +2,7 @@
 
 use super::picture::{bytes_shown, time_shown};
 use super::result::{Percentiles, Point, Scale, Spread};
+use super::run::GIVE_BACK;
 use crate::svg::count;
 
 /// Writes a point's value.
@@ -42,8 +43,9 @@ pub fn markdown(scale: &Scale, pictures: &[&str]) -> String {
         "Histories with {} live entities at any time, seed {}: execution loops with evidence, \
          faults and retries, holds, decision points, conversations with interruptions, and keys \
          given again. {} rounds in which logs of all lengths take turns; medians, with their \
-         interquartile range.\n\n",
-        scale.live, scale.seed, scale.rounds
+         interquartile range. The writer runs with `{}={}`: its memory is what it uses, without \
+         what the C library keeps of what was freed.\n\n",
+        scale.live, scale.seed, scale.rounds, GIVE_BACK.0, GIVE_BACK.1
     );
     out += "| bar | at most | measured | |\n| --- | --- | --- | --- |\n";
     for ratio in &scale.ratios {
