@@ -25,8 +25,10 @@ pub mod records;
 pub mod report;
 pub mod statistics;
 mod summary;
+pub mod tail;
 pub mod threads;
 pub mod together;
+pub mod trace;
 pub mod verify;
 
 pub use anchor::Archived;
@@ -35,9 +37,14 @@ pub use finding::{Finding, Problem};
 pub use progress::Progress;
 pub use read::{Committed, Content, ReadError, ReadOptions};
 pub use rebuild::{Rebuilt, Until, rebuild};
-pub use records::{Filter, Line, records, story};
+pub use records::{
+    ActorWanted, Checked, Filter, Line, Name, Named, Order, Part, Reach, Span, TextWanted,
+    each_name, records, search, span, story,
+};
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
 pub use statistics::{Statistics, statistics};
+pub use tail::{LogTail, Missed, TailError};
 pub use threads::thread_of;
 pub use together::{Together, verify_together};
+pub use trace::{Beginning, Person, Role, Step, StepRecord, Trace, Traced, trace};
 pub use verify::verify;

@@ -327,7 +327,8 @@ pub(crate) fn read_header<S: ReadStorage>(storage: &S, segment: u64) -> Option<S
     SegmentHeader::decode(&block).ok().filter(|_| read == block.len())
 }
 
-fn content_of(record: &Record<'_>, wanted: &dyn Fn(&RecordHeader) -> bool) -> Content {
+/// What a record says; of a record that is not wanted nothing is decoded.
+pub(crate) fn content_of(record: &Record<'_>, wanted: &dyn Fn(&RecordHeader) -> bool) -> Content {
     let header = &record.header;
     if header.flags.withheld() {
         return Content::Withheld;

@@ -1,0 +1,218 @@
+//! Which records are wanted, and by which terms an index knows them.
+
+use super::{decision_id_of, loop_id_of, summary_of};
+use crate::finding::named;
+use crate::read::{Committed, Content};
+use holdpoint_domain::envelope::{ActorId, Envelope};
+use holdpoint_domain::event::{Event, REGISTRY};
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::terms::{Term, terms_of};
+use holdpoint_domain::time::Timestamp;
+use holdpoint_log_format::RecordHeader;
+use serde_json::Value;
+
+/// Which records are wanted. Everything that is stated must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// The first sequence. `None`: from the beginning.
+    pub first: Option<u64>,
+    /// The last sequence. `None`: to the end.
+    pub last: Option<u64>,
+    /// Recorded at this moment or later.
+    pub since: Option<Timestamp>,
+    /// Recorded at this moment or earlier.
+    pub until: Option<Timestamp>,
+    /// The kind's name, or its beginning up to a dot: `execution_loop.halted`, `execution_loop`.
+    pub kind: Option<String>,
+    /// The loop that they are about.
+    pub loop_id: Option<String>,
+    /// The decision point that they are about: one round of a question.
+    pub decision: Option<String>,
+    /// What they are about, whatever it is: the id of a loop, a request to a person or a decision
+    /// point, of what a refused command named, or of a thread, session or work order behind its
+    /// tenant and a slash.
+    pub entity: Option<String>,
+    /// Who did it.
+    pub actor: Option<ActorWanted>,
+    /// The story that they belong to.
+    pub correlation: Option<String>,
+    /// A text that they hold.
+    pub text: Option<TextWanted>,
+}
+
+/// Whose records are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActorWanted {
+    /// What the actor is; `None`: whatever has the name.
+    pub kind: Option<Actor>,
+    /// The name.
+    pub id: String,
+}
+
+/// A text that is looked for in what records say: in the line that sums up the event, and in every
+/// text in the event. Raw evidence is not searched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextWanted {
+    /// What is looked for.
+    pub text: String,
+    /// Whether capital and small letters are the same.
+    pub ignores_case: bool,
+}
+
+impl Filter {
+    /// Whether a record is wanted.
+    #[must_use]
+    pub fn wants(&self, record: &Committed) -> bool {
+        let envelope = record.envelope();
+        let correlation = envelope.map(|envelope| envelope.correlation.as_str());
+        self.admits(&record.header)
+            && self.loop_id.as_deref().is_none_or(|id| loop_id_of(envelope) == Some(id))
+            && self.decision.as_deref().is_none_or(|id| decision_id_of(envelope) == Some(id))
+            && self.correlation.as_deref().is_none_or(|id| correlation == Some(id))
+            && self.actor.as_ref().is_none_or(|wanted| wanted.is(envelope.map(|it| &it.actor)))
+            && self.entity.as_deref().is_none_or(|id| is_about(envelope, id))
+            && self.text.as_ref().is_none_or(|wanted| wanted.is_in(record))
+    }
+
+    /// Whether a record is wanted as far as its header tells.
+    #[must_use]
+    pub fn admits(&self, header: &RecordHeader) -> bool {
+        self.reaches(header.sequence)
+            && self.since.is_none_or(|since| header.time >= since.nanoseconds())
+            && self.until.is_none_or(|until| header.time <= until.nanoseconds())
+            && self.kind.as_deref().is_none_or(|kind| is_kind(&named(header.kind), kind))
+    }
+
+    /// Whether everything behind a record is too late to be wanted, this record included.
+    pub(crate) fn ends_before(&self, header: &RecordHeader) -> bool {
+        self.last.is_some_and(|last| header.sequence > last)
+            || self.until.is_some_and(|until| header.time > until.nanoseconds())
+    }
+
+    /// Whether a record lies between the first and the last that are wanted.
+    fn reaches(&self, sequence: u64) -> bool {
+        self.first.is_none_or(|first| sequence >= first)
+            && self.last.is_none_or(|last| sequence <= last)
+    }
+
+    /// By which terms an index knows the wanted records: of each list, a record holds at least one.
+    pub(crate) fn terms(&self) -> Vec<Vec<Term<'_>>> {
+        let one = |id: &Option<String>| id.is_some();
+        let mut lists = Vec::new();
+        if let Some(id) = self.loop_id.as_deref() {
+            lists.push(vec![Term::Loop(id)]);
+        }
+        if let Some(id) = self.decision.as_deref() {
+            lists.push(vec![Term::DecisionPoint(id)]);
+        }
+        if let Some(id) = self.correlation.as_deref() {
+            lists.push(vec![Term::Correlation(id)]);
+        }
+        lists.extend(self.entity.as_deref().map(entity_terms));
+        lists.extend(self.actor.as_ref().map(ActorWanted::terms));
+        if one(&self.kind) {
+            let kinds = REGISTRY.iter().filter(|entry| self.names(entry.name));
+            lists.push(kinds.map(|entry| Term::Kind(entry.kind)).collect());
+        }
+        lists
+    }
+
+    fn names(&self, kind: &str) -> bool {
+        self.kind.as_deref().is_some_and(|wanted| is_kind(kind, wanted))
+    }
+}
+
+impl ActorWanted {
+    fn is(&self, actor: Option<&ActorId>) -> bool {
+        actor.is_some_and(|actor| {
+            actor.id == self.id && self.kind.is_none_or(|kind| actor.kind == kind)
+        })
+    }
+
+    fn terms(&self) -> Vec<Term<'_>> {
+        let kinds = Actor::ALL.iter().filter(|kind| self.kind.is_none_or(|only| **kind == only));
+        kinds.map(|kind| Term::Actor { kind: *kind, id: &self.id }).collect()
+    }
+}
+
+impl TextWanted {
+    fn is_in(&self, record: &Committed) -> bool {
+        let wanted = self.folded(&self.text);
+        let says = |text: &str| self.folded(text).contains(&wanted);
+        says(&summary_of(record))
+            || match &record.content {
+                Content::Event(envelope) => some_text(&envelope.event, &says),
+                Content::Withheld | Content::NotRead | Content::Undecodable(_) => false,
+            }
+    }
+
+    fn folded(&self, text: &str) -> String {
+        if self.ignores_case { text.to_lowercase() } else { text.to_string() }
+    }
+}
+
+/// Whether a text of an event, as it is shown to programs, is one of these.
+fn some_text(event: &Event, is_one: &dyn Fn(&str) -> bool) -> bool {
+    serde_json::to_value(event).is_ok_and(|value| some_text_of(&value, is_one))
+}
+
+/// An event is as deep as its type, whatever it holds.
+fn some_text_of(value: &Value, is_one: &dyn Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => is_one(text),
+        Value::Array(items) => items.iter().any(|item| some_text_of(item, is_one)),
+        Value::Object(fields) => fields.values().any(|field| some_text_of(field, is_one)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Whether a kind's name is the wanted one, or of the wanted system.
+#[must_use]
+pub fn is_kind(name: &str, wanted: &str) -> bool {
+    name.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+fn is_about(envelope: Option<&Envelope>, id: &str) -> bool {
+    let Some(envelope) = envelope else { return false };
+    let wanted = entity_terms(id);
+    let mut is_held = false;
+    terms_of(envelope, &mut |term| is_held |= wanted.contains(&term));
+    is_held
+}
+
+/// Every term that an id can stand for.
+fn entity_terms(id: &str) -> Vec<Term<'_>> {
+    let mut terms =
+        vec![Term::Loop(id), Term::Request(id), Term::DecisionPoint(id), Term::Refused(id)];
+    for (at, _) in id.match_indices('/') {
+        let (Some(tenant), Some(name)) = (id.get(..at), id.get(at.saturating_add(1)..)) else {
+            continue;
+        };
+        terms.push(Term::Thread { tenant, correlation: name });
+        terms.push(Term::Session { tenant, session: name });
+        terms.push(Term::WorkOrder { tenant, work_order: name });
+    }
+    terms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_wanted_by_its_name_or_by_its_system() {
+        assert!(is_kind("execution_loop.halted", "execution_loop.halted"));
+        assert!(is_kind("execution_loop.halted", "execution_loop"));
+        assert!(!is_kind("execution_loop.halted", "execution"));
+        assert!(!is_kind("execution_loop", "execution_loop.halted"));
+    }
+
+    #[test]
+    fn an_id_with_slashes_is_a_thread_of_every_tenant_that_it_can_name() {
+        let terms = entity_terms("a/b/c");
+        assert!(terms.contains(&Term::Loop("a/b/c")));
+        assert!(terms.contains(&Term::Thread { tenant: "a", correlation: "b/c" }));
+        assert!(terms.contains(&Term::Thread { tenant: "a/b", correlation: "c" }));
+        assert_eq!(entity_terms("abc").len(), 4);
+    }
+}

@@ -1,0 +1,260 @@
+//! The segments of a log, one by one, each checked from its own header on: for whoever does not
+//! need the whole log.
+
+use crate::anchor::Anchor;
+use crate::finding::{Finding, Problem};
+use crate::read::ReadError;
+use holdpoint_domain::time::Timestamp;
+use holdpoint_log_files::run::walk;
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::window::Window;
+use holdpoint_log_files::{
+    Onward, Place, Problem as LogProblem, ReadFile, ReadStorage, RecordPlace, Run, Stop,
+    SurveyError,
+};
+use holdpoint_log_format::limits::HEAD_LENGTH;
+use holdpoint_log_format::{ChainPosition, Fault, Head, Record, SegmentHeader, names};
+use serde::Serialize;
+use std::io;
+
+/// More findings than this are not kept: of a damaged log, each segment can give one.
+const FINDINGS_MAX: usize = 100;
+
+/// What was read of a log of which only a part was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// The log's segments.
+    pub segments: u64,
+    /// Those of which every record up to the last one that was needed was read and checked.
+    pub segments_read: u64,
+    /// Those of which no more was read than what an index names.
+    pub segments_by_index: u64,
+    /// What was found wrong there.
+    pub findings: Vec<Finding>,
+}
+
+impl Part {
+    pub(crate) fn found(&mut self, finding: Finding) {
+        if self.findings.len() < FINDINGS_MAX && !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
+    }
+}
+
+/// The segments that there were when the log was looked at.
+pub(crate) struct Segments<'s, S> {
+    pub(crate) storage: &'s S,
+    /// The first record of each, in order.
+    pub(crate) firsts: Vec<u64>,
+    head: Option<Head>,
+}
+
+/// A segment that is open.
+pub(crate) struct Segment<F> {
+    pub(crate) header: SegmentHeader,
+    pub(crate) window: Window<F>,
+}
+
+impl<'s, S: ReadStorage> Segments<'s, S> {
+    /// Lists them. What lies before the log's beginning is none of them.
+    pub(crate) fn of(storage: &'s S) -> Result<Self, ReadError> {
+        let head = read_head(storage)?;
+        let begin = Anchor::of(storage).position.sequence;
+        let listed = storage.list(names::SEGMENTS).map_err(io_error(names::SEGMENTS))?;
+        let firsts = listed.iter().filter_map(|entry| names::parse_segment(&entry.name));
+        let mut firsts: Vec<u64> = firsts.filter(|first| *first > begin).collect();
+        firsts.sort_unstable();
+        Ok(Self { storage, firsts, head })
+    }
+
+    /// What is wrong where HEAD cannot be read.
+    pub(crate) fn head_missing() -> Finding {
+        let place = Place { file: names::HEAD.to_string(), offset: 0, sequence: 0 };
+        Finding { place, problem: Problem::Log(LogProblem::HeadMissing) }
+    }
+
+    /// Whether HEAD can be read.
+    pub(crate) fn has_head(&self) -> bool {
+        self.head.is_some()
+    }
+
+    /// The newest record that HEAD witnesses; 0 where it cannot be read.
+    pub(crate) fn expected(&self) -> u64 {
+        self.head.as_ref().map_or(0, |head| head.newest_sequence)
+    }
+
+    /// The last record that can be in the segment at this place of the list.
+    pub(crate) fn end_of(&self, at: usize) -> u64 {
+        self.firsts.get(at.saturating_add(1)).map_or(u64::MAX, |next| next.saturating_sub(1))
+    }
+
+    /// The place in the list of the segment that would hold a record.
+    pub(crate) fn holding(&self, sequence: u64) -> Option<usize> {
+        self.firsts.partition_point(|first| *first <= sequence).checked_sub(1)
+    }
+
+    /// Opens a segment whose header holds; else what is wrong is among the findings. One that was
+    /// moved to an archive meanwhile is passed over.
+    pub(crate) fn open(
+        &self,
+        first: u64,
+        part: &mut Part,
+    ) -> Result<Option<Segment<S::File>>, ReadError> {
+        let file = segment_path(first);
+        let opened = match self.storage.open(&file) {
+            Ok(Some(opened)) => opened,
+            Ok(None) if Anchor::of(self.storage).position.sequence >= first => return Ok(None),
+            Ok(None) => return Err(io_error(&file)(io::ErrorKind::NotFound.into()).into()),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                part.found(at_begin(first, LogProblem::NotRegular));
+                return Ok(None);
+            }
+            Err(error) => return Err(io_error(&file)(error).into()),
+        };
+        let mut window = Window::new(opened).map_err(io_error(&file))?;
+        match window.header().map_err(io_error(&file))? {
+            Ok(header) if header.first_sequence() == first => Ok(Some(Segment { header, window })),
+            Ok(header) => {
+                let found = header.first_sequence();
+                part.found(at_begin(first, LogProblem::Renamed { expected: first, found }));
+                Ok(None)
+            }
+            Err(fault) => {
+                newer(&file, &fault)?;
+                part.found(at_begin(first, fault.into()));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Shows the records of a segment from a place on, each checked. Where they end otherwise than
+    /// they should, that is among the findings.
+    pub(crate) fn walk(
+        &self,
+        segment: &mut Segment<S::File>,
+        from: Run,
+        part: &mut Part,
+        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
+    ) -> Result<Run, ReadError> {
+        let first = segment.header.first_sequence();
+        let run = walk(&mut segment.window, &segment.header, from, visit)
+            .map_err(io_error(&segment_path(first)))?;
+        if let Some(finding) = self.wrong_end(first, &run) {
+            part.found(finding);
+        }
+        Ok(run)
+    }
+
+    /// What is wrong about the end of a segment's records: all but the newest segment end with a
+    /// seal that the next one names, and what HEAD witnesses is there.
+    fn wrong_end(&self, first: u64, run: &Run) -> Option<Finding> {
+        let at = self.holding(first)?;
+        let is_last = at.saturating_add(1) >= self.firsts.len();
+        let newest = run.chain.sequence;
+        let problem = match &run.stop {
+            Stop::Asked => return None,
+            Stop::Seal(_) if is_last => return None,
+            Stop::Seal(seal) => return self.wrong_successor(at, seal.last),
+            Stop::Fault(_) | Stop::Nothing if is_last && newest >= self.expected() => return None,
+            Stop::Fault(fault) => LogProblem::Fault(fault.clone()),
+            Stop::Nothing if is_last => {
+                LogProblem::BelowMark { first: newest.saturating_add(1), last: self.expected() }
+            }
+            Stop::Nothing => LogProblem::SealMissing { expected: newest },
+        };
+        let (offset, sequence) = (run.stop_offset, run.stop_sequence);
+        let place = Place { file: segment_path(first), offset, sequence };
+        Some(Finding { place, problem: Problem::Log(problem) })
+    }
+
+    fn wrong_successor(&self, at: usize, last: ChainPosition) -> Option<Finding> {
+        let next = *self.firsts.get(at.saturating_add(1))?;
+        let expected = last.sequence.saturating_add(1);
+        if next != expected {
+            return Some(at_begin(next, LogProblem::Gap { expected, found: next }));
+        }
+        let found = crate::read::read_header(self.storage, next)?.previous.link;
+        let expected = last.link;
+        let problem = LogProblem::Fault(Fault::Link { expected, found });
+        (found != expected).then(|| at_begin(next, problem))
+    }
+}
+
+fn at_begin(first: u64, problem: LogProblem) -> Finding {
+    let place = Place { file: segment_path(first), offset: 0, sequence: first };
+    Finding { place, problem: Problem::Log(problem) }
+}
+
+/// What the disk said of a file, for `map_err`.
+pub(crate) fn io_error(file: &str) -> impl FnOnce(io::Error) -> SurveyError {
+    let file = file.to_string();
+    move |source| SurveyError::Io { file, source }
+}
+
+/// A file of a newer format is an error, and no damage.
+fn newer(file: &str, fault: &Fault) -> Result<(), ReadError> {
+    match fault {
+        Fault::NewerVersion { found, supported } => {
+            let (found, supported) = (*found, *supported);
+            Err(SurveyError::NewerVersion { file: file.to_string(), found, supported }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The ends of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Span {
+    /// The first record that there is.
+    pub first: u64,
+    /// When it was recorded.
+    pub since: Timestamp,
+    /// The newest record that ends a batch.
+    pub last: u64,
+    /// When it was recorded.
+    pub until: Timestamp,
+}
+
+/// The first and the newest record of a log; `None` where there is none. Reads the newest segment.
+///
+/// # Errors
+/// The log cannot be read.
+pub fn span<S: ReadStorage>(storage: &S) -> Result<Option<Span>, ReadError> {
+    let segments = Segments::of(storage)?;
+    let (Some(first), Some(last)) = (segments.firsts.first(), segments.firsts.last()) else {
+        return Ok(None);
+    };
+    let mut part = Part::default();
+    let Some(mut segment) = segments.open(*last, &mut part)? else { return Ok(None) };
+    let from = Run::at_start(&segment.header);
+    let newest = segments.walk(&mut segment, from, &mut part, &mut |_, _| Onward::Go)?.chain;
+    let Some(mut segment) = segments.open(*first, &mut part)? else { return Ok(None) };
+    let mut since = None;
+    let from = Run::at_start(&segment.header);
+    segments.walk(&mut segment, from, &mut part, &mut |_, record| {
+        since = Some(record.header.time);
+        Onward::Stop
+    })?;
+    let Some(since) = since.filter(|_| newest.sequence >= *first) else { return Ok(None) };
+    Ok(Some(Span {
+        first: *first,
+        since: Timestamp::from_nanoseconds(since),
+        last: newest.sequence,
+        until: Timestamp::from_nanoseconds(newest.time),
+    }))
+}
+
+/// The newest record that HEAD witnesses; 0 where it cannot be read.
+pub(crate) fn witnessed<S: ReadStorage>(storage: &S) -> Result<u64, ReadError> {
+    Ok(read_head(storage)?.map_or(0, |head| head.newest_sequence))
+}
+
+fn read_head<S: ReadStorage>(storage: &S) -> Result<Option<Head>, ReadError> {
+    let Ok(Some(file)) = storage.open(names::HEAD) else { return Ok(None) };
+    let mut bytes = [0; HEAD_LENGTH + 1];
+    let read = file.read_at(0, &mut bytes).map_err(io_error(names::HEAD))?;
+    match Head::decode(bytes.get(..read).unwrap_or_default()) {
+        Ok(head) => Ok(Some(head)),
+        Err(fault) => newer(names::HEAD, &fault).map(|()| None),
+    }
+}

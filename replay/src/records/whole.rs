@@ -1,0 +1,60 @@
+//! Reading the whole log for its records, verified from the first one on.
+
+use super::Line;
+use super::filter::Filter;
+use crate::anchor::Anchor;
+use crate::axes::report;
+use crate::progress::Progress;
+use crate::read::{Committed, ReadError, ReadOptions, read_wanted, steadily};
+use crate::report::Report;
+use holdpoint_log_files::ReadStorage;
+use holdpoint_log_format::RecordHeader;
+
+/// Shows every wanted record of complete batches, in order, while the log is read and verified.
+/// Nothing behind damage is shown. The report says what the bytes prove; events are not judged.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub fn records<S: ReadStorage>(
+    storage: &S,
+    filter: &Filter,
+    options: ReadOptions<'_>,
+    progress: &mut dyn FnMut(Progress),
+    visit: &mut dyn FnMut(Line),
+) -> Result<Report, ReadError> {
+    each(storage, filter, options, progress, &mut |record| visit(Line::of(record)))
+}
+
+/// The story of one loop: what happened, when, by whom. Empty when no record is about it.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub fn story<S: ReadStorage>(
+    storage: &S,
+    loop_id: &str,
+    options: ReadOptions<'_>,
+) -> Result<Vec<Line>, ReadError> {
+    let filter = Filter { loop_id: Some(loop_id.to_string()), ..Filter::default() };
+    let mut lines = Vec::new();
+    records(storage, &filter, options, &mut |_| {}, &mut |line| lines.push(line))?;
+    Ok(lines)
+}
+
+/// Shows the wanted records themselves.
+pub(super) fn each<S: ReadStorage>(
+    storage: &S,
+    filter: &Filter,
+    options: ReadOptions<'_>,
+    progress: &mut dyn FnMut(Progress),
+    visit: &mut dyn FnMut(&Committed),
+) -> Result<Report, ReadError> {
+    let (reading, ()) = steadily(|| {
+        let anchor = Anchor::of(storage);
+        let is_there = |header: &RecordHeader| filter.admits(header);
+        let reading = read_wanted(storage, anchor, options, &is_there, progress, &mut |batch| {
+            batch.iter().filter(|record| filter.wants(record)).for_each(&mut *visit);
+        })?;
+        Ok((reading, ()))
+    })?;
+    Ok(report(reading, None))
+}

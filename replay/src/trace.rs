@@ -1,0 +1,195 @@
+//! The causal story of a record: backwards to where it began and to the person in it, forwards to
+//! everything that it caused.
+//!
+//! What one command recorded is a batch, and a record names as its cause a record of an earlier
+//! one. So the story is told in steps, a batch each. A log can be forged to say anything: a record
+//! that names itself or a later one as its cause is told of, and not followed. What is left has no
+//! circles.
+
+mod causes;
+mod effects;
+
+use crate::read::ReadError;
+use crate::records::segments::Segments;
+use crate::records::{Part, Span, span};
+use causes::Causes;
+use effects::Effects;
+use holdpoint_domain::envelope::{ActorId, Idempotency};
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::time::Timestamp;
+use holdpoint_log_files::ReadStorage;
+use serde::Serialize;
+
+/// Records of one step that are told; the rest is counted.
+pub const STEP_RECORDS_MAX: usize = 32;
+
+/// Steps that are told of what a record caused; more are counted.
+pub const EFFECTS_MAX: usize = 1_000;
+
+/// The most steps from one record to another that are followed.
+pub const DEPTH_MAX: u32 = 1_000;
+
+/// The story of a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Trace {
+    /// The record that was asked for.
+    pub sequence: u64,
+    /// What led to it, the step that it is part of, and what that caused, in the order of the log.
+    pub steps: Vec<Step>,
+    /// The nearest person at or before the record; none where nobody is in its story.
+    pub person: Option<Person>,
+    /// How the story begins.
+    pub beginning: Beginning,
+    /// Steps that it caused which are not told: at least so many.
+    pub effects_left_out: u64,
+    /// Some steps lie deeper than was asked for.
+    pub effects_cut: bool,
+    /// How much of the log was read for it.
+    pub checked: Part,
+}
+
+/// What one command recorded: a batch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// The first record of the batch.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+    /// What the step is to the record that was asked for.
+    pub role: Role,
+    /// How many steps away it is.
+    pub distance: u32,
+    /// The record that it names as its cause.
+    pub causation: Option<u64>,
+    /// The name is followed: it is of an earlier record.
+    pub is_caused: bool,
+    /// Who did it.
+    pub actor: Option<ActorId>,
+    /// The story that it belongs to.
+    pub correlation: Option<String>,
+    /// The key under which the command was given.
+    pub idempotency: Option<Idempotency>,
+    /// The first [`STEP_RECORDS_MAX`] of its records.
+    pub records: Vec<StepRecord>,
+}
+
+/// One record of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StepRecord {
+    /// Its sequence.
+    pub sequence: u64,
+    /// When it was recorded.
+    pub time: Timestamp,
+    /// Its kind: a name of the registry, or `kind N` where this program does not know it.
+    pub kind: String,
+    /// What happened, in one line, control characters visible.
+    pub summary: String,
+}
+
+/// What a step is to the record that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// It led to it.
+    Cause,
+    /// It is the step of that record.
+    Asked,
+    /// It was caused by it.
+    Effect,
+}
+
+/// A person in the story.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Person {
+    /// Who.
+    pub actor: ActorId,
+    /// The first record of what that person did.
+    pub sequence: u64,
+}
+
+/// Where a story begins, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "is")]
+pub enum Beginning {
+    /// With this record, which nothing caused.
+    Begun {
+        /// The record.
+        sequence: u64,
+    },
+    /// The cause is this record, and the log begins behind it.
+    Archived {
+        /// The record.
+        sequence: u64,
+    },
+    /// The cause is this record, which is further away than was asked for.
+    TooFar {
+        /// The record.
+        sequence: u64,
+    },
+    /// This record names as its cause a record that is not an earlier one: it is forged.
+    NotEarlier {
+        /// The record.
+        sequence: u64,
+        /// What it names.
+        causation: u64,
+    },
+    /// The payload of this record cannot be read, or was withheld.
+    Unreadable {
+        /// The record.
+        sequence: u64,
+    },
+    /// The cause is this record, which is damaged or missing.
+    Damaged {
+        /// The record.
+        sequence: u64,
+    },
+}
+
+/// What a trace found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Traced {
+    /// The story.
+    Story(Box<Trace>),
+    /// There is no such record.
+    NoRecord {
+        /// The ends of the log; `None` where it is empty.
+        span: Option<Span>,
+        /// What was found wrong on the way.
+        checked: Part,
+    },
+}
+
+/// Tells the story of a record, at most `depth` steps into the past and into the future. Reads the
+/// segments that the causes lie in, and everything from the record on; memory follows the largest
+/// segment's batches and what is told.
+///
+/// # Errors
+/// The log cannot be read.
+pub fn trace<S: ReadStorage>(storage: &S, sequence: u64, depth: u32) -> Result<Traced, ReadError> {
+    let depth = depth.min(DEPTH_MAX);
+    let segments = Segments::of(storage)?;
+    let mut part = Part { segments: segments.firsts.len() as u64, ..Part::default() };
+    let Some(causes) = Causes::of(&segments, sequence, depth, &mut part)? else {
+        return Ok(Traced::NoRecord { span: span(storage)?, checked: part });
+    };
+    let asked = causes.steps.first().map_or(sequence, |step| step.first);
+    let effects = Effects::of(&segments, asked, depth, &mut part)?;
+    let person = causes.steps.iter().find_map(person_of);
+    let mut steps = causes.steps;
+    steps.reverse();
+    steps.extend(effects.steps);
+    Ok(Traced::Story(Box::new(Trace {
+        sequence,
+        steps,
+        person,
+        beginning: causes.beginning,
+        effects_left_out: effects.left_out,
+        effects_cut: effects.is_cut,
+        checked: part,
+    })))
+}
+
+fn person_of(step: &Step) -> Option<Person> {
+    let actor = step.actor.clone().filter(|actor| actor.kind == Actor::Human)?;
+    Some(Person { actor, sequence: step.first })
+}

@@ -1,0 +1,217 @@
+//! From a record back to where its story began.
+
+use super::{Beginning, Role, STEP_RECORDS_MAX, Step, StepRecord};
+use crate::read::{Committed, ReadError, content_of};
+use crate::records::Line;
+use crate::records::Part;
+use crate::records::segments::{Segment, Segments};
+use holdpoint_domain::codec::decode;
+use holdpoint_log_files::{Onward, ReadStorage, RecordPlace, Run};
+use holdpoint_log_format::Record;
+use std::collections::BTreeMap;
+
+/// The steps that led to a record, its own first.
+pub(super) struct Causes {
+    pub(super) steps: Vec<Step>,
+    pub(super) beginning: Beginning,
+}
+
+/// A batch of a segment that was looked through.
+#[derive(Clone, Copy)]
+struct Batch {
+    first: u64,
+    last: u64,
+    /// What the first record says that can be read; `None`: none can.
+    causation: Option<Option<u64>>,
+}
+
+impl Causes {
+    /// `None` when there is no such record.
+    pub(super) fn of<S: ReadStorage>(
+        segments: &Segments<'_, S>,
+        sequence: u64,
+        depth: u32,
+        part: &mut Part,
+    ) -> Result<Option<Self>, ReadError> {
+        let mut chain: Vec<Batch> = Vec::new();
+        let mut due = sequence;
+        let beginning = loop {
+            let before = chain.len();
+            let found = follow(segments, due, depth, &mut chain, part)?;
+            match found {
+                Err(beginning) => break beginning,
+                Ok(_) if chain.len() == before => break Beginning::Damaged { sequence: due },
+                Ok(cause) => due = cause,
+            }
+        };
+        if chain.is_empty() {
+            return Ok(None);
+        }
+        let steps = read_steps(segments, &chain, part)?;
+        Ok(Some(Self { steps, beginning }))
+    }
+}
+
+/// Follows causes within the segment that holds a record. Gives the cause that lies in an earlier
+/// segment, or how the story begins.
+fn follow<S: ReadStorage>(
+    segments: &Segments<'_, S>,
+    due: u64,
+    depth: u32,
+    chain: &mut Vec<Batch>,
+    part: &mut Part,
+) -> Result<Result<u64, Beginning>, ReadError> {
+    let Some(at) = segments.holding(due) else {
+        return Ok(Err(Beginning::Archived { sequence: due }));
+    };
+    let batches = batches_up_to(segments, at, due, part)?;
+    let mut due = due;
+    loop {
+        let holding = batches.range(due..).next().map(|(_, batch)| *batch);
+        let Some(batch) = holding.filter(|batch| batch.first <= due) else { return Ok(Ok(due)) };
+        if chain.len() as u64 > u64::from(depth) {
+            return Ok(Err(Beginning::TooFar { sequence: due }));
+        }
+        chain.push(batch);
+        let sequence = batch.first;
+        due = match batch.causation {
+            None => return Ok(Err(Beginning::Unreadable { sequence })),
+            Some(None) => return Ok(Err(Beginning::Begun { sequence })),
+            Some(Some(causation)) if causation >= sequence || causation == 0 => {
+                return Ok(Err(Beginning::NotEarlier { sequence, causation }));
+            }
+            Some(Some(causation)) => causation,
+        };
+    }
+}
+
+/// The batches of a segment up to the one that holds a record, each by its last record.
+fn batches_up_to<S: ReadStorage>(
+    segments: &Segments<'_, S>,
+    at: usize,
+    due: u64,
+    part: &mut Part,
+) -> Result<BTreeMap<u64, Batch>, ReadError> {
+    let mut batches = BTreeMap::new();
+    let first = segments.firsts.get(at).copied().unwrap_or_default();
+    let Some(mut segment) = segments.open(first, part)? else { return Ok(batches) };
+    part.segments_read += 1;
+    let from = Run::at_start(&segment.header);
+    let mut open: Option<Batch> = None;
+    segments.walk(&mut segment, from, part, &mut |_, record| {
+        let sequence = record.header.sequence;
+        let batch = open.get_or_insert(Batch { first: sequence, last: sequence, causation: None });
+        batch.last = sequence;
+        batch.causation = batch.causation.or_else(|| causation_of(record));
+        if record.header.flags.more_follows() {
+            return Onward::Go;
+        }
+        batches.insert(sequence, *batch);
+        open = None;
+        if sequence >= due { Onward::Stop } else { Onward::Go }
+    })?;
+    Ok(batches)
+}
+
+/// What a record names as its cause; `None` where it cannot be read.
+pub(super) fn causation_of(record: &Record<'_>) -> Option<Option<u64>> {
+    let header = &record.header;
+    if header.flags.withheld() {
+        return None;
+    }
+    decode(header.kind, header.version, record.payload).ok().map(|envelope| envelope.causation)
+}
+
+/// Reads what the steps say, from the newest one on: each segment once.
+fn read_steps<S: ReadStorage>(
+    segments: &Segments<'_, S>,
+    chain: &[Batch],
+    part: &mut Part,
+) -> Result<Vec<Step>, ReadError> {
+    let mut steps = Vec::new();
+    let in_one =
+        |one: &Batch, next: &Batch| segments.holding(one.first) == segments.holding(next.first);
+    for batches in chain.chunk_by(in_one) {
+        let Some(first) = batches.first().and_then(|batch| segments.holding(batch.first)) else {
+            continue;
+        };
+        let first = segments.firsts.get(first).copied().unwrap_or_default();
+        let Some(mut segment) = segments.open(first, part)? else { continue };
+        let mut found = read_in(segments, &mut segment, batches, part)?;
+        found.reverse();
+        steps.append(&mut found);
+    }
+    for (step, distance) in steps.iter_mut().zip(0..) {
+        step.distance = distance;
+        step.role = if distance == 0 { Role::Asked } else { Role::Cause };
+    }
+    Ok(steps)
+}
+
+/// The steps of one segment, in the order of the log.
+fn read_in<S: ReadStorage>(
+    segments: &Segments<'_, S>,
+    segment: &mut Segment<S::File>,
+    batches: &[Batch],
+    part: &mut Part,
+) -> Result<Vec<Step>, ReadError> {
+    let mut steps: Vec<Step> = Vec::new();
+    // Causes are earlier ones, so that the last of these is the first in the log.
+    let mut due = batches.iter().rev().peekable();
+    let from = Run::at_start(&segment.header);
+    segments.walk(segment, from, part, &mut |place, record| {
+        let sequence = record.header.sequence;
+        let Some(batch) = due.peek() else { return Onward::Stop };
+        if sequence == batch.first {
+            steps.push(Step::begun(sequence));
+        }
+        if sequence >= batch.first
+            && let Some(step) = steps.last_mut()
+        {
+            step.take(place, record);
+        }
+        if sequence >= batch.last {
+            due.next();
+        }
+        if due.peek().is_none() { Onward::Stop } else { Onward::Go }
+    })?;
+    Ok(steps)
+}
+
+impl Step {
+    pub(super) fn begun(sequence: u64) -> Self {
+        Self {
+            first: sequence,
+            last: sequence,
+            role: Role::Effect,
+            distance: 0,
+            causation: None,
+            is_caused: false,
+            actor: None,
+            correlation: None,
+            idempotency: None,
+            records: Vec::new(),
+        }
+    }
+
+    /// Takes in the next record of the batch.
+    pub(super) fn take(&mut self, place: &RecordPlace, record: &Record<'_>) {
+        self.last = record.header.sequence;
+        if self.records.len() >= STEP_RECORDS_MAX {
+            return;
+        }
+        let content = content_of(record, &|_| true);
+        let record = Committed { place: *place, header: record.header.clone(), content };
+        if self.actor.is_none()
+            && let Some(envelope) = record.envelope()
+        {
+            self.actor = Some(envelope.actor.clone());
+            self.correlation = Some(envelope.correlation.clone());
+            self.causation = envelope.causation;
+            self.is_caused = envelope.causation.is_some_and(|it| it != 0 && it < self.first);
+            self.idempotency = envelope.idempotency.clone();
+        }
+        let Line { sequence, time, kind, summary, .. } = Line::of(&record);
+        self.records.push(StepRecord { sequence, time, kind, summary });
+    }
+}
