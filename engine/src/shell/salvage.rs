@@ -19,26 +19,23 @@ mod beginning;
 mod copy;
 mod cut;
 mod error;
-mod plan;
-mod segment;
-mod source;
-mod survey;
+mod sequences;
 mod target;
-mod tie;
 
 pub use error::SalvageError;
 
 use super::clock::Clock;
 use super::entropy::{EntropySource, SystemEntropy};
 use crate::log::{Level, Log, OpenReport, Options, Ownership, Storage, create_behind};
+use beginning::Beginning;
 use copy::{Copier, first_time, recorded, sentence};
 use cut::Cuts;
 use holdpoint_domain::event::{RecordsLost, Salvaged};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::DirectoryStorage;
+use holdpoint_log_files::salvage::{Plan, Source, plan};
 use holdpoint_log_format::LogId;
-use plan::{Plan, Sequences};
-use source::Source;
+use sequences::Sequences;
 use std::io;
 use std::path::{Path, PathBuf};
 use target::Target;
@@ -128,7 +125,7 @@ fn salvage_to(
         return Err(SalvageError::NoSegment { path, named, findings: found.findings });
     }
     let mut meter = metered(found.witnessed(), progress);
-    let plan = survey::survey(&storage, &found, &mut meter)?;
+    let plan = plan_of(&storage, &found, &mut meter)?;
     if plan.records_kept() == 0 {
         let (path, findings) = (source.to_path_buf(), findings_of(&plan));
         return Err(SalvageError::NothingKept { path, findings });
@@ -136,6 +133,27 @@ fn salvage_to(
     let building = Building { storage: &storage, source: &found, plan: &plan, place };
     let report = building.build(clock, &mut meter);
     report.map_err(|cause| place.interrupted(cause.of_source(source)))
+}
+
+/// What is kept. Where the state at the anchor is, the new log begins there as well; else what is
+/// before the anchor is missing in it.
+fn plan_of(
+    storage: &DirectoryStorage,
+    source: &Source,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Plan, SalvageError> {
+    let anchor = source.anchor();
+    let mut beginning = Beginning::behind(anchor);
+    let mut planned = plan(storage, source, &mut |segment, record| {
+        beginning.look_at(segment, record);
+        progress(record.header.sequence);
+    })?;
+    if beginning.is_carried_by(&planned) {
+        planned.begins_behind = Some(anchor);
+    } else {
+        planned.lose_before(anchor.sequence, source.is_archived(&anchor));
+    }
+    Ok(planned)
 }
 
 /// A new log while it is made.

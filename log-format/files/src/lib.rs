@@ -20,6 +20,7 @@ pub mod follow;
 pub mod map;
 pub mod reader;
 pub mod run;
+pub mod salvage;
 pub mod snapshot;
 pub mod storage;
 pub mod survey;

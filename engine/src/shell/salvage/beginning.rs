@@ -1,8 +1,8 @@
 //! The state that a log begins with whose first records are in an archive: an event carries it, and
 //! with that event the new log begins behind the same record.
 
-use super::plan::Plan;
 use crate::shell::rebuild::{statement_of, take_up};
+use holdpoint_log_files::salvage::Plan;
 use holdpoint_log_format::{ChainPosition, Record};
 
 /// Highest anchor behind which a new log begins: there is room for its records. No writer ever
@@ -59,12 +59,12 @@ impl Beginning {
 #[cfg(test)]
 mod tests {
     use super::super::copy::recorded;
-    use super::super::plan::Kept;
     use super::*;
     use holdpoint_domain::event::{HistoryArchived, Raw};
     use holdpoint_domain::evidence_capture::RawData;
     use holdpoint_domain::hash::Digest;
     use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
+    use holdpoint_log_files::salvage::Kept;
     use holdpoint_log_format::{Flags, Link, LogId, RecordHeader, SegmentHeader};
 
     const ANCHOR: ChainPosition = ChainPosition { sequence: 9, link: Link([3; 32]), time: 0 };

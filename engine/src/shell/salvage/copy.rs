@@ -2,9 +2,8 @@
 //! again on the way, so that what is copied is what was surveyed.
 
 use super::cut::Cuts;
-use super::error::SalvageError;
-use super::plan::{Kept, Loss, Piece, Plan, Sequences};
-use super::source::unreadable;
+use super::error::{SalvageError, unreadable};
+use super::sequences::Sequences;
 use crate::log::{AppendError, Level, Log, NewRecord};
 use crate::shell::engine::system_actor;
 use holdpoint_domain::codec;
@@ -12,6 +11,7 @@ use holdpoint_domain::envelope::Envelope;
 use holdpoint_domain::event::{Event, RecordsLost};
 use holdpoint_domain::text::{bounded, visible};
 use holdpoint_log_files::run::walk;
+use holdpoint_log_files::salvage::{Kept, Loss, Piece, Plan};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{Onward, ReadStorage, RecordPlace, Run};

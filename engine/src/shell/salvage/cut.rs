@@ -1,10 +1,9 @@
 //! Bytes that are not kept as records, copied byte for byte into the new log's `cut` directory.
 
-use super::error::SalvageError;
-use super::plan::Loss;
-use super::source::unreadable;
+use super::error::{SalvageError, unreadable};
 use super::target::io_error;
 use crate::log::Storage;
+use holdpoint_log_files::salvage::Loss;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{DirectoryStorage, ReadStorage};
 use holdpoint_log_format::names;

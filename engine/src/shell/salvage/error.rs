@@ -175,6 +175,12 @@ fn first(findings: &[String]) -> String {
     findings.first().map(|finding| format!("; first of all, {finding}")).unwrap_or_default()
 }
 
+/// What the disk said of a file of the source, for `map_err`.
+pub(super) fn unreadable(file: &str) -> impl FnOnce(io::Error) -> SalvageError {
+    let file = file.to_string();
+    move |source| SurveyError::Io { file, source }.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -34,6 +34,9 @@ pub enum Extent {
     FromHead,
     /// Every record: what verifying needs.
     FromAnchor,
+    /// Every record up to the first segment with something wrong in it: what is known to be damaged
+    /// is not read to its end.
+    UntilFinding,
 }
 
 /// What the survey is told.
@@ -290,6 +293,11 @@ impl<'s, S: ReadStorage> Surveyor<'s, S> {
         let gone = || io::Error::new(io::ErrorKind::NotFound, "it was there a moment ago");
         let opened = opened.ok_or_else(gone).map_err(io_error(&file))?;
         Window::new(opened).map_err(io_error(&file))
+    }
+
+    /// Whether the caller wants to know no more than what is found already.
+    fn has_enough(&self) -> bool {
+        self.options.extent == Extent::UntilFinding && !self.survey.findings.is_empty()
     }
 
     fn find(&mut self, file: &str, offset: u64, sequence: u64, problem: impl Into<Problem>) {

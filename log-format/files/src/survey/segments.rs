@@ -217,6 +217,9 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         let headers = self.good_headers();
         let earlier = headers.split_last().map_or(&[][..], |(_, earlier)| earlier);
         for (_, header) in earlier {
+            if self.has_enough() {
+                break;
+            }
             if self.is_to_be_walked(header)? {
                 self.walk_sealed(header, records)?;
             }
@@ -225,7 +228,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     }
 
     fn is_to_be_walked(&mut self, header: &SegmentHeader) -> Result<bool, SurveyError> {
-        if self.options.extent == Extent::FromAnchor {
+        if self.options.extent != Extent::FromHead {
             return Ok(true);
         }
         let head = self.survey.head.valid().copied();

@@ -21,6 +21,9 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         records: &mut Records<'_, '_, '_, T>,
     ) -> Result<(), SurveyError> {
         self.survey.mark = self.survey.head.valid().map_or(0, |head| head.newest_sequence);
+        if self.has_enough() {
+            return Ok(());
+        }
         let Some((_, header)) = self.good_headers().last().copied() else {
             self.name_head_faults();
             return Ok(());

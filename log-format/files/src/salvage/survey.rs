@@ -1,33 +1,40 @@
 //! The first reading of the source: segment by segment, into a plan.
 
-use super::beginning::Beginning;
-use super::error::SalvageError;
 use super::plan::{Loss, Plan};
 use super::segment::{FIRST_RECORD, SegmentSurvey};
-use super::source::{Source, SourceSegment, Standing, text, unreadable};
+use super::source::{Source, SourceSegment, Standing, text};
 use super::tie::Mark;
-use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{Problem, ReadStorage};
+use crate::finding::Problem;
+use crate::storage::ReadStorage;
+use crate::survey::{SurveyError, io_error, segment_path};
+use crate::window::Window;
 use holdpoint_log_format::zeros::last_nonzero;
-use holdpoint_log_format::{ChainPosition, Fault, SegmentHeader};
+use holdpoint_log_format::{ChainPosition, Fault, Record, SegmentHeader};
 use std::io;
 
-/// Surveys every segment in order.
-pub(super) fn survey<S: ReadStorage>(
+/// Called with the number in a segment's name and each record in it that verifies, which may not
+/// be kept in the end.
+pub type Visit<'a> = dyn FnMut(u64, &Record<'_>) + 'a;
+
+/// Surveys every segment in order. The plan says nothing of records before the place that the
+/// source begins behind; [`Plan::lose_before`] does.
+///
+/// # Errors
+/// The disk refused a call.
+pub fn plan<S: ReadStorage>(
     storage: &S,
     source: &Source,
-    progress: &mut dyn FnMut(u64),
-) -> Result<Plan, SalvageError> {
+    visit: &mut Visit<'_>,
+) -> Result<Plan, SurveyError> {
     let anchor = source.anchor();
     let mut plan = Plan::behind(anchor.sequence);
     plan.findings.clone_from(&source.findings);
-    let beginning = Beginning::behind(anchor);
-    let mut surveyor = Surveyor { storage, source, plan, reached: anchor, beginning, progress };
+    let mut surveyor = Surveyor { storage, source, plan, reached: anchor, visit };
     for (index, segment) in source.segments.iter().enumerate() {
         surveyor.take(index, segment)?;
     }
-    Ok(surveyor.finish())
+    surveyor.plan.finish(source.witnessed());
+    Ok(surveyor.plan)
 }
 
 struct Surveyor<'a, S> {
@@ -36,18 +43,17 @@ struct Surveyor<'a, S> {
     plan: Plan,
     /// The last record that is kept; the anchor before the first.
     reached: ChainPosition,
-    beginning: Beginning,
-    progress: &'a mut dyn FnMut(u64),
+    visit: &'a mut Visit<'a>,
 }
 
 impl<S: ReadStorage> Surveyor<'_, S> {
-    fn take(&mut self, index: usize, segment: &SourceSegment) -> Result<(), SalvageError> {
+    fn take(&mut self, index: usize, segment: &SourceSegment) -> Result<(), SurveyError> {
         let file = segment_path(segment.name);
         let found = segment.first_sequence();
         let expected = self.plan.reached.saturating_add(1);
-        let opened = self.storage.open(&file).map_err(unreadable(&file))?;
+        let opened = self.storage.open(&file).map_err(io_error(&file))?;
         let Some(opened) = opened else { return Ok(()) };
-        let mut window = Window::new(opened).map_err(unreadable(&file))?;
+        let mut window = Window::new(opened).map_err(io_error(&file))?;
         let taken = match &segment.standing {
             Standing::NotKept(problem) => self.lose_whole(segment, problem, &mut window),
             _ if found < expected => {
@@ -58,7 +64,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
                 self.take_damaged(index, segment, *header, fault, window)
             }
         };
-        taken.map_err(unreadable(&file))
+        taken.map_err(io_error(&file))
     }
 
     fn take_good(
@@ -117,8 +123,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
             proven: self.source.witnessed(),
             head: self.source.head,
             plan: &mut self.plan,
-            beginning: &mut self.beginning,
-            progress: &mut *self.progress,
+            visit: &mut *self.visit,
         };
         if let Some(reached) = survey.survey(start)? {
             self.reached = reached;
@@ -170,19 +175,6 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         let problem = format!("it goes on from another history than the one before it: {fault}");
         let loss = Loss::new(segment.name, 0, 0, problem);
         self.plan.lose(Loss { first: header.first_sequence(), ..loss });
-    }
-
-    /// Where the state at the anchor is kept, the new log begins there as well. Else what is before
-    /// the anchor is missing in it.
-    fn finish(mut self) -> Plan {
-        self.plan.finish(self.source.witnessed());
-        let anchor = self.beginning.anchor;
-        if self.beginning.is_carried_by(&self.plan) {
-            self.plan.begins_behind = Some(anchor);
-        } else {
-            self.plan.lose_before(anchor.sequence, self.source.is_archived(&anchor));
-        }
-        self.plan
     }
 
     /// A file of which no record is kept.

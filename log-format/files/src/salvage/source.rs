@@ -1,9 +1,9 @@
 //! The log that is salvaged, as its names, HEAD and headers tell of it. It is only read.
 
-use super::error::SalvageError;
-use holdpoint_log_files::survey::{SurveyError, segment_path};
-use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{Entry, EntryKind, Finding, Place, Problem, ReadFile, ReadStorage};
+use crate::finding::{Finding, Place, Problem};
+use crate::storage::{Entry, EntryKind, ReadFile, ReadStorage};
+use crate::survey::{SurveyError, io_error, segment_path};
+use crate::window::Window;
 use holdpoint_log_format::limits::{HEAD_LENGTH, SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX};
 use holdpoint_log_format::{ChainPosition, Fault, Head, Link, LogId, SegmentHeader, names};
 use std::collections::BTreeMap;
@@ -14,31 +14,31 @@ const HEAD_READ_MAX: usize = 4_096;
 
 /// What there is to salvage.
 #[derive(Debug)]
-pub(super) struct Source {
+pub struct Source {
     /// The log that is salvaged; what belongs to another one is not kept.
-    pub(super) log: LogId,
+    pub log: LogId,
     /// Its HEAD, when it holds and is this log's.
-    pub(super) head: Option<Head>,
+    pub head: Option<Head>,
     /// Its segments by first sequence.
-    pub(super) segments: Vec<SourceSegment>,
+    pub segments: Vec<SourceSegment>,
     /// What is wrong with its names and with HEAD.
-    pub(super) findings: Vec<String>,
+    pub findings: Vec<String>,
 }
 
 /// A file with a segment's name.
 #[derive(Clone, Debug)]
-pub(super) struct SourceSegment {
+pub struct SourceSegment {
     /// The number in its name.
-    pub(super) name: u64,
+    pub name: u64,
     /// Its length in bytes.
-    pub(super) length: u64,
+    pub length: u64,
     /// What can be made of it.
-    pub(super) standing: Standing,
+    pub standing: Standing,
 }
 
 /// What can be made of a segment.
 #[derive(Clone, Debug)]
-pub(super) enum Standing {
+pub enum Standing {
     /// Its header holds and is this log's.
     Good(SegmentHeader),
     /// Its header is damaged. What it must have said: the log, and the first sequence by its name;
@@ -50,7 +50,8 @@ pub(super) enum Standing {
 
 impl SourceSegment {
     /// The sequence of its first record, as far as anything tells.
-    pub(super) fn first_sequence(&self) -> u64 {
+    #[must_use]
+    pub fn first_sequence(&self) -> u64 {
         match &self.standing {
             Standing::Good(header) | Standing::Damaged(header, _) => header.first_sequence(),
             Standing::NotKept(_) => self.name,
@@ -63,7 +64,8 @@ impl SourceSegment {
     }
 
     /// Its header, when it holds.
-    pub(super) fn good_header(&self) -> Option<&SegmentHeader> {
+    #[must_use]
+    pub fn good_header(&self) -> Option<&SegmentHeader> {
         match &self.standing {
             Standing::Good(header) => Some(header),
             Standing::Damaged(..) | Standing::NotKept(_) => None,
@@ -73,10 +75,13 @@ impl SourceSegment {
 
 impl Source {
     /// Looks at a log. `None` when there is neither HEAD nor anything in a segment's place.
-    pub(super) fn look<S: ReadStorage>(storage: &S) -> Result<Option<Self>, SalvageError> {
+    ///
+    /// # Errors
+    /// The disk refused a call, or a file is of a newer format version.
+    pub fn look<S: ReadStorage>(storage: &S) -> Result<Option<Self>, SurveyError> {
         let mut findings = Vec::new();
         let head = read_head(storage, &mut findings)?;
-        let is_witnessed = storage.list("").map_err(unreadable("."))?.iter().any(is_witness);
+        let is_witnessed = storage.list("").map_err(io_error("."))?.iter().any(is_witness);
         let told = findings.len();
         let files = read_headers(storage, &mut findings)?;
         if files.is_empty() && findings.len() == told && !is_witnessed {
@@ -98,7 +103,8 @@ impl Source {
 
     /// The place before the first record that the log holds: HEAD's anchor, unless a segment
     /// begins before it. Without HEAD, what the first segment says.
-    pub(super) fn anchor(&self) -> ChainPosition {
+    #[must_use]
+    pub fn anchor(&self) -> ChainPosition {
         let first = self.segments.iter().find_map(SourceSegment::good_header);
         let begins_behind =
             |head: &Head| first.is_none_or(|first| first.previous.sequence >= head.anchor_sequence);
@@ -109,12 +115,14 @@ impl Source {
     }
 
     /// Whether HEAD says that the records up to `place` are in an archive.
-    pub(super) fn is_archived(&self, place: &ChainPosition) -> bool {
+    #[must_use]
+    pub fn is_archived(&self, place: &ChainPosition) -> bool {
         self.head.is_some_and(|head| place.sequence <= head.anchor_sequence)
     }
 
     /// How many records HEAD names; `None` without HEAD.
-    pub(super) fn records_named(&self) -> Option<u64> {
+    #[must_use]
+    pub fn records_named(&self) -> Option<u64> {
         self.head.map(|head| head.newest_sequence.saturating_sub(head.anchor_sequence))
     }
 
@@ -134,7 +142,8 @@ impl Source {
     }
 
     /// The highest sequence that HEAD or a header names.
-    pub(super) fn witnessed(&self) -> u64 {
+    #[must_use]
+    pub fn witnessed(&self) -> u64 {
         let headers = self.segments.iter().filter_map(SourceSegment::good_header);
         let named = headers.map(|header| header.previous.sequence);
         named.chain(self.head.map(|head| head.newest_sequence)).max().unwrap_or(0)
@@ -147,29 +156,23 @@ pub(super) fn text(file: &str, offset: u64, sequence: u64, problem: Problem) -> 
     Finding { place, problem }.to_string()
 }
 
-/// What the disk said of a file, for `map_err`.
-pub(super) fn unreadable(file: &str) -> impl FnOnce(io::Error) -> SalvageError {
-    let file = file.to_string();
-    move |source| SurveyError::Io { file, source }.into()
-}
-
 fn read_head<S: ReadStorage>(
     storage: &S,
     findings: &mut Vec<String>,
-) -> Result<Option<Head>, SalvageError> {
+) -> Result<Option<Head>, SurveyError> {
     let file = match storage.open(names::HEAD) {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             findings.push(text(names::HEAD, 0, 0, Problem::NotRegular));
             return Ok(None);
         }
-        other => other.map_err(unreadable(names::HEAD))?,
+        other => other.map_err(io_error(names::HEAD))?,
     };
     let Some(file) = file else {
         findings.push(text(names::HEAD, 0, 0, Problem::HeadMissing));
         return Ok(None);
     };
     let mut bytes = [0; HEAD_READ_MAX];
-    let read = file.read_at(0, &mut bytes).map_err(unreadable(names::HEAD))?;
+    let read = file.read_at(0, &mut bytes).map_err(io_error(names::HEAD))?;
     match Head::decode(bytes.get(..read).unwrap_or_default()) {
         Ok(head) => Ok(Some(head)),
         Err(fault) => {
@@ -192,18 +195,18 @@ struct Named {
 fn read_headers<S: ReadStorage>(
     storage: &S,
     findings: &mut Vec<String>,
-) -> Result<Vec<Named>, SalvageError> {
+) -> Result<Vec<Named>, SurveyError> {
     let mut files = Vec::new();
     let is_link = storage
         .list("")
-        .map_err(unreadable("."))?
+        .map_err(io_error("."))?
         .into_iter()
         .any(|entry| entry.name == names::SEGMENTS && entry.kind != EntryKind::Directory);
     if is_link {
         findings.push(format!("{}: it is not a directory", names::SEGMENTS));
         return Ok(files);
     }
-    let mut entries = storage.list(names::SEGMENTS).map_err(unreadable(names::SEGMENTS))?;
+    let mut entries = storage.list(names::SEGMENTS).map_err(io_error(names::SEGMENTS))?;
     entries.sort();
     for entry in entries {
         match names::parse_segment(&entry.name) {
@@ -226,20 +229,20 @@ fn is_witness(entry: &Entry) -> bool {
 }
 
 /// A file that went away meanwhile is not there.
-fn named<S: ReadStorage>(storage: &S, name: u64) -> Result<Option<Named>, SalvageError> {
+fn named<S: ReadStorage>(storage: &S, name: u64) -> Result<Option<Named>, SurveyError> {
     let file = segment_path(name);
-    let Some(opened) = storage.open(&file).map_err(unreadable(&file))? else { return Ok(None) };
-    let mut window = Window::new(opened).map_err(unreadable(&file))?;
-    let header = window.header().map_err(unreadable(&file))?;
+    let Some(opened) = storage.open(&file).map_err(io_error(&file))? else { return Ok(None) };
+    let mut window = Window::new(opened).map_err(io_error(&file))?;
+    let header = window.header().map_err(io_error(&file))?;
     if let Err(fault) = &header {
         refuse_newer(&file, fault)?;
     }
     Ok(Some(Named { name, length: window.length(), header }))
 }
 
-fn refuse_newer(file: &str, fault: &Fault) -> Result<(), SalvageError> {
+fn refuse_newer(file: &str, fault: &Fault) -> Result<(), SurveyError> {
     let Fault::NewerVersion { found, supported } = *fault else { return Ok(()) };
-    Err(SurveyError::NewerVersion { file: file.to_string(), found, supported }.into())
+    Err(SurveyError::NewerVersion { file: file.to_string(), found, supported })
 }
 
 /// The log that is salvaged: HEAD's when any segment agrees, else the one of most segments.

@@ -11,8 +11,8 @@
 //! Marks are HEAD and the next segment's header. A seal is none: it lies among the records, where
 //! an image can lie as well.
 
-use holdpoint_log_files::ReadFile;
-use holdpoint_log_files::window::Window;
+use crate::storage::ReadFile;
+use crate::window::Window;
 use holdpoint_log_format::limits::{ALIGNMENT, RECORD_HEADER_LENGTH, padded};
 use holdpoint_log_format::record::is_legal_size;
 use holdpoint_log_format::{

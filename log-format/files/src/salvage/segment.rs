@@ -1,14 +1,15 @@
 //! One segment: which of its records are kept. First what follows from the place before it, then,
 //! behind each hole, what a mark ties.
 
-use super::beginning::Beginning;
 use super::plan::{Kept, Loss, Plan};
 use super::source::text;
+use super::survey::Visit;
 use super::tie::{Edge, Mark, tied};
-use holdpoint_log_files::run::walk;
-use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{Onward, Problem, ReadFile, Run, Stop};
+use crate::finding::Problem;
+use crate::run::{Onward, Run, Stop, walk};
+use crate::storage::ReadFile;
+use crate::survey::segment_path;
+use crate::window::Window;
 use holdpoint_log_format::limits::{SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
 use holdpoint_log_format::{ChainPosition, Fault, Head, Record, SegmentHeader};
 use std::io;
@@ -37,9 +38,7 @@ pub(super) struct SegmentSurvey<'a, F> {
     /// Where the outcome goes.
     pub(super) plan: &'a mut Plan,
     /// Told of every record that verifies.
-    pub(super) beginning: &'a mut Beginning,
-    /// Told of the newest record now and then.
-    pub(super) progress: &'a mut dyn FnMut(u64),
+    pub(super) visit: &'a mut Visit<'a>,
 }
 
 /// The valid records from a place on.
@@ -174,12 +173,10 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
 
     fn walk(&mut self, chain: ChainPosition, offset: u64) -> io::Result<Stretch> {
         let mut seen = Seen::at(chain, self.head);
-        let (segment, beginning) = (self.name, &mut *self.beginning);
-        let progress = &mut *self.progress;
+        let (segment, told) = (self.name, &mut *self.visit);
         let mut visit = |_: &_, record: &Record<'_>| {
             seen.take(record);
-            beginning.look_at(segment, record);
-            progress(record.header.sequence);
+            told(segment, record);
             Onward::Go
         };
         let run = walk(&mut self.window, &self.header, Run::from(chain, 0, offset), &mut visit)?;

@@ -1,0 +1,132 @@
+//! Which record of the source becomes which of the new log.
+
+use holdpoint_domain::event::SalvagedRun;
+use holdpoint_log_files::salvage::{Piece, Plan};
+
+/// Which record of the source is which of the new log.
+#[derive(Debug)]
+pub(super) struct Sequences {
+    /// Up to this record both logs count alike; 0: none. The report is the one behind it.
+    begins_behind: u64,
+    /// First and last record of the source, and the first of the new log; in order.
+    stretches: Vec<(u64, u64, Place)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// Record by record from this one on.
+    From(u64),
+    /// This one stands for all of them.
+    At(u64),
+}
+
+impl Sequences {
+    /// Counts the new log's records: the report, then for each piece its records or one event.
+    pub(super) fn of(plan: &Plan) -> Self {
+        let begins_behind = plan.begins_behind.map_or(0, |anchor| anchor.sequence);
+        let mut next = begins_behind + 2;
+        let mut stretches = Vec::new();
+        for piece in &plan.pieces {
+            match piece {
+                Piece::Kept(kept) => {
+                    stretches.push((kept.from.sequence + 1, kept.last, Place::From(next)));
+                    next += kept.last - kept.from.sequence;
+                }
+                Piece::Lost(loss) => {
+                    let last = if loss.last == 0 { u64::MAX } else { loss.last };
+                    if loss.first > 0 {
+                        stretches.push((loss.first, last, Place::At(next)));
+                    }
+                    next += 1;
+                }
+            }
+        }
+        Self { begins_behind, stretches }
+    }
+
+    /// The record of the new log that stands for this one of the source: the record itself, the
+    /// event that tells of its loss, or the report where the source says nothing of it either. One
+    /// that both logs begin behind is in the archive, under its own number.
+    pub(super) fn new_of(&self, sequence: u64) -> u64 {
+        if (1..=self.begins_behind).contains(&sequence) {
+            return sequence;
+        }
+        let behind = self.stretches.partition_point(|(first, ..)| *first <= sequence);
+        let stretch = behind.checked_sub(1).and_then(|index| self.stretches.get(index));
+        match stretch.filter(|(_, last, _)| sequence <= *last) {
+            Some((first, _, Place::From(new))) => new + (sequence - first),
+            Some((_, _, Place::At(new))) => *new,
+            None => self.begins_behind + 1,
+        }
+    }
+
+    /// Which records became which, neighbours joined.
+    pub(super) fn runs(&self) -> Vec<SalvagedRun> {
+        let mut runs: Vec<SalvagedRun> = Vec::new();
+        for (first, last, place) in &self.stretches {
+            let Place::From(new) = *place else { continue };
+            let joined = runs.last_mut().filter(|run| {
+                run.source_last_sequence.checked_add(1) == Some(*first)
+                    && new - run.first_sequence == first - run.source_first_sequence
+            });
+            match joined {
+                Some(run) => run.source_last_sequence = *last,
+                None => runs.push(SalvagedRun {
+                    source_first_sequence: *first,
+                    source_last_sequence: *last,
+                    first_sequence: new,
+                }),
+            }
+        }
+        runs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdpoint_log_files::salvage::{Kept, Loss};
+    use holdpoint_log_format::{ChainPosition, Link, LogId, SegmentHeader};
+
+    fn kept(after: u64, last: u64) -> Kept {
+        let from = ChainPosition { sequence: after, link: Link([0; 32]), time: 0 };
+        let header = SegmentHeader {
+            log: LogId([0; 16]),
+            previous: from,
+            capacity: 65_536,
+            previous_seal_offset: 0,
+        };
+        let (segment, offset) = (after + 1, 4_096);
+        Kept { segment, header, from, offset, last, first_time: 0, last_time: 0, withheld: 0 }
+    }
+
+    #[test]
+    fn every_sequence_of_the_source_has_one_of_the_new_log_that_stands_for_it() {
+        let mut plan = Plan::behind(0);
+        plan.keep(kept(0, 3));
+        plan.lose(Loss::new(1, 4_096, 8, "damaged".into()));
+        plan.keep(kept(5, 7));
+        plan.keep(kept(7, 9));
+        plan.lose(Loss::new(8, 4_096, 8, "torn".into()));
+        plan.finish(0);
+        let sequences = Sequences::of(&plan);
+        let expected = [1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 10];
+        let found: Vec<u64> = (0..=11).map(|sequence| sequences.new_of(sequence)).collect();
+        assert_eq!(found, expected);
+        assert_eq!(sequences.runs().len(), 2);
+        assert_eq!((plan.records_kept(), plan.records_lost()), (7, 2));
+    }
+
+    #[test]
+    fn behind_an_archive_both_logs_begin_with_the_same_numbers() {
+        let mut plan = Plan::behind(5);
+        plan.keep(kept(5, 7));
+        plan.keep(kept(8, 9));
+        plan.finish(0);
+        plan.begins_behind = Some(kept(5, 7).from);
+        let sequences = Sequences::of(&plan);
+        let found: Vec<u64> = (0..=10).map(|sequence| sequences.new_of(sequence)).collect();
+        assert_eq!(found, [6, 1, 2, 3, 4, 5, 7, 8, 9, 10, 6]);
+        assert_eq!(plan.records_lost(), 1);
+    }
+}
