@@ -2,7 +2,7 @@
 
 use crate::{
     apply, bench, completions, config, decision, doctor, health, hold, hook, log_archive, log_copy,
-    log_show, log_stat, man, mcp, replay, run, salvage, thread, verify,
+    log_show, log_stat, log_tail, man, mcp, replay, run, salvage, thread, trace, verify,
 };
 use clap::{Args, Parser, Subcommand};
 use holdpoint_engine::executor::command_line;
@@ -81,6 +81,8 @@ pub(crate) enum Verb {
     Verify(verify::Args),
     /// Rebuild the state from the log, at its end or at any record or moment.
     Replay(replay::Args),
+    /// Tell what led to a record, back to a person, and everything that it caused.
+    Trace(trace::Args),
     /// Copy what verifies of a damaged log into a new one; the old one is only read.
     Salvage(salvage::Args),
     /// Look at the records themselves, copy the log, move its beginning to an archive.
@@ -111,6 +113,8 @@ pub(crate) enum ConfigVerb {
 pub(crate) enum LogVerb {
     /// Show one line for each record; raw evidence is hidden.
     Show(log_show::Args),
+    /// Show the newest records, and what follows them as it is written.
+    Tail(log_tail::Args),
     /// Count records, segments and bytes.
     Stat(log_stat::Args),
     /// Copy a log, also while it is being written: a prefix that verifies.

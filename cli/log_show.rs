@@ -1,15 +1,17 @@
 //! `holdpoint log show`: one line for each record.
 
 use crate::arguments::Global;
-use crate::decision::Look;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::progress::Bar;
-use crate::text::{actor, moment};
+use crate::text::{actor, counted, moment};
 use crate::verify::{exit_of, warn};
-use holdpoint_replay::records::Line;
-use holdpoint_replay::{Filter, Report, Until, records};
+use crate::wanted::{WantedArgs, expect_known, expect_order};
+use holdpoint_domain::time::Timestamp;
+use holdpoint_log_files::Onward;
+use holdpoint_replay::{Checked, Filter, Line, Order, Part, Reach, Verdict, search, span};
+use serde::Serialize;
 
 /// Options of `log show`.
 #[derive(Debug, clap::Args)]
@@ -20,67 +22,167 @@ pub(crate) struct Args {
     /// The last record to show.
     #[arg(long, value_name = "SEQ")]
     to: Option<u64>,
-    /// Only this kind, or this system: `execution_loop.halted`, `execution_loop`.
-    #[arg(long, value_name = "KIND")]
-    kind: Option<String>,
-    /// Only records about this loop.
-    #[arg(long = "loop", value_name = "ID")]
-    loop_id: Option<String>,
-    /// Only records about this decision: its id, the beginning of its id, or its issue.
-    #[arg(long, value_name = "ID")]
-    decision: Option<String>,
-    /// Only records of this story.
-    #[arg(long, value_name = "ID")]
-    correlation: Option<String>,
+    /// Only records of this moment or later, such as 2026-01-25T16:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    since: Option<Timestamp>,
+    /// Only records of this moment or earlier.
+    #[arg(long, value_name = "TIME")]
+    until: Option<Timestamp>,
+    #[command(flatten)]
+    wanted: WantedArgs,
+    /// Only the newest so many of them.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    last: Option<u64>,
+    /// The newest first.
+    #[arg(long)]
+    reverse: bool,
+}
+
+/// A record as programs see it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    line: &'a Line,
+    /// How far it was checked.
+    checked: Checked,
 }
 
 /// Shows the records of complete batches; with `--json` as JSON Lines. Exit 6 when the log does
-/// not verify, 3 when there is no log or no such decision.
+/// not verify as far as it was read, 3 when there is no log or nothing of a name that was asked
+/// for.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     show(global, args).unwrap_or_else(|failure| failure.tell())
 }
 
 fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
+    expect_order(("--from", args.from), ("--to", args.to))?;
+    expect_order(("--since", args.since), ("--until", args.until))?;
     let directory = Directory::open(global)?;
-    let mut filter = filter_of(args);
-    if let Some(wanted) = &filter.decision {
-        filter.decision = Some(decision(&directory, wanted)?);
+    let Args { from, to, since, until, wanted, last, reverse } = args;
+    let mut filter = Filter { first: from, last: to, since, until, ..wanted.filter(&directory)? };
+    let (order, most) = match reverse {
+        true => (Order::NewestFirst, last.unwrap_or(u64::MAX)),
+        false => (Order::OldestFirst, u64::MAX),
+    };
+    if let Some(count) = last.filter(|_| !reverse) {
+        filter.first = nth_newest(&directory, &filter, count)?.or(filter.first);
     }
-    let report = stream(global, &directory, &filter)?;
-    directory.expect_log(&report)?;
-    warn(&report);
-    Ok(exit_of(&report))
+    let (reach, shown) = stream(global, &directory, &filter, order, most)?;
+    if shown == 0 && is_sound(&reach) {
+        expect_known(&directory, &filter)?;
+        tell_nothing(&directory, &filter)?;
+    }
+    conclude(global, &directory, &reach)
 }
 
-/// The id of the decision that is meant.
-fn decision(directory: &Directory, wanted: &str) -> Result<String, Failure> {
-    let look = Look::at(directory, Until::End)?;
-    directory.expect_log(&look.rebuilt.report)?;
-    Ok(look.find(wanted)?.decision_id.to_string())
+/// The sequence of the wanted record that has so many wanted ones from it to the newest, or of the
+/// oldest one where there are fewer.
+pub(crate) fn nth_newest(
+    directory: &Directory,
+    filter: &Filter,
+    count: u64,
+) -> Result<Option<u64>, Failure> {
+    let (mut oldest, mut seen) = (None, 0_u64);
+    directory.read(|storage, options| {
+        search(storage, filter, Order::NewestFirst, options, &mut |_| {}, &mut |line, _| {
+            (oldest, seen) = (Some(line.sequence), seen.saturating_add(1));
+            if seen >= count { Onward::Stop } else { Onward::Go }
+        })
+    })?;
+    Ok(oldest)
 }
 
-fn stream(global: &Global, directory: &Directory, filter: &Filter) -> Result<Report, Failure> {
+/// Shows the wanted records, and says how many there were.
+pub(crate) fn stream(
+    global: &Global,
+    directory: &Directory,
+    filter: &Filter,
+    order: Order,
+    most: u64,
+) -> Result<(Reach, u64), Failure> {
     let mut out = Output::stdout();
     let mut bar = Bar::new();
-    let report = directory.read(|storage, options| {
-        let mut show = |line: Line| {
-            if global.json { out.json_line(&line) } else { out.line(of_person(&line)) }
+    let mut shown = 0_u64;
+    let reach = directory.read(|storage, options| {
+        let mut show = |line: Line, checked: Checked| {
+            put(global, &mut out, &line, checked);
+            shown = shown.saturating_add(1);
+            if shown >= most { Onward::Stop } else { Onward::Go }
         };
-        records(storage, filter, options, &mut |progress| bar.update(progress), &mut show)
+        search(storage, filter, order, options, &mut |progress| bar.update(progress), &mut show)
     })?;
     drop(bar);
     out.finish()?;
-    Ok(report)
+    Ok((reach, shown))
 }
 
-fn filter_of(args: Args) -> Filter {
-    Filter {
-        first: args.from,
-        last: args.to,
-        kind: args.kind,
-        loop_id: args.loop_id,
-        decision: args.decision,
-        correlation: args.correlation,
+/// Whether there is a log, and nothing wrong was met.
+pub(crate) fn is_sound(reach: &Reach) -> bool {
+    match reach {
+        Reach::Whole(report) => !report.failed() && report.verdict != Verdict::NothingHere,
+        Reach::Part(part) => part.findings.is_empty(),
+    }
+}
+
+/// The exit code, and what a person is told of how much was read.
+pub(crate) fn conclude(
+    global: &Global,
+    directory: &Directory,
+    reach: &Reach,
+) -> Result<Exit, Failure> {
+    match reach {
+        Reach::Whole(report) => {
+            directory.expect_log(report)?;
+            warn(report);
+            Ok(exit_of(report))
+        }
+        Reach::Part(part) => Ok(of_part(global, part)),
+    }
+}
+
+/// The exit code of a verb that read a part of a log, and a sentence on what that proves.
+pub(crate) fn of_part(global: &Global, part: &Part) -> Exit {
+    if let Some(first) = part.findings.first() {
+        complain(&format!("the log is corrupt: {first}; `holdpoint verify` tells all"));
+        return Exit::VERIFICATION_FAILED;
+    }
+    if !global.json {
+        complain(&format!(
+            "{} of {} read{}: `holdpoint verify` proves the whole log",
+            part.segments_read.saturating_add(part.segments_by_index),
+            counted(part.segments, "segment"),
+            match part.segments_by_index {
+                0 => String::new(),
+                some => format!(", {some} by what an index names"),
+            }
+        ));
+    }
+    Exit::DONE
+}
+
+/// Says so when no record matches, and between which moments the log was written.
+fn tell_nothing(directory: &Directory, filter: &Filter) -> Result<(), Failure> {
+    let is_bounded = filter.first.or(filter.last).is_some();
+    let is_timed = filter.since.or(filter.until).is_some();
+    let found = directory.read(|storage, _| span(storage))?;
+    match found {
+        Some(span) if is_bounded || is_timed => complain(&format!(
+            "no record is so: the log's records are {} to {}, from {} to {}",
+            span.first,
+            span.last,
+            moment(span.since),
+            moment(span.until)
+        )),
+        _ => complain("no record is so"),
+    }
+    Ok(())
+}
+
+/// Writes a record as one line.
+pub(crate) fn put(global: &Global, out: &mut Output, line: &Line, checked: Checked) {
+    match global.json {
+        true => out.json_line(&Shown { line, checked }),
+        false => out.line(of_person(line)),
     }
 }
 

@@ -4,6 +4,7 @@
 mod apply;
 mod arguments;
 mod bench;
+mod closest;
 mod completions;
 mod config;
 mod damage;
@@ -18,6 +19,7 @@ mod log_archive;
 mod log_copy;
 mod log_show;
 mod log_stat;
+mod log_tail;
 mod man;
 mod mcp;
 mod missing;
@@ -29,8 +31,10 @@ mod run;
 mod salvage;
 mod text;
 mod thread;
+mod trace;
 mod usage;
 mod verify;
+mod wanted;
 
 use arguments::{Arguments, ConfigVerb, LogVerb, Verb};
 use clap::Parser;
@@ -52,8 +56,10 @@ fn main() -> ExitCode {
         Verb::Health(args) => health::main(&global, args),
         Verb::Verify(args) => verify::main(&global, args),
         Verb::Replay(args) => replay::main(&global, args),
+        Verb::Trace(args) => trace::main(&global, args),
         Verb::Salvage(args) => salvage::main(&global, args),
         Verb::Log(LogVerb::Show(args)) => log_show::main(&global, args),
+        Verb::Log(LogVerb::Tail(args)) => log_tail::main(&global, args),
         Verb::Log(LogVerb::Copy(args)) => log_copy::main(&global, args),
         Verb::Log(LogVerb::Archive(args)) => log_archive::main(&global, args),
         Verb::Log(LogVerb::Stat(args)) => log_stat::main(&global, args),

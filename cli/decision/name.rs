@@ -3,20 +3,16 @@
 use crate::exit::{Exit, Failure};
 use crate::text::{cut, excerpt};
 use holdpoint_domain::World;
-use holdpoint_domain::text::{bounded, visible};
+use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
 use serde_json::json;
 
 /// What every id begins with: by itself it names nothing, whatever there is.
 const ID_PREFIX: &str = "DP-";
-/// How much of a name is compared with those that there are, in bytes.
-const COMPARED_BYTES: usize = 96;
 /// Longest prompt in a line, in bytes.
 const PROMPT_BYTES: usize = 60;
 /// How many of several decisions are listed.
 const LISTED_MAX: usize = 16;
-/// Names that are less alike than this are not suggested.
-const LIKENESS_MIN: f64 = 0.6;
 
 /// The decision point that is meant.
 ///
@@ -98,12 +94,9 @@ fn prompt(point: &DecisionPoint) -> String {
 
 /// The id or issue that is most like the name, if one is.
 fn closest(world: &World, wanted: &str) -> Option<String> {
-    let wanted = bounded(wanted, COMPARED_BYTES);
     let names = all(world).flat_map(|point| {
         let issue = point.terms.issue_id.as_deref();
         issue.into_iter().chain([point.decision_id.as_str()])
     });
-    let scored = names.map(|name| (strsim::normalized_damerau_levenshtein(name, wanted), name));
-    let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
-    best.filter(|(likeness, _)| *likeness >= LIKENESS_MIN).map(|(_, name)| name.to_string())
+    crate::closest::closest(names, wanted).map(String::from)
 }

@@ -3,19 +3,13 @@
 use super::arguments::Query;
 use super::caller::Caller;
 use super::page::Page;
+use crate::closest::Closest;
 use crate::decision::Look;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
-use crate::text::excerpt;
+use crate::exit::Failure;
 use holdpoint_domain::event::REGISTRY;
-use holdpoint_domain::text::{bounded, visible};
 use holdpoint_replay::{Filter, Line, Report, Until, records};
 use serde_json::{Value, json};
-
-/// How much of a name is compared with those that there are, in bytes.
-const COMPARED_BYTES: usize = 96;
-/// Names that are less alike than this are not suggested.
-const LIKENESS_MIN: f64 = 0.6;
 
 /// `audit_verify`: the report of `holdpoint verify --json`.
 pub(super) fn verify(caller: &Caller<'_>) -> Result<Value, Failure> {
@@ -126,42 +120,6 @@ fn filter_of(arguments: Query) -> Filter {
         loop_id: arguments.loop_id,
         decision: arguments.decision,
         correlation: arguments.correlation,
-    }
-}
-
-/// Of the names that there are the one that is most like what is wanted.
-struct Closest<'w> {
-    wanted: &'w str,
-    likeness: f64,
-    name: String,
-}
-
-impl<'w> Closest<'w> {
-    fn to(wanted: &'w str) -> Self {
-        Self { wanted, likeness: 0.0, name: String::new() }
-    }
-
-    fn take(&mut self, name: &str) {
-        if name == self.name {
-            return;
-        }
-        let wanted = bounded(self.wanted, COMPARED_BYTES);
-        let likeness = strsim::normalized_damerau_levenshtein(name, wanted);
-        if name == self.wanted || likeness > self.likeness && self.name != self.wanted {
-            (self.likeness, self.name) = (likeness, name.to_string());
-        }
-    }
-
-    /// Not found, unless what is wanted was among them.
-    fn expect(self, noun: &str, otherwise: &str) -> Result<(), Failure> {
-        if self.name == self.wanted {
-            return Ok(());
-        }
-        let advice = match self.likeness >= LIKENESS_MIN {
-            true => format!("did you mean {}?", visible(&self.name)),
-            false => otherwise.to_string(),
-        };
-        let message = format!("there is no {noun} {}: {advice}", excerpt(self.wanted));
-        Err(Failure::new(Exit::NOT_FOUND, "not_found", message))
+        ..Filter::default()
     }
 }

@@ -60,7 +60,7 @@ impl LogTail {
         filter: &Filter,
         visit: &mut dyn FnMut(Line),
     ) -> Result<Option<Missed>, TailError> {
-        // Whatever was witnessed before the look is written: where it cannot be read, it is damaged.
+        // What HEAD witnesses before the look is written: if it cannot be read, it is damaged.
         let witnessed = witnessed(storage)?;
         let (mut follower, missed) = match self.follower.take() {
             Some(follower) => (follower, None),

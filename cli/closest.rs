@@ -1,0 +1,63 @@
+//! Of the names that there are, the one that is most like what somebody asked for.
+
+use crate::exit::{Exit, Failure};
+use crate::text::excerpt;
+use holdpoint_domain::text::{bounded, visible};
+
+/// How much of a name is compared with those that there are, in bytes.
+const COMPARED_BYTES: usize = 96;
+/// Names that are less alike than this are not suggested.
+const LIKENESS_MIN: f64 = 0.6;
+
+/// What is wanted, and the closest name so far.
+pub(crate) struct Closest<'w> {
+    wanted: &'w str,
+    likeness: f64,
+    name: String,
+}
+
+impl<'w> Closest<'w> {
+    /// No name yet.
+    pub(crate) fn to(wanted: &'w str) -> Self {
+        Self { wanted, likeness: 0.0, name: String::new() }
+    }
+
+    /// Takes in a name that there is.
+    pub(crate) fn take(&mut self, name: &str) {
+        if name == self.name {
+            return;
+        }
+        let likeness = likeness(name, bounded(self.wanted, COMPARED_BYTES));
+        if name == self.wanted || likeness > self.likeness && self.name != self.wanted {
+            (self.likeness, self.name) = (likeness, name.to_string());
+        }
+    }
+
+    /// Not found, unless what is wanted was among them.
+    pub(crate) fn expect(self, noun: &str, otherwise: &str) -> Result<(), Failure> {
+        if self.name == self.wanted {
+            return Ok(());
+        }
+        let advice = match self.likeness >= LIKENESS_MIN {
+            true => format!("did you mean {}?", visible(&self.name)),
+            false => otherwise.to_string(),
+        };
+        let message = format!("there is no {noun} {}: {advice}", excerpt(self.wanted));
+        Err(Failure::new(Exit::NOT_FOUND, "not_found", message))
+    }
+}
+
+/// Of these names the one that is most like the wanted one, if one is.
+pub(crate) fn closest<'n>(
+    names: impl IntoIterator<Item = &'n str>,
+    wanted: &str,
+) -> Option<&'n str> {
+    let wanted = bounded(wanted, COMPARED_BYTES);
+    let scored = names.into_iter().map(|name| (likeness(name, wanted), name));
+    let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.filter(|(likeness, _)| *likeness >= LIKENESS_MIN).map(|(_, name)| name)
+}
+
+fn likeness(name: &str, wanted: &str) -> f64 {
+    strsim::normalized_damerau_levenshtein(bounded(name, COMPARED_BYTES), wanted)
+}

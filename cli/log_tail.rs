@@ -1,0 +1,109 @@
+//! `holdpoint log tail`: the newest records, and what follows them as it is written.
+
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain};
+use crate::log_show::{conclude, is_sound, nth_newest, put, stream};
+use crate::output::Output;
+use crate::text::path;
+use crate::wanted::{WantedArgs, expect_known};
+use holdpoint_engine::shell::Watch;
+use holdpoint_log_files::FollowError;
+use holdpoint_replay::{Checked, Filter, LogTail, Missed, Order, TailError, span};
+use std::time::Duration;
+
+/// Options of `log tail`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Begin with the newest so many records.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    lines: u64,
+    /// Go on with what is written from now on, until Ctrl-C or until nobody reads any more.
+    #[arg(short, long)]
+    follow: bool,
+    #[command(flatten)]
+    wanted: WantedArgs,
+}
+
+/// Shows the newest records of complete batches; with `--json` as JSON Lines. Never writes to the
+/// log. Exit 6 when the log does not verify as far as it was read, 3 when there is no log or
+/// nothing of a name that was asked for.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    tail(global, args).unwrap_or_else(|failure| failure.tell())
+}
+
+fn tail(global: &Global, args: Args) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    // Watched before it is read: what is written after the reading is not slept through.
+    let watch = Watch::of_log(&directory.path);
+    let filter = args.wanted.filter(&directory)?;
+    let newest = directory.read(|storage, _| span(storage))?.map_or(0, |span| span.last);
+    let exit = show_newest(global, &directory, &filter, newest, args.lines, args.follow)?;
+    if args.follow { follow(global, &directory, &filter, newest, &watch) } else { Ok(exit) }
+}
+
+/// Shows the newest so many of the wanted records up to one.
+fn show_newest(
+    global: &Global,
+    directory: &Directory,
+    filter: &Filter,
+    newest: u64,
+    count: u64,
+    follows: bool,
+) -> Result<Exit, Failure> {
+    let mut filter = Filter { last: Some(newest), ..filter.clone() };
+    if count > 0 {
+        filter.first = nth_newest(directory, &filter, count)?;
+    }
+    if filter.first.is_none() {
+        // Nothing to show: the reading tells whether there is a log.
+        filter.first = Some(newest.saturating_add(1));
+    }
+    let (reach, shown) = stream(global, directory, &filter, Order::OldestFirst, u64::MAX)?;
+    if shown == 0 && count > 0 && !follows && is_sound(&reach) {
+        expect_known(directory, &filter)?;
+    }
+    conclude(global, directory, &reach)
+}
+
+fn follow(
+    global: &Global,
+    directory: &Directory,
+    filter: &Filter,
+    newest: u64,
+    watch: &Watch,
+) -> Result<Exit, Failure> {
+    let mut tail = LogTail::behind(newest);
+    let mut out = Output::stdout();
+    loop {
+        let caught_up = tail.catch_up(&directory.storage, filter, &mut |line| {
+            put(global, &mut out, &line, Checked::Segment);
+        });
+        let has_reader = out.flush();
+        if let Some(Missed { first, last }) =
+            caught_up.map_err(|error| failed(directory, &error))?
+        {
+            complain(&format!(
+                "records {first} to {last} were moved to an archive before they were shown: \
+                 `holdpoint log show` with its directory as `--log` shows them"
+            ));
+        }
+        if !has_reader {
+            break;
+        }
+        // What was written is looked for in any case.
+        let _ = watch.wait(Duration::MAX);
+    }
+    out.finish()?;
+    Ok(Exit::DONE)
+}
+
+fn failed(directory: &Directory, error: &TailError) -> Failure {
+    let message = format!("{}: {error}", path(&directory.path));
+    match error {
+        TailError::Follow(FollowError::Damaged(_) | FollowError::Header { .. }) => {
+            Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
+        }
+        _ => Failure::new(Exit::FAILED, "io", message),
+    }
+}

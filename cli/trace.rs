@@ -1,0 +1,123 @@
+//! `holdpoint trace`: the causal story of a record.
+
+mod graph;
+mod text;
+
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain, settle};
+use crate::log_show::of_part;
+use crate::output::Output;
+use crate::text::moment;
+use clap::ValueEnum;
+use holdpoint_replay::trace::DEPTH_MAX;
+use holdpoint_replay::{Part, Span, Trace, Traced, trace};
+
+/// How deep a story is told where nothing else is said.
+const DEPTH: u32 = 64;
+
+/// Options of `trace`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The record: its sequence, as `log show` has it.
+    #[arg(value_name = "SEQ")]
+    sequence: u64,
+    /// So many steps back, and so many on.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = DEPTH,
+        value_parser = clap::value_parser!(u32).range(..=i64::from(DEPTH_MAX))
+    )]
+    depth: u32,
+    /// As a tree for people, or as a graph for Mermaid or Graphviz.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// How a story is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A tree.
+    Text,
+    /// A Mermaid flowchart.
+    Mermaid,
+    /// A Graphviz digraph.
+    Dot,
+}
+
+/// Tells what led to a record, back to where its story began and to the person in it, and
+/// everything that it caused. Exit 3 when there is no log or no such record, 6 when the log does
+/// not verify as far as it was read.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    settle(global, tell(global, &args))
+}
+
+fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    let traced = directory.read(|storage, _| trace(storage, args.sequence, args.depth))?;
+    let story = match traced {
+        Traced::Story(story) => story,
+        Traced::NoRecord { span, checked } => {
+            return Err(no_record(&directory, args.sequence, span, &checked)?);
+        }
+    };
+    let mut out = Output::stdout();
+    match args.format {
+        _ if global.json => out.json(&story),
+        Format::Text => text::show(&mut out, global, &story),
+        Format::Mermaid => graph::mermaid(&mut out, &story),
+        Format::Dot => graph::dot(&mut out, &story),
+    }
+    out.finish()?;
+    tell_left_out(&story);
+    Ok(of_part(global, &story.checked))
+}
+
+/// Says so when there is more than was told.
+fn tell_left_out(story: &Trace) {
+    if story.effects_cut {
+        complain("some of what it caused lies deeper: `--depth` says how deep to look");
+    }
+    if story.effects_left_out > 0 {
+        let more = story.effects_left_out;
+        complain(&format!("at least {more} more of what it caused: trace one of those shown"));
+    }
+}
+
+/// Why there is no such record.
+fn no_record(
+    directory: &Directory,
+    sequence: u64,
+    span: Option<Span>,
+    checked: &Part,
+) -> Result<Failure, Failure> {
+    if let Some(first) = checked.findings.first() {
+        let message =
+            format!("record {sequence} cannot be read: {first}; `holdpoint verify` tells all");
+        return Ok(Failure::new(Exit::VERIFICATION_FAILED, "damaged", message));
+    }
+    let Some(span) = span else {
+        let report = directory
+            .read(|storage, options| holdpoint_replay::verify(storage, options, &mut |_| {}))?;
+        directory.expect_log(&report)?;
+        return Ok(Failure::new(Exit::NOT_FOUND, "no_such_record", "the log has no record yet"));
+    };
+    let Span { first, last, since, until } = span;
+    let message = match sequence > 0 && sequence < first {
+        true => format!(
+            "the log begins with record {first}, and record {sequence} is in an archive: name its \
+             directory with --log"
+        ),
+        false => {
+            let closest = if sequence < first { first } else { last };
+            format!(
+                "there is no record {sequence}: the log has records {first} to {last}, from {} to \
+                 {}; did you mean {closest}?",
+                moment(since),
+                moment(until)
+            )
+        }
+    };
+    Ok(Failure::new(Exit::NOT_FOUND, "no_such_record", message))
+}
