@@ -5,7 +5,8 @@ use crate::finding::{Finding, Problem};
 use crate::meaning::{Meaning, Stopped};
 use crate::read::Reading;
 use crate::report::{Axes, Axis, AxisState, Report, Verdict};
-use holdpoint_log_files::Problem as LogProblem;
+use crate::verify::{OutsideState, Witnessed};
+use holdpoint_log_files::{Place, Problem as LogProblem};
 use holdpoint_log_format::recovery::Verdict as LogVerdict;
 
 const NO_LOG: &str = "there is no log here";
@@ -29,7 +30,121 @@ pub(crate) fn report(reading: Reading, meaning: Option<&Meaning>) -> Report {
         report.notes = meaning.notes.clone();
         report.notes_left_out = meaning.notes_left_out;
     }
+    report.say_limits();
     report
+}
+
+impl Report {
+    /// Takes up what came of comparing heads from outside: one that the log does not agree with is
+    /// a finding.
+    pub(crate) fn take_heads(&mut self, heads: Vec<Witnessed>) {
+        self.heads = heads;
+        if self.heads.is_empty() || self.verdict == Verdict::NothingHere {
+            return;
+        }
+        self.axes.authenticity = authenticity_by(&self.heads);
+        for head in self.heads.iter().filter(|head| head.state.is_refuted()) {
+            let place = Place { file: head.from.clone(), offset: 0, sequence: head.sequence };
+            let problem = Problem::OutsideHead(Box::new(head.clone()));
+            self.findings.push(Finding { place, problem });
+        }
+        let missing = self.heads.iter().find(|head| head.state == OutsideState::Missing);
+        if let Some(head) = missing {
+            self.axes.completeness = failed(told(head));
+        }
+        if self.axes.authenticity.state == AxisState::Failed {
+            self.verdict = Verdict::Corrupt;
+        }
+        self.say_limits();
+    }
+
+    /// Keeps the first finding alone.
+    pub(crate) fn stop_at_first(&mut self) {
+        self.stopped_early = !self.findings.is_empty();
+        let others = self.findings.len().saturating_sub(1) as u64;
+        self.findings_left_out = self.findings_left_out.saturating_add(others);
+        self.findings.truncate(1);
+        self.say_limits();
+    }
+
+    /// Says what was not checked, and what nothing in here can prove.
+    fn say_limits(&mut self) {
+        if self.verdict == Verdict::NothingHere {
+            return;
+        }
+        self.not_checked = not_checked_of(self);
+        self.beyond_proof = beyond_proof_of(self);
+    }
+}
+
+fn not_checked_of(report: &Report) -> Vec<String> {
+    let axes = &report.axes;
+    let named = [
+        ("integrity", &axes.integrity),
+        ("completeness", &axes.completeness),
+        ("authenticity", &axes.authenticity),
+        ("meaning", &axes.meaning),
+    ];
+    let not_checked = named.into_iter().filter(|(_, axis)| axis.state == AxisState::NotChecked);
+    let mut told: Vec<String> =
+        not_checked.map(|(name, axis)| format!("{name}: {}", axis.reason)).collect();
+    if report.stopped_early {
+        told.push("what lies behind the first finding: the verification stopped there".into());
+    }
+    if report.withheld > 0 {
+        told.push(format!("the payloads of {} withheld records", report.withheld));
+    }
+    for head in report.heads.iter().filter(|head| head.state.is_open()) {
+        told.push(format!("the head kept outside for record {}: {}", head.sequence, head.state));
+    }
+    told
+}
+
+fn beyond_proof_of(report: &Report) -> Vec<String> {
+    let newest = report.head.as_ref().map_or(0, |head| head.sequence);
+    let rewritten = match report.proven_outside() {
+        0 => "that nobody wrote the whole log anew, or put an older copy in its place: compare it \
+              with a head that was kept elsewhere, with `--head FILE`"
+            .to_string(),
+        proven => format!(
+            "that nobody wrote the records behind record {proven} anew, the newest that a head \
+             kept outside names"
+        ),
+    };
+    let cut = format!(
+        "that there was nothing behind record {newest} which was cut off together with every mark \
+         of it"
+    );
+    vec![rewritten, cut, "who wrote it: nothing is signed".to_string()]
+}
+
+pub(crate) fn authenticity_by(heads: &[Witnessed]) -> Axis {
+    let refuted = heads.iter().find(|head| head.state.is_refuted());
+    if let Some(head) = refuted {
+        return failed(format!("record {}: {}", head.sequence, told(head)));
+    }
+    let matching = heads.iter().filter(|head| head.state == OutsideState::Matches);
+    match matching.map(|head| head.sequence).max() {
+        Some(sequence) => proven(format!(
+            "record {sequence} has the link that was kept outside: up to there nothing was \
+             changed, lost or written anew since; nothing is signed"
+        )),
+        None => not_checked("no head from outside names a record that was read"),
+    }
+}
+
+/// What is wrong with a head from outside, in words.
+pub(crate) fn told(head: &Witnessed) -> String {
+    match head.state {
+        OutsideState::Differs => {
+            let found = head.found.as_deref().unwrap_or("another one");
+            format!("the head kept outside has link {}, and the log has {found}", head.link)
+        }
+        OutsideState::Missing => {
+            "a head was kept outside for it, and the log ends before it".to_string()
+        }
+        state => format!("the head kept outside is {state}"),
+    }
 }
 
 fn findings_of_bytes(reading: &Reading) -> Vec<Finding> {

@@ -1,6 +1,8 @@
 //! Something that a reading found wrong: with the bytes, with a payload, or with an event that the
 //! rules forbid.
 
+use crate::axes::told;
+use crate::verify::Witnessed;
 use holdpoint_domain::codec::DecodeError;
 use holdpoint_domain::event::kind_name;
 use holdpoint_domain::evolve::ForbiddenEvent;
@@ -52,6 +54,8 @@ pub enum Problem {
         /// What is there.
         found: String,
     },
+    /// A head that was kept outside of the log, and that the log does not agree with.
+    OutsideHead(Box<Witnessed>),
 }
 
 impl Finding {
@@ -69,6 +73,7 @@ impl Finding {
             Problem::BeginningUnstated { .. } => "beginning_unstated",
             Problem::CarriedState { .. } => "carried_state",
             Problem::Archive { .. } => "archive_differs",
+            Problem::OutsideHead(_) => "outside_head",
         }
     }
 
@@ -90,6 +95,7 @@ impl Finding {
             }
             Problem::CarriedState { .. } => "the state at the log's beginning".into(),
             Problem::Archive { expected, .. } => expected.clone(),
+            Problem::OutsideHead(head) => format!("record {} with {}", head.sequence, head.link),
         }
     }
 
@@ -108,6 +114,9 @@ impl Finding {
             Problem::BeginningUnstated { .. } => "no such event".into(),
             Problem::CarriedState { message } => message.clone(),
             Problem::Archive { found, .. } => found.clone(),
+            Problem::OutsideHead(head) => {
+                head.found.clone().unwrap_or_else(|| head.state.to_string())
+            }
         }
     }
 
@@ -118,7 +127,8 @@ impl Finding {
             Problem::Log(_)
             | Problem::BeginningUnstated { .. }
             | Problem::CarriedState { .. }
-            | Problem::Archive { .. } => None,
+            | Problem::Archive { .. }
+            | Problem::OutsideHead(_) => None,
             Problem::Payload { kind, .. } => Some(named(*kind)),
             Problem::Forbidden(event) => Some(named(event.kind)),
         }
@@ -161,6 +171,7 @@ impl fmt::Display for Problem {
             Self::Archive { expected, found } => {
                 write!(out, "the archive has {found}, and the log goes on from {expected}")
             }
+            Self::OutsideHead(head) => write!(out, "{}", told(head)),
             Self::Forbidden(event) => write!(
                 out,
                 "{}: the rule {} expects {}, and the event says {}",

@@ -15,6 +15,7 @@
 mod anchor;
 mod axes;
 pub mod caches;
+pub mod damage;
 pub mod finding;
 pub mod machine;
 mod meaning;
@@ -33,6 +34,7 @@ pub mod verify;
 
 pub use anchor::Archived;
 pub use caches::{CacheState, CachedIndex, CachedSnapshot, Caches, check_caches};
+pub use damage::DamageMap;
 pub use finding::{Finding, Problem};
 pub use progress::Progress;
 pub use read::{Committed, Content, ReadError, ReadOptions};
@@ -47,4 +49,7 @@ pub use tail::{LogTail, Missed, TailError};
 pub use threads::thread_of;
 pub use together::{Together, verify_together};
 pub use trace::{Beginning, Person, Role, Step, StepRecord, Trace, Traced, trace};
-pub use verify::verify;
+pub use verify::{
+    Asked, OutsideHead, OutsideState, Range, RangeReport, Witnessed, verify, verify_asked,
+    verify_range,
+};

@@ -148,6 +148,17 @@ pub(crate) fn read<S: ReadStorage>(
     read_wanted(storage, anchor, options, &|_| true, progress, visit)
 }
 
+/// [`read`] up to the end of the first segment with something wrong in it.
+pub(crate) fn read_until_finding<S: ReadStorage>(
+    storage: &S,
+    anchor: Anchor,
+    options: ReadOptions<'_>,
+    progress: &mut dyn FnMut(Progress),
+    visit: &mut dyn FnMut(&[Committed]),
+) -> Result<Reading, ReadError> {
+    read_extent(storage, anchor, options, (Extent::UntilFinding, &|_| true), progress, visit)
+}
+
 /// [`read`], where only the payloads of `wanted` records are decoded. They are by the threads that
 /// check them.
 pub(crate) fn read_wanted<S: ReadStorage>(
@@ -155,6 +166,20 @@ pub(crate) fn read_wanted<S: ReadStorage>(
     anchor: Anchor,
     options: ReadOptions<'_>,
     wanted: &(dyn Fn(&RecordHeader) -> bool + Sync),
+    progress: &mut dyn FnMut(Progress),
+    visit: &mut dyn FnMut(&[Committed]),
+) -> Result<Reading, ReadError> {
+    read_extent(storage, anchor, options, (Extent::FromAnchor, wanted), progress, visit)
+}
+
+/// How much is read, and the records of which the payloads are decoded.
+type Wanted<'w> = (Extent, &'w (dyn Fn(&RecordHeader) -> bool + Sync));
+
+fn read_extent<S: ReadStorage>(
+    storage: &S,
+    anchor: Anchor,
+    options: ReadOptions<'_>,
+    (extent, wanted): Wanted<'_>,
     progress: &mut dyn FnMut(Progress),
     visit: &mut dyn FnMut(&[Committed]),
 ) -> Result<Reading, ReadError> {
@@ -166,8 +191,7 @@ pub(crate) fn read_wanted<S: ReadStorage>(
         readings += 1;
         let is_being_written = (options.is_locked)() || readings == READINGS_MAX;
         batches.restart();
-        let survey_options =
-            SurveyOptions { extent: Extent::FromAnchor, boot: options.boot, is_being_written };
+        let survey_options = SurveyOptions { extent, boot: options.boot, is_being_written };
         let mut take = |place: &RecordPlace, record: &Record<'_>, content| {
             batches.take(*place, record, content);
         };

@@ -1,8 +1,10 @@
 //! What a reading says of a log: the verdict, the four axes, how far it reaches, every finding.
 
 use crate::anchor::Archived;
+use crate::damage::DamageMap;
 use crate::finding::Finding;
 use crate::read::Reading;
+use crate::verify::{OutsideState, Witnessed};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_format::ChainPosition;
 use holdpoint_log_format::limits::FORMAT_VERSION;
@@ -63,6 +65,24 @@ pub struct Report {
     pub notes: Vec<Finding>,
     /// Notes beyond the first [`MEANING_FINDINGS_MAX`].
     pub notes_left_out: u64,
+    /// Heads that were kept outside of the log, and what came of comparing them with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub heads: Vec<Witnessed>,
+    /// The verification was asked to stop at its first finding, and did.
+    #[serde(skip_serializing_if = "is_false")]
+    pub stopped_early: bool,
+    /// What was not checked, in words.
+    pub not_checked: Vec<String>,
+    /// What nothing inside of a log can prove, in words.
+    pub beyond_proof: Vec<String>,
+    /// Every damaged place, where the map was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub damage: Option<DamageMap>,
+}
+
+/// For what is said only where it is so.
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// The verdict on a log.
@@ -190,7 +210,19 @@ impl Report {
             findings_left_out: 0,
             notes: Vec::new(),
             notes_left_out: 0,
+            heads: Vec::new(),
+            stopped_early: false,
+            not_checked: Vec::new(),
+            beyond_proof: Vec::new(),
+            damage: None,
         }
+    }
+
+    /// The newest record that a head kept outside proves; 0 without one.
+    #[must_use]
+    pub fn proven_outside(&self) -> u64 {
+        let matching = self.heads.iter().filter(|head| head.state == OutsideState::Matches);
+        matching.map(|head| head.sequence).max().unwrap_or(0)
     }
 }
 

@@ -1,18 +1,37 @@
 //! Verifying: what a log proves, four things apart.
 
+mod outside;
+mod range;
+
+pub use outside::{OutsideHead, OutsideHeadError, OutsideState, Witnessed};
+pub use range::{Range, RangeReport, verify_range};
+
 use crate::anchor::Start;
 use crate::axes::report;
+use crate::damage;
 use crate::meaning::Meaning;
 use crate::progress::Progress;
-use crate::read::{ReadError, ReadOptions, Reading, read, steadily};
+use crate::read::{Committed, ReadError, ReadOptions, Reading, read, read_until_finding, steadily};
 use crate::rebuild::Until;
 use crate::report::Report;
 use holdpoint_log_files::{ReadStorage, SurveyError};
+use outside::Comparison;
 use std::io::ErrorKind;
 
 /// How often a log is read again because a segment went away while it was read: its records were
 /// moved to an archive.
 const ATTEMPTS_MAX: u32 = 4;
+
+/// What is asked of a verification besides the log itself.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// Heads that were kept outside of the log, to be compared with it.
+    pub heads: Vec<OutsideHead>,
+    /// Stop at the first finding.
+    pub fail_fast: bool,
+    /// Map the damage.
+    pub map: bool,
+}
 
 /// Verifies a whole log: every byte of it against the chain and the recovery table, every event
 /// against the rules. Memory follows live entities, not history.
@@ -29,34 +48,82 @@ pub fn verify<S: ReadStorage>(
     Ok(report(reading, Some(&meaning)))
 }
 
+/// Verifies a whole log, and what else is asked: heads from outside compared with it, the damage
+/// mapped, or an end at the first finding.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_asked<S: ReadStorage>(
+    storage: &S,
+    options: ReadOptions<'_>,
+    asked: &Asked,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, ReadError> {
+    let (reading, meaning, compared) = attempted(|| judge_once(storage, options, asked, progress))?;
+    let proven = compared.proven_to();
+    let witnessed = compared.finish(&reading);
+    let damage = match asked.map {
+        true => {
+            let outside = (proven, witnessed.as_slice());
+            let being_written = reading.is_being_written;
+            Some(damage::map(storage, &reading.survey, being_written, outside)?)
+        }
+        false => None,
+    };
+    let mut report = report(reading, Some(&meaning));
+    report.take_heads(witnessed);
+    report.damage = damage;
+    if asked.fail_fast {
+        report.stop_at_first();
+    }
+    Ok(report)
+}
+
 /// What a report is made of.
 pub(crate) fn judge<S: ReadStorage>(
     storage: &S,
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Reading, Meaning), ReadError> {
+    let asked = Asked::default();
+    let (reading, meaning, _) = attempted(|| judge_once(storage, options, &asked, progress))?;
+    Ok((reading, meaning))
+}
+
+/// Reads again where a segment went away meanwhile.
+fn attempted<T>(mut attempt: impl FnMut() -> Result<T, ReadError>) -> Result<T, ReadError> {
     for _ in 1..ATTEMPTS_MAX {
-        match judge_once(storage, options, progress) {
+        match attempt() {
             Err(ReadError::Survey(SurveyError::Io { source, .. }))
                 if source.kind() == ErrorKind::NotFound => {}
             other => return other,
         }
     }
-    judge_once(storage, options, progress)
+    attempt()
 }
 
 fn judge_once<S: ReadStorage>(
     storage: &S,
     options: ReadOptions<'_>,
+    asked: &Asked,
     progress: &mut dyn FnMut(Progress),
-) -> Result<(Reading, Meaning), ReadError> {
-    steadily(|| {
+) -> Result<(Reading, Meaning, Comparison), ReadError> {
+    let (reading, (meaning, compared)) = steadily(|| {
         let start = Start::of(storage);
         let anchor = start.anchor;
         let mut meaning = Meaning::new(start, Until::End);
-        let reading = read(storage, anchor, options, progress, &mut |batch| {
-            meaning.apply(batch);
-        })?;
-        Ok((reading, meaning))
-    })
+        let mut compared = Comparison::new(&asked.heads, &anchor.position);
+        let mut take = |batch: &[Committed]| {
+            compared.take(batch);
+            if !asked.fail_fast || meaning.findings.is_empty() {
+                meaning.apply(batch);
+            }
+        };
+        let reading = match asked.fail_fast {
+            true => read_until_finding(storage, anchor, options, progress, &mut take)?,
+            false => read(storage, anchor, options, progress, &mut take)?,
+        };
+        Ok((reading, (meaning, compared)))
+    })?;
+    Ok((reading, meaning, compared))
 }

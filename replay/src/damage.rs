@@ -1,0 +1,122 @@
+//! The damage map: every damaged place of a log with its cause as far as the bytes prove it, what
+//! still holds on both sides of each, and what a salvage would keep.
+//!
+//! # Invariants
+//!
+//! - No record is blamed that holds in its place: a region names records that are damaged, missing
+//!   or out of order.
+//!   Where two things hold and do not fit, the region is a seam between them and names none.
+//! - A cause is `proven` only where undoing it gives what the checksum and the chain ask for, or
+//!   where what is there says so itself.
+//! - Whatever the bytes are, the work is linear in them, and the number of regions is bounded.
+
+mod cause;
+mod files;
+mod forged;
+mod header;
+mod ledger;
+mod region;
+mod search;
+mod segment;
+mod syndrome;
+
+pub use ledger::{REGIONS_MAX, Stretch};
+pub use region::{Cause, Certainty, Records, Region, Witness};
+
+use crate::read::ReadError;
+use crate::verify::Witnessed;
+use files::Mapper;
+use holdpoint_log_files::salvage::{Source, plan};
+use holdpoint_log_files::{ReadStorage, Survey};
+use serde::Serialize;
+
+/// Every damaged place of a log, and what holds between them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DamageMap {
+    /// The segments in order, for a picture of the log.
+    pub segments: Vec<MappedSegment>,
+    /// The damaged places in the order of the log, at most [`REGIONS_MAX`].
+    pub regions: Vec<Region>,
+    /// Regions beyond those.
+    pub regions_left_out: u64,
+    /// The records that hold, at most [`REGIONS_MAX`] stretches.
+    pub stretches: Vec<Stretch>,
+    /// Stretches beyond those.
+    pub stretches_left_out: u64,
+    /// What a salvage would keep.
+    pub salvage: Kept,
+}
+
+/// What `salvage` would keep of a log. It keeps only what a mark outside of the records ties, so
+/// it can be less than what holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Kept {
+    /// How many records it keeps as they are.
+    pub records_kept: u64,
+    /// How many are known to be lost.
+    pub records_lost: u64,
+    /// Bytes that it does not keep as records, and copies aside.
+    pub bytes_not_kept: u64,
+    /// The records that it keeps, neighbours joined, at most [`REGIONS_MAX`] runs.
+    pub runs: Vec<Records>,
+}
+
+/// A segment as the picture shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MappedSegment {
+    /// Its file, relative to the log's directory.
+    pub file: String,
+    /// Sequence of its first record.
+    pub first: u64,
+    /// Its length in bytes.
+    pub length: u64,
+    /// The byte behind the last one that is not zero.
+    pub used: u64,
+}
+
+impl DamageMap {
+    /// Whether nothing is damaged.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.regions.is_empty()
+    }
+}
+
+/// Maps a log that was surveyed. `outside` is the newest record that one of `heads`, which were
+/// kept outside, proves.
+///
+/// # Errors
+/// A file cannot be read.
+pub(crate) fn map<S: ReadStorage>(
+    storage: &S,
+    survey: &Survey,
+    is_being_written: bool,
+    (outside, heads): (u64, &[Witnessed]),
+) -> Result<DamageMap, ReadError> {
+    let mut mapper = Mapper::new(storage, survey, is_being_written, outside);
+    mapper.map()?;
+    mapper.map_heads(heads);
+    Ok(mapper.finish(kept(storage)?))
+}
+
+/// What the plan of a salvage keeps.
+fn kept<S: ReadStorage>(storage: &S) -> Result<Kept, ReadError> {
+    let Some(source) = Source::look(storage)? else { return Ok(Kept::default()) };
+    let plan = plan(storage, &source, &mut |_, _| {})?;
+    let mut runs: Vec<Records> = Vec::new();
+    for kept in plan.kept() {
+        let (first, last) = (kept.from.sequence.saturating_add(1), kept.last);
+        let joined = runs.last().is_some_and(|run| run.last.checked_add(1) == Some(first));
+        if let Some(run) = runs.last_mut().filter(|_| joined) {
+            run.last = last;
+        } else if runs.len() < REGIONS_MAX {
+            runs.push(Records { first, last });
+        }
+    }
+    Ok(Kept {
+        records_kept: plan.records_kept(),
+        records_lost: plan.records_lost(),
+        bytes_not_kept: plan.losses().map(|loss| loss.length).sum(),
+        runs,
+    })
+}

@@ -1,0 +1,97 @@
+//! Header blocks and HEAD: what is wrong with one, where the checksum or its neighbours tell.
+
+use super::cause::{Explained, one_bit, patched};
+use super::region::{Cause, Certainty};
+use super::segment::FIRST_RECORD;
+use super::syndrome::{Flip, single_flip};
+use holdpoint_log_files::ReadFile;
+use holdpoint_log_files::window::Window;
+use holdpoint_log_format::limits::{HEAD_LENGTH, SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX};
+use holdpoint_log_format::{ChainPosition, Fault, Head, Item, LogId, SegmentHeader};
+use std::io;
+
+/// Where the checksum lies in a header block and in HEAD, in bits.
+const CHECKSUM_AT: u64 = 12 * 8;
+
+/// Whether the first record of a segment has a checksum of this log and this first sequence.
+pub(super) fn first_record_is_of<F: ReadFile>(
+    window: &mut Window<F>,
+    log: LogId,
+    first: u64,
+) -> io::Result<bool> {
+    let header = inferred(log, first, window.length());
+    Ok(matches!(window.item(FIRST_RECORD, &header)?, Ok((Item::Record(_), _))))
+}
+
+/// What the header of this segment must have said, but for the link and time before it.
+pub(super) fn inferred(log: LogId, first: u64, length: u64) -> SegmentHeader {
+    let genesis = ChainPosition::genesis(log);
+    let previous = ChainPosition { sequence: first.saturating_sub(1), ..genesis };
+    let capacity = length.clamp(SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX) / 8 * 8;
+    SegmentHeader { log, previous, capacity, previous_seal_offset: 0 }
+}
+
+/// What is wrong with a header block, where everything that it should say is known.
+pub(super) fn compared(due: &SegmentHeader, found: &[u8]) -> Explained {
+    let encoded = due.encode();
+    let differs: Vec<u8> = encoded.iter().zip(found).map(|(due, found)| due ^ found).collect();
+    let at = |place: Option<usize>| place.map_or(0, |place| place as u64);
+    let first = at(differs.iter().position(|byte| *byte != 0));
+    let last = at(differs.iter().rposition(|byte| *byte != 0)).saturating_add(1);
+    if let Some((at, bit)) = one_bit(&differs) {
+        return Explained::proven(Cause::FlippedBit { at, bit });
+    }
+    let is_zero = differs.iter().zip(found).all(|(differs, found)| *differs == 0 || *found == 0);
+    match is_zero {
+        true => {
+            let sectors = last.div_ceil(super::cause::SECTOR) - first / super::cause::SECTOR;
+            Explained::proven(Cause::Zeroed { from: first, to: last, sectors })
+        }
+        false => {
+            let found = format!("bytes {first} to {last} of the header differ from what is due");
+            Explained::new(Cause::Unknown { found }, Certainty::Open)
+        }
+    }
+}
+
+/// What is wrong with a block that has its checksum at byte 12, by that checksum alone; `holds`
+/// says whether a block is good.
+pub(super) fn by_checksum(
+    block: &[u8],
+    fault: &Fault,
+    holds: &dyn Fn(&[u8]) -> bool,
+) -> Option<Explained> {
+    let Fault::Checksum { expected, found } = *fault else { return None };
+    let covered = (block.len() as u64).saturating_sub(4);
+    let place = match single_flip(expected ^ found, covered)? {
+        Flip::Covered(byte @ 0..12, bit) => byte * 8 + u64::from(bit),
+        Flip::Covered(byte, bit) => (byte + 4) * 8 + u64::from(bit),
+        Flip::Checksum(bit) => CHECKSUM_AT + u64::from(bit),
+    };
+    let at = usize::try_from(place / 8).ok()?;
+    let byte = *block.get(at)? ^ 1 << (place % 8);
+    let bit = u8::try_from(place % 8).unwrap_or_default();
+    holds(&patched(block, at, &[byte]))
+        .then(|| Explained::proven(Cause::FlippedBit { at: at as u64, bit }))
+}
+
+/// What is wrong with a HEAD that does not decode.
+pub(super) fn head(bytes: &[u8], fault: &Fault) -> Explained {
+    let length = bytes.len() as u64;
+    let explained = by_checksum(bytes, fault, &|bytes| Head::decode(bytes).is_ok());
+    explained.unwrap_or_else(|| match (length, bytes.iter().all(|byte| *byte == 0)) {
+        (0..HEAD, _) => Explained::proven(Cause::Truncated),
+        (_, true) => {
+            let cause = Cause::Zeroed { from: 0, to: length, sectors: 0 };
+            Explained::proven(cause)
+        }
+        _ => unknown(fault),
+    })
+}
+
+const HEAD: u64 = HEAD_LENGTH as u64;
+
+/// What is wrong, in words.
+pub(super) fn unknown(found: &dyn std::fmt::Display) -> Explained {
+    Explained::new(Cause::Unknown { found: found.to_string() }, Certainty::Open)
+}

@@ -1,0 +1,120 @@
+//! What the map gathers: damaged regions, and the stretches between them that hold.
+
+use super::region::{Region, Witness};
+use serde::Serialize;
+
+/// Most regions that a map names; the rest is counted.
+pub const REGIONS_MAX: usize = 1_000;
+
+/// How many payloads of one log are searched bit by bit for what was forged.
+const RESTORES_MAX: u32 = 16;
+
+/// Consecutive records that hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Stretch {
+    /// Sequence of the first one.
+    pub first: u64,
+    /// Sequence of the last one.
+    pub last: u64,
+    /// The file of the first one.
+    pub file: String,
+    /// Where it begins, in bytes.
+    pub offset: u64,
+    /// The file of the last one.
+    pub end_file: String,
+    /// Where it ends, in bytes.
+    pub end: u64,
+    /// The chain leads to it from the log's beginning without a break.
+    pub from_beginning: bool,
+    /// The strongest thing outside of the records that names one of them, or one that the chain
+    /// leads to from them. Without one, and without the beginning, only checksums and links of the
+    /// records themselves speak for them.
+    pub witness: Option<Witness>,
+    /// The newest record that it names.
+    pub witnessed_to: Option<u64>,
+}
+
+/// The map while it is made.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    pub(super) regions: Vec<Region>,
+    pub(super) regions_left_out: u64,
+    pub(super) stretches: Vec<Stretch>,
+    pub(super) stretches_left_out: u64,
+    pub(super) restores_left: u32,
+    /// Records up to this one have the link that a head kept outside names.
+    outside: u64,
+    /// A gap lies before what comes next.
+    is_cut: bool,
+}
+
+impl Ledger {
+    pub(super) fn new(outside: u64) -> Self {
+        Self {
+            regions: Vec::new(),
+            regions_left_out: 0,
+            stretches: Vec::new(),
+            stretches_left_out: 0,
+            restores_left: RESTORES_MAX,
+            outside,
+            is_cut: false,
+        }
+    }
+
+    pub(super) fn add(&mut self, region: Region) {
+        if self.regions.len() < REGIONS_MAX {
+            self.regions.push(region);
+        } else {
+            self.regions_left_out += 1;
+        }
+    }
+
+    /// The newest record that a head kept outside proves.
+    pub(super) fn witnessed_outside(&self) -> u64 {
+        self.outside
+    }
+
+    /// Begins another stretch behind a gap, unless the chain leads across it.
+    pub(super) fn begin(&mut self, is_tied: bool) {
+        self.is_cut |= !is_tied;
+    }
+
+    /// Records that hold: those behind `from` up to `to`, each a sequence and an offset.
+    pub(super) fn extend(&mut self, file: &str, from: (u64, u64), to: (u64, u64)) {
+        if to.0 <= from.0 {
+            return;
+        }
+        let goes_on = |stretch: &&mut Stretch| stretch.last == from.0;
+        if let Some(stretch) = self.stretches.last_mut().filter(goes_on).filter(|_| !self.is_cut) {
+            (stretch.last, stretch.end) = to;
+            stretch.end_file = file.to_string();
+            return;
+        }
+        let from_beginning = self.stretches.is_empty() && !self.is_cut;
+        self.is_cut = false;
+        if self.stretches.len() >= REGIONS_MAX {
+            self.stretches_left_out += 1;
+            return;
+        }
+        self.stretches.push(Stretch {
+            first: from.0 + 1,
+            last: to.0,
+            file: file.to_string(),
+            offset: from.1,
+            end_file: file.to_string(),
+            end: to.1,
+            from_beginning,
+            witness: None,
+            witnessed_to: None,
+        });
+    }
+
+    /// Something names the record of this sequence as it is.
+    pub(super) fn witness(&mut self, sequence: u64, witness: Witness) {
+        let holds = |stretch: &&mut Stretch| (stretch.first..=stretch.last).contains(&sequence);
+        if let Some(stretch) = self.stretches.last_mut().filter(holds) {
+            stretch.witness = stretch.witness.max(Some(witness));
+            stretch.witnessed_to = stretch.witnessed_to.max(Some(sequence));
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! Verifying some records of a log alone: every record stores its link, so any range can be checked
+//! against the link before it.
+
+use super::outside::{Comparison, OutsideHead, OutsideState, Witnessed};
+use crate::anchor::Anchor;
+use crate::axes::authenticity_by;
+use crate::finding::{Finding, Problem};
+use crate::progress::{Meter, Progress};
+use crate::read::ReadError;
+use crate::report::{Axis, AxisState, Head, Verdict};
+use holdpoint_log_files::run::walk;
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::window::Window;
+use holdpoint_log_files::{
+    Onward, Place, Problem as LogProblem, ReadFile, ReadStorage, Run, Stop, SurveyError,
+};
+use holdpoint_log_format::limits::HEAD_LENGTH;
+use holdpoint_log_format::{
+    ChainPosition, Fault, Head as HeadFile, LogId, Record, SegmentHeader, names,
+};
+use serde::Serialize;
+use std::io;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// Records of a log, both ends included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    /// The first one; `None`: the log's first.
+    pub first: Option<u64>,
+    /// The last one; `None`: the log's newest.
+    pub last: Option<u64>,
+}
+
+/// A text that is no range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("expected A..B, A.. or ..B: sequences from 1 on, A at most B, both ends included")]
+pub struct RangeSyntax;
+
+impl FromStr for Range {
+    type Err = RangeSyntax;
+
+    fn from_str(text: &str) -> Result<Self, RangeSyntax> {
+        let (first, last) = text.split_once("..").unwrap_or((text, text));
+        let end = |text: &str| match text {
+            "" => Ok(None),
+            text => text.parse().ok().filter(|end| *end > 0).map(Some).ok_or(RangeSyntax),
+        };
+        let range = Self { first: end(first)?, last: end(last)? };
+        let is_ordered = range.first.unwrap_or(1) <= range.last.unwrap_or(u64::MAX);
+        (is_ordered && range != Self::default()).then_some(range).ok_or(RangeSyntax)
+    }
+}
+
+/// What a range of records proves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RangeReport {
+    /// All in one. `NothingHere`: there is no log, or it does not hold the whole range.
+    pub verdict: Verdict,
+    /// The first record that was asked for.
+    pub first: u64,
+    /// The last one; the log's newest where none was named.
+    pub last: u64,
+    /// How many of them hold.
+    pub records: u64,
+    /// The records that the log has: its first, and its newest as far as it was read.
+    pub begins: u64,
+    /// The newest record that was read.
+    pub reached: u64,
+    /// Nothing recorded in the range was changed.
+    pub integrity: Axis,
+    /// Nothing is missing in the range.
+    pub completeness: Axis,
+    /// Heads from outside.
+    pub authenticity: Axis,
+    /// The place that the first record checked follows from, taken on trust.
+    pub from: Option<Head>,
+    /// The last record of the range.
+    pub to: Option<Head>,
+    /// The log's identity, 32 hexadecimal digits.
+    pub log_id: Option<String>,
+    /// Heads from outside, and what came of comparing them.
+    pub heads: Vec<Witnessed>,
+    /// Everything found wrong, in the order of the log.
+    pub findings: Vec<Finding>,
+    /// What the verdict says nothing of.
+    pub not_checked: Vec<String>,
+}
+
+/// Verifies the records of a range: frames, links, times, claims, and that none is missing. Reads
+/// the segments that hold them and nothing else; their events are not judged.
+///
+/// # Errors
+/// [`ReadError`]: a file cannot be read, or is of a newer format version. Damage is in the report.
+pub fn verify_range<S: ReadStorage>(
+    storage: &S,
+    range: Range,
+    heads: &[OutsideHead],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<RangeReport, ReadError> {
+    let anchor = Anchor::of(storage).position;
+    let segments = segments(storage).map_err(of(names::SEGMENTS))?;
+    let first = range.first.unwrap_or(anchor.sequence.saturating_add(1));
+    let holding = segments.partition_point(|begins| *begins <= first).saturating_sub(1);
+    let walk = Walk {
+        storage,
+        head: read_head(storage),
+        log: None,
+        first,
+        last: range.last.unwrap_or(u64::MAX),
+        records: 0,
+        from: None,
+        reached: None,
+        to: None,
+        compared: Comparison::new(heads, &anchor),
+        findings: Vec::new(),
+        meter: Meter::new(storage, progress),
+    };
+    walk.all(segments.get(holding..).unwrap_or_default(), range, anchor.sequence)
+}
+
+struct Walk<'s, 'p, S> {
+    storage: &'s S,
+    head: Option<HeadFile>,
+    log: Option<LogId>,
+    first: u64,
+    last: u64,
+    records: u64,
+    /// The place before the first record that was read.
+    from: Option<ChainPosition>,
+    reached: Option<ChainPosition>,
+    to: Option<ChainPosition>,
+    compared: Comparison,
+    findings: Vec<Finding>,
+    meter: Meter<'p>,
+}
+
+impl<S: ReadStorage> Walk<'_, '_, S> {
+    fn all(
+        mut self,
+        segments: &[u64],
+        range: Range,
+        anchor: u64,
+    ) -> Result<RangeReport, ReadError> {
+        for (index, name) in segments.iter().enumerate() {
+            let is_done = self.reached.is_some_and(|reached| reached.sequence >= self.last);
+            if is_done || !self.findings.is_empty() {
+                break;
+            }
+            let next = segments.get(index + 1).copied();
+            self.segment(*name, next)?;
+        }
+        Ok(self.report(range, anchor))
+    }
+
+    fn segment(&mut self, name: u64, next: Option<u64>) -> Result<(), ReadError> {
+        let file = segment_path(name);
+        let opened = self.storage.open(&file).map_err(of(&file))?;
+        let gone = || of(&file)(io::ErrorKind::NotFound.into());
+        let mut window = Window::new(opened.ok_or_else(gone)?).map_err(of(&file))?;
+        let header = match window.header().map_err(of(&file))? {
+            Ok(header) => header,
+            Err(Fault::NewerVersion { found, supported }) => {
+                return Err(SurveyError::NewerVersion { file, found, supported }.into());
+            }
+            Err(fault) => {
+                self.find(name, 0, name, fault.into());
+                return Ok(());
+            }
+        };
+        if self.is_ours(name, &header) {
+            let run = self.records(&mut window, &header).map_err(of(&file))?;
+            self.end(name, next, &run);
+        }
+        Ok(())
+    }
+
+    /// Whether a header fits its name, the log, and what is before it.
+    fn is_ours(&mut self, name: u64, header: &SegmentHeader) -> bool {
+        let due = self.head.map(|head| head.log).or(self.log).unwrap_or(header.log);
+        let found = header.first_sequence();
+        let previous = header.previous;
+        let problem = match self.reached {
+            _ if header.log != due => {
+                Some(LogProblem::ForeignLog { expected: due, found: header.log })
+            }
+            _ if found != name => Some(LogProblem::Renamed { expected: name, found }),
+            Some(reached) if reached.sequence != previous.sequence => {
+                Some(LogProblem::Gap { expected: reached.sequence.saturating_add(1), found })
+            }
+            Some(reached) if reached.link != previous.link => {
+                Some(Fault::Link { expected: reached.link, found: previous.link }.into())
+            }
+            _ => None,
+        };
+        self.log = Some(due);
+        self.from = self.from.or(Some(previous));
+        match problem {
+            Some(problem) => {
+                self.find(name, 0, name, problem);
+                false
+            }
+            None => true,
+        }
+    }
+
+    fn records(&mut self, window: &mut Window<S::File>, header: &SegmentHeader) -> io::Result<Run> {
+        let (first, last, head) = (self.first, self.last, self.head);
+        let mut rewritten = None;
+        let run = {
+            let Self { records, to, compared, meter, reached, .. } = self;
+            *reached = Some(header.previous);
+            let mut visit = |place: &holdpoint_log_files::RecordPlace, record: &Record<'_>| {
+                let header = &record.header;
+                let (sequence, link, time) = (header.sequence, header.link, header.time);
+                let here = ChainPosition { sequence, link, time };
+                let named = head.filter(|head| head.newest_sequence == sequence);
+                if named.is_some_and(|head| head.newest_link != link) {
+                    rewritten = Some((place.offset, here));
+                }
+                if (first..=last).contains(&sequence) {
+                    *records += 1;
+                    *to = Some(here);
+                }
+                *reached = Some(here);
+                compared.take_one(&here);
+                meter.reached(sequence);
+                if sequence >= last { Onward::Stop } else { Onward::Go }
+            };
+            walk(window, header, Run::at_start(header), &mut visit)?
+        };
+        if let (Some((offset, found)), Some(head)) = (rewritten, head) {
+            let problem = LogProblem::Rewritten { expected: head.newest_link, found: found.link };
+            self.find(header.first_sequence(), offset, found.sequence, problem);
+        }
+        Ok(run)
+    }
+
+    /// A run that ended before it should have.
+    fn end(&mut self, name: u64, next: Option<u64>, run: &Run) {
+        let witnessed = self.head.map_or(0, |head| head.newest_sequence);
+        let due = next.map_or(witnessed, |next| next.saturating_sub(1));
+        let reached = self.reached.map_or(0, |reached| reached.sequence);
+        let problem = match &run.stop {
+            Stop::Asked => return,
+            Stop::Seal(_) if next.is_some() || reached >= due => return,
+            Stop::Fault(fault) if reached < due || next.is_some() => fault.clone().into(),
+            Stop::Nothing | Stop::Seal(_) if reached < due => {
+                LogProblem::BelowMark { first: reached.saturating_add(1), last: due }
+            }
+            Stop::Nothing if next.is_some() => LogProblem::SealMissing { expected: reached },
+            _ => return,
+        };
+        self.find(name, run.stop_offset, run.stop_sequence, problem);
+    }
+
+    fn find(&mut self, name: u64, offset: u64, sequence: u64, problem: LogProblem) {
+        let place = Place { file: segment_path(name), offset, sequence };
+        self.findings.push(Finding { place, problem: Problem::Log(problem) });
+    }
+
+    fn report(self, range: Range, anchor: u64) -> RangeReport {
+        let reached = self.reached.map_or(0, |reached| reached.sequence);
+        let last = range.last.unwrap_or(reached);
+        let log = self.log.or(self.head.map(|head| head.log));
+        let heads = self.compared.finish_part(log);
+        let begins = anchor.saturating_add(1);
+        let is_here = self.first >= begins && self.first <= last && last <= reached;
+        let authenticity = authenticity_by(&heads);
+        let is_refuted = authenticity.state == AxisState::Failed;
+        let verdict = match self.findings.is_empty() {
+            false => Verdict::Corrupt,
+            true if is_refuted => Verdict::Corrupt,
+            true if is_here => Verdict::Intact,
+            true => Verdict::NothingHere,
+        };
+        let before = self.from.map_or(0, |from| from.sequence);
+        let not_checked = not_checked(before, last, reached, &heads);
+        RangeReport {
+            verdict,
+            first: self.first,
+            last,
+            records: self.records,
+            begins,
+            reached,
+            integrity: integrity(self.findings.first(), verdict, (self.first, last)),
+            completeness: completeness(self.findings.first(), verdict, (self.first, last)),
+            authenticity,
+            from: self.from.as_ref().and_then(Head::at),
+            to: self.to.as_ref().and_then(Head::at),
+            log_id: log.map(|log| log.to_string()),
+            heads,
+            findings: self.findings,
+            not_checked,
+        }
+    }
+}
+
+fn integrity(finding: Option<&Finding>, verdict: Verdict, (first, last): (u64, u64)) -> Axis {
+    match (finding, verdict) {
+        (Some(finding), _) => axis(AxisState::Failed, finding.to_string()),
+        (None, Verdict::NothingHere) => axis(AxisState::NotChecked, NOT_HERE.to_string()),
+        (None, _) => {
+            let reason = format!("records {first} to {last} hash to what their chain says");
+            axis(AxisState::Proven, reason)
+        }
+    }
+}
+
+fn completeness(finding: Option<&Finding>, verdict: Verdict, (first, last): (u64, u64)) -> Axis {
+    match (finding, verdict) {
+        (Some(_), _) => {
+            let reason = "what lies behind the damage was not read".to_string();
+            axis(AxisState::NotChecked, reason)
+        }
+        (None, Verdict::NothingHere) => axis(AxisState::NotChecked, NOT_HERE.to_string()),
+        (None, _) => {
+            let reason = format!("none of the records {first} to {last} is missing");
+            axis(AxisState::Proven, reason)
+        }
+    }
+}
+
+const NOT_HERE: &str = "the log does not hold these records";
+
+fn not_checked(before: u64, last: u64, reached: u64, heads: &[Witnessed]) -> Vec<String> {
+    let mut told = Vec::new();
+    if before > 0 {
+        told.push(format!(
+            "records up to {before}: the link that the range follows from is taken from the header \
+             of the segment behind them"
+        ));
+    }
+    if reached >= last {
+        told.push(format!("everything behind record {last}"));
+    }
+    told.push("meaning: no event was judged, for the state before them was not rebuilt".into());
+    for head in heads.iter().filter(|head| head.state == OutsideState::NotReached) {
+        told.push(format!("the head kept outside for record {}: not in the range", head.sequence));
+    }
+    told
+}
+
+fn axis(state: AxisState, reason: String) -> Axis {
+    Axis { state, reason }
+}
+
+/// First sequences of the segments, in order.
+fn segments<S: ReadStorage>(storage: &S) -> io::Result<Vec<u64>> {
+    let listed = storage.list(names::SEGMENTS)?;
+    let mut firsts: Vec<u64> =
+        listed.iter().filter_map(|entry| names::parse_segment(&entry.name)).collect();
+    firsts.sort_unstable();
+    Ok(firsts)
+}
+
+fn read_head<S: ReadStorage>(storage: &S) -> Option<HeadFile> {
+    let file = storage.open(names::HEAD).ok().flatten()?;
+    let mut bytes = [0; HEAD_LENGTH];
+    let read = file.read_at(0, &mut bytes).ok()?;
+    HeadFile::decode(bytes.get(..read)?).ok()
+}
+
+fn of(file: &str) -> impl Fn(io::Error) -> ReadError {
+    let file = file.to_string();
+    move |source| ReadError::Survey(SurveyError::Io { file: file.clone(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_names_one_end_at_least_and_its_ends_are_in_order() {
+        let of = |first, last| Ok(Range { first, last });
+        assert_eq!("3..9".parse(), of(Some(3), Some(9)));
+        assert_eq!("3..".parse(), of(Some(3), None));
+        assert_eq!("..9".parse(), of(None, Some(9)));
+        assert_eq!("7".parse(), of(Some(7), Some(7)));
+        for text in ["", "..", "9..3", "0..3", "a..b", "1...3", "1..2..3", "-1..2"] {
+            assert_eq!(text.parse::<Range>(), Err(RangeSyntax), "{text:?}");
+        }
+    }
+}
