@@ -1,8 +1,8 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
 use crate::{
-    apply, bench, completions, config, decision, doctor, health, hold, hook, log_archive, log_copy,
-    log_show, log_stat, log_tail, man, mcp, replay, run, salvage, thread, trace, verify,
+    apply, bench, completions, config, decision, doctor, export, health, hold, hook, log_archive,
+    log_copy, log_show, log_stat, log_tail, man, mcp, replay, run, salvage, thread, trace, verify,
 };
 use clap::{Args, Parser, Subcommand};
 use holdpoint_engine::executor::command_line;
@@ -83,6 +83,8 @@ pub(crate) enum Verb {
     Replay(replay::Args),
     /// Tell what led to a record, back to a person, and everything that it caused.
     Trace(trace::Args),
+    /// Write the log as JSON Lines, CSV or a SQLite database; raw evidence only where asked.
+    Export(export::Args),
     /// Copy what verifies of a damaged log into a new one; the old one is only read.
     Salvage(salvage::Args),
     /// Look at the records themselves, copy the log, move its beginning to an archive.

@@ -12,6 +12,7 @@ mod decision;
 mod directory;
 mod doctor;
 mod exit;
+mod export;
 mod health;
 mod hold;
 mod hook;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Verb::Verify(args) => verify::main(&global, args),
         Verb::Replay(args) => replay::main(&global, args),
         Verb::Trace(args) => trace::main(&global, args),
+        Verb::Export(args) => export::main(&global, args),
         Verb::Salvage(args) => salvage::main(&global, args),
         Verb::Log(LogVerb::Show(args)) => log_show::main(&global, args),
         Verb::Log(LogVerb::Tail(args)) => log_tail::main(&global, args),

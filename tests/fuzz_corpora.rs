@@ -26,9 +26,10 @@ const FILE_BYTES_MAX: u64 = 12_288;
 type Read = fn(&[u8]);
 
 /// Every target.
-const TARGETS: [(&str, Read); 8] = [
+const TARGETS: [(&str, Read); 9] = [
     ("apply", targets::apply::read),
     ("directory", targets::directory::read),
+    ("export", targets::export::read),
     ("index", targets::index::read),
     ("operations", targets::operations::read),
     ("payload", targets::payload::read),
@@ -70,6 +71,11 @@ fn every_line_of_the_corpus_is_read_as_standard_json_or_refused_in_its_place() {
 #[test]
 fn every_directory_of_the_corpus_is_opened_exactly_when_it_verifies() {
     replay("directory");
+}
+
+#[test]
+fn every_log_of_the_corpus_is_exported_as_far_as_it_is_proven_in_every_form_alike() {
+    replay("export");
 }
 
 #[test]

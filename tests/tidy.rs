@@ -21,7 +21,7 @@ const UNSAFE_FILES: [&str; 4] = [
 ];
 
 /// Which rooms a room may know: the direction of DESIGN, by crate.
-const DIRECTIONS: [(&str, &[&str]); 9] = [
+const DIRECTIONS: [(&str, &[&str]); 10] = [
     ("log-format/Cargo.toml", &[]),
     ("log-format/lanes/Cargo.toml", &[]),
     ("engine/domain/Cargo.toml", &[]),
@@ -29,6 +29,7 @@ const DIRECTIONS: [(&str, &[&str]); 9] = [
     ("log-format/index/Cargo.toml", &["log-format", "log-files"]),
     ("engine/Cargo.toml", &["log-format", "log-files", "log-index", "domain"]),
     ("replay/Cargo.toml", &["log-format", "log-files", "log-index", "domain"]),
+    ("replay/export/Cargo.toml", &["log-files", "domain", "replay"]),
     (
         "benches/Cargo.toml",
         &["log-format", "log-files", "sha256-lanes", "domain", "engine", "replay"],
@@ -43,6 +44,7 @@ const DIRECTIONS: [(&str, &[&str]); 9] = [
             "domain",
             "engine",
             "replay",
+            "export",
             "measure",
         ],
     ),

@@ -7,6 +7,7 @@ pub mod config;
 mod damage;
 pub mod directory;
 mod edit;
+pub mod export;
 mod image;
 pub mod index;
 mod model;

@@ -16,6 +16,7 @@ mod anchor;
 mod axes;
 pub mod caches;
 pub mod damage;
+pub mod export;
 pub mod finding;
 pub mod machine;
 mod meaning;

@@ -25,7 +25,7 @@ pub enum Until {
 
 impl Until {
     /// Whether the place is at the log's anchor or behind it.
-    fn reaches(self, anchor: &ChainPosition) -> bool {
+    pub(crate) fn reaches(self, anchor: &ChainPosition) -> bool {
         match self {
             Self::End => true,
             Self::Sequence(sequence) => sequence >= anchor.sequence,

@@ -110,6 +110,13 @@ impl World {
         self
     }
 
+    /// Forgets what settled and was kept so far. What settles from now on is kept as before.
+    pub fn forget_settled(&mut self) {
+        if let Some(kept) = &mut self.settled {
+            *kept = Settled::default();
+        }
+    }
+
     /// A live loop.
     #[must_use]
     pub fn live_loop(&self, loop_id: &str) -> Option<&ExecutionLoop> {

@@ -1,0 +1,252 @@
+//! `holdpoint export`: the log as JSON Lines, CSV or a SQLite database.
+
+mod target;
+
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain, settle};
+use crate::output::Output;
+use crate::progress::Bar;
+use crate::text::counted;
+use crate::verify::{exit_of, warn};
+use holdpoint_domain::time::Timestamp;
+use holdpoint_export::{ExportError, Exported, Options, export_csv, export_json_lines};
+use holdpoint_log_files::DirectoryStorage;
+use holdpoint_replay::export::Selection;
+use holdpoint_replay::{Progress, ReadError, ReadOptions, Until, Verdict};
+use serde::Serialize;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
+use target::Target;
+
+/// Options of `export`.
+///
+/// Batches are exported whole: those whose last record lies within `--since` and `--until`. Of a
+/// damaged log, what is proven before the damage is exported, and the exit code is 6.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// One JSON object a line (RFC 8785), one row a record, or tables.
+    #[arg(long, value_enum, default_value_t = Format::Jsonl)]
+    format: Format,
+    /// The file to make; else stdout. It has its name only when it is whole.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Take the place of FILE if it is there.
+    #[arg(long, requires = "out")]
+    force: bool,
+    /// The first record or moment: a sequence, or a time such as 2026-01-25T16:00:00Z.
+    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_place)]
+    since: Option<Until>,
+    /// The last record or moment.
+    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_place)]
+    until: Option<Until>,
+    /// Let the bytes of raw evidence leave the log: whatever commands printed, secrets included.
+    #[arg(long)]
+    include_evidence: bool,
+}
+
+/// What is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    /// JSON Lines.
+    Jsonl,
+    /// CSV.
+    Csv,
+    /// A SQLite database.
+    Sqlite,
+}
+
+/// What `--json` says of a file that was made.
+#[derive(Serialize)]
+struct Summary<'a> {
+    format: Format,
+    out: String,
+    records: u64,
+    unreadable: u64,
+    includes_evidence: bool,
+    verdict: Verdict,
+    first_finding: Option<&'a holdpoint_replay::Finding>,
+}
+
+/// Exports. Exit 6 when the log does not verify, 3 when there is no log.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    settle(global, export(global, &args))
+}
+
+fn export(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    check(global, args)?;
+    if args.include_evidence {
+        complain(
+            "the export holds raw evidence: whatever commands printed, secrets included; keep it \
+             as you keep the log",
+        );
+    }
+    match &args.out {
+        Some(out) => to_file(global, args, &directory, Target::new(out, args.force, &directory)?),
+        None => to_stdout(args, &directory),
+    }
+}
+
+/// What cannot be written to stdout.
+fn check(global: &Global, args: &Args) -> Result<(), Failure> {
+    let usage = |code: &'static str, message: &str| Err(Failure::new(Exit::USAGE, code, message));
+    match args.format {
+        _ if args.out.is_some() => Ok(()),
+        Format::Sqlite => usage("out_missing", "a database is a file: name it with --out FILE"),
+        Format::Csv if global.json => {
+            usage("out_missing", "with --json stdout is JSON alone: name a file with --out FILE")
+        }
+        _ if io::stdout().is_terminal() => usage(
+            "terminal",
+            "an export is not shown on a terminal: name a file with --out FILE, or pipe it; \
+             `holdpoint log show` shows records",
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn to_stdout(args: &Args, directory: &Directory) -> Result<Exit, Failure> {
+    let mut bar = Bar::new();
+    let exported = directory.read(|storage, reading| {
+        let out = BufWriter::new(io::stdout().lock());
+        let mut update = |progress| bar.update(progress);
+        unless_read(stream(args, storage, reading, &mut update, out))
+    })?;
+    drop(bar);
+    match exported {
+        // Whoever closed the pipe has seen enough.
+        Err(ExportError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Ok(Exit::DONE)
+        }
+        exported => ended(directory, exported),
+    }
+}
+
+fn to_file(
+    global: &Global,
+    args: &Args,
+    directory: &Directory,
+    target: Target,
+) -> Result<Exit, Failure> {
+    let mut bar = Bar::new();
+    let exported = directory.read(|storage, reading| {
+        let mut update = |progress| {
+            target.heed_signals();
+            bar.update(progress);
+        };
+        unless_read(match args.format {
+            Format::Sqlite => tables(args, storage, reading, &mut update, &target),
+            _ => stream(args, storage, reading, &mut update, BufWriter::new(target.file())),
+        })
+    })?;
+    drop(bar);
+    let exported = exported.map_err(|error| failure(&error))?;
+    directory.expect_log(&exported.report)?;
+    let out = target.finish()?;
+    show(global, args, &exported, &out)?;
+    ended(directory, Ok(exported))
+}
+
+fn stream(
+    args: &Args,
+    storage: &DirectoryStorage,
+    reading: ReadOptions<'_>,
+    progress: &mut dyn FnMut(Progress),
+    out: impl Write,
+) -> Result<Exported, ExportError> {
+    match args.format {
+        Format::Csv => export_csv(storage, options(args), reading, progress, out),
+        _ => export_json_lines(storage, options(args), reading, progress, out),
+    }
+}
+
+#[cfg(feature = "sqlite")]
+fn tables(
+    args: &Args,
+    storage: &DirectoryStorage,
+    reading: ReadOptions<'_>,
+    progress: &mut dyn FnMut(Progress),
+    target: &Target,
+) -> Result<Exported, ExportError> {
+    holdpoint_export::export_sqlite(storage, options(args), reading, progress, target.path())
+}
+
+#[cfg(not(feature = "sqlite"))]
+fn tables(
+    _args: &Args,
+    _storage: &DirectoryStorage,
+    _reading: ReadOptions<'_>,
+    _progress: &mut dyn FnMut(Progress),
+    _target: &Target,
+) -> Result<Exported, ExportError> {
+    let message = "this holdpoint was built without SQLite; use --format jsonl or csv";
+    Err(ExportError::Write(io::Error::new(io::ErrorKind::Unsupported, message)))
+}
+
+fn options(args: &Args) -> Options {
+    let until = args.until.unwrap_or(Until::End);
+    let selection = Selection { since: args.since, until };
+    Options { selection, include_evidence: args.include_evidence }
+}
+
+/// What the reading itself ended with, apart from what became of the export.
+fn unless_read(
+    exported: Result<Exported, ExportError>,
+) -> Result<Result<Exported, ExportError>, ReadError> {
+    match exported {
+        Err(ExportError::Read(error)) => Err(error),
+        exported => Ok(exported),
+    }
+}
+
+fn show(global: &Global, args: &Args, exported: &Exported, path: &str) -> Result<(), Failure> {
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&Summary {
+            format: args.format,
+            out: path.to_string(),
+            records: exported.records,
+            unreadable: exported.unreadable,
+            includes_evidence: args.include_evidence,
+            verdict: exported.report.verdict,
+            first_finding: exported.report.findings.first(),
+        });
+    } else {
+        out.line(format_args!("{path}: {}", counted(exported.records, "record")));
+    }
+    out.finish()
+}
+
+fn ended(directory: &Directory, exported: Result<Exported, ExportError>) -> Result<Exit, Failure> {
+    let exported = exported.map_err(|error| failure(&error))?;
+    directory.expect_log(&exported.report)?;
+    if exported.unreadable > 0 {
+        complain(&format!(
+            "{} that this program cannot read: a newer holdpoint may",
+            counted(exported.unreadable, "payload")
+        ));
+    }
+    warn(&exported.report);
+    Ok(exit_of(&exported.report))
+}
+
+fn failure(error: &ExportError) -> Failure {
+    let code = match error {
+        ExportError::Form { .. } => "no_form",
+        _ => "output",
+    };
+    Failure::new(Exit::FAILED, code, error)
+}
+
+/// A sequence or a time.
+fn parse_place(text: &str) -> Result<Until, String> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let sequence = text.parse().map_err(|_| "the sequence is too large".to_string())?;
+        return Ok(Until::Sequence(sequence));
+    }
+    let time: Timestamp = text.parse().map_err(|error| format!("{error}"))?;
+    Ok(Until::Time(time))
+}

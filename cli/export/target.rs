@@ -1,0 +1,138 @@
+//! The file that an export makes: it has its name only when it is whole.
+
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::text::path as shown;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A file under a temporary name beside the one that it is to have. It is removed when it is not
+/// finished.
+pub(super) struct Target {
+    wanted: PathBuf,
+    temporary: PathBuf,
+    is_forced: bool,
+    file: File,
+    /// The number of the signal that asks to stop.
+    signal: Arc<AtomicUsize>,
+}
+
+impl Target {
+    /// An empty file, readable by this user alone: what a log holds is nobody else's business.
+    pub(super) fn new(
+        wanted: &Path,
+        is_forced: bool,
+        directory: &Directory,
+    ) -> Result<Self, Failure> {
+        check_place(wanted, directory)?;
+        if !is_forced && wanted.symlink_metadata().is_ok() {
+            return Err(taken(wanted));
+        }
+        let signal = signals().map_err(|error| failed(wanted, &error))?;
+        let temporary = beside(wanted);
+        let mut options = File::options();
+        let made = options.write(true).create_new(true).mode(0o600).open(&temporary);
+        let file = made.map_err(|error| failed(&temporary, &error))?;
+        Ok(Self { wanted: wanted.to_path_buf(), temporary, is_forced, file, signal })
+    }
+
+    /// Where it is until it is finished.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn path(&self) -> &Path {
+        &self.temporary
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Ends the program where a signal asks for it, and leaves nothing behind.
+    pub(super) fn heed_signals(&self) {
+        let signal = self.signal.load(Ordering::SeqCst);
+        if signal > 0 {
+            // Whatever cannot be removed is not under the name that was asked for.
+            let _ = fs::remove_file(&self.temporary);
+            std::process::exit(128 + i32::try_from(signal).unwrap_or(0));
+        }
+    }
+
+    /// Makes it durable and gives it its name, which may be shown.
+    pub(super) fn finish(self) -> Result<String, Failure> {
+        self.file.sync_all().map_err(|error| failed(&self.temporary, &error))?;
+        if !self.is_forced {
+            // A rename would take the place of a file that appeared meanwhile.
+            match fs::hard_link(&self.temporary, &self.wanted) {
+                Ok(()) => return Ok(shown(&self.wanted)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    return Err(taken(&self.wanted));
+                }
+                // Some file systems have no such links.
+                Err(_) => {}
+            }
+        }
+        let named = fs::rename(&self.temporary, &self.wanted);
+        named.map_err(|error| failed(&self.wanted, &error))?;
+        Ok(shown(&self.wanted))
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        // After a rename there is nothing under this name.
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+/// A verb that reads writes nothing to the log's directory.
+fn check_place(wanted: &Path, directory: &Directory) -> Result<(), Failure> {
+    let parent = parent_of(wanted).canonicalize().map_err(|error| failed(wanted, &error))?;
+    let log = directory.path.canonicalize();
+    if wanted.file_name().is_none() || wanted.is_dir() {
+        let message = format!("{} is a directory: name a file with --out", shown(wanted));
+        return Err(Failure::new(Exit::USAGE, "is_a_directory", message));
+    }
+    if log.is_ok_and(|log| parent.starts_with(log)) {
+        let message = format!("{} lies in the log: name a file elsewhere", shown(wanted));
+        return Err(Failure::new(Exit::USAGE, "inside_the_log", message));
+    }
+    Ok(())
+}
+
+fn parent_of(wanted: &Path) -> &Path {
+    wanted.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."))
+}
+
+/// `.NAME.<pid>.unfinished`.
+fn beside(wanted: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(wanted.file_name().unwrap_or_default());
+    name.push(format!(".{}.unfinished", std::process::id()));
+    parent_of(wanted).join(name)
+}
+
+fn taken(wanted: &Path) -> Failure {
+    let message = format!("{} is there already: name another file, or --force", shown(wanted));
+    Failure::new(Exit::CONFLICT, "exists", message)
+}
+
+fn failed(file: &Path, error: &io::Error) -> Failure {
+    let message = format!("cannot write {}: {error}; name another file", shown(file));
+    Failure::new(Exit::FAILED, "output", message)
+}
+
+/// The number of the signal that asks to stop; 0 until then.
+fn signals() -> io::Result<Arc<AtomicUsize>> {
+    let stopped = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        let number = usize::try_from(signal).unwrap_or_default();
+        flag::register_usize(signal, Arc::clone(&stopped), number)?;
+    }
+    Ok(stopped)
+}

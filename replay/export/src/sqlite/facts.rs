@@ -1,0 +1,123 @@
+//! Rows of what was recorded.
+
+use super::row::{Row, cell, insert, integer};
+use crate::record::Record;
+use crate::stream::ExportError;
+use holdpoint_domain::event::{Event, EvidenceCaptured, RowCommitted, RowRefused};
+use holdpoint_domain::interruption_thread::RowPayload;
+use rusqlite::Connection;
+use rusqlite::types::Value;
+
+/// The row of any record.
+pub(super) fn of_record(record: Record) -> Result<Row, ExportError> {
+    let event = match record.event(false)? {
+        serde_json::Value::Null => Value::Null,
+        event => Value::Text(record.text(&event)?),
+    };
+    let line = record.line;
+    let (actor, given) = (line.actor, record.idempotency);
+    Ok(vec![
+        ("sequence", integer(line.sequence)),
+        ("time", cell(&line.time)),
+        ("kind", Value::Text(line.kind)),
+        ("version", cell(&record.version)),
+        ("more_follows", cell(&record.more_follows)),
+        ("payload", cell(&record.payload)),
+        ("actor_kind", cell(&actor.as_ref().map(|actor| actor.kind))),
+        ("actor_id", cell(&actor.map(|actor| actor.id))),
+        ("correlation", cell(&line.correlation)),
+        ("causation", cell(&line.causation)),
+        ("idempotency_tenant", cell(&given.as_ref().map(|given| &given.tenant))),
+        ("idempotency_key", cell(&given.as_ref().map(|given| &given.key))),
+        ("loop_id", cell(&line.loop_id)),
+        ("decision_id", cell(&line.decision_id)),
+        ("summary", Value::Text(line.summary)),
+        ("link", Value::Text(line.link)),
+        ("event", event),
+    ])
+}
+
+/// The row apart that some events have besides.
+pub(super) fn of_event(
+    connection: &Connection,
+    record: &Record,
+    include_evidence: bool,
+) -> Result<(), ExportError> {
+    match &record.line.event {
+        Some(Event::EvidenceCaptured(body)) => {
+            insert(connection, "evidence", evidence(record.line.sequence, body, include_evidence))
+        }
+        Some(Event::RowCommitted(body)) => {
+            insert(connection, "interruption_rows", committed(record, body))
+        }
+        Some(Event::RowRefused(body)) => {
+            insert(connection, "interruption_rows", refused(record, body))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn evidence(sequence: u64, body: &EvidenceCaptured, include_evidence: bool) -> Row {
+    let raw = match include_evidence {
+        true => Value::Blob(body.raw_data.as_bytes().to_vec()),
+        false => Value::Null,
+    };
+    vec![
+        ("sequence", integer(sequence)),
+        ("loop_id", cell(&body.loop_id)),
+        ("chain_id", cell(&body.chain_id)),
+        ("chain_index", integer(body.index)),
+        ("record_id", cell(&body.record_id)),
+        ("observation_point", cell(&body.observation_point)),
+        ("evidence_type", cell(&body.evidence_type)),
+        ("timestamp", cell(&body.timestamp)),
+        ("length", integer(body.raw_data.length())),
+        ("sha256", cell(&body.raw_data.sha256())),
+        ("prior_hash", cell(&body.prior_hash)),
+        ("self_hash", cell(&body.self_hash)),
+        ("injective_hash", cell(&body.injective_hash)),
+        ("content", cell(&body.content)),
+        ("raw_data", raw),
+    ]
+}
+
+fn committed(record: &Record, body: &RowCommitted) -> Row {
+    let mut row = vec![
+        ("audit_event_id", integer(record.line.sequence)),
+        ("time", cell(&record.line.time)),
+        ("outcome", cell(&"committed")),
+        ("tenant_id", cell(&body.tenant_id)),
+        ("correlation_id", cell(&body.correlation_id)),
+        ("turn_id", integer(body.turn_id)),
+        ("session_id", cell(&body.session_id)),
+        ("user_id", cell(&body.user_id)),
+        ("device_id", cell(&body.device_id)),
+        ("event_type", cell(&body.event_type)),
+        ("severity", cell(&body.severity)),
+        ("reason_code", cell(&body.reason_code)),
+        ("idempotency_key", cell(&body.idempotency_key)),
+        ("issue_fingerprint", cell(&body.issue_fingerprint)),
+        ("decided_by", cell(&body.decided_by)),
+    ];
+    let payload = serde_json::to_value(&body.payload).unwrap_or_default();
+    row.extend(RowPayload::KEYS.map(|key| (key, cell(&payload.get(key)))));
+    row
+}
+
+fn refused(record: &Record, body: &RowRefused) -> Row {
+    vec![
+        ("audit_event_id", integer(record.line.sequence)),
+        ("time", cell(&record.line.time)),
+        ("outcome", cell(&"refused")),
+        ("tenant_id", cell(&body.tenant_id)),
+        ("correlation_id", cell(&body.correlation_id)),
+        ("turn_id", integer(body.turn_id)),
+        ("user_id", cell(&body.user_id)),
+        ("device_id", cell(&body.device_id)),
+        ("reason_code", cell(&body.reason_code)),
+        ("idempotency_key", cell(&body.idempotency_key)),
+        ("directive", cell(&body.directive)),
+        ("command", cell(&body.command)),
+        ("message", cell(&body.message)),
+    ]
+}

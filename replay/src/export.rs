@@ -1,0 +1,87 @@
+//! Reading for exports: every complete batch once, in order, with what it comes to under the rules.
+//! Memory follows live entities, not history.
+
+use crate::anchor::Start;
+use crate::axes::report;
+use crate::meaning::Meaning;
+use crate::progress::Progress;
+use crate::read::{Committed, ReadError, ReadOptions, read_wanted, steadily};
+use crate::rebuild::Until;
+use crate::report::Report;
+use holdpoint_domain::world::World;
+use holdpoint_log_files::ReadStorage;
+use holdpoint_log_format::RecordHeader;
+
+/// Which batches are exported: those whose last record lies within, whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// The first record, or the first moment; `None`: from the beginning.
+    pub since: Option<Until>,
+    /// The last record, or the last moment.
+    pub until: Until,
+}
+
+/// What an export sees of a log.
+#[derive(Clone, Copy, Debug)]
+pub enum Seen<'a> {
+    /// The state that the log begins with, where its first records were moved to an archive.
+    Beginning(&'a World),
+    /// A batch up to the selection's end.
+    Batch {
+        /// Its records.
+        records: &'a [Committed],
+        /// The state behind it. What settled with this batch is still there.
+        world: &'a World,
+        /// Whether it lies within the selection; else it lies before.
+        is_selected: bool,
+    },
+}
+
+/// Reads the log up to the selection's end, verifying all of it. `visit` sees nothing behind
+/// damage; behind a payload that cannot be read the state stays as it was.
+///
+/// # Errors
+/// As [`crate::verify()`], and [`ReadError::BeforeAnchor`] where the log begins behind the end.
+pub fn export<S: ReadStorage>(
+    storage: &S,
+    selection: Selection,
+    options: ReadOptions<'_>,
+    progress: &mut dyn FnMut(Progress),
+    visit: &mut dyn FnMut(Seen<'_>),
+) -> Result<Report, ReadError> {
+    let Selection { since, until } = selection;
+    let (reading, meaning) = steadily(|| {
+        let start = Start::of(storage);
+        let anchor = start.anchor;
+        if !until.reaches(&anchor.position) {
+            return Err(ReadError::BeforeAnchor { anchor: anchor.position.sequence });
+        }
+        let mut meaning = Meaning::new(start.keeping_settled(), until);
+        if anchor.position.sequence > 0 {
+            visit(Seen::Beginning(&meaning.world));
+        }
+        let wanted = |header: &RecordHeader| until.includes(header);
+        let reading = read_wanted(storage, anchor, options, &wanted, progress, &mut |batch| {
+            let Some(last) = batch.last().filter(|last| until.includes(&last.header)) else {
+                return;
+            };
+            meaning.apply(batch);
+            let is_selected = since.is_none_or(|since| since.begins_by(&last.header));
+            visit(Seen::Batch { records: batch, world: &meaning.world, is_selected });
+            meaning.world.forget_settled();
+        })?;
+        Ok((reading, meaning))
+    })?;
+    Ok(report(reading, Some(&meaning)))
+}
+
+impl Until {
+    /// Whether a record lies at the place or behind it.
+    fn begins_by(self, header: &RecordHeader) -> bool {
+        match self {
+            Self::End => false,
+            Self::Sequence(sequence) => header.sequence >= sequence,
+            Self::Time(time) => header.time >= time.nanoseconds(),
+        }
+    }
+}
