@@ -65,7 +65,7 @@ kinds! {
     AppendOs "append-os" SecondsEach "Append, each record written to the file";
     DurableOne "durable-1" SecondsEach "One durable writer, each record synced";
     DurableEight "durable-8" SecondsEach "Eight durable writers, each acknowledged after its sync";
-    DurableSixtyFour "durable-64" SecondsEach "64 durable writers, each acknowledged after its sync";
+    DurableSixtyFour "durable-64" SecondsEach "64 durable writers, acknowledged after the sync";
     CommitOfMany "commit-64" SecondsEach "64 records in each durable commit";
     Scan "scan" SecondsEach "Scan of all records, checksums checked";
     VerifyOne "verify-1" SecondsEach "Full verify of the chain, one thread";

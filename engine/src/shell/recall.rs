@@ -12,7 +12,7 @@ use crate::log::{Storage, Turn};
 use holdpoint_domain::event::Event;
 use holdpoint_domain::terms::{Term, term_of_new, term_of_registration};
 use holdpoint_domain::world::{DecisionPoint, KeyReceipt, Recalled};
-use holdpoint_domain::{Command, Envelope, Idempotency, Time, World};
+use holdpoint_domain::{Command, Envelope, Idempotency, Refusal, Time, World, decide};
 use std::collections::BTreeMap;
 
 /// A record that was looked for.
@@ -76,13 +76,31 @@ fn closing<S: Storage>(
     Ok(records.iter().rev().find(closed).map(|event| event.sequence))
 }
 
-/// The id of something that begins with these events, where something that the state has forgotten
-/// had it before. Of bits that this engine drew, and with which nothing began since, it is known
-/// that nothing ever did: so the ordinary command looks for nothing.
+/// Decides; again where something would begin under an id that was used before, now that the state
+/// is told so. The log is asked behind the rules: most commands begin nothing.
 ///
 /// # Errors
 /// As [`recall`].
-pub(super) fn used_id<S: Storage>(
+pub(super) fn decide_knowing<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+    command: &Command,
+    at: Time,
+) -> Result<Result<Vec<Event>, Refusal>, SubmitError> {
+    let decided = decide(&hot.world, command, at);
+    let events = decided.as_deref().unwrap_or_default();
+    let Some(id) = used_id(engine, hot, turn, command, events)? else {
+        return Ok(decided);
+    };
+    hot.world.recall_used_id(id);
+    Ok(decide(&hot.world, command, at))
+}
+
+/// The id of something that begins with these events, where something that the state has forgotten
+/// had it before. Of bits that this engine drew, and with which nothing began since, it is known
+/// that nothing ever did: so the ordinary command looks for nothing.
+fn used_id<S: Storage>(
     engine: &Core<S>,
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,

@@ -163,7 +163,7 @@ fn carry_out<S: Storage>(
     let known = Known { idempotency: idempotency.as_ref(), recalled: recalled.as_ref() };
     let decided = match conditions.admit(&hot.world, origin, command, known) {
         Ok(Some(done)) => return Ok(done_before(engine, hot, done)),
-        Ok(None) => decide_anew(engine, hot, turn, command, at)?,
+        Ok(None) => recall::decide_knowing(engine, hot, turn, command, at)?,
         Err(refusal) => Err(refusal),
     };
     match decided {
@@ -180,24 +180,6 @@ fn carry_out<S: Storage>(
             Ok(Answer::Refused(refusal))
         }
     }
-}
-
-/// Decides; again where something would begin under an id that was used before, now that the state
-/// is told so. The log is asked behind the rules: most commands begin nothing.
-fn decide_anew<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
-    command: &Command,
-    at: Time,
-) -> Result<Result<Vec<Event>, Refusal>, SubmitError> {
-    let decided = decide(&hot.world, command, at);
-    let events = decided.as_deref().unwrap_or_default();
-    let Some(id) = recall::used_id(engine, hot, turn, command, events)? else {
-        return Ok(decided);
-    };
-    hot.world.recall_used_id(id);
-    Ok(decide(&hot.world, command, at))
 }
 
 /// The first receipt, where an index says where its records lie; else they are looked for when the

@@ -18,8 +18,8 @@ impl World {
         *fingerprint_of(&self.carry()).as_bytes()
     }
 
-    /// The hot state as [`World::carry`] gives it, and its fingerprint: for whoever records it next,
-    /// which then computes neither again.
+    /// The hot state as [`World::carry`] gives it, and its fingerprint: for whoever records it
+    /// next, which then computes neither again.
     #[must_use]
     pub fn carry_with_fingerprint(&mut self) -> (Vec<u8>, Digest) {
         let carried = self.carry();

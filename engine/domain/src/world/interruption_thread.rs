@@ -15,7 +15,7 @@ pub const MAX_CLOSED_THREADS: usize = 1_024;
 
 /// Most threads of which it is remembered that they were closed: the newest. That an older one was
 /// is found in the log.
-pub const MAX_ENDED_THREADS: usize = 1_024;
+pub const MAX_ENDED_THREADS: usize = 2_048;
 
 /// One thread with everything that a turn needs to know of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
