@@ -8,7 +8,6 @@ use crate::records::segments::{Segment, Segments};
 use holdpoint_domain::codec::decode;
 use holdpoint_log_files::{Onward, ReadStorage, RecordPlace, Run};
 use holdpoint_log_format::Record;
-use std::collections::BTreeMap;
 
 /// The steps that led to a record, its own first.
 pub(super) struct Causes {
@@ -21,8 +20,26 @@ pub(super) struct Causes {
 struct Batch {
     first: u64,
     last: u64,
-    /// What the first record says that can be read; `None`: none can.
-    causation: Option<Option<u64>>,
+    said: Said,
+}
+
+/// What the first record of a batch that can be read says of its cause.
+#[derive(Clone, Copy)]
+enum Said {
+    /// None can be read.
+    Unreadable,
+    /// There is none.
+    Nothing,
+    /// This record.
+    Cause(u64),
+}
+
+/// The batches of a segment in their order. A segment can hold millions, so that each is kept
+/// small.
+struct Batches {
+    segment: u64,
+    /// Number of the last record within the segment, and what is said.
+    seen: Vec<(u32, Said)>,
 }
 
 impl Causes {
@@ -67,50 +84,71 @@ fn follow<S: ReadStorage>(
     let batches = batches_up_to(segments, at, due, part)?;
     let mut due = due;
     loop {
-        let holding = batches.range(due..).next().map(|(_, batch)| *batch);
-        let Some(batch) = holding.filter(|batch| batch.first <= due) else { return Ok(Ok(due)) };
+        let Some(batch) = batches.holding(due) else { return Ok(Ok(due)) };
         if chain.len() as u64 > u64::from(depth) {
             return Ok(Err(Beginning::TooFar { sequence: due }));
         }
         chain.push(batch);
         let sequence = batch.first;
-        due = match batch.causation {
-            None => return Ok(Err(Beginning::Unreadable { sequence })),
-            Some(None) => return Ok(Err(Beginning::Begun { sequence })),
-            Some(Some(causation)) if causation >= sequence || causation == 0 => {
+        due = match batch.said {
+            Said::Unreadable => return Ok(Err(Beginning::Unreadable { sequence })),
+            Said::Nothing => return Ok(Err(Beginning::Begun { sequence })),
+            Said::Cause(causation) if causation >= sequence || causation == 0 => {
                 return Ok(Err(Beginning::NotEarlier { sequence, causation }));
             }
-            Some(Some(causation)) => causation,
+            Said::Cause(causation) => causation,
         };
     }
 }
 
-/// The batches of a segment up to the one that holds a record, each by its last record.
+/// The batches of a segment up to the one that holds a record.
 fn batches_up_to<S: ReadStorage>(
     segments: &Segments<'_, S>,
     at: usize,
     due: u64,
     part: &mut Part,
-) -> Result<BTreeMap<u64, Batch>, ReadError> {
-    let mut batches = BTreeMap::new();
+) -> Result<Batches, ReadError> {
     let first = segments.firsts.get(at).copied().unwrap_or_default();
+    let mut batches = Batches { segment: first, seen: Vec::new() };
     let Some(mut segment) = segments.open(first, part)? else { return Ok(batches) };
     part.segments_read += 1;
     let from = Run::at_start(&segment.header);
-    let mut open: Option<Batch> = None;
+    let mut said = Said::Unreadable;
     segments.walk(&mut segment, from, part, &mut |_, record| {
-        let sequence = record.header.sequence;
-        let batch = open.get_or_insert(Batch { first: sequence, last: sequence, causation: None });
-        batch.last = sequence;
-        batch.causation = batch.causation.or_else(|| causation_of(record));
+        if matches!(said, Said::Unreadable) {
+            said = said_by(record);
+        }
         if record.header.flags.more_follows() {
             return Onward::Go;
         }
-        batches.insert(sequence, *batch);
-        open = None;
+        let sequence = record.header.sequence;
+        let number = u32::try_from(sequence.saturating_sub(first)).unwrap_or(u32::MAX);
+        batches.seen.push((number, said));
+        said = Said::Unreadable;
         if sequence >= due { Onward::Stop } else { Onward::Go }
     })?;
     Ok(batches)
+}
+
+impl Batches {
+    /// The batch that holds a record.
+    fn holding(&self, sequence: u64) -> Option<Batch> {
+        let number = sequence.checked_sub(self.segment)?;
+        let at = self.seen.partition_point(|(last, _)| u64::from(*last) < number);
+        let (last, said) = *self.seen.get(at)?;
+        let before = at.checked_sub(1).and_then(|before| self.seen.get(before));
+        let first = before.map_or(0, |(last, _)| u64::from(*last).saturating_add(1));
+        let of = |number: u64| self.segment.saturating_add(number);
+        Some(Batch { first: of(first), last: of(u64::from(last)), said })
+    }
+}
+
+fn said_by(record: &Record<'_>) -> Said {
+    match causation_of(record) {
+        None => Said::Unreadable,
+        Some(None) => Said::Nothing,
+        Some(Some(causation)) => Said::Cause(causation),
+    }
 }
 
 /// What a record names as its cause; `None` where it cannot be read.
