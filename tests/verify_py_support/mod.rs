@@ -181,8 +181,11 @@ fn splices(image: &Image) -> Vec<Damage> {
     damages
 }
 
+/// A way to forge a record's header.
+type Forgery = (&'static str, fn(&mut RecordHeader));
+
 fn forgeries(image: &Image) -> Vec<Damage> {
-    let forge: [(&str, fn(&mut RecordHeader)); 8] = [
+    let forge: [Forgery; 8] = [
         ("kind", |header| header.kind ^= 1),
         ("version", |header| header.version ^= 1),
         ("more-follows", |header| header.flags = Flags::MORE_FOLLOWS),
