@@ -6,7 +6,6 @@
     reason = "a helper that fails, fails its test"
 )]
 
-#[allow(dead_code, reason = "shared with the tests of threads")]
 mod threads_support;
 
 use holdpoint_domain::world::{MAX_ENDED_REGISTRATIONS, Recalled};
