@@ -1,5 +1,9 @@
 //! `holdpoint verify`: what the log proves, four things apart.
 
+mod head;
+mod map;
+mod range;
+
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
@@ -9,8 +13,8 @@ use crate::text::{bytes, counted, moment, path};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::text::visible;
 use holdpoint_replay::{
-    Axis, AxisState, CacheState, Caches, Finding, Report, Together, Verdict, check_caches,
-    verify_together,
+    Asked, Axis, AxisState, CacheState, Caches, Finding, OutsideState, Range, Report, Together,
+    Verdict, Witnessed, check_caches, verify_asked, verify_together,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -31,6 +35,24 @@ pub(crate) struct Args {
     /// there. What is missing or wrong is told, and does not change the exit code.
     #[arg(long, conflicts_with = "archive")]
     caches: bool,
+    /// Compare the log with a head that was kept elsewhere: a copy of HEAD, or lines of
+    /// `SEQUENCE LINK`. May be given several times.
+    #[arg(long, value_name = "FILE", conflicts_with = "archive")]
+    head: Vec<PathBuf>,
+    /// Verify the records A to B alone: `A..B`, `A..` or `..B`. Their events are not judged.
+    #[arg(
+        long,
+        value_name = "A..B",
+        conflicts_with_all = ["archive", "caches", "map", "fail_fast"]
+    )]
+    range: Option<Range>,
+    /// Stop at the first finding; what lies behind it is not checked.
+    #[arg(long, conflicts_with_all = ["archive", "caches", "map"])]
+    fail_fast: bool,
+    /// Map the damage: every damaged place with its cause as far as the bytes prove it, what still
+    /// holds on both sides, and what `salvage` would keep.
+    #[arg(long, conflicts_with = "archive")]
+    map: bool,
 }
 
 /// A report, and what is derived from the log where that was asked for.
@@ -46,9 +68,10 @@ struct Shown<'a> {
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(
         global,
-        match &args.archive {
-            Some(archive) => verify_both(global, archive),
-            None => verify(global, args.caches),
+        match (&args.archive, args.range) {
+            (Some(archive), _) => verify_both(global, archive),
+            (None, Some(range)) => range::verify(global, range, &args.head),
+            (None, None) => verify(global, &args),
         },
     )
 }
@@ -97,13 +120,15 @@ fn show_both(out: &mut Output, found: &Together) {
     }
 }
 
-fn verify(global: &Global, with_caches: bool) -> Result<Exit, Failure> {
+fn verify(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
+    let heads = head::read(&args.head)?;
+    let asked = Asked { heads, fail_fast: args.fail_fast, map: args.map };
     let mut bar = Bar::new();
     let (report, caches) = directory.read(|storage, options| {
         let mut update = |progress| bar.update(progress);
-        let report = holdpoint_replay::verify(storage, options, &mut update)?;
-        let caches = with_caches.then(|| check_caches(storage, &mut update)).transpose()?;
+        let report = verify_asked(storage, options, &asked, &mut update)?;
+        let caches = args.caches.then(|| check_caches(storage, &mut update)).transpose()?;
         Ok((report, caches))
     })?;
     drop(bar);
@@ -142,6 +167,9 @@ fn show(global: &Global, shown: &Shown<'_>) -> Result<(), Failure> {
         out.json(shown);
     } else if shown.report.verdict != Verdict::NothingHere {
         show_to_person(&mut out, shown.report);
+        if let Some(map) = &shown.report.damage {
+            map::show(&mut out, map);
+        }
         if let Some(caches) = shown.caches {
             show_caches(&mut out, caches);
         }
@@ -158,11 +186,41 @@ fn show_to_person(out: &mut Output, report: &Report) {
     show_axis(out, "authenticity", &axes.authenticity);
     show_axis(out, "meaning", &axes.meaning);
     show_reach(out, report);
+    show_heads(out, &report.heads);
     show_findings(out, report);
     show_notes(out, report);
+    if !report.heads.is_empty() || report.stopped_early {
+        show_limits(out, report);
+    }
 }
 
-fn show_axis(out: &mut Output, name: &str, axis: &Axis) {
+/// Heads that were kept outside, and what came of comparing each.
+fn show_heads(out: &mut Output, heads: &[Witnessed]) {
+    let is_told = |head: &&Witnessed| head.state != OutsideState::Matches;
+    let told = heads.iter().filter(is_told).take(FINDINGS_SHOWN_MAX);
+    let matching = heads.iter().filter(|head| head.state == OutsideState::Matches);
+    if let Some(newest) = matching.clone().max_by_key(|head| head.sequence) {
+        let (from, sequence) = (visible(&newest.from), newest.sequence);
+        let others = counted(matching.count() as u64 - 1, "other");
+        out.line(format_args!("outside head    record {sequence} matches, {from}; and {others}"));
+    }
+    for head in told {
+        let (from, sequence) = (visible(&head.from), head.sequence);
+        out.line(format_args!("outside head    record {sequence}: {}, {from}", head.state));
+    }
+}
+
+/// What the verdict says nothing of.
+fn show_limits(out: &mut Output, report: &Report) {
+    let limits = [("not checked", &report.not_checked), ("beyond proof", &report.beyond_proof)];
+    for (name, sentences) in limits {
+        for sentence in sentences {
+            out.line(format_args!("{name:<16}{}", visible(sentence)));
+        }
+    }
+}
+
+pub(super) fn show_axis(out: &mut Output, name: &str, axis: &Axis) {
     let colour = match axis.state {
         AxisState::Proven => AnsiColor::Green,
         AxisState::Failed => AnsiColor::Red,
@@ -218,7 +276,11 @@ fn show_findings(out: &mut Output, report: &Report) {
     if total > FINDINGS_SHOWN_MAX as u64 {
         out.line(format_args!("  ... and {} more", total - FINDINGS_SHOWN_MAX as u64));
     }
-    if report.verdict == Verdict::Corrupt {
+    let is_head = |finding: &Finding| finding.name() == "outside_head";
+    if report.findings.iter().all(is_head) {
+        out.line("what to do      find out which is the older history, this log or what it was");
+        out.line("                copied from; nothing inside of this log tells");
+    } else if report.verdict == Verdict::Corrupt {
         out.line("what to do      keep a copy of the directory as it is; do not write to it;");
         out.line("                `holdpoint salvage OLD NEW` copies what verifies into a new log");
     } else {
@@ -279,7 +341,7 @@ fn in_states(count: impl Fn(CacheState) -> usize) -> String {
     if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) }
 }
 
-fn show_finding(out: &mut Output, number: u64, finding: &Finding) {
+pub(super) fn show_finding(out: &mut Output, number: u64, finding: &Finding) {
     let place = &finding.place;
     out.line(format_args!(
         "  {number}. {}, byte {}, sequence {}: {}",
@@ -297,7 +359,7 @@ fn style_of(report: &Report) -> Style {
     colour_of(report.verdict)
 }
 
-fn colour_of(verdict: Verdict) -> Style {
+pub(super) fn colour_of(verdict: Verdict) -> Style {
     let colour = match verdict {
         Verdict::Intact => AnsiColor::Green,
         Verdict::TailUnproven | Verdict::NothingHere => AnsiColor::Yellow,

@@ -14,7 +14,7 @@ use std::io;
 pub(super) const FIRST_RECORD: u64 = SEGMENT_HEADER_LENGTH as u64;
 
 /// A seal that differs in so few bits from the one that is due is that one, damaged.
-const SEAL_BITS_MAX: u32 = 64;
+const SEAL_BITS_MAX: u32 = 8;
 
 /// A segment while it is mapped.
 pub(super) struct SegmentMapper<'a, F> {
@@ -183,7 +183,7 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
 
     /// The seal is due here, and something near to it is.
     fn map_seal(&mut self, after: &ChainPosition, from: u64) -> io::Result<Option<Onwards>> {
-        if self.view.seal(from)?.is_some() {
+        if self.view.seal(from)?.is_some() || self.view.frame(from)?.is_some() {
             return Ok(None);
         }
         let is_named = self.view.next.is_some_and(|(last, seal)| {

@@ -1,0 +1,36 @@
+//! Heads that were kept outside of the log, read from files.
+
+use crate::exit::{Exit, Failure};
+use crate::reading::all_within;
+use crate::text::path;
+use holdpoint_replay::OutsideHead;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Most bytes of such a file: some ten thousand lines.
+const FILE_BYTES_MAX: usize = 1_024 * 1_024;
+
+/// The heads in these files.
+pub(super) fn read(files: &[PathBuf]) -> Result<Vec<OutsideHead>, Failure> {
+    let mut heads = Vec::new();
+    for file in files {
+        heads.extend(read_one(file)?);
+    }
+    Ok(heads)
+}
+
+fn read_one(file: &Path) -> Result<Vec<OutsideHead>, Failure> {
+    let shown = path(file);
+    let unreadable = |error: std::io::Error| {
+        let message = format!("cannot read {shown}: {error}; name a file with --head FILE");
+        Failure::new(Exit::FAILED, "io", message)
+    };
+    let read = File::open(file).and_then(|file| all_within(file, FILE_BYTES_MAX));
+    let Some(bytes) = read.map_err(unreadable)? else {
+        let message =
+            format!("{shown}: more than {FILE_BYTES_MAX} bytes, so it is no file of heads");
+        return Err(Failure::new(Exit::USAGE, "no_head", message));
+    };
+    OutsideHead::parse(&shown, &bytes)
+        .map_err(|error| Failure::new(Exit::USAGE, "no_head", format!("{shown}: {error}")))
+}

@@ -1,0 +1,75 @@
+//! `verify --range`: some records alone.
+
+use super::{colour_of, head, show_axis, show_finding, show_heads};
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::progress::Bar;
+use crate::text::path;
+use holdpoint_domain::text::visible;
+use holdpoint_replay::{Range, RangeReport, Verdict, verify_range};
+use std::path::PathBuf;
+
+/// Verifies a range. Exit 3 where the log does not hold all of it.
+pub(super) fn verify(global: &Global, range: Range, heads: &[PathBuf]) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    let heads = head::read(heads)?;
+    let mut bar = Bar::new();
+    let report = directory.read(|storage, _| {
+        verify_range(storage, range, &heads, &mut |progress| bar.update(progress))
+    })?;
+    drop(bar);
+    if report.verdict == Verdict::NothingHere {
+        return Err(not_here(&directory, &report));
+    }
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&report);
+    } else {
+        show(&mut out, &report);
+    }
+    out.finish()?;
+    Ok(match report.verdict {
+        Verdict::Corrupt => Exit::VERIFICATION_FAILED,
+        _ => Exit::DONE,
+    })
+}
+
+fn not_here(directory: &Directory, report: &RangeReport) -> Failure {
+    let shown = path(&directory.path);
+    let message = match report.reached {
+        0 => format!("there is no record at {shown}: name another directory with --log DIR"),
+        reached => format!(
+            "{shown} does not hold records {} to {}: it begins with record {} and reaches record \
+             {reached}",
+            report.first, report.last, report.begins
+        ),
+    };
+    Failure::new(Exit::NOT_FOUND, "range_not_here", message)
+}
+
+fn show(out: &mut Output, report: &RangeReport) {
+    let verdict = out.paint(colour_of(report.verdict), report.verdict);
+    out.line(format_args!("verdict         {verdict}, of this range alone"));
+    show_axis(out, "integrity", &report.integrity);
+    show_axis(out, "completeness", &report.completeness);
+    show_axis(out, "authenticity", &report.authenticity);
+    out.line(format_args!("range           records {} to {}", report.first, report.last));
+    if let Some(from) = &report.from {
+        out.line(format_args!("follows from    record {}, {}", from.sequence, from.link));
+    }
+    if let Some(to) = &report.to {
+        out.line(format_args!("ends with       record {}, {}", to.sequence, to.link));
+    }
+    show_heads(out, &report.heads);
+    if !report.findings.is_empty() {
+        out.line(format_args!("findings        {}", report.findings.len()));
+    }
+    for (finding, number) in report.findings.iter().zip(1..) {
+        show_finding(out, number, finding);
+    }
+    for sentence in &report.not_checked {
+        out.line(format_args!("not checked     {}", visible(sentence)));
+    }
+}

@@ -1,0 +1,564 @@
+//! The damage map names kind and place of every single damage, and never blames a record that
+//! holds.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the helpers of a test may fail like the test"
+)]
+
+#[allow(dead_code, reason = "shared with the tamper suite")]
+#[path = "tamper/memory.rs"]
+mod memory;
+
+use holdpoint_log_format::{ChainPosition, Flags, Head, Link, Lock, RecordHeader, SegmentHeader};
+use holdpoint_replay::damage::{Cause, Certainty, Region, Witness};
+use holdpoint_replay::{Asked, DamageMap, ReadOptions, Report, verify_asked};
+use memory::{ACTIVE, FIRST_RECORD, Image, Item, SEALED};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const SECTOR: usize = 512;
+
+/// A file, the bytes of one structure in it, and the record that it is.
+type Structure = (&'static str, Range<usize>, Option<u64>);
+
+fn report(image: &Image) -> Report {
+    let boot = Lock::decode(image.bytes("LOCK")).unwrap().boot;
+    let options = ReadOptions { boot, is_locked: &|| false };
+    let asked = Asked { map: true, ..Asked::default() };
+    verify_asked(image, options, &asked, &mut |_| {}).unwrap()
+}
+
+fn map(image: &Image) -> DamageMap {
+    report(image).damage.unwrap()
+}
+
+fn held(map: &DamageMap) -> BTreeSet<u64> {
+    map.stretches.iter().flat_map(|stretch| stretch.first..=stretch.last).collect()
+}
+
+fn blamed(map: &DamageMap) -> BTreeSet<u64> {
+    let records = map.regions.iter().filter_map(|region| region.records);
+    records.flat_map(|records| records.first..=records.last).collect()
+}
+
+/// Asserts that these records are blamed, that all others hold, and gives the first region.
+fn assert_blamed(image: &Image, records: impl IntoIterator<Item = u64>, what: &str) -> Region {
+    let map = map(image);
+    let expected: BTreeSet<u64> = records.into_iter().collect();
+    assert_eq!(blamed(&map), expected, "{what}: {map:#?}");
+    let others: BTreeSet<u64> = (1..=10).filter(|record| !expected.contains(record)).collect();
+    assert_eq!(held(&map), others, "{what}: {map:#?}");
+    let first = map.regions.first().cloned();
+    first.unwrap_or_else(|| panic!("{what}: nothing is found"))
+}
+
+/// As [`assert_blamed`], of a map with one region.
+fn only(image: &Image, records: impl IntoIterator<Item = u64>, what: &str) -> Region {
+    let region = assert_blamed(image, records, what);
+    assert_eq!(map(image).regions.len(), 1, "{what}: {:#?}", map(image).regions);
+    region
+}
+
+fn structures(image: &Image) -> Vec<Structure> {
+    let mut found = vec![("HEAD", 0..image.bytes("HEAD").len(), None)];
+    for segment in [SEALED, ACTIVE] {
+        found.push((segment, 0..FIRST_RECORD, None));
+        let items = image.items(segment).into_iter();
+        found.extend(items.map(|item| (segment, item.at, Some(item.header.sequence))));
+    }
+    let sealed_at = image.items(SEALED).last().unwrap().at.end;
+    found.push((SEALED, sealed_at..sealed_at + 64, None));
+    found
+}
+
+fn on_every<T: Sync>(items: &[T], check: impl Fn(&T) + Sync) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = items.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        for items in items.chunks(share) {
+            scope.spawn(|| items.iter().for_each(&check));
+        }
+    });
+}
+
+#[test]
+fn an_intact_log_has_no_damaged_place_and_is_witnessed_from_its_beginning() {
+    let map = map(&Image::sample());
+    assert!(map.is_whole(), "{map:#?}");
+    let [stretch] = map.stretches.as_slice() else { panic!("{map:#?}") };
+    assert_eq!((stretch.first, stretch.last, stretch.from_beginning), (1, 10, true));
+    assert_eq!((stretch.witness, stretch.witnessed_to), (Some(Witness::Head), Some(10)));
+    assert_eq!((map.salvage.records_kept, map.salvage.records_lost), (10, 0));
+}
+
+// ---- Flips -------------------------------------------------------------------------------------
+
+#[test]
+fn every_flipped_bit_is_named_and_undoing_it_is_proven() {
+    let image = Image::sample();
+    let mut flips = Vec::new();
+    for structure in structures(&image) {
+        let (begin, is_record) = (structure.1.start, structure.2.is_some());
+        let is_dense = |at: &usize| match is_record {
+            true => at - begin < 200 || at.is_multiple_of(977),
+            false => at - begin < 160 || at.is_multiple_of(61),
+        };
+        flips.extend(structure.1.clone().filter(is_dense).map(|at| (structure.clone(), at)));
+    }
+    assert!(flips.len() > 1_200, "{}", flips.len());
+    on_every(&flips, |((file, _, record), at)| {
+        let bit = (at / 3 % 8) as u8;
+        let mut flipped = image.clone();
+        flipped.bytes_mut(file)[*at] ^= 1 << bit;
+        let what = format!("{file} byte {at} bit {bit}");
+        let region = only(&flipped, *record, &what);
+        let cause = Cause::FlippedBit { at: *at as u64, bit };
+        assert_eq!((region.cause, region.certainty), (cause, Certainty::Proven), "{what}");
+        assert_eq!(region.file, *file, "{what}");
+    });
+}
+
+#[test]
+fn what_stands_in_space_that_was_never_written_is_no_record() {
+    let image = Image::sample();
+    for segment in [SEALED, ACTIVE] {
+        let seal = if segment == SEALED { 64 } else { 0 };
+        let end = image.items(segment).last().unwrap().at.end + seal;
+        let length = image.bytes(segment).len();
+        let far = [end + 201, length - 70, length - 1].into_iter();
+        for at in (end..end + 24).chain(far.filter(|at| (end..length).contains(at))) {
+            for byte in [0x01, 0x40, 0xff] {
+                let mut dirty = image.clone();
+                dirty.bytes_mut(segment)[at] = byte;
+                let what = format!("{segment} byte {at}: {byte:02x}");
+                let region = only(&dirty, [], &what);
+                let expected = match byte {
+                    0xff => Cause::StrayBytes,
+                    byte => Cause::FlippedBit { at: at as u64, bit: byte.trailing_zeros() as u8 },
+                };
+                assert_eq!((region.cause, region.offset), (expected, at as u64), "{what}");
+            }
+        }
+    }
+}
+
+// ---- Zeroes and cuts ---------------------------------------------------------------------------
+
+#[test]
+fn every_zeroed_sector_costs_the_records_in_it_and_no_others() {
+    let image = Image::sample();
+    for segment in [SEALED, ACTIVE] {
+        let items = image.items(segment);
+        let end = items.last().unwrap().at.end;
+        let step = if segment == SEALED { 13 } else { 1 };
+        for sector in (FIRST_RECORD / SECTOR..end.div_ceil(SECTOR)).step_by(step) {
+            let zeroed = sector * SECTOR..(sector + 1) * SECTOR;
+            let mut image = image.clone();
+            let was = image.bytes(segment)[zeroed.clone()].to_vec();
+            image.bytes_mut(segment)[zeroed.clone()].fill(0);
+            let is_hit = |item: &&Item| item.at.start < zeroed.end && zeroed.start < item.at.end;
+            let records: Vec<u64> =
+                items.iter().filter(is_hit).map(|item| item.header.sequence).collect();
+            let what = format!("{segment} sector {sector}, records {records:?}");
+            assert!(was.iter().any(|byte| *byte != 0), "{what}");
+            let region = assert_blamed(&image, records, &what);
+            let is_named = matches!(
+                region.cause,
+                Cause::Zeroed { .. } | Cause::TornWrite { .. } | Cause::Truncated
+            );
+            assert!(is_named, "{what}: {region:?}");
+        }
+    }
+}
+
+#[test]
+fn every_cut_of_a_file_is_called_so_and_costs_what_was_behind() {
+    let image = Image::sample();
+    for segment in [SEALED, ACTIVE] {
+        let items = image.items(segment);
+        let length = image.bytes(segment).len();
+        for at in (FIRST_RECORD..length).step_by(SECTOR) {
+            let mut cut = image.clone();
+            cut.bytes_mut(segment).truncate(at);
+            let gone = items.iter().filter(|item| item.at.end > at);
+            let gone: Vec<u64> = gone.map(|item| item.header.sequence).collect();
+            let region = assert_blamed(&cut, gone, &format!("{segment} cut at {at}"));
+            assert_eq!(region.cause, Cause::Truncated, "{segment} cut at {at}");
+        }
+    }
+    for at in [0, 1, 100, 4_095] {
+        let mut cut = image.clone();
+        cut.bytes_mut(ACTIVE).truncate(at);
+        let region = assert_blamed(&cut, 7..=10, &format!("cut at {at}"));
+        assert_eq!(region.cause, Cause::Truncated, "cut at {at}");
+    }
+}
+
+#[test]
+fn an_end_that_reads_as_zero_is_cut_off_or_torn() {
+    let image = Image::sample();
+    let items = image.items(ACTIVE);
+    let end = items.last().unwrap().at.end;
+    for at in (FIRST_RECORD..end).step_by(8) {
+        let mut zeroed = image.clone();
+        zeroed.bytes_mut(ACTIVE)[at..].fill(0);
+        let lost = items.iter().filter(|item| item.at.end > at);
+        let lost: Vec<&Item> = lost
+            .filter(|item| {
+                zeroed.bytes(ACTIVE)[item.at.clone()] != image.bytes(ACTIVE)[item.at.clone()]
+            })
+            .collect();
+        let what = format!("zero from {at}");
+        let region = assert_blamed(&zeroed, lost.iter().map(|item| item.header.sequence), &what);
+        match region.cause {
+            Cause::Truncated => assert!(items.iter().any(|item| item.at.start == at), "{what}"),
+            Cause::TornWrite { boundary } => {
+                assert!(boundary as usize >= at.min(end - 8) / SECTOR * SECTOR, "{what}")
+            }
+            Cause::Zeroed { to, .. } => assert!(to as usize >= at, "{what}"),
+            Cause::FlippedBit { at: flipped, .. } => assert!(flipped as usize >= at, "{what}"),
+            other => panic!("{what}: {other:?}"),
+        }
+    }
+}
+
+// ---- Records moved -----------------------------------------------------------------------------
+
+fn with_records(image: &Image, segment: &'static str, order: &[Vec<u8>]) -> Image {
+    let end = image.items(segment).last().unwrap().at.end;
+    let bytes = image.bytes(segment);
+    let mut changed = bytes[..FIRST_RECORD].to_vec();
+    order.iter().for_each(|record| changed.extend_from_slice(record));
+    changed.extend_from_slice(&bytes[end..]);
+    changed.resize(bytes.len(), 0);
+    let mut image = image.clone();
+    *image.bytes_mut(segment) = changed;
+    image
+}
+
+fn frames(image: &Image, segment: &str) -> Vec<Vec<u8>> {
+    image.items(segment).into_iter().map(|item| image.bytes(segment)[item.at].to_vec()).collect()
+}
+
+#[test]
+fn every_dropped_swapped_or_repeated_record_is_named_in_its_place() {
+    let image = Image::sample();
+    for segment in [SEALED, ACTIVE] {
+        let (items, frames) = (image.items(segment), frames(&image, segment));
+        for (index, item) in items.iter().enumerate() {
+            let (at, sequence) = (item.at.start as u64, item.header.sequence);
+            let what = format!("{segment} record {sequence}");
+            let mut dropped = frames.clone();
+            dropped.remove(index);
+            let region = only(&with_records(&image, segment, &dropped), [sequence], &what);
+            let is_end = segment == ACTIVE && index + 1 == items.len();
+            let expected = if is_end { Cause::Truncated } else { Cause::Missing };
+            assert_eq!((region.cause, region.offset), (expected, at), "{what} dropped");
+            if index + 1 == items.len() {
+                continue;
+            }
+            let mut repeated = frames.clone();
+            repeated.insert(index, frames[index].clone());
+            repeated.truncate(frames.len());
+            let last = items.last().unwrap().header.sequence;
+            let twice = with_records(&image, segment, &repeated);
+            let region = assert_blamed(&twice, [last], &format!("{what} twice"));
+            let expected = (Cause::Duplicated { sequence }, item.at.end as u64);
+            assert_eq!((region.cause, region.offset), expected, "{what} twice");
+            let mut swapped = frames.clone();
+            swapped.swap(index, index + 1);
+            let pair = [sequence, sequence + 1];
+            let region = only(&with_records(&image, segment, &swapped), pair, &what);
+            assert_eq!((region.cause, region.offset), (Cause::Reordered, at), "{what} swapped");
+            assert_eq!(region.certainty, Certainty::Proven);
+        }
+    }
+    let items = image.items(ACTIVE);
+    let again = image.bytes(ACTIVE)[items.last().unwrap().at.clone()].to_vec();
+    let end = items.last().unwrap().at.end;
+    let mut longer = image.clone();
+    longer.bytes_mut(ACTIVE)[end..end + again.len()].copy_from_slice(&again);
+    let region = only(&longer, [], "the last record twice");
+    assert_eq!(region.cause, Cause::Duplicated { sequence: 10 });
+}
+
+#[test]
+fn every_record_of_another_log_or_segment_is_foreign_or_forged_where_it_stands() {
+    let (image, other) = (Image::sample(), Image::sample());
+    for segment in [SEALED, ACTIVE] {
+        let theirs = other.items(segment);
+        for (index, item) in image.items(segment).into_iter().enumerate() {
+            let sequence = item.header.sequence;
+            let mut spliced = image.clone();
+            let frame = &other.bytes(segment)[item.at.clone()];
+            spliced.bytes_mut(segment)[item.at.clone()].copy_from_slice(frame);
+            let region = only(&spliced, [sequence], "a record of another log");
+            assert_eq!(region.cause, Cause::Foreign { log: None, segment: None }, "{sequence}");
+            let mut spliced = image.clone();
+            spliced.put(segment, item.at.start, &theirs[index].header, &theirs[index].payload);
+            let region = only(&spliced, [sequence], "the same, its checksum made anew");
+            let field = "link".to_string();
+            assert_eq!(region.cause, Cause::Forged { field }, "{sequence}");
+        }
+        let mut spliced = image.clone();
+        *spliced.bytes_mut(segment) = other.bytes(segment).to_vec();
+        let records = if segment == SEALED { 1..=6 } else { 7..=10 };
+        let region = assert_blamed(&spliced, records, "a segment of another log");
+        assert_eq!(region.file, segment);
+        assert!(matches!(region.cause, Cause::Foreign { log: Some(_), .. }), "{region:?}");
+    }
+    let mut moved = image.clone();
+    let frame = image.bytes(SEALED)[image.items(SEALED)[1].at.clone()].to_vec();
+    let at = image.items(ACTIVE)[0].at.start;
+    moved.bytes_mut(ACTIVE)[at..at + frame.len()].copy_from_slice(&frame);
+    let region = only(&moved, [7], "a record of another segment");
+    assert_eq!(region.cause, Cause::Foreign { log: None, segment: Some(1) });
+}
+
+// ---- Forgeries ---------------------------------------------------------------------------------
+
+type Forgery = (&'static str, fn(&mut RecordHeader));
+
+fn forgeries() -> [Forgery; 8] {
+    [
+        ("kind", |header| header.kind ^= 1),
+        ("version", |header| header.version ^= 1),
+        ("flags", |header| {
+            let more = header.flags.more_follows();
+            header.flags = if more { Flags::NONE } else { Flags::MORE_FOLLOWS };
+        }),
+        ("flags", |header| header.flags = Flags::WITHHELD),
+        ("unsynced", |header| header.unsynced ^= 1),
+        ("sequence", |header| header.sequence ^= 1),
+        ("time", |header| header.time += 1),
+        ("link", |header| header.link.0[31] ^= 1),
+    ]
+}
+
+#[test]
+fn every_forged_field_is_named_though_its_checksum_was_made_anew() {
+    let image = Image::sample();
+    for segment in [SEALED, ACTIVE] {
+        for item in image.items(segment) {
+            let sequence = item.header.sequence;
+            for (field, forge) in forgeries() {
+                let mut header = item.header.clone();
+                forge(&mut header);
+                let mut forged = image.clone();
+                forged.put(segment, item.at.start, &header, &item.payload);
+                let region = only(&forged, [sequence], &format!("{sequence}: {field}"));
+                let cause = Cause::Forged { field: field.to_string() };
+                assert_eq!(region.cause, cause, "{sequence}: {field}");
+                assert_eq!(region.certainty, Certainty::Proven, "{sequence}: {field}");
+            }
+            let Some(middle) = item.payload.len().checked_sub(1).map(|last| last / 2) else {
+                continue;
+            };
+            let mut payload = item.payload.clone();
+            payload[middle] ^= 0x20;
+            let mut forged = image.clone();
+            forged.put(segment, item.at.start, &item.header, &payload);
+            // Of the large payload not every bit is tried: then the place is told, and no record
+            // is blamed, for everything before it may have been chained anew as well.
+            let is_tried = payload.len() < 4_096;
+            let region = only(&forged, is_tried.then_some(sequence), "payload");
+            let field = "payload".to_string();
+            let expected = match is_tried {
+                true => Cause::Forged { field },
+                false => Cause::ForgedOrRechained,
+            };
+            assert_eq!((region.cause, region.offset), (expected, item.at.start as u64));
+        }
+    }
+}
+
+fn rechained(image: &Image, segment: &str, index: usize) -> (Image, ChainPosition) {
+    let item = image.items(segment)[index].clone();
+    let mut payload = item.payload;
+    payload[0] ^= 0x20;
+    let mut forged = image.clone();
+    forged.put(segment, item.at.start, &item.header, &payload);
+    let before = index.checked_sub(1).map(|index| image.items(segment)[index].header.clone());
+    let previous = before.map_or(image.header(segment).previous, |header| ChainPosition {
+        sequence: header.sequence,
+        link: header.link,
+        time: header.time,
+    });
+    let last = forged.rechain(segment, index, previous);
+    (forged, last)
+}
+
+#[test]
+fn a_history_chained_anew_blames_no_record_and_names_who_contradicts_it() {
+    let image = Image::sample();
+    let expect = |image: &Image, file: &str, to: u64, witness: Witness, what: &str| {
+        let region = only(image, [], what);
+        assert_eq!((region.file.as_str(), region.length), (file, 0), "{what}");
+        assert_eq!(region.cause, Cause::Rechained { from: 1, to, witness }, "{what}");
+    };
+    for index in 0..4 {
+        let (forged, _) = rechained(&image, ACTIVE, index);
+        expect(&forged, ACTIVE, 10, Witness::Head, "chained anew up to HEAD");
+    }
+    for index in 1..6 {
+        let (mut forged, last) = rechained(&image, SEALED, index);
+        expect(&forged, SEALED, 6, Witness::Seal, "chained anew up to the seal");
+        forged.reseal(last);
+        expect(&forged, ACTIVE, 6, Witness::NextSegment, "and sealed anew");
+        let header = SegmentHeader { previous: last, ..image.header(ACTIVE) };
+        forged.bytes_mut(ACTIVE)[..FIRST_RECORD].copy_from_slice(&header.encode());
+        let region = only(&forged, [], "with a new header");
+        let place = (region.cause, region.file.as_str(), region.offset as usize);
+        assert_eq!(place, (Cause::ForgedOrRechained, ACTIVE, FIRST_RECORD));
+        let newest_link = forged.rechain(ACTIVE, 0, last).link;
+        expect(&forged, ACTIVE, 10, Witness::Head, "and all records");
+        let head = Head { newest_link, ..image.head() };
+        *forged.bytes_mut("HEAD") = head.encode().to_vec();
+        assert!(map(&forged).is_whole(), "only a head kept outside can tell");
+    }
+}
+
+#[test]
+fn a_forged_head_or_header_costs_no_record() {
+    let image = Image::sample();
+    let head = image.head();
+    let heads = [
+        (Head { newest_sequence: 11, ..head }, "HEAD"),
+        (Head { newest_link: Link([1; 32]), ..head }, ACTIVE),
+        (Head { anchor_link: Link([1; 32]), ..head }, "HEAD"),
+    ];
+    for (forged_head, file) in heads {
+        let mut forged = image.clone();
+        *forged.bytes_mut("HEAD") = forged_head.encode().to_vec();
+        let region = assert_blamed(&forged, [], &format!("{forged_head:?}"));
+        assert_eq!(region.file, file, "{forged_head:?}");
+    }
+    for segment in [SEALED, ACTIVE] {
+        let header = image.header(segment);
+        let other_link = ChainPosition { link: Link([1; 32]), ..header.previous };
+        let later = ChainPosition { sequence: header.previous.sequence + 1, ..header.previous };
+        let headers = [
+            ("previous link", SegmentHeader { previous: other_link, ..header }),
+            ("first sequence", SegmentHeader { previous: later, ..header }),
+            ("capacity", SegmentHeader { capacity: header.capacity * 2, ..header }),
+            ("log id", SegmentHeader { log: holdpoint_log_format::LogId([1; 16]), ..header }),
+        ];
+        for (field, forged_header) in headers {
+            let mut forged = image.clone();
+            forged.bytes_mut(segment)[..FIRST_RECORD].copy_from_slice(&forged_header.encode());
+            let region = assert_blamed(&forged, [], field);
+            assert_eq!(region.cause, Cause::Forged { field: field.to_string() }, "{segment}");
+            assert_eq!(region.file, segment, "{field}");
+        }
+    }
+}
+
+// ---- The program -------------------------------------------------------------------------------
+
+fn holdpoint(log: &Path, arguments: &[&str]) -> Output {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    program.env_remove("HOLDPOINT_LOG").arg("--log").arg(log).args(arguments).output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn the_program_draws_the_log_and_names_cause_place_and_what_would_be_kept() {
+    let image = Image::sample();
+    let item = image.items(SEALED)[3].clone();
+    let mut flipped = image.clone();
+    flipped.bytes_mut(SEALED)[item.at.start + 70] ^= 4;
+    let directory = tempfile::tempdir().unwrap();
+    flipped.write(directory.path());
+    let output = holdpoint(directory.path(), &["verify", "--map"]);
+    assert_eq!(output.status.code(), Some(6));
+    let told = text(&output);
+    let at = item.at.start + 70;
+    let named = format!("bit 2 of byte {at} flipped (proven)");
+    for part in ["damage map      1 damaged place", "X", "record 4: flipped_bit", &named] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains('\u{1b}'), "no colour outside of a terminal");
+    let output = holdpoint(directory.path(), &["verify", "--map", "--json"]);
+    let damage = &json(&output)["damage"];
+    let region = &damage["regions"][0];
+    assert_eq!(
+        (&region["cause"], &region["at"], &region["bit"]),
+        (&"flipped_bit".into(), &at.into(), &2.into())
+    );
+    assert_eq!(region["certainty"], "proven");
+    assert_eq!(region["records"]["first"], 4);
+    let beside = tempfile::tempdir().unwrap();
+    let new = beside.path().join("new");
+    let arguments =
+        ["salvage", directory.path().to_str().unwrap(), new.to_str().unwrap(), "--json"];
+    let salvaged = &json(&holdpoint(directory.path(), &arguments))["salvaged"];
+    for field in ["records_kept", "records_lost", "bytes_not_kept"] {
+        assert_eq!(damage["salvage"][field], salvaged[field], "{field}");
+    }
+}
+
+#[test]
+fn a_head_kept_outside_tells_what_nothing_inside_can() {
+    let image = Image::sample();
+    let outside = tempfile::tempdir().unwrap();
+    let (copy, line) = (outside.path().join("HEAD"), outside.path().join("line"));
+    std::fs::write(&copy, image.bytes("HEAD")).unwrap();
+    let sixth = image.items(SEALED)[5].header.link;
+    std::fs::write(&line, format!("6 {sixth}\n")).unwrap();
+    let (copy, line) = (copy.to_str().unwrap(), line.to_str().unwrap());
+    let (mut forged, last) = rechained(&image, ACTIVE, 1);
+    let head = Head { newest_link: last.link, ..image.head() };
+    *forged.bytes_mut("HEAD") = head.encode().to_vec();
+    let verify = |image: &Image, arguments: &[&str]| {
+        let directory = tempfile::tempdir().unwrap();
+        image.write(directory.path());
+        let output = holdpoint(directory.path(), &[&["verify", "--json"], arguments].concat());
+        json(&output)
+    };
+    let report = verify(&image, &["--head", copy, "--head", line]);
+    assert_eq!(report["axes"]["authenticity"]["state"], "proven", "{report:#}");
+    assert_eq!(report["axes"]["integrity"]["state"], "proven");
+    let report = verify(&forged, &["--head", line, "--map"]);
+    assert_eq!(report["axes"]["authenticity"]["state"], "proven");
+    assert_eq!(report["heads"][0]["state"], "matches");
+    let report = verify(&forged, &["--head", copy, "--head", line, "--map"]);
+    assert_eq!(report["verdict"], "corrupt");
+    assert_eq!(report["axes"]["authenticity"]["state"], "failed");
+    let states = [&report["heads"][0]["state"], &report["heads"][1]["state"]];
+    assert_eq!(states, ["differs", "matches"]);
+    let problems = report["findings"].as_array().unwrap();
+    assert!(problems.iter().any(|finding| finding["problem"] == "outside_head"));
+    let region = &report["damage"]["regions"][0];
+    assert_eq!(
+        (&region["cause"], &region["witness"]),
+        (&"rechained".into(), &"outside_head".into())
+    );
+    assert_eq!((&region["from"], &region["to"]), (&7.into(), &10.into()));
+    let mut shorter = image.clone();
+    let cut = image.items(ACTIVE)[3].at.clone();
+    shorter.bytes_mut(ACTIVE)[cut.start..].fill(0);
+    let before = image.items(ACTIVE)[2].clone();
+    let head = Head {
+        newest_sequence: 9,
+        newest_link: before.header.link,
+        record_offset: before.at.start as u64,
+        end_offset: before.at.end as u64,
+        ..image.head()
+    };
+    *shorter.bytes_mut("HEAD") = head.encode().to_vec();
+    let report = verify(&shorter, &["--head", copy]);
+    assert_eq!(report["heads"][0]["state"], "missing");
+    assert_eq!(report["axes"]["completeness"]["state"], "failed", "{report:#}");
+}
