@@ -1,8 +1,9 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
 use crate::{
-    apply, bench, completions, config, decision, doctor, export, health, hold, hook, log_archive,
-    log_copy, log_show, log_stat, log_tail, man, mcp, replay, run, salvage, thread, trace, verify,
+    apply, bench, bisect, completions, config, decision, diff, doctor, export, health, hold, hook,
+    log_archive, log_copy, log_show, log_stat, log_tail, man, mcp, replay, run, salvage, thread,
+    trace, verify,
 };
 use clap::{Args, Parser, Subcommand};
 use holdpoint_engine::executor::command_line;
@@ -81,6 +82,10 @@ pub(crate) enum Verb {
     Verify(verify::Args),
     /// Rebuild the state from the log, at its end or at any record or moment.
     Replay(replay::Args),
+    /// Show what lies between two points of the log, or between this log and another.
+    Diff(diff::Args),
+    /// Find the record after which something began to hold, and what caused it.
+    Bisect(bisect::Args),
     /// Tell what led to a record, back to a person, and everything that it caused.
     Trace(trace::Args),
     /// Write the log as JSON Lines, CSV or a SQLite database; raw evidence only where asked.

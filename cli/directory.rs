@@ -24,6 +24,9 @@ const LOG_OPTION: &str = "--log DIR or HOLDPOINT_LOG";
 /// How the archive's directory is named.
 const ARCHIVE_OPTION: &str = "--archive DIR";
 
+/// How the directory of another log is named.
+const OTHER_OPTION: &str = "--other DIR";
+
 impl Directory {
     /// The directory that `--log` names. It may be missing or empty: that is for the reading to
     /// tell.
@@ -47,6 +50,11 @@ impl Directory {
             return Err(Failure::new(Exit::USAGE, "archive_is_the_log", message));
         }
         Ok(archive)
+    }
+
+    /// The log that `--other` names.
+    pub(crate) fn open_other(other: &Path) -> Result<Self, Failure> {
+        Self::at(other.components().collect(), OTHER_OPTION)
     }
 
     /// The directory at a path, and how a person names it.
@@ -111,7 +119,8 @@ impl Directory {
         }
     }
 
-    fn unreadable(&self, error: &ReadError) -> Failure {
+    /// The failure that a reading ended with.
+    pub(crate) fn unreadable(&self, error: &ReadError) -> Failure {
         let shown = path(&self.path);
         match error {
             ReadError::Survey(SurveyError::NewerVersion { .. }) => {
@@ -119,6 +128,13 @@ impl Directory {
             }
             ReadError::BeforeAnchor { .. } => {
                 Failure::new(Exit::NOT_FOUND, "before_the_log", format!("{shown}: {error}"))
+            }
+            ReadError::Changed { .. } => {
+                Failure::new(Exit::FAILED, "changed", format!("{shown}: {error}"))
+            }
+            ReadError::NoBeginning { .. } => {
+                let message = format!("{shown}: {error}; `holdpoint verify` tells more");
+                Failure::new(Exit::VERIFICATION_FAILED, "no_beginning", message)
             }
             _ => Failure::new(
                 Exit::FAILED,

@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure, settle};
 use crate::hold::{Turn, failed, open};
 use crate::output::Output;
 use crate::progress::Bar;
-use crate::replay::parse_until;
+use crate::travel::parse_until;
 use crate::text::{counted, path};
 use holdpoint_domain::text::visible;
 use holdpoint_engine::log::{AppendError, ArchiveError};

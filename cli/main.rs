@@ -4,11 +4,13 @@
 mod apply;
 mod arguments;
 mod bench;
+mod bisect;
 mod closest;
 mod completions;
 mod config;
 mod damage;
 mod decision;
+mod diff;
 mod directory;
 mod doctor;
 mod exit;
@@ -33,6 +35,7 @@ mod salvage;
 mod text;
 mod thread;
 mod trace;
+mod travel;
 mod usage;
 mod verify;
 mod wanted;
@@ -57,6 +60,8 @@ fn main() -> ExitCode {
         Verb::Health(args) => health::main(&global, args),
         Verb::Verify(args) => verify::main(&global, args),
         Verb::Replay(args) => replay::main(&global, args),
+        Verb::Diff(args) => diff::main(&global, args),
+        Verb::Bisect(args) => bisect::main(&global, args),
         Verb::Trace(args) => trace::main(&global, args),
         Verb::Export(args) => export::main(&global, args),
         Verb::Salvage(args) => salvage::main(&global, args),

@@ -1,14 +1,16 @@
 //! `holdpoint replay`: the state, rebuilt from the log at its end or at any record or moment.
 
+mod travel;
+
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::{actor, command_line, moment};
+use crate::travel::{Shortcuts, parse_until, tell_reach};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::text::visible;
-use holdpoint_domain::time::Timestamp;
 use holdpoint_domain::world::{LoopView, WorldView};
 use holdpoint_replay::read::Committed;
 use holdpoint_replay::records::Line;
@@ -16,6 +18,7 @@ use holdpoint_replay::report::{Head, Verdict};
 use holdpoint_replay::{Rebuilt, Until, rebuild};
 use serde::Serialize;
 use std::collections::BTreeMap;
+pub(crate) use travel::of_value;
 
 /// With more loops than this only the table is shown, unless one is asked for.
 const STORIES_MAX: usize = 20;
@@ -29,18 +32,34 @@ pub(crate) struct Args {
     /// Only this loop, with its story.
     #[arg(long = "loop", value_name = "ID")]
     loop_id: Option<String>,
+    /// Only what has this id: a loop, a request, a decision, or a thread by its correlation or as
+    /// TENANT/CORRELATION.
+    #[arg(long, value_name = "ID", conflicts_with = "loop_id")]
+    entity: Option<String>,
+    /// The state that a writer had there, which what settled has left: what `diff` compares and
+    /// `bisect` asks about. From the nearest snapshot; events before are not judged.
+    #[arg(long, conflicts_with_all = ["loop_id", "entity"])]
+    live: bool,
+    #[command(flatten)]
+    shortcuts: Shortcuts,
 }
 
 /// Rebuilds and shows the state. Exit 6 when the log does not verify, 3 when there is no log or no
 /// such loop.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    settle(global, replay(global, &args))
+    let until = args.until.unwrap_or(Until::End);
+    let outcome = match &args.entity {
+        Some(wanted) => travel::entity(global, until, wanted, args.shortcuts),
+        None if args.live => travel::live(global, until, args.shortcuts),
+        None => replay(global, &args, until),
+    };
+    settle(global, outcome)
 }
 
-fn replay(global: &Global, args: &Args) -> Result<Exit, Failure> {
+fn replay(global: &Global, args: &Args, until: Until) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let mut stories = Stories::new(args.loop_id.clone());
-    let rebuilt = run(&directory, args.until.unwrap_or(Until::End), &mut stories)?;
+    let rebuilt = run(&directory, until, &mut stories)?;
     directory.expect_log(&rebuilt.report)?;
     let view = view_of(&rebuilt, args.loop_id.as_deref())?;
     let mut out = Output::stdout();
@@ -50,8 +69,15 @@ fn replay(global: &Global, args: &Args) -> Result<Exit, Failure> {
         show(&mut out, &rebuilt, &view, &stories);
     }
     out.finish()?;
+    tell(until, &rebuilt);
     warn(&rebuilt.report);
     Ok(exit_of(&rebuilt.report))
+}
+
+/// Says where the state is not that of the place that was asked for.
+fn tell(until: Until, rebuilt: &Rebuilt) {
+    let (reached, newest) = (rebuilt.head.as_ref(), rebuilt.report.head.as_ref());
+    tell_reach(until, rebuilt.inside_batch_until, reached, newest);
 }
 
 fn run(directory: &Directory, until: Until, stories: &mut Stories) -> Result<Rebuilt, Failure> {
@@ -199,30 +225,5 @@ fn show_story(out: &mut Output, entity: &LoopView<'_>, lines: &[Line]) {
             line.actor.as_ref().map(actor).unwrap_or_default(),
             line.summary
         ));
-    }
-}
-
-/// A sequence or a time.
-pub(crate) fn parse_until(text: &str) -> Result<Until, String> {
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let sequence = text.parse().map_err(|_| "the sequence is too large".to_string())?;
-        return Ok(Until::Sequence(sequence));
-    }
-    let time: Timestamp = text.parse().map_err(|error| format!("{error}"))?;
-    Ok(Until::Time(time))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn until_is_a_sequence_or_a_time() {
-        assert_eq!(parse_until("12"), Ok(Until::Sequence(12)));
-        let time = "1970-01-01T00:00:01Z";
-        assert_eq!(parse_until(time), Ok(Until::Time(Timestamp::from_nanoseconds(1_000_000_000))));
-        for text in ["", "-1", "x", "99999999999999999999", "2026-01-25"] {
-            assert!(parse_until(text).is_err(), "{text}");
-        }
     }
 }

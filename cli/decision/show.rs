@@ -4,8 +4,9 @@ use super::shown::lines;
 use super::{Look, all};
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain};
+use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::travel::{parse_until, tell_reach};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::world::{DecisionPoint, DecisionPointView};
 use holdpoint_replay::Until;
@@ -16,9 +17,9 @@ pub(crate) struct Args {
     /// The decision: its id, the beginning of its id, or its issue where one of it is open.
     #[arg(value_name = "ID")]
     decision: String,
-    /// As it was after this record.
-    #[arg(long, value_name = "SEQ")]
-    at: Option<u64>,
+    /// As it was after this record, or at this moment.
+    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    at: Option<Until>,
     /// Every round of the question, the first one first.
     #[arg(long)]
     chain: bool,
@@ -27,7 +28,7 @@ pub(crate) struct Args {
 /// Shows it. Writes nothing: what is overdue is shown as that until somebody records it.
 pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let look = Look::at(&directory, args.at.map_or(Until::End, Until::Sequence))?;
+    let look = Look::at(&directory, args.at.unwrap_or(Until::End))?;
     directory.expect_log(&look.rebuilt.report)?;
     let point = look.find(&args.decision)?;
     let rounds = if args.chain { rounds(&look, point) } else { vec![point] };
@@ -58,15 +59,9 @@ fn rounds<'a>(look: &'a Look, point: &DecisionPoint) -> Vec<&'a DecisionPoint> {
     rounds
 }
 
-/// Says where the state is not that of the record that was asked for.
-fn tell_place(at: Option<u64>, look: &Look) {
-    let Some(asked) = at else { return };
-    let newest = look.rebuilt.head.as_ref().map_or(0, |head| head.sequence);
-    if let Some(until) = look.rebuilt.inside_batch_until {
-        complain(&format!(
-            "record {asked} is inside a batch that ends with {until}: this is the state before it"
-        ));
-    } else if newest < asked {
-        complain(&format!("the log ends with record {newest}: this is the state after it"));
-    }
+/// Says where the state is not that of the place that was asked for.
+fn tell_place(at: Option<Until>, look: &Look) {
+    let rebuilt = &look.rebuilt;
+    let (reached, newest) = (rebuilt.head.as_ref(), rebuilt.report.head.as_ref());
+    tell_reach(at.unwrap_or(Until::End), rebuilt.inside_batch_until, reached, newest);
 }

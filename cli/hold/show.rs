@@ -6,6 +6,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::travel::parse_until;
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::Time;
 use holdpoint_domain::world::{ExecutionLoop, HeldRequest, RequestPlace, World};
@@ -18,15 +19,15 @@ pub(crate) struct Args {
     /// The request, or the beginning of its id.
     #[arg(value_name = "REQ")]
     request: String,
-    /// As it stood after this record.
-    #[arg(long, value_name = "SEQ")]
-    at: Option<u64>,
+    /// As it stood after this record, or at this moment.
+    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    at: Option<Until>,
 }
 
 /// Shows the curated view: what is hidden is absent, even by name.
 pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let until = args.at.map_or(Until::End, Until::Sequence);
+    let until = args.at.unwrap_or(Until::End);
     let rebuilt = super::read(&directory, until)?;
     directory.expect_log(&rebuilt.report)?;
     let question = find(&rebuilt.world, &args.request).map_err(|failure| {

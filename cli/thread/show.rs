@@ -7,6 +7,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::text::moment;
+use crate::travel::parse_until;
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::Time;
 use holdpoint_domain::interruption_thread::{Marks, ResumeBuffer};
@@ -21,15 +22,15 @@ use serde::Serialize;
 pub(crate) struct Args {
     #[command(flatten)]
     name: Name,
-    /// As it was after this record.
-    #[arg(long, value_name = "SEQ")]
-    at: Option<u64>,
+    /// As it was after this record, or at this moment.
+    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    at: Option<Until>,
 }
 
 /// Shows the state. What expired, and is not on record as that yet, is shown as what it is.
 pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let until = args.at.map_or(Until::End, Until::Sequence);
+    let until = args.at.unwrap_or(Until::End);
     let reading = Reading::of(&directory, until, &args.name.correlation)?;
     directory.expect_log(&reading.rebuilt.report)?;
     let thread = reading.state(&args.name)?;
@@ -69,9 +70,13 @@ struct Place {
 }
 
 impl Place {
-    fn of(rebuilt: &Rebuilt, asked: Option<u64>) -> Self {
+    /// A moment lies behind one record always; a record may not be there.
+    fn of(rebuilt: &Rebuilt, asked: Option<Until>) -> Self {
         let after = rebuilt.head.as_ref().map_or(0, |head| head.sequence);
-        let asked = asked.filter(|asked| *asked != after);
+        let asked = asked.and_then(|asked| match asked {
+            Until::Sequence(sequence) if sequence != after => Some(sequence),
+            _ => None,
+        });
         let state_note = asked.map(|asked| {
             let why = match rebuilt.inside_batch_until {
                 Some(last) => format!("is part of a batch that ends with record {last}"),
@@ -82,8 +87,8 @@ impl Place {
         Self { state_after_record: after, state_note }
     }
 
-    /// The same for a person who asked for a record.
-    fn line(&self, asked: Option<u64>) -> Option<String> {
+    /// The same for a person who asked for a place.
+    fn line(&self, asked: Option<Until>) -> Option<String> {
         let shown = || format!("the state after record {}", self.state_after_record);
         asked.map(|_| line("shown", self.state_note.clone().unwrap_or_else(shown)))
     }

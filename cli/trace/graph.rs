@@ -74,7 +74,7 @@ fn box_of(step: &Step) -> Vec<String> {
         false => format!("records {} to {}", step.first, step.last),
     };
     let time = step.records.first().map(|record| format!(", {}", moment(record.time)));
-    let mut lines = vec![numbers + &time.unwrap_or_default()];
+    let mut lines = vec![numbers + time.unwrap_or_default().as_str()];
     lines.extend(step.actor.as_ref().map(|who| cut_line(&actor(who))));
     for record in step.records.iter().take(RECORDS_IN_BOX) {
         lines.push(cut_line(&format!("{}: {}", record.kind, record.summary)));

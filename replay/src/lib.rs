@@ -14,29 +14,39 @@
 
 mod anchor;
 mod axes;
+pub mod bisect;
 pub mod caches;
 pub mod damage;
 pub mod export;
+pub mod diff;
+pub mod entity;
 pub mod finding;
 pub mod machine;
 mod meaning;
+pub mod prefix;
 pub mod progress;
 pub mod read;
 pub mod rebuild;
 pub mod records;
 pub mod report;
+pub mod state;
 pub mod statistics;
 mod summary;
 pub mod tail;
 pub mod threads;
+pub mod timeline;
 pub mod together;
 pub mod trace;
 pub mod verify;
 
 pub use anchor::Archived;
+pub use bisect::{Answer, BisectError, Found, Outcome, bisect};
 pub use caches::{CacheState, CachedIndex, CachedSnapshot, Caches, check_caches};
 pub use damage::DamageMap;
+pub use diff::{Change, Difference, EntityChange, ValueChange, diff, diff_states};
+pub use entity::{Entity, find_entities, ids};
 pub use finding::{Finding, Problem};
+pub use prefix::{CommonPrefix, common_prefix};
 pub use progress::Progress;
 pub use read::{Committed, Content, ReadError, ReadOptions};
 pub use rebuild::{Rebuilt, Until, rebuild};
@@ -45,9 +55,11 @@ pub use records::{
     each_name, records, search, span, story,
 };
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
+pub use state::state_of;
 pub use statistics::{Statistics, statistics};
 pub use tail::{LogTail, Missed, TailError};
 pub use threads::thread_of;
+pub use timeline::{Moment, Timeline};
 pub use together::{Together, verify_together};
 pub use trace::{Beginning, Person, Role, Step, StepRecord, Trace, Traced, trace};
 pub use verify::{

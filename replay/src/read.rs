@@ -55,6 +55,18 @@ pub enum ReadError {
         /// The last record that was moved to an archive.
         anchor: u64,
     },
+    /// The log has changed since it was checked: records were moved to an archive, or damaged.
+    #[error("{file} is not as it was when the log was checked a moment ago; run it again")]
+    Changed {
+        /// The segment, relative to the log's directory.
+        file: String,
+    },
+    /// The log begins behind an anchor, and the state there is not known.
+    #[error("no state can be told, for the one that the log begins with is not known: {finding}")]
+    NoBeginning {
+        /// Why not.
+        finding: Box<Finding>,
+    },
 }
 
 /// A record of a complete batch, in its place in the chain.
@@ -82,6 +94,12 @@ pub enum Content {
 }
 
 impl Committed {
+    /// A record as it lies there.
+    pub(crate) fn of(place: &RecordPlace, record: &Record<'_>) -> Self {
+        let content = content_of(record, &|_| true);
+        Self { place: *place, header: record.header.clone(), content }
+    }
+
     /// When it was recorded.
     #[must_use]
     pub fn time(&self) -> Timestamp {

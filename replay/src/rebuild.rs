@@ -34,7 +34,7 @@ impl Until {
     }
 
     /// The last record of a batch, where the place lies inside it: before its last record.
-    fn cuts(self, batch: &[Committed]) -> Option<u64> {
+    pub(crate) fn cuts(self, batch: &[Committed]) -> Option<u64> {
         let Self::Sequence(sequence) = self else { return None };
         let (first, last) = (batch.first()?.header.sequence, batch.last()?.header.sequence);
         (first..last).contains(&sequence).then_some(last)

@@ -1,0 +1,194 @@
+//! `holdpoint bisect`: the record after which something began to hold, who caused it, and what
+//! caused that.
+
+mod command;
+mod predicate;
+
+use crate::arguments::Global;
+use crate::diff::of_record;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, settle};
+use crate::output::Output;
+use crate::text::counted;
+use crate::travel::{Shortcuts, line, parse_until, unknown};
+use crate::verify::{exit_of, warn};
+use command::ask_command;
+use holdpoint_log_files::DirectoryStorage;
+use holdpoint_replay::bisect::Bisected;
+use holdpoint_replay::report::Head;
+use holdpoint_replay::{
+    Answer, BisectError, Entity, Found, Moment, Outcome, Timeline, Until, bisect, state_of,
+};
+use predicate::Predicate;
+use serde_json::{Map, Value};
+use std::fmt::Display;
+
+/// What of a watched entity the predicate sees: its readable form.
+const ENTITY: &str = "entity";
+
+/// Options of `bisect`.
+#[derive(Debug, clap::Args)]
+#[group(id = "asked", required = true, multiple = false, args = ["predicate", "exec"])]
+pub(crate) struct Args {
+    /// An expression over the state that is true or false: `totals.faults_reported > 3`.
+    #[arg(long = "where", value_name = "EXPR")]
+    predicate: Option<String>,
+    /// A command for `sh` that reads the state as JSON on stdin: 0 it holds, 1 it does not, 125
+    /// this state cannot be judged; anything else ends the search.
+    #[arg(long, value_name = "CMD")]
+    exec: Option<String>,
+    /// Where it does not hold yet: a sequence or a time; else before the first record.
+    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    from: Option<Until>,
+    /// Where it holds: a sequence or a time; else the end.
+    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    to: Option<Until>,
+    /// Show the state of this loop, request, decision or thread as `entity`, also when it has left
+    /// the state of the whole.
+    #[arg(long, value_name = "ID")]
+    entity: Option<String>,
+    #[command(flatten)]
+    shortcuts: Shortcuts,
+}
+
+/// Finds and shows it. Exit 3 when there is no such record, 6 when the log does not verify.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    settle(global, search(global, &args))
+}
+
+fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let asked = Asked::of(args)?;
+    let directory = Directory::open(global)?;
+    let line = line(&directory, args.shortcuts)?;
+    if let Some(wanted) = &args.entity {
+        expect_one(&directory, &line, args, wanted)?;
+    }
+    let from = args.from.unwrap_or(Until::Sequence(line.anchor()));
+    let to = args.to.unwrap_or(Until::End);
+    let mut ask = |moment: &Moment| asked.answer(moment, args.entity.is_some());
+    let found = bisect(&line, (from, to), args.entity.as_deref(), &mut ask);
+    let found = found.map_err(|error| match error {
+        BisectError::Read(error) => directory.unreadable(&error),
+        BisectError::Asking { after, source } => {
+            source.adding(&format!(" (the state after record {after})"))
+        }
+    })?;
+    let mut out = Output::stdout();
+    match global.json {
+        true => out.json(&found),
+        false => show(&mut out, &found),
+    }
+    out.finish()?;
+    warn(line.report());
+    match &found.outcome {
+        _ if line.report().failed() => Ok(exit_of(line.report())),
+        Outcome::Found(_) => Ok(Exit::DONE),
+        _ => Ok(Exit::NOT_FOUND),
+    }
+}
+
+/// An entity that never was would never fulfil anything: a wrong id is told before.
+fn expect_one(
+    directory: &Directory,
+    line: &Timeline<'_, DirectoryStorage>,
+    args: &Args,
+    wanted: &str,
+) -> Result<(), Failure> {
+    let to = args.to.unwrap_or(Until::End);
+    let last = line.at_watching(to, wanted).map_err(|error| directory.unreadable(&error))?;
+    if last.watched().is_empty() { Err(unknown(&last, wanted)) } else { Ok(()) }
+}
+
+/// What is asked about each state.
+enum Asked<'a> {
+    Predicate(Box<Predicate>),
+    Command(&'a str),
+}
+
+impl<'a> Asked<'a> {
+    fn of(args: &'a Args) -> Result<Self, Failure> {
+        match (&args.predicate, &args.exec) {
+            (Some(text), _) => {
+                let predicate = Predicate::parse(text, args.entity.is_some());
+                Ok(Self::Predicate(Box::new(predicate?)))
+            }
+            (None, command) => Ok(Self::Command(command.as_deref().unwrap_or_default())),
+        }
+    }
+
+    fn answer(&self, moment: &Moment, with_entity: bool) -> Result<Answer, Failure> {
+        let mut state = state_of(moment);
+        if let (true, Value::Object(fields)) = (with_entity, &mut state) {
+            fields.insert(ENTITY.to_string(), watched(&moment.watched()));
+        }
+        match self {
+            Self::Command(command) => ask_command(command, &state),
+            Self::Predicate(predicate) => {
+                let holds = predicate.holds(&state)?;
+                Ok(if holds { Answer::Holds } else { Answer::DoesNot })
+            }
+        }
+    }
+}
+
+/// The one entity, or several threads by tenant and correlation; null where there is none yet.
+fn watched(found: &[Entity]) -> Value {
+    match found {
+        [] => Value::Null,
+        [only] => only.state.clone(),
+        several => {
+            let named = several.iter().map(|entity| (entity.id.clone(), entity.state.clone()));
+            Value::Object(named.collect::<Map<_, _>>())
+        }
+    }
+}
+
+fn show(out: &mut Output, found: &Bisected) {
+    match &found.outcome {
+        Outcome::Found(found) => show_found(out, found),
+        Outcome::HoldsFromTheStart { head } => out.line(format_args!(
+            "it holds {} already: name an earlier point with --from",
+            after(head.as_ref())
+        )),
+        Outcome::DoesNotHoldAtTheEnd { head } => out.line(format_args!(
+            "it does not hold {}; whether it did before is not known: name a point where it holds \
+             with --to",
+            after(head.as_ref())
+        )),
+        Outcome::OnlySkippedLeft { after, up_to } => out.line(format_args!(
+            "it began to hold behind record {after}, at the latest with record {up_to}; the states \
+             between could not be judged"
+        )),
+        Outcome::EndSkipped { head } => out.line(format_args!(
+            "the state {} cannot be judged: name another point with --from or --to",
+            after(head.as_ref())
+        )),
+    }
+    out.line(format_args!(
+        "{} looked at, {} of them from a snapshot; {} applied",
+        counted(found.states, "state"),
+        found.states_from_snapshots,
+        counted(found.records_applied, "record")
+    ));
+}
+
+fn after(head: Option<&Head>) -> impl Display {
+    head.map_or("before the first record".into(), |head| format!("after record {}", head.sequence))
+}
+
+fn show_found(out: &mut Output, found: &Found) {
+    let before = match found.after {
+        0 => "before the first record".to_string(),
+        record => format!("after record {record}"),
+    };
+    out.line(format_args!("it holds after record {}, and not {before}", found.record));
+    if found.records.len() > 1 {
+        out.line("these records are one batch, all or nothing:");
+    }
+    found.records.iter().for_each(|line| out.line(format_args!("  {}", of_record(line))));
+    if !found.causes.is_empty() {
+        out.line("caused by, the nearest cause first:");
+        found.causes.iter().for_each(|line| out.line(format_args!("  {}", of_record(line))));
+    }
+    out.line("this is a change; where it comes and goes, there are others");
+}

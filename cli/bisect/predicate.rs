@@ -1,0 +1,221 @@
+//! Expressions over the state that are true or false.
+//!
+//! The language is Rhai's, of which only expressions are taken: no statement, no loop, no function
+//! but `|x| ...` for the elements of a list, no input or output. How long and how deep one may run
+//! is bounded, so that any text ends.
+
+use crate::exit::{Exit, Failure};
+use crate::text::visible_once;
+use holdpoint_replay::state::ROOMS;
+use rhai::packages::{
+    ArithmeticPackage, BasicArrayPackage, BasicFnPackage, BasicMapPackage, BasicMathPackage,
+    BasicStringPackage, LogicPackage, MoreStringPackage, Package,
+};
+use rhai::{AST, Dynamic, Engine, EvalAltResult, OptimizationLevel, Position, Scope};
+use serde_json::Value;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// The longest expression, in bytes.
+const TEXT_BYTES_MAX: usize = 16 << 10;
+/// How many steps one answer may take: about a second, and a hundred for each of all entities that
+/// a state remembers.
+const STEPS_MAX: u64 = 2_000_000;
+/// How long one answer may take, where single steps are long.
+const TIME_MAX: Duration = Duration::from_secs(10);
+/// How many steps lie between two looks at the clock.
+const STEPS_UNWATCHED: u64 = 256;
+/// How deep an expression may be nested.
+const DEPTH_MAX: usize = 64;
+/// The longest text that may come to be on the way, in bytes.
+const STRING_BYTES_MAX: usize = 1 << 20;
+/// The parts of the state beside the rooms of entities.
+const PARTS: [&str; 5] = ["head", "fingerprint", "state_schema", "totals", "decision_point_totals"];
+
+/// An expression that was understood.
+pub(super) struct Predicate {
+    text: String,
+    engine: Engine,
+    parsed: AST,
+    begun: Rc<Cell<Instant>>,
+}
+
+impl Predicate {
+    /// Understands an expression, or says in which column it cannot be understood. A name that is
+    /// no part of the state is not understood.
+    pub(super) fn parse(text: &str, with_entity: bool) -> Result<Self, Failure> {
+        if text.len() > TEXT_BYTES_MAX {
+            let message = format!("the expression has more than {TEXT_BYTES_MAX} bytes");
+            return Err(Failure::new(Exit::USAGE, "bad_predicate", message));
+        }
+        let begun = Rc::new(Cell::new(Instant::now()));
+        let engine = engine(&begun);
+        let entity = with_entity.then_some(super::ENTITY);
+        let mut known = Scope::new();
+        for name in PARTS.into_iter().chain(ROOMS).chain(entity) {
+            known.push_dynamic(name, Dynamic::UNIT);
+        }
+        match engine.compile_expression_with_scope(&known, text) {
+            Ok(parsed) => Ok(Self { text: text.to_string(), engine, parsed, begun }),
+            Err(error) => {
+                let what = error.err_type().to_string();
+                Err(failure(text, error.position(), &what))
+            }
+        }
+    }
+
+    /// Whether it holds of a state.
+    pub(super) fn holds(&self, state: &Value) -> Result<bool, Failure> {
+        let text = &self.text;
+        let mut scope = Scope::new();
+        for (name, value) in state.as_object().into_iter().flatten() {
+            let value = rhai::serde::to_dynamic(value).map_err(|error| told(text, &error))?;
+            scope.push_dynamic(name.as_str(), value);
+        }
+        self.begun.set(Instant::now());
+        let given = self.engine.eval_ast_with_scope::<Dynamic>(&mut scope, &self.parsed);
+        let given = given.map_err(|error| told(text, &error))?;
+        given.as_bool().map_err(|kind| {
+            let what = format!("it gives {kind} and not true or false: compare it with something");
+            failure(text, Position::NONE, &what)
+        })
+    }
+}
+
+/// Nothing is registered that reaches out of the expression, or that waits.
+fn engine(begun: &Rc<Cell<Instant>>) -> Engine {
+    let mut engine = Engine::new_raw();
+    let begun = Rc::clone(begun);
+    engine.on_progress(move |steps| {
+        let is_looked = steps.is_multiple_of(STEPS_UNWATCHED);
+        (is_looked && begun.get().elapsed() > TIME_MAX).then_some(Dynamic::UNIT)
+    });
+    engine.register_global_module(ArithmeticPackage::new().as_shared_module());
+    engine.register_global_module(LogicPackage::new().as_shared_module());
+    engine.register_global_module(BasicStringPackage::new().as_shared_module());
+    engine.register_global_module(MoreStringPackage::new().as_shared_module());
+    engine.register_global_module(BasicMathPackage::new().as_shared_module());
+    engine.register_global_module(BasicArrayPackage::new().as_shared_module());
+    engine.register_global_module(BasicMapPackage::new().as_shared_module());
+    engine.register_global_module(BasicFnPackage::new().as_shared_module());
+    engine.disable_symbol("eval");
+    engine.set_optimization_level(OptimizationLevel::None);
+    engine.set_strict_variables(true);
+    engine.set_fail_on_invalid_map_property(true);
+    engine.set_max_operations(STEPS_MAX);
+    engine.set_max_expr_depths(DEPTH_MAX, DEPTH_MAX);
+    engine.set_max_call_levels(DEPTH_MAX);
+    engine.set_max_string_size(STRING_BYTES_MAX);
+    engine
+}
+
+fn told(text: &str, error: &EvalAltResult) -> Failure {
+    let mut bare = error.unwrap_inner();
+    let position = bare.position();
+    while let EvalAltResult::ErrorInFunctionCall(_, _, inner, _) = bare {
+        bare = inner;
+    }
+    let place = if bare.position().is_none() { position } else { bare.position() };
+    let what = match bare {
+        EvalAltResult::ErrorTerminated(..) | EvalAltResult::ErrorTooManyOperations(..) => {
+            "it takes too long: ask for less".to_string()
+        }
+        other => other.to_string(),
+    };
+    let what = what.split(" (line ").next().unwrap_or_default();
+    failure(text, place, what)
+}
+
+fn failure(text: &str, position: Position, what: &str) -> Failure {
+    let line = position.line().unwrap_or(1);
+    let place = match position.position() {
+        Some(column) if text.contains('\n') => format!("line {line}, column {column}"),
+        Some(column) => format!("column {column}"),
+        None if position.is_none() => "as a whole".to_string(),
+        None => "at its end".to_string(),
+    };
+    let message = format!(
+        "--where, {place}: {}; `holdpoint replay --live --json` shows what a state is made of",
+        visible_once(what)
+    );
+    let failure = Failure::new(Exit::USAGE, "bad_predicate", message);
+    failure.with("column", position.position().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn state() -> Value {
+        json!({
+            "head": null,
+            "totals": { "events": 7 },
+            "execution_loops": {
+                "LOOP-1": { "current_state": "EVALUATED", "attempts": [1, 2] },
+                "LOOP-2": { "current_state": "INIT", "attempts": [] },
+            },
+        })
+    }
+
+    fn asked(text: &str) -> Result<bool, Failure> {
+        Predicate::parse(text, false).and_then(|predicate| predicate.holds(&state()))
+    }
+
+    #[test]
+    fn expressions_ask_about_names_numbers_texts_and_lists() {
+        for text in [
+            "totals.events > 6 && !(totals.events == 8)",
+            "\"LOOP-1\" in execution_loops",
+            "execution_loops.len() == 2",
+            "execution_loops[\"LOOP-1\"].attempts.len() == 2",
+            "execution_loops.values().some(|entity| entity.current_state == \"INIT\")",
+            "execution_loops.values().filter(|entity| entity.attempts.len() > 1).len() == 1",
+            "head == ()",
+            "head?.sequence == ()",
+            "execution_loops.get(\"LOOP-9\")?.current_state != \"INIT\"",
+            "execution_loops.keys().some(|id| id.starts_with(\"LOOP-\"))",
+        ] {
+            assert_eq!(asked(text), Ok(true), "{text}");
+            assert_eq!(asked(&format!("!({text})")), Ok(false), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_names_the_column() {
+        for (text, place) in [
+            ("totals.events >", "column 16"),
+            ("totals.events > 3 )", "column 19"),
+            ("total.events > 3", "column 1"),
+            ("totals.evens > 3", "column 8"),
+            ("1 + totals.events", "as a whole"),
+            ("let x = 3; x > 2", "column 1"),
+            ("while true { }", "column 1"),
+            ("eval(\"true\")", "column 1"),
+            ("sleep(1) == ()", "column 1"),
+            ("totals.events > 3 &&\n totals.evens > 3", "line 2, column 9"),
+            ("", "column 1"),
+        ] {
+            let failure = asked(text).unwrap_err();
+            assert!(failure.message().contains(place), "{text}: {}", failure.message());
+        }
+    }
+
+    #[test]
+    fn an_expression_that_is_nested_too_deeply_is_refused() {
+        for (open, close) in [("(", ")"), ("[", "]"), ("!", ""), ("-", ""), ("f(", ")")] {
+            let text = format!("{}1{}", open.repeat(5_000), close.repeat(5_000));
+            assert!(asked(&text).is_err(), "{open}");
+        }
+        assert!(asked(&"x".repeat(1 << 20)).is_err());
+    }
+
+    #[test]
+    fn an_expression_that_takes_too_long_or_too_much_is_stopped() {
+        let list = format!("[{}]", "0,".repeat(200));
+        let nested = format!("{list}.all(|a| {list}.all(|b| {list}.all(|c| a + b + c == 0)))");
+        assert!(asked(&nested).unwrap_err().message().contains("ask for less"));
+        assert!(asked("\"\".pad(1_000_000_000, 'x') == \"\"").is_err());
+    }
+}

@@ -1,0 +1,204 @@
+//! `holdpoint diff`: what lies between two points of one log, or between two logs.
+
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, settle};
+use crate::output::Output;
+use crate::replay::of_value;
+use crate::text::{actor, counted, moment};
+use crate::travel::{Shortcuts, line, parse_until, tell_place};
+use crate::verify::{exit_of, warn};
+use holdpoint_domain::text::visible;
+use holdpoint_replay::records::Line;
+use holdpoint_replay::report::Head;
+use holdpoint_replay::{
+    Change, CommonPrefix, Difference, EntityChange, Until, ValueChange, common_prefix, diff,
+    diff_states,
+};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Of more values than this of one entity, the rest is counted.
+const VALUES_MAX: usize = 12;
+
+/// Options of `diff`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The first point: a sequence, or a time such as 2026-01-25T16:00:00Z; 0: before the first
+    /// record. With `--other`, a point of this log, else its end.
+    #[arg(value_name = "A", value_parser = parse_until, required_unless_present = "other")]
+    from: Option<Until>,
+    /// The second point, else the end. With `--other`, a point of the other log.
+    #[arg(value_name = "B", value_parser = parse_until)]
+    to: Option<Until>,
+    /// Compare with this log: how far the two are the same, and what differs behind that.
+    #[arg(long, value_name = "DIR")]
+    other: Option<PathBuf>,
+    #[command(flatten)]
+    shortcuts: Shortcuts,
+}
+
+/// Shows it; with `--json` as JSON Patch too. Exit 6 when a log does not verify, 3 when there is
+/// none.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    let outcome = match &args.other {
+        Some(other) => of_two(global, &args, other),
+        None => of_one(global, &args),
+    };
+    settle(global, outcome)
+}
+
+fn of_one(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    let line = line(&directory, args.shortcuts)?;
+    let failed = |error| directory.unreadable(&error);
+    let (from, to) = (args.from.unwrap_or(Until::End), args.to.unwrap_or(Until::End));
+    let first = line.at(from).map_err(failed)?;
+    let (difference, last) = match line.at(to).map_err(failed)? {
+        last if last.sequence() < first.sequence() => {
+            return Err(backwards(first.sequence(), last.sequence()));
+        }
+        _ => diff(&line, &first, to).map_err(failed)?,
+    };
+    let mut out = Output::stdout();
+    match global.json {
+        true => out.json(&Shown { logs: None, difference: &difference }),
+        false => show(&mut out, &difference),
+    }
+    out.finish()?;
+    tell_place(from, &first, line.newest().as_ref());
+    tell_place(to, &last, line.newest().as_ref());
+    warn(line.report());
+    Ok(exit_of(line.report()))
+}
+
+fn backwards(first: u64, last: u64) -> Failure {
+    let message = format!(
+        "the first point, record {first}, lies behind the second, record {last}: name the earlier \
+         one first"
+    );
+    Failure::new(Exit::USAGE, "backwards", message)
+}
+
+fn of_two(global: &Global, args: &Args, other: &Path) -> Result<Exit, Failure> {
+    let (directory, other) = (Directory::open(global)?, Directory::open_other(other)?);
+    let (ours, theirs) = (line(&directory, args.shortcuts)?, line(&other, args.shortcuts)?);
+    let failed = |error| directory.unreadable(&error);
+    let of_other = |error| other.unreadable(&error);
+    let logs = common_prefix(&ours, &theirs).map_err(failed)?;
+    let (from, to) = (args.from.unwrap_or(Until::End), args.to.unwrap_or(Until::End));
+    let (first, last) = (ours.at(from).map_err(failed)?, theirs.at(to).map_err(of_other)?);
+    let difference = diff_states(&first, &last);
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&Shown { logs: Some(&logs), difference: &difference });
+    } else {
+        show_logs(&mut out, &logs);
+        show(&mut out, &difference);
+    }
+    out.finish()?;
+    tell_place(from, &first, ours.newest().as_ref());
+    tell_place(to, &last, theirs.newest().as_ref());
+    let reports = [ours.report(), theirs.report()];
+    reports.into_iter().for_each(warn);
+    let failing = reports.into_iter().find(|report| report.failed());
+    Ok(failing.map_or(Exit::DONE, exit_of))
+}
+
+/// What `--json` shows.
+#[derive(Serialize)]
+struct Shown<'a> {
+    /// How far two logs are the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logs: Option<&'a CommonPrefix>,
+    #[serde(flatten)]
+    difference: &'a Difference,
+}
+
+fn show_logs(out: &mut Output, logs: &CommonPrefix) {
+    let common = match (logs.is_one_log, logs.common) {
+        (false, _) => "none: the logs are of two identities".to_string(),
+        (true, 0) => "none".to_string(),
+        (true, 1) => "record 1".to_string(),
+        (true, last) => format!("records 1 to {last}"),
+    };
+    out.line(format_args!("{:<12}  {common}", "in common"));
+    let sides =
+        [("here", &logs.newest, &logs.next), ("there", &logs.newest_of_other, &logs.next_of_other)];
+    for (side, newest, next) in sides {
+        let newest = newest.as_ref().map_or("no record".into(), |head| {
+            format!("ends with record {}, {}, link {}", head.sequence, moment(head.time), head.link)
+        });
+        out.line(format_args!("{side:<12}  {newest}"));
+        let next = next.as_ref().map_or("nothing".into(), of_record);
+        out.line(format_args!("{:<12}  goes on with {next}", ""));
+    }
+    out.line("");
+}
+
+/// A record in a line.
+pub(crate) fn of_record(line: &Line) -> String {
+    format!(
+        "record {}, {}, {}: {}",
+        line.sequence,
+        moment(line.time),
+        line.actor.as_ref().map_or("by nobody known".into(), actor),
+        line.summary
+    )
+}
+
+fn show(out: &mut Output, difference: &Difference) {
+    let of = |head: &Option<Head>| match head {
+        Some(head) => format!("record {}, {}", head.sequence, moment(head.time)),
+        None => "before the first record".to_string(),
+    };
+    out.line(format_args!("from  {}", of(&difference.from)));
+    out.line(format_args!("to    {}", of(&difference.to)));
+    difference.entities.iter().for_each(|change| show_change(out, change));
+    if difference.entities.is_empty() {
+        out.line("no entity differs");
+    }
+    if difference.records_left_out > 0 {
+        let more = counted(difference.records_left_out, "record");
+        out.line(format_args!("and {more} about entities that are not named here"));
+    }
+}
+
+fn show_change(out: &mut Output, change: &EntityChange) {
+    let (sign, what) = match change.change {
+        Change::Appeared => ('+', "appeared"),
+        Change::Changed => ('~', "changed"),
+        Change::Settled => ('-', "settled"),
+        Change::CameAndSettled => ('*', "began and settled"),
+        Change::LongSettled => ('.', "had settled before"),
+    };
+    let records = match (change.first_record, change.last_record) {
+        (Some(first), Some(last)) if first == last => format!(", record {first}"),
+        (Some(first), Some(last)) => format!(", records {first} to {last}"),
+        _ => String::new(),
+    };
+    let told = change.last_summary.as_ref().map(|told| format!(": {told}"));
+    out.line(format_args!(
+        "{sign} {}  {}  {what}{records}{}",
+        change.room,
+        visible(&change.id),
+        told.unwrap_or_default()
+    ));
+    for value in change.values.iter().take(VALUES_MAX) {
+        out.line(format_args!("    {}", of_change(value)));
+    }
+    let more = change.values.len().saturating_sub(VALUES_MAX);
+    if more > 0 {
+        out.line(format_args!("    and {more} more values: `--json` shows all"));
+    }
+}
+
+fn of_change(value: &ValueChange) -> String {
+    let path = visible(&value.path);
+    match (&value.from, &value.to) {
+        (Some(from), Some(to)) => format!("{path}  {} -> {}", of_value(from), of_value(to)),
+        (None, Some(to)) => format!("{path}  + {}", of_value(to)),
+        (Some(from), None) => format!("{path}  - {}", of_value(from)),
+        (None, None) => path.to_string(),
+    }
+}

@@ -1,0 +1,185 @@
+//! `holdpoint replay --live` and `--entity`: the state that a writer had, or one thing of it.
+
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::text::{cut, excerpt, moment};
+use crate::travel::{Shortcuts, line, tell_place, unknown};
+use crate::verify::{exit_of, warn};
+use holdpoint_domain::text::visible;
+use holdpoint_log_files::DirectoryStorage;
+use holdpoint_replay::report::{Head, Verdict};
+use holdpoint_replay::state::ROOMS;
+use holdpoint_replay::{Entity, Moment, Report, Timeline, Until, find_entities, state_of};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Longest value in a line, in bytes.
+const VALUE_BYTES: usize = 120;
+
+/// Shows the state that a writer had.
+pub(super) fn live(global: &Global, until: Until, shortcuts: Shortcuts) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    let line = line(&directory, shortcuts)?;
+    let found = line.at(until).map_err(|error| directory.unreadable(&error))?;
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&state_of(&found));
+    } else {
+        out.line(of_head(found.head().as_ref(), line.report()));
+        rows(&state_of(&found)).iter().for_each(|row| out.line(row));
+    }
+    out.finish()?;
+    Ok(end(until, &found, &line))
+}
+
+/// Shows what has an id, also where it had left the state.
+pub(super) fn entity(
+    global: &Global,
+    until: Until,
+    wanted: &str,
+    shortcuts: Shortcuts,
+) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    let line = line(&directory, shortcuts)?;
+    let found = look(&line, until, wanted).map_err(|error| directory.unreadable(&error))?;
+    let entity = match found.1.as_slice() {
+        [only] => only,
+        [] if line.report().failed() => return Err(damaged(line.report())),
+        [] => return Err(unknown(&found.0, wanted)),
+        several => return Err(ambiguous(several, wanted)),
+    };
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&Shown { verdict: line.report().verdict, head: found.0.head(), entity });
+    } else {
+        out.line(of_head(found.0.head().as_ref(), line.report()));
+        out.line(format_args!("{}  {}", entity.system, visible(&entity.id)));
+        flat(&entity.state).iter().for_each(|row| out.line(row));
+    }
+    out.finish()?;
+    Ok(end(until, &found.0, &line))
+}
+
+/// From the nearest snapshot, where the state behind it has such an entity; else it may have
+/// settled before, and everything is applied.
+fn look(
+    line: &Timeline<'_, DirectoryStorage>,
+    until: Until,
+    wanted: &str,
+) -> Result<(Moment, Vec<Entity>), holdpoint_replay::ReadError> {
+    let nearest = line.at(until)?;
+    let found = find_entities(&nearest.world, wanted);
+    if !found.is_empty() {
+        return Ok((nearest, found));
+    }
+    let whole = line.at_watching(until, wanted)?;
+    let found = whole.watched();
+    Ok((whole, found))
+}
+
+/// What `--json` shows of one entity.
+#[derive(Serialize)]
+struct Shown<'a> {
+    /// Of the bytes of the whole log.
+    verdict: Verdict,
+    /// The record that the state is the one behind.
+    head: Option<Head>,
+    #[serde(flatten)]
+    entity: &'a Entity,
+}
+
+fn end(until: Until, found: &Moment, line: &Timeline<'_, DirectoryStorage>) -> Exit {
+    tell_place(until, found, line.newest().as_ref());
+    warn(line.report());
+    exit_of(line.report())
+}
+
+fn of_head(head: Option<&Head>, report: &Report) -> String {
+    match head {
+        Some(head) => format!(
+            "state after record {}, {}, log {}",
+            head.sequence,
+            moment(head.time),
+            report.verdict
+        ),
+        None => format!("state before the first record, log {}", report.verdict),
+    }
+}
+
+/// One line for each entity of a state.
+fn rows(state: &Value) -> Vec<String> {
+    let mut rows = Vec::new();
+    for room in ROOMS {
+        let entities = state.get(room).and_then(Value::as_object).into_iter().flatten();
+        for (id, entity) in entities {
+            match room {
+                "interruption_threads" => {
+                    let threads = entity.as_object().into_iter().flatten();
+                    rows.extend(
+                        threads.map(|(name, thread)| row(room, &format!("{id}/{name}"), thread)),
+                    );
+                }
+                _ => rows.push(row(room, id, entity)),
+            }
+        }
+    }
+    rows
+}
+
+fn row(room: &str, id: &str, entity: &Value) -> String {
+    let text = |key: &str| entity.get(key).and_then(Value::as_str).map(String::from);
+    let closed = entity.get("is_closed").and_then(Value::as_bool);
+    let closed = closed.map(|is_closed| if is_closed { "ended" } else { "open" }.to_string());
+    let state = text("current_state").or_else(|| text("state")).or(closed).unwrap_or_default();
+    format!("{room:<20}  {:<44}  {}", visible(id).to_string(), visible(&state))
+}
+
+/// One line for each value, behind the way to it.
+fn flat(value: &Value) -> Vec<String> {
+    let mut rows = Vec::new();
+    flatten("", value, &mut rows);
+    rows
+}
+
+fn flatten(path: &str, value: &Value, rows: &mut Vec<String>) {
+    let below = |key: &str| if path.is_empty() { key.into() } else { format!("{path}.{key}") };
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            fields.iter().for_each(|(key, inner)| flatten(&below(key), inner, rows));
+        }
+        Value::Array(items) if !items.is_empty() => {
+            let each = items.iter().enumerate();
+            each.for_each(|(index, inner)| flatten(&below(&index.to_string()), inner, rows));
+        }
+        other => rows.push(format!("  {}  {}", visible(path), of_value(other))),
+    }
+}
+
+/// A value in a line.
+pub(crate) fn of_value(value: &Value) -> String {
+    match value {
+        Value::String(text) => cut(text, VALUE_BYTES),
+        other => cut(&other.to_string(), VALUE_BYTES),
+    }
+}
+
+fn damaged(report: &Report) -> Failure {
+    let first = report.findings.first().map_or(String::new(), |finding| format!(": {finding}"));
+    let message =
+        format!("the log is {}{first}; what was asked for may lie behind that", report.verdict);
+    Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
+}
+
+fn ambiguous(several: &[Entity], wanted: &str) -> Failure {
+    let ids: Vec<&str> = several.iter().map(|entity| entity.id.as_str()).collect();
+    let shown: Vec<String> = ids.iter().map(|id| visible(id).to_string()).collect();
+    let message = format!(
+        "{} threads are called {}: name one of {}",
+        several.len(),
+        excerpt(wanted),
+        shown.join(", ")
+    );
+    Failure::new(Exit::CONFLICT, "ambiguous", message).with("ids", json!(ids))
+}

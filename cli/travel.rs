@@ -1,0 +1,115 @@
+//! Going to a moment of a log: opening it, naming a place in it, and saying where the state is not
+//! that of the place that was asked for.
+
+use crate::closest::closest;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain};
+use crate::progress::Bar;
+use crate::text::{excerpt, moment};
+use holdpoint_domain::text::visible;
+use holdpoint_domain::time::Timestamp;
+use holdpoint_log_files::DirectoryStorage;
+use holdpoint_replay::report::Head;
+use holdpoint_replay::{Moment, Timeline, Until, ids};
+
+/// Which states may be taken up.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Shortcuts {
+    /// Make every state from the log's beginning; the result is the same, and later there.
+    #[arg(long)]
+    no_snapshots: bool,
+}
+
+/// A log that was checked whole, with what may be taken from snapshots.
+pub(crate) fn line(
+    directory: &Directory,
+    shortcuts: Shortcuts,
+) -> Result<Timeline<'_, DirectoryStorage>, Failure> {
+    let mut bar = Bar::new();
+    let line = directory.read(|_, options| {
+        Timeline::open(&directory.storage, options, &mut |progress| bar.update(progress))
+    })?;
+    directory.expect_log(line.report())?;
+    Ok(if shortcuts.no_snapshots { line.without_snapshots() } else { line })
+}
+
+/// A sequence or a time.
+pub(crate) fn parse_until(text: &str) -> Result<Until, String> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let sequence = text.parse().map_err(|_| "the sequence is too large".to_string())?;
+        return Ok(Until::Sequence(sequence));
+    }
+    let time: Timestamp = text.parse().map_err(|error| format!("{error}"))?;
+    Ok(Until::Time(time))
+}
+
+/// Says on stderr where a state is not that of the place that was asked for, and why.
+pub(crate) fn tell_place(asked: Until, found: &Moment, newest: Option<&Head>) {
+    if let Some(record) = found.stopped_before {
+        complain(&format!(
+            "record {record} is withheld or cannot be read: this is the state before it"
+        ));
+    } else {
+        tell_reach(asked, found.inside_batch_until, found.head().as_ref(), newest);
+    }
+}
+
+/// The same for a state of which only its place is known.
+pub(crate) fn tell_reach(
+    asked: Until,
+    inside_batch_until: Option<u64>,
+    reached: Option<&Head>,
+    newest: Option<&Head>,
+) {
+    let (Until::Sequence(_) | Until::Time(_)) = asked else { return };
+    if let (Some(until), Until::Sequence(asked)) = (inside_batch_until, asked) {
+        complain(&format!(
+            "record {asked} is inside a batch that ends with {until}: this is the state before it"
+        ));
+    } else if let (None, Until::Time(time)) = (reached, asked) {
+        let time = moment(time);
+        complain(&format!("no record is as old as {time}: this is the state before the first"));
+    } else if let Some(newest) = newest.filter(|newest| is_beyond(asked, newest)) {
+        let (sequence, time) = (newest.sequence, moment(newest.time));
+        complain(&format!(
+            "the log ends with record {sequence}, {time}: this is the state after it"
+        ));
+    }
+}
+
+fn is_beyond(asked: Until, newest: &Head) -> bool {
+    match asked {
+        Until::End => false,
+        Until::Sequence(sequence) => sequence > newest.sequence,
+        Until::Time(time) => time > newest.time,
+    }
+}
+
+/// The failure that nothing has an id, up to a moment. The closest id in its state is suggested.
+pub(crate) fn unknown(moment: &Moment, wanted: &str) -> Failure {
+    let advice = match closest(ids(&moment.world), wanted) {
+        Some(name) => format!("did you mean {}?", visible(name)),
+        None => "`holdpoint replay` shows what there is".to_string(),
+    };
+    let shown = excerpt(wanted);
+    let message = format!(
+        "up to record {} nothing has the id {shown}, no loop, request, thread or decision: {advice}",
+        moment.sequence()
+    );
+    Failure::new(Exit::NOT_FOUND, "not_found", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn until_is_a_sequence_or_a_time() {
+        assert_eq!(parse_until("12"), Ok(Until::Sequence(12)));
+        let time = "1970-01-01T00:00:01Z";
+        assert_eq!(parse_until(time), Ok(Until::Time(Timestamp::from_nanoseconds(1_000_000_000))));
+        for text in ["", "-1", "x", "99999999999999999999", "2026-01-25"] {
+            assert!(parse_until(text).is_err(), "{text}");
+        }
+    }
+}

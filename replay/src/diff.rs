@@ -1,0 +1,254 @@
+//! What became of a state: from one moment to another of one log, or of two.
+
+use crate::entity::value;
+use crate::read::{Committed, ReadError};
+use crate::rebuild::Until;
+use crate::report::Head;
+use crate::state::{ROOMS, state_of};
+use crate::summary::summary;
+use crate::timeline::{Moment, Timeline};
+use holdpoint_domain::event::Event;
+use holdpoint_log_files::ReadStorage;
+use json_patch::Patch;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Of more entities than this, those that came and went in between are counted and not named. Only
+/// their names are kept, not what became of them step by step.
+const PASSED_MAX: usize = 20_000;
+
+/// What lies between two states.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// The record that the first state is the one behind; `None`: the beginning.
+    pub from: Option<Head>,
+    /// The same of the second state.
+    pub to: Option<Head>,
+    /// The entities that differ, by system and id.
+    pub entities: Vec<EntityChange>,
+    /// Records about entities that came and went in between and are not named here.
+    pub records_left_out: u64,
+    /// JSON Patch (RFC 6902) that makes the second state of the first, as
+    /// [`state_of`] gives them.
+    pub patch: Patch,
+}
+
+/// What became of one entity.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EntityChange {
+    /// The system that it belongs to, by the room of the state.
+    pub room: &'static str,
+    /// Its id; of a thread tenant and correlation, with `/` between them.
+    pub id: String,
+    /// What became of it.
+    pub change: Change,
+    /// Each value that differs, where it is in both states.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<ValueChange>,
+    /// The first record about it in between, where that is known.
+    pub first_record: Option<u64>,
+    /// The last one.
+    pub last_record: Option<u64>,
+    /// What the last one says, in one line.
+    pub last_summary: Option<String>,
+}
+
+/// What became of an entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// It is in the second state alone.
+    Appeared,
+    /// It is in both and differs.
+    Changed,
+    /// It is in the first state alone: nothing can happen to it any more.
+    Settled,
+    /// It began and settled in between.
+    CameAndSettled,
+    /// It had settled before, and there are records about it nevertheless.
+    LongSettled,
+}
+
+/// A value that differs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ValueChange {
+    /// Where in the entity's form: a JSON Pointer (RFC 6901).
+    pub path: String,
+    /// What was there; `None`: nothing.
+    pub from: Option<Value>,
+    /// What is there now; `None`: nothing.
+    pub to: Option<Value>,
+}
+
+/// What happened between two moments of one log, of which the second is not before the first.
+///
+/// # Errors
+/// As [`Timeline::at`].
+pub fn diff<S: ReadStorage>(
+    line: &Timeline<'_, S>,
+    from: &Moment,
+    until: Until,
+) -> Result<(Difference, Moment), ReadError> {
+    let mut passed = Passed::default();
+    let to = line.pass(from, until, &mut |record| passed.take(record))?;
+    Ok((between(from, &to, &passed), to))
+}
+
+/// What differs between two states, whatever lies between them.
+#[must_use]
+pub fn diff_states(from: &Moment, to: &Moment) -> Difference {
+    between(from, to, &Passed::default())
+}
+
+fn between(from: &Moment, to: &Moment, passed: &Passed) -> Difference {
+    let (before, after) = (state_of(from), state_of(to));
+    let mut entities: Vec<EntityChange> =
+        ROOMS.iter().flat_map(|room| of_room(room, &before, &after, passed)).collect();
+    entities.sort_by(|a, b| (rank(a.room), &a.id).cmp(&(rank(b.room), &b.id)));
+    Difference {
+        from: from.head(),
+        to: to.head(),
+        entities,
+        records_left_out: passed.records_left_out,
+        patch: json_patch::diff(&before, &after),
+    }
+}
+
+fn rank(room: &str) -> usize {
+    ROOMS.iter().position(|name| *name == room).unwrap_or(ROOMS.len())
+}
+
+fn of_room(
+    room: &'static str,
+    before: &Value,
+    after: &Value,
+    passed: &Passed,
+) -> Vec<EntityChange> {
+    let (before, after) = (entities_of(room, before), entities_of(room, after));
+    let mut found = Vec::new();
+    for (id, state) in &before {
+        let (change, values) = match after.get(id) {
+            Some(now) if now == state => continue,
+            Some(now) => (Change::Changed, changed_values(state, now)),
+            None => (Change::Settled, Vec::new()),
+        };
+        found.push(passed.change(room, id, change, values));
+    }
+    for id in after.keys().filter(|id| !before.contains_key(*id)) {
+        found.push(passed.change(room, id, Change::Appeared, Vec::new()));
+    }
+    let in_neither = |id: &String| !before.contains_key(id) && !after.contains_key(id);
+    for (id, records) in passed.of_room(room).filter(|(id, _)| in_neither(id)) {
+        let change = if records.began { Change::CameAndSettled } else { Change::LongSettled };
+        found.push(passed.change(room, id, change, Vec::new()));
+    }
+    found
+}
+
+/// The entities of a room by id; threads by tenant and correlation.
+fn entities_of<'v>(room: &str, state: &'v Value) -> BTreeMap<String, &'v Value> {
+    let entities = state.get(room).and_then(Value::as_object);
+    let entities = entities.into_iter().flatten();
+    if room != "interruption_threads" {
+        return entities.map(|(id, entity)| (id.clone(), entity)).collect();
+    }
+    let of_tenant = |(tenant, threads): (&String, &'v Value)| {
+        let threads = threads.as_object().into_iter().flatten();
+        let named = |(correlation, thread)| (format!("{tenant}/{correlation}"), thread);
+        threads.map(named).collect::<Vec<_>>()
+    };
+    entities.flat_map(of_tenant).collect()
+}
+
+/// Every value that differs.
+fn changed_values(before: &Value, after: &Value) -> Vec<ValueChange> {
+    let patch = value(json_patch::diff(before, after));
+    let operations = patch.as_array().into_iter().flatten();
+    let paths = operations.filter_map(|operation| operation.get("path")?.as_str());
+    let changed = paths.map(|path| ValueChange {
+        path: path.to_string(),
+        from: before.pointer(path).cloned(),
+        to: after.pointer(path).cloned(),
+    });
+    changed.collect()
+}
+
+/// The records about each entity on the way from one moment to another.
+#[derive(Debug, Default)]
+struct Passed {
+    entities: BTreeMap<&'static str, BTreeMap<String, Records>>,
+    count: usize,
+    records_left_out: u64,
+}
+
+/// The records about one entity.
+#[derive(Debug)]
+struct Records {
+    first: u64,
+    last: u64,
+    summary: String,
+    /// The first of them is its beginning. Threads stay in the state for long after their end.
+    began: bool,
+}
+
+impl Passed {
+    fn take(&mut self, record: &Committed) {
+        let Some(event) = record.envelope().map(|envelope| &envelope.event) else { return };
+        let Some((room, id)) = subject_of(event) else { return };
+        let sequence = record.header.sequence;
+        let known = self.entities.entry(room).or_default();
+        if let Some(records) = known.get_mut(&id) {
+            records.last = sequence;
+            records.summary = summary(event);
+        } else if self.count < PASSED_MAX {
+            self.count += 1;
+            let (first, last, summary) = (sequence, sequence, summary(event));
+            known.insert(id, Records { first, last, summary, began: is_beginning(event) });
+        } else {
+            self.records_left_out = self.records_left_out.saturating_add(1);
+        }
+    }
+
+    fn of_room(&self, room: &str) -> impl Iterator<Item = (&String, &Records)> {
+        self.entities.get(room).into_iter().flatten()
+    }
+
+    fn change(
+        &self,
+        room: &'static str,
+        id: &str,
+        change: Change,
+        values: Vec<ValueChange>,
+    ) -> EntityChange {
+        let records = self.entities.get(room).and_then(|known| known.get(id));
+        EntityChange {
+            room,
+            id: id.to_string(),
+            change,
+            values,
+            first_record: records.map(|records| records.first),
+            last_record: records.map(|records| records.last),
+            last_summary: records.map(|records| records.summary.clone()),
+        }
+    }
+}
+
+/// The room and the id of what an event is about.
+fn subject_of(event: &Event) -> Option<(&'static str, String)> {
+    if let Some(id) = event.loop_id() {
+        return Some(("execution_loops", id.to_string()));
+    }
+    if let Some(id) = event.decision_point() {
+        return Some(("decision_points", id.to_string()));
+    }
+    let (tenant, correlation) = event.thread()?;
+    Some(("interruption_threads", format!("{tenant}/{correlation}")))
+}
+
+fn is_beginning(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::LoopInitialized(_) | Event::DecisionPointCreated(_) | Event::RoundOpened(_)
+    ) || event.thread().is_some()
+}

@@ -1,0 +1,96 @@
+//! Everything of the state that has an id, in the form in which people and programs read it.
+
+use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::world::{DecisionPoint, RequestPlace, Thread, World};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Something that has an id, by the names of the six systems.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Entity {
+    /// `execution_loop`, `human_decision`, `interruption_thread` or `decision_point`.
+    pub system: &'static str,
+    /// Its id; of a thread tenant and correlation, with `/` between them.
+    pub id: String,
+    /// Its readable form.
+    pub state: Value,
+}
+
+impl Entity {
+    fn new(system: &'static str, id: &str, state: impl Serialize) -> Self {
+        Self { system, id: id.to_string(), state: value(state) }
+    }
+
+    fn of_thread(thread: &Thread) -> Self {
+        let id = format!("{}/{}", thread.tenant_id, thread.correlation_id);
+        Self::new("interruption_thread", &id, thread)
+    }
+
+    fn of_decision_point(point: &DecisionPoint, now: Timestamp) -> Self {
+        Self::new("decision_point", &point.decision_id, point.view(now, None))
+    }
+}
+
+/// What has this id in a state: a loop, a request or a decision point, or the threads of this
+/// correlation, of which `TENANT/CORRELATION` names one. What is overdue is so at the state's own
+/// time.
+#[must_use]
+pub fn find_entities(world: &World, id: &str) -> Vec<Entity> {
+    let of_loop =
+        world.find_loop(id).map(|entity| Entity::new("execution_loop", id, entity.view()));
+    let request = || {
+        let view = match world.find_request(id)? {
+            RequestPlace::Live(entity, held) => value(entity.request_view(held)),
+            RequestPlace::Closed(held) => value(held.view()),
+        };
+        Some(Entity::new("human_decision", id, view))
+    };
+    let now = world.totals().last_at;
+    let point = || world.decision_point(id).map(|point| Entity::of_decision_point(point, now));
+    let found = of_loop.or_else(request).or_else(|| settled_request(world, id)).or_else(point);
+    match found {
+        Some(entity) => vec![entity],
+        None => threads(world, id),
+    }
+}
+
+/// A request that is remembered with its loop alone, which settled.
+fn settled_request(world: &World, id: &str) -> Option<Entity> {
+    let found = |entity: &holdpoint_domain::world::ExecutionLoop| {
+        entity.request(id).map(|held| value(entity.request_view(held)))
+    };
+    let view = world.settled_loops().find_map(found)?;
+    Some(Entity::new("human_decision", id, view))
+}
+
+fn threads(world: &World, id: &str) -> Vec<Entity> {
+    let is_named = |thread: &&Thread| {
+        *thread.correlation_id == *id
+            || id.split_once('/') == Some((&thread.tenant_id, &thread.correlation_id))
+    };
+    let all = world.live_threads().chain(world.closed_threads());
+    let mut found: Vec<Entity> = all.filter(is_named).map(Entity::of_thread).collect();
+    // One that was closed and has begun again is meant as it is now.
+    found.sort_by(|a, b| a.id.cmp(&b.id));
+    found.dedup_by(|a, b| a.id == b.id);
+    found
+}
+
+/// Every id in a state: of loops, requests and decision points, and the correlations of threads.
+pub fn ids(world: &World) -> impl Iterator<Item = &str> {
+    let loops = world.live_loops().map(|entity| entity.loop_id());
+    let open = world.live_loops().flat_map(|entity| &entity.decisions.requests);
+    let requests = open.chain(world.closed_requests()).map(|held| held.request_id());
+    let points = world.live_decision_points().chain(world.closed_decision_points());
+    let threads = world.live_threads().chain(world.closed_threads());
+    loops
+        .chain(requests)
+        .chain(points.map(|point| point.decision_id.as_str()))
+        .chain(threads.map(|thread| thread.correlation_id.as_str()))
+}
+
+/// A readable form as a value. They are made of names, numbers and texts, which every value can
+/// hold; what could not be is null.
+pub(crate) fn value(view: impl Serialize) -> Value {
+    serde_json::to_value(view).unwrap_or_default()
+}

@@ -1,0 +1,98 @@
+//! Snapshots that the chain vouches for.
+
+use super::marks::Mark;
+use super::moment::Moment;
+use super::trip::walk_on;
+use crate::rebuild::Until;
+use holdpoint_domain::codec::decode;
+use holdpoint_domain::event::{Event, FingerprintRecorded};
+use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
+use holdpoint_log_files::snapshot::read_snapshot;
+use holdpoint_log_files::{EntryKind, Follower, Onward, ReadStorage};
+use holdpoint_log_format::{LogId, Record, SnapshotHeader, names};
+use std::collections::BTreeSet;
+
+/// How many snapshots are looked at before the state is made from the log's beginning.
+const TRIED: usize = 8;
+
+/// The records behind which there may be a snapshot. A link in the directory's place leads out of
+/// the log: nothing is read there.
+pub(super) fn sequences<S: ReadStorage>(storage: &S) -> BTreeSet<u64> {
+    let of_log = storage.list("").unwrap_or_default();
+    let is_there = of_log
+        .iter()
+        .any(|entry| entry.name == names::SNAPSHOTS && entry.kind == EntryKind::Directory);
+    let entries = if is_there { storage.list(names::SNAPSHOTS) } else { Ok(Vec::new()) };
+    let entries = entries.unwrap_or_default();
+    entries.iter().filter_map(|entry| names::parse_snapshot(&entry.name)).collect()
+}
+
+/// The records behind which there may be a snapshot, with their places in the chain.
+pub(super) struct Known<'a, S> {
+    pub(super) storage: &'a S,
+    pub(super) log: Option<LogId>,
+    pub(super) marks: &'a [Mark],
+    pub(super) withheld: Option<u64>,
+}
+
+impl<S: ReadStorage> Known<'_, S> {
+    /// The newest snapshot at or before a place, and behind a record, that is believed. None behind
+    /// a withheld record: from the beginning that could not be passed either.
+    pub(super) fn newest_within(&self, until: Until, behind: u64) -> Option<Moment> {
+        let is_within = |mark: &&Mark| {
+            let at = &mark.chain;
+            let is_reached = match until {
+                Until::End => true,
+                Until::Sequence(sequence) => at.sequence <= sequence,
+                Until::Time(time) => at.time <= time.nanoseconds(),
+            };
+            is_reached
+                && at.sequence > behind
+                && self.withheld.is_none_or(|withheld| at.sequence < withheld)
+        };
+        let fitting = self.marks.iter().rev().filter(is_within);
+        fitting.take(TRIED).find_map(|mark| self.believed(mark))
+    }
+
+    /// The snapshot behind a record, where it names the record's very place, and the next record
+    /// states the fingerprint of its state.
+    fn believed(&self, mark: &Mark) -> Option<Moment> {
+        let file = read_snapshot(self.storage, mark.chain.sequence).ok()?;
+        let (header, state) = SnapshotHeader::decode(&file)?;
+        let is_ours = Some(header.log) == self.log
+            && header.state_schema == STATE_SCHEMA_VERSION
+            && header.chain == mark.chain
+            && header.segment == mark.segment
+            && header.record_offset == mark.record_offset
+            && header.end_offset == mark.end_offset;
+        if !is_ours {
+            return None;
+        }
+        let place = mark.follower(self.storage).ok()?;
+        let stated = self.statement(place.clone())?;
+        let world = World::from_snapshot(state, stated.fingerprint).ok()?;
+        Some(Moment::of_snapshot(world, place))
+    }
+
+    /// What the next record states, if it states a fingerprint.
+    fn statement(&self, place: Follower) -> Option<FingerprintRecorded> {
+        let mut stated = None;
+        walk_on(self.storage, place, &mut |_, _, record| {
+            stated = statement_of(record);
+            Onward::Stop
+        })
+        .ok()?;
+        stated.filter(|body| body.schema == STATE_SCHEMA_VERSION)
+    }
+}
+
+fn statement_of(record: &Record<'_>) -> Option<FingerprintRecorded> {
+    let header = &record.header;
+    if header.flags.withheld() {
+        return None;
+    }
+    match decode(header.kind, header.version, record.payload).ok()?.event {
+        Event::FingerprintRecorded(body) => Some(body),
+        _ => None,
+    }
+}
