@@ -26,8 +26,9 @@ const FILE_BYTES_MAX: u64 = 12_288;
 type Read = fn(&[u8]);
 
 /// Every target.
-const TARGETS: [(&str, Read); 9] = [
+const TARGETS: [(&str, Read); 10] = [
     ("apply", targets::apply::read),
+    ("damage_map", targets::damage_map::read),
     ("directory", targets::directory::read),
     ("export", targets::export::read),
     ("index", targets::index::read),
@@ -66,6 +67,11 @@ fn replay(target: &str) {
 #[test]
 fn every_line_of_the_corpus_is_read_as_standard_json_or_refused_in_its_place() {
     replay("apply");
+}
+
+#[test]
+fn every_directory_of_the_corpus_has_a_map_of_its_damage_that_is_bounded_and_blames_no_seam() {
+    replay("damage_map");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 pub mod apply;
 pub mod config;
 mod damage;
+pub mod damage_map;
 pub mod directory;
 mod edit;
 pub mod export;
