@@ -14,8 +14,8 @@ use std::time::Instant;
 /// A log of at most so many records is copied before something is appended to it: it would be one
 /// of another length afterwards.
 const COPIED_MAX: u64 = 200_000;
-/// Asks the C library to give back what is freed: how much it would else keep depends on the largest
-/// index that was built until then, and says nothing of what is in use.
+/// Asks the C library to give back what is freed: how much it would else keep depends on the
+/// largest index that was built until then, and says nothing of what is in use.
 pub(super) const GIVE_BACK: (&str, &str) = ("MALLOC_TRIM_THRESHOLD_", "131072");
 /// Appends of one round, written to the file.
 const APPENDS: u64 = 2_000;
