@@ -93,7 +93,8 @@ pub(crate) fn unknown(moment: &Moment, wanted: &str) -> Failure {
     };
     let shown = excerpt(wanted);
     let message = format!(
-        "up to record {} nothing has the id {shown}, no loop, request, thread or decision: {advice}",
+        "up to record {} nothing has the id {shown}, no loop, request, thread or decision: \
+         {advice}",
         moment.sequence()
     );
     Failure::new(Exit::NOT_FOUND, "not_found", message)
