@@ -8,8 +8,8 @@ use crate::exit::{Exit, Failure, complain, settle};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::counted;
+use crate::travel::parse_until;
 use crate::verify::{exit_of, warn};
-use holdpoint_domain::time::Timestamp;
 use holdpoint_export::{ExportError, Exported, Options, export_csv, export_json_lines};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::export::Selection;
@@ -36,10 +36,10 @@ pub(crate) struct Args {
     #[arg(long, requires = "out")]
     force: bool,
     /// The first record or moment: a sequence, or a time such as 2026-01-25T16:00:00Z.
-    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_place)]
+    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
     since: Option<Until>,
     /// The last record or moment.
-    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_place)]
+    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
     until: Option<Until>,
     /// Let the bytes of raw evidence leave the log: whatever commands printed, secrets included.
     #[arg(long)]
@@ -239,14 +239,4 @@ fn failure(error: &ExportError) -> Failure {
         _ => "output",
     };
     Failure::new(Exit::FAILED, code, error)
-}
-
-/// A sequence or a time.
-fn parse_place(text: &str) -> Result<Until, String> {
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let sequence = text.parse().map_err(|_| "the sequence is too large".to_string())?;
-        return Ok(Until::Sequence(sequence));
-    }
-    let time: Timestamp = text.parse().map_err(|error| format!("{error}"))?;
-    Ok(Until::Time(time))
 }
