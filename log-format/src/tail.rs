@@ -160,9 +160,12 @@ impl Tail<'_> {
     fn candidate_cost(&self, position: usize) -> Option<u64> {
         let rest = self.bytes.get(position..)?;
         let length = self.legal_length(rest, self.offset_of(position))?;
-        let sequence = match ItemLength::of(*rest.first_chunk()?) {
-            ItemLength::Seal => u64::from_le_bytes(*rest.get(8..)?.first_chunk()?),
-            _ => RecordHeader::decode(rest.first_chunk::<RECORD_HEADER_LENGTH>()?).ok()?.sequence,
+        // The zeros that the last record ends in were left out: its link may end in some.
+        let mut header = [0; RECORD_HEADER_LENGTH];
+        header.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        let sequence = match ItemLength::of(*header.first_chunk()?) {
+            ItemLength::Seal => u64::from_le_bytes(*header.get(8..)?.first_chunk()?),
+            _ => RecordHeader::decode(&header).ok()?.sequence,
         };
         let room = (position as u64 + length) / RECORD_HEADER_LENGTH as u64;
         let behind = sequence.checked_sub(self.after.sequence)?;
@@ -308,6 +311,30 @@ mod tests {
             bytes[..64].fill(0);
             let resync = tail(&bytes, 4_096).resync(4 * CAPACITY);
             assert_eq!(resync.mark.map(|mark| mark.sequence), Some(5), "{length}");
+        }
+    }
+
+    /// A record without payload whose link ends in so many zero bytes, made by trying.
+    fn record_that_ends_in_zeros(zeros: usize) -> Vec<u8> {
+        let link_of = |number: u64| Link(core::array::from_fn(|at| number.to_le_bytes()[at % 8]));
+        let mut made = (0..).map(|number| {
+            let before = ChainPosition { sequence: 5, link: link_of(number), time: 3 };
+            payload_link_header(LogId([1; 16]), &before, Flags::NONE, b"")
+        });
+        let ends_so = |header: &RecordHeader| header.link.0.ends_with(&vec![0; zeros]);
+        let header = made.find(ends_so).unwrap();
+        let mut record = Vec::new();
+        encode_into(&mut record, &header, b"", seed());
+        record
+    }
+
+    #[test]
+    fn a_record_behind_a_hole_proves_what_it_says_also_when_its_link_ends_in_zeros() {
+        for zeros in 0..=2 {
+            let mut bytes = vec![0; 128];
+            bytes.extend(record_that_ends_in_zeros(zeros));
+            let resync = tail(&bytes, 4_096).resync(4 * CAPACITY);
+            assert_eq!(resync.mark.map(|mark| mark.sequence), Some(5), "{zeros}");
         }
     }
 
