@@ -10,7 +10,7 @@ use crate::verify::{exit_of, warn};
 use holdpoint_domain::text::visible;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::report::{Head, Verdict};
-use holdpoint_replay::state::ROOMS;
+use holdpoint_replay::state::{ROOMS, entities_of};
 use holdpoint_replay::{Entity, Moment, Report, Timeline, Until, find_entities, state_of};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -110,29 +110,18 @@ fn of_head(head: Option<&Head>, report: &Report) -> String {
 
 /// One line for each entity of a state.
 fn rows(state: &Value) -> Vec<String> {
-    let mut rows = Vec::new();
-    for room in ROOMS {
-        let entities = state.get(room).and_then(Value::as_object).into_iter().flatten();
-        for (id, entity) in entities {
-            match room {
-                "interruption_threads" => {
-                    let threads = entity.as_object().into_iter().flatten();
-                    rows.extend(
-                        threads.map(|(name, thread)| row(room, &format!("{id}/{name}"), thread)),
-                    );
-                }
-                _ => rows.push(row(room, id, entity)),
-            }
-        }
-    }
-    rows
+    let of_room = |room: &'static str| {
+        entities_of(room, state).into_iter().map(move |(id, entity)| row(room, &id, entity))
+    };
+    ROOMS.into_iter().flat_map(of_room).collect()
 }
 
 fn row(room: &str, id: &str, entity: &Value) -> String {
     let text = |key: &str| entity.get(key).and_then(Value::as_str).map(String::from);
     let closed = entity.get("is_closed").and_then(Value::as_bool);
     let closed = closed.map(|is_closed| if is_closed { "ended" } else { "open" }.to_string());
-    let state = text("current_state").or_else(|| text("state")).or(closed).unwrap_or_default();
+    let state = text("current_state").or_else(|| text("state")).or_else(|| text("status"));
+    let state = state.or(closed).unwrap_or_default();
     format!("{room:<20}  {:<44}  {}", visible(id).to_string(), visible(&state))
 }
 

@@ -4,10 +4,11 @@ use crate::entity::value;
 use crate::read::{Committed, ReadError};
 use crate::rebuild::Until;
 use crate::report::Head;
-use crate::state::{ROOMS, state_of};
+use crate::state::{ROOMS, entities_of, registration_id, state_of};
 use crate::summary::summary;
 use crate::timeline::{Moment, Timeline};
 use holdpoint_domain::event::Event;
+use holdpoint_domain::world::RegistrationName;
 use holdpoint_log_files::ReadStorage;
 use json_patch::Patch;
 use serde::Serialize;
@@ -39,7 +40,8 @@ pub struct Difference {
 pub struct EntityChange {
     /// The system that it belongs to, by the room of the state.
     pub room: &'static str,
-    /// Its id; of a thread tenant and correlation, with `/` between them.
+    /// Its id; of a thread tenant and correlation, with `/` between them, of a registration its kind
+    /// and the same.
     pub id: String,
     /// What became of it.
     pub change: Change,
@@ -146,21 +148,6 @@ fn of_room(
     found
 }
 
-/// The entities of a room by id; threads by tenant and correlation.
-fn entities_of<'v>(room: &str, state: &'v Value) -> BTreeMap<String, &'v Value> {
-    let entities = state.get(room).and_then(Value::as_object);
-    let entities = entities.into_iter().flatten();
-    if room != "interruption_threads" {
-        return entities.map(|(id, entity)| (id.clone(), entity)).collect();
-    }
-    let of_tenant = |(tenant, threads): (&String, &'v Value)| {
-        let threads = threads.as_object().into_iter().flatten();
-        let named = |(correlation, thread)| (format!("{tenant}/{correlation}"), thread);
-        threads.map(named).collect::<Vec<_>>()
-    };
-    entities.flat_map(of_tenant).collect()
-}
-
 /// Every value that differs.
 fn changed_values(before: &Value, after: &Value) -> Vec<ValueChange> {
     let patch = value(json_patch::diff(before, after));
@@ -242,13 +229,17 @@ fn subject_of(event: &Event) -> Option<(&'static str, String)> {
     if let Some(id) = event.decision_point() {
         return Some(("decision_points", id.to_string()));
     }
+    if let Some(name) = RegistrationName::of(event) {
+        return Some(("registrations", registration_id(&name)));
+    }
     let (tenant, correlation) = event.thread()?;
     Some(("interruption_threads", format!("{tenant}/{correlation}")))
 }
 
 fn is_beginning(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::LoopInitialized(_) | Event::DecisionPointCreated(_) | Event::RoundOpened(_)
-    ) || event.thread().is_some()
+    match event {
+        Event::LoopInitialized(_) | Event::DecisionPointCreated(_) | Event::RoundOpened(_) => true,
+        Event::CapabilityChanged(body) => body.is_granted,
+        other => other.thread().is_some() || RegistrationName::of(other).is_some(),
+    }
 }

@@ -3,16 +3,26 @@
 use crate::entity::value;
 use crate::timeline::Moment;
 use holdpoint_domain::time::Timestamp;
-use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
+use holdpoint_domain::world::{RegistrationName, STATE_SCHEMA_VERSION, World};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// The room of what is registered.
+const REGISTRATIONS: &str = "registrations";
 
 /// The rooms of a state that hold entities by id.
-pub const ROOMS: [&str; 4] =
-    ["execution_loops", "human_decisions", "interruption_threads", "decision_points"];
+pub const ROOMS: [&str; 5] = [
+    "execution_loops",
+    "human_decisions",
+    "interruption_threads",
+    "decision_points",
+    REGISTRATIONS,
+];
 
-/// The readable state of a moment: entities by id (threads by tenant and correlation), counts, the
-/// record that it is the state behind, the fingerprint. What settled has left it, but for the
-/// newest requests, threads and decision points that ended, which a writer remembers too.
+/// The readable state of a moment: entities by id (threads by tenant and correlation, registrations
+/// by kind, tenant and name), counts, the record that it is the state behind, the fingerprint. What
+/// settled has left it, but for the newest requests, threads and decision points that ended, which
+/// a writer remembers too.
 #[must_use]
 pub fn state_of(moment: &Moment) -> Value {
     let world = &moment.world;
@@ -27,7 +37,51 @@ pub fn state_of(moment: &Moment) -> Value {
         "human_decisions": requests(world),
         "interruption_threads": threads(world),
         "decision_points": points(world, now),
+        (REGISTRATIONS): registrations(world),
     })
+}
+
+/// The entities of a room of such a state, by id: threads by `TENANT/CORRELATION`, registrations by
+/// what [`registration_id`] gives.
+#[must_use]
+pub fn entities_of<'v>(room: &str, state: &'v Value) -> BTreeMap<String, &'v Value> {
+    let mut found = BTreeMap::new();
+    for (name, value) in members(state.get(room)) {
+        match room {
+            "interruption_threads" => {
+                let of_tenant = members(Some(value));
+                found.extend(of_tenant.map(|(one, thread)| (format!("{name}/{one}"), thread)));
+            }
+            REGISTRATIONS => collect_registrations(value, &format!("{name} "), &mut found),
+            _ => drop(found.insert(name.clone(), value)),
+        }
+    }
+    found
+}
+
+/// The id of a registration: `session TENANT/SESSION`.
+#[must_use]
+pub fn registration_id(name: &RegistrationName) -> String {
+    format!("{} {}", name.kind, name.parts.join("/"))
+}
+
+fn members(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
+    value.and_then(Value::as_object).into_iter().flatten()
+}
+
+/// Where there is a status, there is a registration; above it there are names.
+fn collect_registrations<'v>(
+    value: &'v Value,
+    before: &str,
+    found: &mut BTreeMap<String, &'v Value>,
+) {
+    for (name, inner) in members(Some(value)) {
+        let id = format!("{before}{name}");
+        match inner.get("status") {
+            Some(Value::String(_)) => drop(found.insert(id, inner)),
+            _ => collect_registrations(inner, &format!("{id}/"), found),
+        }
+    }
 }
 
 fn loops(world: &World) -> Map<String, Value> {
@@ -59,4 +113,19 @@ fn threads(world: &World) -> Map<String, Value> {
 fn points(world: &World, now: Timestamp) -> Map<String, Value> {
     let all = world.closed_decision_points().chain(world.live_decision_points());
     all.map(|point| (point.decision_id.to_string(), value(point.view(now, None)))).collect()
+}
+
+/// By kind, and there by the parts of their names.
+fn registrations(world: &World) -> Map<String, Value> {
+    let mut kinds = Map::new();
+    for registration in world.registrations() {
+        let RegistrationName { kind, parts } = &registration.name;
+        let mut at = kinds.entry(*kind).or_insert_with(|| json!({}));
+        for part in parts {
+            let Value::Object(members) = at else { break };
+            at = members.entry(part).or_insert_with(|| json!({}));
+        }
+        *at = value(&registration);
+    }
+    kinds
 }

@@ -10,6 +10,7 @@ mod admission;
 mod application;
 mod ended;
 mod scope;
+mod view;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use ended::Ended;
 pub use ended::MAX_ENDED_REGISTRATIONS;
+pub use view::{RegistrationName, RegistrationView};
 
 use super::World;
 use crate::command::Command;
