@@ -95,6 +95,7 @@ fn a_story_goes_back_to_the_person_and_on_to_everything_that_was_caused() {
     assert_eq!(found["steps"][2]["last"], 4);
     assert_eq!(found["steps"][2]["records"].as_array().unwrap().len(), 2);
     assert_eq!(found["checked"]["segments"], 2);
+    assert_eq!(found["checked"]["segments_read"], 2);
     // From its beginning, and from its end.
     let all = traced(log, 1, &[]);
     let firsts: Vec<u64> = steps(&all).iter().map(|step| step.0).collect();
@@ -282,6 +283,21 @@ fn a_withheld_record_does_not_say_what_caused_it() {
     let found = traced(directory.path(), 3, &[]);
     assert_eq!(steps(&found), [(2, "cause", 1), (3, "asked", 0)]);
     assert_eq!(found["beginning"], serde_json::json!({ "is": "unreadable", "sequence": 2 }));
+}
+
+#[test]
+fn a_batch_of_which_only_the_first_record_is_withheld_is_still_an_effect() {
+    let mut log = HandMade::new();
+    log.batch(&[agent(None, "began")]);
+    log.batch_with(&[agent(1, "secret")], Flags::WITHHELD, false);
+    log.batch(&[agent(1, "told")]);
+    let directory = TempDir::new().unwrap();
+    log.write(directory.path());
+    let found = traced(directory.path(), 1, &[]);
+    assert_eq!(steps(&found), [(1, "asked", 0), (2, "effect", 1)]);
+    assert_eq!(found["steps"][1]["causation"], 1);
+    let back = traced(directory.path(), 3, &[]);
+    assert_eq!(steps(&back), [(1, "cause", 1), (2, "asked", 0)]);
 }
 
 #[test]

@@ -20,11 +20,20 @@ pub(super) struct Effects {
 }
 
 /// The batch that is being read.
-#[derive(Default)]
 struct Open {
     first: u64,
-    cause: Option<u32>,
-    step: Option<Step>,
+    cause: Cause,
+    step: Step,
+}
+
+/// What is known of a batch's cause, by the first of its records that can be read.
+enum Cause {
+    /// None was read yet.
+    Unknown,
+    /// It is part of the story, and so far away.
+    Known(u32),
+    /// There is none, or it is of another story.
+    Foreign,
 }
 
 impl Effects {
@@ -38,11 +47,12 @@ impl Effects {
     ) -> Result<Self, ReadError> {
         let mut effects = Self::default();
         let Some(begin) = segments.holding(asked) else { return Ok(effects) };
-        for first in segments.firsts.iter().skip(begin) {
+        for (at, first) in segments.firsts.iter().enumerate().skip(begin) {
             let Some(mut segment) = segments.open(*first, part)? else { continue };
-            part.segments_read += 1;
+            // The first of them was read for the causes.
+            part.segments_read += u64::from(at > begin);
             let from = Run::at_start(&segment.header);
-            let mut open = Open::default();
+            let mut open = None;
             segments.walk(&mut segment, from, part, &mut |place, record| {
                 if record.header.sequence >= asked {
                     effects.follow(asked, depth, place, record, &mut open);
@@ -59,26 +69,31 @@ impl Effects {
         depth: u32,
         place: &RecordPlace,
         record: &Record<'_>,
-        open: &mut Open,
+        open: &mut Option<Open>,
     ) {
         let sequence = record.header.sequence;
-        if open.first == 0 {
-            *open = Open { first: sequence, cause: self.distance_of(record), step: None };
-            if open.cause.is_some() {
-                open.step = Some(Step::begun(sequence));
-            }
+        let batch = open.get_or_insert_with(|| Open {
+            first: sequence,
+            cause: Cause::Unknown,
+            step: Step::begun(sequence),
+        });
+        if matches!(batch.cause, Cause::Unknown) {
+            batch.cause = self.cause_of(record);
         }
-        if let Some(step) = &mut open.step {
-            step.take(place, record);
+        if !matches!(batch.cause, Cause::Foreign) {
+            batch.step.take(place, record);
         }
         if record.header.flags.more_follows() {
             return;
         }
-        let Open { first, cause, step } = std::mem::take(open);
-        if first == asked {
-            self.known.insert(sequence, (first, 0));
-        } else if let (Some(cause), Some(step)) = (cause, step) {
-            self.add(step, cause.saturating_add(1), depth);
+        match open.take() {
+            Some(Open { first, .. }) if first == asked => {
+                self.known.insert(sequence, (first, 0));
+            }
+            Some(Open { cause: Cause::Known(distance), step, .. }) => {
+                self.add(step, distance.saturating_add(1), depth);
+            }
+            _ => {}
         }
     }
 
@@ -94,10 +109,12 @@ impl Effects {
         }
     }
 
-    /// How far the cause that a record names is away, where it is part of the story.
-    fn distance_of(&self, record: &Record<'_>) -> Option<u32> {
-        let causation = causation_of(record)??;
-        let (_, (first, distance)) = self.known.range(causation..).next()?;
-        (*first <= causation).then_some(*distance)
+    fn cause_of(&self, record: &Record<'_>) -> Cause {
+        let Some(causation) = causation_of(record) else { return Cause::Unknown };
+        let known = causation.and_then(|causation| {
+            let (_, (first, distance)) = self.known.range(causation..).next()?;
+            (*first <= causation).then_some(*distance)
+        });
+        known.map_or(Cause::Foreign, Cause::Known)
     }
 }
