@@ -14,14 +14,14 @@ use holdpoint_domain::World;
 use holdpoint_domain::event::Event;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_log_files::run::walk;
-use holdpoint_log_files::snapshot::{SNAPSHOT_LENGTH_MAX, read_snapshot, snapshot_path};
+use holdpoint_log_files::snapshot::{
+    SNAPSHOT_LENGTH_MAX, SnapshotsFault, has_snapshots, list_snapshots, read_snapshot,
+    snapshot_path,
+};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{
-    Entry, EntryKind, Follower, Onward, ReadStorage, RecordPlace, Run, Stop,
-};
+use holdpoint_log_files::{Follower, Onward, ReadStorage, RecordPlace, Run, Stop};
 use holdpoint_log_format::{ChainPosition, LogId, Record, SnapshotHeader, names};
-use std::io;
 
 /// Snapshots that stay: the newest, and the one before it.
 const KEPT: usize = 2;
@@ -59,21 +59,21 @@ impl Snapshot {
     }
 
     /// Nothing is synced: what a crash leaves of the file is not believed.
-    fn try_write<S: Storage>(&self, disk: &S) -> io::Result<()> {
+    fn try_write<S: Storage>(&self, disk: &S) -> Result<(), SnapshotsFault> {
         disk.create_directory(names::SNAPSHOTS)?;
-        check_place(disk)?;
+        has_snapshots(disk)?;
         let temporary = path_of(&names::snapshot_temporary(self.sequence));
         let file = disk.create(&temporary, self.file.len() as u64)?;
         let written = disk.write_at(&file, 0, &self.file);
         let renamed = written.and_then(|()| disk.rename(&temporary, &snapshot_path(self.sequence)));
-        renamed.inspect_err(|_| drop(disk.remove(&temporary)))
+        Ok(renamed.inspect_err(|_| drop(disk.remove(&temporary)))?)
     }
 }
 
-fn remove_older<S: Storage>(disk: &S, newest: u64) -> io::Result<()> {
-    let mut known = sequences(disk)?;
-    known.retain(|sequence| *sequence <= newest);
-    for sequence in known.into_iter().rev().skip(KEPT) {
+fn remove_older<S: Storage>(disk: &S, newest: u64) -> Result<(), SnapshotsFault> {
+    let mut known = list_snapshots(disk)?;
+    known.retain(|(sequence, _)| *sequence <= newest);
+    for (sequence, _) in known.into_iter().rev().skip(KEPT) {
         disk.remove(&snapshot_path(sequence))?;
     }
     for entry in disk.list(names::SNAPSHOTS)? {
@@ -85,43 +85,21 @@ fn remove_older<S: Storage>(disk: &S, newest: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// A link in the directory's place leads out of the log: nothing is read, written or removed there.
-fn check_place<S: ReadStorage>(disk: &S) -> io::Result<()> {
-    let is_there = |entry: &Entry| entry.name == names::SNAPSHOTS;
-    let is_directory = |entry: &Entry| entry.kind == EntryKind::Directory;
-    match disk.list("")?.iter().find(|entry| is_there(entry)).map(is_directory) {
-        Some(false) => Err(io::Error::other("it is no directory")),
-        Some(true) | None => Ok(()),
-    }
-}
-
-/// The records behind which there are snapshots, in order.
-fn sequences<S: ReadStorage>(disk: &S) -> io::Result<Vec<u64>> {
-    check_place(disk)?;
-    let entries = disk.list(names::SNAPSHOTS)?;
-    let mut known: Vec<u64> =
-        entries.iter().filter_map(|entry| names::parse_snapshot(&entry.name)).collect();
-    known.sort_unstable();
-    Ok(known)
-}
-
 /// The state behind the newest record that opening found, from the newest snapshot that is
 /// believed. The log is read beside its writers, without the lock.
 pub(super) fn newest_state<S: Storage>(log: &Log<S>, disk: &S) -> Option<Hot> {
-    let known = sequences(disk).ok()?;
+    let known = list_snapshots(disk).ok()?;
     let newest = log.position();
-    let behind = known.into_iter().rev().filter(|sequence| *sequence < newest.sequence);
+    let newest_first = known.into_iter().rev().map(|(sequence, _)| sequence);
+    let behind = newest_first.filter(|sequence| *sequence < newest.sequence);
     behind.take(TRIED).find_map(|sequence| state_from(disk, sequence, &newest))
 }
 
 fn state_from<S: ReadStorage>(disk: &S, sequence: u64, newest: &ChainPosition) -> Option<Hot> {
-    let file = read_snapshot(disk, sequence).ok()?;
-    let (header, state) = SnapshotHeader::decode(&file)?;
-    let place = place_of(&header, disk)?;
-    let is_ours = header.chain.sequence == sequence
-        && header.log == place.header.log
-        && header.state_schema == STATE_SCHEMA_VERSION;
-    if is_ours { followed(disk, place, newest, state) } else { None }
+    let snapshot = read_snapshot(disk, sequence, None, STATE_SCHEMA_VERSION).ok()?;
+    let place = place_of(&snapshot.header, disk)?;
+    let is_ours = snapshot.header.log == place.header.log;
+    if is_ours { followed(disk, place, newest, snapshot.state()) } else { None }
 }
 
 /// The place in the log that a snapshot claims to stand for.

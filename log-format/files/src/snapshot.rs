@@ -1,14 +1,31 @@
-//! Reading a snapshot whole. Nothing in it is believed by that.
+//! Finding snapshots and reading one whole. Nothing in it is believed by that: whether the chain
+//! bears it out is for whoever knows the chain.
 
-use crate::storage::{ReadFile, ReadStorage};
-use holdpoint_log_format::names;
+use crate::storage::{EntryKind, ReadFile, ReadStorage};
+use holdpoint_log_format::limits::SNAPSHOT_HEADER_LENGTH;
 use holdpoint_log_format::snapshot::SNAPSHOT_MAGIC;
+use holdpoint_log_format::{LogId, SnapshotHeader, names};
 use std::io;
 use thiserror::Error;
 
 /// A snapshot longer than this is not written and not read: a state is far smaller, for memory
 /// follows what lives. It is also the longest state that an archive can begin with. In bytes.
 pub const SNAPSHOT_LENGTH_MAX: u64 = 64 << 20;
+
+/// Why no snapshot is looked for.
+#[derive(Debug, Error)]
+pub enum SnapshotsFault {
+    /// The disk says no.
+    #[error("{0}")]
+    Unreadable(#[from] io::Error),
+    /// Something else lies in the directory's place. Where it is a link, that leads out of the log:
+    /// nothing is read, written or removed there.
+    #[error("{} is no directory", names::SNAPSHOTS)]
+    NoDirectory {
+        /// What lies there.
+        found: EntryKind,
+    },
+}
 
 /// Why there is no snapshot in a file.
 #[derive(Debug, Error)]
@@ -36,6 +53,50 @@ pub enum SnapshotFault {
         /// What was read.
         found: usize,
     },
+    /// It does not decode.
+    #[error("it is no snapshot of this version, or not whole")]
+    NotWhole,
+    /// It belongs to another log.
+    #[error("it is of log {found}, and this is {expected}")]
+    OtherLog {
+        /// This log.
+        expected: LogId,
+        /// The log that it names.
+        found: LogId,
+    },
+    /// Its state is encoded by other rules.
+    #[error("it is of state schema {found}, and this program has {expected}")]
+    OtherSchema {
+        /// The schema that was asked for.
+        expected: u32,
+        /// The schema that it names.
+        found: u32,
+    },
+    /// It stands elsewhere than its name says.
+    #[error("it says to stand behind record {found}, and its name says {expected}")]
+    OtherPlace {
+        /// The sequence in its name.
+        expected: u64,
+        /// The sequence that it names.
+        found: u64,
+    },
+}
+
+/// A whole snapshot of this program's schema, behind the record in its name, as far as it says so
+/// itself.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// What it says of itself.
+    pub header: SnapshotHeader,
+    file: Vec<u8>,
+}
+
+impl Snapshot {
+    /// The state that it holds, encoded.
+    #[must_use]
+    pub fn state(&self) -> &[u8] {
+        self.file.get(SNAPSHOT_HEADER_LENGTH..).unwrap_or_default()
+    }
 }
 
 /// The path of the snapshot behind a record, relative to the log's directory.
@@ -44,12 +105,66 @@ pub fn snapshot_path(sequence: u64) -> String {
     format!("{}/{}", names::SNAPSHOTS, names::snapshot(sequence))
 }
 
-/// The whole file, which begins as a snapshot does. Of anything else, only the first bytes are
-/// read.
+/// Whether there is a directory of snapshots.
+///
+/// # Errors
+/// See [`SnapshotsFault`].
+pub fn has_snapshots<S: ReadStorage>(storage: &S) -> Result<bool, SnapshotsFault> {
+    let entries = storage.list("")?;
+    match entries.iter().find(|entry| entry.name == names::SNAPSHOTS).map(|entry| entry.kind) {
+        None => Ok(false),
+        Some(EntryKind::Directory) => Ok(true),
+        Some(found) => Err(SnapshotsFault::NoDirectory { found }),
+    }
+}
+
+/// The records behind which there may be a snapshot, in order, and what lies under its name.
+///
+/// # Errors
+/// See [`SnapshotsFault`].
+pub fn list_snapshots<S: ReadStorage>(
+    storage: &S,
+) -> Result<Vec<(u64, EntryKind)>, SnapshotsFault> {
+    if !has_snapshots(storage)? {
+        return Ok(Vec::new());
+    }
+    let entries = storage.list(names::SNAPSHOTS)?;
+    let named = entries.iter();
+    let named = named.filter_map(|entry| Some((names::parse_snapshot(&entry.name)?, entry.kind)));
+    let mut found: Vec<(u64, EntryKind)> = named.collect();
+    found.sort_unstable_by_key(|(sequence, _)| *sequence);
+    Ok(found)
+}
+
+/// Reads the snapshot behind a record, of this log where that is known, and of this schema.
 ///
 /// # Errors
 /// See [`SnapshotFault`].
-pub fn read_snapshot<S: ReadStorage>(storage: &S, sequence: u64) -> Result<Vec<u8>, SnapshotFault> {
+pub fn read_snapshot<S: ReadStorage>(
+    storage: &S,
+    sequence: u64,
+    log: Option<LogId>,
+    state_schema: u32,
+) -> Result<Snapshot, SnapshotFault> {
+    let file = read_file(storage, sequence)?;
+    let (header, _) = SnapshotHeader::decode(&file).ok_or(SnapshotFault::NotWhole)?;
+    if let Some(expected) = log.filter(|log| *log != header.log) {
+        return Err(SnapshotFault::OtherLog { expected, found: header.log });
+    }
+    if header.state_schema != state_schema {
+        let (expected, found) = (state_schema, header.state_schema);
+        return Err(SnapshotFault::OtherSchema { expected, found });
+    }
+    if header.chain.sequence != sequence {
+        let (expected, found) = (sequence, header.chain.sequence);
+        return Err(SnapshotFault::OtherPlace { expected, found });
+    }
+    Ok(Snapshot { header, file })
+}
+
+/// The whole file, which begins as a snapshot does. Of anything else, only the first bytes are
+/// read.
+fn read_file<S: ReadStorage>(storage: &S, sequence: u64) -> Result<Vec<u8>, SnapshotFault> {
     let file = storage.open(&snapshot_path(sequence))?.ok_or(SnapshotFault::Gone)?;
     let length = file.length()?;
     if length > SNAPSHOT_LENGTH_MAX {
@@ -64,4 +179,78 @@ pub fn read_snapshot<S: ReadStorage>(storage: &S, sequence: u64) -> Result<Vec<u
     let mut bytes = vec![0; expected];
     let found = file.read_at(0, &mut bytes)?;
     if found == expected { Ok(bytes) } else { Err(SnapshotFault::Shorter { expected, found }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::DirectoryStorage;
+    use holdpoint_log_format::{ChainPosition, Link};
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    const LOG: LogId = LogId([7; 16]);
+    const SCHEMA: u32 = 5;
+
+    fn put(directory: &Path, sequence: u64, claimed: u64) {
+        let header = SnapshotHeader {
+            log: LOG,
+            chain: ChainPosition { sequence: claimed, link: Link([5; 32]), time: 9 },
+            segment: 1,
+            record_offset: 5_000,
+            end_offset: 5_200,
+            state_schema: SCHEMA,
+        };
+        fs::create_dir_all(directory.join(names::SNAPSHOTS)).unwrap();
+        fs::write(directory.join(snapshot_path(sequence)), header.encode_with(b"state")).unwrap();
+    }
+
+    #[test]
+    fn snapshots_are_listed_in_order_with_what_lies_under_their_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let storage = DirectoryStorage::new(directory.path());
+        assert_eq!(list_snapshots(&storage).unwrap(), []);
+        put(directory.path(), 90, 90);
+        put(directory.path(), 7, 7);
+        fs::create_dir(directory.path().join(snapshot_path(8))).unwrap();
+        fs::write(directory.path().join(names::SNAPSHOTS).join("notes"), "").unwrap();
+        let file = EntryKind::File;
+        let expected = [(7, file), (8, EntryKind::Directory), (90, file)];
+        assert_eq!(list_snapshots(&storage).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_directory_is_not_followed() {
+        let (directory, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        put(elsewhere.path(), 7, 7);
+        let place = directory.path().join(names::SNAPSHOTS);
+        symlink(elsewhere.path().join(names::SNAPSHOTS), place).unwrap();
+        let listed = list_snapshots(&DirectoryStorage::new(directory.path()));
+        let expected = EntryKind::Other;
+        assert!(matches!(listed, Err(SnapshotsFault::NoDirectory { found }) if found == expected));
+    }
+
+    #[test]
+    fn a_snapshot_of_another_log_schema_or_place_is_named_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let storage = DirectoryStorage::new(directory.path());
+        put(directory.path(), 7, 7);
+        put(directory.path(), 8, 7);
+        let read = |sequence, log, schema| read_snapshot(&storage, sequence, log, schema);
+        for log in [None, Some(LOG)] {
+            assert_eq!(read(7, log, SCHEMA).unwrap().state(), b"state");
+        }
+        let other = read(7, Some(LogId([1; 16])), SCHEMA);
+        assert!(matches!(other, Err(SnapshotFault::OtherLog { found: LOG, .. })), "{other:?}");
+        let other = read(7, Some(LOG), SCHEMA + 1);
+        assert!(
+            matches!(other, Err(SnapshotFault::OtherSchema { found: SCHEMA, .. })),
+            "{other:?}"
+        );
+        let other = read(8, Some(LOG), SCHEMA);
+        assert!(matches!(other, Err(SnapshotFault::OtherPlace { found: 7, .. })), "{other:?}");
+        let gone = read(9, Some(LOG), SCHEMA);
+        assert!(matches!(gone, Err(SnapshotFault::Gone)), "{gone:?}");
+    }
 }

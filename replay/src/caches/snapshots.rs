@@ -5,7 +5,9 @@ use holdpoint_domain::codec::decode;
 use holdpoint_domain::event::Event;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, fingerprint_of};
-use holdpoint_log_files::snapshot::{read_snapshot, snapshot_path};
+use holdpoint_log_files::snapshot::{
+    Snapshot, SnapshotFault, SnapshotsFault, list_snapshots, read_snapshot, snapshot_path,
+};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{EntryKind, Follower, ReadStorage};
@@ -33,20 +35,12 @@ pub(super) fn check_snapshots<S: ReadStorage>(
     storage: &S,
     log: Option<LogId>,
 ) -> Vec<CachedSnapshot> {
-    let of_log = storage.list("").unwrap_or_default();
-    let entries = match of_log.iter().find(|entry| entry.name == names::SNAPSHOTS) {
-        Some(entry) if entry.kind == EntryKind::Directory => {
-            storage.list(names::SNAPSHOTS).unwrap_or_default()
-        }
+    let found = match list_snapshots(storage) {
+        Ok(found) => found,
         // Something else in the directory's place, a link above all, holds no snapshot.
-        Some(entry) => return vec![in_place_of_all(entry.kind)],
-        None => Vec::new(),
+        Err(SnapshotsFault::NoDirectory { found }) => return vec![in_place_of_all(found)],
+        Err(SnapshotsFault::Unreadable(_)) => Vec::new(),
     };
-    let mut found: Vec<(u64, EntryKind)> = entries
-        .iter()
-        .filter_map(|entry| Some((names::parse_snapshot(&entry.name)?, entry.kind)))
-        .collect();
-    found.sort_unstable_by_key(|(sequence, _)| *sequence);
     found.into_iter().map(|(sequence, kind)| check_snapshot(storage, log, sequence, kind)).collect()
 }
 
@@ -88,36 +82,22 @@ fn check_snapshot<S: ReadStorage>(
 type Wrong = (CacheState, String);
 
 fn judged<S: ReadStorage>(storage: &S, log: Option<LogId>, sequence: u64) -> Result<(), Wrong> {
-    let bytes = read_snapshot(storage, sequence)
-        .map_err(|fault| (CacheState::Damaged, fault.to_string()))?;
-    let (header, state) = SnapshotHeader::decode(&bytes).ok_or_else(|| {
-        (CacheState::Damaged, "it is no snapshot of this version, or not whole".to_string())
-    })?;
-    if let Some(expected) = log.filter(|log| *log != header.log) {
-        let found = header.log;
-        return Err((CacheState::Foreign, format!("it is of log {found}, and this is {expected}")));
+    let snapshot = read_snapshot(storage, sequence, log, STATE_SCHEMA_VERSION)
+        .map_err(|fault| (state_of(&fault), fault.to_string()))?;
+    compared(storage, &snapshot).map_err(|reason| (CacheState::Damaged, reason))
+}
+
+const fn state_of(fault: &SnapshotFault) -> CacheState {
+    match fault {
+        SnapshotFault::OtherLog { .. } => CacheState::Foreign,
+        SnapshotFault::OtherSchema { .. } => CacheState::Stale,
+        _ => CacheState::Damaged,
     }
-    if header.state_schema != STATE_SCHEMA_VERSION {
-        let (found, known) = (header.state_schema, STATE_SCHEMA_VERSION);
-        let reason = format!("it is of state schema {found}, and this program has {known}");
-        return Err((CacheState::Stale, reason));
-    }
-    if header.chain.sequence != sequence {
-        let found = header.chain.sequence;
-        let reason =
-            format!("it says to stand behind record {found}, and its name says {sequence}");
-        return Err((CacheState::Damaged, reason));
-    }
-    compared(storage, &header, state).map_err(|reason| (CacheState::Damaged, reason))
 }
 
 /// The record behind the snapshot's place follows from that place, and states this state.
-fn compared<S: ReadStorage>(
-    storage: &S,
-    header: &SnapshotHeader,
-    state: &[u8],
-) -> Result<(), String> {
-    let expected = fingerprint_of(state);
+fn compared<S: ReadStorage>(storage: &S, snapshot: &Snapshot) -> Result<(), String> {
+    let (header, expected) = (&snapshot.header, fingerprint_of(snapshot.state()));
     let next = header.chain.sequence.saturating_add(1);
     let found = on_record(storage, header.segment, header.end_offset, &mut |record| {
         judge_record(record, header, &expected)

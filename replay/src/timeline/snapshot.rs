@@ -7,24 +7,18 @@ use crate::rebuild::Until;
 use holdpoint_domain::codec::decode;
 use holdpoint_domain::event::{Event, FingerprintRecorded};
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
-use holdpoint_log_files::snapshot::read_snapshot;
-use holdpoint_log_files::{EntryKind, Follower, Onward, ReadStorage};
-use holdpoint_log_format::{LogId, Record, SnapshotHeader, names};
+use holdpoint_log_files::snapshot::{list_snapshots, read_snapshot};
+use holdpoint_log_files::{Follower, Onward, ReadStorage};
+use holdpoint_log_format::{LogId, Record};
 use std::collections::BTreeSet;
 
 /// How many snapshots are looked at before the state is made from the log's beginning.
 const TRIED: usize = 8;
 
-/// The records behind which there may be a snapshot. A link in the directory's place leads out of
-/// the log: nothing is read there.
+/// The records behind which there may be a snapshot. One that is not listed is not missed.
 pub(super) fn sequences<S: ReadStorage>(storage: &S) -> BTreeSet<u64> {
-    let of_log = storage.list("").unwrap_or_default();
-    let is_there = of_log
-        .iter()
-        .any(|entry| entry.name == names::SNAPSHOTS && entry.kind == EntryKind::Directory);
-    let entries = if is_there { storage.list(names::SNAPSHOTS) } else { Ok(Vec::new()) };
-    let entries = entries.unwrap_or_default();
-    entries.iter().filter_map(|entry| names::parse_snapshot(&entry.name)).collect()
+    let listed = list_snapshots(storage).unwrap_or_default();
+    listed.into_iter().map(|(sequence, _)| sequence).collect()
 }
 
 /// The records behind which there may be a snapshot, with their places in the chain.
@@ -57,20 +51,21 @@ impl<S: ReadStorage> Known<'_, S> {
     /// The snapshot behind a record, where it names the record's very place, and the next record
     /// states the fingerprint of its state.
     fn believed(&self, mark: &Mark) -> Option<Moment> {
-        let file = read_snapshot(self.storage, mark.chain.sequence).ok()?;
-        let (header, state) = SnapshotHeader::decode(&file)?;
-        let is_ours = Some(header.log) == self.log
-            && header.state_schema == STATE_SCHEMA_VERSION
+        let sequence = mark.chain.sequence;
+        let snapshot =
+            read_snapshot(self.storage, sequence, self.log, STATE_SCHEMA_VERSION).ok()?;
+        let header = &snapshot.header;
+        let is_there = Some(header.log) == self.log
             && header.chain == mark.chain
             && header.segment == mark.segment
             && header.record_offset == mark.record_offset
             && header.end_offset == mark.end_offset;
-        if !is_ours {
+        if !is_there {
             return None;
         }
         let place = mark.follower(self.storage).ok()?;
         let stated = self.statement(place.clone())?;
-        let world = World::from_snapshot(state, stated.fingerprint).ok()?;
+        let world = World::from_snapshot(snapshot.state(), stated.fingerprint).ok()?;
         Some(Moment::of_snapshot(world, place))
     }
 
