@@ -7,6 +7,8 @@ mod handling_response;
 #[path = "log_support/process.rs"]
 #[allow(dead_code, unreachable_pub, reason = "shared with the tests of the log")]
 mod process;
+#[path = "../domain/tests/support/question.rs"]
+mod question;
 #[path = "../examples/decision_rich_options.rs"]
 #[allow(dead_code, reason = "the example has a main function of its own")]
 mod rich_options;
@@ -29,6 +31,7 @@ use holdpoint_engine::shell::{
 };
 use holdpoint_log_files::{DirectoryStorage, Follower};
 use process::Other;
+use question::bare_question;
 use shell_support::{Place, SECOND_NS, SetClock};
 use std::time::Duration;
 
@@ -377,27 +380,12 @@ fn create(engine: &Engine, change: impl FnOnce(&mut CreateDecisionPoint)) -> Str
         authenticated_by: Authentication::None,
         means: "test".into(),
     };
+    let entropy = engine.entropy().expect("random bits");
+    let options = vec![option("redis"), option("memory")];
     let mut command = CreateDecisionPoint {
-        entropy: engine.entropy().expect("random bits"),
-        by: by.clone(),
         issue_id: Some(ISSUE.to_string()),
-        prompt: "Deploy?".to_string(),
-        context: None,
-        options: vec![option("redis"), option("memory")],
         default_option: Some("memory".to_string()),
-        allow_text: None,
-        timeout_ms: None,
-        expires_at: None,
-        timeout_per_round: false,
-        on_timeout: None,
-        max_iterations: None,
-        urgency: None,
-        policy: None,
-        blocks: Vec::new(),
-        evidence: Vec::new(),
-        binding: None,
-        valid_for_ms: None,
-        supersedes: None,
+        ..bare_question(entropy, by.clone(), "Deploy?", options)
     };
     change(&mut command);
     let origin = Origin { actor: by.actor(), correlation: "a story".into(), causation: None };

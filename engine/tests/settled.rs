@@ -3,13 +3,15 @@
 
 #![allow(clippy::panic, reason = "a helper that fails, fails its test")]
 
+#[path = "../domain/tests/support/question.rs"]
+mod question;
 mod shell_support;
 #[allow(dead_code, reason = "shared with the tests of threads")]
 mod threads_support;
 
 use holdpoint_domain::command::{
-    CancelDecisionPoint, Command, ConsumeApproval, CreateDecisionPoint, Entropy, RegisterWorkOrder,
-    RemindDecisionPoint, RespondToDecisionPoint,
+    CancelDecisionPoint, Command, ConsumeApproval, Entropy, RegisterWorkOrder, RemindDecisionPoint,
+    RespondToDecisionPoint,
 };
 use holdpoint_domain::decision_point::{
     ActionBinding, Authentication, DecisionOption, MAX_CLOSED_DECISION_POINTS, Principal, Response,
@@ -25,6 +27,7 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Level, Options, Ownership};
 use holdpoint_engine::shell::{EngineOptions, FingerprintDistance, Origin, Submitted};
 use holdpoint_log_format::names;
+use question::bare_question;
 use shell_support::Place;
 use shell_support::commands::{initialize, whole_story};
 use std::fs;
@@ -72,28 +75,9 @@ fn ask(number: usize) -> Command {
         description: None,
         reject,
     };
-    Command::CreateDecisionPoint(Box::new(CreateDecisionPoint {
-        entropy: bits(number),
-        by: somebody(),
-        issue_id: None,
-        prompt: "Which one?".into(),
-        context: None,
-        options: vec![option("yes", false), option("no", true)],
-        default_option: None,
-        allow_text: None,
-        timeout_ms: None,
-        expires_at: None,
-        timeout_per_round: false,
-        on_timeout: None,
-        max_iterations: None,
-        urgency: None,
-        policy: None,
-        blocks: Vec::new(),
-        evidence: Vec::new(),
-        binding: None,
-        valid_for_ms: None,
-        supersedes: None,
-    }))
+    let options = vec![option("yes", false), option("no", true)];
+    let question = bare_question(bits(number), somebody(), "Which one?", options);
+    Command::CreateDecisionPoint(question.into())
 }
 
 fn respond(number: usize, response: Response) -> Command {

@@ -22,6 +22,7 @@ use holdpoint_domain::interruption_thread::{
 use holdpoint_domain::text::BLANK_CODE_POINTS;
 use holdpoint_domain::{ActorId, Command, Envelope, Event, ForbiddenEvent, Time, World, decide};
 use serde_json::{Value, json};
+use threads_support::registering::{register, with};
 use threads_support::{CALLER, Outcome, Stage, requests, turn};
 
 /// The caller is allowed; nothing else is there.
@@ -29,33 +30,6 @@ fn empty() -> Stage {
     let mut stage = Stage::default();
     stage.allow_caller();
     stage
-}
-
-/// A command on names that all the tests use.
-fn register(what: &str, status: &str) -> Command {
-    let mut json = match what {
-        "tenant" => json!({}),
-        "user" => json!({"user_id": "alice"}),
-        "device" => json!({"user_id": "alice", "device_id": "phone"}),
-        "session" => json!({"user_id": "alice", "device_id": "phone", "session_id": "s"}),
-        "work_order" => json!({"work_order_id": "w", "correlation_id": "t"}),
-        _ => json!({
-            "work_order_id": "w",
-            "lease_token_hash": sha256(b"token").to_string(),
-            "expires_at": Time::from_nanoseconds(100).to_string(),
-        }),
-    };
-    json["command"] = format!("interruption_thread.register_{what}").into();
-    json["tenant_id"] = "acme".into();
-    json["status"] = status.into();
-    serde_json::from_value(json).unwrap()
-}
-
-/// The same command with one field changed.
-fn with(command: &Command, field: &str, value: Value) -> Command {
-    let mut json = serde_json::to_value(command).unwrap();
-    json[field] = value;
-    serde_json::from_value(json).unwrap()
 }
 
 /// What each kind presumes, nearest last.

@@ -1,36 +1,13 @@
 //! Sessions and work orders that ended leave the state (property E8).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a helper that fails, fails its test"
-)]
+#![allow(clippy::unwrap_used, reason = "a helper that fails, fails its test")]
 
 mod threads_support;
 
 use holdpoint_domain::world::{MAX_ENDED_REGISTRATIONS, Recalled};
-use holdpoint_domain::{Command, Time, World, decide};
-use serde_json::{Value, json};
+use holdpoint_domain::{Time, World, decide};
 use threads_support::Stage;
-
-/// A session or a work order of the tenant.
-fn register(what: &str, status: &str) -> Command {
-    let mut json = match what {
-        "session" => json!({"user_id": "alice", "device_id": "phone", "session_id": "s"}),
-        _ => json!({"work_order_id": "w", "correlation_id": "t"}),
-    };
-    json["command"] = format!("interruption_thread.register_{what}").into();
-    json["tenant_id"] = "acme".into();
-    json["status"] = status.into();
-    serde_json::from_value(json).unwrap()
-}
-
-/// The same command with one field changed.
-fn with(command: &Command, field: &str, value: Value) -> Command {
-    let mut json = serde_json::to_value(command).unwrap();
-    json[field] = value;
-    serde_json::from_value(json).unwrap()
-}
+use threads_support::registering::{register, with};
 
 /// What ended is known for a while: the state follows what lives, and says from where on something
 /// has to be looked up.

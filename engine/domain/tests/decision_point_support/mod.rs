@@ -10,6 +10,8 @@
 )]
 
 pub(crate) mod accountant;
+#[path = "../support/question.rs"]
+mod question;
 
 use holdpoint_domain::command::{
     CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint, Entropy, EscalateDecisionPoint,
@@ -26,6 +28,7 @@ use holdpoint_domain::world::DecisionPoint;
 use holdpoint_domain::{
     ActorId, Command, Envelope, Event, Refusal, Time, World, codec, decide, kind_name,
 };
+use question::bare_question;
 
 /// Who asks in most tests, and who answers.
 pub(crate) const REQUESTER: &str = "ann";
@@ -297,27 +300,11 @@ pub(crate) fn guidance(words: &str) -> Response {
 
 /// A question of [`REQUESTER`] with the options yes, also and no, of which no rejects.
 pub(crate) fn question() -> CreateDecisionPoint {
+    let options = vec![option("yes"), option("also"), rejecting("no")];
     CreateDecisionPoint {
-        entropy: Entropy::default(),
-        by: person(REQUESTER),
         issue_id: Some("issue-1".into()),
-        prompt: "Deploy?".into(),
-        context: None,
-        options: vec![option("yes"), option("also"), rejecting("no")],
-        default_option: None,
-        allow_text: None,
-        timeout_ms: None,
-        expires_at: None,
-        timeout_per_round: false,
-        on_timeout: None,
-        max_iterations: None,
-        urgency: None,
-        policy: None,
         blocks: vec!["work-1".into()],
-        evidence: Vec::new(),
-        binding: None,
-        valid_for_ms: None,
-        supersedes: None,
+        ..bare_question(Entropy::default(), person(REQUESTER), "Deploy?", options)
     }
 }
 

@@ -1,5 +1,8 @@
 //! Decision points of a story: who asks, who answers, and what.
 
+#[path = "../support/question.rs"]
+mod question;
+
 use holdpoint_domain::command::{
     CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint, EscalateDecisionPoint,
     ExpireDecisionPoint, RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint,
@@ -14,6 +17,7 @@ use holdpoint_domain::world::DecisionPoint;
 use holdpoint_domain::{Command, Event};
 
 use super::Story;
+use question::bare_question;
 
 /// A person whom the operating system knows.
 pub(crate) fn person(name: &str) -> Principal {
@@ -70,27 +74,12 @@ fn offered(id: &str, reject: bool) -> DecisionOption {
 impl Story {
     /// A question of [`agent`]: go, wait or stop, where `stop` rejects; one minute to answer.
     pub(crate) fn question(&self) -> CreateDecisionPoint {
+        let options = vec![offered("go", false), offered("wait", false), offered("stop", true)];
         CreateDecisionPoint {
-            entropy: self.entropy(),
-            by: agent(),
             issue_id: Some("gt-1".into()),
-            prompt: "May it go?".into(),
-            context: None,
-            options: vec![offered("go", false), offered("wait", false), offered("stop", true)],
             default_option: Some("wait".into()),
-            allow_text: None,
             timeout_ms: Some(60_000),
-            expires_at: None,
-            timeout_per_round: false,
-            on_timeout: None,
-            max_iterations: None,
-            urgency: None,
-            policy: None,
-            blocks: Vec::new(),
-            evidence: Vec::new(),
-            binding: None,
-            valid_for_ms: None,
-            supersedes: None,
+            ..bare_question(self.entropy(), agent(), "May it go?", options)
         }
     }
 

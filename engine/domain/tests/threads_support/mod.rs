@@ -8,6 +8,7 @@
     reason = "a helper that fails, fails its test"
 )]
 
+pub(crate) mod registering;
 pub(crate) mod requests;
 
 use holdpoint_domain::command::{
