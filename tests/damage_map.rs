@@ -7,11 +7,17 @@
     reason = "the helpers of a test may fail like the test"
 )]
 
+#[path = "tamper/changes.rs"]
+mod changes;
 #[allow(dead_code, reason = "shared with the tamper suite")]
 #[path = "tamper/memory.rs"]
 mod memory;
 
-use holdpoint_log_format::{ChainPosition, Flags, Head, Link, Lock, RecordHeader, SegmentHeader};
+use changes::{
+    dropped, forged, forged_headers, forgeries, moved, on_every, rechained, repeated,
+    repeated_behind_the_last, spliced, spliced_anew, swapped, with_payload_forged, with_segment_of,
+};
+use holdpoint_log_format::{Head, Link, Lock, SegmentHeader};
 use holdpoint_replay::damage::{Cause, Certainty, Region, Witness};
 use holdpoint_replay::{Asked, DamageMap, ReadOptions, Report, verify_asked};
 use memory::{ACTIVE, FIRST_RECORD, Image, Item, SEALED};
@@ -74,16 +80,6 @@ fn structures(image: &Image) -> Vec<Structure> {
     let sealed_at = image.items(SEALED).last().unwrap().at.end;
     found.push((SEALED, sealed_at..sealed_at + 64, None));
     found
-}
-
-fn on_every<T: Sync>(items: &[T], check: impl Fn(&T) + Sync) {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = items.len().div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        for items in items.chunks(share) {
-            scope.spawn(|| items.iter().for_each(&check));
-        }
-    });
 }
 
 #[test]
@@ -229,60 +225,33 @@ fn an_end_that_reads_as_zero_is_cut_off_or_torn() {
 
 // ---- Records moved -----------------------------------------------------------------------------
 
-fn with_records(image: &Image, segment: &'static str, order: &[Vec<u8>]) -> Image {
-    let end = image.items(segment).last().unwrap().at.end;
-    let bytes = image.bytes(segment);
-    let mut changed = bytes[..FIRST_RECORD].to_vec();
-    order.iter().for_each(|record| changed.extend_from_slice(record));
-    changed.extend_from_slice(&bytes[end..]);
-    changed.resize(bytes.len(), 0);
-    let mut image = image.clone();
-    *image.bytes_mut(segment) = changed;
-    image
-}
-
-fn frames(image: &Image, segment: &str) -> Vec<Vec<u8>> {
-    image.items(segment).into_iter().map(|item| image.bytes(segment)[item.at].to_vec()).collect()
-}
-
 #[test]
 fn every_dropped_swapped_or_repeated_record_is_named_in_its_place() {
     let image = Image::sample();
     for segment in [SEALED, ACTIVE] {
-        let (items, frames) = (image.items(segment), frames(&image, segment));
+        let items = image.items(segment);
         for (index, item) in items.iter().enumerate() {
             let (at, sequence) = (item.at.start as u64, item.header.sequence);
             let what = format!("{segment} record {sequence}");
-            let mut dropped = frames.clone();
-            dropped.remove(index);
-            let region = only(&with_records(&image, segment, &dropped), [sequence], &what);
+            let region = only(&dropped(&image, segment, index), [sequence], &what);
             let is_end = segment == ACTIVE && index + 1 == items.len();
             let expected = if is_end { Cause::Truncated } else { Cause::Missing };
             assert_eq!((region.cause, region.offset), (expected, at), "{what} dropped");
             if index + 1 == items.len() {
                 continue;
             }
-            let mut repeated = frames.clone();
-            repeated.insert(index, frames[index].clone());
-            repeated.truncate(frames.len());
             let last = items.last().unwrap().header.sequence;
-            let twice = with_records(&image, segment, &repeated);
+            let twice = repeated(&image, segment, index);
             let region = assert_blamed(&twice, [last], &format!("{what} twice"));
             let expected = (Cause::Duplicated { sequence }, item.at.end as u64);
             assert_eq!((region.cause, region.offset), expected, "{what} twice");
-            let mut swapped = frames.clone();
-            swapped.swap(index, index + 1);
             let pair = [sequence, sequence + 1];
-            let region = only(&with_records(&image, segment, &swapped), pair, &what);
+            let region = only(&swapped(&image, segment, index), pair, &what);
             assert_eq!((region.cause, region.offset), (Cause::Reordered, at), "{what} swapped");
             assert_eq!(region.certainty, Certainty::Proven);
         }
     }
-    let items = image.items(ACTIVE);
-    let again = image.bytes(ACTIVE)[items.last().unwrap().at.clone()].to_vec();
-    let end = items.last().unwrap().at.end;
-    let mut longer = image.clone();
-    longer.bytes_mut(ACTIVE)[end..end + again.len()].copy_from_slice(&again);
+    let (longer, _) = repeated_behind_the_last(&image);
     let region = only(&longer, [], "the last record twice");
     assert_eq!(region.cause, Cause::Duplicated { sequence: 10 });
 }
@@ -291,54 +260,28 @@ fn every_dropped_swapped_or_repeated_record_is_named_in_its_place() {
 fn every_record_of_another_log_or_segment_is_foreign_or_forged_where_it_stands() {
     let (image, other) = (Image::sample(), Image::sample());
     for segment in [SEALED, ACTIVE] {
-        let theirs = other.items(segment);
         for (index, item) in image.items(segment).into_iter().enumerate() {
             let sequence = item.header.sequence;
-            let mut spliced = image.clone();
-            let frame = &other.bytes(segment)[item.at.clone()];
-            spliced.bytes_mut(segment)[item.at.clone()].copy_from_slice(frame);
-            let region = only(&spliced, [sequence], "a record of another log");
+            let raw = spliced(&image, &other, segment, index);
+            let region = only(&raw, [sequence], "a record of another log");
             assert_eq!(region.cause, Cause::Foreign { log: None, segment: None }, "{sequence}");
-            let mut spliced = image.clone();
-            spliced.put(segment, item.at.start, &theirs[index].header, &theirs[index].payload);
-            let region = only(&spliced, [sequence], "the same, its checksum made anew");
+            let anew = spliced_anew(&image, &other, segment, index);
+            let region = only(&anew, [sequence], "the same, its checksum made anew");
             let field = "link".to_string();
             assert_eq!(region.cause, Cause::Forged { field }, "{sequence}");
         }
-        let mut spliced = image.clone();
-        *spliced.bytes_mut(segment) = other.bytes(segment).to_vec();
+        let whole = with_segment_of(&image, &other, segment);
         let records = if segment == SEALED { 1..=6 } else { 7..=10 };
-        let region = assert_blamed(&spliced, records, "a segment of another log");
+        let region = assert_blamed(&whole, records, "a segment of another log");
         assert_eq!(region.file, segment);
         assert!(matches!(region.cause, Cause::Foreign { log: Some(_), .. }), "{region:?}");
     }
-    let mut moved = image.clone();
-    let frame = image.bytes(SEALED)[image.items(SEALED)[1].at.clone()].to_vec();
-    let at = image.items(ACTIVE)[0].at.start;
-    moved.bytes_mut(ACTIVE)[at..at + frame.len()].copy_from_slice(&frame);
+    let (moved, _) = moved(&image);
     let region = only(&moved, [7], "a record of another segment");
     assert_eq!(region.cause, Cause::Foreign { log: None, segment: Some(1) });
 }
 
 // ---- Forgeries ---------------------------------------------------------------------------------
-
-type Forgery = (&'static str, fn(&mut RecordHeader));
-
-fn forgeries() -> [Forgery; 8] {
-    [
-        ("kind", |header| header.kind ^= 1),
-        ("version", |header| header.version ^= 1),
-        ("flags", |header| {
-            let more = header.flags.more_follows();
-            header.flags = if more { Flags::NONE } else { Flags::MORE_FOLLOWS };
-        }),
-        ("flags", |header| header.flags = Flags::WITHHELD),
-        ("unsynced", |header| header.unsynced ^= 1),
-        ("sequence", |header| header.sequence ^= 1),
-        ("time", |header| header.time += 1),
-        ("link", |header| header.link.0[31] ^= 1),
-    ]
-}
 
 #[test]
 fn every_forged_field_is_named_though_its_checksum_was_made_anew() {
@@ -347,10 +290,7 @@ fn every_forged_field_is_named_though_its_checksum_was_made_anew() {
         for item in image.items(segment) {
             let sequence = item.header.sequence;
             for (field, forge) in forgeries() {
-                let mut header = item.header.clone();
-                forge(&mut header);
-                let mut forged = image.clone();
-                forged.put(segment, item.at.start, &header, &item.payload);
+                let forged = forged(&image, segment, &item, forge);
                 let region = only(&forged, [sequence], &format!("{sequence}: {field}"));
                 let cause = Cause::Forged { field: field.to_string() };
                 assert_eq!(region.cause, cause, "{sequence}: {field}");
@@ -359,13 +299,10 @@ fn every_forged_field_is_named_though_its_checksum_was_made_anew() {
             let Some(middle) = item.payload.len().checked_sub(1).map(|last| last / 2) else {
                 continue;
             };
-            let mut payload = item.payload.clone();
-            payload[middle] ^= 0x20;
-            let mut forged = image.clone();
-            forged.put(segment, item.at.start, &item.header, &payload);
+            let forged = with_payload_forged(&image, segment, &item, middle);
             // Of the large payload not every bit is tried: then the place is told, and no record
             // is blamed, for everything before it may have been chained anew as well.
-            let is_tried = payload.len() < 4_096;
+            let is_tried = item.payload.len() < 4_096;
             let region = only(&forged, is_tried.then_some(sequence), "payload");
             let field = "payload".to_string();
             let expected = match is_tried {
@@ -375,22 +312,6 @@ fn every_forged_field_is_named_though_its_checksum_was_made_anew() {
             assert_eq!((region.cause, region.offset), (expected, item.at.start as u64));
         }
     }
-}
-
-fn rechained(image: &Image, segment: &str, index: usize) -> (Image, ChainPosition) {
-    let item = image.items(segment)[index].clone();
-    let mut payload = item.payload;
-    payload[0] ^= 0x20;
-    let mut forged = image.clone();
-    forged.put(segment, item.at.start, &item.header, &payload);
-    let before = index.checked_sub(1).map(|index| image.items(segment)[index].header.clone());
-    let previous = before.map_or(image.header(segment).previous, |header| ChainPosition {
-        sequence: header.sequence,
-        link: header.link,
-        time: header.time,
-    });
-    let last = forged.rechain(segment, index, previous);
-    (forged, last)
 }
 
 #[test]
@@ -411,14 +332,13 @@ fn a_history_chained_anew_blames_no_record_and_names_who_contradicts_it() {
         forged.reseal(last);
         expect(&forged, ACTIVE, 6, Witness::NextSegment, "and sealed anew");
         let header = SegmentHeader { previous: last, ..image.header(ACTIVE) };
-        forged.bytes_mut(ACTIVE)[..FIRST_RECORD].copy_from_slice(&header.encode());
+        forged.put_header(ACTIVE, &header);
         let region = only(&forged, [], "with a new header");
         let place = (region.cause, region.file.as_str(), region.offset as usize);
         assert_eq!(place, (Cause::ForgedOrRechained, ACTIVE, FIRST_RECORD));
         let newest_link = forged.rechain(ACTIVE, 0, last).link;
         expect(&forged, ACTIVE, 10, Witness::Head, "and all records");
-        let head = Head { newest_link, ..image.head() };
-        *forged.bytes_mut("HEAD") = head.encode().to_vec();
+        forged.put_head(&Head { newest_link, ..image.head() });
         assert!(map(&forged).is_whole(), "only a head kept outside can tell");
     }
 }
@@ -434,23 +354,14 @@ fn a_forged_head_or_header_costs_no_record() {
     ];
     for (forged_head, file) in heads {
         let mut forged = image.clone();
-        *forged.bytes_mut("HEAD") = forged_head.encode().to_vec();
+        forged.put_head(&forged_head);
         let region = assert_blamed(&forged, [], &format!("{forged_head:?}"));
         assert_eq!(region.file, file, "{forged_head:?}");
     }
     for segment in [SEALED, ACTIVE] {
-        let header = image.header(segment);
-        let other_link = ChainPosition { link: Link([1; 32]), ..header.previous };
-        let later = ChainPosition { sequence: header.previous.sequence + 1, ..header.previous };
-        let headers = [
-            ("previous link", SegmentHeader { previous: other_link, ..header }),
-            ("first sequence", SegmentHeader { previous: later, ..header }),
-            ("capacity", SegmentHeader { capacity: header.capacity * 2, ..header }),
-            ("log id", SegmentHeader { log: holdpoint_log_format::LogId([1; 16]), ..header }),
-        ];
-        for (field, forged_header) in headers {
+        for (field, header) in forged_headers(&image, segment) {
             let mut forged = image.clone();
-            forged.bytes_mut(segment)[..FIRST_RECORD].copy_from_slice(&forged_header.encode());
+            forged.put_header(segment, &header);
             let region = assert_blamed(&forged, [], field);
             assert_eq!(region.cause, Cause::Forged { field: field.to_string() }, "{segment}");
             assert_eq!(region.file, segment, "{field}");
@@ -519,8 +430,7 @@ fn a_head_kept_outside_tells_what_nothing_inside_can() {
     std::fs::write(&line, format!("6 {sixth}\n")).unwrap();
     let (copy, line) = (copy.to_str().unwrap(), line.to_str().unwrap());
     let (mut forged, last) = rechained(&image, ACTIVE, 1);
-    let head = Head { newest_link: last.link, ..image.head() };
-    *forged.bytes_mut("HEAD") = head.encode().to_vec();
+    forged.put_head(&Head { newest_link: last.link, ..image.head() });
     let verify = |image: &Image, arguments: &[&str]| {
         let directory = tempfile::tempdir().unwrap();
         image.write(directory.path());
@@ -557,7 +467,7 @@ fn a_head_kept_outside_tells_what_nothing_inside_can() {
         end_offset: before.at.end as u64,
         ..image.head()
     };
-    *shorter.bytes_mut("HEAD") = head.encode().to_vec();
+    shorter.put_head(&head);
     let report = verify(&shorter, &["--head", copy]);
     assert_eq!(report["heads"][0]["state"], "missing");
     assert_eq!(report["axes"]["completeness"]["state"], "failed", "{report:#}");

@@ -9,6 +9,9 @@
     reason = "the helpers of a test may fail like the test"
 )]
 
+#[allow(dead_code, reason = "some damages are made here in other ways")]
+#[path = "tamper/changes.rs"]
+mod changes;
 mod filler;
 #[allow(dead_code, reason = "here Python surveys, and the program")]
 #[path = "tamper/memory.rs"]

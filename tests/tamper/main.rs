@@ -8,11 +8,16 @@
     reason = "the helpers of a test may fail like the test"
 )]
 
+mod changes;
 mod memory;
 
+use changes::{
+    dropped, forged, forged_headers, forgeries, moved, on_every, rechained, repeated,
+    repeated_behind_the_last, spliced, spliced_anew, swapped, with_payload_forged, with_segment_of,
+};
 use holdpoint_log_files::Survey;
 use holdpoint_log_format::recovery::{Row, Verdict};
-use holdpoint_log_format::{ChainPosition, Flags, Head, Link, LogId, RecordHeader, SegmentHeader};
+use holdpoint_log_format::{Head, Link, LogId, SegmentHeader};
 use memory::{ACTIVE, FIRST_RECORD, Image, Item, SEALED};
 use std::ops::Range;
 use std::process::Command;
@@ -47,17 +52,6 @@ fn structures(image: &Image) -> Vec<Structure> {
     let sealed_at = image.items(SEALED).last().unwrap().at.end;
     found.push((SEALED, sealed_at..sealed_at + 64));
     found
-}
-
-/// Runs `check` for every item on as many threads as there are processors.
-fn on_every<T: Sync>(items: &[T], check: impl Fn(&T) + Sync) {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = items.len().div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        for items in items.chunks(share) {
-            scope.spawn(|| items.iter().for_each(&check));
-        }
-    });
 }
 
 #[test]
@@ -135,46 +129,21 @@ fn tamper_a_byte_in_space_that_was_never_written_is_found_exactly_where_it_is() 
 
 // ---- Records moved -----------------------------------------------------------------------------
 
-/// The segment with its records in another order, what was behind them moved up or down, and zeros.
-fn with_records(image: &Image, segment: &'static str, order: &[Vec<u8>]) -> Image {
-    let end = image.items(segment).last().unwrap().at.end;
-    let bytes = image.bytes(segment);
-    let mut changed = bytes[..FIRST_RECORD].to_vec();
-    order.iter().for_each(|record| changed.extend_from_slice(record));
-    changed.extend_from_slice(&bytes[end..]);
-    changed.resize(bytes.len(), 0);
-    let mut image = image.clone();
-    *image.bytes_mut(segment) = changed;
-    image
-}
-
-fn frames(image: &Image, segment: &str) -> Vec<Vec<u8>> {
-    image.items(segment).into_iter().map(|item| image.bytes(segment)[item.at].to_vec()).collect()
-}
-
 #[test]
 fn tamper_every_dropped_swapped_or_repeated_record_is_found_in_its_place() {
     let image = Image::sample();
     for segment in [SEALED, ACTIVE] {
-        let (items, frames) = (image.items(segment), frames(&image, segment));
+        let items = image.items(segment);
         for (index, item) in items.iter().enumerate() {
-            let mut dropped = frames.clone();
-            dropped.remove(index);
             let place = (segment, item.at.clone());
-            let gone = with_records(&image, segment, &dropped);
+            let gone = dropped(&image, segment, index);
             assert_found(&gone, &place, &format!("{segment} without its record {index}"));
-            let mut repeated = frames.clone();
-            repeated.insert(index, frames[index].clone());
-            repeated.truncate(frames.len());
-            let place = (segment, item.at.end..item.at.end + 64);
-            let twice = with_records(&image, segment, &repeated);
-            if index + 1 < frames.len() {
-                assert_found(&twice, &place, &format!("{segment} record {index} twice"));
-                let mut swapped = frames.clone();
-                swapped.swap(index, index + 1);
-                let place = (segment, item.at.clone());
-                let changed = with_records(&image, segment, &swapped);
+            if index + 1 < items.len() {
+                let changed = swapped(&image, segment, index);
                 assert_found(&changed, &place, &format!("{segment} {index} swapped"));
+                let place = (segment, item.at.end..item.at.end + 64);
+                let twice = repeated(&image, segment, index);
+                assert_found(&twice, &place, &format!("{segment} record {index} twice"));
             }
         }
     }
@@ -183,12 +152,8 @@ fn tamper_every_dropped_swapped_or_repeated_record_is_found_in_its_place() {
 #[test]
 fn tamper_a_record_repeated_behind_the_last_is_found() {
     let image = Image::sample();
-    let items = image.items(ACTIVE);
-    let end = items.last().unwrap().at.end;
-    let again = image.bytes(ACTIVE)[items.last().unwrap().at.clone()].to_vec();
-    let mut longer = image.clone();
-    longer.bytes_mut(ACTIVE)[end..end + again.len()].copy_from_slice(&again);
-    assert_found(&longer, &(ACTIVE, end..end + again.len()), "the last record twice");
+    let (longer, again) = repeated_behind_the_last(&image);
+    assert_found(&longer, &(ACTIVE, again), "the last record twice");
 }
 
 #[test]
@@ -196,49 +161,21 @@ fn tamper_every_record_spliced_from_another_log_or_segment_is_found() {
     let (image, other) = (Image::sample(), Image::sample());
     assert_ne!(image.header(SEALED).log, other.header(SEALED).log);
     for segment in [SEALED, ACTIVE] {
-        let theirs = other.items(segment);
         for (index, item) in image.items(segment).into_iter().enumerate() {
-            let mut spliced = image.clone();
-            let frame = &other.bytes(segment)[item.at.clone()];
-            spliced.bytes_mut(segment)[item.at.clone()].copy_from_slice(frame);
-            let place = (segment, item.at.clone());
-            assert_found(&spliced, &place, "a record of another log");
-            let mut spliced = image.clone();
-            spliced.put(segment, item.at.start, &theirs[index].header, &theirs[index].payload);
-            let survey = assert_found(&spliced, &place, "the same, its checksum made anew");
+            let place = (segment, item.at);
+            let raw = spliced(&image, &other, segment, index);
+            assert_found(&raw, &place, "a record of another log");
+            let anew = spliced_anew(&image, &other, segment, index);
+            let survey = assert_found(&anew, &place, "the same, its checksum made anew");
             assert!(survey.findings.iter().any(|finding| finding.problem.name() == "link"));
         }
-        let mut spliced = image.clone();
-        *spliced.bytes_mut(segment) = other.bytes(segment).to_vec();
-        assert_eq!(spliced.survey().row, Row::Layout);
+        assert_eq!(with_segment_of(&image, &other, segment).survey().row, Row::Layout);
     }
-    let mut moved = image.clone();
-    let frame = image.bytes(SEALED)[image.items(SEALED)[1].at.clone()].to_vec();
-    let at = image.items(ACTIVE)[0].at.start;
-    moved.bytes_mut(ACTIVE)[at..at + frame.len()].copy_from_slice(&frame);
+    let (moved, at) = moved(&image);
     assert_found(&moved, &(ACTIVE, at..at + 64), "a record of another segment");
 }
 
 // ---- Forgeries ---------------------------------------------------------------------------------
-
-type Forgery = (&'static str, fn(&mut RecordHeader));
-
-/// Ways to forge a record's header, the checksum made anew.
-fn forgeries() -> [Forgery; 8] {
-    [
-        ("kind", |header| header.kind ^= 1),
-        ("version", |header| header.version ^= 1),
-        ("flags", |header| {
-            let more = header.flags.more_follows();
-            header.flags = if more { Flags::NONE } else { Flags::MORE_FOLLOWS };
-        }),
-        ("withheld", |header| header.flags = Flags::WITHHELD),
-        ("unsynced", |header| header.unsynced ^= 1),
-        ("sequence", |header| header.sequence ^= 1),
-        ("time", |header| header.time += 1),
-        ("link", |header| header.link.0[31] ^= 1),
-    ]
-}
 
 #[test]
 fn tamper_every_forged_field_and_payload_is_found_though_its_checksum_was_made_anew() {
@@ -246,39 +183,15 @@ fn tamper_every_forged_field_and_payload_is_found_though_its_checksum_was_made_a
     for segment in [SEALED, ACTIVE] {
         for item in image.items(segment) {
             let place = (segment, item.at.clone());
-            for (what, forge) in forgeries() {
-                let mut header = item.header.clone();
-                forge(&mut header);
-                let mut forged = image.clone();
-                forged.put(segment, item.at.start, &header, &item.payload);
-                assert_found(&forged, &place, what);
+            for (field, forge) in forgeries() {
+                assert_found(&forged(&image, segment, &item, forge), &place, field);
             }
             for at in (0..item.payload.len()).step_by(1 + item.payload.len() / 7) {
-                let mut payload = item.payload.clone();
-                payload[at] ^= 0x20;
-                let mut forged = image.clone();
-                forged.put(segment, item.at.start, &item.header, &payload);
+                let forged = with_payload_forged(&image, segment, &item, at);
                 assert_found(&forged, &place, "payload");
             }
         }
     }
-}
-
-/// The log with another payload in one record and everything behind it in the segment chained anew.
-fn rechained(image: &Image, segment: &str, index: usize) -> (Image, ChainPosition) {
-    let item = image.items(segment)[index].clone();
-    let mut payload = item.payload;
-    payload[0] ^= 0x20;
-    let mut forged = image.clone();
-    forged.put(segment, item.at.start, &item.header, &payload);
-    let before = index.checked_sub(1).map(|index| image.items(segment)[index].header.clone());
-    let previous = before.map_or(image.header(segment).previous, |header| ChainPosition {
-        sequence: header.sequence,
-        link: header.link,
-        time: header.time,
-    });
-    let last = forged.rechain(segment, index, previous);
-    (forged, last)
 }
 
 #[test]
@@ -297,13 +210,12 @@ fn tamper_a_suffix_chained_anew_is_found_at_the_next_thing_that_was_not() {
         forged.reseal(last);
         assert_found(&forged, &(ACTIVE, 0..FIRST_RECORD), "and sealed anew");
         let header = SegmentHeader { previous: last, ..image.header(ACTIVE) };
-        forged.bytes_mut(ACTIVE)[..FIRST_RECORD].copy_from_slice(&header.encode());
+        forged.put_header(ACTIVE, &header);
         assert_found(&forged, &(ACTIVE, image.items(ACTIVE)[0].at.clone()), "with a new header");
         let newest_link = forged.rechain(ACTIVE, 0, last).link;
         let survey = assert_found(&forged, &(ACTIVE, newest.clone()), "and all records");
         assert_eq!(survey.row, Row::Rewritten);
-        let head = Head { newest_link, ..image.head() };
-        *forged.bytes_mut("HEAD") = head.encode().to_vec();
+        forged.put_head(&Head { newest_link, ..image.head() });
         assert_eq!(forged.survey().row, Row::Clean, "only a checkpoint outside can tell");
     }
 }
@@ -323,24 +235,14 @@ fn tamper_a_forged_head_or_header_is_found_though_its_checksum_was_made_anew() {
     ];
     for (forged_head, place) in heads {
         let mut forged = image.clone();
-        *forged.bytes_mut("HEAD") = forged_head.encode().to_vec();
+        forged.put_head(&forged_head);
         assert_found(&forged, &place, &format!("{forged_head:?}"));
     }
     for segment in [SEALED, ACTIVE] {
-        let header = image.header(segment);
-        let other_link = ChainPosition { link: Link([1; 32]), ..header.previous };
-        let later = ChainPosition { sequence: header.previous.sequence + 1, ..header.previous };
-        let headers = [
-            SegmentHeader { previous: other_link, ..header },
-            SegmentHeader { previous: later, ..header },
-            SegmentHeader { capacity: header.capacity * 2, ..header },
-            SegmentHeader { log: LogId([1; 16]), ..header },
-        ];
-        for forged_header in headers {
+        for (field, header) in forged_headers(&image, segment) {
             let mut forged = image.clone();
-            forged.bytes_mut(segment)[..FIRST_RECORD].copy_from_slice(&forged_header.encode());
-            let verdict = forged.survey().row.verdict();
-            assert_eq!(verdict, Verdict::Corrupt, "{forged_header:?}");
+            forged.put_header(segment, &header);
+            assert_eq!(forged.survey().row.verdict(), Verdict::Corrupt, "{segment} {field}");
         }
     }
 }

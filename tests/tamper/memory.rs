@@ -116,6 +116,16 @@ impl Image {
         self.bytes_mut(segment)[at..at + encoded.len()].copy_from_slice(&encoded);
     }
 
+    /// Puts a header block in the place of a segment's own.
+    pub(crate) fn put_header(&mut self, segment: &str, header: &SegmentHeader) {
+        self.bytes_mut(segment)[..FIRST_RECORD].copy_from_slice(&header.encode());
+    }
+
+    /// Puts another HEAD in the place of the log's own.
+    pub(crate) fn put_head(&mut self, head: &Head) {
+        *self.bytes_mut("HEAD") = head.encode().to_vec();
+    }
+
     /// Chains the records of a segment anew from `index` on; gives the place behind the last.
     pub(crate) fn rechain(
         &mut self,

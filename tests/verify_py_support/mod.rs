@@ -7,10 +7,12 @@
     reason = "a helper that fails, fails its test"
 )]
 
-use crate::memory::{ACTIVE, FIRST_RECORD, Image, SEALED};
-use holdpoint_log_format::{
-    ChainPosition, Flags, Head, Link, Lock, LogId, OwnerState, RecordHeader, SegmentHeader,
+use crate::changes::{
+    forged, forgeries, frames, rechained, spliced, spliced_anew, with_payload_forged, with_records,
+    with_segment_of,
 };
+use crate::memory::{ACTIVE, Image, SEALED};
+use holdpoint_log_format::{ChainPosition, Head, Link, Lock, LogId, OwnerState, SegmentHeader};
 
 /// A damaged log, and what was done to it.
 pub(crate) type Damage = (String, Image);
@@ -22,7 +24,7 @@ pub(crate) fn all(image: &Image) -> Vec<Damage> {
     damages.extend(unused_space(image));
     damages.extend(moved_records(image));
     damages.extend(splices(image));
-    damages.extend(forgeries(image));
+    damages.extend(all_forgeries(image));
     damages.extend(suffixes_chained_anew(image));
     damages.extend(forged_witnesses(image));
     damages.extend(cuts(image));
@@ -129,9 +131,7 @@ fn unused_space(image: &Image) -> Vec<Damage> {
 fn moved_records(image: &Image) -> Vec<Damage> {
     let mut damages = Vec::new();
     for segment in [SEALED, ACTIVE] {
-        let items = image.items(segment);
-        let frames: Vec<Vec<u8>> =
-            items.iter().map(|item| image.bytes(segment)[item.at.clone()].to_vec()).collect();
+        let frames = frames(image, segment);
         for index in 0..frames.len() {
             let mut dropped = frames.clone();
             dropped.remove(index);
@@ -148,67 +148,36 @@ fn moved_records(image: &Image) -> Vec<Damage> {
     damages
 }
 
-/// The segment with these frames in the place of its records; its length stays.
-fn with_records(image: &Image, segment: &str, frames: &[Vec<u8>]) -> Image {
-    let bytes = image.bytes(segment);
-    let end = image.items(segment).last().unwrap().at.end;
-    let mut changed = bytes[..FIRST_RECORD].to_vec();
-    changed.extend(frames.concat());
-    changed.extend_from_slice(&bytes[end..]);
-    changed.resize(bytes.len(), 0);
-    with(image, segment, changed)
-}
-
 fn splices(image: &Image) -> Vec<Damage> {
     let other = Image::sample();
     let mut damages = Vec::new();
     for segment in [SEALED, ACTIVE] {
-        let theirs = other.items(segment);
-        for (item, their) in image.items(segment).into_iter().zip(theirs) {
-            let mut spliced = image.clone();
-            let frame = other.bytes(segment)[item.at.clone()].to_vec();
-            spliced.bytes_mut(segment)[item.at.clone()].copy_from_slice(&frame);
-            damages.push((format!("{segment}: a record of another log"), spliced));
-            let mut spliced = image.clone();
-            spliced.put(segment, item.at.start, &their.header, &their.payload);
-            damages.push((format!("{segment}: the same, its checksum made anew"), spliced));
+        for index in 0..image.items(segment).len() {
+            let raw = spliced(image, &other, segment, index);
+            damages.push((format!("{segment}: a record of another log"), raw));
+            let anew = spliced_anew(image, &other, segment, index);
+            damages.push((format!("{segment}: the same, its checksum made anew"), anew));
         }
-        let whole = other.bytes(segment).to_vec();
-        damages.push((format!("{segment} of another log"), with(image, segment, whole)));
+        let whole = with_segment_of(image, &other, segment);
+        damages.push((format!("{segment} of another log"), whole));
     }
     let moved = image.bytes(SEALED).to_vec();
     damages.push(("the first segment as the second".into(), with(image, ACTIVE, moved)));
     damages
 }
 
-/// A way to forge a record's header.
-type Forgery = (&'static str, fn(&mut RecordHeader));
-
-fn forgeries(image: &Image) -> Vec<Damage> {
-    let forge: [Forgery; 8] = [
-        ("kind", |header| header.kind ^= 1),
-        ("version", |header| header.version ^= 1),
-        ("more-follows", |header| header.flags = Flags::MORE_FOLLOWS),
-        ("no more-follows", |header| header.flags = Flags::NONE),
-        ("withheld", |header| header.flags = Flags::WITHHELD),
-        ("unsynced", |header| header.unsynced ^= 1),
-        ("sequence", |header| header.sequence ^= 1),
-        ("time", |header| header.time += 1),
-    ];
+fn all_forgeries(image: &Image) -> Vec<Damage> {
     let mut damages = Vec::new();
     for segment in [SEALED, ACTIVE] {
         for item in image.items(segment) {
-            for (what, forge) in forge {
-                let mut header = item.header.clone();
-                forge(&mut header);
-                let mut forged = image.clone();
-                forged.put(segment, item.at.start, &header, &item.payload);
-                damages.push((format!("{segment} {} forged {what}", item.at.start), forged));
+            for (field, forge) in forgeries() {
+                let forged = forged(image, segment, &item, forge);
+                damages.push((format!("{segment} {} forged {field}", item.at.start), forged));
             }
-            let mut forged = image.clone();
-            let payload: Vec<u8> = item.payload.iter().map(|byte| byte ^ 0x20).collect();
-            forged.put(segment, item.at.start, &item.header, &payload);
-            damages.push((format!("{segment} {} forged payload", item.at.start), forged));
+            if !item.payload.is_empty() {
+                let forged = with_payload_forged(image, segment, &item, 0);
+                damages.push((format!("{segment} {} forged payload", item.at.start), forged));
+            }
         }
     }
     damages
@@ -225,7 +194,7 @@ fn suffixes_chained_anew(image: &Image) -> Vec<Damage> {
         forged.reseal(last);
         damages.push((format!("and sealed anew, {index}"), forged.clone()));
         let header = SegmentHeader { previous: last, ..image.header(ACTIVE) };
-        forged.bytes_mut(ACTIVE)[..FIRST_RECORD].copy_from_slice(&header.encode());
+        forged.put_header(ACTIVE, &header);
         damages.push((format!("with a new header, {index}"), forged.clone()));
         let newest_link = forged.rechain(ACTIVE, 0, last).link;
         damages.push((format!("and all records, {index}"), forged.clone()));
@@ -233,18 +202,6 @@ fn suffixes_chained_anew(image: &Image) -> Vec<Damage> {
         damages.push((format!("and HEAD, {index}"), with(&forged, "HEAD", head.encode().to_vec())));
     }
     damages
-}
-
-fn rechained(image: &Image, segment: &str, index: usize) -> (Image, ChainPosition) {
-    let item = image.items(segment)[index].clone();
-    let payload: Vec<u8> = item.payload.iter().map(|byte| byte ^ 0x20).collect();
-    let mut forged = image.clone();
-    forged.put(segment, item.at.start, &item.header, &payload);
-    let before = image.items(segment)[index - 1].header.clone();
-    let previous =
-        ChainPosition { sequence: before.sequence, link: before.link, time: before.time };
-    let last = forged.rechain(segment, index, previous);
-    (forged, last)
 }
 
 fn forged_witnesses(image: &Image) -> Vec<Damage> {
@@ -276,7 +233,7 @@ fn forged_witnesses(image: &Image) -> Vec<Damage> {
         ];
         for forged in headers {
             let mut image = image.clone();
-            image.bytes_mut(segment)[..FIRST_RECORD].copy_from_slice(&forged.encode());
+            image.put_header(segment, &forged);
             damages.push((format!("{segment} {forged:?}"), image));
         }
     }
