@@ -22,11 +22,7 @@ use holdpoint_replay::{Answer, Moment, Outcome, Timeline, Until, bisect};
 use program::{Place, json, status, text};
 use quickcheck::Gen;
 use std::convert::Infallible;
-use travel_support::{ArbitraryIn, History, OPTIONS, is_long, seed};
-
-fn opened(storage: &DirectoryStorage) -> Timeline<'_, DirectoryStorage> {
-    Timeline::open(storage, OPTIONS, &mut |_| {}).unwrap()
-}
+use travel_support::{ArbitraryIn, History, is_long, opened, seed};
 
 fn asked(
     line: &Timeline<'_, DirectoryStorage>,

@@ -21,7 +21,7 @@ use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::LogId;
 use holdpoint_replay::state::ROOMS;
 use holdpoint_replay::{
-    Change, CommonPrefix, Difference, Moment, Timeline, Until, common_prefix, diff, state_of,
+    Change, CommonPrefix, Difference, Moment, Until, common_prefix, diff, state_of,
 };
 use json_patch::Patch;
 use program::{Place, json, status, text};
@@ -31,11 +31,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use support::HandMade;
 use tempfile::TempDir;
-use travel_support::{ArbitraryIn, History, OPTIONS, seed};
-
-fn opened(storage: &DirectoryStorage) -> Timeline<'_, DirectoryStorage> {
-    Timeline::open(storage, OPTIONS, &mut |_| {}).unwrap()
-}
+use travel_support::{ArbitraryIn, History, opened, seed};
 
 #[test]
 fn the_patch_makes_the_second_state_of_the_first() {

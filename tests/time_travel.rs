@@ -25,11 +25,7 @@ use quickcheck::Gen;
 use std::path::Path;
 use support::{BEGINNING_NS, FIRST_RECORD, HandMade, SECRET, flip};
 use tempfile::TempDir;
-use travel_support::{ArbitraryIn, History, OPTIONS, is_long, seed};
-
-fn opened(storage: &DirectoryStorage) -> Timeline<'_, DirectoryStorage> {
-    Timeline::open(storage, OPTIONS, &mut |_| {}).unwrap()
-}
+use travel_support::{ArbitraryIn, History, OPTIONS, is_long, opened, seed};
 
 fn rebuilt(directory: &Path, until: Until) -> Rebuilt {
     let storage = DirectoryStorage::new(directory);

@@ -28,6 +28,11 @@ use tempfile::TempDir;
 pub(crate) const OPTIONS: ReadOptions<'static> =
     ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| false };
 
+/// A log that was checked whole.
+pub(crate) fn opened(storage: &DirectoryStorage) -> Timeline<'_, DirectoryStorage> {
+    Timeline::open(storage, OPTIONS, &mut |_| {}).unwrap()
+}
+
 /// A log, and what its writer's state was.
 pub(crate) struct History {
     pub(crate) log: HandMade,
@@ -114,7 +119,7 @@ impl History {
     /// Remembers the last record of every batch, as their headers say it.
     fn remember_ends(&mut self) {
         let storage = DirectoryStorage::new(self.directory.path());
-        let line = Timeline::open(&storage, OPTIONS, &mut |_| {}).unwrap();
+        let line = opened(&storage);
         let begin = line.at(Until::Sequence(0)).unwrap();
         line.pass(&begin, Until::End, &mut |record| {
             if !record.header.flags.more_follows() {
