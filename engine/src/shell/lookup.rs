@@ -8,7 +8,7 @@ use crate::log::Storage;
 use holdpoint_domain::Envelope;
 use holdpoint_domain::event::Event;
 use holdpoint_domain::terms::{TERMS_VERSION, Term, terms_of};
-use holdpoint_domain::world::SegmentIndexes;
+use holdpoint_domain::world::{SegmentIndex, SegmentIndexes};
 use holdpoint_log_files::map::SegmentBytes;
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
@@ -117,13 +117,15 @@ impl Lookup {
     ) -> Result<Vec<Recorded>, SubmitError> {
         let hash = TermHash::of(&term.canonical());
         let mut found = Vec::new();
-        let firsts = self.segments(scope)?;
-        let ends = firsts.iter().skip(1).map(|next| next.saturating_sub(1)).chain([u64::MAX]);
-        for (&first, end) in firsts.iter().zip(ends).take_while(|(first, _)| **first <= until) {
+        for segment in self.segments_to_ask(scope, hash, term.is_key())? {
+            let first = *segment.start();
+            if first > until {
+                break;
+            }
             match self.in_index(scope, first, hash, term.is_key()) {
                 Some(candidates) => read_each(scope, first, &candidates, term, &mut found)?,
                 None if is_remembered(term) => {
-                    let candidates = self.in_recent(scope, first..=end, hash)?;
+                    let candidates = self.in_recent(scope, segment, hash)?;
                     read_each(scope, first, &candidates, term, &mut found)?;
                 }
                 None => read_all(scope, first, term, &mut found)?,
@@ -145,7 +147,8 @@ impl Lookup {
         term: &Term<'_>,
     ) -> Result<Option<u64>, SubmitError> {
         let hash = TermHash::of(&term.canonical());
-        for first in self.segments(scope)? {
+        for segment in self.segments_to_ask(scope, hash, false)? {
+            let first = *segment.start();
             let Some(candidates) = self.in_index(scope, first, hash, false) else {
                 self.recent(scope, first)?;
                 continue;
@@ -194,18 +197,40 @@ impl Lookup {
         Some(found)
     }
 
-    /// The segments up to the active one, by their first records. The list changes at a roll.
-    fn segments<S: ReadStorage>(&mut self, scope: &Scope<'_, S>) -> Result<Vec<u64>, SubmitError> {
+    /// The segments that may hold a hash, in their order: all but those of which an index that is
+    /// open says that they do not. Each of those costs one cache line of its filter: everything else
+    /// is read in its order, not looked for.
+    fn segments_to_ask<S: ReadStorage>(
+        &mut self,
+        scope: &Scope<'_, S>,
+        hash: TermHash,
+        is_key: bool,
+    ) -> Result<Vec<RangeInclusive<u64>>, SubmitError> {
+        self.list_segments(scope)?;
+        let firsts = self.listed.as_ref().map_or(&[][..], |(_, firsts)| firsts);
+        let ends = firsts.iter().skip(1).map(|next| next.saturating_sub(1)).chain([u64::MAX]);
+        let mut known = scope.known.iter().peekable();
+        let mut opened = self.opened.iter().peekable();
+        let mut may_hold = |first: u64| {
+            while known.next_if(|(one, _)| *one < first).is_some() {}
+            while opened.next_if(|(one, _)| **one < first).is_some() {}
+            let known = known.peek().filter(|(one, _)| *one == first);
+            let opened = opened.peek().filter(|(one, _)| **one == first);
+            let (Some((_, known)), Some((_, index))) = (known, opened) else { return true };
+            !is_believed(index, known) || may_have(index, hash, is_key).unwrap_or(true)
+        };
+        let segments = firsts.iter().zip(ends).filter(|(first, _)| may_hold(**first));
+        Ok(segments.map(|(first, end)| *first..=end).collect())
+    }
+
+    /// Lists the segments up to the active one, by their first records. The list changes at a roll.
+    fn list_segments<S: ReadStorage>(&mut self, scope: &Scope<'_, S>) -> Result<(), SubmitError> {
         let active = scope.newest.header.first_sequence();
-        if let Some((listed_at, segments)) = &self.listed
-            && *listed_at == active
-            && !self.has_archived
-        {
-            return Ok(segments.clone());
+        let is_listed = self.listed.as_ref().is_some_and(|(listed_at, _)| *listed_at == active);
+        if !is_listed || self.has_archived {
+            self.listed = Some((active, segments_of(scope)?));
         }
-        let segments = segments_of(scope)?;
-        self.listed = Some((active, segments.clone()));
-        Ok(segments)
+        Ok(())
     }
 
     /// The records of a segment without an index that may hold a term that is remembered.
@@ -257,12 +282,9 @@ impl Lookup {
     /// The index of a segment, where there is one to be believed; else one is built.
     fn index<S: Storage>(&mut self, scope: &Scope<'_, S>, first: u64) -> Option<&Opened> {
         let known = scope.known.of(first)?;
-        let is_believed = |index: &Opened| {
-            index.digest().0 == *known.digest.as_bytes()
-                && index.scope().terms_version == TERMS_VERSION
-        };
-        if !self.opened.get(&first).is_some_and(is_believed) {
-            match open_index(&**scope.disk, first).filter(is_believed) {
+        let is_right = |index: &Opened| is_believed(index, known);
+        if !self.opened.get(&first).is_some_and(is_right) {
+            match open_index(&**scope.disk, first).filter(is_right) {
                 Some(index) => drop(self.opened.insert(first, index)),
                 None => {
                     self.indexer.build(scope.disk, first, Some(*known));
@@ -318,6 +340,19 @@ const fn is_remembered(term: &Term<'_>) -> bool {
 /// Whether a term names something by an id of its own, that nothing else ever has.
 const fn has_id(term: &Term<'_>) -> bool {
     matches!(term, Term::Loop(_) | Term::Request(_) | Term::DecisionPoint(_))
+}
+
+/// Whether an index is the one that the log vouches for, and by the rules of today.
+fn is_believed(index: &Opened, known: &SegmentIndex) -> bool {
+    index.digest().0 == *known.digest.as_bytes() && index.scope().terms_version == TERMS_VERSION
+}
+
+/// Whether some record of an index's segment may hold a term.
+fn may_have(index: &Opened, hash: TermHash, is_key: bool) -> Result<bool, IndexFault> {
+    match is_key {
+        true => index.may_have_key(hash),
+        false => index.may_have_term(hash),
+    }
 }
 
 /// Sequence and offset of every record of an index's segment that may hold a term.
