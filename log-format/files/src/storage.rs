@@ -27,8 +27,8 @@ pub trait ReadStorage {
     fn open(&self, path: &str) -> io::Result<Option<Self::File>>;
 }
 
-/// A file open for reading at any offset.
-pub trait ReadFile {
+/// A file open for reading at any offset, by several threads at once.
+pub trait ReadFile: Sync {
     /// Its length in bytes now.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 
 mod support;
 
-use holdpoint_log_files::blocks::{BlockLength, walk_blocks, with_workers};
+use holdpoint_log_files::blocks::{BlockLength, Workers, walk_blocks};
 use holdpoint_log_files::run::{Onward, walk};
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{ReadFile, RecordPlace, Run, Stop};
@@ -43,11 +43,10 @@ fn in_blocks<F: ReadFile>(
     let length = BlockLength { first: length, most: length * 2 };
     let make = |place: &RecordPlace, record: &Record<'_>| (*place, record.payload.to_vec());
     let mut seen = Vec::new();
-    let run = with_workers(threads, length, &make, |workers| {
-        walk_blocks(&window, &segment.header, from, workers, &mut |place, record, made| {
-            assert_eq!(made, (*place, record.payload.to_vec()), "made of this very record");
-            seen.push((*place, record.header.clone(), made.1));
-        })
+    let workers = Workers::new(threads, length, &make);
+    let run = walk_blocks(&window, &segment.header, from, &workers, &mut |place, record, made| {
+        assert_eq!(made, (*place, record.payload.to_vec()), "made of this very record");
+        seen.push((*place, record.header.clone(), made.1));
     });
     (seen, run.unwrap())
 }
@@ -286,10 +285,10 @@ fn what_the_disk_refuses_is_an_error_behind_the_records_before_it() {
         let window = Window::new(Shrunk { bytes: segment.file(), left, fails: true }).unwrap();
         let length = BlockLength { first: 8, most: 64 };
         let mut seen = 0;
-        let failed = with_workers(threads, length, &|_, _| (), |workers| {
-            let from = Run::at_start(&segment.header);
-            walk_blocks(&window, &segment.header, from, workers, &mut |_, _, ()| seen += 1)
-        });
+        let workers = Workers::new(threads, length, &|_, _| ());
+        let from = Run::at_start(&segment.header);
+        let failed =
+            walk_blocks(&window, &segment.header, from, &workers, &mut |_, _, ()| seen += 1);
         let whole = segment.boundaries().iter().filter(|end| **end <= left).count();
         assert_eq!(seen, whole - 1, "{left} bytes can be read");
         assert_eq!(failed.unwrap_err().to_string(), "it cannot be read");
@@ -341,11 +340,10 @@ fn a_panic_of_whoever_visits_or_makes_ends_the_threads_and_goes_on() {
             let make = |_: &RecordPlace, record: &Record<'_>| {
                 assert!(!(make_panics && record.header.sequence == 60), "as told");
             };
-            with_workers(3, BlockLength { first: 64, most: 256 }, &make, |workers| {
-                let from = Run::at_start(&segment.header);
-                walk_blocks(&window, &segment.header, from, workers, &mut |_, record, ()| {
-                    assert!(make_panics || record.header.sequence != 60, "as told");
-                })
+            let workers = Workers::new(3, BlockLength { first: 64, most: 256 }, &make);
+            let from = Run::at_start(&segment.header);
+            walk_blocks(&window, &segment.header, from, &workers, &mut |_, record, ()| {
+                assert!(make_panics || record.header.sequence != 60, "as told");
             })
         })
     };

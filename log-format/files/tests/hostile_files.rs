@@ -25,6 +25,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const LOG: LogId = LogId([6; 16]);
 const FIRST: &str = "segments/00000000000000000001.seg";
@@ -210,7 +211,7 @@ fn a_writer_that_began_and_died_while_the_log_was_read_is_not_taken_for_damage()
 /// A file that counts how much of it is read.
 struct Counted<'a> {
     bytes: Vec<u8>,
-    read: &'a Cell<usize>,
+    read: &'a AtomicUsize,
     fails: bool,
 }
 
@@ -226,14 +227,14 @@ impl ReadFile for Counted<'_> {
         let start = usize::try_from(offset).unwrap().min(self.bytes.len());
         let length = buffer.len().min(self.bytes.len() - start);
         buffer[..length].copy_from_slice(&self.bytes[start..start + length]);
-        self.read.set(self.read.get() + length);
+        self.read.fetch_add(length, Ordering::Relaxed);
         Ok(length)
     }
 }
 
 #[test]
 fn a_window_gives_what_there_is_at_the_end_of_a_file_and_nothing_after_a_failure() {
-    let read = Cell::new(0);
+    let read = AtomicUsize::new(0);
     let bytes: Vec<u8> = (1..=200).collect();
     let file = Counted { bytes: bytes.clone(), read: &read, fails: false };
     let mut window = Window::new(file).unwrap();
@@ -257,11 +258,12 @@ fn a_window_gives_what_there_is_at_the_end_of_a_file_and_nothing_after_a_failure
 
 #[test]
 fn the_end_of_a_segment_is_read_with_little_more_than_is_asked_for() {
-    let read = Cell::new(0);
+    let read = AtomicUsize::new(0);
     let file = Counted { bytes: vec![1; 1 << 20], read: &read, fails: false };
     let mut window = Window::new(file).unwrap();
     window.bytes(500_000, 4).unwrap();
-    assert!(read.get() <= 8_192, "{}", read.get());
+    let read = read.load(Ordering::Relaxed);
+    assert!(read <= 8_192, "{read}");
 }
 
 #[test]

@@ -97,6 +97,12 @@ impl<'f, F: ReadFile> Cutter<'f, F> {
         self.has_ended
     }
 
+    /// Whether the run has got to its longest blocks, and its file to more than two of them.
+    pub(super) fn is_long(&self) -> bool {
+        let left = self.readable.saturating_sub(self.offset);
+        self.length.first >= self.length.most && left / 2 > self.length.most as u64
+    }
+
     /// The next block. `bytes` is a buffer to use again.
     ///
     /// # Errors

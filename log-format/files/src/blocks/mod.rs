@@ -17,10 +17,9 @@ use crate::window::Window;
 use check::Checked;
 use cut::{Cutter, End};
 use holdpoint_log_format::{Record, SegmentHeader};
-use std::collections::VecDeque;
 use std::io;
-use std::sync::mpsc::{Receiver, TryRecvError};
-pub use workers::{Make, Workers, with_workers};
+use workers::Line;
+pub use workers::{Make, Workers};
 
 /// How much is read and checked as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,26 +45,27 @@ pub type VisitMade<'a, T> = dyn FnMut(&RecordPlace, &Record<'_>, T) + 'a;
 ///
 /// # Errors
 /// What the disk says.
-pub fn walk_blocks<F: ReadFile, T: Send>(
+pub fn walk_blocks<F: ReadFile + Sync, T: Send>(
     window: &Window<F>,
     header: &SegmentHeader,
     from: Run,
-    workers: &mut Workers<'_, T>,
+    workers: &Workers<'_, T>,
     visit: &mut VisitMade<'_, T>,
 ) -> io::Result<Run> {
-    let cutter = Cutter::new(window, *header, &from, workers.block_length());
-    let mut under_way = UnderWay { cutter, pending: VecDeque::new(), bytes: 0, failed: None };
+    let line = Line::new(workers, Cutter::new(window, *header, &from, workers.block_length()));
     let mut step = Step::begun(header, from);
-    while let Some(checked) = under_way.next(workers) {
-        let end = step_through(&mut step, checked, workers, visit);
-        if let Some(stop) = end {
-            workers.forget_queued();
-            return Ok(step.stopped(stop));
+    let stop = line.with(|next| {
+        while let Some(checked) = next() {
+            let stop = step_through(&mut step, checked, workers, visit);
+            if stop.is_some() {
+                return stop;
+            }
         }
-    }
-    match under_way.failed {
-        Some(error) => Err(error),
-        None => Ok(step.stopped(Stop::Nothing)),
+        None
+    });
+    match (stop, line.failure()) {
+        (None, Some(error)) => Err(error),
+        (stop, _) => Ok(step.stopped(stop.unwrap_or(Stop::Nothing))),
     }
 }
 
@@ -73,7 +73,7 @@ pub fn walk_blocks<F: ReadFile, T: Send>(
 fn step_through<T>(
     step: &mut Step,
     checked: Checked<T>,
-    workers: &mut Workers<'_, T>,
+    workers: &Workers<'_, T>,
     visit: &mut VisitMade<'_, T>,
 ) -> Option<Stop> {
     let Checked { block, valid, made, fault } = checked;
@@ -91,55 +91,4 @@ fn step_through<T>(
     };
     workers.give_back(block.bytes);
     stop
-}
-
-/// The blocks of a run that are being checked, oldest first.
-struct UnderWay<'f, F, T> {
-    cutter: Cutter<'f, F>,
-    pending: VecDeque<(usize, Receiver<Checked<T>>)>,
-    bytes: usize,
-    /// What the disk said behind the blocks that are pending.
-    failed: Option<io::Error>,
-}
-
-impl<F: ReadFile, T: Send> UnderWay<'_, F, T> {
-    /// The next block in order, checked. Blocks are read ahead as long as there are too few for
-    /// the workers; while the next one is not checked, this thread checks what is queued.
-    fn next(&mut self, workers: &mut Workers<'_, T>) -> Option<Checked<T>> {
-        while self.wants_more(workers) {
-            self.read_block(workers);
-        }
-        let (length, result) = self.pending.pop_front()?;
-        self.bytes = self.bytes.saturating_sub(length);
-        loop {
-            match result.try_recv() {
-                Ok(checked) => return Some(checked),
-                Err(TryRecvError::Empty) if workers.check_one() => {}
-                // Nobody but a thread that panicked drops a block unchecked, and that panic goes
-                // on when the threads are joined.
-                _ => return Some(result.recv().expect("a worker answers or panics")),
-            }
-        }
-    }
-
-    /// Nothing is read ahead behind a fault of the disk or the end of the run, nor beyond what the
-    /// workers need, so that memory does not grow with the log. One block is always wanted.
-    fn wants_more(&self, workers: &Workers<'_, T>) -> bool {
-        !self.cutter.has_ended()
-            && self.failed.is_none()
-            && (self.pending.is_empty()
-                || self.pending.len() < workers.blocks_ahead()
-                    && self.bytes < workers.bytes_ahead())
-    }
-
-    fn read_block(&mut self, workers: &mut Workers<'_, T>) {
-        match self.cutter.next_block(workers.buffer()) {
-            Ok(block) => {
-                let length = block.bytes.len();
-                self.bytes = self.bytes.saturating_add(length);
-                self.pending.push_back((length, workers.submit(block)));
-            }
-            Err(error) => self.failed = Some(error),
-        }
-    }
 }

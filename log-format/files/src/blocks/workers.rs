@@ -1,13 +1,15 @@
-//! The threads that check blocks. Blocks are queued in order, whoever is free takes the oldest one,
-//! and each answer has a channel of its own, so that answers are taken in order as well.
+//! The threads that check the blocks of a run. Whoever is free cuts the next block into a buffer of
+//! its own, hands the place behind it on, and checks what it has just read, while that is in its
+//! processor's cache. Answers are taken in the order of the blocks.
 
 use super::BlockLength;
 use super::check::{Checked, check};
-use super::cut::Block;
+use super::cut::{Block, Cutter};
 use crate::run::RecordPlace;
+use crate::storage::ReadFile;
 use holdpoint_log_format::Record;
-use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::collections::BTreeMap;
+use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -18,160 +20,247 @@ pub type Make<'m, T> = dyn Fn(&RecordPlace, &Record<'_>) -> T + Sync + 'm;
 /// More buffers than this are not kept.
 const BUFFERS_MAX: usize = 64;
 
-/// Threads that check blocks, the calling one among them.
-pub struct Workers<'q, T> {
-    queue: &'q Queue<T>,
-    make: &'q Make<'q, T>,
+/// How runs are checked: by how many threads, in blocks of which length, and what is made of each
+/// record.
+pub struct Workers<'m, T> {
+    make: &'m Make<'m, T>,
     threads: usize,
     length: BlockLength,
-    buffers: Vec<Vec<u8>>,
+    buffers: Mutex<Vec<Vec<u8>>>,
 }
 
-/// Runs `work` with so many threads that check, the calling one among them: with one, nothing is
-/// started. What is made of each record is made by `make`.
-pub fn with_workers<T: Send, R>(
-    threads: usize,
-    length: BlockLength,
-    make: &Make<'_, T>,
-    work: impl FnOnce(&mut Workers<'_, T>) -> R,
-) -> R {
-    let queue = Queue::default();
-    thread::scope(|scope| {
-        // Dropped when `work` returns, and when it panics: the threads then end.
-        let open = Open(&queue);
-        for _ in 1..threads {
-            scope.spawn(|| queue.work(make));
-        }
-        let buffers = Vec::new();
-        let threads = threads.max(1);
-        work(&mut Workers { queue: open.0, make, threads, length, buffers })
-    })
-}
-
-impl<T: Send> Workers<'_, T> {
-    /// Queues a block; its answer comes through the channel.
-    pub(super) fn submit(&mut self, block: Block) -> Receiver<Checked<T>> {
-        let (answer, result) = sync_channel(1);
-        self.queue.push(Job { block, answer });
-        result
+impl<'m, T> Workers<'m, T> {
+    /// So many threads, the calling one among them. They are started where a run is long enough
+    /// for them: with one, none ever is.
+    #[must_use]
+    pub fn new(threads: usize, length: BlockLength, make: &'m Make<'m, T>) -> Self {
+        Self { make, threads: threads.max(1), length, buffers: Mutex::default() }
     }
 
-    /// Checks the oldest block that no thread has taken; `false` when there is none.
-    pub(super) fn check_one(&self) -> bool {
-        self.queue.try_take().map(|job| job.run(self.make)).is_some()
-    }
-}
-
-impl<T> Workers<'_, T> {
     pub(super) fn block_length(&self) -> BlockLength {
         self.length
     }
 
     /// How many blocks are read before they are needed: alone, each is checked while it is in the
     /// processor's cache.
-    pub(super) fn blocks_ahead(&self) -> usize {
+    fn blocks_ahead(&self) -> usize {
         if self.threads == 1 { 1 } else { 2 * self.threads }
     }
 
     /// How many bytes are, at most, besides one block.
-    pub(super) fn bytes_ahead(&self) -> usize {
+    fn bytes_ahead(&self) -> usize {
         self.blocks_ahead().saturating_mul(self.length.most)
     }
 
     /// A buffer to use again.
-    pub(super) fn buffer(&mut self) -> Vec<u8> {
-        self.buffers.pop().unwrap_or_default()
+    fn buffer(&self) -> Vec<u8> {
+        lock(&self.buffers).pop().unwrap_or_default()
     }
 
     /// Keeps a buffer, unless a large record made it large.
-    pub(super) fn give_back(&mut self, buffer: Vec<u8>) {
-        if buffer.capacity() <= self.length.most && self.buffers.len() < BUFFERS_MAX {
-            self.buffers.push(buffer);
+    pub(super) fn give_back(&self, buffer: Vec<u8>) {
+        let mut buffers = lock(&self.buffers);
+        if buffer.capacity() <= self.length.most && buffers.len() < BUFFERS_MAX {
+            buffers.push(buffer);
         }
     }
-
-    /// Nobody needs the blocks that are still queued.
-    pub(super) fn forget_queued(&self) {
-        self.queue.lock().jobs.clear();
-    }
 }
 
-/// A block to check, and where to.
-struct Job<T> {
-    block: Block,
-    answer: SyncSender<Checked<T>>,
-}
-
-impl<T> Job<T> {
-    fn run(self, make: &Make<'_, T>) {
-        // Whoever asked may have had enough.
-        let _ = self.answer.send(check(self.block, make));
-    }
-}
-
-/// Blocks that no thread has taken yet, oldest first.
-struct Queue<T> {
+/// The blocks of one run, from cutting to the last answer.
+pub(super) struct Line<'w, 'f, 'm, F, T> {
+    workers: &'w Workers<'m, T>,
+    /// Locked while a block is cut, and before `state` wherever both are.
+    cutter: Mutex<Cutter<'f, F>>,
     state: Mutex<State<T>>,
+    /// A block was checked, there is room for another one, or there will be no more.
     changed: Condvar,
 }
 
 struct State<T> {
-    jobs: VecDeque<Job<T>>,
+    /// Blocks that were cut.
+    cut: u64,
+    /// Blocks whose answers were taken.
+    taken: u64,
+    /// Bytes of the blocks in between.
+    bytes: usize,
+    /// Answers that wait for those before them, by the numbers of their blocks.
+    checked: BTreeMap<u64, Checked<T>>,
+    /// Nothing more is to be cut: the run has ended, the disk failed, or nobody needs it.
     is_closed: bool,
+    /// What the disk said behind the blocks that were cut.
+    failed: Option<io::Error>,
+    /// A thread panicked, and its answer will not come.
+    is_broken: bool,
 }
 
-impl<T> Default for Queue<T> {
-    fn default() -> Self {
-        let state = State { jobs: VecDeque::new(), is_closed: false };
-        Self { state: Mutex::new(state), changed: Condvar::new() }
-    }
-}
-
-impl<T> Queue<T> {
-    /// No code under this lock can panic half done.
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn push(&self, job: Job<T>) {
-        self.lock().jobs.push_back(job);
-        self.changed.notify_one();
+impl<'w, 'f, 'm, F: ReadFile, T: Send> Line<'w, 'f, 'm, F, T> {
+    pub(super) fn new(workers: &'w Workers<'m, T>, cutter: Cutter<'f, F>) -> Self {
+        let state = State {
+            cut: 0,
+            taken: 0,
+            bytes: 0,
+            checked: BTreeMap::new(),
+            is_closed: false,
+            failed: None,
+            is_broken: false,
+        };
+        let (cutter, state) = (Mutex::new(cutter), Mutex::new(state));
+        Self { workers, cutter, state, changed: Condvar::new() }
     }
 
-    fn try_take(&self) -> Option<Job<T>> {
-        self.lock().jobs.pop_front()
+    /// Runs `work` with this line; whatever ends it ends the other threads.
+    pub(super) fn with<R>(
+        &self,
+        work: impl FnOnce(&mut dyn FnMut() -> Option<Checked<T>>) -> R,
+    ) -> R
+    where
+        F: Sync,
+    {
+        thread::scope(|scope| {
+            let _closed = Closing(self);
+            let mut is_alone = true;
+            work(&mut || {
+                if is_alone && self.is_worth_help() {
+                    is_alone = false;
+                    for _ in 1..self.workers.threads {
+                        scope.spawn(|| self.check_all());
+                    }
+                }
+                self.next()
+            })
+        })
     }
 
-    /// Checks blocks until the queue is closed.
-    fn work(&self, make: &Make<'_, T>) {
-        while let Some(job) = self.take() {
-            job.run(make);
-        }
+    /// What the disk said behind the last block.
+    pub(super) fn failure(self) -> Option<io::Error> {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).failed
     }
 
-    fn take(&self) -> Option<Job<T>> {
-        let mut state = self.lock();
+    /// Starting a thread takes about as long as checking a small block.
+    fn is_worth_help(&self) -> bool {
+        self.workers.threads > 1 && lock(&self.cutter).is_long()
+    }
+
+    /// The next block in order, checked. As long as another thread has it, this one checks too.
+    fn next(&self) -> Option<Checked<T>> {
         loop {
-            if let Some(job) = state.jobs.pop_front() {
-                return Some(job);
+            if let Some(checked) = self.take() {
+                return Some(checked);
             }
-            if state.is_closed {
+            if !self.check_one() && !self.wait_for_answer() {
                 return None;
             }
+        }
+    }
+
+    /// The answer that is due, if it is there.
+    fn take(&self) -> Option<Checked<T>> {
+        let mut state = lock(&self.state);
+        let number = state.taken;
+        let checked = state.checked.remove(&number)?;
+        state.taken += 1;
+        state.bytes = state.bytes.saturating_sub(checked.block.bytes.len());
+        drop(state);
+        self.changed.notify_all();
+        Some(checked)
+    }
+
+    /// Waits for the answer that is due; `false` when there is none to come.
+    fn wait_for_answer(&self) -> bool {
+        let mut state = lock(&self.state);
+        while !state.checked.contains_key(&state.taken) {
+            if state.taken == state.cut {
+                return false;
+            }
+            // That panic goes on when the threads are joined.
+            assert!(!state.is_broken, "a thread that checks records panicked");
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        true
+    }
+
+    /// Checks blocks until there are no more.
+    fn check_all(&self) {
+        let _told = Telling(self);
+        loop {
+            while self.check_one() {}
+            let mut state = lock(&self.state);
+            while !state.is_closed && !self.has_room(&state) {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.is_closed {
+                return;
+            }
+        }
+    }
+
+    /// Cuts a block and checks it; `false` when there is none, or no room.
+    fn check_one(&self) -> bool {
+        let Some((number, block)) = self.cut_one() else { return false };
+        let checked = check(block, self.workers.make);
+        lock(&self.state).checked.insert(number, checked);
+        self.changed.notify_all();
+        true
+    }
+
+    /// Nothing is read ahead beyond what the threads need, so that memory does not grow with the
+    /// log. One block is always wanted.
+    fn has_room(&self, state: &State<T>) -> bool {
+        let blocks = state.cut - state.taken;
+        blocks == 0
+            || blocks < self.workers.blocks_ahead() as u64
+                && state.bytes < self.workers.bytes_ahead()
+    }
+
+    fn cut_one(&self) -> Option<(u64, Block)> {
+        let mut cutter = lock(&self.cutter);
+        let is_wanted = {
+            let state = lock(&self.state);
+            !state.is_closed && self.has_room(&state)
+        };
+        let cut = is_wanted.then(|| cutter.next_block(self.workers.buffer()))?;
+        let mut state = lock(&self.state);
+        state.is_closed |= cut.is_err() || cutter.has_ended();
+        match cut {
+            Ok(block) => {
+                let number = state.cut;
+                state.cut += 1;
+                state.bytes = state.bytes.saturating_add(block.bytes.len());
+                Some((number, block))
+            }
+            Err(error) => {
+                state.failed = Some(error);
+                None
+            }
         }
     }
 }
 
-/// Closes a queue when it goes out of scope.
-struct Open<'q, T>(&'q Queue<T>);
+/// Ends the other threads when it goes out of scope.
+struct Closing<'l, 'w, 'f, 'm, F, T>(&'l Line<'w, 'f, 'm, F, T>);
 
-impl<T> Drop for Open<'_, T> {
+impl<F, T> Drop for Closing<'_, '_, '_, '_, F, T> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
-        state.is_closed = true;
-        state.jobs.clear();
-        drop(state);
+        lock(&self.0.state).is_closed = true;
         self.0.changed.notify_all();
     }
+}
+
+/// Tells that its thread panicked, if it did.
+struct Telling<'l, 'w, 'f, 'm, F, T>(&'l Line<'w, 'f, 'm, F, T>);
+
+impl<F, T> Drop for Telling<'_, '_, '_, '_, F, T> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let mut state = lock(&self.0.state);
+            (state.is_broken, state.is_closed) = (true, true);
+            drop(state);
+            self.0.changed.notify_all();
+        }
+    }
+}
+
+/// Nothing that these locks hold is half done when a thread panics under one.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,7 @@ mod segments;
 mod tail;
 mod witness;
 
-use crate::blocks::{BlockLength, Make, VisitMade, Workers, with_workers};
+use crate::blocks::{BlockLength, Make, VisitMade, Workers};
 use crate::finding::{Finding, Place, Problem};
 use crate::run::{RecordPlace, Run};
 use crate::storage::ReadStorage;
@@ -204,8 +204,8 @@ pub fn survey<S: ReadStorage>(
 }
 
 /// Surveys a log with so many threads, the calling one among them; a small log with it alone. The
-/// storage is read by the calling thread alone; the others check what was read. `make` makes
-/// something of each record, in any thread, of records too that prove to be behind a fault; `visit`
+/// segments are opened by the calling thread; each thread reads and checks some of their blocks.
+/// `make` makes something of each record, in any thread, of records too that prove to be behind a fault; `visit`
 /// gets it, in the calling thread and in order, with the valid ones. The memory that this takes
 /// does not grow with the log.
 ///
@@ -222,17 +222,16 @@ pub fn survey_in_threads<S: ReadStorage, T: Send>(
     surveyor.check_layout();
     surveyor.check_successors()?;
     let threads = if surveyor.is_small() { 1 } else { threads };
-    with_workers(threads, BlockLength::default(), make, |workers| {
-        let mut records = Records { workers, visit };
-        surveyor.walk_earlier(&mut records)?;
-        surveyor.walk_last(&mut records)
-    })?;
+    let workers = Workers::new(threads, BlockLength::default(), make);
+    let mut records = Records { workers: &workers, visit };
+    surveyor.walk_earlier(&mut records)?;
+    surveyor.walk_last(&mut records)?;
     Ok(surveyor.finish())
 }
 
 /// How records are checked, and who is shown them.
-struct Records<'r, 'q, 'v, T> {
-    workers: &'r mut Workers<'q, T>,
+struct Records<'r, 'm, 'v, T> {
+    workers: &'r Workers<'m, T>,
     visit: &'r mut VisitMade<'v, T>,
 }
 

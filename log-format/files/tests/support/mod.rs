@@ -13,10 +13,10 @@ use holdpoint_log_format::{
     BootId, ChainPosition, Flags, Head, LinkPrefix, LogId, Record, RecordHeader, Seal,
     SegmentHeader, link, names,
 };
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 pub(crate) const LOG: LogId = LogId([6; 16]);
 pub(crate) const BOOT: BootId = BootId([5; 16]);
@@ -132,7 +132,7 @@ pub(crate) struct Asked {
 pub(crate) struct Image {
     pub(crate) files: BTreeMap<String, Vec<u8>>,
     pub(crate) opened: RefCell<Vec<String>>,
-    asked: Rc<Cell<Asked>>,
+    asked: Arc<Mutex<Asked>>,
 }
 
 impl Image {
@@ -177,7 +177,7 @@ impl Image {
     }
 
     pub(crate) fn asked(&self) -> Asked {
-        self.asked.get()
+        *self.asked.lock().unwrap()
     }
 }
 
@@ -207,16 +207,15 @@ impl ReadStorage for Image {
     fn open(&self, path: &str) -> io::Result<Option<CountedFile>> {
         let Some(bytes) = self.files.get(path) else { return Ok(None) };
         self.opened.borrow_mut().push(path.into());
-        let asked = self.asked.get();
-        self.asked.set(Asked { opened: asked.opened + 1, ..asked });
-        Ok(Some(CountedFile { bytes: Memory(bytes.clone()), asked: Rc::clone(&self.asked) }))
+        self.asked.lock().unwrap().opened += 1;
+        Ok(Some(CountedFile { bytes: Memory(bytes.clone()), asked: Arc::clone(&self.asked) }))
     }
 }
 
 /// A file of an [`Image`].
 pub(crate) struct CountedFile {
     bytes: Memory,
-    asked: Rc<Cell<Asked>>,
+    asked: Arc<Mutex<Asked>>,
 }
 
 impl ReadFile for CountedFile {
@@ -226,9 +225,9 @@ impl ReadFile for CountedFile {
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.bytes.read_some_at(offset, buffer)?;
-        let asked = self.asked.get();
-        let bytes = asked.bytes + length as u64;
-        self.asked.set(Asked { reads: asked.reads + 1, bytes, ..asked });
+        let mut asked = self.asked.lock().unwrap();
+        asked.reads += 1;
+        asked.bytes += length as u64;
         Ok(length)
     }
 }
