@@ -15,19 +15,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::ExecutionLoop;
 use crate::codec::{configuration, read_first};
 
-/// A value, or the bytes in which it was carried, or both. What is not asked for stays bytes, and
-/// is carried on as they are.
+/// A value, or the bytes in which it is carried, or both. What is not asked for stays bytes, and is
+/// carried on as they are; what does not change is encoded once.
 #[derive(Clone)]
 pub(crate) struct Kept<T> {
-    /// `None` where the value was made here, or may have changed since.
-    carried: Option<Box<[u8]>>,
+    /// Empty where the value was made here or may have changed, and was not carried since.
+    carried: OnceCell<Box<[u8]>>,
     /// Empty until somebody asks; `None` inside: the bytes are no such value.
     value: OnceCell<Option<Box<T>>>,
 }
 
 impl<T> From<Box<T>> for Kept<T> {
     fn from(value: Box<T>) -> Self {
-        Self { carried: None, value: OnceCell::from(Some(value)) }
+        Self { carried: OnceCell::new(), value: OnceCell::from(Some(value)) }
     }
 }
 
@@ -36,13 +36,13 @@ impl<T> From<Box<T>> for Kept<T> {
 impl<T: DeserializeOwned> Kept<T> {
     /// The value.
     pub(crate) fn get(&self) -> Option<&T> {
-        self.value.get_or_init(|| decoded(self.carried.as_deref()?)).as_deref()
+        self.value.get_or_init(|| decoded(self.carried.get()?)).as_deref()
     }
 
     /// The value, which may change.
     pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
         self.get()?;
-        self.carried = None;
+        self.carried.take();
         self.value.get_mut()?.as_deref_mut()
     }
 
@@ -81,20 +81,21 @@ impl<T: DeserializeOwned + fmt::Debug> fmt::Debug for Kept<T> {
 /// As a run of bytes, of whatever length, in which the value is.
 impl<T: Serialize> Serialize for Kept<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if let Some(bytes) = &self.carried {
+        if let Some(bytes) = self.carried.get() {
             return serializer.serialize_bytes(bytes);
         }
         let value = self.value.get().and_then(Option::as_deref);
         let value = value.ok_or_else(|| S::Error::custom("there is neither value nor bytes"))?;
         let bytes = bincode::serde::encode_to_vec(value, configuration());
-        serializer.serialize_bytes(&bytes.map_err(S::Error::custom)?)
+        let bytes = bytes.map_err(S::Error::custom)?.into_boxed_slice();
+        serializer.serialize_bytes(self.carried.get_or_init(|| bytes))
     }
 }
 
 impl<'de, T> Deserialize<'de> for Kept<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let bytes = deserializer.deserialize_bytes(RunVisitor)?;
-        Ok(Self { carried: Some(Box::from(bytes)), value: OnceCell::new() })
+        Ok(Self { carried: OnceCell::from(Box::from(bytes)), value: OnceCell::new() })
     }
 }
 
