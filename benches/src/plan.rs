@@ -22,6 +22,8 @@ pub struct Plan {
     pub directory: PathBuf,
     /// How much.
     pub effort: Effort,
+    /// Payload bytes of the figures of single records; empty for those of the effort.
+    pub payloads: Vec<usize>,
     /// Also what needs gigabytes and minutes: ten million records.
     pub is_huge: bool,
     /// The program that takes [`crate::child`]'s arguments: what has to crash, or to be watched
@@ -33,7 +35,7 @@ impl Plan {
     /// A plan for a directory, without children.
     #[must_use]
     pub fn new(directory: PathBuf, effort: Effort) -> Self {
-        Self { directory, effort, is_huge: false, child: None }
+        Self { directory, effort, payloads: Vec::new(), is_huge: false, child: None }
     }
 
     /// Rounds that count; one more is done before them.
@@ -59,8 +61,9 @@ impl Plan {
 
     /// Payload bytes of the figures of single records.
     #[must_use]
-    pub fn payload_sizes(&self) -> &'static [usize] {
+    pub fn payload_sizes(&self) -> &[usize] {
         match self.effort {
+            _ if !self.payloads.is_empty() => &self.payloads,
             Effort::Smoke | Effort::Quick => &[256],
             Effort::Full => &[64, 256, 1_024, 4_096],
         }

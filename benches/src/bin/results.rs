@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! cargo run --release --locked -p holdpoint-measure --features peers --bin results -- \
-//!     [--quick | --smoke] [--huge] [--figure NAME]... [--dir DIRECTORY] [--out DIRECTORY]
+//!     [--quick | --smoke] [--huge] [--payload BYTES]... [--figure NAME]... \
+//!     [--dir DIRECTORY] [--out DIRECTORY]
 //! ```
 
 use holdpoint_measure::bars::judge;
@@ -27,8 +28,8 @@ const TYPED: &[Candidate] = holdpoint_measure::peers::TYPED;
 #[cfg(not(feature = "peers"))]
 const TYPED: &[Candidate] = &[];
 
-const USAGE: &str = "usage: results [--quick | --smoke] [--huge] [--figure NAME]... \
-                     [--dir DIRECTORY] [--out DIRECTORY]";
+const USAGE: &str = "usage: results [--quick | --smoke] [--huge] [--payload BYTES]... \
+                     [--figure NAME]... [--dir DIRECTORY] [--out DIRECTORY]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -140,6 +141,7 @@ fn parse(arguments: &[String]) -> Result<Asked, Box<dyn Error>> {
             "--quick" => asked.plan.effort = Effort::Quick,
             "--smoke" => asked.plan.effort = Effort::Smoke,
             "--huge" => asked.plan.is_huge = true,
+            "--payload" => asked.plan.payloads.push(payload(value()?)?),
             "--dir" => asked.plan.directory = value()?.into(),
             "--out" => asked.out = value()?.into(),
             "--figure" => asked.kinds.push(kind(value()?)?),
@@ -150,6 +152,12 @@ fn parse(arguments: &[String]) -> Result<Asked, Box<dyn Error>> {
         asked.kinds = Kind::ALL.to_vec();
     }
     Ok(asked)
+}
+
+/// The payload of one record: what every store takes.
+fn payload(text: &str) -> Result<usize, Box<dyn Error>> {
+    let bytes = text.parse().ok().filter(|bytes| (1..=65_536).contains(bytes));
+    bytes.ok_or_else(|| format!("--payload takes 1 to 65536 bytes, not {text:?}\n{USAGE}").into())
 }
 
 fn kind(name: &str) -> Result<Kind, String> {
