@@ -360,3 +360,37 @@ fn a_log_without_head_and_one_of_a_newer_format_are_not_shown_as_whole() {
         assert!(stderr.contains("format"), "{stderr}");
     }
 }
+
+#[test]
+fn a_roll_that_lost_power_is_no_damage_to_what_was_recorded_before() {
+    let mut log = HandMade::new();
+    log.run();
+    log.roll();
+    let directory = TempDir::new().unwrap();
+    log.write(directory.path());
+    let newest = log.chain.sequence;
+    let blank = directory.path().join(names::SEGMENTS).join(names::segment(newest + 1));
+    assert!(blank.exists());
+    std::fs::write(&blank, vec![0; 65_536]).unwrap();
+    let newest = newest.to_string();
+    for arguments in [
+        &["verify"][..],
+        &["log", "show"],
+        &["log", "show", "--reverse"],
+        &["log", "show", "--last", "1"],
+        &["log", "show", "--from", &newest],
+        &["log", "tail"],
+        &["trace", &newest],
+    ] {
+        let (code, stdout, stderr) = told(&holdpoint(directory.path(), arguments));
+        assert_eq!(code, 0, "{arguments:?}: {stderr}");
+        assert!(stdout.contains(&newest), "{arguments:?}: {stdout}");
+    }
+    let behind = (log.chain.sequence + 1).to_string();
+    let (code, _, stderr) = told(&holdpoint(directory.path(), &["trace", &behind]));
+    assert_eq!(code, 3, "{stderr}");
+    std::fs::write(&blank, vec![1; 65_536]).unwrap();
+    for arguments in [&["verify"][..], &["log", "show", "--reverse"]] {
+        assert_eq!(told(&holdpoint(directory.path(), arguments)).0, 6, "{arguments:?}");
+    }
+}

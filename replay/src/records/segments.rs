@@ -64,6 +64,12 @@ impl<'s, S: ReadStorage> Segments<'s, S> {
         let firsts = listed.iter().filter_map(|entry| names::parse_segment(&entry.name));
         let mut firsts: Vec<u64> = firsts.filter(|first| *first > begin).collect();
         firsts.sort_unstable();
+        let witnessed = head.as_ref().map_or(0, |head| head.newest_sequence);
+        if let Some(last) = firsts.last().copied().filter(|last| witnessed < *last)
+            && is_blank(storage, last)?
+        {
+            firsts.pop();
+        }
         Ok(Self { storage, firsts, head })
     }
 
@@ -178,6 +184,17 @@ impl<'s, S: ReadStorage> Segments<'s, S> {
         let problem = LogProblem::Fault(Fault::Link { expected, found });
         (found != expected).then(|| at_begin(next, problem))
     }
+}
+
+/// Whether a segment's file is all zero: where it is the last one and no mark reaches it, a roll
+/// lost power before anything was written to it, and nothing is wrong. What else is wrong with a
+/// header is told when the segment is opened.
+fn is_blank<S: ReadStorage>(storage: &S, first: u64) -> Result<bool, ReadError> {
+    let file = segment_path(first);
+    let Ok(Some(opened)) = storage.open(&file) else { return Ok(false) };
+    let mut window = Window::new(opened).map_err(io_error(&file))?;
+    let is_good = window.header().map_err(io_error(&file))?.is_ok();
+    Ok(!is_good && window.nonzero_end(0).map_err(io_error(&file))?.is_none())
 }
 
 fn at_begin(first: u64, problem: LogProblem) -> Finding {
