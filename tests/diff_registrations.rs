@@ -1,5 +1,5 @@
-//! What is registered is part of the state that `diff` tells of: by kind and name, with what changed
-//! of it and the records that did it.
+//! What is registered is part of the state that `diff` tells of: by kind and name, with what
+//! changed of it and the records that did it.
 
 #![allow(
     missing_docs,

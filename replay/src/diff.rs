@@ -40,8 +40,8 @@ pub struct Difference {
 pub struct EntityChange {
     /// The system that it belongs to, by the room of the state.
     pub room: &'static str,
-    /// Its id; of a thread tenant and correlation, with `/` between them, of a registration its kind
-    /// and the same.
+    /// Its id; of a thread tenant and correlation, with `/` between them; of a registration what
+    /// [`registration_id`] gives.
     pub id: String,
     /// What became of it.
     pub change: Change,
