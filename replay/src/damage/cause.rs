@@ -109,10 +109,11 @@ fn of_frames<F: ReadFile>(view: &mut View<F>, gap: &Gap<'_>) -> io::Result<Optio
     }
     let sequence = first.header.sequence;
     let is_last = (sequence, first.header.link) == (after.sequence, after.link);
-    if gap.frames.len() == 1 && !is_last && gap.missing != Some(0) {
+    if gap.frames.len() == 1 && !is_last && gap.missing.is_none_or(|missing| missing == 1) {
         return forged::explain(view, gap, first).map(Some);
     }
-    if gap.frames.iter().all(|frame| frame.header.sequence <= after.sequence) {
+    let is_earlier = gap.frames.iter().all(|frame| frame.header.sequence <= after.sequence);
+    if is_earlier || gap.missing == Some(0) {
         let cause = Cause::Duplicated { sequence };
         let certainty = if is_last { Certainty::Proven } else { Certainty::Fits };
         return Ok(Some(Explained::new(cause, certainty)));

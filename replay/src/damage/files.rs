@@ -4,7 +4,7 @@ use super::cause::Explained;
 use super::header::{by_checksum, compared, first_record_is_of, head, inferred, unknown};
 use super::ledger::Ledger;
 use super::region::{Cause, Records, Region, Witness};
-use super::search::{View, frame_at};
+use super::search::{Frame, View, frame_at};
 use super::segment::{Ended, FIRST_RECORD, SegmentMapper};
 use super::{DamageMap, Kept, MappedSegment};
 use crate::read::ReadError;
@@ -93,6 +93,8 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
 
     /// The map, with a region for every finding that no region tells of yet.
     pub(super) fn finish(mut self, salvage: Kept) -> DamageMap {
+        self.ledger.find_moved();
+        self.ledger.find_renamed();
         for finding in &self.survey.findings {
             let place = &finding.place;
             let mut regions = self.ledger.regions.iter();
@@ -306,16 +308,21 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             let header = SegmentHeader { capacity: usual, ..header };
             return Ok((header, Some(header.previous)));
         }
+        let first = frame_at(window, &header, FIRST_RECORD)?;
         let Some(before) = before else {
             self.ledger.begin(index == 0 && self.ended.is_none());
             return Ok((header, Some(header.previous)));
         };
         if before.chain.link == header.previous.link {
             self.ledger.witness(before.chain.sequence, Witness::NextSegment);
+            if let Some(start) = first.and_then(|first| in_time(&header, &before.chain, &first)) {
+                let field = PREVIOUS_TIME.to_string();
+                self.add(&path, 0, FIRST_RECORD, None, Explained::proven(Cause::Forged { field }));
+                return Ok((header, Some(start)));
+            }
             self.map_header_fields(index, &header, &before, &path);
             return Ok((header, Some(header.previous)));
         }
-        let first = frame_at(window, &header, FIRST_RECORD)?;
         let follows =
             |link: &Link| first.as_ref().is_some_and(|first| first.follows(header.log, link));
         if follows(&before.chain.link) {
@@ -355,7 +362,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         let field = match before.chain.time == header.previous.time {
             true if is_seal => return,
             true => "previous seal offset",
-            false => "previous time",
+            false => PREVIOUS_TIME,
         };
         let cause = Cause::Forged { field: field.to_string() };
         self.add(path, 0, FIRST_RECORD, None, Explained::fits(cause));
@@ -388,7 +395,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         let newest = self.head.map_or(0, |head| head.newest_sequence);
         let due = match behind {
             Some((last, _)) => last.sequence,
-            None if is_last => newest.max(self.survey.mark),
+            None if is_last => newest.max(self.mark()),
             None => 0,
         };
         let length = window.length();
@@ -430,6 +437,13 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         }
     }
 
+    /// The highest mark, unless it may be of another log's HEAD.
+    fn mark(&self) -> u64 {
+        let foreign = self.survey.head.valid().filter(|_| self.head.is_none());
+        let is_foreign = foreign.is_some_and(|head| head.newest_sequence == self.survey.mark);
+        if is_foreign { 0 } else { self.survey.mark }
+    }
+
     /// Records that HEAD names, and no segment is there to hold.
     fn map_end(&mut self) {
         let newest = self.head.map_or(0, |head| head.newest_sequence);
@@ -439,6 +453,18 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             self.add(names::SEGMENTS, 0, 0, Some(records), why);
         }
     }
+}
+
+/// The field of a header that repeats the time of the record before.
+const PREVIOUS_TIME: &str = "previous time";
+
+/// The place before a segment's first record, where the header says a later time than that record
+/// and the one before it have.
+fn in_time(header: &SegmentHeader, before: &ChainPosition, first: &Frame) -> Option<ChainPosition> {
+    let time = first.header.time;
+    let is_late = (before.time..header.previous.time).contains(&time);
+    let follows = first.follows(header.log, &header.previous.link);
+    (is_late && follows).then_some(ChainPosition { time: before.time, ..header.previous })
 }
 
 /// Whether a region of another file may be what a finding is about.

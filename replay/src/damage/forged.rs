@@ -16,6 +16,9 @@ const PAYLOAD_TRIED_MAX: usize = 4_096;
 /// Most times between two neighbours that are tried.
 const TIMES_TRIED_MAX: u64 = 4_096;
 
+/// What is wrong with a record whose checksum and link hold.
+pub(super) const TIME_OR_CLAIM: &str = "time or claim";
+
 /// Explains a gap that one such record fills.
 pub(super) fn explain<F: ReadFile>(
     view: &mut View<F>,
@@ -23,18 +26,23 @@ pub(super) fn explain<F: ReadFile>(
     frame: &Frame,
 ) -> io::Result<Explained> {
     let (log, due) = (view.header.log, gap.after.sequence.saturating_add(1));
-    // Its time may be what was forged: the next record's need not be behind it.
-    let here = ChainPosition { sequence: due, time: gap.after.time, ..frame.chain() };
+    // Its time may be what was forged, or the time before it: the next record's need not be behind
+    // either of them.
+    let time = gap.after.time.min(frame.header.time);
+    let here = ChainPosition { sequence: due, time, ..frame.chain() };
     if frame.header.sequence != due {
         let header = RecordHeader { sequence: due, ..frame.header.clone() };
         let is_restored = link_of(log, &header, &frame.digest, &gap.after.link) == here.link;
+        if !is_restored && view.holds_elsewhere(frame, &gap.after, gap.to)? {
+            return Ok(Explained::proven(Cause::Duplicated { sequence: frame.header.sequence }));
+        }
         let certainty = if is_restored { Certainty::Proven } else { Certainty::Fits };
         let forged = Explained::new(forged("sequence"), certainty);
         return Ok(if is_restored { forged.going_on(here) } else { forged });
     }
     let computed = frame.link_behind(log, &gap.after.link);
     if computed == here.link {
-        return Ok(Explained::fits(forged("time or claim")).going_on(here));
+        return Ok(Explained::fits(forged(TIME_OR_CLAIM)).going_on(here));
     }
     let ties = |link: &Link| gap.next.map(|next| next.ties(log, link));
     if ties(&computed) == Some(true) {

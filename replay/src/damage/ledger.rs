@@ -1,10 +1,15 @@
 //! What the map gathers: damaged regions, and the stretches between them that hold.
 
-use super::region::{Region, Witness};
+use super::region::{Cause, Certainty, Records, Region, Witness};
+use holdpoint_log_format::names;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// Most regions that a map names; the rest is counted.
 pub const REGIONS_MAX: usize = 1_000;
+
+/// Records out of their place that are kept in mind, by their sequence.
+const DISPLACED_MAX: usize = 4_096;
 
 /// How many payloads of one log are searched bit by bit for what was forged.
 const RESTORES_MAX: u32 = 16;
@@ -42,6 +47,8 @@ pub(super) struct Ledger {
     pub(super) stretches: Vec<Stretch>,
     pub(super) stretches_left_out: u64,
     pub(super) restores_left: u32,
+    /// Records that hold and stand where others should.
+    displaced: BTreeSet<u64>,
     /// Records up to this one have the link that a head kept outside names.
     outside: u64,
     /// A gap lies before what comes next.
@@ -56,6 +63,7 @@ impl Ledger {
             stretches: Vec::new(),
             stretches_left_out: 0,
             restores_left: RESTORES_MAX,
+            displaced: BTreeSet::new(),
             outside,
             is_cut: false,
         }
@@ -67,6 +75,56 @@ impl Ledger {
         } else {
             self.regions_left_out += 1;
         }
+    }
+
+    /// A record that holds stands where another should.
+    pub(super) fn displace(&mut self, sequence: u64) {
+        if self.displaced.len() < DISPLACED_MAX {
+            self.displaced.insert(sequence);
+        }
+    }
+
+    /// What is missing in one place and stands in another was moved.
+    pub(super) fn find_moved(&mut self) {
+        let displaced = &self.displaced;
+        let mut moved = BTreeSet::new();
+        for region in self.regions.iter_mut().filter(|region| region.cause == Cause::Missing) {
+            let Some(Records { first, last }) = region.records else { continue };
+            if (first..=last).all(|sequence| displaced.contains(&sequence)) {
+                moved.extend(first..=last);
+                (region.cause, region.certainty) = (Cause::Reordered, Certainty::Fits);
+            }
+        }
+        for region in &mut self.regions {
+            if matches!(region.cause, Cause::Duplicated { sequence } if moved.contains(&sequence)) {
+                (region.cause, region.certainty) = (Cause::Reordered, Certainty::Fits);
+            }
+        }
+    }
+
+    /// What no file of its name holds, and one of another name does, is not missing.
+    pub(super) fn find_renamed(&mut self) {
+        let is_missing =
+            |region: &Region| region.cause == Cause::Missing && region.file == names::SEGMENTS;
+        let missing = self.regions.iter().filter(|region| is_missing(region));
+        let missing: Vec<Records> = missing.filter_map(|region| region.records).collect();
+        let begins: BTreeSet<u64> = self.regions.iter().filter_map(Region::holds).collect();
+        let until_next = |first: u64, last: u64| {
+            let next = begins.range(first.saturating_add(1)..).next();
+            Records::new(first, next.map_or(last, |next| last.min(next.saturating_sub(1))))
+        };
+        for region in &mut self.regions {
+            let Some(first) = region.holds() else { continue };
+            let lost = missing.iter().find(|lost| (lost.first..=lost.last).contains(&first));
+            region.records = lost.and_then(|lost| until_next(first, lost.last));
+        }
+        self.regions.retain_mut(|region| {
+            if let Some(lost) = region.records.filter(|_| is_missing(region)) {
+                region.records = until_next(lost.first, lost.last);
+                return !begins.contains(&lost.first);
+            }
+            true
+        });
     }
 
     /// The newest record that a head kept outside proves.

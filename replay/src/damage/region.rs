@@ -151,6 +151,16 @@ impl Region {
     }
 }
 
+impl Region {
+    /// The first record that the renamed segment holds, where it is one.
+    pub(super) fn holds(&self) -> Option<u64> {
+        match self.cause {
+            Cause::Renamed { holds } => Some(holds),
+            _ => None,
+        }
+    }
+}
+
 impl Records {
     /// Records `first` to `last`; `None` when there are none.
     pub(super) fn new(first: u64, last: u64) -> Option<Self> {

@@ -4,7 +4,8 @@
 use holdpoint_log_files::ReadFile;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_format::limits::{
-    ALIGNMENT, RECORD_HEADER_LENGTH, RESYNC_BUDGET_SEGMENTS, SEAL_LENGTH, padded,
+    ALIGNMENT, RECORD_HEADER_LENGTH, RESYNC_BUDGET_SEGMENTS, SEAL_LENGTH, SEGMENT_HEADER_LENGTH,
+    padded,
 };
 use holdpoint_log_format::record::is_legal_size;
 use holdpoint_log_format::seal::SEAL_TAG;
@@ -32,6 +33,8 @@ pub(super) struct View<F> {
     pub(super) restores: u32,
     /// Bytes of candidates that may still be hashed.
     budget: u64,
+    /// Bytes that may still be passed over in search of another record of the same sequence.
+    passing: u64,
 }
 
 /// A record whose frame holds: size, checksum, flags, padding. Its link is another matter.
@@ -143,7 +146,7 @@ impl<F: ReadFile> View<F> {
     pub(super) fn new(window: Window<F>, header: SegmentHeader, due: u64) -> Self {
         let length = window.length().min(header.capacity);
         let budget = length.saturating_mul(RESYNC_BUDGET_SEGMENTS);
-        Self { window, header, head: None, next: None, due, restores: 0, budget }
+        Self { window, header, head: None, next: None, due, restores: 0, budget, passing: budget }
     }
 
     /// The frame at `offset`, if one holds there.
@@ -178,7 +181,7 @@ impl<F: ReadFile> View<F> {
                 behind.budget_spent = true;
                 break;
             }
-            at = self.look_at(after, at, &mut behind)?;
+            at = self.look_at((after, from), at, &mut behind)?;
         }
         if behind.next.is_none() && !behind.budget_spent {
             behind.next = self.place_of_head(after, from, &behind.frames);
@@ -187,7 +190,12 @@ impl<F: ReadFile> View<F> {
     }
 
     /// Looks at one place; gives the next one.
-    fn look_at(&mut self, after: &ChainPosition, at: u64, behind: &mut Behind) -> io::Result<u64> {
+    fn look_at(
+        &mut self,
+        (after, from): (&ChainPosition, u64),
+        at: u64,
+        behind: &mut Behind,
+    ) -> io::Result<u64> {
         if let Some(seal) = self.seal(at)? {
             behind.next = Some(Next::Seal(at, seal));
             return Ok(at);
@@ -197,7 +205,7 @@ impl<F: ReadFile> View<F> {
             return Ok(at + ALIGNMENT as u64);
         };
         let onward = frame.end;
-        if self.settles(&frame, after, &behind.frames)? {
+        if self.settles(&frame, (after, from), &behind.frames)? {
             behind.next = Some(Next::Record(frame));
         } else if behind.frames.len() < FRAMES_MAX {
             behind.frames.push(frame);
@@ -245,6 +253,30 @@ impl<F: ReadFile> View<F> {
         Ok((self.header.first_sequence()..=most).contains(&sequence))
     }
 
+    /// Whether this record stands in its own place as well: before the damage, or from `behind` on.
+    /// Records of other segments have other checksums.
+    pub(super) fn holds_elsewhere(
+        &mut self,
+        frame: &Frame,
+        after: &ChainPosition,
+        behind: u64,
+    ) -> io::Result<bool> {
+        let wanted = frame.header.sequence;
+        let is_earlier = wanted <= after.sequence;
+        let mut at = if is_earlier { SEGMENT_HEADER_LENGTH as u64 } else { behind };
+        while at != frame.offset && self.passing > 0 {
+            let bytes = self.window.bytes(at, RECORD_HEADER_LENGTH as u64)?;
+            let header = bytes.first_chunk().and_then(|bytes| RecordHeader::decode(bytes).ok());
+            let Some(header) = header.filter(|header| is_legal_size(header.size)) else { break };
+            if header.sequence >= wanted {
+                return Ok((header.sequence, header.link) == (wanted, frame.header.link));
+            }
+            self.passing = self.passing.saturating_sub(header.footprint());
+            at = at.saturating_add(header.footprint());
+        }
+        Ok(false)
+    }
+
     fn spend_at(&mut self, at: u64) -> io::Result<()> {
         let size = size_at(self.window.bytes(at, 4)?).unwrap_or(0);
         let room = self.window.length().saturating_sub(at);
@@ -253,11 +285,12 @@ impl<F: ReadFile> View<F> {
     }
 
     /// Whether the chain goes on with this frame: it follows from the last good record, or what
-    /// lies behind it follows from it, or a witness names it.
+    /// lies behind it follows from it, or a witness names it. Not so the one that stands where the
+    /// damage begins: what is wrong with it is neither its checksum nor its link.
     fn settles(
         &mut self,
         frame: &Frame,
-        after: &ChainPosition,
+        (after, from): (&ChainPosition, u64),
         before: &[Frame],
     ) -> io::Result<bool> {
         let sequence = frame.header.sequence;
@@ -265,9 +298,15 @@ impl<F: ReadFile> View<F> {
             return Ok(false);
         }
         if sequence == after.sequence + 1 {
-            let is_moved = |other: &Frame| other.header.sequence > after.sequence;
-            let follows = frame.follows(self.header.log, &after.link);
-            return Ok(follows && !before.iter().any(is_moved));
+            if frame.offset == from || !frame.follows(self.header.log, &after.link) {
+                return Ok(false);
+            }
+            for other in before.iter().filter(|other| other.header.sequence > after.sequence) {
+                if !self.holds_elsewhere(other, after, frame.end)? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
         }
         let link = frame.header.link;
         if let Some(successor) = self.frame(frame.end)? {

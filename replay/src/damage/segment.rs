@@ -1,6 +1,7 @@
 //! One segment, from its first record to its end: where its chain holds, and each gap between.
 
 use super::cause::{Explained, Gap, explain, one_bit};
+use super::forged::TIME_OR_CLAIM;
 use super::ledger::Ledger;
 use super::region::{Cause, Certainty, Records, Region, Witness};
 use super::search::{Behind, Next, View, size_at};
@@ -251,6 +252,7 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
             }
             _ => self.explain(&gap, stop)?,
         };
+        behind.frames.iter().for_each(|frame| self.ledger.displace(frame.header.sequence));
         let records = Records::new(after.sequence.saturating_add(1), last);
         let is_seam = matches!(why.cause, Cause::Rechained { .. } | Cause::ForgedOrRechained);
         let (records, length) = if is_seam { (None, 0) } else { (records, to - from) };
@@ -383,6 +385,11 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
             return Ok(Onwards::Done);
         }
         let why = match behind.frames.first() {
+            Some(frame)
+                if frame.offset == from && frame.follows(self.view.header.log, &after.link) =>
+            {
+                Explained::fits(Cause::Forged { field: TIME_OR_CLAIM.to_string() })
+            }
             Some(frame) if frame.offset == from => {
                 let sequence = frame.header.sequence;
                 let is_last = (sequence, frame.header.link) == (after.sequence, after.link);
