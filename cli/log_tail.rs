@@ -37,27 +37,31 @@ fn tail(global: &Global, args: Args) -> Result<Exit, Failure> {
     // Watched before it is read: what is written after the reading is not slept through.
     let watch = Watch::of_log(&directory.path);
     let filter = args.wanted.filter(&directory)?;
-    let newest = directory.read(|storage, _| span(storage))?.map_or(0, |span| span.last);
+    let newest = directory.read(|storage, _| span(storage))?.map(|span| span.last);
     let exit = show_newest(global, &directory, &filter, newest, args.lines, args.follow)?;
-    if args.follow { follow(global, &directory, &filter, newest, &watch) } else { Ok(exit) }
+    if !args.follow || newest.is_none() && exit != Exit::DONE {
+        return Ok(exit);
+    }
+    follow(global, &directory, &filter, newest.unwrap_or(0), &watch)
 }
 
-/// Shows the newest so many of the wanted records up to one.
+/// Shows the newest so many of the wanted records up to one; up to the last that can be read where
+/// the end of the log cannot.
 fn show_newest(
     global: &Global,
     directory: &Directory,
     filter: &Filter,
-    newest: u64,
+    newest: Option<u64>,
     count: u64,
     follows: bool,
 ) -> Result<Exit, Failure> {
-    let mut filter = Filter { last: Some(newest), ..filter.clone() };
+    let mut filter = Filter { last: newest, ..filter.clone() };
     if count > 0 {
         filter.first = nth_newest(directory, &filter, count)?;
     }
     if filter.first.is_none() {
         // Nothing to show: the reading tells whether there is a log.
-        filter.first = Some(newest.saturating_add(1));
+        filter.first = Some(newest.unwrap_or(0).saturating_add(1));
     }
     let (reach, shown) = stream(global, directory, &filter, Order::OldestFirst, u64::MAX)?;
     if shown == 0 && count > 0 && !follows && is_sound(&reach) {

@@ -21,6 +21,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Lines, Read};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 
 /// So many fill more than a segment.
@@ -95,6 +96,35 @@ fn the_newest_so_many_records_are_shown() {
     assert_eq!(text(&some.stdout).lines().count(), 2);
     let none = place.holdpoint(&["log", "tail", "--actor", "nobody-of-that-name"]);
     assert_eq!(status(&none), 3);
+}
+
+#[test]
+fn where_the_newest_segment_cannot_be_read_what_is_before_it_is_shown_and_that_it_is_damaged() {
+    let place = place();
+    let segments = place.log.join("segments");
+    let listed = std::fs::read_dir(&segments).unwrap().map(|entry| entry.unwrap().path());
+    let last = listed.filter(|path| path.extension().is_some_and(|is| is == "seg")).max().unwrap();
+    let first: u64 = last.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+    assert!(first > 1);
+    let spoil: [fn(&Path); 2] = [
+        |file| std::fs::write(file, "").unwrap(),
+        |file| {
+            std::fs::remove_file(file).unwrap();
+            std::fs::create_dir(file).unwrap();
+        },
+    ];
+    for spoil in spoil {
+        spoil(&last);
+        for options in [&["-n", "3", "--json"][..], &["-n", "3", "--json", "-f"]] {
+            let output = place.holdpoint(&[&["log", "tail"], options].concat());
+            assert_eq!(status(&output), 6, "{}", text(&output.stderr));
+            assert!(text(&output.stderr).contains("holdpoint verify"), "{}", text(&output.stderr));
+            let shown = text(&output.stdout);
+            let shown = shown.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            let shown: Vec<u64> = shown.filter_map(|line| line["sequence"].as_u64()).collect();
+            assert_eq!(shown, [first - 3, first - 2, first - 1]);
+        }
+    }
 }
 
 #[test]
