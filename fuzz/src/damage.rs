@@ -3,11 +3,14 @@
 use super::edit::Edit;
 use super::image::{Image, Node};
 use super::written::{Segment, Written};
-use arbitrary::Arbitrary;
+use arbitrary::{Arbitrary, Unstructured};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::record::{Record, encode_into};
 use holdpoint_log_format::{Flags, Head, Lock, RecordHeader, Seal, SegmentHeader, names};
+
+/// Most things that happen to one directory.
+const DAMAGES_MAX: usize = 6;
 
 /// One thing that happens. Numbers choose among what is there.
 #[derive(Arbitrary, Clone, Debug)]
@@ -56,6 +59,21 @@ pub enum Name {
 }
 
 impl Damage {
+    /// Lets happen to a log's directory what the input says; whether something is forged by that.
+    pub fn happen(
+        image: &mut Image,
+        written: &Written,
+        input: &mut Unstructured<'_>,
+    ) -> arbitrary::Result<bool> {
+        let mut is_forged = false;
+        for damage in input.arbitrary_iter::<Self>()?.take(DAMAGES_MAX) {
+            let damage = damage?;
+            is_forged |= damage.is_forgery();
+            damage.apply(image, written);
+        }
+        Ok(is_forged)
+    }
+
     /// Lets it happen.
     pub fn apply(&self, image: &mut Image, written: &Written) {
         match self {

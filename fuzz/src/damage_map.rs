@@ -8,9 +8,6 @@ use holdpoint_engine::log::Storage;
 use holdpoint_replay::damage::{Cause, REGIONS_MAX};
 use holdpoint_replay::{Asked, ReadError, ReadOptions, Report, Verdict, verify, verify_asked};
 
-/// Most things that happen to one directory.
-const DAMAGES_MAX: usize = 6;
-
 /// Most bytes of a map as JSON: each region and each stretch takes less than this.
 const ENTRY_BYTES_MAX: usize = 2_048;
 
@@ -23,12 +20,7 @@ pub fn read(bytes: &[u8]) {
 fn try_read(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let written = Written::plan(input)?;
     let mut image = Image::of(&written, input)?;
-    let mut is_forged = false;
-    for damage in input.arbitrary_iter::<Damage>()?.take(DAMAGES_MAX) {
-        let damage = damage?;
-        is_forged |= damage.is_forgery();
-        damage.apply(&mut image, &written);
-    }
+    let is_forged = Damage::happen(&mut image, &written, input)?;
     let disk = image.disk();
     let options = ReadOptions { boot: disk.boot(), is_locked: &|| false };
     let asked = Asked { map: true, ..Asked::default() };

@@ -14,9 +14,6 @@ use holdpoint_log_format::{Link, names};
 use holdpoint_replay::{ReadError, ReadOptions, Report, Until, rebuild, verify};
 use std::time::Duration;
 
-/// Most things that happen to one directory.
-const DAMAGES_MAX: usize = 6;
-
 /// Makes a directory as the input says, and asserts what must hold whatever it is.
 pub fn read(bytes: &[u8]) {
     // An input that is used up says nothing more.
@@ -27,12 +24,7 @@ fn try_read(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let written = Written::plan(input)?;
     let mut image = Image::of(&written, input)?;
     let head = image.file(names::HEAD).cloned();
-    let mut is_forged = false;
-    for damage in input.arbitrary_iter::<Damage>()?.take(DAMAGES_MAX) {
-        let damage = damage?;
-        is_forged |= damage.is_forgery();
-        damage.apply(&mut image, &written);
-    }
+    let is_forged = Damage::happen(&mut image, &written, input)?;
     let disk = image.disk();
     let Some(found) = read_whole(&disk) else {
         check_newer_is_refused(&image, &disk);

@@ -11,9 +11,6 @@ use holdpoint_replay::export::Selection;
 use holdpoint_replay::{ReadOptions, Until, verify};
 use serde_json::Value;
 
-/// Most things that happen to one directory.
-const DAMAGES_MAX: usize = 6;
-
 /// Most bytes of an export for each byte of the log: an empty field of one byte has a long name.
 const GROWTH_MAX: usize = 96;
 
@@ -26,9 +23,7 @@ pub fn read(bytes: &[u8]) {
 fn try_read(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let written = Written::plan(input)?;
     let mut image = Image::of(&written, input)?;
-    for damage in input.arbitrary_iter::<Damage>()?.take(DAMAGES_MAX) {
-        damage?.apply(&mut image, &written);
-    }
+    Damage::happen(&mut image, &written, input)?;
     let disk = image.disk();
     let selection = Selection { since: place(input)?, until: place(input)?.unwrap_or(Until::End) };
     let options = Options { selection, include_evidence: input.arbitrary()? };
