@@ -95,6 +95,18 @@ fn a_range_that_the_log_does_not_hold_is_not_found_and_one_that_is_none_is_refus
 }
 
 #[test]
+fn a_link_or_a_pipe_in_a_segments_place_is_damage_of_the_range() {
+    let (directory, _, [second, _]) = sample();
+    let file = segment(directory.path(), second);
+    let aside = directory.path().join("aside");
+    std::fs::rename(&file, &aside).unwrap();
+    std::os::unix::fs::symlink(&aside, &file).unwrap();
+    let report = json(directory.path(), &["--range", &format!("{second}..")], 6);
+    assert_eq!(report["findings"][0]["problem"], "not_regular", "{report}");
+    assert_eq!(report["findings"][0]["sequence"], second);
+}
+
+#[test]
 fn failing_fast_gives_the_first_finding_and_says_that_it_stopped() {
     let (directory, _, [second, third]) = sample();
     let intact = json(directory.path(), &["--fail-fast"], 0);

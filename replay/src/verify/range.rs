@@ -155,7 +155,13 @@ impl<S: ReadStorage> Walk<'_, '_, S> {
 
     fn segment(&mut self, name: u64, next: Option<u64>) -> Result<(), ReadError> {
         let file = segment_path(name);
-        let opened = self.storage.open(&file).map_err(of(&file))?;
+        let opened = match self.storage.open(&file) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                self.find(name, 0, name, LogProblem::NotRegular);
+                return Ok(());
+            }
+            opened => opened.map_err(of(&file))?,
+        };
         let gone = || of(&file)(io::ErrorKind::NotFound.into());
         let mut window = Window::new(opened.ok_or_else(gone)?).map_err(of(&file))?;
         let header = match window.header().map_err(of(&file))? {
