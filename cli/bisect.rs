@@ -12,6 +12,7 @@ use crate::output::Output;
 use crate::text::counted;
 use crate::travel::{Shortcuts, line, parse_until, unknown};
 use crate::verify::{exit_of, warn};
+use crate::wanted::expect_places_in_order;
 use command::ask_command;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::bisect::Bisected;
@@ -57,6 +58,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 }
 
 fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    expect_places_in_order(("--from", args.from), ("--to", args.to))?;
     let asked = Asked::of(args)?;
     let directory = Directory::open(global)?;
     let line = line(&directory, args.shortcuts)?;
@@ -96,7 +98,10 @@ fn expect_one(
 ) -> Result<(), Failure> {
     let to = args.to.unwrap_or(Until::End);
     let last = line.at_watching(to, wanted).map_err(|error| directory.unreadable(&error))?;
-    if last.watched().is_empty() { Err(unknown(&last, wanted)) } else { Ok(()) }
+    match last.watched().is_empty() {
+        true => Err(unknown(directory, &last, wanted)),
+        false => Ok(()),
+    }
 }
 
 /// What is asked about each state.
@@ -146,6 +151,9 @@ fn watched(found: &[Entity]) -> Value {
 fn show(out: &mut Output, found: &Bisected) {
     match &found.outcome {
         Outcome::Found(found) => show_found(out, found),
+        Outcome::HoldsFromTheStart { head: None } => {
+            out.line("it holds before the first record already: no record made it so");
+        }
         Outcome::HoldsFromTheStart { head } => out.line(format_args!(
             "it holds {} already: name an earlier point with --from",
             after(head.as_ref())

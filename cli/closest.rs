@@ -33,6 +33,11 @@ impl<'w> Closest<'w> {
         }
     }
 
+    /// The closest name, where one is close; what is wanted itself, where it was among them.
+    pub(crate) fn found(self) -> Option<String> {
+        (self.likeness >= LIKENESS_MIN).then_some(self.name)
+    }
+
     /// Not found, unless what is wanted was among them.
     pub(crate) fn expect(self, noun: &str, otherwise: &str) -> Result<(), Failure> {
         if self.name == self.wanted {

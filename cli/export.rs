@@ -10,6 +10,7 @@ use crate::progress::Bar;
 use crate::text::counted;
 use crate::travel::parse_until;
 use crate::verify::{exit_of, warn};
+use crate::wanted::expect_places_in_order;
 use holdpoint_export::{ExportError, Exported, Options, export_csv, export_json_lines};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::export::Selection;
@@ -77,6 +78,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 
 fn export(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
+    expect_places_in_order(("--since", args.since), ("--until", args.until))?;
     check(global, args)?;
     if args.include_evidence {
         complain(
@@ -223,6 +225,9 @@ fn show(global: &Global, args: &Args, exported: &Exported, path: &str) -> Result
 fn ended(directory: &Directory, exported: Result<Exported, ExportError>) -> Result<Exit, Failure> {
     let exported = exported.map_err(|error| failure(&error))?;
     directory.expect_log(&exported.report)?;
+    if exported.records == 0 && !exported.report.failed() {
+        complain("no record is exported: no whole batch lies within");
+    }
     if exported.unreadable > 0 {
         complain(&format!(
             "{} that this program cannot read: a newer holdpoint may",

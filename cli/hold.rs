@@ -7,6 +7,7 @@ mod show;
 mod shown;
 
 use crate::arguments::Global;
+use crate::closest::closest;
 use crate::damage::LogError;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
@@ -164,9 +165,12 @@ fn shown_empty(wanted: &str) -> &str {
     if wanted.is_empty() { "an empty name" } else { wanted }
 }
 
-fn unknown(wanted: &str) -> Failure {
-    let message =
-        format!("there is no request {}: `holdpoint hold list` shows what waits", visible(wanted));
+fn unknown<'n>(wanted: &str, requests: impl Iterator<Item = &'n str>) -> Failure {
+    let advice = match closest(requests, wanted) {
+        Some(name) => format!("did you mean {}?", visible(name)),
+        None => "`holdpoint hold list` shows what waits".to_string(),
+    };
+    let message = format!("there is no request {}: {advice}", visible(wanted));
     Failure::new(Exit::NOT_FOUND, "unknown_request", message)
 }
 

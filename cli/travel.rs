@@ -1,7 +1,7 @@
 //! Going to a moment of a log: opening it, naming a place in it, and saying where the state is not
 //! that of the place that was asked for.
 
-use crate::closest::closest;
+use crate::closest::{Closest, closest};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::progress::Bar;
@@ -10,7 +10,7 @@ use holdpoint_domain::text::visible;
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::report::Head;
-use holdpoint_replay::{Moment, Timeline, Until, ids};
+use holdpoint_replay::{Moment, Named, Timeline, Until, each_name, ids};
 
 /// Which states may be taken up.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -85,10 +85,13 @@ fn is_beyond(asked: Until, newest: &Head) -> bool {
     }
 }
 
-/// The failure that nothing has an id, up to a moment. The closest id in its state is suggested.
-pub(crate) fn unknown(moment: &Moment, wanted: &str) -> Failure {
-    let advice = match closest(ids(&moment.world), wanted) {
-        Some(name) => format!("did you mean {}?", visible(name)),
+/// The failure that nothing has an id, up to a moment. The closest id in its state is suggested,
+/// else the closest one that the log has at all.
+pub(crate) fn unknown(directory: &Directory, moment: &Moment, wanted: &str) -> Failure {
+    let in_state = closest(ids(&moment.world), wanted).map(str::to_string);
+    let advice = match in_state.or_else(|| in_log(directory, wanted)) {
+        Some(name) if name == wanted => "it is named by a later record first".to_string(),
+        Some(name) => format!("did you mean {}?", visible(&name)),
         None => "`holdpoint replay` shows what there is".to_string(),
     };
     let shown = excerpt(wanted);
@@ -98,6 +101,20 @@ pub(crate) fn unknown(moment: &Moment, wanted: &str) -> Failure {
         moment.sequence()
     );
     Failure::new(Exit::NOT_FOUND, "not_found", message)
+}
+
+/// The closest name of an entity that the log has anywhere. A suggestion is not worth a failure.
+fn in_log(directory: &Directory, wanted: &str) -> Option<String> {
+    let mut closest = Closest::to(wanted);
+    let read = directory.read(|storage, options| {
+        each_name(storage, options, &mut |name| {
+            if name.of == Named::Entity {
+                closest.take(name.name);
+            }
+        })
+    });
+    read.ok()?;
+    closest.found()
 }
 
 #[cfg(test)]

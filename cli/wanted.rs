@@ -7,6 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::text::excerpt;
 use holdpoint_domain::event::REGISTRY;
 use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::Onward;
 use holdpoint_replay::records::is_kind;
 use holdpoint_replay::{ActorWanted, Filter, Named, Order, TextWanted, Until, each_name, search};
@@ -166,6 +167,24 @@ pub(crate) fn expect_order<T: PartialOrd + ToString>(
             Err(Failure::new(Exit::USAGE, "empty_range", message))
         }
         _ => Ok(()),
+    }
+}
+
+/// The same of two places, where both are sequences or both are times.
+pub(crate) fn expect_places_in_order(
+    begin: (&str, Option<Until>),
+    end: (&str, Option<Until>),
+) -> Result<(), Failure> {
+    let (first, last) = (sequence_or_time(begin.1), sequence_or_time(end.1));
+    expect_order((begin.0, first.0), (end.0, last.0))?;
+    expect_order((begin.0, first.1), (end.0, last.1))
+}
+
+fn sequence_or_time(place: Option<Until>) -> (Option<u64>, Option<Timestamp>) {
+    match place {
+        Some(Until::Sequence(sequence)) => (Some(sequence), None),
+        Some(Until::Time(time)) => (None, Some(time)),
+        Some(Until::End) | None => (None, None),
     }
 }
 

@@ -267,7 +267,13 @@ fn no_record_is_exit_3_and_says_which_point_to_name() {
     let place = place();
     let always = place.holdpoint(&["bisect", "--where", "true"]);
     assert_eq!(status(&always), 3);
-    assert!(text(&always.stdout).contains("name an earlier point with --from"));
+    assert!(text(&always.stdout).contains("no record made it so"), "{}", text(&always.stdout));
+    let before = place.holdpoint(&["bisect", "--where", "true", "--from", "3"]);
+    assert_eq!(status(&before), 3);
+    assert!(text(&before.stdout).contains("name an earlier point with --from"));
+    let turned = place.holdpoint(&["bisect", "--where", "true", "--from", "9", "--to", "3"]);
+    assert_eq!(status(&turned), 2);
+    assert!(text(&turned.stderr).contains("exchange them"), "{}", text(&turned.stderr));
     let never = place.holdpoint(&["bisect", "--where", "totals.events > 100000", "--json"]);
     assert_eq!((status(&never), &json(&never)["outcome"]), (3, &"does_not_hold_at_the_end".into()));
     let skipped = place.holdpoint(&["bisect", "--exec", "exit 125", "--json"]);

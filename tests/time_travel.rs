@@ -19,6 +19,7 @@ mod travel_support;
 use holdpoint_domain::event::ClockStepped;
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::DirectoryStorage;
+use holdpoint_log_files::survey::segment_path;
 use holdpoint_replay::{Rebuilt, Timeline, Until, find_entities, ids, rebuild, state_of};
 use program::{Place, json, status, text};
 use quickcheck::Gen;
@@ -208,6 +209,29 @@ fn nothing_is_gone_to_behind_damage() {
     }
 }
 
+#[test]
+fn a_damaged_seal_ends_no_travel() {
+    let mut log = HandMade::new();
+    log.run();
+    let seal = log.head().end_offset;
+    log.roll();
+    log.run();
+    let place = Place::new();
+    log.write(&place.log);
+    flip(&place.log.join(segment_path(1)), seal + 20);
+    let storage = DirectoryStorage::new(&place.log);
+    let line = opened(&storage);
+    assert!(line.report().failed());
+    let found = line.at(Until::End).unwrap();
+    let whole = rebuilt(&place.log, Until::End);
+    assert_eq!(found.world.fingerprint(), whole.world.fingerprint());
+    assert_eq!(found.sequence(), log.chain.sequence);
+    let lines = line.lines(1, log.chain.sequence).unwrap();
+    assert_eq!(lines.len() as u64, log.chain.sequence);
+    assert_eq!(status(&place.holdpoint(&["replay", "--live"])), 6);
+    assert_eq!(status(&place.holdpoint(&["diff", "1"])), 6);
+}
+
 /// A log on the disk with two runs and a question, and the program beside it.
 fn place() -> Place {
     let place = Place::new();
@@ -254,6 +278,23 @@ fn an_unknown_id_is_told_with_the_closest_one() {
     assert_eq!(status(&output), 3);
     assert_eq!(json(&output)["error"]["code"], "not_found");
     assert!(text(&output.stderr).contains(&format!("did you mean {id}?")));
+}
+
+#[test]
+fn an_unknown_id_is_told_with_the_closest_one_of_what_settled_too() {
+    let place = place();
+    let [all, live] = [&["replay", "--json"][..], &["replay", "--live", "--json"]];
+    let (all, live) = (json(&place.holdpoint(all)), json(&place.holdpoint(live)));
+    let mut loops = all["execution_loops"].as_array().unwrap().iter();
+    let is_settled = |id: &str| live["execution_loops"].get(id).is_none();
+    let settled = loops.find_map(|one| one["loop_id"].as_str().filter(|id| is_settled(id)));
+    let id = settled.expect("a loop that settled");
+    for verb in [&["replay"][..], &["bisect", "--where", "entity == ()"]] {
+        let output = place.holdpoint(&[verb, &["--entity", &format!("{id}x")]].concat());
+        assert_eq!(status(&output), 3);
+        let said = text(&output.stderr);
+        assert!(said.contains(&format!("did you mean {id}?")), "{said}");
+    }
 }
 
 #[test]

@@ -54,11 +54,11 @@ fn damaged(report: &Report) -> Failure {
 }
 
 fn find(world: &World, wanted: &str) -> Result<Question, Failure> {
-    let id = resolve(wanted, requests(world).map(|(_, held)| held.request_id()))?;
-    let id = id.ok_or_else(|| unknown(wanted))?;
+    let ids = || requests(world).map(|(_, held)| held.request_id());
+    let id = resolve(wanted, ids())?.ok_or_else(|| unknown(wanted, ids()))?;
     let mut all = requests(world);
     let found = all.find(|(_, held)| held.request_id() == id);
-    let (entity, held) = found.ok_or_else(|| unknown(wanted))?;
+    let (entity, held) = found.ok_or_else(|| unknown(wanted, ids()))?;
     // Answers that come after the loop settled are counted where requests are remembered.
     let held = world.find_request(&id).map_or(held, RequestPlace::held);
     Ok(Question::of(entity, held))

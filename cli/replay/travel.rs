@@ -47,7 +47,7 @@ pub(super) fn entity(
     let entity = match found.1.as_slice() {
         [only] => only,
         [] if line.report().failed() => return Err(damaged(line.report())),
-        [] => return Err(unknown(&found.0, wanted)),
+        [] => return Err(unknown(&directory, &found.0, wanted)),
         several => return Err(ambiguous(several, wanted)),
     };
     let mut out = Output::stdout();
