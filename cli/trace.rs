@@ -9,6 +9,7 @@ use crate::exit::{Exit, Failure, complain, settle};
 use crate::log_show::of_part;
 use crate::output::Output;
 use crate::text::moment;
+use crate::verify::warn;
 use clap::ValueEnum;
 use holdpoint_replay::trace::DEPTH_MAX;
 use holdpoint_replay::{Part, Span, Trace, Traced, trace};
@@ -101,7 +102,9 @@ fn no_record(
         let report = directory
             .read(|storage, options| holdpoint_replay::verify(storage, options, &mut |_| {}))?;
         directory.expect_log(&report)?;
-        return Ok(Failure::new(Exit::NOT_FOUND, "no_such_record", "the log has no record yet"));
+        warn(&report);
+        let exit = if report.failed() { Exit::VERIFICATION_FAILED } else { Exit::NOT_FOUND };
+        return Ok(Failure::new(exit, "no_such_record", "the log has no record that can be read"));
     };
     let Span { first, last, since, until } = span;
     let message = match sequence > 0 && sequence < first {

@@ -321,6 +321,13 @@ fn only_whole_batches_within_since_and_until_are_exported() {
     assert!(!some.is_empty() && some.iter().all(|line| line["time"].as_str().unwrap() >= time));
     let none = lines(&place, &["--until", "1970-01-02T00:00:00Z"]);
     assert_eq!(none, Vec::<Value>::new());
+    let said = place.holdpoint(&["export", "--until", "1970-01-02T00:00:00Z"]);
+    assert!(text(&said.stderr).contains("no record is exported"), "{}", text(&said.stderr));
+    for (since, until) in [("5", "3"), ("2026-01-25T16:00:01Z", "2026-01-25T16:00:00Z")] {
+        let output = place.holdpoint(&["export", "--since", since, "--until", until]);
+        assert_eq!(status(&output), 2, "{since} {until}");
+        assert!(text(&output.stderr).contains("exchange them"), "{}", text(&output.stderr));
+    }
 }
 
 #[test]
@@ -405,6 +412,20 @@ fn a_file_is_never_overwritten_unasked_and_nothing_half_done_is_left() {
     let names = contents(place.directory.path()).into_keys();
     let left = names.filter(|path| path.to_string_lossy().contains("unfinished")).count();
     assert_eq!(left, 0);
+}
+
+#[test]
+fn what_is_no_regular_file_is_not_taken_the_place_of() {
+    let place = told();
+    let (aside, link) = (out(&place, "aside"), out(&place, "link"));
+    std::fs::write(&aside, "mine").unwrap();
+    std::os::unix::fs::symlink(&aside, &link).unwrap();
+    let shown = link.to_str().unwrap();
+    let output = place.holdpoint(&["export", "--out", shown, "--force"]);
+    assert_eq!(status(&output), 2, "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("no regular file"), "{}", text(&output.stderr));
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    assert_eq!(std::fs::read_to_string(&aside).unwrap(), "mine");
 }
 
 #[test]

@@ -282,6 +282,16 @@ fn missing_empty_and_foreign_places_hold_nothing() {
 }
 
 #[test]
+fn where_only_a_broken_head_is_left_nothing_says_that_the_log_was_empty() {
+    let directory = TempDir::new().unwrap();
+    std::fs::write(directory.path().join("HEAD"), [7; 152]).unwrap();
+    for verb in [&["verify"][..], &["log", "show"], &["log", "tail"], &["trace", "1"]] {
+        let output = holdpoint(directory.path(), verb);
+        assert_eq!(output.status.code(), Some(6), "{verb:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn files_and_links_are_no_logs() {
     let (directory, _) = sample();
     let place = TempDir::new().unwrap();
@@ -375,7 +385,8 @@ fn a_closed_pipe_ends_quietly() {
     }
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
-    for arguments in [&["log", "show"][..], &["log", "show", "--json"]] {
+    let exports = [&["export"][..], &["export", "--format", "csv"]];
+    for arguments in [&["log", "show"][..], &["log", "show", "--json"]].into_iter().chain(exports) {
         let mut child = command(directory.path(), arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -384,11 +395,16 @@ fn a_closed_pipe_ends_quietly() {
         let mut first = String::new();
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         lines.read_line(&mut first).unwrap();
-        assert!(first.contains("execution_loop.initialized"));
+        let expected = if arguments.len() == 3 && arguments[0] == "export" {
+            "sequence,"
+        } else {
+            "execution_loop.initialized"
+        };
+        assert!(first.contains(expected), "{arguments:?}: {first}");
         drop(lines);
         let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(0));
-        assert_eq!(text(&output.stderr), "");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(text(&output.stderr), "", "{arguments:?}");
     }
 }
 

@@ -32,8 +32,11 @@ impl Target {
         directory: &Directory,
     ) -> Result<Self, Failure> {
         check_place(wanted, directory)?;
-        if !is_forced && wanted.symlink_metadata().is_ok() {
-            return Err(taken(wanted));
+        match wanted.symlink_metadata() {
+            Ok(_) if !is_forced => return Err(taken(wanted)),
+            // A device, a pipe or a link would be gone, and what it stands for not written.
+            Ok(found) if !found.is_file() => return Err(not_a_file(wanted)),
+            _ => {}
         }
         let signal = signals().map_err(|error| failed(wanted, &error))?;
         let temporary = beside(wanted);
@@ -120,6 +123,12 @@ fn beside(wanted: &Path) -> PathBuf {
 fn taken(wanted: &Path) -> Failure {
     let message = format!("{} is there already: name another file, or --force", shown(wanted));
     Failure::new(Exit::CONFLICT, "exists", message)
+}
+
+fn not_a_file(wanted: &Path) -> Failure {
+    let message =
+        format!("{} is no regular file and stays: name another file with --out", shown(wanted));
+    Failure::new(Exit::USAGE, "not_a_file", message)
 }
 
 fn failed(file: &Path, error: &io::Error) -> Failure {

@@ -108,8 +108,13 @@ fn inert(cell: &str) -> Cow<'_, str> {
     }
 }
 
+/// Of the same kind: who closed the pipe is told from a full disk by it.
 fn written(error: csv::Error) -> ExportError {
-    ExportError::Write(io::Error::from(error))
+    let kind = match error.kind() {
+        csv::ErrorKind::Io(error) => error.kind(),
+        _ => io::ErrorKind::Other,
+    };
+    ExportError::Write(io::Error::new(kind, error))
 }
 
 #[cfg(test)]
