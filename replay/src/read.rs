@@ -311,6 +311,10 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
 
     fn take(&mut self, place: RecordPlace, record: &Record<'_>, content: Content) {
         self.record_bytes = self.record_bytes.saturating_add(place.length);
+        if place.offset == SEGMENT_HEADER_LENGTH as u64 {
+            // A batch ends in the segment in which it began.
+            self.pending.clear();
+        }
         let due = self.last.sequence.saturating_add(1).saturating_add(self.pending.len() as u64);
         if self.is_cut_off || record.header.sequence < due {
             return;

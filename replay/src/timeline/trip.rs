@@ -34,9 +34,14 @@ pub(super) fn walk_on<S: ReadStorage>(
         let run =
             walk(&mut window, &header, place.run, &mut |at, record| visit(&header, at, record));
         let run = run.map_err(io)?;
-        place = match run.stop {
-            Stop::Asked => return Ok(()),
-            Stop::Seal(seal) => at_segment(storage, seal.last.sequence.saturating_add(1))?,
+        if run.stop == Stop::Asked {
+            return Ok(());
+        }
+        // Damage behind the last record, of the seal itself, hides nothing of what follows it.
+        let next = run.chain.sequence.saturating_add(1);
+        place = match Follower::at_segment(storage, next) {
+            Ok(place) if next > header.first_sequence() => place,
+            Err(FollowError::Read(error)) => return Err(error.into()),
             _ => return Err(changed()),
         };
         let follows = place.header.log == header.log && place.header.previous == run.chain;
