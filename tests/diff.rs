@@ -149,7 +149,7 @@ fn parted(common: u64, ours: u64, theirs: u64) -> (TempDir, TempDir) {
         for number in 1..=length {
             let step_ns = if number <= common { 1 } else { step };
             log.events(vec![ClockStepped { step_ns }.into()]);
-            if number.is_multiple_of(50) && number > common {
+            if number.is_multiple_of(1_000) && number > common {
                 log.roll();
             }
         }
