@@ -14,8 +14,8 @@ mod targets;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-// Where the program's own files, which one target builds in, look for it.
-use targets::config;
+// Where the program's own files, which two targets build in, look for them.
+use targets::{config, exit, text};
 
 /// Most files that a corpus may hold, and most bytes that one of them may have: they are replayed
 /// on every run, and read by people when one of them fails.
@@ -26,7 +26,7 @@ const FILE_BYTES_MAX: u64 = 12_288;
 type Read = fn(&[u8]);
 
 /// Every target.
-const TARGETS: [(&str, Read); 10] = [
+const TARGETS: [(&str, Read); 13] = [
     ("apply", targets::apply::read),
     ("damage_map", targets::damage_map::read),
     ("directory", targets::directory::read),
@@ -34,9 +34,12 @@ const TARGETS: [(&str, Read); 10] = [
     ("index", targets::index::read),
     ("operations", targets::operations::read),
     ("payload", targets::payload::read),
+    ("predicate", targets::predicate::read),
     ("record", targets::record::read),
+    ("records", targets::records::read),
     ("segment", targets::segment::read),
     ("sha256_lanes", targets::sha256_lanes::read),
+    ("travel", targets::travel::read),
 ];
 
 fn fuzz() -> PathBuf {
@@ -97,6 +100,21 @@ fn every_life_of_the_corpus_loses_nothing_and_invents_nothing() {
 #[test]
 fn every_payload_of_the_corpus_encodes_to_the_bytes_that_it_was_decoded_from() {
     replay("payload");
+}
+
+#[test]
+fn every_text_of_the_corpus_is_asked_about_a_state_or_refused_in_its_column() {
+    replay("predicate");
+}
+
+#[test]
+fn every_log_of_the_corpus_shows_the_same_records_in_both_directions_and_bounded_stories() {
+    replay("records");
+}
+
+#[test]
+fn every_log_of_the_corpus_has_at_every_place_the_state_that_is_rebuilt_there() {
+    replay("travel");
 }
 
 #[test]

@@ -1,0 +1,4 @@
+//! `cargo fuzz run predicate`
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| holdpoint_fuzz::predicate::read(bytes));
