@@ -198,8 +198,8 @@ impl Lookup {
     }
 
     /// The segments that may hold a hash, in their order: all but those of which an index that is
-    /// open says that they do not. Each of those costs one cache line of its filter: everything else
-    /// is read in its order, not looked for.
+    /// open says that they do not. Each of those costs one cache line of its filter; everything
+    /// else is read in its order, not looked for.
     fn segments_to_ask<S: ReadStorage>(
         &mut self,
         scope: &Scope<'_, S>,

@@ -205,9 +205,9 @@ pub fn survey<S: ReadStorage>(
 
 /// Surveys a log with so many threads, the calling one among them; a small log with it alone. The
 /// segments are opened by the calling thread; each thread reads and checks some of their blocks.
-/// `make` makes something of each record, in any thread, of records too that prove to be behind a fault; `visit`
-/// gets it, in the calling thread and in order, with the valid ones. The memory that this takes
-/// does not grow with the log.
+/// `make` makes something of each record, in any thread, of records too that prove to be behind a
+/// fault; `visit` gets it, in the calling thread and in order, with the valid ones. The memory that
+/// this takes does not grow with the log.
 ///
 /// # Errors
 /// As [`survey`].
