@@ -3,12 +3,12 @@
 //! It is part of the program, which no library offers; so its file is built in here.
 
 use super::exit::{Exit, Failure};
-use predicate::Predicate;
+use language::Predicate;
 use serde_json::{Value, json};
 
 #[allow(dead_code, unreachable_pub, reason = "the program uses all of it")]
 #[path = "../../cli/bisect/predicate.rs"]
-mod predicate;
+mod language;
 
 /// What of a watched entity the predicate sees.
 const ENTITY: &str = "entity";

@@ -70,7 +70,7 @@ fn filter(all: &[Line], wanted: [u8; 8]) -> Filter {
     let [which, bounds, times, kind, actor, correlation, entity, text] = wanted;
     let line = all.get(usize::from(which) % all.len().max(1));
     let of = |byte: u8, part: &dyn Fn(&Line) -> Option<String>| {
-        line.filter(|_| byte < 64).and_then(|line| part(line))
+        line.filter(|_| byte < 64).and_then(part)
     };
     let bound = |byte: u8| (byte > 0).then_some(u64::from(byte));
     let time = |byte: u8| bound(byte).map(|time| Timestamp::from_nanoseconds(time * 32));
