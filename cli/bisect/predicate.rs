@@ -13,7 +13,7 @@ use rhai::packages::{
 };
 use rhai::{AST, Dynamic, Engine, EvalAltResult, OptimizationLevel, Position, Scope};
 use serde_json::Value;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -28,15 +28,17 @@ const TIME_MAX: Duration = Duration::from_secs(10);
 const STEPS_UNWATCHED: u64 = 256;
 /// How deep an expression may be nested.
 const DEPTH_MAX: usize = 64;
-/// The longest text that may come to be on the way, in bytes.
-const STRING_BYTES_MAX: usize = 1 << 20;
+/// What a value that comes to be on the way may hold beyond what the whole state does.
+const TEXTS_BYTES_MAX: usize = 1 << 20;
+const ELEMENTS_MAX: usize = 1 << 16;
+const FIELDS_MAX: usize = 1 << 16;
 /// The parts of the state beside the rooms of entities.
 const PARTS: [&str; 5] = ["head", "fingerprint", "state_schema", "totals", "decision_point_totals"];
 
 /// An expression that was understood.
 pub(super) struct Predicate {
     text: String,
-    engine: Engine,
+    engine: RefCell<Engine>,
     parsed: AST,
     effort: Rc<Effort>,
 }
@@ -85,7 +87,10 @@ impl Predicate {
             known.push_dynamic(name, Dynamic::UNIT);
         }
         match engine.compile_expression_with_scope(&known, text) {
-            Ok(parsed) => Ok(Self { text: text.to_string(), engine, parsed, effort }),
+            Ok(parsed) => {
+                let (text, engine) = (text.to_string(), RefCell::new(engine));
+                Ok(Self { text, engine, parsed, effort })
+            }
             Err(error) => {
                 let what = error.err_type().to_string();
                 Err(failure(text, error.position(), &what))
@@ -101,8 +106,10 @@ impl Predicate {
             let value = rhai::serde::to_dynamic(value).map_err(|error| told(text, &error))?;
             scope.push_dynamic(name.as_str(), value);
         }
+        let mut engine = self.engine.borrow_mut();
+        Size::of(state).allow(&mut engine);
         self.effort.begin();
-        let given = self.engine.eval_ast_with_scope::<Dynamic>(&mut scope, &self.parsed);
+        let given = engine.eval_ast_with_scope::<Dynamic>(&mut scope, &self.parsed);
         let given = given.map_err(|error| told(text, &error))?;
         given.as_bool().map_err(|kind| {
             let what = format!("it gives {kind} and not true or false: compare it with something");
@@ -130,8 +137,48 @@ fn engine(effort: &Rc<Effort>) -> Engine {
     engine.set_fail_on_invalid_map_property(true);
     engine.set_max_expr_depths(DEPTH_MAX, DEPTH_MAX);
     engine.set_max_call_levels(DEPTH_MAX);
-    engine.set_max_string_size(STRING_BYTES_MAX);
+    Size::default().allow(&mut engine);
     engine
+}
+
+/// What a value holds, with all that is in it.
+#[derive(Default)]
+struct Size {
+    texts_bytes: usize,
+    elements: usize,
+    fields: usize,
+}
+
+impl Size {
+    fn of(value: &Value) -> Self {
+        let mut size = Self::default();
+        size.add(value);
+        size
+    }
+
+    fn add(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.texts_bytes += text.len(),
+            Value::Array(elements) => {
+                self.elements += elements.len();
+                elements.iter().for_each(|element| self.add(element));
+            }
+            Value::Object(fields) => {
+                self.fields += fields.len();
+                self.texts_bytes += fields.keys().map(String::len).sum::<usize>();
+                fields.values().for_each(|field| self.add(field));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Lets values be as large as this, which its fields may become the elements of, and a little
+    /// larger.
+    fn allow(&self, engine: &mut Engine) {
+        engine.set_max_string_size(TEXTS_BYTES_MAX + self.texts_bytes);
+        engine.set_max_array_size(ELEMENTS_MAX + self.elements + self.fields);
+        engine.set_max_map_size(FIELDS_MAX + self.fields);
+    }
 }
 
 fn told(text: &str, error: &EvalAltResult) -> Failure {
@@ -238,6 +285,29 @@ mod tests {
         let list = format!("[{}]", "0,".repeat(200));
         let nested = format!("{list}.all(|a| {list}.all(|b| {list}.all(|c| a + b + c == 0)))");
         assert!(asked(&nested).unwrap_err().message().contains("ask for less"));
-        assert!(asked("\"\".pad(1_000_000_000, 'x') == \"\"").is_err());
+        for grown in
+            ["\"\".pad(1_000_000_000, 'x').len() > 1", "[].pad(1_000_000_000, 0).len() > 1"]
+        {
+            assert!(asked(grown).unwrap_err().message().contains("too large"), "{grown}");
+        }
+    }
+
+    #[test]
+    fn a_state_of_many_entities_is_asked_like_one_of_few() {
+        let entity = |number: u64| {
+            let entity = json!({ "current_state": "INIT", "purpose": "x".repeat(400) });
+            (format!("LOOP-{number}"), entity)
+        };
+        // More text and more fields than the state of a few has room for.
+        let many: serde_json::Map<String, Value> = (0..40_000).map(entity).collect();
+        let state = json!({ "execution_loops": many });
+        for text in [
+            "execution_loops.len() == 40000",
+            "execution_loops.values().filter(|one| one.current_state == \"INIT\").len() == 40000",
+            "execution_loops.values().all(|one| one.purpose.len() == 400)",
+        ] {
+            let predicate = Predicate::parse(text, false).unwrap();
+            assert_eq!(predicate.holds(&state), Ok(true), "{text}");
+        }
     }
 }
