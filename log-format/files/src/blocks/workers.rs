@@ -123,7 +123,8 @@ impl<'w, 'f, 'm, F: ReadFile, T: Send> Line<'w, 'f, 'm, F, T> {
                 if is_alone && self.is_worth_help() {
                     is_alone = false;
                     for _ in 1..self.workers.threads {
-                        scope.spawn(|| self.check_all());
+                        // Where no thread can be had, fewer do the same.
+                        let _ = thread::Builder::new().spawn_scoped(scope, || self.check_all());
                     }
                 }
                 self.next()
