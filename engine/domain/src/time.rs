@@ -6,6 +6,7 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
+use jiff::fmt::temporal::Pieces;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
@@ -59,8 +60,7 @@ impl FromStr for Timestamp {
     type Err = TimeFault;
 
     fn from_str(text: &str) -> Result<Self, TimeFault> {
-        let moment: jiff::Timestamp =
-            text.parse().map_err(|_| TimeFault::NotATime { found: shown(text) })?;
+        let moment: jiff::Timestamp = text.parse().map_err(|_| fault_of(text))?;
         u64::try_from(moment.as_nanosecond())
             .map(Self)
             .map_err(|_| TimeFault::OutOfRange { found: shown(text) })
@@ -98,8 +98,12 @@ pub enum TimeFault {
         /// The text, shortened and made visible.
         found: String,
     },
-    /// Before 1970 or after 2554.
-    #[error("{found:?} is out of range; times lie between 1970 and 2554")]
+    /// Before 1970, or later than 64 bits of nanoseconds reach.
+    #[error(
+        "{found:?} is out of the range of times that a record can have, which is {} to {}",
+        Timestamp(u64::MIN),
+        Timestamp(u64::MAX)
+    )]
     OutOfRange {
         /// The text, shortened and made visible.
         found: String,
@@ -123,6 +127,17 @@ pub fn check_follows(prior: Option<Timestamp>, next: &str) -> Result<Timestamp, 
     match prior {
         Some(expected) if found < expected => Err(TimeFault::Backwards { expected, found }),
         _ => Ok(found),
+    }
+}
+
+/// Why a text is no moment of the calendar. The last days of the year 9999 are none there: with some
+/// offsets they lie in the year 10000.
+fn fault_of(text: &str) -> TimeFault {
+    let pieces = Pieces::parse(text).ok();
+    let is_whole = pieces.is_some_and(|found| found.time().is_some() && found.offset().is_some());
+    match is_whole {
+        true => TimeFault::OutOfRange { found: shown(text) },
+        false => TimeFault::NotATime { found: shown(text) },
     }
 }
 
@@ -170,10 +185,15 @@ mod tests {
             let refused = text.parse::<Timestamp>();
             assert!(matches!(refused, Err(TimeFault::NotATime { .. })), "{text:?}: {refused:?}");
         }
-        for text in ["1969-12-31T23:59:59Z", "2999-01-01T00:00:00Z"] {
+        for text in ["1969-12-31T23:59:59Z", "2999-01-01T00:00:00Z", "9999-12-31T23:59:59Z"] {
             let refused = text.parse::<Timestamp>();
             assert!(matches!(refused, Err(TimeFault::OutOfRange { .. })), "{text:?}: {refused:?}");
+            let said = refused.unwrap_err().to_string();
+            let range = "1970-01-01T00:00:00.000000000Z to 2554-07-21T23:34:33.709551615Z";
+            assert!(said.contains(range), "{said}");
         }
+        let refused = "9999-12-31T23:59:59".parse::<Timestamp>();
+        assert!(matches!(refused, Err(TimeFault::NotATime { .. })), "{refused:?}");
     }
 
     #[test]
