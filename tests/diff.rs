@@ -116,6 +116,27 @@ fn the_program_tells_what_appeared_changed_and_settled() {
 }
 
 #[test]
+fn a_question_that_was_asked_and_answered_in_between_has_its_records_and_the_answer() {
+    let place = Place::new();
+    place.shell("echo one");
+    let first = place.verified()["head"]["sequence"].as_u64().unwrap();
+    assert_eq!(status(&place.holdpoint(&["run", "--no-wait", "--", "false"])), 122);
+    let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let request = listed[0]["request_id"].as_str().unwrap();
+    let answer = ["hold", "answer", request, "--yes", "--decision", "ABORT", "--reason", "enough"];
+    assert_eq!(status(&place.holdpoint(&answer)), 0);
+    let shown = json(&place.holdpoint(&["diff", &first.to_string(), "--json"]));
+    let mut entities = shown["entities"].as_array().unwrap().iter();
+    let found = entities.find(|entity| entity["room"] == "human_decisions").unwrap();
+    assert_eq!((&found["id"], &found["change"]), (&request.into(), &"appeared".into()));
+    let (asked, answered) = (&found["first_record"], &found["last_record"]);
+    assert!(asked.as_u64() > Some(first) && answered.as_u64() > asked.as_u64(), "{found:#}");
+    assert!(found["last_summary"].as_str().unwrap().contains("ABORT"), "{found:#}");
+    let lines = text(&place.holdpoint(&["diff", &first.to_string()]).stdout);
+    assert!(lines.contains("execution_loops") && lines.contains("ABORT"), "{lines}");
+}
+
+#[test]
 fn the_programs_patch_applies_to_what_the_program_shows() {
     let (place, [first, _, third, _]) = place();
     let live = |until: u64| {

@@ -8,6 +8,7 @@ use crate::state::{ROOMS, entities_of, registration_id, state_of};
 use crate::summary::summary;
 use crate::timeline::{Moment, Timeline};
 use holdpoint_domain::event::Event;
+use holdpoint_domain::terms::request_of;
 use holdpoint_domain::world::RegistrationName;
 use holdpoint_log_files::ReadStorage;
 use json_patch::Patch;
@@ -182,19 +183,29 @@ struct Records {
 impl Passed {
     fn take(&mut self, record: &Committed) {
         let Some(event) = record.envelope().map(|envelope| &envelope.event) else { return };
-        let Some((room, id)) = subject_of(event) else { return };
-        let sequence = record.header.sequence;
-        let known = self.entities.entry(room).or_default();
-        if let Some(records) = known.get_mut(&id) {
+        let subjects = subjects_of(event);
+        let is_named = subjects.into_iter().flatten().fold(true, |is_named, subject| {
+            self.take_about(subject, record.header.sequence, event) && is_named
+        });
+        if !is_named {
+            self.records_left_out = self.records_left_out.saturating_add(1);
+        }
+    }
+
+    /// Whether there was room for what the record is about.
+    fn take_about(&mut self, subject: Subject, sequence: u64, event: &Event) -> bool {
+        let known = self.entities.entry(subject.room).or_default();
+        if let Some(records) = known.get_mut(&subject.id) {
             records.last = sequence;
             records.summary = summary(event);
         } else if self.count < PASSED_MAX {
             self.count += 1;
             let (first, last, summary) = (sequence, sequence, summary(event));
-            known.insert(id, Records { first, last, summary, began: is_beginning(event) });
+            known.insert(subject.id, Records { first, last, summary, began: subject.begins });
         } else {
-            self.records_left_out = self.records_left_out.saturating_add(1);
+            return false;
         }
+        true
     }
 
     fn of_room(&self, room: &str) -> impl Iterator<Item = (&String, &Records)> {
@@ -221,7 +232,27 @@ impl Passed {
     }
 }
 
-/// The room and the id of what an event is about.
+/// What an event is about.
+struct Subject {
+    room: &'static str,
+    id: String,
+    /// The event is its beginning.
+    begins: bool,
+}
+
+/// What an event is about. A request to a person is one of a loop, which is about both.
+fn subjects_of(event: &Event) -> [Option<Subject>; 2] {
+    let request = request_of(event).map(|id| Subject {
+        room: "human_decisions",
+        id: id.to_string(),
+        begins: matches!(event, Event::DecisionRequested(_)),
+    });
+    let subject = subject_of(event);
+    let subject = subject.map(|(room, id)| Subject { room, id, begins: is_beginning(event) });
+    [subject, request]
+}
+
+/// The room and the id of what an event is about, beside a request.
 fn subject_of(event: &Event) -> Option<(&'static str, String)> {
     if let Some(id) = event.loop_id() {
         return Some(("execution_loops", id.to_string()));

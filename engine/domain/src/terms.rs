@@ -176,7 +176,8 @@ fn entities_of(event: &Event, each: &mut dyn FnMut(Term<'_>)) {
 }
 
 /// The request to a person that an event is about.
-fn request_of(event: &Event) -> Option<&str> {
+#[must_use]
+pub fn request_of(event: &Event) -> Option<&str> {
     Some(match event {
         Event::DecisionRequested(body) => &body.request.request_id,
         Event::VisibilityOverridden(body) => &body.request_id,
