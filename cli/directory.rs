@@ -99,6 +99,16 @@ impl Directory {
         }
     }
 
+    /// For verbs that list nothing where there is no log yet: that there may be one. In a directory
+    /// of other files no log is ever made, and it was named by mistake.
+    pub(crate) fn expect_room_for_log(&self, report: &Report) -> Result<(), Failure> {
+        let is_nothing = report.verdict == Verdict::NothingHere;
+        match is_nothing && (report.foreign || report.is_archive) {
+            true => Err(Failure::new(Exit::FAILED, "log", self.nothing_here(report))),
+            false => Ok(()),
+        }
+    }
+
     /// Why there is no log here, and what to do.
     pub(crate) fn nothing_here(&self, report: &Report) -> String {
         let shown = path(&self.path);

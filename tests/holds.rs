@@ -341,6 +341,24 @@ fn a_decision_timeout_is_between_a_millisecond_and_366_days() {
 }
 
 #[test]
+fn a_directory_of_other_files_has_no_list_of_any_kind() {
+    let place = Place::new();
+    for verb in ["hold", "decision", "thread"] {
+        let list = place.holdpoint(&[verb, "list", "--json"]);
+        assert_eq!((status(&list), json(&list)), (0, json!([])), "{verb}: no log yet");
+    }
+    std::fs::create_dir(&place.log).unwrap();
+    std::fs::write(place.log.join("notes"), "mine").unwrap();
+    for verb in ["hold", "decision", "thread"] {
+        let list = place.holdpoint(&[verb, "list", "--json"]);
+        assert_eq!((status(&list), &json(&list)["error"]["code"]), (1, &"log".into()), "{verb}");
+        let list = place.holdpoint(&[verb, "list"]);
+        assert_eq!((status(&list), text(&list.stdout)), (1, String::new()), "{verb}");
+        assert!(text(&list.stderr).contains("other files and no log"), "{verb}");
+    }
+}
+
+#[test]
 fn where_there_is_no_log_nothing_waits_and_nothing_is_made() {
     let place = Place::new();
     let list = place.holdpoint(&["hold", "list", "--json"]);

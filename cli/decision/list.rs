@@ -82,16 +82,14 @@ fn state(name: &str) -> Result<Wanted, String> {
     wanted.ok_or_else(|| format!("write {}, open or all", names.join(", ")))
 }
 
-/// Lists the decisions, the most urgent first, then the oldest; none where there is no log. Writes
-/// nothing: what is overdue is shown as that until somebody records it.
+/// Lists the decisions, the most urgent first, then the oldest; none where there is no log yet.
+/// Writes nothing: what is overdue is shown as that until somebody records it.
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let look = Look::at(&directory, Until::End)?;
     let report = &look.rebuilt.report;
+    directory.expect_room_for_log(report)?;
     let is_nothing = report.verdict == Verdict::NothingHere;
-    if is_nothing && (report.foreign || report.is_archive) {
-        return Err(Failure::new(Exit::FAILED, "log", directory.nothing_here(report)));
-    }
     if global.json && report.failed() {
         // An array would pass for all that waits.
         return Err(damaged(report, "`holdpoint verify` tells all"));

@@ -17,11 +17,12 @@ use holdpoint_replay::report::Verdict;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-/// Lists the open questions; none where there is no log. Writes nothing: what is overdue is shown
-/// as that until somebody records it.
+/// Lists the open questions; none where there is no log yet. Writes nothing: what is overdue is
+/// shown as that until somebody records it.
 pub(super) fn list(global: &Global) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let rebuilt = super::read(&directory, Until::End)?;
+    directory.expect_room_for_log(&rebuilt.report)?;
     let open = rebuilt.world.open_requests();
     let questions: Vec<Question> = open.map(|(entity, held)| Question::of(entity, held)).collect();
     let now = Time::from_nanoseconds(SystemClock.now().wall_ns);

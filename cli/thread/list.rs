@@ -20,10 +20,11 @@ pub(crate) struct Args {
     tenant: Option<String>,
 }
 
-/// Lists the live threads, then the newest of those that ended; none where there is no log.
+/// Lists the live threads, then the newest of those that ended; none where there is no log yet.
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let rebuilt = read(&directory, Until::End, &mut |_| {})?;
+    directory.expect_room_for_log(&rebuilt.report)?;
     let is_wanted = |thread: &&Thread| {
         args.tenant.as_deref().is_none_or(|tenant| thread.tenant_id.as_str() == tenant)
     };
