@@ -352,6 +352,15 @@ fn a_log_without_head_and_one_of_a_newer_format_are_not_shown_as_whole() {
         assert_eq!(code, 6, "{options:?}");
         assert!(stderr.contains("HEAD"), "{stderr}");
     }
+    std::fs::write(log.join(names::HEAD), [7; 152]).unwrap();
+    let said = |options: &[&str]| {
+        let output = holdpoint(log, &[&["log", "show"], options].concat());
+        let (code, _, stderr) = told(&output);
+        let (_, what) = stderr.split_once("HEAD, byte 0, sequence ").unwrap();
+        (code, what.lines().next().unwrap().split_once(": ").unwrap().1.to_string())
+    };
+    assert_eq!(said(&["--reverse"]), said(&[]), "what is wrong with it, in the same words");
+    assert!(!said(&["--reverse"]).1.contains("missing"));
     std::fs::write(log.join(names::HEAD), head).unwrap();
     make_newer(&log.join(names::SEGMENTS).join(names::segment(segments(log)[0])));
     for options in [&[][..], &["--reverse"]] {

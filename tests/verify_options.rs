@@ -107,6 +107,50 @@ fn a_link_or_a_pipe_in_a_segments_place_is_damage_of_the_range() {
 }
 
 #[test]
+fn a_head_that_does_not_hold_is_a_finding_of_every_range() {
+    let damages: [fn(&Path); 4] = [
+        |head| std::fs::write(head, [7; 152]).unwrap(),
+        |head| std::fs::write(head, "").unwrap(),
+        |head| std::fs::remove_file(head).unwrap(),
+        |head| {
+            std::fs::remove_file(head).unwrap();
+            std::fs::create_dir(head).unwrap();
+        },
+    ];
+    for damage in damages {
+        let (directory, _, [second, third]) = sample();
+        damage(&directory.path().join("HEAD"));
+        let whole = json(directory.path(), &[], 6);
+        for range in ["1..".to_string(), format!("{second}..{}", third - 1)] {
+            let report = json(directory.path(), &["--range", &range], 6);
+            assert_eq!(report["verdict"], "corrupt");
+            for field in ["segment", "problem", "message"] {
+                let [found, due] = [&report, &whole].map(|one| &one["findings"][0][field]);
+                assert_eq!(found, due, "{range}: {field}");
+            }
+            let states = ["integrity", "completeness"].map(|axis| &report[axis]["state"]);
+            assert!(states.contains(&&"failed".into()), "{report:#}");
+            assert!(report["records"].as_u64() >= Some(third - second), "the range was read");
+        }
+    }
+}
+
+#[test]
+fn a_range_of_a_head_alone_is_damage_and_not_an_empty_log() {
+    let (directory, _, _) = sample();
+    std::fs::remove_dir_all(directory.path().join("segments")).unwrap();
+    let problem = |report: &Value| report["findings"][0]["problem"].as_str().unwrap().to_string();
+    let report = json(directory.path(), &["--range", "1.."], 6);
+    assert_eq!(problem(&report), "segments_gone");
+    std::fs::write(directory.path().join("HEAD"), [7; 152]).unwrap();
+    let report = json(directory.path(), &["--range", "1.."], 6);
+    assert_eq!(problem(&report), problem(&json(directory.path(), &[], 6)));
+    let shown = holdpoint(directory.path(), &["--range", "3.."]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("HEAD, byte 0") && shown.contains("no record of it"), "{shown}");
+}
+
+#[test]
 fn failing_fast_gives_the_first_finding_and_says_that_it_stopped() {
     let (directory, _, [second, third]) = sample();
     let intact = json(directory.path(), &["--fail-fast"], 0);

@@ -55,7 +55,10 @@ fn show(out: &mut Output, report: &RangeReport) {
     show_axis(out, "integrity", &report.integrity);
     show_axis(out, "completeness", &report.completeness);
     show_axis(out, "authenticity", &report.authenticity);
-    out.line(format_args!("range           records {} to {}", report.first, report.last));
+    match report.reached {
+        0 => out.line("range           no record of it was read"),
+        _ => out.line(format_args!("range           records {} to {}", report.first, report.last)),
+    }
     if let Some(from) = &report.from {
         out.line(format_args!("follows from    record {}, {}", from.sequence, from.link));
     }

@@ -309,12 +309,12 @@ fn fingerprints(meaning: &Meaning) -> String {
 }
 
 /// What was recorded is not what is there.
-fn is_change(finding: &Finding) -> bool {
+pub(crate) fn is_change(finding: &Finding) -> bool {
     matches!(&finding.problem, Problem::Log(problem) if !is_loss_alone(problem))
 }
 
 /// Something that was recorded is not there.
-fn is_loss(finding: &Finding) -> bool {
+pub(crate) fn is_loss(finding: &Finding) -> bool {
     let Problem::Log(problem) = &finding.problem else { return false };
     is_loss_alone(problem)
         || matches!(problem, LogProblem::BelowMark { .. } | LogProblem::Length { .. })

@@ -10,6 +10,7 @@ mod snapshots;
 use crate::anchor::Anchor;
 use crate::progress::Progress;
 use crate::read::read_header;
+use crate::records::segments::list;
 use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{ReadFile, ReadStorage, SurveyError};
@@ -105,7 +106,8 @@ impl Caches {
 }
 
 /// Builds every cache of a log again, in memory, and compares it with what is there. Reads each
-/// sealed segment once; memory follows the largest one's index.
+/// sealed segment once; memory follows the largest one's index. Where something else is in the
+/// place of the directory of segments, which verifying tells, there is no index.
 ///
 /// # Errors
 /// [`SurveyError`]: the directory of segments cannot be listed. A segment that does not hold is no
@@ -114,10 +116,7 @@ pub fn check_caches<S: ReadStorage>(
     storage: &S,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Caches, SurveyError> {
-    let listed = storage.list(names::SEGMENTS).map_err(|source| {
-        let file = names::SEGMENTS.to_string();
-        SurveyError::Io { file, source }
-    })?;
+    let listed = list(storage)?.unwrap_or_default();
     let begin = Anchor::of(storage).position.sequence;
     let sequences = |parse: fn(&str) -> Option<u64>| -> BTreeSet<u64> {
         let found = listed.iter().filter_map(|entry| parse(&entry.name));

@@ -148,8 +148,8 @@ impl<'s, 'f, S: ReadStorage> Search<'s, 'f, S> {
         progress: &mut dyn FnMut(Progress),
         visit: &mut dyn FnMut(Line, Checked) -> Onward,
     ) -> Result<(), ReadError> {
-        if !self.segments.has_head() {
-            self.part.found(Segments::<S>::head_missing());
+        if let Some(finding) = self.segments.wrong_head() {
+            self.part.found(finding);
         }
         let mut at: Vec<usize> =
             (0..self.segments.firsts.len()).filter(|at| self.can_hold(*at)).collect();

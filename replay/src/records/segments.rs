@@ -3,16 +3,15 @@
 
 use crate::anchor::Anchor;
 use crate::finding::{Finding, Problem};
+use crate::head::{of_head, read_head};
 use crate::read::ReadError;
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    Onward, Place, Problem as LogProblem, ReadFile, ReadStorage, RecordPlace, Run, Stop,
-    SurveyError,
+    Entry, Onward, Place, Problem as LogProblem, ReadStorage, RecordPlace, Run, Stop, SurveyError,
 };
-use holdpoint_log_format::limits::HEAD_LENGTH;
 use holdpoint_log_format::{ChainPosition, Fault, Head, Record, SegmentHeader, names};
 use serde::Serialize;
 use std::io;
@@ -46,7 +45,8 @@ pub(crate) struct Segments<'s, S> {
     pub(crate) storage: &'s S,
     /// The first record of each, in order.
     pub(crate) firsts: Vec<u64>,
-    head: Option<Head>,
+    /// What HEAD says, or what is wrong with it.
+    head: Result<Head, LogProblem>,
 }
 
 /// A segment that is open.
@@ -56,15 +56,16 @@ pub(crate) struct Segment<F> {
 }
 
 impl<'s, S: ReadStorage> Segments<'s, S> {
-    /// Lists them. What lies before the log's beginning is none of them.
+    /// Lists them. What lies before the log's beginning is none of them. There are none where
+    /// something else is in their directory's place: reading the log whole tells that.
     pub(crate) fn of(storage: &'s S) -> Result<Self, ReadError> {
         let head = read_head(storage)?;
         let begin = Anchor::of(storage).position.sequence;
-        let listed = storage.list(names::SEGMENTS).map_err(io_error(names::SEGMENTS))?;
+        let listed = list(storage)?.unwrap_or_default();
         let firsts = listed.iter().filter_map(|entry| names::parse_segment(&entry.name));
         let mut firsts: Vec<u64> = firsts.filter(|first| *first > begin).collect();
         firsts.sort_unstable();
-        let witnessed = head.as_ref().map_or(0, |head| head.newest_sequence);
+        let witnessed = newest_of(&head);
         if let Some(last) = firsts.last().copied().filter(|last| witnessed < *last)
             && is_blank(storage, last)?
         {
@@ -73,20 +74,19 @@ impl<'s, S: ReadStorage> Segments<'s, S> {
         Ok(Self { storage, firsts, head })
     }
 
-    /// What is wrong where HEAD cannot be read.
-    pub(crate) fn head_missing() -> Finding {
-        let place = Place { file: names::HEAD.to_string(), offset: 0, sequence: 0 };
-        Finding { place, problem: Problem::Log(LogProblem::HeadMissing) }
+    /// What is wrong with HEAD.
+    pub(crate) fn wrong_head(&self) -> Option<Finding> {
+        self.head.as_ref().err().cloned().map(of_head)
     }
 
     /// Whether HEAD can be read.
     pub(crate) fn has_head(&self) -> bool {
-        self.head.is_some()
+        self.head.is_ok()
     }
 
     /// The newest record that HEAD witnesses; 0 where it cannot be read.
     pub(crate) fn expected(&self) -> u64 {
-        self.head.as_ref().map_or(0, |head| head.newest_sequence)
+        newest_of(&self.head)
     }
 
     /// The last record that can be in the segment at this place of the list.
@@ -263,15 +263,23 @@ pub fn span<S: ReadStorage>(storage: &S) -> Result<Option<Span>, ReadError> {
 
 /// The newest record that HEAD witnesses; 0 where it cannot be read.
 pub(crate) fn witnessed<S: ReadStorage>(storage: &S) -> Result<u64, ReadError> {
-    Ok(read_head(storage)?.map_or(0, |head| head.newest_sequence))
+    Ok(newest_of(&read_head(storage)?))
 }
 
-fn read_head<S: ReadStorage>(storage: &S) -> Result<Option<Head>, ReadError> {
-    let Ok(Some(file)) = storage.open(names::HEAD) else { return Ok(None) };
-    let mut bytes = [0; HEAD_LENGTH + 1];
-    let read = file.read_at(0, &mut bytes).map_err(io_error(names::HEAD))?;
-    match Head::decode(bytes.get(..read).unwrap_or_default()) {
-        Ok(head) => Ok(Some(head)),
-        Err(fault) => newer(names::HEAD, &fault).map(|()| None),
+fn newest_of(head: &Result<Head, LogProblem>) -> u64 {
+    head.as_ref().map_or(0, |head| head.newest_sequence)
+}
+
+/// What is in the directory of segments; the inner error is a finding: something else stands in its
+/// place.
+pub(crate) fn list<S: ReadStorage>(
+    storage: &S,
+) -> Result<Result<Vec<Entry>, Finding>, SurveyError> {
+    match storage.list(names::SEGMENTS) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            let place = Place { file: names::SEGMENTS.to_string(), offset: 0, sequence: 0 };
+            Ok(Err(Finding { place, problem: Problem::Log(LogProblem::NotRegular) }))
+        }
+        listed => listed.map(Ok).map_err(io_error(names::SEGMENTS)),
     }
 }

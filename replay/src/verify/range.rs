@@ -3,18 +3,19 @@
 
 use super::outside::{Comparison, OutsideHead, OutsideState, Witnessed};
 use crate::anchor::Anchor;
-use crate::axes::authenticity_by;
+use crate::axes::{authenticity_by, is_change, is_loss};
 use crate::finding::{Finding, Problem};
+use crate::head::{of_head, read_head};
 use crate::progress::{Meter, Progress};
 use crate::read::ReadError;
+use crate::records::segments::list;
 use crate::report::{Axis, AxisState, Head, Verdict};
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    Onward, Place, Problem as LogProblem, ReadFile, ReadStorage, Run, Stop, SurveyError,
+    Entry, Onward, Place, Problem as LogProblem, ReadStorage, Run, Stop, SurveyError,
 };
-use holdpoint_log_format::limits::HEAD_LENGTH;
 use holdpoint_log_format::{
     ChainPosition, Fault, Head as HeadFile, LogId, Record, SegmentHeader, names,
 };
@@ -88,7 +89,8 @@ pub struct RangeReport {
 }
 
 /// Verifies the records of a range: frames, links, times, claims, and that none is missing. Reads
-/// the segments that hold them and nothing else; their events are not judged.
+/// HEAD and the segments that hold them and nothing else; their events are not judged. A HEAD that
+/// does not hold is a finding of every range: it is what tells how far the log reached.
 ///
 /// # Errors
 /// [`ReadError`]: a file cannot be read, or is of a newer format version. Damage is in the report.
@@ -99,12 +101,19 @@ pub fn verify_range<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<RangeReport, ReadError> {
     let anchor = Anchor::of(storage).position;
-    let segments = segments(storage).map_err(of(names::SEGMENTS))?;
+    let head = read_head(storage)?;
+    let listed = list(storage)?;
+    let witness = listed.as_ref().map_or_else(
+        |finding| Some(finding.clone()),
+        |listed| wrong_witness(&head, segments(listed).is_empty()),
+    );
+    let segments = segments(&listed.unwrap_or_default());
     let first = range.first.unwrap_or(anchor.sequence.saturating_add(1));
     let holding = segments.partition_point(|begins| *begins <= first).saturating_sub(1);
     let walk = Walk {
         storage,
-        head: read_head(storage),
+        head: head.ok(),
+        witness,
         log: None,
         first,
         last: range.last.unwrap_or(u64::MAX),
@@ -122,6 +131,8 @@ pub fn verify_range<S: ReadStorage>(
 struct Walk<'s, 'p, S> {
     storage: &'s S,
     head: Option<HeadFile>,
+    /// What is wrong with HEAD, or with all that it witnesses.
+    witness: Option<Finding>,
     log: Option<LogId>,
     first: u64,
     last: u64,
@@ -274,12 +285,19 @@ impl<S: ReadStorage> Walk<'_, '_, S> {
         let is_here = self.first >= begins && self.first <= last && last <= reached;
         let authenticity = authenticity_by(&heads);
         let is_refuted = authenticity.state == AxisState::Failed;
-        let verdict = match self.findings.is_empty() {
-            false => Verdict::Corrupt,
-            true if is_refuted => Verdict::Corrupt,
-            true if is_here => Verdict::Intact,
-            true => Verdict::NothingHere,
+        let verdict = match self.findings.first().or(self.witness.as_ref()) {
+            Some(_) => Verdict::Corrupt,
+            None if is_refuted => Verdict::Corrupt,
+            None if is_here => Verdict::Intact,
+            None => Verdict::NothingHere,
         };
+        let proves = Proves {
+            damage: self.findings.first(),
+            witness: self.witness.as_ref(),
+            records: (self.first, last),
+            is_here,
+        };
+        let (integrity, completeness) = (proves.integrity(), proves.completeness());
         let before = self.from.map_or(0, |from| from.sequence);
         let not_checked = not_checked(before, last, reached, &heads);
         RangeReport {
@@ -289,41 +307,58 @@ impl<S: ReadStorage> Walk<'_, '_, S> {
             records: self.records,
             begins,
             reached,
-            integrity: integrity(self.findings.first(), verdict, (self.first, last)),
-            completeness: completeness(self.findings.first(), verdict, (self.first, last)),
+            integrity,
+            completeness,
             authenticity,
             from: self.from.as_ref().and_then(Head::at),
             to: self.to.as_ref().and_then(Head::at),
             log_id: log.map(|log| log.to_string()),
             heads,
-            findings: self.findings,
+            findings: self.witness.into_iter().chain(self.findings).collect(),
             not_checked,
         }
     }
 }
 
-fn integrity(finding: Option<&Finding>, verdict: Verdict, (first, last): (u64, u64)) -> Axis {
-    match (finding, verdict) {
-        (Some(finding), _) => axis(AxisState::Failed, finding.to_string()),
-        (None, Verdict::NothingHere) => axis(AxisState::NotChecked, NOT_HERE.to_string()),
-        (None, _) => {
-            let reason = format!("records {first} to {last} hash to what their chain says");
-            axis(AxisState::Proven, reason)
-        }
-    }
+/// What a range proves, and what speaks against it.
+struct Proves<'a> {
+    damage: Option<&'a Finding>,
+    witness: Option<&'a Finding>,
+    records: (u64, u64),
+    is_here: bool,
 }
 
-fn completeness(finding: Option<&Finding>, verdict: Verdict, (first, last): (u64, u64)) -> Axis {
-    match (finding, verdict) {
-        (Some(_), _) => {
-            let reason = "what lies behind the damage was not read".to_string();
-            axis(AxisState::NotChecked, reason)
+impl Proves<'_> {
+    fn integrity(&self) -> Axis {
+        let (first, last) = self.records;
+        let changed = self.damage.or(self.witness.filter(|finding| is_change(finding)));
+        match changed {
+            Some(finding) => axis(AxisState::Failed, finding.to_string()),
+            None if !self.is_here => axis(AxisState::NotChecked, NOT_HERE.to_string()),
+            None => {
+                let reason = format!("records {first} to {last} hash to what their chain says");
+                axis(AxisState::Proven, reason)
+            }
         }
-        (None, Verdict::NothingHere) => axis(AxisState::NotChecked, NOT_HERE.to_string()),
-        (None, _) => {
-            let reason = format!("none of the records {first} to {last} is missing");
-            axis(AxisState::Proven, reason)
-        }
+    }
+
+    fn completeness(&self) -> Axis {
+        let (first, last) = self.records;
+        let lost = self.witness.filter(|finding| is_loss(finding));
+        let (state, reason) = match (lost, self.damage, self.witness) {
+            (Some(finding), ..) => (AxisState::Failed, finding.to_string()),
+            (None, Some(_), _) => {
+                (AxisState::NotChecked, "what lies behind the damage was not read".to_string())
+            }
+            (None, None, Some(_)) => {
+                (AxisState::NotChecked, "nothing tells how far the log reached".to_string())
+            }
+            (None, None, None) if !self.is_here => (AxisState::NotChecked, NOT_HERE.to_string()),
+            (None, None, None) => {
+                (AxisState::Proven, format!("none of the records {first} to {last} is missing"))
+            }
+        };
+        axis(state, reason)
     }
 }
 
@@ -337,7 +372,7 @@ fn not_checked(before: u64, last: u64, reached: u64, heads: &[Witnessed]) -> Vec
              of the segment behind them"
         ));
     }
-    if reached >= last {
+    if reached >= last && last > 0 {
         told.push(format!("everything behind record {last}"));
     }
     told.push("meaning: no event was judged, for the state before them was not rebuilt".into());
@@ -352,19 +387,28 @@ fn axis(state: AxisState, reason: String) -> Axis {
 }
 
 /// First sequences of the segments, in order.
-fn segments<S: ReadStorage>(storage: &S) -> io::Result<Vec<u64>> {
-    let listed = storage.list(names::SEGMENTS)?;
+fn segments(listed: &[Entry]) -> Vec<u64> {
     let mut firsts: Vec<u64> =
         listed.iter().filter_map(|entry| names::parse_segment(&entry.name)).collect();
     firsts.sort_unstable();
-    Ok(firsts)
+    firsts
 }
 
-fn read_head<S: ReadStorage>(storage: &S) -> Option<HeadFile> {
-    let file = storage.open(names::HEAD).ok().flatten()?;
-    let mut bytes = [0; HEAD_LENGTH];
-    let read = file.read_at(0, &mut bytes).ok()?;
-    HeadFile::decode(bytes.get(..read)?).ok()
+/// What is wrong with HEAD beside these segments, or with all that it witnesses: as verifying the
+/// whole log finds it.
+fn wrong_witness(head: &Result<HeadFile, LogProblem>, has_none: bool) -> Option<Finding> {
+    match head {
+        Err(LogProblem::HeadMissing) if has_none => None,
+        Err(problem) => Some(of_head(problem.clone())),
+        Ok(head) if has_none && !head.is_at_anchor() => {
+            let newest = head.newest_sequence;
+            let file = names::SEGMENTS.to_string();
+            let place = Place { file, offset: 0, sequence: newest };
+            let problem = Problem::Log(LogProblem::SegmentsGone { newest });
+            Some(Finding { place, problem })
+        }
+        Ok(_) => None,
+    }
 }
 
 fn of(file: &str) -> impl Fn(io::Error) -> ReadError {
