@@ -292,6 +292,45 @@ fn where_only_a_broken_head_is_left_nothing_says_that_the_log_was_empty() {
 }
 
 #[test]
+fn what_stands_in_the_place_of_the_segments_is_damage_and_not_followed() {
+    let puts: [fn(&Path, &Path); 3] = [
+        |aside, place| symlink(aside, place).unwrap(),
+        |_, place| std::fs::write(place, "mine").unwrap(),
+        |_, place| assert!(Command::new("mkfifo").arg(place).status().unwrap().success()),
+    ];
+    for put in puts {
+        let (directory, _) = sample();
+        let aside = TempDir::new().unwrap();
+        let (aside, place) = (aside.path().join("aside"), directory.path().join("segments"));
+        std::fs::rename(&place, &aside).unwrap();
+        put(&aside, &place);
+        for verb in [
+            &["log", "show"][..],
+            &["log", "show", "--last", "3"],
+            &["log", "show", "--reverse"],
+            &["log", "tail"],
+            &["trace", "3"],
+        ] {
+            let output = holdpoint(directory.path(), verb);
+            let said = text(&output.stderr);
+            assert_eq!((output.status.code(), text(&output.stdout)), (Some(6), String::new()));
+            let finding = "segments, byte 0, sequence 0: it is not a regular file";
+            assert!(said.contains(finding), "{verb:?}: {said}");
+        }
+        let findings = |options: &[&str]| {
+            let output = holdpoint(directory.path(), &[&["verify", "--json"], options].concat());
+            assert_eq!(output.status.code(), Some(6), "{options:?}: {}", text(&output.stderr));
+            json(&output)["findings"].clone()
+        };
+        let whole = findings(&[]);
+        assert_eq!(whole[0]["problem"], "not_regular");
+        for options in [&["--caches"][..], &["--range", "1.."], &["--range", "2..4"]] {
+            assert_eq!(findings(options), whole, "{options:?}");
+        }
+    }
+}
+
+#[test]
 fn files_and_links_are_no_logs() {
     let (directory, _) = sample();
     let place = TempDir::new().unwrap();
@@ -317,6 +356,20 @@ fn an_unreadable_directory_is_named() {
     }
     let open = std::fs::Permissions::from_mode(0o700);
     std::fs::set_permissions(directory.path(), open).unwrap();
+}
+
+#[test]
+fn a_moment_that_no_record_can_have_is_told_from_what_is_no_time() {
+    let (directory, _) = sample();
+    for verb in [&["log", "show", "--since"][..], &["log", "show", "--until"], &["diff"]] {
+        let output = holdpoint(directory.path(), &[verb, &["9999-12-31T23:59:59Z"]].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(!said.contains("not a time"), "{said}");
+        assert!(said.contains("1970-01-01T00:00:00") && said.contains("2554-07-21"), "{said}");
+    }
+    let output = holdpoint(directory.path(), &["log", "show", "--since", "noon"]);
+    assert!(text(&output.stderr).contains("not a time"));
 }
 
 #[test]

@@ -17,13 +17,15 @@ pub trait ReadStorage {
     /// entries.
     ///
     /// # Errors
-    /// What the disk says.
+    /// What the disk says; a name inside that is no directory is [`io::ErrorKind::InvalidInput`],
+    /// links are not followed.
     fn list(&self, directory: &str) -> io::Result<Vec<Entry>>;
 
     /// Opens a regular file; `None` when there is no such name.
     ///
     /// # Errors
-    /// What the disk says; a name that is not a regular file is an error, links are not followed.
+    /// What the disk says; a name that is not a regular file, or lies in what is no directory, is
+    /// [`io::ErrorKind::InvalidInput`], links are not followed.
     fn open(&self, path: &str) -> io::Result<Option<Self::File>>;
 }
 
@@ -131,12 +133,27 @@ impl DirectoryStorage {
     pub fn path(&self, relative: &str) -> PathBuf {
         if relative.is_empty() { self.root.clone() } else { self.root.join(relative) }
     }
+
+    /// That a name inside is a directory, if it is there. The root is the caller's to choose.
+    fn check_directory(&self, name: &str) -> io::Result<()> {
+        if name.is_empty() {
+            return Ok(());
+        }
+        match lstat(&self.path(name)) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::Directory => {
+                Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a directory"))
+            }
+            // Whoever goes on to read it is told by the disk what else is wrong.
+            _ => Ok(()),
+        }
+    }
 }
 
 impl ReadStorage for DirectoryStorage {
     type File = File;
 
     fn list(&self, directory: &str) -> io::Result<Vec<Entry>> {
+        self.check_directory(directory)?;
         let entries = match std::fs::read_dir(self.path(directory)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             other => other?,
@@ -149,6 +166,7 @@ impl ReadStorage for DirectoryStorage {
     }
 
     fn open(&self, path: &str) -> io::Result<Option<File>> {
+        self.check_directory(path.rsplit_once('/').map_or("", |(directory, _)| directory))?;
         match open_regular(&self.path(path), OFlags::RDONLY) {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -27,7 +27,11 @@ impl Cuts {
         source: &S,
         target: DirectoryStorage,
     ) -> Result<Self, SalvageError> {
-        let entries = source.list(names::CUT).map_err(unreadable(names::CUT))?;
+        let entries = match source.list(names::CUT) {
+            // What is no directory holds no name that an event could have given.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Vec::new(),
+            listed => listed.map_err(unreadable(names::CUT))?,
+        };
         Ok(Self { target, taken: entries.into_iter().map(|entry| entry.name).collect() })
     }
 
