@@ -130,8 +130,8 @@ pub fn check_follows(prior: Option<Timestamp>, next: &str) -> Result<Timestamp, 
     }
 }
 
-/// Why a text is no moment of the calendar. The last days of the year 9999 are none there: with some
-/// offsets they lie in the year 10000.
+/// Why a text is no moment of the calendar. The last days of the year 9999 are none there: with
+/// some offsets they lie in the year 10000.
 fn fault_of(text: &str) -> TimeFault {
     let pieces = Pieces::parse(text).ok();
     let is_whole = pieces.is_some_and(|found| found.time().is_some() && found.offset().is_some());
