@@ -184,10 +184,11 @@ impl Passed {
     fn take(&mut self, record: &Committed) {
         let Some(event) = record.envelope().map(|envelope| &envelope.event) else { return };
         let subjects = subjects_of(event);
-        let is_named = subjects.into_iter().flatten().fold(true, |is_named, subject| {
-            self.take_about(subject, record.header.sequence, event) && is_named
-        });
-        if !is_named {
+        let mut is_left_out = false;
+        for subject in subjects.into_iter().flatten() {
+            is_left_out |= !self.take_about(subject, record.header.sequence, event);
+        }
+        if is_left_out {
             self.records_left_out = self.records_left_out.saturating_add(1);
         }
     }
