@@ -124,6 +124,21 @@ fn a_damaged_witness_alone_weakens_nothing() {
 }
 
 #[test]
+fn what_stands_in_the_place_of_the_cut_bytes_keeps_no_record_from_being_salvaged() {
+    let place = place();
+    let records = place.verified()["records"].clone();
+    let cut = place.log.join("cut");
+    std::fs::write(&cut, "mine").unwrap();
+    assert_eq!(status(&place.holdpoint(&["verify"])), 6);
+    let report = json(&salvage(&place, &["log", "of-file", "--json"]));
+    assert_eq!(report["salvaged"]["records_kept"], records);
+    std::fs::remove_file(&cut).unwrap();
+    symlink(beside(&place, "of-file"), &cut).unwrap();
+    let report = json(&salvage(&place, &["log", "of-link", "--json"]));
+    assert_eq!(report["salvaged"]["records_kept"], records);
+}
+
+#[test]
 fn a_place_that_is_taken_or_inside_the_old_log_is_refused() {
     let place = place();
     std::fs::create_dir(beside(&place, "full")).unwrap();

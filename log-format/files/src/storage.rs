@@ -139,7 +139,7 @@ impl DirectoryStorage {
         if name.is_empty() {
             return Ok(());
         }
-        match lstat(&self.path(name)) {
+        match lstat(self.path(name)) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::Directory => {
                 Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a directory"))
             }
