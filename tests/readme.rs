@@ -49,6 +49,24 @@ fn session() -> Vec<Step> {
     steps
 }
 
+/// With nothing but the first command: which program cargo runs, and that it does what is said.
+#[test]
+fn the_first_command_runs_the_program_and_records_a_command() {
+    let arguments = block("sh").strip_prefix("cargo run --release --locked -- ").unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"]);
+    let told = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let packages = told["packages"].as_array().unwrap().iter();
+    let default_runs: Vec<&str> = packages.filter_map(|one| one["default_run"].as_str()).collect();
+    assert_eq!(default_runs, ["holdpoint"], "cargo run must know what it runs");
+    let place = Place::new();
+    let ran = shell(&place, &format!("holdpoint {arguments}"));
+    assert_eq!((status(&ran), text(&ran.stdout)), (0, "out\n".to_string()));
+    assert!(text(&ran.stderr).contains("err\n"));
+    assert_eq!(status(&shell(&place, "holdpoint verify")), 0);
+}
+
 /// A shell in a directory of its own, with the program on its path.
 fn shell(place: &Place, script: &str) -> Output {
     let program = Path::new(env!("CARGO_BIN_EXE_holdpoint"));
