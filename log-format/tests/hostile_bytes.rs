@@ -238,17 +238,19 @@ fn candidates_cost(tail: &Tail<'_>) -> u64 {
 fn candidate_cost(tail: &Tail<'_>, at: usize) -> Option<u64> {
     let rest = &tail.bytes[at..];
     let room = tail.capacity - tail.start - at as u64;
-    let mut field = [0; 4];
-    field.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-    let (length, seal_room, sequence_at) = match ItemLength::of(field) {
+    // What is not there is zeros.
+    let mut header = [0; RECORD_HEADER_LENGTH];
+    header.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    let item = ItemLength::of(header[..4].try_into().unwrap());
+    let (length, seal_room, sequence_at) = match item {
         ItemLength::Record(length) => (length, SEAL_LENGTH as u64, 16),
         ItemLength::Seal => (SEAL_LENGTH as u64, 0, 8),
         ItemLength::Nothing | ItemLength::Illegal(_) => return None,
     };
-    if matches!(ItemLength::of(field), ItemLength::Record(_)) {
-        RecordHeader::decode(rest.first_chunk()?).ok()?;
+    if matches!(item, ItemLength::Record(_)) {
+        RecordHeader::decode(&header).ok()?;
     }
-    let sequence = u64::from_le_bytes(*rest.get(sequence_at..)?.first_chunk()?);
+    let sequence = u64::from_le_bytes(header[sequence_at..sequence_at + 8].try_into().unwrap());
     let distance = at as u64 + length;
     let ahead = sequence.checked_sub(tail.after.sequence)?;
     (length + seal_room <= room && (1..=distance / 64).contains(&ahead)).then_some(length)
