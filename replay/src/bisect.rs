@@ -171,6 +171,10 @@ impl<S: ReadStorage, E> Search<'_, '_, S, E> {
     }
 
     /// It does not hold at `low`, and it holds behind the record `high`.
+    ///
+    /// As long as nothing is passed over, two questions at least halve what lies between them: one
+    /// alone need not, where the middle lies inside a batch and the question is about that batch's
+    /// begin or end. So `2 * log2(width)` questions are enough, whatever the batches are.
     fn narrow(&mut self, mut low: Moment, mut high: u64) -> Result<Outcome, BisectError<E>> {
         let mut skipped = 0;
         loop {
