@@ -76,27 +76,17 @@ impl Ask {
 
     /// The command that puts the question on record.
     pub(super) fn command(&self, entropy: Entropy) -> Command {
+        let (by, options) = (self.by.clone(), options().to_vec());
         Command::CreateDecisionPoint(Box::new(CreateDecisionPoint {
-            entropy,
-            by: self.by.clone(),
-            issue_id: None,
-            prompt: self.prompt.clone(),
             context: Some(self.context.clone()),
-            options: options().to_vec(),
-            default_option: None,
             allow_text: Some(false),
             timeout_ms: Some(self.timeout_ms),
-            expires_at: None,
-            timeout_per_round: false,
             on_timeout: Some(OnTimeout::Abort),
             max_iterations: Some(1),
-            urgency: None,
             policy: Some(self.policy.clone()),
-            blocks: Vec::new(),
-            evidence: Vec::new(),
             binding: Some(self.binding.clone()),
             valid_for_ms: Some(self.valid_for_ms),
-            supersedes: None,
+            ..CreateDecisionPoint::asking(entropy, by, &self.prompt, options)
         }))
     }
 

@@ -7,8 +7,6 @@ mod handling_response;
 #[path = "log_support/process.rs"]
 #[allow(dead_code, unreachable_pub, reason = "shared with the tests of the log")]
 mod process;
-#[path = "../domain/tests/support/question.rs"]
-mod question;
 #[path = "../examples/decision_rich_options.rs"]
 #[allow(dead_code, reason = "the example has a main function of its own")]
 mod rich_options;
@@ -31,7 +29,6 @@ use holdpoint_engine::shell::{
 };
 use holdpoint_log_files::{DirectoryStorage, Follower};
 use process::Other;
-use question::bare_question;
 use shell_support::{Place, SECOND_NS, SetClock};
 use std::time::Duration;
 
@@ -385,7 +382,7 @@ fn create(engine: &Engine, change: impl FnOnce(&mut CreateDecisionPoint)) -> Str
     let mut command = CreateDecisionPoint {
         issue_id: Some(ISSUE.to_string()),
         default_option: Some("memory".to_string()),
-        ..bare_question(entropy, by.clone(), "Deploy?", options)
+        ..CreateDecisionPoint::asking(entropy, by.clone(), "Deploy?", options)
     };
     change(&mut command);
     let origin = Origin { actor: by.actor(), correlation: "a story".into(), causation: None };

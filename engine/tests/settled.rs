@@ -3,15 +3,13 @@
 
 #![allow(clippy::panic, reason = "a helper that fails, fails its test")]
 
-#[path = "../domain/tests/support/question.rs"]
-mod question;
 mod shell_support;
 #[allow(dead_code, reason = "shared with the tests of threads")]
 mod threads_support;
 
 use holdpoint_domain::command::{
-    CancelDecisionPoint, Command, ConsumeApproval, Entropy, RegisterWorkOrder, RemindDecisionPoint,
-    RespondToDecisionPoint,
+    CancelDecisionPoint, Command, ConsumeApproval, CreateDecisionPoint, Entropy, RegisterWorkOrder,
+    RemindDecisionPoint, RespondToDecisionPoint,
 };
 use holdpoint_domain::decision_point::{
     ActionBinding, Authentication, DecisionOption, MAX_CLOSED_DECISION_POINTS, Principal, Response,
@@ -27,7 +25,6 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Level, Options, Ownership};
 use holdpoint_engine::shell::{EngineOptions, FingerprintDistance, Origin, Submitted};
 use holdpoint_log_format::names;
-use question::bare_question;
 use shell_support::Place;
 use shell_support::commands::{initialize, whole_story};
 use std::fs;
@@ -76,7 +73,7 @@ fn ask(number: usize) -> Command {
         reject,
     };
     let options = vec![option("yes", false), option("no", true)];
-    let question = bare_question(bits(number), somebody(), "Which one?", options);
+    let question = CreateDecisionPoint::asking(bits(number), somebody(), "Which one?", options);
     Command::CreateDecisionPoint(question.into())
 }
 

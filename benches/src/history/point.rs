@@ -114,27 +114,18 @@ impl PointLife {
     }
 
     fn question(&self, random: &mut Random, by: Principal) -> CreateDecisionPoint {
+        let prompt = "Deploy the build to all machines now?";
+        let options = vec![option("go", false), option("wait", false), option("stop", true)];
+        let asked = CreateDecisionPoint::asking(entropy(random), by, prompt, options);
         CreateDecisionPoint {
-            entropy: entropy(random),
-            by,
             issue_id: Some(format!("bd-{:08x}", random.below(1 << 32))),
-            prompt: "Deploy the build to all machines now?".to_string(),
             context: Some(String::from_utf8_lossy(&random.text(160)).into_owned()),
-            options: vec![option("go", false), option("wait", false), option("stop", true)],
             default_option: Some("wait".to_string()),
-            allow_text: None,
             timeout_ms: Some(TIMEOUT_MS),
-            expires_at: None,
-            timeout_per_round: false,
             on_timeout: Some(if self.is_approval { OnTimeout::Abort } else { OnTimeout::Default }),
-            max_iterations: None,
-            urgency: None,
             policy: self.is_approval.then(policy),
-            blocks: Vec::new(),
-            evidence: Vec::new(),
             binding: self.is_approval.then(binding),
-            valid_for_ms: None,
-            supersedes: None,
+            ..asked
         }
     }
 }

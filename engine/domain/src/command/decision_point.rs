@@ -159,6 +159,39 @@ bodies! {
 }
 
 impl CreateDecisionPoint {
+    /// A question of which nothing is said but who asks what, and how it may be answered: all the
+    /// rest is left away.
+    #[must_use]
+    pub fn asking(
+        entropy: Entropy,
+        by: Principal,
+        prompt: impl Into<String>,
+        options: Vec<DecisionOption>,
+    ) -> Self {
+        Self {
+            entropy,
+            by,
+            issue_id: None,
+            prompt: prompt.into(),
+            context: None,
+            options,
+            default_option: None,
+            allow_text: None,
+            timeout_ms: None,
+            expires_at: None,
+            timeout_per_round: false,
+            on_timeout: None,
+            max_iterations: None,
+            urgency: None,
+            policy: None,
+            blocks: Vec::new(),
+            evidence: Vec::new(),
+            binding: None,
+            valid_for_ms: None,
+            supersedes: None,
+        }
+    }
+
     /// The id that the new decision point will have.
     #[must_use]
     pub fn decision_id(&self) -> String {

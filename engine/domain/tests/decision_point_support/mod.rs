@@ -10,8 +10,6 @@
 )]
 
 pub(crate) mod accountant;
-#[path = "../support/question.rs"]
-mod question;
 
 use holdpoint_domain::command::{
     CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint, Entropy, EscalateDecisionPoint,
@@ -28,7 +26,6 @@ use holdpoint_domain::world::DecisionPoint;
 use holdpoint_domain::{
     ActorId, Command, Envelope, Event, Refusal, Time, World, codec, decide, kind_name,
 };
-use question::bare_question;
 
 /// Who asks in most tests, and who answers.
 pub(crate) const REQUESTER: &str = "ann";
@@ -304,7 +301,7 @@ pub(crate) fn question() -> CreateDecisionPoint {
     CreateDecisionPoint {
         issue_id: Some("issue-1".into()),
         blocks: vec!["work-1".into()],
-        ..bare_question(Entropy::default(), person(REQUESTER), "Deploy?", options)
+        ..CreateDecisionPoint::asking(Entropy::default(), person(REQUESTER), "Deploy?", options)
     }
 }
 

@@ -1,8 +1,5 @@
 //! Decision points of a story: who asks, who answers, and what.
 
-#[path = "../support/question.rs"]
-mod question;
-
 use holdpoint_domain::command::{
     CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint, EscalateDecisionPoint,
     ExpireDecisionPoint, RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint,
@@ -17,7 +14,6 @@ use holdpoint_domain::world::DecisionPoint;
 use holdpoint_domain::{Command, Event};
 
 use super::Story;
-use question::bare_question;
 
 /// A person whom the operating system knows.
 pub(crate) fn person(name: &str) -> Principal {
@@ -79,7 +75,7 @@ impl Story {
             issue_id: Some("gt-1".into()),
             default_option: Some("wait".into()),
             timeout_ms: Some(60_000),
-            ..bare_question(self.entropy(), agent(), "May it go?", options)
+            ..CreateDecisionPoint::asking(self.entropy(), agent(), "May it go?", options)
         }
     }
 

@@ -117,27 +117,12 @@ impl<S: Storage> Engine<S> {
     }
 
     fn creation(&self, record: &DecisionPointRecord) -> Result<CreateDecisionPoint, SubmitError> {
+        let (by, options) = (named(Actor::Agent, &record.requested_by), record.options.clone());
         Ok(CreateDecisionPoint {
-            entropy: self.entropy()?,
-            by: named(Actor::Agent, &record.requested_by),
             issue_id: Some(record.issue_id.clone()),
-            prompt: record.prompt.clone(),
-            context: None,
-            options: record.options.clone(),
             default_option: record.default_option.clone(),
-            allow_text: None,
-            timeout_ms: None,
-            expires_at: None,
-            timeout_per_round: false,
-            on_timeout: None,
             max_iterations: Some(record.max_iterations),
-            urgency: None,
-            policy: None,
-            blocks: Vec::new(),
-            evidence: Vec::new(),
-            binding: None,
-            valid_for_ms: None,
-            supersedes: None,
+            ..CreateDecisionPoint::asking(self.entropy()?, by, &record.prompt, options)
         })
     }
 }
