@@ -41,6 +41,23 @@ pub(crate) fn of_head(problem: LogProblem) -> Finding {
     Finding { place, problem: Problem::Log(problem) }
 }
 
+/// What is wrong with HEAD, or with all that it witnesses where there are no segments: as verifying
+/// the whole log finds it.
+pub(crate) fn wrong_witness(head: &Result<Head, LogProblem>, has_none: bool) -> Option<Finding> {
+    match head {
+        Err(LogProblem::HeadMissing) if has_none => None,
+        Err(problem) => Some(of_head(problem.clone())),
+        Ok(head) if has_none && !head.is_at_anchor() => {
+            let newest = head.newest_sequence;
+            let file = names::SEGMENTS.to_string();
+            let place = Place { file, offset: 0, sequence: newest };
+            let problem = Problem::Log(LogProblem::SegmentsGone { newest });
+            Some(Finding { place, problem })
+        }
+        Ok(_) => None,
+    }
+}
+
 fn refused(source: io::Error) -> SurveyError {
     SurveyError::Io { file: names::HEAD.to_string(), source }
 }

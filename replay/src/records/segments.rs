@@ -62,9 +62,8 @@ impl<'s, S: ReadStorage> Segments<'s, S> {
         let head = read_head(storage)?;
         let begin = Anchor::of(storage).position.sequence;
         let listed = list(storage)?.unwrap_or_default();
-        let firsts = listed.iter().filter_map(|entry| names::parse_segment(&entry.name));
-        let mut firsts: Vec<u64> = firsts.filter(|first| *first > begin).collect();
-        firsts.sort_unstable();
+        let mut firsts = firsts(&listed);
+        firsts.retain(|first| *first > begin);
         let witnessed = newest_of(&head);
         if let Some(last) = firsts.last().copied().filter(|last| witnessed < *last)
             && is_blank(storage, last)?
@@ -268,6 +267,14 @@ pub(crate) fn witnessed<S: ReadStorage>(storage: &S) -> Result<u64, ReadError> {
 
 fn newest_of(head: &Result<Head, LogProblem>) -> u64 {
     head.as_ref().map_or(0, |head| head.newest_sequence)
+}
+
+/// The first record of each segment that a listing names, in order.
+pub(crate) fn firsts(listed: &[Entry]) -> Vec<u64> {
+    let named = listed.iter().filter_map(|entry| names::parse_segment(&entry.name));
+    let mut firsts: Vec<u64> = named.collect();
+    firsts.sort_unstable();
+    firsts
 }
 
 /// What is in the directory of segments; the inner error is a finding: something else stands in its

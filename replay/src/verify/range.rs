@@ -5,20 +5,18 @@ use super::outside::{Comparison, OutsideHead, OutsideState, Witnessed};
 use crate::anchor::Anchor;
 use crate::axes::{authenticity_by, is_change, is_loss};
 use crate::finding::{Finding, Problem};
-use crate::head::{of_head, read_head};
+use crate::head::{read_head, wrong_witness};
 use crate::progress::{Meter, Progress};
 use crate::read::ReadError;
-use crate::records::segments::list;
+use crate::records::segments::{firsts, list};
 use crate::report::{Axis, AxisState, Head, Verdict};
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    Entry, Onward, Place, Problem as LogProblem, ReadStorage, Run, Stop, SurveyError,
+    Onward, Place, Problem as LogProblem, ReadStorage, Run, Stop, SurveyError,
 };
-use holdpoint_log_format::{
-    ChainPosition, Fault, Head as HeadFile, LogId, Record, SegmentHeader, names,
-};
+use holdpoint_log_format::{ChainPosition, Fault, Head as HeadFile, LogId, Record, SegmentHeader};
 use serde::Serialize;
 use std::io;
 use std::str::FromStr;
@@ -103,11 +101,14 @@ pub fn verify_range<S: ReadStorage>(
     let anchor = Anchor::of(storage).position;
     let head = read_head(storage)?;
     let listed = list(storage)?;
-    let witness = listed.as_ref().map_or_else(
-        |finding| Some(finding.clone()),
-        |listed| wrong_witness(&head, segments(listed).is_empty()),
-    );
-    let segments = segments(&listed.unwrap_or_default());
+    let (segments, witness) = match &listed {
+        Ok(listed) => {
+            let segments = firsts(listed);
+            let witness = wrong_witness(&head, segments.is_empty());
+            (segments, witness)
+        }
+        Err(finding) => (Vec::new(), Some(finding.clone())),
+    };
     let first = range.first.unwrap_or(anchor.sequence.saturating_add(1));
     let holding = segments.partition_point(|begins| *begins <= first).saturating_sub(1);
     let walk = Walk {
@@ -384,31 +385,6 @@ fn not_checked(before: u64, last: u64, reached: u64, heads: &[Witnessed]) -> Vec
 
 fn axis(state: AxisState, reason: String) -> Axis {
     Axis { state, reason }
-}
-
-/// First sequences of the segments, in order.
-fn segments(listed: &[Entry]) -> Vec<u64> {
-    let mut firsts: Vec<u64> =
-        listed.iter().filter_map(|entry| names::parse_segment(&entry.name)).collect();
-    firsts.sort_unstable();
-    firsts
-}
-
-/// What is wrong with HEAD beside these segments, or with all that it witnesses: as verifying the
-/// whole log finds it.
-fn wrong_witness(head: &Result<HeadFile, LogProblem>, has_none: bool) -> Option<Finding> {
-    match head {
-        Err(LogProblem::HeadMissing) if has_none => None,
-        Err(problem) => Some(of_head(problem.clone())),
-        Ok(head) if has_none && !head.is_at_anchor() => {
-            let newest = head.newest_sequence;
-            let file = names::SEGMENTS.to_string();
-            let place = Place { file, offset: 0, sequence: newest };
-            let problem = Problem::Log(LogProblem::SegmentsGone { newest });
-            Some(Finding { place, problem })
-        }
-        Ok(_) => None,
-    }
 }
 
 fn of(file: &str) -> impl Fn(io::Error) -> ReadError {
