@@ -6,8 +6,13 @@ use crate::checksum::ChecksumSeed;
 use crate::identity::LogId;
 use crate::item::{Item, ItemLength};
 use crate::limits::{ALIGNMENT, PAGE, RECORD_HEADER_LENGTH, SEAL_LENGTH};
-use crate::record::RecordHeader;
 use alloc::borrow::Cow;
+
+/// Where a record's header has its sequence, in bytes from the record's begin.
+const RECORD_SEQUENCE_OFFSET: usize = 16;
+
+/// Where a seal has the sequence of the last record, in bytes from the seal's begin.
+const SEAL_SEQUENCE_OFFSET: usize = 8;
 
 /// The bytes behind the longest valid run that ends a batch, up to the last one that is not zero.
 #[derive(Clone, Copy, Debug)]
@@ -163,10 +168,12 @@ impl Tail<'_> {
         // The zeros that the last record ends in were left out: its link may end in some.
         let mut header = [0; RECORD_HEADER_LENGTH];
         header.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-        let sequence = match ItemLength::of(*header.first_chunk()?) {
-            ItemLength::Seal => u64::from_le_bytes(*header.get(8..)?.first_chunk()?),
-            _ => RecordHeader::decode(&header).ok()?.sequence,
+        // Whatever else its header says, the frame is hashed to know whether that holds.
+        let sequence_offset = match ItemLength::of(*header.first_chunk()?) {
+            ItemLength::Seal => SEAL_SEQUENCE_OFFSET,
+            _ => RECORD_SEQUENCE_OFFSET,
         };
+        let sequence = u64::from_le_bytes(*header.get(sequence_offset..)?.first_chunk()?);
         let room = (position as u64 + length) / RECORD_HEADER_LENGTH as u64;
         let behind = sequence.checked_sub(self.after.sequence)?;
         (behind > 0 && behind <= room).then_some(length)
@@ -187,7 +194,7 @@ impl Tail<'_> {
 mod tests {
     use super::*;
     use crate::link::Link;
-    use crate::record::{Flags, encode_into, payload_link_header};
+    use crate::record::{Flags, RecordHeader, encode_into, payload_link_header};
     use alloc::vec;
     use alloc::vec::Vec;
 
@@ -302,6 +309,17 @@ mod tests {
         assert_eq!(resync.mark.map(|mark| mark.sequence), Some(5));
         assert!(!resync.budget_spent);
         assert!(tail(&bytes, 4_096).resync(10).budget_spent);
+    }
+
+    #[test]
+    fn a_candidate_costs_its_length_whatever_its_flags_say() {
+        for flags in 0..=u8::MAX {
+            let mut bytes = batch(&[0, 0, 40]);
+            bytes[..128].fill(0);
+            bytes[128 + 11] = flags;
+            assert!(tail(&bytes, 4_096).resync(103).budget_spent, "{flags}");
+            assert!(!tail(&bytes, 4_096).resync(104).budget_spent, "{flags}");
+        }
     }
 
     #[test]

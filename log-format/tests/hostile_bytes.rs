@@ -247,9 +247,6 @@ fn candidate_cost(tail: &Tail<'_>, at: usize) -> Option<u64> {
         ItemLength::Seal => (SEAL_LENGTH as u64, 0, 8),
         ItemLength::Nothing | ItemLength::Illegal(_) => return None,
     };
-    if matches!(item, ItemLength::Record(_)) {
-        RecordHeader::decode(&header).ok()?;
-    }
     let sequence = u64::from_le_bytes(header[sequence_at..sequence_at + 8].try_into().unwrap());
     let distance = at as u64 + length;
     let ahead = sequence.checked_sub(tail.after.sequence)?;
