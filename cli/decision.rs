@@ -41,7 +41,6 @@ pub(crate) use principal::{claimed, user};
 pub(crate) use {
     desk::{Desk, Only, is_late},
     list::place,
-    look::damaged,
     name::resolve,
 };
 

@@ -55,6 +55,9 @@ pub(crate) struct Args {
     map: bool,
 }
 
+/// Where everything that was found wrong stands.
+pub(crate) const VERIFY_TELLS: &str = "`holdpoint verify` tells all";
+
 /// A report, and what is derived from the log where that was asked for.
 #[derive(Serialize)]
 struct Shown<'a> {
@@ -148,17 +151,33 @@ pub(crate) fn exit_of(report: &Report) -> Exit {
     }
 }
 
+/// That a log does not verify, as the failure of a verb that cannot do without, and what that means
+/// to who asked.
+pub(crate) fn damaged(report: &Report, advice: &str) -> Failure {
+    let message = format!("the log is {}{}; {advice}", report.verdict, first_finding(report));
+    Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
+}
+
+/// Where a log does not verify, a list for programs would pass for all that there is: it is refused
+/// then. People are shown what was read, and told.
+pub(crate) fn refuse_damaged_list(global: &Global, report: &Report) -> Result<(), Failure> {
+    match global.json && report.failed() {
+        true => Err(damaged(report, VERIFY_TELLS)),
+        false => Ok(()),
+    }
+}
+
 /// Says on stderr that a log does not verify, for verbs that show something else.
 pub(crate) fn warn(report: &Report) {
     if !report.failed() {
         return;
     }
-    let first = report.findings.first().map(|finding| format!(": {finding}"));
-    complain(&format!(
-        "the log is {}{}; `holdpoint verify` tells all",
-        report.verdict,
-        first.unwrap_or_default()
-    ));
+    let first = first_finding(report);
+    complain(&format!("the log is {}{first}; {VERIFY_TELLS}", report.verdict));
+}
+
+fn first_finding(report: &Report) -> String {
+    report.findings.first().map_or(String::new(), |finding| format!(": {finding}"))
 }
 
 fn show(global: &Global, shown: &Shown<'_>) -> Result<(), Failure> {

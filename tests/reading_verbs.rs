@@ -473,3 +473,18 @@ fn usage_errors_exit_2_and_the_version_names_the_log_format() {
     let version = run(&["--version"]);
     assert_eq!(text(&version.stdout), "holdpoint 0.1.0 (log format 1)\n");
 }
+
+/// A list of a part would pass for all that waits.
+#[test]
+fn a_damaged_log_gives_programs_no_list_and_people_one_with_a_warning() {
+    let (directory, _) = sample();
+    flip(&directory.path().join("segments/00000000000000000001.seg"), FIRST_RECORD + 70);
+    for what in ["hold", "decision", "thread"] {
+        let output = holdpoint(directory.path(), &[what, "list", "--json"]);
+        assert_eq!(output.status.code(), Some(6), "{what}");
+        assert_eq!(json(&output)["error"]["code"], "damaged", "{what}");
+        let output = holdpoint(directory.path(), &[what, "list"]);
+        assert_eq!(output.status.code(), Some(6), "{what}");
+        assert!(text(&output.stderr).contains("`holdpoint verify` tells all"), "{what}");
+    }
+}

@@ -1,11 +1,12 @@
 //! A log that is followed without writing to it: verified and read once, then only what is new.
 
-use super::look::{self, Links, damaged};
+use super::look::{self, Links};
 use crate::arguments::Global;
 use crate::damage::LogError;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::text::path;
+use crate::verify::{VERIFY_TELLS, damaged};
 use holdpoint_domain::World;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
@@ -122,7 +123,7 @@ impl State {
         let (rebuilt, links) = look::read(directory, Until::End)?;
         directory.expect_log(&rebuilt.report)?;
         if rebuilt.report.failed() {
-            return Err(damaged(&rebuilt.report, "`holdpoint verify` tells all"));
+            return Err(damaged(&rebuilt.report, VERIFY_TELLS));
         }
         let Rebuilt { world, head, report, .. } = rebuilt;
         let applied = head.map_or(0, |head| head.sequence);

@@ -1,7 +1,6 @@
 //! `holdpoint decision list`: what waits for an answer.
 
 use super::create::urgency;
-use super::look::damaged;
 use super::shown::{span, time_left};
 use super::{Look, all};
 use crate::arguments::Global;
@@ -9,7 +8,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::text::{aligned, cut};
-use crate::verify::{exit_of, warn};
+use crate::verify::{exit_of, refuse_damaged_list, warn};
 use clap::builder::RangedU64ValueParser;
 use holdpoint_domain::Time;
 use holdpoint_domain::decision_point::{DecisionPointState, Urgency};
@@ -90,10 +89,7 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let report = &look.rebuilt.report;
     directory.expect_room_for_log(report)?;
     let is_nothing = report.verdict == Verdict::NothingHere;
-    if global.json && report.failed() {
-        // An array would pass for all that waits.
-        return Err(damaged(report, "`holdpoint verify` tells all"));
-    }
+    refuse_damaged_list(global, report)?;
     let after = args.after.as_deref().filter(|_| !is_nothing);
     let after = after.map(|wanted| look.find(wanted)).transpose()?.map(place);
     let mut found: Vec<&DecisionPoint> = all(&look.rebuilt.world).collect();

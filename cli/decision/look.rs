@@ -2,12 +2,13 @@
 
 use super::name::resolve;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::progress::Bar;
+use crate::verify::damaged;
 use holdpoint_domain::Time;
 use holdpoint_domain::world::{DecisionPoint, DecisionPointView};
 use holdpoint_engine::shell::{Clock, SystemClock};
-use holdpoint_replay::{Content, Rebuilt, Report, Until, rebuild};
+use holdpoint_replay::{Content, Rebuilt, Until, rebuild};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -85,13 +86,6 @@ pub(super) fn read(directory: &Directory, until: Until) -> Result<(Rebuilt, Link
         })
     })?;
     Ok((rebuilt, links))
-}
-
-/// The failure that a log does not verify, and what that means to who asked.
-pub(crate) fn damaged(report: &Report, advice: &str) -> Failure {
-    let first = report.findings.first().map_or(String::new(), |finding| format!(": {finding}"));
-    let message = format!("the log is {}{first}; {advice}", report.verdict);
-    Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
 }
 
 /// The time by the wall clock.

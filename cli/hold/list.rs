@@ -6,7 +6,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::text::command_line;
-use crate::verify::{exit_of, warn};
+use crate::verify::{exit_of, refuse_damaged_list, warn};
 use holdpoint_domain::Time;
 use holdpoint_domain::text::visible;
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
@@ -23,6 +23,7 @@ pub(super) fn list(global: &Global) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let rebuilt = super::read(&directory, Until::End)?;
     directory.expect_room_for_log(&rebuilt.report)?;
+    refuse_damaged_list(global, &rebuilt.report)?;
     let open = rebuilt.world.open_requests();
     let questions: Vec<Question> = open.map(|(entity, held)| Question::of(entity, held)).collect();
     let now = Time::from_nanoseconds(SystemClock.now().wall_ns);

@@ -7,11 +7,11 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::travel::parse_until;
-use crate::verify::{exit_of, warn};
+use crate::verify::{damaged, exit_of, warn};
 use holdpoint_domain::Time;
 use holdpoint_domain::world::{ExecutionLoop, HeldRequest, RequestPlace, World};
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
-use holdpoint_replay::{Report, Until};
+use holdpoint_replay::Until;
 
 /// Options of `hold show`.
 #[derive(Debug, clap::Args)]
@@ -30,9 +30,12 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let until = args.at.unwrap_or(Until::End);
     let rebuilt = super::read(&directory, until)?;
     directory.expect_log(&rebuilt.report)?;
-    let question = find(&rebuilt.world, &args.request).map_err(|failure| {
-        if rebuilt.report.failed() { damaged(&rebuilt.report) } else { failure }
-    })?;
+    let report = &rebuilt.report;
+    let question =
+        find(&rebuilt.world, &args.request).map_err(|failure| match report.failed() {
+            true => damaged(report, "the request may lie behind that"),
+            false => failure,
+        })?;
     // How much time is left is known of now only.
     let now = args.at.is_none().then(|| Time::from_nanoseconds(SystemClock.now().wall_ns));
     let mut out = Output::stdout();
@@ -44,13 +47,6 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     out.finish()?;
     warn(&rebuilt.report);
     Ok(exit_of(&rebuilt.report))
-}
-
-/// A request that is not found in a damaged log may lie behind the damage.
-fn damaged(report: &Report) -> Failure {
-    let first = report.findings.first().map_or(String::new(), |finding| format!(": {finding}"));
-    let message = format!("the log is {}{first}; the request may lie behind that", report.verdict);
-    Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
 }
 
 fn find(world: &World, wanted: &str) -> Result<Question, Failure> {

@@ -3,9 +3,10 @@
 use super::arguments::{ListThem, Show, Standing};
 use super::caller::Caller;
 use super::page::Page;
-use crate::decision::{Look, all, damaged, place, resolve};
+use crate::decision::{Look, all, place, resolve};
 use crate::directory::Directory;
 use crate::exit::Failure;
+use crate::verify::damaged;
 use holdpoint_domain::decision_point::DecisionPointState as State;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_replay::{Report, Until};

@@ -6,7 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::text::{cut, excerpt, moment};
 use crate::travel::{Shortcuts, line, tell_place, unknown};
-use crate::verify::{exit_of, warn};
+use crate::verify::{damaged, exit_of, warn};
 use holdpoint_domain::text::visible;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::report::{Head, Verdict};
@@ -46,7 +46,9 @@ pub(super) fn entity(
     let found = look(&line, until, wanted).map_err(|error| directory.unreadable(&error))?;
     let entity = match found.1.as_slice() {
         [only] => only,
-        [] if line.report().failed() => return Err(damaged(line.report())),
+        [] if line.report().failed() => {
+            return Err(damaged(line.report(), "what was asked for may lie behind that"));
+        }
         [] => return Err(unknown(&directory, &found.0, wanted)),
         several => return Err(ambiguous(several, wanted)),
     };
@@ -152,13 +154,6 @@ pub(crate) fn of_value(value: &Value) -> String {
         Value::String(text) => cut(text, VALUE_BYTES),
         other => cut(&other.to_string(), VALUE_BYTES),
     }
-}
-
-fn damaged(report: &Report) -> Failure {
-    let first = report.findings.first().map_or(String::new(), |finding| format!(": {finding}"));
-    let message =
-        format!("the log is {}{first}; what was asked for may lie behind that", report.verdict);
-    Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
 }
 
 fn ambiguous(several: &[Entity], wanted: &str) -> Failure {

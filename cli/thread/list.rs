@@ -6,7 +6,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::text::{aligned, moment};
-use crate::verify::{exit_of, warn};
+use crate::verify::{exit_of, refuse_damaged_list, warn};
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::Thread;
 use holdpoint_replay::Until;
@@ -25,6 +25,7 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let rebuilt = read(&directory, Until::End, &mut |_| {})?;
     directory.expect_room_for_log(&rebuilt.report)?;
+    refuse_damaged_list(global, &rebuilt.report)?;
     let is_wanted = |thread: &&Thread| {
         args.tenant.as_deref().is_none_or(|tenant| thread.tenant_id.as_str() == tenant)
     };

@@ -5,9 +5,10 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::missing::{first_record, missing};
 use crate::progress::Bar;
+use crate::verify::damaged;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::{Thread, World};
-use holdpoint_replay::{Committed, Rebuilt, Report, Until, rebuild};
+use holdpoint_replay::{Committed, Rebuilt, Until, rebuild};
 use std::collections::BTreeSet;
 
 /// Which thread is meant.
@@ -116,7 +117,7 @@ impl Reading {
     fn unknown(&self, name: &Name) -> Failure {
         let report = &self.rebuilt.report;
         if report.failed() {
-            return damaged(report);
+            return damaged(report, "the thread may lie behind that");
         }
         let whose = name.tenant.as_ref().map(|tenant| format!("tenant {} has", visible(tenant)));
         let head = self.rebuilt.head.as_ref().map_or(0, |head| head.sequence);
@@ -170,10 +171,4 @@ fn archived(thread: &Thread) -> Failure {
         thread.version
     );
     Failure::new(Exit::NOT_FOUND, "archived", message)
-}
-
-fn damaged(report: &Report) -> Failure {
-    let first = report.findings.first().map_or(String::new(), |finding| format!(": {finding}"));
-    let message = format!("the log is {}{first}; the thread may lie behind that", report.verdict);
-    Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
 }
