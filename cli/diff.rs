@@ -66,8 +66,8 @@ fn of_one(global: &Global, args: &Args) -> Result<Exit, Failure> {
         false => show(&mut out, &difference),
     }
     out.finish()?;
-    tell_place(from, &first, line.newest().as_ref());
-    tell_place(to, &last, line.newest().as_ref());
+    tell_place(from, &first, &line);
+    tell_place(to, &last, &line);
     warn(line.report());
     Ok(exit_of(line.report()))
 }
@@ -97,8 +97,8 @@ fn of_two(global: &Global, args: &Args, other: &Path) -> Result<Exit, Failure> {
         show(&mut out, &difference);
     }
     out.finish()?;
-    tell_place(from, &first, ours.newest().as_ref());
-    tell_place(to, &last, theirs.newest().as_ref());
+    tell_place(from, &first, &ours);
+    tell_place(to, &last, &theirs);
     let reports = [ours.report(), theirs.report()];
     reports.into_iter().for_each(warn);
     let failing = reports.into_iter().find(|report| report.failed());

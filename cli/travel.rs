@@ -10,7 +10,7 @@ use holdpoint_domain::text::visible;
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::report::Head;
-use holdpoint_replay::{Moment, Named, Timeline, Until, each_name, ids};
+use holdpoint_replay::{Moment, Named, Report, Timeline, Until, each_name, ids};
 
 /// Which states may be taken up.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -44,13 +44,15 @@ pub(crate) fn parse_until(text: &str) -> Result<Until, String> {
 }
 
 /// Says on stderr where a state is not that of the place that was asked for, and why.
-pub(crate) fn tell_place(asked: Until, found: &Moment, newest: Option<&Head>) {
+pub(crate) fn tell_place(asked: Until, found: &Moment, line: &Timeline<'_, DirectoryStorage>) {
     if let Some(record) = found.stopped_before {
         complain(&format!(
             "record {record} is withheld or cannot be read: this is the state before it"
         ));
     } else {
-        tell_reach(asked, found.inside_batch_until, found.head().as_ref(), newest);
+        let (reached, newest) = (found.head(), line.newest());
+        let (reached, newest) = (reached.as_ref(), newest.as_ref());
+        tell_reach(asked, found.inside_batch_until, reached, newest, line.report());
     }
 }
 
@@ -60,6 +62,7 @@ pub(crate) fn tell_reach(
     inside_batch_until: Option<u64>,
     reached: Option<&Head>,
     newest: Option<&Head>,
+    report: &Report,
 ) {
     let (Until::Sequence(_) | Until::Time(_)) = asked else { return };
     if let (Some(until), Until::Sequence(asked)) = (inside_batch_until, asked) {
@@ -71,8 +74,9 @@ pub(crate) fn tell_reach(
         complain(&format!("no record is as old as {time}: this is the state before the first"));
     } else if let Some(newest) = newest.filter(|newest| is_beyond(asked, newest)) {
         let (sequence, time) = (newest.sequence, moment(newest.time));
+        let what = if report.failed() { "what holds of the log" } else { "the log" };
         complain(&format!(
-            "the log ends with record {sequence}, {time}: this is the state after it"
+            "{what} ends with record {sequence}, {time}: this is the state after it"
         ));
     }
 }

@@ -316,6 +316,25 @@ fn times_before_the_first_and_behind_the_last_record_are_told() {
 }
 
 #[test]
+fn behind_damage_it_is_what_holds_that_ends_and_not_the_log() {
+    let mut log = HandMade::new();
+    log.run();
+    let damaged = log.head().end_offset;
+    log.run();
+    let place = Place::new();
+    log.write(&place.log);
+    flip(&place.log.join(segment_path(1)), damaged + 20);
+    let verbs: [&[&str]; 3] =
+        [&["replay", "--until"], &["replay", "--live", "--until"], &["diff", "1"]];
+    for verb in verbs {
+        let output = place.holdpoint(&[verb, &["999"]].concat());
+        assert_eq!(status(&output), 6);
+        let said = text(&output.stderr);
+        assert!(said.contains("what holds of the log ends with record "), "{verb:?}: {said}");
+    }
+}
+
+#[test]
 fn verbs_that_show_an_entity_go_to_a_moment_too() {
     let place = place();
     let log = json(&place.holdpoint(&["decision", "show", "gt-7", "--json"]));

@@ -93,7 +93,7 @@ struct Shown<'a> {
 }
 
 fn end(until: Until, found: &Moment, line: &Timeline<'_, DirectoryStorage>) -> Exit {
-    tell_place(until, found, line.newest().as_ref());
+    tell_place(until, found, line);
     warn(line.report());
     exit_of(line.report())
 }
