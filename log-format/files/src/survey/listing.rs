@@ -7,7 +7,9 @@ use holdpoint_log_format::names;
 
 impl<S: ReadStorage> Surveyor<'_, S> {
     pub(super) fn read_listing(&mut self) -> Result<(), SurveyError> {
-        for entry in self.storage.list("").map_err(io_error("."))? {
+        let mut entries = self.storage.list("").map_err(io_error("."))?;
+        entries.sort();
+        for entry in entries {
             let due = match entry.name.as_str() {
                 names::SEGMENTS | names::CUT => EntryKind::Directory,
                 names::ARCHIVE => EntryKind::File,
@@ -18,6 +20,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
                 self.survey.evidence.has_foreign_names = true;
             } else if entry.kind != due {
                 self.layout_fault(&entry.name, 0, Problem::NotRegular);
+                self.find_garbage_head();
                 return Ok(());
             }
         }
@@ -59,15 +62,21 @@ impl<S: ReadStorage> Surveyor<'_, S> {
 
     /// HEAD missing, garbage, or without the segments that it witnesses.
     fn find_missing_witness(&mut self) {
+        self.find_garbage_head();
         let has_segments = self.survey.evidence.has_segments;
         match self.survey.head.clone() {
             HeadFile::Missing if has_segments => self.find(names::HEAD, 0, 0, Problem::HeadMissing),
-            HeadFile::Garbage(fault) => self.find(names::HEAD, 0, 0, fault),
             HeadFile::Valid(head) if !has_segments && !head.is_at_anchor() => {
                 let newest = head.newest_sequence;
                 self.find(names::SEGMENTS, 0, newest, Problem::SegmentsGone { newest });
             }
-            HeadFile::Missing | HeadFile::Valid(_) => {}
+            HeadFile::Missing | HeadFile::Garbage(_) | HeadFile::Valid(_) => {}
+        }
+    }
+
+    fn find_garbage_head(&mut self) {
+        if let HeadFile::Garbage(fault) = self.survey.head.clone() {
+            self.find(names::HEAD, 0, 0, fault);
         }
     }
 
