@@ -166,6 +166,29 @@ fn failing_fast_gives_the_first_finding_and_says_that_it_stopped() {
     assert_eq!(first["head"]["sequence"], second - 1);
 }
 
+/// What the headers tell alone is found before a record is read.
+#[test]
+fn failing_fast_reads_everything_before_the_first_finding_whatever_is_found_first() {
+    let what_is_wrong: [fn(&Path, u64, u64); 4] = [
+        |log, _, third| std::fs::remove_file(segment(log, third)).unwrap(),
+        |log, _, third| flip(&segment(log, third), 20),
+        |log, _, _| std::fs::remove_file(log.join("HEAD")).unwrap(),
+        |log, second, _| flip(&segment(log, second), 20),
+    ];
+    for (index, change) in what_is_wrong.into_iter().enumerate() {
+        for is_flipped in [false, true] {
+            let (directory, _, [second, third]) = sample();
+            change(directory.path(), second, third);
+            if is_flipped {
+                flip(&segment(directory.path(), 1), FIRST_RECORD + 70);
+            }
+            let all = json(directory.path(), &[], 6);
+            let first = json(directory.path(), &["--fail-fast"], 6);
+            assert_eq!(first["findings"][0], all["findings"][0], "{index} {is_flipped}");
+        }
+    }
+}
+
 #[test]
 fn a_file_that_is_no_head_is_refused_with_its_line() {
     let (directory, log, _) = sample();

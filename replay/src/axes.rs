@@ -101,7 +101,7 @@ fn not_checked_of(report: &Report) -> Vec<String> {
 }
 
 fn beyond_proof_of(report: &Report) -> Vec<String> {
-    let newest = report.head.as_ref().map_or(0, |head| head.sequence);
+    let newest = report.head.as_ref().map_or(0, |head| head.sequence).max(report.mark);
     let rewritten = match report.proven_outside() {
         0 => "that nobody wrote the whole log anew, or put an older copy in its place: compare it \
               with a head that was kept elsewhere, with `--head FILE`"
@@ -147,9 +147,12 @@ pub(crate) fn told(head: &Witnessed) -> String {
     }
 }
 
+/// In the order of the log: the first one is the first bad place.
 fn findings_of_bytes(reading: &Reading) -> Vec<Finding> {
     let found = reading.survey.findings.iter().cloned().map(Finding::from);
-    found.chain(reading.withheld.iter().cloned()).collect()
+    let mut found: Vec<Finding> = found.chain(reading.withheld.iter().cloned()).collect();
+    found.sort_by(|a, b| a.place.in_order().cmp(&b.place.in_order()));
+    found
 }
 
 fn verdict(reading: &Reading, axes: &Axes) -> Verdict {

@@ -15,6 +15,15 @@ pub struct Place {
     pub sequence: u64,
 }
 
+impl Place {
+    /// What places are ordered by (`FORMAT.md`, section 32): files outside `segments/` before those
+    /// inside, then offset, then sequence.
+    #[must_use]
+    pub fn in_order(&self) -> (bool, &Self) {
+        (self.file.contains('/'), self)
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}, byte {}, sequence {}", self.file, self.offset, self.sequence)

@@ -34,8 +34,8 @@ pub enum Extent {
     FromHead,
     /// Every record: what verifying needs.
     FromAnchor,
-    /// Every record up to the first segment with something wrong in it: what is known to be damaged
-    /// is not read to its end.
+    /// Every record up to the first segment with something wrong in it: what lies behind that is not
+    /// read.
     UntilFinding,
 }
 
@@ -294,9 +294,12 @@ impl<'s, S: ReadStorage> Surveyor<'s, S> {
         Window::new(opened).map_err(io_error(&file))
     }
 
-    /// Whether the caller wants to know no more than what is found already.
-    fn has_enough(&self) -> bool {
-        self.options.extent == Extent::UntilFinding && !self.survey.findings.is_empty()
+    /// Whether the caller wants to know no more than what is found already: the first finding, and
+    /// no record of this segment can be before it.
+    fn has_enough_before(&self, segment: u64) -> bool {
+        let first_record = Place { file: segment_path(segment), offset: 1, sequence: 0 };
+        let is_before = |finding: &Finding| order_of(finding) < (true, &first_record);
+        self.options.extent == Extent::UntilFinding && self.survey.findings.iter().any(is_before)
     }
 
     fn find(&mut self, file: &str, offset: u64, sequence: u64, problem: impl Into<Problem>) {
@@ -316,9 +319,8 @@ impl<'s, S: ReadStorage> Surveyor<'s, S> {
     }
 }
 
-/// HEAD and LOCK first, then the segments in order.
 fn order_of(finding: &Finding) -> (bool, &Place) {
-    (finding.place.file.contains('/'), &finding.place)
+    finding.place.in_order()
 }
 
 /// Evidence of an empty directory.

@@ -217,7 +217,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         let headers = self.good_headers();
         let earlier = headers.split_last().map_or(&[][..], |(_, earlier)| earlier);
         for (_, header) in earlier {
-            if self.has_enough() {
+            if self.has_enough_before(header.first_sequence()) {
                 break;
             }
             if self.is_to_be_walked(header)? {

@@ -21,14 +21,15 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         records: &mut Records<'_, '_, '_, T>,
     ) -> Result<(), SurveyError> {
         self.survey.mark = self.survey.head.valid().map_or(0, |head| head.newest_sequence);
-        if self.has_enough() {
-            return Ok(());
-        }
         let Some((_, header)) = self.good_headers().last().copied() else {
             self.name_head_faults();
             return Ok(());
         };
         let name = header.first_sequence();
+        // What is found of HEAD is told with the sequence that is read here.
+        if self.has_enough_before(name) && !self.has_head_fault() {
+            return Ok(());
+        }
         let mut window = self.window(name)?;
         let header = self.refreshed(header, &mut window)?;
         let from = self.start_of_last(&header)?;
@@ -212,6 +213,10 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         let first = reached.saturating_add(1);
         let problem = Problem::BelowMark { first, last: self.survey.mark };
         self.find_in_segment(name, run.stop_offset, run.stop_sequence, problem);
+    }
+
+    fn has_head_fault(&self) -> bool {
+        self.survey.findings.iter().any(|finding| finding.place.file == names::HEAD)
     }
 
     /// A finding on HEAD names the newest record there is, which HEAD should have named.
