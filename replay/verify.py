@@ -4,7 +4,7 @@
 Written from log-format/FORMAT.md and nothing else; numbers in parentheses name its sections. It
 never writes, and knows nothing of what events mean. Exit codes: 0 nothing failed, 3 nothing here,
 6 corrupt, 1 unreadable, 2 usage."""
-import argparse, fcntl, hashlib, json, os, pathlib, re, stat, struct, sys, zlib
+import argparse, fcntl, hashlib, json, os, pathlib, stat, struct, sys, zlib
 from collections import namedtuple
 
 PAGE, CAPACITY_MAX, NO_CLAIM, READINGS = 4096, 268443648, 0xFFFFFFFF, 4
@@ -135,16 +135,16 @@ class Survey:
     def __init__(self, root, busy):
         self.root, self.busy, self.findings, self.faults = root, busy, [], set()
         self.run, self.tail, self.headers, self.records, self.withheld = None, None, {}, 0, 0
-        self.owner, witness = owner_of(self.read("LOCK") or b""), self.read("HEAD")
+        self.owner, witness = owner_of(self.read("LOCK", PAGE) or b""), self.read("HEAD", PAGE)
         self.head = head_of(witness) if witness is not None else None
         self.log, self.mark = (self.head.log, self.head.newest[0]) if self.head else (None, 0)
         self.names, self.is_there = self.list()
-        if self.head and not self.is_there and self.mark > self.head.anchor[0]:
+        if self.head and self.is_there is False and self.mark > self.head.anchor[0]:
             self.find("segments", 0, self.mark, "HEAD witnesses records, and there is no segment")
         self.read_headers()
         self.check_successors()
-        for first in self.headers:
-            self.walk(self.headers[first], first == max(self.headers))
+        for first, behind in zip(all := [*self.headers], [*all[1:], None]):
+            self.walk(self.headers[first], behind is None)
         if not self.head and (witness is not None or self.is_there):
             self.find("HEAD", 0, 0, "it is missing" if witness is None else "it does not hold")
         newest = {"sequence": self.run.place.sequence if self.run else 0}
@@ -156,22 +156,22 @@ class Survey:
         self.faults.update(faults)
     def is_a(self, kind, name):
         return kind((self.root / name).lstat().st_mode)
-    def read(self, name):
+    def read(self, name, most=CAPACITY_MAX):
         """A regular file, no more of it than a segment has; None: there is none."""
         if not os.path.lexists(self.root / name): return None
         if not self.is_a(stat.S_ISREG, name):
             return self.find(name, 0, 0, "it is not a regular file", "layout")
         with open(self.root / name, "rb") as file:
-            return file.read(CAPACITY_MAX if "/" in name else PAGE)
+            return file.read(most)
     def list(self):
-        """The segments that count, by their names (3, 11), and whether there is any."""
+        """The segments that count (3, 11), and whether there is any; None: nobody looked (32)."""
         right = {"segments": stat.S_ISDIR, "cut": stat.S_ISDIR, "ARCHIVE": stat.S_ISREG}
         for name in filter(lambda name: os.path.lexists(self.root / name), sorted(right)):
             if not self.is_a(right[name], name):
                 self.find(name, 0, 0, "it is not what its name says", "layout")
-                return [], False
-        names = sorted(file.name for file in self.root.glob("segments/*.seg"))
-        firsts = [int(name[:20]) for name in names if re.fullmatch(r"[0-9]{20}\.seg", name)]
+                return [], None
+        numbers = [int(file.stem) for file in self.root.glob(f"segments/{20 * '[0-9]'}.seg")]
+        firsts = sorted(number for number in numbers if number < 1 << 64)
         found = [first for first in firsts if self.is_a(stat.S_ISREG, path_of(first))]
         for first in set(firsts) - set(found):
             self.find(path_of(first), 0, first, "it is not a regular file", "layout")
@@ -180,15 +180,15 @@ class Survey:
     def read_headers(self):
         """Header blocks (9): the good ones are of this log and follow from the anchor."""
         for name in self.names:
-            file, data = path_of(name), self.read(path_of(name))
-            header = header_of(data[:PAGE], file)
+            file = path_of(name)
+            header = header_of(self.read(file, PAGE), file)
             if header and header.first == name:
                 self.headers[name], self.log = header, self.log or header.log
                 if header.log != self.log:
                     self.find(file, 0, name, "it belongs to another log", "layout")
             elif header:
                 self.find(file, 0, name, "its header says that it begins elsewhere", "layout")
-            elif name == self.names[-1] and not any(data) and self.mark < name:
+            elif name == self.names[-1] > self.mark and not self.read(file).strip(b"\0"):
                 self.faults.add("blank")
             else:
                 self.bad_header(name, "its header block does not hold")
