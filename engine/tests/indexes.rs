@@ -26,7 +26,7 @@ use shell_support::commands::{dispatch, initialize};
 use shell_support::{Place, origin};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// More commands than keys are remembered, in several segments.
 const COMMANDS: usize = 4 * MAX_RETIRED_KEYS + 600;
@@ -103,9 +103,15 @@ fn indexes(place: &Place) -> BTreeMap<u64, PathBuf> {
 /// content and with another one.
 fn assert_answers(place: &Place, sequences: &[u64], what: &str) {
     let engine = engine(place);
+    assert_engine_answers(&engine, sequences, what);
+    engine.close().unwrap();
+    place.assert_intact();
+}
+
+fn assert_engine_answers(engine: &Engine, sequences: &[u64], what: &str) {
     assert!(engine.query(World::keys_forgotten).unwrap() > 0);
     for number in [0, 1, 100, COMMANDS - MAX_RETIRED_KEYS - 1, COMMANDS - 1] {
-        match submit(&engine, number, content(number)) {
+        match submit(engine, number, content(number)) {
             Submitted::Repeated(receipt) => {
                 assert_eq!(receipt.first_sequence, sequences[number], "{what}: {number}");
                 let event: Event = ClockStepped { step_ns: content(number) }.into();
@@ -113,15 +119,13 @@ fn assert_answers(place: &Place, sequences: &[u64], what: &str) {
             }
             other => panic!("{what}: command {number} again: {other:?}"),
         }
-        match submit(&engine, number, -1) {
+        match submit(engine, number, -1) {
             Submitted::Refused(Refusal::IdempotencyConflict { first_sequence, .. }) => {
                 assert_eq!(first_sequence, sequences[number], "{what}: {number}");
             }
             other => panic!("{what}: command {number} with other content: {other:?}"),
         }
     }
-    engine.close().unwrap();
-    place.assert_intact();
 }
 
 #[test]
@@ -249,6 +253,43 @@ fn a_damaged_foreign_stale_or_forged_index_is_not_believed_and_is_built_again() 
         let is_right = fs::read(&path).unwrap() == right;
         assert!(is_unread || is_right, "{what}: it is built again where it was read");
     }
+}
+
+/// What was compared with its digest before is looked at anew.
+#[test]
+fn an_index_that_is_changed_or_cut_while_a_writer_has_it_mapped_is_not_believed_any_more() {
+    let place = Place::new();
+    let sequences = fill(&place);
+    settle(&place);
+    let engine = engine(&place);
+    let cut = |path: &Path, length: u64| {
+        fs::File::options().write(true).open(path).unwrap().set_len(length).unwrap();
+    };
+    let changes: [(&str, &dyn Fn(&Path)); 5] = [
+        ("zeroed behind its header", &|path| {
+            let mut bytes = fs::read(path).unwrap();
+            bytes.iter_mut().skip(4_096).for_each(|byte| *byte = 0);
+            fs::write(path, bytes).unwrap();
+        }),
+        ("cut to its header", &|path| cut(path, 4_096)),
+        ("cut to nothing", &|path| cut(path, 0)),
+        ("taken away", &|path| fs::remove_file(path).unwrap()),
+        ("put where it was", &|path| fs::write(path, "").unwrap()),
+    ];
+    assert_engine_answers(&engine, &sequences, "as it was");
+    for (what, change) in changes {
+        let found = indexes(&place);
+        assert!(found.len() > 1);
+        found.values().for_each(|path| change(path));
+        assert_engine_answers(&engine, &sequences, what);
+        // They are built again behind the writer's back.
+        let segments = segments(&place).len();
+        while indexes(&place).len() + 1 < segments {
+            std::thread::yield_now();
+        }
+    }
+    engine.close().unwrap();
+    place.assert_intact();
 }
 
 /// Times are asked for by no lookup.

@@ -9,7 +9,7 @@
 //! - Only who built an index from checked records vouches for it in the log; a file that was found
 //!   is compared with what the log says, and never the other way round.
 
-use super::lookup::open_index;
+use super::lookup::Opened;
 use crate::log::Storage;
 use crate::sync::{Condvar, Mutex, now, thread};
 use holdpoint_domain::event::SegmentIndexed;
@@ -219,7 +219,7 @@ fn next(shared: &Shared) -> Option<Task> {
 
 /// Whether every section of an index is the one that the log vouches for, by this program's rules.
 fn is_whole<S: Storage>(disk: &S, first_sequence: u64, known: &SegmentIndex) -> bool {
-    open_index(disk, first_sequence).is_some_and(|index| {
+    Opened::of(disk, first_sequence).is_some_and(|Opened { index, .. }| {
         index.digest().0 == *known.digest.as_bytes()
             && index.scope().terms_version == TERMS_VERSION
             && index.check().is_ok()

@@ -14,17 +14,53 @@ use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    Follower, Onward, ReadError, ReadFile, ReadStorage, RecordPlace, Run, Stop, SurveyError,
+    Follower, Onward, ReadError, ReadFile, ReadStorage, RecordPlace, Run, Stamp, Stop, SurveyError,
 };
 use holdpoint_log_format::{Item, Record, names};
 use holdpoint_log_index::file::index_path;
 use holdpoint_log_index::{Index, IndexFault, TermHash};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// An index that is open, by the digest that the log has of it.
-type Opened = Index<SegmentBytes>;
+/// So many files of indexes are held open at most: a process may have 1,024 by default.
+const HELD_MAX: usize = 256;
+
+/// An index that is mapped, and what tells whether somebody has written to its file since, or cut
+/// it: what a section was compared with its digest for holds no longer then, and behind a cut lies
+/// a signal that ends the process. So it is asked before every use. A file that is cut between the
+/// question and the use, within microseconds, is beyond it.
+pub(super) struct Opened {
+    pub(super) index: Index<SegmentBytes>,
+    stamp: Option<Stamp>,
+    held: Option<File>,
+}
+
+impl Opened {
+    /// Opens the index of a segment if its header block holds.
+    pub(super) fn of<S: ReadStorage>(disk: &S, first: u64) -> Option<Self> {
+        let file = disk.open(&index_path(first)).ok().flatten()?;
+        // The stamp comes before the bytes: what changes behind it is noticed.
+        let stamp = file.stamp().ok()?;
+        let bytes = file.segment_bytes(file.length().ok()?).ok()?;
+        Some(Self { index: Index::new(bytes).ok()?, stamp, held: file.held() })
+    }
+
+    /// Whether the file is as it was when it was opened. One that is not held open is looked up
+    /// anew, by its name.
+    fn is_unchanged<S: ReadStorage>(&self, disk: &S, first: u64) -> bool {
+        let Some(stamp) = self.stamp else { return true };
+        let now = match &self.held {
+            Some(file) => file.stamp().ok().flatten(),
+            None => {
+                let found = disk.open(&index_path(first)).ok().flatten();
+                found.and_then(|file| file.stamp().ok().flatten())
+            }
+        };
+        now == Some(stamp)
+    }
+}
 
 /// What lookups keep: the indexes that are open, and what is in the segments that have none.
 #[derive(Default)]
@@ -216,8 +252,10 @@ impl Lookup {
             while opened.next_if(|(one, _)| **one < first).is_some() {}
             let known = known.peek().filter(|(one, _)| *one == first);
             let opened = opened.peek().filter(|(one, _)| **one == first);
-            let (Some((_, known)), Some((_, index))) = (known, opened) else { return true };
-            !is_believed(index, known) || may_have(index, hash, is_key).unwrap_or(true)
+            let (Some((_, known)), Some((_, opened))) = (known, opened) else { return true };
+            let is_known = is_believed(&opened.index, known);
+            let is_to_be_used = is_known && opened.is_unchanged(&**scope.disk, first);
+            !is_to_be_used || may_have(&opened.index, hash, is_key).unwrap_or(true)
         };
         let segments = firsts.iter().zip(ends).filter(|(first, _)| may_hold(**first));
         Ok(segments.map(|(first, end)| *first..=end).collect())
@@ -280,19 +318,27 @@ impl Lookup {
     }
 
     /// The index of a segment, where there is one to be believed; else one is built.
-    fn index<S: Storage>(&mut self, scope: &Scope<'_, S>, first: u64) -> Option<&Opened> {
+    fn index<S: Storage>(
+        &mut self,
+        scope: &Scope<'_, S>,
+        first: u64,
+    ) -> Option<&Index<SegmentBytes>> {
         let known = scope.known.of(first)?;
-        let is_right = |index: &Opened| is_believed(index, known);
+        let disk = &**scope.disk;
+        let is_right =
+            |opened: &Opened| is_believed(&opened.index, known) && opened.is_unchanged(disk, first);
         if !self.opened.get(&first).is_some_and(is_right) {
-            match open_index(&**scope.disk, first).filter(is_right) {
-                Some(index) => drop(self.opened.insert(first, index)),
-                None => {
-                    self.indexer.build(scope.disk, first, Some(*known));
-                    return None;
-                }
+            self.opened.remove(&first);
+            let Some(mut opened) = Opened::of(disk, first).filter(is_right) else {
+                self.indexer.build(scope.disk, first, Some(*known));
+                return None;
+            };
+            if self.opened.len() >= HELD_MAX {
+                opened.held = None;
             }
+            self.opened.insert(first, opened);
         }
-        self.opened.get(&first)
+        self.opened.get(&first).map(|opened| &opened.index)
     }
 }
 
@@ -343,12 +389,12 @@ const fn has_id(term: &Term<'_>) -> bool {
 }
 
 /// Whether an index is the one that the log vouches for, and by the rules of today.
-fn is_believed(index: &Opened, known: &SegmentIndex) -> bool {
+fn is_believed(index: &Index<SegmentBytes>, known: &SegmentIndex) -> bool {
     index.digest().0 == *known.digest.as_bytes() && index.scope().terms_version == TERMS_VERSION
 }
 
 /// Whether some record of an index's segment may hold a term.
-fn may_have(index: &Opened, hash: TermHash, is_key: bool) -> Result<bool, IndexFault> {
+fn may_have(index: &Index<SegmentBytes>, hash: TermHash, is_key: bool) -> Result<bool, IndexFault> {
     match is_key {
         true => index.may_have_key(hash),
         false => index.may_have_term(hash),
@@ -357,7 +403,7 @@ fn may_have(index: &Opened, hash: TermHash, is_key: bool) -> Result<bool, IndexF
 
 /// Sequence and offset of every record of an index's segment that may hold a term.
 fn candidates_in(
-    index: &Opened,
+    index: &Index<SegmentBytes>,
     hash: TermHash,
     is_key: bool,
 ) -> Result<Vec<(u64, u64)>, IndexFault> {
@@ -371,12 +417,6 @@ fn candidates_in(
         candidates.push((sequence, index.offset_of(sequence)?.unwrap_or(0)));
     }
     Ok(candidates)
-}
-
-pub(super) fn open_index<S: ReadStorage>(disk: &S, first: u64) -> Option<Opened> {
-    let file = disk.open(&index_path(first)).ok().flatten()?;
-    let bytes = file.segment_bytes(file.length().ok()?).ok()?;
-    Index::new(bytes).ok()
 }
 
 /// The segments up to the active one, by their first records.

@@ -30,5 +30,5 @@ pub use finding::{Finding, Place, Problem};
 pub use follow::{FollowError, Follower};
 pub use reader::{ReadError, read_from};
 pub use run::{Onward, RecordPlace, Run, Stop};
-pub use storage::{DirectoryStorage, Entry, EntryKind, ReadFile, ReadStorage};
+pub use storage::{DirectoryStorage, Entry, EntryKind, ReadFile, ReadStorage, Stamp};
 pub use survey::{Extent, Survey, SurveyError, SurveyOptions, survey, survey_in_threads};

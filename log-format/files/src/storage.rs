@@ -5,7 +5,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, lstat, openat};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Reading calls on one log's directory. Paths are relative to it, with `/` between the parts.
@@ -62,6 +62,21 @@ pub trait ReadFile: Sync {
         Ok(filled)
     }
 
+    /// What changes whenever somebody writes to the file or cuts it, as far as the system tells;
+    /// `None` where nobody else can. Of a real file: its length, and the time of its last change.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn stamp(&self) -> io::Result<Option<Stamp>> {
+        Ok(None)
+    }
+
+    /// The file itself, held open once more, for asking it for its [stamp](Self::stamp) later;
+    /// `None` where that cannot be.
+    fn held(&self) -> Option<File> {
+        None
+    }
+
     /// The first `length` bytes of a segment, which must be written and never change again; fewer
     /// when the file is shorter. A real file is mapped, others are copied.
     ///
@@ -74,6 +89,14 @@ pub trait ReadFile: Sync {
         bytes.truncate(read);
         Ok(SegmentBytes::Copied(bytes))
     }
+}
+
+/// The state that a file's bytes are in: with the same stamp they are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    length: u64,
+    /// Seconds and nanoseconds: a time that nobody can set.
+    changed: (i64, i64),
 }
 
 /// A name in a directory.
@@ -208,6 +231,16 @@ fn entry_of(entry: &std::fs::DirEntry) -> io::Result<Entry> {
 impl ReadFile for File {
     fn length(&self) -> io::Result<u64> {
         Ok(self.metadata()?.len())
+    }
+
+    fn stamp(&self) -> io::Result<Option<Stamp>> {
+        let now = self.metadata()?;
+        let changed = (now.ctime(), now.ctime_nsec());
+        Ok(Some(Stamp { length: now.len(), changed }))
+    }
+
+    fn held(&self) -> Option<File> {
+        self.try_clone().ok()
     }
 
     fn segment_bytes(&self, length: u64) -> io::Result<SegmentBytes> {

@@ -2,11 +2,11 @@
 //!
 //! **Why it is mapped.** An index is written whole under another name and renamed; nobody of
 //! Holdpoint changes or cuts it afterwards, and one that is replaced keeps its bytes for whoever
-//! has it mapped. That is what is asked of a segment too, and segments are mapped: whoever could
-//! cut an index under a reader's map (which ends the reader with SIGBUS) could cut the segment, and
-//! whoever could change its bytes in place could change this process. So the map opens no door, and
-//! what it gives is memory that the system can take back: private memory would grow with the log.
-//! Whoever must not rest on that reads the file into private memory and gives it to [`Index::new`].
+//! has it mapped. What the map gives is memory that the system can take back: private memory would
+//! grow with the log. Somebody else may write to the file in its place all the same, or cut it,
+//! which ends whoever reads the map behind the cut with SIGBUS. So whoever keeps an index asks for
+//! the file's [stamp](holdpoint_log_files::ReadFile::stamp) before each use, and opens it again
+//! where it is another one; what is left are the microseconds between the two.
 
 use crate::builder::{BuildFault, IndexBuilder};
 use crate::fault::IndexFault;
