@@ -1,5 +1,5 @@
-//! The damage map names kind and place of every single damage, and never blames a record that
-//! holds.
+//! The damage map names kind and place of every single damage, and never
+//! blames a record that holds.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ use changes::{
     repeated_behind_the_last, spliced, spliced_anew, swapped, with_payload_forged, with_segment_of,
 };
 use holdpoint_log_format::{Head, Link, Lock, SegmentHeader};
-use holdpoint_replay::damage::{Cause, Certainty, Region, Witness};
+use holdpoint_replay::damage::{Cause, Certainty, Picture, Region, Witness};
 use holdpoint_replay::{Asked, DamageMap, ReadOptions, Report, verify_asked};
 use memory::{ACTIVE, FIRST_RECORD, Image, Item, SEALED};
 use serde_json::Value;
@@ -367,6 +367,60 @@ fn a_forged_head_or_header_costs_no_record() {
             assert_eq!(region.file, segment, "{field}");
         }
     }
+}
+
+// ---- The picture --------------------------------------------------------------------------------
+
+#[test]
+fn the_picture_shows_every_damaged_place_though_not_every_one_is_listed() {
+    let image = Image::sample();
+    let directory = tempfile::tempdir().unwrap();
+    image.write(directory.path());
+    for first in 11..1_511 {
+        let name = format!("segments/{first:020}.seg");
+        std::fs::write(directory.path().join(name), [b'x'; 40]).unwrap();
+    }
+    let damage = &json(&holdpoint(directory.path(), &["verify", "--map", "--json"]))["damage"];
+    assert_eq!(damage["regions"].as_array().unwrap().len(), 1_000);
+    let left_out = damage["regions_left_out"].as_u64().unwrap();
+    assert!(left_out >= 500, "{left_out}");
+    let used = |segment: &Value| segment["used"].as_u64().unwrap();
+    let segments = damage["segments"].as_array().unwrap();
+    let (total, good) = (segments.iter().map(used).sum::<u64>(), used(&segments[0]));
+    let bar = damage["picture"]["bar"].as_str().unwrap();
+    let held = usize::try_from(good * 64 / total).unwrap();
+    assert_eq!((bar.len(), bar[..held].contains('X')), (64, false), "{bar}");
+    assert!(bar[held + 8..].chars().all(|cell| cell == 'X'), "{bar}");
+    let told = text(&holdpoint(directory.path(), &["verify", "--map"]));
+    let more =
+        format!("and {} more: 980 of them with --json, the other {left_out}", left_out + 980);
+    assert!(told.contains(bar) && told.contains(&more), "{told}");
+}
+
+#[test]
+fn a_segment_that_is_missing_or_empty_marks_its_place_in_the_picture() {
+    let image = Image::sample();
+    let bar = |change: &dyn Fn(&Path)| {
+        let directory = tempfile::tempdir().unwrap();
+        image.write(directory.path());
+        change(directory.path());
+        let map = &json(&holdpoint(directory.path(), &["verify", "--map", "--json"]))["damage"];
+        assert!(!map["regions"].as_array().unwrap().is_empty());
+        map["picture"]["bar"].as_str().unwrap().to_string()
+    };
+    let gone = |name: &'static str| move |log: &Path| std::fs::remove_file(log.join(name)).unwrap();
+    let empty = |name: &'static str| move |log: &Path| std::fs::write(log.join(name), "").unwrap();
+    let first = format!("X{}", "=".repeat(63));
+    let last = format!("|{}X", "=".repeat(62));
+    assert_eq!([bar(&gone(SEALED)), bar(&empty(SEALED))], [first.clone(), first]);
+    assert_eq!([bar(&gone(ACTIVE)), bar(&empty(ACTIVE))], [last.clone(), last]);
+    let picture = map(&{
+        let mut headless = image.clone();
+        headless.bytes_mut("HEAD")[20] ^= 1;
+        headless
+    })
+    .picture;
+    assert_eq!((picture.bar.contains(Picture::DAMAGED), picture.elsewhere), (false, 1));
 }
 
 // ---- The program -------------------------------------------------------------------------------

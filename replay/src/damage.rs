@@ -15,12 +15,14 @@ mod files;
 mod forged;
 mod header;
 mod ledger;
+mod picture;
 mod region;
 mod search;
 mod segment;
 mod syndrome;
 
 pub use ledger::{REGIONS_MAX, Stretch};
+pub use picture::{CELLS_MAX, Picture};
 pub use region::{Cause, Certainty, Records, Region, Witness};
 
 use crate::read::ReadError;
@@ -33,7 +35,9 @@ use serde::Serialize;
 /// Every damaged place of a log, and what holds between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DamageMap {
-    /// The segments in order, for a picture of the log.
+    /// The log as a bar, with every damaged place in it, however many there are.
+    pub picture: Picture,
+    /// The segments in order.
     pub segments: Vec<MappedSegment>,
     /// The damaged places in the order of the log, at most [`REGIONS_MAX`].
     pub regions: Vec<Region>,
@@ -57,11 +61,15 @@ pub struct Kept {
     pub records_lost: u64,
     /// Bytes that it does not keep as records, and copies aside.
     pub bytes_not_kept: u64,
+    /// How many hold and are not kept: salvage cannot tie them to a mark outside of the records.
+    pub held_not_kept: u64,
     /// The records that it keeps, neighbours joined, at most [`REGIONS_MAX`] runs.
     pub runs: Vec<Records>,
+    /// Runs beyond those.
+    pub runs_left_out: u64,
 }
 
-/// A segment as the picture shows it.
+/// A segment of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MappedSegment {
     /// Its file, relative to the log's directory.
@@ -93,30 +101,32 @@ pub(crate) fn map<S: ReadStorage>(
     is_being_written: bool,
     (outside, heads): (u64, &[Witnessed]),
 ) -> Result<DamageMap, ReadError> {
-    let mut mapper = Mapper::new(storage, survey, is_being_written, outside);
+    let (kept, runs) = kept(storage)?;
+    let mut mapper = Mapper::new(storage, survey, is_being_written, (outside, runs));
     mapper.map()?;
     mapper.map_heads(heads);
-    Ok(mapper.finish(kept(storage)?))
+    Ok(mapper.finish(kept))
 }
 
-/// What the plan of a salvage keeps.
-fn kept<S: ReadStorage>(storage: &S) -> Result<Kept, ReadError> {
-    let Some(source) = Source::look(storage)? else { return Ok(Kept::default()) };
+/// What the plan of a salvage keeps, and all its runs.
+fn kept<S: ReadStorage>(storage: &S) -> Result<(Kept, Vec<Records>), ReadError> {
+    let Some(source) = Source::look(storage)? else { return Ok((Kept::default(), Vec::new())) };
     let plan = plan(storage, &source, &mut |_, _| {})?;
     let mut runs: Vec<Records> = Vec::new();
     for kept in plan.kept() {
         let (first, last) = (kept.from.sequence.saturating_add(1), kept.last);
-        let joined = runs.last().is_some_and(|run| run.last.checked_add(1) == Some(first));
-        if let Some(run) = runs.last_mut().filter(|_| joined) {
-            run.last = last;
-        } else if runs.len() < REGIONS_MAX {
-            runs.push(Records { first, last });
+        match runs.last_mut().filter(|run| run.last.checked_add(1) == Some(first)) {
+            Some(run) => run.last = last,
+            None => runs.push(Records { first, last }),
         }
     }
-    Ok(Kept {
+    let kept = Kept {
         records_kept: plan.records_kept(),
         records_lost: plan.records_lost(),
         bytes_not_kept: plan.losses().map(|loss| loss.length).sum(),
-        runs,
-    })
+        held_not_kept: 0,
+        runs: runs.iter().take(REGIONS_MAX).copied().collect(),
+        runs_left_out: runs.len().saturating_sub(REGIONS_MAX) as u64,
+    };
+    Ok((kept, runs))
 }

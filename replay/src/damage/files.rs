@@ -39,7 +39,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         storage: &'s S,
         survey: &'s Survey,
         is_being_written: bool,
-        outside: u64,
+        (outside, kept): (u64, Vec<Records>),
     ) -> Self {
         let log = identity(survey);
         let head = survey.head.valid().copied().filter(|head| Some(head.log) == log);
@@ -54,7 +54,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             log,
             head,
             seeds: survey.segments.iter().filter_map(seed).collect(),
-            ledger: Ledger::new(outside),
+            ledger: Ledger::new(outside, kept),
             segments: Vec::new(),
             ended: None,
             accounted: head.map_or(0, |head| head.anchor_sequence),
@@ -97,12 +97,11 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         self.ledger.find_renamed();
         for finding in &self.survey.findings {
             let place = &finding.place;
-            let mut regions = self.ledger.regions.iter();
             let is_told = match is_consequence(&finding.problem) {
-                true => regions.next().is_some(),
-                false => regions.any(|region| region.file == place.file),
+                true => !self.ledger.regions.is_empty(),
+                false => self.ledger.tells_of(&place.file),
             };
-            if !is_told && self.ledger.regions_left_out == 0 {
+            if !is_told {
                 let why = match &finding.problem {
                     Problem::NotRegular => Explained::proven(Cause::NotAFile),
                     problem => unknown(problem),
@@ -110,9 +109,16 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
                 self.add(&place.file, place.offset, 0, None, why);
             }
         }
-        let Ledger { regions, regions_left_out, stretches, stretches_left_out, .. } = self.ledger;
-        let segments = self.segments;
-        DamageMap { segments, regions, regions_left_out, stretches, stretches_left_out, salvage }
+        let ledger = self.ledger;
+        DamageMap {
+            picture: ledger.drawing.finish(),
+            segments: self.segments,
+            regions: ledger.regions,
+            regions_left_out: ledger.regions_left_out,
+            stretches: ledger.stretches,
+            stretches_left_out: ledger.stretches_left_out,
+            salvage: Kept { held_not_kept: ledger.held_not_kept, ..salvage },
+        }
     }
 
     fn add(
@@ -186,6 +192,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             let used = window.nonzero_end(0)?.unwrap_or(0);
             let (first, length) = (segment.first_sequence, window.length());
             self.segments.push(MappedSegment { file: path.clone(), first, length, used });
+            self.ledger.drawing.begin(first, used);
             let Some((header, start)) = self.map_header(index, segment, &mut window, used)? else {
                 return Ok(());
             };
@@ -354,8 +361,8 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         if index == 0 {
             return;
         }
-        let file = self.segments.iter().rev().nth(1).map(|segment| segment.file.clone());
-        if self.ledger.regions.iter().any(|region| Some(&region.file) == file.as_ref()) {
+        let file = self.segments.iter().rev().nth(1).map(|segment| segment.file.as_str());
+        if file.is_some_and(|file| self.ledger.tells_of(file)) {
             return;
         }
         let is_seal = before.seal.is_none_or(|seal| seal == header.previous_seal_offset);
@@ -427,8 +434,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
 
     /// A file that is shorter or longer than its header says, where no record is lost by it.
     fn map_length(&mut self, path: &str, header: &SegmentHeader, length: u64, used: u64) {
-        let is_told = |region: &Region| region.file == path && region.cause == Cause::Truncated;
-        if length < header.capacity && !self.ledger.regions.iter().any(is_told) {
+        if length < header.capacity && !self.ledger.tells_of_cut(path) {
             let why = Explained::proven(Cause::Truncated);
             self.add(path, length, header.capacity - length, None, why);
         } else if length > header.capacity && used <= header.capacity {

@@ -1,9 +1,10 @@
 //! What the map gathers: damaged regions, and the stretches between them that hold.
 
+use super::picture::Drawing;
 use super::region::{Cause, Certainty, Records, Region, Witness};
 use holdpoint_log_format::names;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most regions that a map names; the rest is counted.
 pub const REGIONS_MAX: usize = 1_000;
@@ -47,6 +48,14 @@ pub(super) struct Ledger {
     pub(super) stretches: Vec<Stretch>,
     pub(super) stretches_left_out: u64,
     pub(super) restores_left: u32,
+    /// The picture of all regions, those that are left out as well.
+    pub(super) drawing: Drawing,
+    /// Records that hold and that no salvage keeps.
+    pub(super) held_not_kept: u64,
+    /// What a salvage keeps, in order.
+    kept: Vec<Records>,
+    /// The files that regions lie in, and whether one of those says that the end was cut off.
+    told: BTreeMap<String, bool>,
     /// Records that hold and stand where others should.
     displaced: BTreeSet<u64>,
     /// Records up to this one have the link that a head kept outside names.
@@ -56,13 +65,17 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    pub(super) fn new(outside: u64) -> Self {
+    pub(super) fn new(outside: u64, kept: Vec<Records>) -> Self {
         Self {
             regions: Vec::new(),
             regions_left_out: 0,
             stretches: Vec::new(),
             stretches_left_out: 0,
             restores_left: RESTORES_MAX,
+            drawing: Drawing::new(),
+            held_not_kept: 0,
+            kept,
+            told: BTreeMap::new(),
             displaced: BTreeSet::new(),
             outside,
             is_cut: false,
@@ -70,11 +83,23 @@ impl Ledger {
     }
 
     pub(super) fn add(&mut self, region: Region) {
+        self.drawing.mark(&region);
+        *self.told.entry(region.file.clone()).or_default() |= region.cause == Cause::Truncated;
         if self.regions.len() < REGIONS_MAX {
             self.regions.push(region);
         } else {
             self.regions_left_out += 1;
         }
+    }
+
+    /// Whether a region lies in this file.
+    pub(super) fn tells_of(&self, file: &str) -> bool {
+        self.told.contains_key(file)
+    }
+
+    /// Whether a region says that the end of this file was cut off.
+    pub(super) fn tells_of_cut(&self, file: &str) -> bool {
+        self.told.get(file) == Some(&true)
     }
 
     /// A record that holds stands where another should.
@@ -142,6 +167,7 @@ impl Ledger {
         if to.0 <= from.0 {
             return;
         }
+        self.compare_with_kept(from.0 + 1, to.0);
         let goes_on = |stretch: &&mut Stretch| stretch.last == from.0;
         if let Some(stretch) = self.stretches.last_mut().filter(goes_on).filter(|_| !self.is_cut) {
             (stretch.last, stretch.end) = to;
@@ -165,6 +191,15 @@ impl Ledger {
             witness: None,
             witnessed_to: None,
         });
+    }
+
+    /// Counts which of these records a salvage does not keep.
+    fn compare_with_kept(&mut self, first: u64, last: u64) {
+        let begin = self.kept.partition_point(|run| run.last < first);
+        let runs = self.kept.iter().skip(begin).take_while(|run| run.first <= last);
+        let here = runs.filter_map(|run| Records::new(run.first.max(first), run.last.min(last)));
+        let kept: u64 = here.map(|run| run.count()).sum();
+        self.held_not_kept += (last - first).saturating_add(1).saturating_sub(kept);
     }
 
     /// Something names the record of this sequence as it is.

@@ -276,9 +276,8 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
             let cause = Cause::Rechained { from, to, witness: Witness::Seal };
             return Some(Explained::fits(cause));
         }
-        let is_told = self.ledger.regions.iter().any(|region| region.file == self.file);
         let found = "the seal is not where it says, or names another time".to_string();
-        (!is_told).then(|| Explained::new(Cause::Unknown { found }, Certainty::Open))
+        (!self.ledger.tells_of(&self.file)).then(|| Explained::new(Cause::Unknown { found }, Certainty::Open))
     }
 
     fn explain(&mut self, gap: &Gap<'_>, stop: &Stop) -> io::Result<Explained> {
