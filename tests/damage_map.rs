@@ -1,5 +1,5 @@
-//! The damage map names kind and place of every single damage, and never
-//! blames a record that holds.
+//! The damage map names kind and place of every single damage, of two where the bytes prove them,
+//! and never blames a record that holds.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -369,7 +369,75 @@ fn a_forged_head_or_header_costs_no_record() {
     }
 }
 
-// ---- The picture --------------------------------------------------------------------------------
+// ---- More than one damage ----------------------------------------------------------------------
+
+/// A way to damage a record, and whether it is one flipped bit.
+type Hurt = (&'static str, bool, fn(&mut [u8]));
+
+const HURTS: [Hurt; 7] = [
+    ("a flip of its size", true, |record| record[1] ^= 1),
+    ("a flip of its sequence", true, |record| record[16] ^= 8),
+    ("a flip of its link", true, |record| record[40] ^= 2),
+    ("a flip of its kind", true, |record| record[8] ^= 0x10),
+    ("a flip of its checksum", true, |record| record[5] ^= 4),
+    ("its header zero", false, |record| record[..64].fill(0)),
+    ("all of it zero", false, |record| record.fill(0)),
+];
+
+#[test]
+fn two_damaged_records_cost_no_other_and_each_flip_is_named() {
+    let image = Image::sample();
+    let places = [SEALED, ACTIVE].map(|segment| {
+        image.items(segment).into_iter().map(move |item| (segment, item.at, item.header.sequence))
+    });
+    let places: Vec<_> = places.into_iter().flatten().collect();
+    let pairs = (1..=3).flat_map(|apart| places.iter().zip(places.iter().skip(apart)));
+    let hurts = || HURTS.iter().flat_map(|one| HURTS.iter().map(move |other| (one, other)));
+    let cases: Vec<_> = pairs.flat_map(|pair| hurts().map(move |hurts| (pair, hurts))).collect();
+    assert_eq!(cases.len(), (9 + 8 + 7) * 49);
+    on_every(&cases, |(pair, hurts)| {
+        let both = [(pair.0, hurts.0), (pair.1, hurts.1)];
+        let mut hurt = image.clone();
+        for ((segment, at, _), (_, _, change)) in both {
+            change(&mut hurt.bytes_mut(segment)[at.clone()]);
+        }
+        let what = format!("{}: {}, {}: {}", pair.0.2, hurts.0.0, pair.1.2, hurts.1.0);
+        assert_blamed(&hurt, both.map(|((_, _, sequence), _)| *sequence), &what);
+        let map = map(&hurt);
+        let is_named = |sequence: u64| {
+            map.regions.iter().any(|region| {
+                matches!(region.cause, Cause::FlippedBit { .. })
+                    && region.certainty == Certainty::Proven
+                    && region
+                        .records
+                        .is_some_and(|lost| (lost.first, lost.last) == (sequence, sequence))
+            })
+        };
+        let is_first_known = hurts.0.1 || pair.1.2 - pair.0.2 > 1;
+        for ((_, _, sequence), (_, is_flip, _)) in both.into_iter().filter(|_| is_first_known) {
+            assert_eq!(is_named(*sequence), *is_flip, "{what}: {map:#?}");
+        }
+    });
+}
+
+#[test]
+fn a_record_that_holds_and_that_no_mark_ties_is_not_blamed_and_said_to_be_lost() {
+    let image = Image::sample();
+    let items = image.items(SEALED);
+    let mut flipped = image.clone();
+    for item in [&items[2], &items[4]] {
+        flipped.bytes_mut(SEALED)[item.at.start + 64] ^= 1;
+    }
+    let map = map(&flipped);
+    assert_eq!(blamed(&map), [3, 5].into(), "{map:#?}");
+    let salvage = &map.salvage;
+    let counts = (salvage.records_kept, salvage.records_lost, salvage.held_not_kept);
+    assert_eq!(counts, (7, 3, 1), "{map:#?}");
+    let directory = tempfile::tempdir().unwrap();
+    flipped.write(directory.path());
+    let told = text(&holdpoint(directory.path(), &["verify", "--map"]));
+    assert!(told.contains("not kept although they hold: 1 record"), "{told}");
+}
 
 #[test]
 fn the_picture_shows_every_damaged_place_though_not_every_one_is_listed() {

@@ -15,6 +15,7 @@ mod files;
 mod forged;
 mod header;
 mod ledger;
+mod narrow;
 mod picture;
 mod region;
 mod search;

@@ -17,7 +17,8 @@ pub(super) const SECTOR: u64 = 512;
 /// How much is read at once where only zeros are looked for, in bytes.
 const PIECE: u64 = 64 * 1_024;
 
-const HEADER: u64 = RECORD_HEADER_LENGTH as u64;
+/// Length of a record's header, and of the shortest record, in bytes.
+pub(super) const HEADER: u64 = RECORD_HEADER_LENGTH as u64;
 
 /// Where a record's link lies behind its checksum.
 const LINK_AT: usize = 32 - 8;
@@ -134,7 +135,10 @@ fn in_another_order(log: LogId, gap: &Gap<'_>) -> Option<ChainPosition> {
 }
 
 /// The gap has the place of one record: what was there is still there but for little.
-fn of_one_record<F: ReadFile>(view: &mut View<F>, gap: &Gap<'_>) -> io::Result<Option<Explained>> {
+pub(super) fn of_one_record<F: ReadFile>(
+    view: &mut View<F>,
+    gap: &Gap<'_>,
+) -> io::Result<Option<Explained>> {
     let header = view.header;
     let length = gap.to - gap.from;
     if length < HEADER || !length.is_multiple_of(8) || length > header.capacity {

@@ -17,6 +17,9 @@ use std::io;
 /// Frames of one gap that are kept in mind. A gap with more is said to be unknown.
 const FRAMES_MAX: usize = 256;
 
+/// How many times the length of its segment may be looked at to tell damaged records apart.
+const NARROWING_SEGMENTS: u64 = 16;
+
 /// A segment, and what is named of it from outside of its records.
 pub(super) struct View<F> {
     /// Its bytes.
@@ -35,6 +38,8 @@ pub(super) struct View<F> {
     budget: u64,
     /// Bytes that may still be passed over in search of another record of the same sequence.
     passing: u64,
+    /// Bytes that may still be looked at to tell damaged records next to each other apart.
+    narrowing: u64,
 }
 
 /// A record whose frame holds: size, checksum, flags, padding. Its link is another matter.
@@ -146,7 +151,30 @@ impl<F: ReadFile> View<F> {
     pub(super) fn new(window: Window<F>, header: SegmentHeader, due: u64) -> Self {
         let length = window.length().min(header.capacity);
         let budget = length.saturating_mul(RESYNC_BUDGET_SEGMENTS);
-        Self { window, header, head: None, next: None, due, restores: 0, budget, passing: budget }
+        Self {
+            window,
+            header,
+            head: None,
+            next: None,
+            due,
+            restores: 0,
+            budget,
+            passing: budget,
+            narrowing: length.saturating_mul(NARROWING_SEGMENTS),
+        }
+    }
+
+    /// Whether so many bytes more may be looked at to tell damaged records apart.
+    pub(super) fn may_narrow(&mut self, bytes: u64) -> bool {
+        let left = self.narrowing.checked_sub(bytes);
+        self.narrowing = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// The link that a record carries which begins here.
+    pub(super) fn link_stored_at(&mut self, at: u64) -> io::Result<Option<Link>> {
+        let bytes = self.window.bytes(at, RECORD_HEADER_LENGTH as u64)?;
+        Ok(bytes.get(32..).and_then(|link| link.first_chunk()).copied().map(Link))
     }
 
     /// The frame at `offset`, if one holds there.
@@ -284,9 +312,10 @@ impl<F: ReadFile> View<F> {
         Ok(())
     }
 
-    /// Whether the chain goes on with this frame: it follows from the last good record, or what
-    /// lies behind it follows from it, or a witness names it. Not so the one that stands where the
-    /// damage begins: what is wrong with it is neither its checksum nor its link.
+    /// Whether the chain goes on with this frame: it follows from the last good record or from the
+    /// link of the damaged one before it, or what lies behind it follows from it, or a witness
+    /// names it. Not so the one that stands where the damage begins: what is wrong with it is
+    /// neither its checksum nor its link.
     fn settles(
         &mut self,
         frame: &Frame,
@@ -308,6 +337,9 @@ impl<F: ReadFile> View<F> {
             }
             return Ok(true);
         }
+        if self.follows_stored(frame, (after, from), before)? {
+            return Ok(true);
+        }
         let link = frame.header.link;
         if let Some(successor) = self.frame(frame.end)? {
             let is_next = successor.header.sequence == sequence.saturating_add(1);
@@ -317,6 +349,26 @@ impl<F: ReadFile> View<F> {
             return Ok((seal.last.sequence, seal.last.link) == (sequence, link));
         }
         Ok(self.is_witnessed(sequence, &link))
+    }
+
+    /// Whether one damaged record stands right before this frame, and its link is the one that this
+    /// one's was made from.
+    fn follows_stored(
+        &mut self,
+        frame: &Frame,
+        (after, from): (&ChainPosition, u64),
+        before: &[Frame],
+    ) -> io::Result<bool> {
+        let (sequence, at) = match before.last() {
+            Some(last) => (last.header.sequence, last.end),
+            None => (after.sequence, from),
+        };
+        let has_room = frame.offset >= at.saturating_add(RECORD_HEADER_LENGTH as u64);
+        if !has_room || Some(frame.header.sequence) != sequence.checked_add(2) {
+            return Ok(false);
+        }
+        let stored = self.link_stored_at(at)?;
+        Ok(stored.is_some_and(|link| frame.follows(self.header.log, &link)))
     }
 
     /// Whether HEAD or the next segment's header names this record with this link.

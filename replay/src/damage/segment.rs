@@ -3,8 +3,9 @@
 use super::cause::{Explained, Gap, explain, one_bit};
 use super::forged::TIME_OR_CLAIM;
 use super::ledger::Ledger;
+use super::narrow::{Part, first_part};
 use super::region::{Cause, Certainty, Records, Region, Witness};
-use super::search::{Behind, Next, View, size_at};
+use super::search::{Behind, Frame, Next, View, size_at};
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::{Onward, ReadFile, Run, Stop};
 use holdpoint_log_format::limits::{HEAD_LENGTH, PAGE, SEAL_LENGTH, SEGMENT_HEADER_LENGTH, padded};
@@ -236,6 +237,9 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
             is_end: to >= self.data_end,
             seeds,
         };
+        if let Some(part) = first_part(&mut self.view, &gap)? {
+            return self.map_part(after, from, stop, (part, &behind.frames));
+        }
         let why = match &gap.next {
             Some(Next::Seal(at, seal)) if from == to && missing == Some(0) => {
                 match self.explain_seal(after, seal) {
@@ -267,6 +271,34 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
         self.go_on((after, from, to), before, next)
     }
 
+    /// Maps the first part of a gap.
+    fn map_part(
+        &mut self,
+        after: &ChainPosition,
+        from: u64,
+        stop: &Stop,
+        (part, frames): (Part, &[Frame]),
+    ) -> io::Result<Onwards> {
+        let (to, before) = match part {
+            Part::First(to, before) => (to, before),
+            Part::Before(frame) => {
+                let is_before = |other: &&Frame| other.end <= frame.offset;
+                let frames = frames.iter().filter(is_before).cloned().collect();
+                let next = Some(Next::Record(frame));
+                let before = Behind { frames, next, budget_spent: false };
+                return self.map_gap(after, from, stop, &before);
+            }
+        };
+        let seeds = self.seeds;
+        let (after, missing) = (*after, Some(1));
+        let gap = Gap { from, to, after, missing, frames: &[], next: None, is_end: false, seeds };
+        let why = self.explain(&gap, stop)?;
+        let records = Records::new(before.sequence, before.sequence);
+        self.add(from, to - from, records, why);
+        self.ledger.begin(false);
+        Ok(Onwards::From(before, to))
+    }
+
     /// A seal behind the right record that names another link or place. One that was moved by what
     /// is said already is not told of again.
     fn explain_seal(&self, after: &ChainPosition, seal: &Seal) -> Option<Explained> {
@@ -277,7 +309,8 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
             return Some(Explained::fits(cause));
         }
         let found = "the seal is not where it says, or names another time".to_string();
-        (!self.ledger.tells_of(&self.file)).then(|| Explained::new(Cause::Unknown { found }, Certainty::Open))
+        (!self.ledger.tells_of(&self.file))
+            .then(|| Explained::new(Cause::Unknown { found }, Certainty::Open))
     }
 
     fn explain(&mut self, gap: &Gap<'_>, stop: &Stop) -> io::Result<Explained> {
@@ -319,11 +352,10 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
                 Ok(Onwards::From(chain, head.end_offset))
             }
             Some(Next::Record(frame)) => {
-                let stored = self.view.window.bytes(from, FIRST_LINK_END)?.get(32..);
-                let stored = stored.and_then(|link| link.first_chunk()).copied();
+                let stored = self.view.link_stored_at(from)?;
                 let sequence = frame.header.sequence.saturating_sub(1);
                 let of = |link| ChainPosition { sequence, link, time: after.time };
-                let stored = stored.map(|link| of(holdpoint_log_format::Link(link)));
+                let stored = stored.map(of);
                 let straight = (sequence == after.sequence).then_some(*after);
                 let mut known = [restored, straight, stored].into_iter().flatten();
                 let known = known
@@ -342,7 +374,7 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
     }
 
     /// A record that is passed over may be the one that HEAD names.
-    fn check_head_at(&mut self, frame: &super::search::Frame) {
+    fn check_head_at(&mut self, frame: &Frame) {
         let sequence = frame.header.sequence;
         let Some(head) = self.view.head.filter(|head| head.newest_sequence == sequence) else {
             return;
