@@ -100,22 +100,41 @@ impl Predicate {
 
     /// Whether it holds of a state.
     pub(super) fn holds(&self, state: &Value) -> Result<bool, Failure> {
-        let text = &self.text;
-        let mut scope = Scope::new();
-        for (name, value) in state.as_object().into_iter().flatten() {
-            let value = rhai::serde::to_dynamic(value).map_err(|error| told(text, &error))?;
-            scope.push_dynamic(name.as_str(), value);
-        }
         let mut engine = self.engine.borrow_mut();
         Size::of(state).allow(&mut engine);
         self.effort.begin();
-        let given = engine.eval_ast_with_scope::<Dynamic>(&mut scope, &self.parsed);
-        let given = given.map_err(|error| told(text, &error))?;
+        let mut given = self.evaluate(&engine, state);
+        if given.as_ref().is_err_and(|error| is_in_use(error)) {
+            lend_copies(&mut engine);
+            given = self.evaluate(&engine, state);
+        }
+        let given = given.map_err(|error| told(&self.text, &error))?;
         given.as_bool().map_err(|kind| {
             let what = format!("it gives {kind} and not true or false: compare it with something");
-            failure(text, Position::NONE, &what)
+            failure(&self.text, Position::NONE, &what)
         })
     }
+
+    fn evaluate(&self, engine: &Engine, state: &Value) -> Result<Dynamic, Box<EvalAltResult>> {
+        let mut scope = Scope::new();
+        for (name, value) in state.as_object().into_iter().flatten() {
+            scope.push_dynamic(name.as_str(), rhai::serde::to_dynamic(value)?);
+        }
+        engine.eval_ast_with_scope::<Dynamic>(&mut scope, &self.parsed)
+    }
+}
+
+/// Whether a function for the elements of a value was refused because it names that value as well:
+/// what a function names is shared with it, and the engine lends a shared value to one at a time.
+fn is_in_use(error: &EvalAltResult) -> bool {
+    matches!(innermost(error), EvalAltResult::ErrorDataRace(..))
+}
+
+/// Lets every name stand for a copy of its value, so that nothing is shared. That takes longer, so
+/// it is done from the first expression on that needs it.
+#[expect(deprecated, reason = "the engine marks so what it may change in a later version")]
+fn lend_copies(engine: &mut Engine) {
+    engine.on_var(|name, _, context| Ok(context.scope().get(name).map(Dynamic::flatten_clone)));
 }
 
 /// Nothing is registered that reaches out of the expression, or that waits.
@@ -182,11 +201,8 @@ impl Size {
 }
 
 fn told(text: &str, error: &EvalAltResult) -> Failure {
-    let mut bare = error.unwrap_inner();
-    let position = bare.position();
-    while let EvalAltResult::ErrorInFunctionCall(_, _, inner, _) = bare {
-        bare = inner;
-    }
+    let position = error.unwrap_inner().position();
+    let bare = innermost(error);
     let place = if bare.position().is_none() { position } else { bare.position() };
     let what = match bare {
         EvalAltResult::ErrorTerminated(..) => "it takes too long: ask for less".to_string(),
@@ -194,6 +210,14 @@ fn told(text: &str, error: &EvalAltResult) -> Failure {
     };
     let what = what.split(" (line ").next().unwrap_or_default();
     failure(text, place, what)
+}
+
+fn innermost(error: &EvalAltResult) -> &EvalAltResult {
+    let mut bare = error.unwrap_inner();
+    while let EvalAltResult::ErrorInFunctionCall(_, _, inner, _) = bare {
+        bare = inner;
+    }
+    bare
 }
 
 fn failure(text: &str, position: Position, what: &str) -> Failure {
@@ -249,6 +273,25 @@ mod tests {
             assert_eq!(asked(text), Ok(true), "{text}");
             assert_eq!(asked(&format!("!({text})")), Ok(false), "{text}");
         }
+    }
+
+    #[test]
+    fn a_function_for_the_elements_of_a_value_may_name_that_value() {
+        for text in [
+            "execution_loops.values().some(|one| execution_loops.len() == 2)",
+            "execution_loops.keys().all(|id| execution_loops[id].attempts.len() < 3)",
+            "execution_loops.filter(|id| execution_loops.len() == 2).len() == 2",
+            "execution_loops.values().some(|one| one.attempts.some(|x| one.attempts.len() > x))",
+            "execution_loops.values().some(|one| execution_loops.values().all(|other| \
+             execution_loops.len() == 2 && one.attempts.len() >= other.attempts.len()))",
+            "execution_loops.values().some(|one| totals.events == 7) && totals.events == 7",
+        ] {
+            assert_eq!(asked(text), Ok(true), "{text}");
+            assert_eq!(asked(&format!("!({text})")), Ok(false), "{text}");
+        }
+        let wrong = "execution_loops.values().some(|one| execution_loops.len() > one.none)";
+        let failure = asked(wrong).unwrap_err();
+        assert!(failure.message().contains("column 65"), "{}", failure.message());
     }
 
     #[test]
