@@ -214,6 +214,21 @@ fn tamper_damage_that_is_met_is_told_in_both_directions_and_exits_6() {
 }
 
 #[test]
+fn tamper_a_missing_segment_is_told_at_the_same_place_in_both_directions() {
+    let sample = indexed();
+    let log = sample.directory.path();
+    let (second, third) = (segments(log)[1], segments(log)[2]);
+    std::fs::remove_file(log.join(names::SEGMENTS).join(names::segment(second))).unwrap();
+    let file = format!("{}/{}", names::SEGMENTS, names::segment(third));
+    let place = format!("{file}, byte 0, sequence {second}:");
+    for options in [&["verify"][..], &["log", "show"], &["log", "show", "--reverse"]] {
+        let (code, stdout, stderr) = told(&holdpoint(log, options));
+        assert_eq!(code, 6, "{options:?}: {stderr}");
+        assert!((stdout + &stderr).contains(&place), "{options:?}: {stderr}");
+    }
+}
+
+#[test]
 fn a_record_that_is_not_where_its_index_says_is_looked_for_and_the_damage_is_told() {
     let sample = indexed();
     let log = sample.directory.path();

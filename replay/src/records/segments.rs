@@ -176,7 +176,9 @@ impl<'s, S: ReadStorage> Segments<'s, S> {
         let next = *self.firsts.get(at.saturating_add(1))?;
         let expected = last.sequence.saturating_add(1);
         if next != expected {
-            return Some(at_begin(next, LogProblem::Gap { expected, found: next }));
+            let place = Place { file: segment_path(next), offset: 0, sequence: expected };
+            let problem = Problem::Log(LogProblem::Gap { expected, found: next });
+            return Some(Finding { place, problem });
         }
         let found = crate::read::read_header(self.storage, next)?.previous.link;
         let expected = last.link;
