@@ -7,7 +7,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::output::Output;
 use crate::progress::Bar;
-use crate::text::counted;
+use crate::text::{counted, path};
 use crate::travel::parse_until;
 use crate::verify::{exit_of, warn};
 use crate::wanted::expect_places_in_order;
@@ -17,7 +17,7 @@ use holdpoint_replay::export::Selection;
 use holdpoint_replay::{Progress, ReadError, ReadOptions, Until, Verdict};
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use target::Target;
 
 /// Options of `export`.
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// One JSON object a line (RFC 8785), one row a record, or tables.
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
-    /// The file to make; else stdout. It has its name only when it is whole.
+    /// The file to make; else, and with `-`, stdout. It has its name only when it is whole.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Take the place of FILE if it is there.
@@ -45,6 +45,13 @@ pub(crate) struct Args {
     /// Let the bytes of raw evidence leave the log: whatever commands printed, secrets included.
     #[arg(long)]
     include_evidence: bool,
+}
+
+impl Args {
+    /// The file to make; `None` where stdout is meant.
+    fn file(&self) -> Option<&Path> {
+        self.out.as_deref().filter(|out| *out != Path::new("-"))
+    }
 }
 
 /// What is made.
@@ -86,7 +93,7 @@ fn export(global: &Global, args: &Args) -> Result<Exit, Failure> {
              as you keep the log",
         );
     }
-    match &args.out {
+    match args.file() {
         Some(out) => to_file(global, args, &directory, Target::new(out, args.force, &directory)?),
         None => to_stdout(args, &directory),
     }
@@ -96,7 +103,7 @@ fn export(global: &Global, args: &Args) -> Result<Exit, Failure> {
 fn check(global: &Global, args: &Args) -> Result<(), Failure> {
     let usage = |code: &'static str, message: &str| Err(Failure::new(Exit::USAGE, code, message));
     match args.format {
-        _ if args.out.is_some() => Ok(()),
+        _ if args.file().is_some() => Ok(()),
         Format::Sqlite => usage("out_missing", "a database is a file: name it with --out FILE"),
         Format::Csv if global.json => {
             usage("out_missing", "with --json stdout is JSON alone: name a file with --out FILE")
@@ -123,7 +130,7 @@ fn to_stdout(args: &Args, directory: &Directory) -> Result<Exit, Failure> {
         Err(ExportError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             Ok(Exit::DONE)
         }
-        exported => ended(directory, exported),
+        exported => ended(directory, &exported.map_err(|error| failure(args, &error))?),
     }
 }
 
@@ -145,11 +152,11 @@ fn to_file(
         })
     })?;
     drop(bar);
-    let exported = exported.map_err(|error| failure(&error))?;
+    let exported = exported.map_err(|error| failure(args, &error))?;
     directory.expect_log(&exported.report)?;
     let out = target.finish()?;
     show(global, args, &exported, &out)?;
-    ended(directory, Ok(exported))
+    ended(directory, &exported)
 }
 
 fn stream(
@@ -222,8 +229,7 @@ fn show(global: &Global, args: &Args, exported: &Exported, path: &str) -> Result
     out.finish()
 }
 
-fn ended(directory: &Directory, exported: Result<Exported, ExportError>) -> Result<Exit, Failure> {
-    let exported = exported.map_err(|error| failure(&error))?;
+fn ended(directory: &Directory, exported: &Exported) -> Result<Exit, Failure> {
     directory.expect_log(&exported.report)?;
     if exported.records == 0 && !exported.report.failed() {
         complain("no record is exported: no whole batch lies within");
@@ -238,10 +244,16 @@ fn ended(directory: &Directory, exported: Result<Exported, ExportError>) -> Resu
     Ok(exit_of(&exported.report))
 }
 
-fn failure(error: &ExportError) -> Failure {
-    let code = match error {
-        ExportError::Form { .. } => "no_form",
-        _ => "output",
-    };
-    Failure::new(Exit::FAILED, code, error)
+fn failure(args: &Args, error: &ExportError) -> Failure {
+    match error {
+        ExportError::Form { .. } => Failure::new(Exit::FAILED, "no_form", error),
+        ExportError::Write(cause) if cause.kind() == io::ErrorKind::Unsupported => {
+            Failure::new(Exit::FAILED, "output", error)
+        }
+        _ => {
+            let to = args.file().map_or_else(|| "stdout".to_string(), path);
+            let advice = "see that there is room, or name a file elsewhere with --out";
+            Failure::new(Exit::FAILED, "output", format!("{to}: {error}; {advice}"))
+        }
+    }
 }

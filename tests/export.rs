@@ -415,6 +415,38 @@ fn a_file_is_never_overwritten_unasked_and_nothing_half_done_is_left() {
 }
 
 #[test]
+fn a_dash_is_stdout_and_no_name() {
+    let place = told();
+    let [given, plain] = [&["export", "--out", "-"][..], &["export"]];
+    let (given, plain) = (place.holdpoint(given), place.holdpoint(plain));
+    assert_eq!((status(&given), text(&given.stdout)), (0, text(&plain.stdout)));
+    let database = place.holdpoint(&["export", "--format", "sqlite", "--out", "-"]);
+    assert_eq!(status(&database), 2, "{}", text(&database.stderr));
+    let names = contents(place.directory.path()).into_keys();
+    assert_eq!(names.filter(|path| path.ends_with("-")).count(), 0);
+}
+
+#[test]
+fn where_there_is_no_room_the_file_and_the_next_step_are_named() {
+    let place = told();
+    let name = out(&place, "full").to_str().unwrap().to_string();
+    for (format, to, named) in [
+        ("jsonl", "> /dev/full", "stdout: "),
+        ("jsonl", "--out \"$FILE\"", name.as_str()),
+        ("sqlite", "--out \"$FILE\"", name.as_str()),
+    ] {
+        let script =
+            format!("trap '' XFSZ; ulimit -f 2; exec \"$0\" export --format {format} {to}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_holdpoint"), "x"]).env("FILE", &name);
+        let output = command.env("HOLDPOINT_LOG", &place.log).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(status(&output), 1, "{format} {to}: {said}");
+        assert!(said.contains(named) && said.contains("with --out"), "{format} {to}: {said}");
+    }
+}
+
+#[test]
 fn what_is_no_regular_file_is_not_taken_the_place_of() {
     let place = told();
     let (aside, link) = (out(&place, "aside"), out(&place, "link"));
