@@ -8,6 +8,9 @@ use holdpoint_domain::text::{bounded, visible};
 const COMPARED_BYTES: usize = 96;
 /// Names that are less alike than this are not suggested.
 const LIKENESS_MIN: f64 = 0.6;
+/// The beginning of a name is like it from so many bytes on: a shorter one is that of many, such as
+/// `LOOP-`.
+const BEGINNING_BYTES_MIN: usize = 6;
 
 /// What is wanted, and the closest name so far.
 pub(crate) struct Closest<'w> {
@@ -64,5 +67,9 @@ pub(crate) fn closest<'n>(
 }
 
 fn likeness(name: &str, wanted: &str) -> f64 {
-    strsim::normalized_damerau_levenshtein(bounded(name, COMPARED_BYTES), wanted)
+    let likeness = strsim::normalized_damerau_levenshtein(bounded(name, COMPARED_BYTES), wanted);
+    match wanted.len() >= BEGINNING_BYTES_MIN && name.starts_with(wanted) {
+        true => likeness.max(LIKENESS_MIN),
+        false => likeness,
+    }
 }

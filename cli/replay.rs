@@ -3,11 +3,12 @@
 mod travel;
 
 use crate::arguments::Global;
+use crate::closest::closest;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use crate::progress::Bar;
-use crate::text::{actor, command_line, moment};
+use crate::text::{actor, command_line, excerpt, moment};
 use crate::travel::{Shortcuts, parse_until, tell_reach};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::text::visible;
@@ -92,14 +93,22 @@ fn run(directory: &Directory, until: Until, stories: &mut Stories) -> Result<Reb
 fn view_of<'w>(rebuilt: &'w Rebuilt, loop_id: Option<&str>) -> Result<WorldView<'w>, Failure> {
     let mut view = rebuilt.world.view();
     if let Some(wanted) = loop_id {
-        view.execution_loops.retain(|entity| entity.loop_id == wanted);
-        if view.execution_loops.is_empty() {
-            let message =
-                format!("there is no loop {}: `holdpoint replay` lists all", visible(wanted));
-            return Err(Failure::new(Exit::NOT_FOUND, "no_such_loop", message));
+        let ids = view.execution_loops.iter().map(|entity| entity.loop_id);
+        if !ids.clone().any(|id| id == wanted) {
+            return Err(no_such_loop(wanted, closest(ids, wanted)));
         }
+        view.execution_loops.retain(|entity| entity.loop_id == wanted);
     }
     Ok(view)
+}
+
+fn no_such_loop(wanted: &str, near: Option<&str>) -> Failure {
+    let advice = match near {
+        Some(near) => format!("did you mean {}?", visible(near)),
+        None => "`holdpoint replay` lists all".to_string(),
+    };
+    let message = format!("there is no loop {}: {advice}", excerpt(wanted));
+    Failure::new(Exit::NOT_FOUND, "no_such_loop", message)
 }
 
 /// What `--json` shows.

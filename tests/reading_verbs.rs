@@ -221,8 +221,17 @@ fn replay_tells_the_story_of_one_loop() {
     assert!(shown.contains("HALTED from EVALUATED: COMPLETED"), "{shown}");
     let state = json(&holdpoint(directory.path(), &["replay", "--json", "--loop", &one]));
     assert_eq!(state["story"][0]["kind"], "execution_loop.initialized");
-    let missing = holdpoint(directory.path(), &["replay", "--loop", "LOOP-none"]);
-    assert_eq!(missing.status.code(), Some(3));
+    for (wanted, said) in [
+        ("LOOP-none".to_string(), "`holdpoint replay` lists all".to_string()),
+        (format!("{one}x"), format!("did you mean {one}?")),
+        (one[..one.len() - 4].to_string(), "did you mean LOOP-".to_string()),
+        (one[..7].to_string(), "did you mean LOOP-".to_string()),
+    ] {
+        let missing = holdpoint(directory.path(), &["replay", "--loop", &wanted]);
+        let stderr = text(&missing.stderr);
+        assert_eq!(missing.status.code(), Some(3), "{wanted}");
+        assert!(stderr.contains(&said), "{wanted}: {stderr}");
+    }
 }
 
 #[test]
