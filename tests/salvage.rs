@@ -8,6 +8,7 @@ use holdpoint_engine::log::{Log, Options, Ownership};
 use holdpoint_log_files::DirectoryStorage;
 use program::{Place, contents, json, status, text};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::Output;
@@ -88,6 +89,19 @@ fn an_intact_log_gives_the_same_state_in_a_log_that_verifies() {
 }
 
 #[test]
+fn what_a_log_holds_beside_its_records_is_no_finding_and_what_it_does_not_hold_is() {
+    let place = place();
+    for name in ["00000000000000000001.idx", "00000000000000000001.idx.tmp"] {
+        std::fs::write(place.log.join("segments").join(name), "derived").unwrap();
+    }
+    let report = json(&salvage(&place, &["log", "new", "--json"]));
+    assert_eq!(report["salvaged"]["findings"], Value::Array(Vec::new()), "{report:#}");
+    std::fs::write(place.log.join("segments/1.idx"), "foreign").unwrap();
+    let told = text(&salvage(&place, &["log", "newer"]).stdout);
+    assert!(told.contains("segments/1.idx: it has no segment's name"), "{told}");
+}
+
+#[test]
 fn a_loss_is_said_and_copied_and_what_lacks_it_is_no_finding() {
     let place = place();
     damage(&place, 5);
@@ -104,7 +118,10 @@ fn a_loss_is_said_and_copied_and_what_lacks_it_is_no_finding() {
     let meaning = &report["axes"]["meaning"];
     assert_eq!(meaning["state"], "not checked");
     assert!(meaning["reason"].as_str().unwrap().contains("records lost"), "{meaning}");
-    assert!(!report["notes"].as_array().unwrap().is_empty());
+    let notes = report["notes"].as_array().unwrap().iter();
+    let events: BTreeSet<u64> = notes.map(|note| note["sequence"].as_u64().unwrap()).collect();
+    let counted = format!("; {} event", events.len());
+    assert!(!events.is_empty() && meaning["reason"].as_str().unwrap().contains(&counted));
     let shown = text(&on_new(&place, &["log", "show"]).stdout);
     assert!(shown.contains("log.salvaged") && shown.contains("log.records_lost"), "{shown}");
     // And what was salvaged can be salvaged.

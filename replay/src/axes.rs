@@ -290,11 +290,12 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>) -> Axis {
 /// What a salvaged log says of the events behind the first records that were lost.
 fn behind_hole(meaning: &Meaning) -> String {
     let hole = meaning.hole.unwrap_or(0);
-    let notes = (meaning.notes.len() as u64).saturating_add(meaning.notes_left_out);
     let mut text =
         format!("; record {hole} tells of records lost, and nothing behind it can be judged");
-    if notes > 0 {
-        text.push_str(&format!("; {notes} events there lack what was lost"));
+    match meaning.records_noted {
+        0 => {}
+        1 => text.push_str("; 1 event there lacks what was lost"),
+        some => text.push_str(&format!("; {some} events there lack what was lost")),
     }
     text
 }

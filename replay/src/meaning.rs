@@ -38,6 +38,10 @@ pub(crate) struct Meaning {
     pub(crate) notes: Vec<Finding>,
     /// Such events beyond that.
     pub(crate) notes_left_out: u64,
+    /// How many records the notes are about: the rules may forbid one for several reasons.
+    pub(crate) records_noted: u64,
+    /// The last of these records.
+    last_noted: u64,
     /// Recorded fingerprints that are those of the state.
     pub(crate) fingerprints_proven: u64,
     /// Recorded fingerprints of another state schema, or of the log that this one was salvaged
@@ -77,6 +81,8 @@ impl Meaning {
             hole: None,
             notes: Vec::new(),
             notes_left_out: 0,
+            records_noted: 0,
+            last_noted: 0,
             fingerprints_proven: 0,
             fingerprints_not_checked: 0,
             copies: None,
@@ -176,6 +182,10 @@ impl Meaning {
 
     fn find(&mut self, record: &Committed, problem: Problem) {
         let is_note = self.hole.is_some() && matches!(problem, Problem::Forbidden(_));
+        if is_note && self.last_noted != record.header.sequence {
+            self.last_noted = record.header.sequence;
+            self.records_noted = self.records_noted.saturating_add(1);
+        }
         let (kept, left_out) = match is_note {
             true => (&mut self.notes, &mut self.notes_left_out),
             false => (&mut self.findings, &mut self.left_out),

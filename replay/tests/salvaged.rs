@@ -74,6 +74,7 @@ fn an_orphan_behind_lost_records_is_a_note_and_the_log_is_intact() {
     assert!(report.axes.meaning.reason.contains("record 2 tells of records lost"), "{report:#?}");
     assert!(!report.notes.is_empty());
     assert!(report.notes.iter().all(|note| note.place.sequence == 3));
+    assert!(report.axes.meaning.reason.contains("; 1 event there lacks"), "{report:#?}");
 }
 
 #[test]

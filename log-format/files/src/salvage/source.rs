@@ -212,7 +212,7 @@ fn read_headers<S: ReadStorage>(
         match names::parse_segment(&entry.name) {
             Some(name) if entry.kind == EntryKind::File => files.extend(named(storage, name)?),
             Some(name) => findings.push(text(&segment_path(name), 0, name, Problem::NotRegular)),
-            None if names::parse_prepared(&entry.name).is_some() => {}
+            None if is_no_evidence(&entry.name) => {}
             None => findings.push(format!(
                 "{}/{}: it has no segment's name and was left alone",
                 names::SEGMENTS,
@@ -221,6 +221,13 @@ fn read_headers<S: ReadStorage>(
         }
     }
     Ok(files)
+}
+
+/// Whether a name is one that a log may hold beside its segments: a file that is made ready for
+/// one, or an index, which is made anew from the records.
+fn is_no_evidence(name: &str) -> bool {
+    let parsers = [names::parse_prepared, names::parse_index, names::parse_index_temporary];
+    parsers.iter().any(|parse| parse(name).is_some())
 }
 
 /// Whether an entry of the log's directory has HEAD's name.
