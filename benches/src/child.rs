@@ -2,9 +2,9 @@
 
 use crate::error::{Doing, MeasureError};
 use crate::plan::Plan;
-use crate::store::{Candidate, Mode, payload};
+use crate::store::{Candidate, Mode, Store, payload};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// The first argument of a child.
 pub const CHILD: &str = "as-child";
@@ -64,7 +64,7 @@ impl Errand {
     pub fn run(&self, candidates: &[Candidate], at: &Path) -> Result<(), MeasureError> {
         let named = candidates.iter().find(|candidate| candidate.name == self.candidate);
         let candidate = named.ok_or("nobody has that name").doing("find a candidate")?;
-        let store = (candidate.open)(at, self.mode, &payload(self.payload))?;
+        let store = self.opened(candidate, at)?;
         for _ in 0..self.commits {
             if self.records_each == 1 {
                 store.append()?;
@@ -76,6 +76,20 @@ impl Errand {
             std::process::abort();
         }
         store.close()
+    }
+}
+
+impl Errand {
+    /// In the mode that is asked for. What is to crash is opened to sync where it offers nothing
+    /// weaker: to crash it needs no mode of its own.
+    fn opened(&self, candidate: &Candidate, at: &Path) -> Result<Box<dyn Store>, MeasureError> {
+        let payload = payload(self.payload);
+        match (candidate.open)(at, self.mode, &payload) {
+            Err(MeasureError::NotOffered(_)) if self.crashes => {
+                (candidate.open)(at, Mode::Durable, &payload)
+            }
+            opened => opened,
+        }
     }
 }
 
@@ -95,12 +109,69 @@ pub(crate) fn crash(
         records_each: 1,
         crashes: true,
     };
-    let status = Command::new(program)
+    let output = Command::new(program)
         .args(errand.arguments())
         .arg(at)
-        .stderr(Stdio::null())
-        .status()
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .output()
         .doing("start a child")?;
     // An abort gives no code: one that has a code did not get so far.
-    if status.code().is_none() { Ok(()) } else { Err(status).doing("crash a child") }
+    match output.status.code() {
+        None => Ok(()),
+        Some(_) => Err(why_alive(output.status, &output.stderr)).doing("crash it"),
+    }
+}
+
+/// Why a child did not get as far as to crash: how it ended, and the last that it said.
+fn why_alive(status: ExitStatus, stderr: &[u8]) -> String {
+    let said = String::from_utf8_lossy(stderr);
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let last = last.unwrap_or("nothing");
+    format!("its test program ended before it, with {status}, and said last: {last}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt as _;
+
+    struct Nothing;
+
+    impl Store for Nothing {
+        fn append(&self) -> Result<(), MeasureError> {
+            Ok(())
+        }
+    }
+
+    fn only_synced(_: &Path, mode: Mode, _: &str) -> Result<Box<dyn Store>, MeasureError> {
+        match mode {
+            Mode::Durable => Ok(Box::new(Nothing)),
+            Mode::Staged | Mode::Os => Err(MeasureError::NotOffered("syncs every commit")),
+        }
+    }
+
+    #[test]
+    fn who_only_syncs_can_be_crashed_and_is_not_measured_as_what_it_is_not() {
+        let candidate = Candidate::new("only synced", only_synced);
+        let errand = |crashes| Errand {
+            candidate: candidate.name.into(),
+            mode: Mode::Os,
+            payload: 1,
+            commits: 0,
+            records_each: 1,
+            crashes,
+        };
+        assert!(errand(true).opened(&candidate, Path::new("")).is_ok());
+        assert!(errand(false).opened(&candidate, Path::new("")).is_err());
+    }
+
+    #[test]
+    fn a_child_that_did_not_crash_is_told_with_its_last_words() {
+        let ended = ExitStatus::from_raw(1 << 8);
+        let why = why_alive(ended, b"one\nresults: cannot open: no room\n\n");
+        assert!(why.contains("exit status: 1"), "{why}");
+        assert!(why.ends_with("said last: results: cannot open: no room"), "{why}");
+        assert!(why_alive(ended, b"").ends_with("said last: nothing"));
+    }
 }
