@@ -10,6 +10,7 @@
 pub mod bars;
 pub mod child;
 pub mod error;
+mod explanations;
 pub mod figure;
 pub mod figures;
 pub mod floor;

@@ -1,11 +1,11 @@
 //! What was measured on.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// What a reader has to know of the machine; empty where the system does not tell.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor's name.
     pub cpu: String,

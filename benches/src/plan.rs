@@ -15,6 +15,18 @@ pub enum Effort {
     Full,
 }
 
+impl Effort {
+    /// Its name; with `--` before it, the option that asks for it, but for the last one.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Smoke => "smoke",
+            Self::Quick => "quick",
+            Self::Full => "full",
+        }
+    }
+}
+
 /// What a run measures.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -46,6 +58,32 @@ impl Plan {
             Effort::Quick => 5,
             Effort::Full => 9,
         }
+    }
+
+    /// What its effort means, in a sentence or two.
+    #[must_use]
+    pub fn says(&self) -> String {
+        let full = Self::new(PathBuf::new(), Effort::Full);
+        let default = match self.effort {
+            Effort::Full => String::new(),
+            Effort::Smoke | Effort::Quick => {
+                format!(" Without an option the effort is full: {}.", full.amounts())
+            }
+        };
+        let amounts = self.amounts();
+        let name = self.effort.name();
+        format!("Effort: {name}: {amounts}. One more round, before them, does not count.{default}")
+    }
+
+    fn amounts(&self) -> String {
+        let Pace { records_max, time_max } = self.pace();
+        format!(
+            "{} rounds, in each of which everyone appends for {} ms or {records_max} records, \
+             and reads logs of up to {} records",
+            self.rounds(),
+            time_max.as_millis(),
+            self.records_read(1)
+        )
     }
 
     /// How long one contender works in one round.
@@ -117,5 +155,21 @@ impl Plan {
     #[must_use]
     pub fn store_bytes_max(&self) -> u64 {
         400 << 20
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_effort_says_its_rounds_and_those_of_the_default() {
+        let says = |effort| Plan::new(PathBuf::new(), effort).says();
+        let quick = says(Effort::Quick);
+        assert!(quick.starts_with("Effort: quick: 5 rounds, "), "{quick}");
+        assert!(quick.contains("40 ms") && quick.contains("100000 records"), "{quick}");
+        assert!(quick.contains("the effort is full: 9 rounds"), "{quick}");
+        let full = says(Effort::Full);
+        assert!(full.contains("400000 records") && full.matches("rounds").count() == 1, "{full}");
     }
 }

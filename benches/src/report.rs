@@ -1,12 +1,15 @@
 //! The results for people, as Markdown.
 
-use crate::bars::Verdict;
+use crate::bars::{Standing, Verdict};
+use crate::explanations::{explain_missed, section};
 use crate::figure::{Kind, Outcome, Unit};
+use crate::figures::PEER_RECORDS_MAX;
 use crate::results::{FigureResult, LineResult, Results, figure_result};
 use std::fmt::Write;
 
 /// The report: the machine, the bars, every figure. `explanations` is Markdown with a heading of
 /// the second level for each key of a bar; what stands below it is shown where the bar was missed.
+/// What stands below the name of a figure is always shown, behind the figure's table.
 #[must_use]
 pub fn markdown(results: &Results, outcomes: &[Outcome], explanations: &str) -> String {
     let mut out = String::new();
@@ -17,6 +20,9 @@ pub fn markdown(results: &Results, outcomes: &[Outcome], explanations: &str) -> 
         let figures: Vec<FigureResult> = of_kind.map(figure_result).collect();
         if !figures.is_empty() {
             figure(&mut out, *kind, &figures);
+            if let Some(notes) = section(explanations, kind.name()) {
+                line(&mut out, &format!("\n{notes}"));
+            }
         }
     }
     out
@@ -30,7 +36,7 @@ fn head(out: &mut String, results: &Results) {
     line(
         out,
         &format!(
-            "{}, {} cores{}{}; Linux {}; {} on {}. Effort: {}.",
+            "{}, {} cores{}{}; Linux {}; {} on {}.",
             machine.cpu,
             machine.cores,
             has("SHA-NI", machine.has_sha),
@@ -38,16 +44,23 @@ fn head(out: &mut String, results: &Results) {
             machine.kernel,
             machine.file_system,
             machine.device,
-            results.effort
         ),
     );
+    line(out, "");
+    let options = match results.options.as_str() {
+        "" => "Options: none.".to_string(),
+        options => format!("Options: `{options}`."),
+    };
+    line(out, &format!("{} {options}", results.effort_says));
     line(out, "");
     line(
         out,
         "Everyone takes turns in every round, so that a ratio is one of neighbours in time. A \
-         value is the median of the rounds; +- is the interquartile range in percent of it; \
+         value is the median of the rounds; +- is the interquartile range in percent of it, and \
+         `once` stands where there was one round alone; \
          `x` is the median of the ratio to ours, round by round: above 1 is slower than ours. \
-         Times are wall time.",
+         Times are wall time. A bar is passed within noise where its value clears the limit, and \
+         its value with its noise does not.",
     );
 }
 
@@ -59,31 +72,26 @@ fn bars(out: &mut String, bars: &[Verdict], explanations: &str) {
     line(out, "|---|---|---|---|---|");
     for bar in bars {
         let value = bar.value.map_or_else(|| "not measured".to_string(), short);
-        let noise = bar.noise_percent.map_or_else(String::new, |noise| format!("{noise:.0} %"));
-        let passed = match bar.passed {
-            Some(true) => "PASS",
-            Some(false) => "**MISSED**",
-            None => "",
+        let noise = match (bar.value, bar.noise_percent) {
+            (None, _) => String::new(),
+            (Some(_), None) => "once".to_string(),
+            (Some(_), Some(noise)) => format!("{noise:.0} %"),
         };
-        line(out, &format!("| {} | {} | {value} | {noise} | {passed} |", bar.says, bar.limit));
+        let standing = bar.standing().map_or("", Standing::words);
+        line(out, &format!("| {} | {} | {value} | {noise} | {standing} |", bar.says, bar.limit));
     }
+    line(out, "");
+    line(out, OPENED);
     for missed in bars.iter().filter(|bar| bar.passed == Some(false)) {
-        line(out, "");
-        line(out, &format!("**{}**", missed.says));
-        line(out, "");
-        line(
-            out,
-            explanation(explanations, missed.key).unwrap_or("No explanation is written yet."),
-        );
+        explain_missed(out, missed.says, missed.key, explanations);
     }
 }
 
-/// What stands below the heading of a key.
-fn explanation<'a>(explanations: &'a str, key: &str) -> Option<&'a str> {
-    let mut sections = explanations.split("\n## ");
-    let section = sections.find(|section| section.lines().next().map(str::trim) == Some(key))?;
-    Some(section.split_once('\n')?.1.trim()).filter(|text| !text.is_empty())
-}
+/// Why an opening in this table and one in the section on scale differ.
+const OPENED: &str = "\
+Clean opens: the engine that is opened here has little alive, one execution loop after the other, \
+so that its state is small at every length. Section Scale opens an engine with many live entities \
+and with windows of what ended lately that are full: that takes longer, and has its bars there.";
 
 /// One row for everyone who took part, one column for every size.
 fn figure(out: &mut String, kind: Kind, figures: &[FigureResult]) {
@@ -105,6 +113,46 @@ fn figure(out: &mut String, kind: Kind, figures: &[FigureResult]) {
             line(out, &row(&name, kind, &lines));
         }
     }
+    reasons(out, figures);
+}
+
+/// Why some have a value at one size and none at another.
+fn reasons(out: &mut String, figures: &[FigureResult]) {
+    let has_peers = |figure: &FigureResult| !figure.peers.is_empty();
+    let mut said = Vec::new();
+    if figures.iter().any(has_peers) && !figures.iter().all(has_peers) {
+        said.push(format!(
+            "Peers take no part in logs of more than {PEER_RECORDS_MAX} records: some take \
+             minutes to fill and to open them."
+        ));
+    }
+    for name in names(figures, |figure| &figure.peers) {
+        let of_name = |figure: &FigureResult| {
+            let line = figure.peers.iter().find(|line| line.name == name);
+            line.and_then(|line| Some((figure.scope.clone(), line.absent.clone()?)))
+        };
+        let lines = figures.iter().flat_map(|figure| &figure.peers);
+        let lines: Vec<&LineResult> = lines.filter(|line| line.name == name).collect();
+        if absent_everywhere(&lines).is_none() {
+            let absent = figures.iter().filter_map(of_name);
+            said.extend(absent.map(|(scope, why)| format!("{name}, {scope}: {}", one_line(&why))));
+        }
+    }
+    if !said.is_empty() {
+        line(out, "");
+    }
+    said.iter().for_each(|said| line(out, &format!("- {said}")));
+}
+
+/// Why there is no value at any size, where it is the same everywhere.
+fn absent_everywhere<'a>(lines: &[&'a LineResult]) -> Option<&'a String> {
+    let first = lines.first()?.absent.as_ref()?;
+    lines.iter().all(|line| line.absent.as_ref() == Some(first)).then_some(first)
+}
+
+/// What fits into a cell or behind a dash.
+fn one_line(text: &str) -> String {
+    text.replace('|', "/").replace('\n', " ")
 }
 
 fn names(figures: &[FigureResult], part: fn(&FigureResult) -> &[LineResult]) -> Vec<String> {
@@ -119,29 +167,30 @@ fn names(figures: &[FigureResult], part: fn(&FigureResult) -> &[LineResult]) -> 
 
 fn row(name: &str, kind: Kind, lines: &[Option<&LineResult>]) -> String {
     let cells = lines.iter().map(|line| line.map_or_else(String::new, |line| cell(kind, line)));
-    let any = lines.iter().flatten().next();
+    let there: Vec<&LineResult> = lines.iter().flatten().copied().collect();
+    let any = there.first();
     let syncs = any.and_then(|line| line.syncs_each).map(|syncs| format!("{syncs:.2}"));
     let remarks = any.map(|line| {
-        let parts = [Some(&line.remark), line.not_counted.as_ref(), line.absent.as_ref()];
+        let parts = [Some(&line.remark), line.not_counted.as_ref(), absent_everywhere(&there)];
         let said: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
         said.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
     });
     let chained = if any.is_some_and(|line| line.is_chained) { " (chained)" } else { "" };
     let cells = cells.collect::<Vec<_>>().join(" | ");
-    let remark = remarks.unwrap_or_default().replace('|', "/").replace('\n', " ");
+    let remark = one_line(&remarks.unwrap_or_default());
     format!("| {name}{chained} | {cells} | {} | {remark} |", syncs.unwrap_or_default())
 }
 
 fn cell(kind: Kind, line: &LineResult) -> String {
-    let (Some(median), Some(noise)) = (line.median, line.noise_percent) else {
-        return "-".to_string();
-    };
+    let Some(median) = line.median else { return "-".to_string() };
+    let noise = line.noise_percent;
+    let noise = noise.map_or_else(|| "(once)".to_string(), |noise| format!("+-{noise:.0} %"));
     let value = match kind.unit() {
         Unit::SecondsEach | Unit::Seconds => time(median),
         Unit::BytesEach => format!("{median:.1} B"),
     };
     let ratio = line.over_ours.map_or_else(String::new, |ratio| format!(", {}x", short(ratio)));
-    format!("{value} +-{noise:.0} %{ratio}")
+    format!("{value} {noise}{ratio}")
 }
 
 /// Three digits that matter.
@@ -166,7 +215,7 @@ fn line(out: &mut String, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bars::judge;
+    use crate::bars::{Found, judge};
     use crate::error::MeasureError;
     use crate::figure::{Line, PeerFacts, Role, Scope};
     use crate::machine::Machine;
@@ -197,12 +246,47 @@ mod tests {
     fn report(explanations: &str) -> String {
         let (outcomes, machine) = ([outcome()], Machine::default());
         let results = Results {
-            bars: judge(&outcomes, &machine),
+            bars: judge(&Found { outcomes: &outcomes, scale: None }, &machine),
             machine,
             effort: "quick".to_string(),
+            effort_says: "Effort: quick: 5 rounds.".to_string(),
+            options: "--quick".to_string(),
             figures: outcomes.iter().map(figure_result).collect(),
         };
         markdown(&results, &outcomes, explanations)
+    }
+
+    #[test]
+    fn the_head_says_what_the_effort_means_and_which_options_were_given() {
+        assert!(report("").contains("\nEffort: quick: 5 rounds. Options: `--quick`.\n"));
+    }
+
+    #[test]
+    fn a_figure_is_explained_behind_its_table_where_somebody_wrote_of_it() {
+        let report = report("# Why\n\n## durable-1\n\nOne thread writes.\n");
+        assert!(report.ends_with("|\n\nOne thread writes.\n"), "{report}");
+    }
+
+    /// At ten million nobody but ours was asked.
+    #[test]
+    fn who_has_a_value_at_one_size_alone_has_a_reason_below_the_table() {
+        let failed = || MeasureError::Failed { operation: "open", reason: "no|\nroom".into() };
+        let peer = || Role::Peer(PeerFacts::default());
+        let ours = || measured("Holdpoint", Role::Ours, &[1e-3; 2]);
+        let broken = Line { measured: Err(failed()), ..measured("p", peer(), &[]) };
+        let at = |records, lines| {
+            figure_result(&Outcome { kind: Kind::OpenClean, scope: Scope::Records(records), lines })
+        };
+        let figures = [
+            at(10_000, vec![ours(), measured("p", peer(), &[2e-3; 2])]),
+            at(1_000_000, vec![ours(), broken]),
+            at(10_000_000, vec![ours()]),
+        ];
+        let mut out = String::new();
+        figure(&mut out, Kind::OpenClean, &figures);
+        assert!(out.contains("| p | 2.00 ms +-0 %, 2.00x | - |  |  |  |"), "{out}");
+        assert!(out.contains("- p, 1000000 records: cannot open: no/ room\n"), "{out}");
+        assert!(out.contains("- Peers take no part in logs of more than 1000000 records"));
     }
 
     #[test]

@@ -10,8 +10,12 @@ use serde::Serialize;
 pub struct Results {
     /// What was measured on.
     pub machine: Machine,
-    /// How much was measured.
+    /// How much was measured: its name.
     pub effort: String,
+    /// What that means, in a sentence or two.
+    pub effort_says: String,
+    /// The options that the run was given, but for directories.
+    pub options: String,
     /// The bars.
     pub bars: Vec<Verdict>,
     /// The figures.
@@ -44,7 +48,7 @@ pub struct LineResult {
     pub name: String,
     /// Median of the rounds.
     pub median: Option<f64>,
-    /// Interquartile range in percent of the median.
+    /// Interquartile range in percent of the median; `None` of one round.
     pub noise_percent: Option<f64>,
     /// Median of the measuring thread's CPU seconds.
     pub cpu_median: Option<f64>,
@@ -92,7 +96,7 @@ fn line_result(outcome: &Outcome, line: &Line) -> LineResult {
     LineResult {
         name: line.name.clone(),
         median: measured.map(|measured| measured.values.median()),
-        noise_percent: measured.map(|measured| measured.values.noise_percent()),
+        noise_percent: measured.and_then(|measured| measured.values.noise()),
         cpu_median: measured.and_then(|measured| Some(measured.cpu.as_ref()?.median())),
         over_ours: ratio.as_ref().map(|ratio| ratio.median()),
         over_ours_noise_percent: ratio.as_ref().map(|ratio| ratio.noise_percent()),

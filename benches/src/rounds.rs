@@ -38,6 +38,12 @@ impl Samples {
         (self.quantile(0.75) - self.quantile(0.25)) / self.median() * 100.0
     }
 
+    /// The same, where there is more than one value: what was measured once has no noise.
+    #[must_use]
+    pub fn noise(&self) -> Option<f64> {
+        (self.0.len() > 1).then(|| self.noise_percent())
+    }
+
     /// These values over those of the same rounds.
     #[must_use]
     pub fn over(&self, other: &Self) -> Self {

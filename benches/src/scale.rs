@@ -14,5 +14,8 @@ mod run;
 pub use errand::{Errand, as_child};
 pub use picture::curves;
 pub use report::markdown;
-pub use result::{Percentiles, Point, Scale, Spread};
+pub use result::{Percentiles, Point, Ratio, Scale, Spread};
+pub(crate) use run::WRITERS_MEMORY;
+#[cfg(test)]
+pub(crate) use run::keys;
 pub use run::{ScalePlan, measure};

@@ -8,7 +8,7 @@
     reason = "a helper that fails, fails its test"
 )]
 
-use holdpoint_measure::scale::{ScalePlan, curves, markdown, measure};
+use holdpoint_measure::scale::{Point, Ratio, Scale, ScalePlan, Spread, curves, markdown, measure};
 use serde_json::Value;
 
 /// Every number below a value.
@@ -51,8 +51,55 @@ fn a_run_gives_every_value_at_every_length_and_leaves_nothing() {
         assert_eq!(document.matches("<circle").count() % 2, 0, "{name}");
         assert!(document.matches("<circle").count() >= 2 * scale.points.len(), "{name}");
     }
-    assert_section(&markdown(&scale, &names), &names);
+    assert_section(&markdown(&scale, &names, ""), &names);
     assert_eq!(place.path().read_dir().unwrap().count(), 0);
+    let json = serde_json::to_string(&scale).unwrap();
+    let again: Scale = serde_json::from_str(&json).unwrap();
+    assert_eq!(markdown(&again, &names, ""), markdown(&scale, &names, ""), "as data it is whole");
+    assert_columns_follow_what_was_measured(again);
+}
+
+/// Thirty million are one column more, and their own bars are nobody's.
+fn assert_columns_follow_what_was_measured(mut scale: Scale) {
+    let lengths = [10_001, 100_002, 1_000_000, 10_000_000, 30_000_001];
+    let point = serde_json::to_value(&scale.points[0]).unwrap();
+    let of_length = |records| Point { records, ..serde_json::from_value(point.clone()).unwrap() };
+    scale.points = lengths.into_iter().map(of_length).collect();
+    scale.ratios = ratios();
+    let explanations = "# Why\n\n## missed\n\nIt is slow.\n\n## scale\n\nWhat is opened.\n";
+    let section = markdown(&scale, &[], explanations);
+    assert_section(&section, &[]);
+    let expected = [
+        "\n| records | 10k | 100k | 1M | 10M | 30M |\n",
+        "\n| a | 1 ms | 2.00 ms (+-3 %) | **MISSED** |\n",
+        "\n| b | 1.2 x | 1.16 x (+-5 %) | PASS (within noise) |\n",
+        "\n| c | 1.2 x | 1.16 x (once) | PASS |\n",
+        "\n| d | - | 1.97 x (once) |  |\n",
+        "\n**a**\n\nIt is slow.\n",
+        "\n\nWhat is opened.\n",
+    ];
+    for expected in expected {
+        assert!(section.contains(expected), "{expected}\n{section}");
+    }
+    assert_eq!(section.matches("No explanation").count(), 0, "{section}");
+    assert!(markdown(&scale, &[], "").contains("\n**a**\n\nNo explanation is written yet.\n"));
+}
+
+fn ratios() -> Vec<Ratio> {
+    let ratio = |key: &str, figure: &str, value, at_most, unit: &str| Ratio {
+        key: key.into(),
+        figure: figure.into(),
+        unit: unit.into(),
+        value,
+        at_most,
+    };
+    let noisy = |median, noise| Spread { median, noise_percent: Some(noise) };
+    vec![
+        ratio("missed", "a", noisy(2.0, 3.0), Some(1.0), "ms"),
+        ratio("noisy", "b", noisy(1.16, 5.0), Some(1.2), "x"),
+        ratio("once", "c", Spread::once(1.16), Some(1.2), "x"),
+        ratio("figure", "d", Spread::once(1.97), None, "x"),
+    ]
 }
 
 /// Every row of a table is as wide as its header, and every picture is shown.

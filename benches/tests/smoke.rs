@@ -1,7 +1,7 @@
 //! Every figure of ours can be measured: each gives values, and no floor fails. How large the
 //! values are is nothing that a test asks.
 
-use holdpoint_measure::bars::judge;
+use holdpoint_measure::bars::{Found, judge};
 use holdpoint_measure::machine::Machine;
 use holdpoint_measure::report::markdown;
 use holdpoint_measure::results::{Results, figure_result};
@@ -30,9 +30,11 @@ fn every_figure_of_ours_gives_values_and_stands_in_the_report() {
     }
     let machine = Machine::of(directory.path());
     let results = Results {
-        bars: judge(&outcomes, &machine),
+        bars: judge(&Found { outcomes: &outcomes, scale: None }, &machine),
         machine,
         effort: "smoke".to_string(),
+        effort_says: String::new(),
+        options: String::new(),
         figures: outcomes.iter().map(figure_result).collect(),
     };
     let report = markdown(&results, &outcomes, "");

@@ -6,12 +6,13 @@
 //!     [--dir DIRECTORY] [--out DIRECTORY]
 //! ```
 
-use holdpoint_measure::bars::judge;
+use holdpoint_measure::bars::{Found, judge};
 use holdpoint_measure::child::{CHILD, Errand};
 use holdpoint_measure::machine::Machine;
 use holdpoint_measure::ours::{ENGINE, LOG};
 use holdpoint_measure::report::markdown;
 use holdpoint_measure::results::{Results, figure_result};
+use holdpoint_measure::scale::{Scale, curves, markdown as scale_markdown};
 use holdpoint_measure::syncs::{Counts, count};
 use holdpoint_measure::{Candidate, Effort, Kind, Others, Outcome, Plan, figures};
 use std::error::Error;
@@ -66,6 +67,8 @@ struct Asked {
 
 fn measure_all(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let asked = parse(arguments)?;
+    // What cannot be read in the end is told before hours are spent.
+    scale_of(&asked.out)?;
     let machine = Machine::of(&asked.plan.directory);
     let counts = counted(&asked);
     let mut outcomes = Vec::new();
@@ -101,28 +104,50 @@ fn counted(asked: &Asked) -> Counts {
 }
 
 fn write(asked: &Asked, machine: &Machine, outcomes: &[Outcome]) -> Result<(), Box<dyn Error>> {
-    let effort = match asked.plan.effort {
-        Effort::Smoke => "smoke",
-        Effort::Quick => "quick",
-        Effort::Full => "full",
-    };
+    let scale = scale_of(&asked.out)?;
     let results = Results {
-        bars: judge(outcomes, machine),
+        bars: judge(&Found { outcomes, scale: scale.as_ref() }, machine),
         machine: machine.clone(),
-        effort: effort.to_string(),
+        effort: asked.plan.effort.name().to_string(),
+        effort_says: asked.plan.says(),
+        options: asked.options(),
         figures: outcomes.iter().map(figure_result).collect(),
     };
     let explanations = std::fs::read_to_string(home().join("explanations.md")).unwrap_or_default();
     let mut document = markdown(&results, outcomes, &explanations);
-    // What `scale` found, where it has run.
-    if let Ok(scale) = std::fs::read_to_string(asked.out.join("SCALE.md")) {
+    if let Some(scale) = scale {
+        let pictures = curves(&scale);
+        let names: Vec<&str> = pictures.iter().map(|(name, _)| *name).collect();
         document += "\n";
-        document += &scale;
+        document += &scale_markdown(&scale, &names, &explanations);
     }
     std::fs::write(asked.out.join("RESULTS.md"), document)?;
     let json = serde_json::to_string_pretty(&results)? + "\n";
     std::fs::write(asked.out.join("results.json"), json)?;
     Ok(())
+}
+
+/// What `scale` found, where it has run.
+fn scale_of(out: &Path) -> Result<Option<Scale>, Box<dyn Error>> {
+    let Ok(json) = std::fs::read(out.join("scale.json")) else { return Ok(None) };
+    let read = serde_json::from_slice(&json);
+    Ok(Some(read.map_err(|error| format!("scale.json: {error}; run `scale` again"))?))
+}
+
+impl Asked {
+    /// What was asked for, as options, but for directories.
+    fn options(&self) -> String {
+        let Plan { effort, is_huge, payloads, .. } = &self.plan;
+        let effort = (*effort != Effort::Full).then(|| format!("--{}", effort.name()));
+        let huge = is_huge.then(|| "--huge".to_string());
+        let payloads = payloads.iter().map(|bytes| format!("--payload {bytes}"));
+        let all = self.kinds == Kind::ALL;
+        let kinds = self.kinds.iter().filter(|_| !all);
+        let kinds = kinds.map(|kind| format!("--figure {}", kind.name()));
+        let options: Vec<String> =
+            effort.into_iter().chain(huge).chain(payloads).chain(kinds).collect();
+        options.join(" ")
+    }
 }
 
 /// The folder of this package.

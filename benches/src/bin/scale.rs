@@ -6,8 +6,10 @@
 //!     [--records N,N,...] [--live N] [--rounds N] [--seed N] [--dir DIRECTORY] [--out DIRECTORY]
 //! ```
 //!
-//! Ten million records take about 5 GB of the directory, 30 million (`--records 30000000`) three
-//! times as much. Everything there is removed at the end.
+//! `--records` names the lengths; ten thousand and a hundred thousand are always measured as well.
+//! The bars need 1000000 and 10000000, which are what is measured without it; thirty million are
+//! asked for with `--records 1000000,10000000,30000000`. Ten million records take about 5 GB of the
+//! directory, and with thirty million it is about 18. Everything there is removed at the end.
 
 use holdpoint_measure::child::CHILD;
 use holdpoint_measure::scale::{ScalePlan, as_child, curves, markdown, measure};
@@ -45,7 +47,9 @@ fn measure_all(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         std::fs::write(out.join("curves").join(name), document)?;
     }
     let names: Vec<&str> = pictures.iter().map(|(name, _)| *name).collect();
-    let section = markdown(&scale, &names);
+    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let explanations = std::fs::read_to_string(home.join("explanations.md")).unwrap_or_default();
+    let section = markdown(&scale, &names, &explanations);
     std::fs::write(out.join("SCALE.md"), &section)?;
     std::fs::write(out.join("scale.json"), serde_json::to_string_pretty(&scale)? + "\n")?;
     eprint!("{section}");

@@ -24,6 +24,9 @@ pub struct Others<'a> {
     pub typed: &'a [Candidate],
 }
 
+/// Peers take no part in logs of more records.
+pub const PEER_RECORDS_MAX: u64 = 1_000_000;
+
 /// The figures of a kind, at every size of the plan.
 #[must_use]
 pub fn figures(kind: Kind, plan: &Plan, others: Others<'_>) -> Vec<Figure> {
@@ -75,7 +78,7 @@ fn of_records(kind: Kind, plan: &Plan, others: Others<'_>, records: u64) -> Figu
         let mut with_state = contender(&typed::ENGINE, Role::Ours, work(&typed::ENGINE));
         with_state.remark = "the log, and the state that its events give".to_string();
         contenders.push(with_state);
-        let peers = others.stores.iter().filter(|_| records <= 1_000_000);
+        let peers = others.stores.iter().filter(|_| records <= PEER_RECORDS_MAX);
         contenders.extend(peers.map(|peer| contender(peer, peer_role(kind, peer), work(peer))));
     }
     Figure { kind, scope: Scope::Records(records), contenders }

@@ -1,8 +1,10 @@
 //! What was measured, for a reader.
 
 use super::picture::{bytes_shown, time_shown};
-use super::result::{Percentiles, Point, Scale, Spread};
+use super::result::{Percentiles, Point, Ratio, Scale, Spread};
 use super::run::GIVE_BACK;
+use crate::bars::Standing;
+use crate::explanations::{explain_missed, section};
 use crate::svg::count;
 
 /// Writes a point's value.
@@ -10,7 +12,7 @@ type Cell = fn(&Point) -> String;
 
 /// The rows: what it is, and its value at a length.
 const ROWS: &[(&str, Cell)] = &[
-    ("private memory, writer", |p| bytes_shown(p.writer_memory_bytes as f64)),
+    ("private memory, writer", |p| once(&bytes_shown(p.writer_memory_bytes as f64))),
     ("private memory, opener", |p| bytes_shown(p.opener_memory_bytes as f64)),
     ("clean open, beyond process start", |p| spread(&p.open_clean)),
     ("clean open, as the process sees it", |p| spread(&p.open_clean_inside)),
@@ -28,33 +30,33 @@ const ROWS: &[(&str, Cell)] = &[
     ("first key of long ago after opening", |p| spread(&p.look_up_first)),
     ("a key of long ago: p50, p99", |p| two(&p.look_up_old)),
     ("a key that nobody used: p50, p99", |p| two(&p.look_up_new)),
-    ("state behind half of the records", |p| time_shown(p.travel)),
-    ("writing the history, each record", |p| time_shown(p.write_each)),
+    ("state behind half of the records", |p| once(&time_shown(p.travel))),
+    ("writing the history, each record", |p| once(&time_shown(p.write_each))),
     ("segments, each record", |p| format!("{:.0} B", p.segment_bytes_each)),
     ("indexes, each record", |p| format!("{:.1} B", p.index_bytes_each)),
     ("newest snapshot", |p| bytes_shown(p.snapshot_bytes as f64)),
 ];
 
-/// The section on scale, as Markdown. Pictures are looked for in `curves/` beside it.
+/// The section on scale, as Markdown. Pictures are looked for in `curves/` beside it. Of
+/// `explanations`, what stands below `scale` is shown, and what stands below the key of a bar that
+/// was missed.
 #[must_use]
-pub fn markdown(scale: &Scale, pictures: &[&str]) -> String {
+pub fn markdown(scale: &Scale, pictures: &[&str], explanations: &str) -> String {
     let mut out = String::from("## Scale\n\n");
     out += &format!(
         "Histories with {} live entities at any time, seed {}: execution loops with evidence, \
          faults and retries, holds, decision points, conversations with interruptions, and keys \
-         given again. {} rounds in which logs of all lengths take turns; medians, with their \
-         interquartile range. The writer runs with `{}={}`: its memory is what it uses, without \
+         given again. {} rounds that count, in which logs of all lengths take turns. Values are \
+         medians of the rounds; +- is the interquartile range in percent, and `once` is what was \
+         measured once; percentiles are of all rounds together, and the +- behind a p50 is that \
+         of the rounds' own. The writer runs with `{}={}`: its memory is what it uses, without \
          what the C library keeps of what was freed.\n\n",
         scale.live, scale.seed, scale.rounds, GIVE_BACK.0, GIVE_BACK.1
     );
     out += "| bar | at most | measured | |\n| --- | --- | --- | --- |\n";
-    for ratio in &scale.ratios {
-        let verdict = if ratio.passes() { "PASS" } else { "MISSED" };
-        let Spread { median, noise_percent } = ratio.value;
-        out += &format!(
-            "| {} | {} {} | {median:.2} {} (+-{noise_percent:.0} %) | {verdict} |\n",
-            ratio.figure, ratio.at_most, ratio.unit, ratio.unit
-        );
+    scale.ratios.iter().for_each(|ratio| out += &bar(ratio));
+    for ratio in scale.ratios.iter().filter(|ratio| ratio.standing() == Some(Standing::Missed)) {
+        explain_missed(&mut out, &ratio.figure, &ratio.key, explanations);
     }
     out += "\n| records |";
     scale.points.iter().for_each(|point| out += &format!(" {} |", count(point.records as f64)));
@@ -65,18 +67,39 @@ pub fn markdown(scale: &Scale, pictures: &[&str]) -> String {
         scale.points.iter().for_each(|point| out += &format!(" {} |", cell(point)));
     }
     out += "\n\n";
+    if let Some(notes) = section(explanations, "scale") {
+        out += &format!("{notes}\n\n");
+    }
     for picture in pictures {
         out += &format!("![{0}](curves/{0})\n", picture);
     }
     out
 }
 
+fn bar(ratio: &Ratio) -> String {
+    let Ratio { figure, unit, value, .. } = ratio;
+    let limit = ratio.at_most.map_or_else(|| "-".to_string(), |limit| format!("{limit} {unit}"));
+    let noise = noise(value.noise_percent);
+    let standing = ratio.standing().map_or("", Standing::words);
+    format!("| {figure} | {limit} | {:.2} {unit} ({noise}) | {standing} |\n", value.median)
+}
+
+fn noise(percent: Option<f64>) -> String {
+    percent.map_or_else(|| "once".to_string(), |percent| format!("+-{percent:.0} %"))
+}
+
+fn once(value: &str) -> String {
+    format!("{value} (once)")
+}
+
 fn spread(spread: &Spread) -> String {
-    format!("{} (+-{:.0} %)", time_shown(spread.median), spread.noise_percent)
+    format!("{} ({})", time_shown(spread.median), noise(spread.noise_percent))
 }
 
 fn two(percentiles: &Percentiles) -> String {
-    format!("{}, {}", time_shown(percentiles.p50), time_shown(percentiles.p99))
+    let Percentiles { p50, p50_noise_percent, p99, .. } = percentiles;
+    let noise = noise(*p50_noise_percent);
+    format!("{} ({noise}), {}", time_shown(*p50), time_shown(*p99))
 }
 
 fn tail(percentiles: &Percentiles) -> String {

@@ -1,11 +1,12 @@
 //! What was measured, as data.
 
+use crate::bars::{Sense, Standing};
 use crate::machine::Machine;
 use crate::rounds::Samples;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A whole run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Scale {
     /// What was measured on.
     pub machine: Machine,
@@ -17,12 +18,12 @@ pub struct Scale {
     pub rounds: usize,
     /// By length of the log, in order.
     pub points: Vec<Point>,
-    /// Ratios that have a bar.
+    /// Ratios, and times, most of which have a bar.
     pub ratios: Vec<Ratio>,
 }
 
 /// A log of one length. Times in seconds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Point {
     /// Records.
     pub records: u64,
@@ -71,25 +72,55 @@ pub struct Point {
 }
 
 /// A median, and how far to trust it.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Spread {
     /// Median of the rounds.
     pub median: f64,
-    /// Interquartile range in percent of it.
-    pub noise_percent: f64,
+    /// Interquartile range in percent of it; `None` where it was measured once.
+    pub noise_percent: Option<f64>,
+}
+
+impl Spread {
+    /// A value that was measured once.
+    #[must_use]
+    pub fn once(median: f64) -> Self {
+        Self { median, noise_percent: None }
+    }
 }
 
 impl From<&Samples> for Spread {
     fn from(samples: &Samples) -> Self {
-        Self { median: samples.median(), noise_percent: samples.noise_percent() }
+        Self { median: samples.median(), noise_percent: samples.noise() }
+    }
+}
+
+/// Values of all rounds together, and the median of each round.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pooled {
+    all: Samples,
+    medians: Samples,
+}
+
+impl Pooled {
+    /// Takes in what one round gave.
+    pub(super) fn add(&mut self, round: Samples) {
+        self.medians.0.push(round.median());
+        self.all.0.extend(round.0);
+    }
+
+    /// The median of each round, in order.
+    pub(super) fn medians(&self) -> &Samples {
+        &self.medians
     }
 }
 
 /// Of many values, all rounds together.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Percentiles {
     /// Half are below it.
     pub p50: f64,
+    /// Interquartile range of the rounds' medians, in percent of theirs; `None` of one round.
+    pub p50_noise_percent: Option<f64>,
     /// 99 of 100.
     pub p99: f64,
     /// 999 of 1000.
@@ -98,36 +129,40 @@ pub struct Percentiles {
     pub max: f64,
 }
 
-impl From<&Samples> for Percentiles {
-    fn from(samples: &Samples) -> Self {
-        let mut sorted = samples.0.clone();
+impl From<&Pooled> for Percentiles {
+    fn from(pooled: &Pooled) -> Self {
+        let mut sorted = pooled.all.0.clone();
         sorted.sort_by(f64::total_cmp);
         let at = |part: f64| {
             let index = (part * sorted.len() as f64).ceil() as usize;
             sorted.get(index.saturating_sub(1)).copied().unwrap_or(f64::NAN)
         };
-        Self { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: at(1.0) }
+        let p50_noise_percent = pooled.medians.noise();
+        Self { p50: at(0.5), p50_noise_percent, p99: at(0.99), p999: at(0.999), max: at(1.0) }
     }
 }
 
 /// A value of one length over that of another, or a time, with the bar that it has.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Ratio {
+    /// Its key, under which an explanation is looked up.
+    pub key: String,
     /// What is compared.
-    pub figure: &'static str,
+    pub figure: String,
     /// How the value is written.
-    pub unit: &'static str,
+    pub unit: String,
     /// What it came to.
     pub value: Spread,
-    /// What it may be at most.
-    pub at_most: f64,
+    /// What it may be at most; `None` where nothing is asked of it.
+    pub at_most: Option<f64>,
 }
 
 impl Ratio {
-    /// Whether the bar is reached.
+    /// How it stands to its bar; `None` where it has none.
     #[must_use]
-    pub fn passes(&self) -> bool {
-        self.value.median <= self.at_most
+    pub fn standing(&self) -> Option<Standing> {
+        let Spread { median, noise_percent } = self.value;
+        self.at_most.map(|limit| Sense::AtMost.standing(median, noise_percent, limit))
     }
 }
 
@@ -137,11 +172,25 @@ mod tests {
 
     #[test]
     fn percentiles_are_values_that_were_measured() {
-        let thousand = Samples((1..=1_000).rev().map(f64::from).collect());
-        let Percentiles { p50, p99, p999, max } = Percentiles::from(&thousand);
+        let mut thousand = Pooled::default();
+        thousand.add(Samples((1..=500).rev().map(f64::from).collect()));
+        thousand.add(Samples((501..=1_000).map(f64::from).collect()));
+        let Percentiles { p50, p50_noise_percent, p99, p999, max } = Percentiles::from(&thousand);
         assert_eq!([p50, p99, p999, max], [500.0, 990.0, 999.0, 1_000.0]);
-        let one = Percentiles::from(&Samples(vec![3.0]));
-        assert_eq!([one.p50, one.p99, one.p999, one.max], [3.0; 4]);
-        assert!(Percentiles::from(&Samples::default()).p50.is_nan());
+        // The medians are 250.5 and 750.5: their quartiles are 250 apart, around 500.5.
+        let noise = p50_noise_percent.unwrap();
+        assert!((noise - 250.0 / 500.5 * 100.0).abs() < 1e-9, "{noise}");
+        assert!(Percentiles::from(&Pooled::default()).p50.is_nan());
+    }
+
+    #[test]
+    fn what_was_measured_once_has_no_noise() {
+        let mut once = Pooled::default();
+        once.add(Samples(vec![3.0]));
+        let once = Percentiles::from(&once);
+        assert_eq!([once.p50, once.p99, once.p999, once.max], [3.0; 4]);
+        assert_eq!(once.p50_noise_percent, None);
+        assert_eq!(Spread::from(&Samples(vec![3.0])).noise_percent, None);
+        assert_eq!(Spread::from(&Samples(vec![3.0; 2])).noise_percent, Some(0.0));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::errand::{Errand, Found, Opened, Parts, Written};
 use super::place::copy_directory;
-use super::result::{Percentiles, Point, Ratio, Scale, Spread};
+use super::result::{Percentiles, Point, Pooled, Ratio, Scale, Spread};
 use crate::error::{Doing, MeasureError};
 use crate::machine::Machine;
 use crate::rounds::{Samples, order};
@@ -17,6 +17,8 @@ const COPIED_MAX: u64 = 200_000;
 /// Asks the C library to give back what is freed: how much it would else keep depends on the
 /// largest index that was built until then, and says nothing of what is in use.
 pub(super) const GIVE_BACK: (&str, &str) = ("MALLOC_TRIM_THRESHOLD_", "131072");
+/// The key of the bar that asks how the writer's memory grows from one million records to ten.
+pub(crate) const WRITERS_MEMORY: &str = "scale/memory-10M";
 /// Appends of one round, written to the file.
 const APPENDS: u64 = 2_000;
 /// Appends of one round, each synced.
@@ -121,12 +123,11 @@ struct Measured {
     ask_all: Samples,
     crashed: Samples,
     parts: [Samples; 4],
-    os: Samples,
-    os_medians: Samples,
-    durable: Samples,
+    os: Pooled,
+    durable: Pooled,
     first: Samples,
-    old: Samples,
-    new: Samples,
+    old: Pooled,
+    new: Pooled,
 }
 
 impl Measured {
@@ -143,12 +144,11 @@ impl Measured {
             ask_all: none(),
             crashed: none(),
             parts: [none(), none(), none(), none()],
-            os: none(),
-            os_medians: none(),
-            durable: none(),
+            os: Pooled::default(),
+            durable: Pooled::default(),
             first: none(),
-            old: none(),
-            new: none(),
+            old: Pooled::default(),
+            new: Pooled::default(),
         }
     }
 
@@ -179,12 +179,11 @@ impl Measured {
         for (samples, part) in self.parts.iter_mut().zip([log, read, fingerprint, decode]) {
             samples.0.push(part);
         }
-        self.os_medians.0.push(os.median());
-        self.os.0.extend(os.0);
-        self.durable.0.extend(durable.0);
+        self.os.add(os);
+        self.durable.add(durable);
         self.first.0.push(found.first);
-        self.old.0.extend(found.old);
-        self.new.0.extend(found.new);
+        self.old.add(Samples(found.old));
+        self.new.add(Samples(found.new));
         Ok(())
     }
 
@@ -267,32 +266,95 @@ fn time_to_first_line<T: serde::de::DeserializeOwned>(
     Ok((seconds, line?))
 }
 
-/// Those that have a bar and were measured. Values of two lengths are compared round by round.
+/// What was measured of these, in order. Values of two lengths are compared round by round.
 fn ratios(logs: &[Measured]) -> Vec<Ratio> {
-    let of = |length: u64| logs.iter().find(|log| log.length == length);
-    let over = |samples: fn(&Measured) -> &Samples, long, short| {
-        Some(Spread::from(&samples(of(long)?).over(samples(of(short)?))))
+    let ratio = |row: &Row| {
+        let (key, figure, unit) = (row.key.into(), row.figure.into(), row.unit.into());
+        Some(Ratio { key, figure, unit, value: (row.read)(logs)?, at_most: row.at_most })
     };
-    let memory = |long, short| {
-        let bytes = |length| Some(of(length)?.written.memory_bytes as f64);
-        Some(Spread { median: bytes(long)? / bytes(short)?, noise_percent: 0.0 })
-    };
-    let milliseconds = |samples: &Samples| {
-        Spread::from(&Samples(samples.0.iter().map(|seconds| seconds * 1e3).collect()))
-    };
-    let at_1m = |samples: fn(&Measured) -> &Samples| Some(milliseconds(samples(of(1_000_000)?)));
-    let all = [
-        ("clean open beyond process start, at 1M", "ms", at_1m(|log| &log.clean), 1.0),
-        ("clean open as the process sees it, at 1M", "ms", at_1m(|log| &log.inside), 1.0),
-        ("clean open, 10M over 1M", "x", over(|log| &log.inside, 10_000_000, 1_000_000), 1.2),
-        ("append p50, 1M over 10k", "x", over(|log| &log.os_medians, 1_000_000, 10_000), 1.1),
-        ("append p50, 10M over 10k", "x", over(|log| &log.os_medians, 10_000_000, 10_000), 1.1),
-        ("writer's memory, 1M over 100k", "x", memory(1_000_000, 100_000), 1.2),
-        ("writer's memory, 10M over 1M", "x", memory(10_000_000, 1_000_000), 1.2),
-        ("opener's memory, 10M over 1M", "x", over(|log| &log.memory, 10_000_000, 1_000_000), 1.2),
-    ];
-    let bar = |(figure, unit, value, at_most): (_, _, Option<Spread>, _)| {
-        Some(Ratio { figure, unit, value: value?, at_most })
-    };
-    all.into_iter().filter_map(bar).collect()
+    ROWS.iter().filter_map(ratio).collect()
+}
+
+struct Row {
+    key: &'static str,
+    figure: &'static str,
+    unit: &'static str,
+    at_most: Option<f64>,
+    read: fn(&[Measured]) -> Option<Spread>,
+}
+
+const fn row(
+    key: &'static str,
+    figure: &'static str,
+    (at_most, unit): (Option<f64>, &'static str),
+    read: fn(&[Measured]) -> Option<Spread>,
+) -> Row {
+    Row { key, figure, unit, at_most, read }
+}
+
+/// Lengths that rows are about.
+const TEN_THOUSAND: u64 = 10_000;
+const HUNDRED_THOUSAND: u64 = 100_000;
+const MILLION: u64 = 1_000_000;
+const TEN_MILLION: u64 = 10_000_000;
+
+const ROWS: &[Row] = &[
+    row("scale/open-clean", "clean open beyond process start, at 1M", (Some(1.0), "ms"), |logs| {
+        milliseconds(logs, |log| &log.clean)
+    }),
+    row(
+        "scale/open-clean-inside",
+        "clean open as the process sees it, at 1M",
+        (Some(1.0), "ms"),
+        |logs| milliseconds(logs, |log| &log.inside),
+    ),
+    row("scale/open-clean-10M", "clean open, 10M over 1M", (Some(1.2), "x"), |logs| {
+        over(logs, |log| &log.inside, TEN_MILLION, MILLION)
+    }),
+    row("scale/append-1M", "append p50, 1M over 10k", (Some(1.1), "x"), |logs| {
+        over(logs, |log| log.os.medians(), MILLION, TEN_THOUSAND)
+    }),
+    row("scale/append-10M", "append p50, 10M over 10k", (Some(1.1), "x"), |logs| {
+        over(logs, |log| log.os.medians(), TEN_MILLION, TEN_THOUSAND)
+    }),
+    row("scale/memory-1M", "writer's memory, 1M over 100k", (None, "x"), |logs| {
+        memory(logs, MILLION, HUNDRED_THOUSAND)
+    }),
+    row(WRITERS_MEMORY, "writer's memory, 10M over 1M", (Some(1.2), "x"), |logs| {
+        memory(logs, TEN_MILLION, MILLION)
+    }),
+    row("scale/memory-opener", "opener's memory, 10M over 1M", (Some(1.2), "x"), |logs| {
+        over(logs, |log| &log.memory, TEN_MILLION, MILLION)
+    }),
+];
+
+/// The key of every row.
+#[cfg(test)]
+pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().map(|row| row.key)
+}
+
+fn of(logs: &[Measured], length: u64) -> Option<&Measured> {
+    logs.iter().find(|log| log.length == length)
+}
+
+fn over(
+    logs: &[Measured],
+    samples: fn(&Measured) -> &Samples,
+    long: u64,
+    short: u64,
+) -> Option<Spread> {
+    Some(Spread::from(&samples(of(logs, long)?).over(samples(of(logs, short)?))))
+}
+
+/// The history is written once, so there is one value for each length.
+fn memory(logs: &[Measured], long: u64, short: u64) -> Option<Spread> {
+    let bytes = |length| Some(of(logs, length)?.written.memory_bytes as f64);
+    Some(Spread::once(bytes(long)? / bytes(short)?))
+}
+
+/// Of a million records.
+fn milliseconds(logs: &[Measured], samples: fn(&Measured) -> &Samples) -> Option<Spread> {
+    let seconds = &samples(of(logs, MILLION)?).0;
+    Some(Spread::from(&Samples(seconds.iter().map(|seconds| seconds * 1e3).collect())))
 }
