@@ -5,6 +5,7 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use crate::text::{aligned, bytes, path};
+use holdpoint_engine::shell::file_size_limit_is_an_error;
 use holdpoint_measure::Effort;
 use holdpoint_measure::machine::Machine;
 use holdpoint_measure::own_disk::{
@@ -14,7 +15,7 @@ use indicatif::ProgressBar;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
-use std::fs::File;
+use std::fs::{DirEntry, File, TryLockError};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -25,7 +26,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const MORE: &str = "\
 Logs of its own are written in a directory inside DIR, about 2 GiB in all and never more than 1 GiB
 at a time, and removed at the end. The log of --log is not touched. Every figure stands beside its
-floor: the same bytes copied, hashed, written or synced by nothing but a loop, in the same run.";
+floor: the same bytes copied, hashed, written or synced by nothing but a loop, in the same run.
+
+Ours and its floors take turns in rounds. A time is the median of the rounds, and +- is the
+interquartile range in percent of it. `ours over floor` is the median of the rounds' own ratios, so
+it need not be the one median over the other.";
+
+/// Said below the table.
+const READ_SO: &str = "\
+Times are medians of rounds, +- their interquartile range. Ours over floor is the median of the
+rounds' own ratios, which is not the one median over the other.";
 
 /// Options of `bench`.
 #[derive(Debug, clap::Args)]
@@ -48,6 +58,7 @@ pub(crate) fn main(global: &Global, args: &Args) -> Exit {
 fn bench(global: &Global, args: &Args) -> Result<Exit, Failure> {
     // From here on no signal that can be heeded leaves the directory behind.
     let signal = heed_signals()?;
+    file_size_limit_is_an_error().map_err(cannot_heed)?;
     let place = Place::inside(&args.dir)?;
     let effort = if args.smoke { Effort::Smoke } else { Effort::Quick };
     let said = format!("writes about {} below", bytes(WRITES_ABOUT_BYTES));
@@ -76,12 +87,28 @@ fn bench(global: &Global, args: &Args) -> Result<Exit, Failure> {
         false => show(&mut out, &machine, &gauges),
     }
     out.finish()?;
-    let is_whole = gauges.iter().all(|gauge| gauge.ours.is_some());
-    Ok(if is_whole { Exit::DONE } else { Exit::FAILED })
+    Ok(if tell_absent(&gauges) { Exit::FAILED } else { Exit::DONE })
+}
+
+/// Says what has no value, and why; whether there was anything.
+fn tell_absent(gauges: &[Gauge]) -> bool {
+    let mut is_any = false;
+    for gauge in gauges {
+        for absent in gauge.absent.iter().chain(&gauge.floors_absent) {
+            eprintln!("holdpoint: {}: {absent}", gauge.title);
+            is_any = true;
+        }
+    }
+    is_any
 }
 
 /// What the name of every directory of a run begins with; its process id follows.
 const OWN: &str = ".holdpoint-bench-";
+/// A file in it, made once the directory is locked: who sees it and gets the lock knows that the
+/// run has ended.
+const MARK: &str = "made-by-holdpoint-bench";
+/// What the name of everything else in it begins with.
+const PARTS: &str = ".tmp";
 
 /// A directory of this run's own, removed when it is dropped.
 struct Place {
@@ -113,9 +140,9 @@ impl Place {
         }
         let own = directory.join(format!("{OWN}{}", std::process::id()));
         std::fs::create_dir(&own).map_err(|error| io("write to", error))?;
-        let lock =
+        let locked =
             File::open(&own).and_then(|lock| lock.try_lock().map(|()| lock).map_err(Into::into));
-        match lock {
+        match locked.and_then(|lock| File::create(own.join(MARK)).map(|_| lock)) {
             Ok(lock) => Ok(Self { path: own, _lock: lock }),
             Err(error) => {
                 remove(&own);
@@ -126,28 +153,42 @@ impl Place {
 }
 
 /// What runs that were killed have left. Removed is only what is provably nobody's: a directory of
-/// that name, of no process that is there, which nobody holds. Anything else is named.
+/// that name which nobody holds, with the mark of a run and nothing that no run makes. What is
+/// anything else is named.
 fn remove_leftovers(directory: &Path) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     let names = entries.filter_map(|entry| Some((entry.as_ref().ok()?.file_name(), entry.ok()?)));
     for (name, entry) in names {
         let process = name.to_str().and_then(|name| name.strip_prefix(OWN)?.parse::<u32>().ok());
-        let Some(process) = process else { continue };
+        if process.is_none() {
+            continue;
+        }
         let left = entry.path();
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let is_other = process != std::process::id();
-        let is_alive = is_other && Path::new("/proc").join(process.to_string()).exists();
         let opened = is_directory.then(|| File::open(&left).ok()).flatten();
-        let lock = opened.filter(|lock| lock.try_lock().is_ok());
-        if !is_alive && lock.is_some() {
-            eprintln!("holdpoint: removes what a run that was killed has left: {}", path(&left));
-            remove(&left);
-        } else if is_alive {
-            eprintln!("holdpoint: another run is under way: {}", path(&left));
-        } else {
-            eprintln!("holdpoint: {} may be a leftover; look, and remove it", path(&left));
+        let locked = opened.as_ref().map(File::try_lock);
+        match locked {
+            Some(Ok(())) if is_of_a_run(&left) => {
+                let said = "removes what a run that was killed has left";
+                eprintln!("holdpoint: {said}: {}", path(&left));
+                remove(&left);
+            }
+            Some(Err(TryLockError::WouldBlock)) => {
+                eprintln!("holdpoint: another run is under way: {}", path(&left));
+            }
+            _ => eprintln!("holdpoint: {} may be a leftover; look, and remove it", path(&left)),
         }
     }
+}
+
+/// Whether there is the mark, and beside it only what a run makes.
+fn is_of_a_run(directory: &Path) -> bool {
+    let Ok(mut entries) = std::fs::read_dir(directory) else { return false };
+    let is_made = |entry: std::io::Result<DirEntry>| {
+        let name = entry.map(|entry| entry.file_name()).unwrap_or_default();
+        name == MARK || name.to_str().is_some_and(|name| name.starts_with(PARTS))
+    };
+    directory.join(MARK).is_file() && entries.all(is_made)
 }
 
 fn remove(directory: &Path) {
@@ -166,17 +207,18 @@ impl Drop for Place {
 fn heed_signals() -> Result<Arc<AtomicUsize>, Failure> {
     let stopped = Arc::new(AtomicUsize::new(0));
     let is_second = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let failed = |error: std::io::Error| {
-        Failure::new(Exit::FAILED, "io", format!("cannot heed signals: {error}"))
-    };
     for signal in [SIGHUP, SIGINT, SIGTERM] {
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&is_second))
-            .map_err(failed)?;
-        flag::register(signal, Arc::clone(&is_second)).map_err(failed)?;
+            .map_err(cannot_heed)?;
+        flag::register(signal, Arc::clone(&is_second)).map_err(cannot_heed)?;
         let number = usize::try_from(signal).unwrap_or_default();
-        flag::register_usize(signal, Arc::clone(&stopped), number).map_err(failed)?;
+        flag::register_usize(signal, Arc::clone(&stopped), number).map_err(cannot_heed)?;
     }
     Ok(stopped)
+}
+
+fn cannot_heed(error: std::io::Error) -> Failure {
+    Failure::new(Exit::FAILED, "io", format!("cannot heed signals: {error}"))
 }
 
 /// Shown on a terminal alone.
@@ -196,6 +238,7 @@ fn show(out: &mut Output, machine: &Machine, gauges: &[Gauge]) {
         std::iter::once(header).chain(gauges.iter().flat_map(rows_of)).collect();
     aligned(&rows).iter().for_each(|line| out.line(line));
     out.line("");
+    out.line(READ_SO);
     out.line(meaning(gauges));
 }
 

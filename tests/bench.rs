@@ -12,11 +12,11 @@ mod program;
 
 use program::{Place, json, status, text};
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs::{create_dir, read_dir, set_permissions, write};
+use std::fs::{File, create_dir, read_dir, set_permissions, write};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 const FIGURES: [&str; 8] = [
     "append-staged",
@@ -72,7 +72,14 @@ fn the_table_names_every_figure_beside_its_floor() {
     let output = bench(&place, &directory, &[]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let shown = text(&output.stdout);
-    for words in ["Append, no promise", "SHA-256 chain", "pwrite+fdatasync", "hash lanes", " x"] {
+    for words in [
+        "Append, no promise",
+        "SHA-256 chain",
+        "pwrite+fdatasync",
+        "hash lanes",
+        " x",
+        "own ratios",
+    ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     assert!(text(&output.stderr).contains("GiB"), "it says how much it writes");
@@ -111,6 +118,9 @@ fn who_stops_it_finds_the_directory_empty() {
     assert_empty(&directory);
 }
 
+/// A process of this number is not there, or is no run.
+const HELD: &str = ".holdpoint-bench-4000001";
+
 /// Killed without a word, it leaves its directory; the next run removes that, and nothing else.
 #[test]
 fn what_a_killed_run_has_left_is_removed_by_the_next_and_nothing_else_is() {
@@ -124,18 +134,56 @@ fn what_a_killed_run_has_left_is_removed_by_the_next_and_nothing_else_is() {
     kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
     child.wait().unwrap();
     assert_eq!(read_dir(&directory).unwrap().count(), 1, "it is left");
-    let own = format!(".holdpoint-bench-{}", std::process::id());
-    let kept = [own.as_str(), ".holdpoint-bench-", ".holdpoint-bench-x", "holdpoint-bench-1"];
+    let kept = [
+        ".holdpoint-bench-",
+        ".holdpoint-bench-x",
+        "holdpoint-bench-1",
+        // Nobody's run: no mark, or the mark and what no run makes.
+        ".holdpoint-bench-1",
+        ".holdpoint-bench-4000000",
+        HELD,
+    ];
     kept.iter().for_each(|name| create_dir(directory.join(name)).unwrap());
+    create_dir(directory.join(".holdpoint-bench-4000000/mine")).unwrap();
+    for name in [".holdpoint-bench-4000000", HELD] {
+        write(directory.join(name).join("made-by-holdpoint-bench"), b"").unwrap();
+    }
+    // Whoever works in it holds it, whatever its number says.
+    let held = File::open(directory.join(HELD)).unwrap();
+    held.try_lock().unwrap();
     let file = directory.join(format!(".holdpoint-bench-{}", u32::MAX));
     write(&file, b"somebody's").unwrap();
     let output = bench(&place, &directory, &["--json"]);
     let told = text(&output.stderr);
     assert_eq!(status(&output), 0, "{told}");
     assert!(told.contains("removes what a run that was killed has left"), "{told}");
-    assert!(told.contains("another run is under way") && told.contains("may be a leftover"));
+    let under_way: Vec<&str> =
+        told.lines().filter(|line| line.contains("another run is under way")).collect();
+    assert!(matches!(under_way[..], [line] if line.ends_with(HELD)), "{told}");
+    for unknown in [".holdpoint-bench-1 may be", "-4000000 may be", "-4294967295 may be"] {
+        assert!(told.contains(unknown), "{unknown}: {told}");
+    }
     assert!(file.exists() && kept.iter().all(|name| directory.join(name).exists()), "{told}");
     assert_eq!(read_dir(&directory).unwrap().count(), kept.len() + 1, "{told}");
+}
+
+/// `ulimit -f`: what cannot be measured says why, in both forms, and the directory is left empty.
+#[test]
+fn a_limit_on_the_size_of_files_is_told_and_nothing_is_left() {
+    let place = Place::new();
+    let directory = place.directory.path().join("disk");
+    create_dir(&directory).unwrap();
+    let program = env!("CARGO_BIN_EXE_holdpoint");
+    let limited = "ulimit -f 1000 && exec \"$@\"";
+    let output = Command::new("sh")
+        .args(["-c", limited, "sh", program, "bench", "--smoke", "--json", "--dir"])
+        .arg(&directory)
+        .output()
+        .unwrap();
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("File too large"), "{told}");
+    assert_empty(&directory);
 }
 
 /// Root may write anywhere but where nobody may.

@@ -50,6 +50,8 @@ pub struct Gauge {
     pub absent: Option<String>,
     /// What cannot be beaten, the closest first.
     pub floors: Vec<FloorGauge>,
+    /// Which floors have no value, and why.
+    pub floors_absent: Vec<String>,
 }
 
 /// What cannot be beaten.
@@ -126,6 +128,10 @@ impl Gauge {
         let values = ours.and_then(Line::values);
         let absent = ours.and_then(|line| line.measured.as_ref().err()).map(ToString::to_string);
         let floors = outcome.lines.iter().filter(|line| line.role == Role::Floor);
+        let why = |line: &Line| {
+            let error = line.measured.as_ref().err()?;
+            Some(format!("{}: {error}", line.name))
+        };
         Self {
             figure: outcome.kind.name(),
             title: outcome.kind.title(),
@@ -134,6 +140,7 @@ impl Gauge {
             ours: values.map(|values| values.median()),
             noise_percent: values.map(|values| values.noise_percent()),
             absent,
+            floors_absent: floors.clone().filter_map(why).collect(),
             floors: floors.filter_map(|line| FloorGauge::of(outcome, line)).collect(),
         }
     }
@@ -195,6 +202,7 @@ mod tests {
         assert_eq!((gauges.len(), told.len()), (count(), count()));
         for gauge in &gauges {
             assert_eq!(gauge.absent, None, "{}", gauge.figure);
+            assert!(gauge.floors_absent.is_empty(), "{gauge:?}");
             assert!(gauge.ours.is_some_and(|ours| ours > 0.0), "{gauge:?}");
             let has_floor = gauge.figure != Kind::OpenClean.name();
             assert_eq!(!gauge.floors.is_empty(), has_floor, "{}", gauge.figure);
@@ -229,6 +237,7 @@ mod tests {
             noise_percent: None,
             absent: None,
             floors: vec![floor],
+            floors_absent: Vec::new(),
         }
     }
 
