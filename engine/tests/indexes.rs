@@ -255,6 +255,9 @@ fn a_damaged_foreign_stale_or_forged_index_is_not_believed_and_is_built_again() 
     }
 }
 
+/// What becomes of a file, in words and done.
+type Change<'a> = (&'static str, &'a dyn Fn(&Path));
+
 /// What was compared with its digest before is looked at anew.
 #[test]
 fn an_index_that_is_changed_or_cut_while_a_writer_has_it_mapped_is_not_believed_any_more() {
@@ -265,7 +268,7 @@ fn an_index_that_is_changed_or_cut_while_a_writer_has_it_mapped_is_not_believed_
     let cut = |path: &Path, length: u64| {
         fs::File::options().write(true).open(path).unwrap().set_len(length).unwrap();
     };
-    let changes: [(&str, &dyn Fn(&Path)); 5] = [
+    let changes: [Change<'_>; 5] = [
         ("zeroed behind its header", &|path| {
             let mut bytes = fs::read(path).unwrap();
             bytes.iter_mut().skip(4_096).for_each(|byte| *byte = 0);
