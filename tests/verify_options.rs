@@ -166,6 +166,16 @@ fn failing_fast_gives_the_first_finding_and_says_that_it_stopped() {
     assert_eq!(first["head"]["sequence"], second - 1);
 }
 
+#[test]
+fn a_missing_segment_is_at_the_same_place_of_a_range_and_of_the_whole_log() {
+    let (directory, _, [second, _]) = sample();
+    std::fs::remove_file(segment(directory.path(), second)).unwrap();
+    let whole = json(directory.path(), &[], 6);
+    let range = json(directory.path(), &["--range", "1.."], 6);
+    assert_eq!(whole["findings"][0]["sequence"], second);
+    assert_eq!(range["findings"][0], whole["findings"][0]);
+}
+
 /// What the headers tell alone is found before a record is read.
 #[test]
 fn failing_fast_reads_everything_before_the_first_finding_whatever_is_found_first() {

@@ -198,13 +198,15 @@ impl<S: ReadStorage> Walk<'_, '_, S> {
         let due = self.head.map(|head| head.log).or(self.log).unwrap_or(header.log);
         let found = header.first_sequence();
         let previous = header.previous;
+        let mut due_sequence = name;
         let problem = match self.reached {
             _ if header.log != due => {
                 Some(LogProblem::ForeignLog { expected: due, found: header.log })
             }
             _ if found != name => Some(LogProblem::Renamed { expected: name, found }),
             Some(reached) if reached.sequence != previous.sequence => {
-                Some(LogProblem::Gap { expected: reached.sequence.saturating_add(1), found })
+                due_sequence = reached.sequence.saturating_add(1);
+                Some(LogProblem::Gap { expected: due_sequence, found })
             }
             Some(reached) if reached.link != previous.link => {
                 Some(Fault::Link { expected: reached.link, found: previous.link }.into())
@@ -215,7 +217,7 @@ impl<S: ReadStorage> Walk<'_, '_, S> {
         self.from = self.from.or(Some(previous));
         match problem {
             Some(problem) => {
-                self.find(name, 0, name, problem);
+                self.find(name, 0, due_sequence, problem);
                 false
             }
             None => true,

@@ -34,8 +34,8 @@ pub enum Extent {
     FromHead,
     /// Every record: what verifying needs.
     FromAnchor,
-    /// Every record up to the first segment with something wrong in it: what lies behind that is not
-    /// read.
+    /// Every record up to the first segment with something wrong in it: what lies behind that is
+    /// not read.
     UntilFinding,
 }
 
