@@ -204,8 +204,7 @@ pub fn term_of_new(event: &Event) -> Option<Term<'_>> {
 }
 
 /// The term of the session or the work order that an event registers.
-#[must_use]
-pub fn term_of_registration(event: &Event) -> Option<Term<'_>> {
+fn term_of_registration(event: &Event) -> Option<Term<'_>> {
     match event {
         Event::SessionRegistered(body) => {
             Some(Term::Session { tenant: &body.tenant_id, session: &body.session_id })

@@ -4,8 +4,9 @@
 
 mod threads_support;
 
+use holdpoint_domain::event::SessionRegistered;
 use holdpoint_domain::world::{MAX_ENDED_REGISTRATIONS, Recalled};
-use holdpoint_domain::{Time, World, decide};
+use holdpoint_domain::{Command, Event, Time, World, decide};
 use threads_support::Stage;
 use threads_support::registering::{register, with};
 
@@ -33,12 +34,24 @@ fn sessions_and_work_orders_that_ended_leave_the_state_but_for_the_newest() {
     assert_eq!(World::from_carried(&world.carry()).as_ref(), Ok(world));
     stage.assert_rebuilt();
     let oldest = with(&register("session", "CLOSED"), "session_id", "0".into());
-    let event = oldest.registration().unwrap();
-    assert!(!stage.world.knows_registration(&event));
+    let name = oldest.registered_names().next().unwrap();
+    assert!(!stage.world.knows_registration(&name));
     let mut recalled = Recalled::default();
-    recalled.was_registered(event);
+    recalled.was_registered(&closed_session(&oldest));
     stage.world.recall(recalled);
     let again = with(&oldest, "status", "ACTIVE".into());
     let refusal = decide(&stage.world, &again, Time::from_nanoseconds(3)).unwrap_err();
     assert!(refusal.to_string().contains("CLOSED, which is final"), "{refusal}");
+}
+
+/// What the record says that closed the session.
+fn closed_session(command: &Command) -> Event {
+    let Command::RegisterSession(c) = command else { unreachable!("{command:?}") };
+    Event::from(SessionRegistered {
+        tenant_id: (&c.tenant_id).into(),
+        session_id: (&c.session_id).into(),
+        user_id: (&c.user_id).into(),
+        device_id: (&c.device_id).into(),
+        status: c.status,
+    })
 }

@@ -205,8 +205,7 @@ fn version_of(world: &World, command: &Command, subject: &str) -> Result<Option<
         return Ok(world.decision_point(decision_id).map(|point| point.version));
     }
     if let Some((tenant_id, correlation_id)) = command.thread() {
-        let thread = world.thread(tenant_id, correlation_id);
-        return Ok(Some(thread.map_or(0, |thread| thread.version)));
+        return Ok(Some(world.thread_version(tenant_id, correlation_id).unwrap_or(0)));
     }
     if !is_about_request(command) {
         let unknown = || Refusal::LoopNotLive { loop_id: subject.to_string() };

@@ -10,7 +10,7 @@ use super::rebuild::{Hot, Recorded};
 use super::submit::{Origin, Receipt};
 use crate::log::{Storage, Turn};
 use holdpoint_domain::event::Event;
-use holdpoint_domain::terms::{Term, term_of_new, term_of_registration};
+use holdpoint_domain::terms::{Term, term_of_new};
 use holdpoint_domain::world::{DecisionPoint, KeyReceipt, Recalled};
 use holdpoint_domain::{Command, Envelope, Idempotency, Refusal, Time, World, decide};
 use std::collections::BTreeMap;
@@ -48,8 +48,10 @@ pub(super) fn recall<S: Storage>(
     if let Some(point) = decision_point(engine, hot, turn, command)? {
         recalled.decision_point_ended(point);
     }
-    if let Some(event) = registration(engine, hot, turn, command)? {
-        recalled.was_registered(event);
+    for name in command.registered_names() {
+        if let Some(event) = registration(engine, hot, turn, &name)? {
+            recalled.was_registered(&event);
+        }
     }
     hot.world.recall(recalled);
     match idempotency {
@@ -128,21 +130,19 @@ fn used_id<S: Storage>(
     Ok(None)
 }
 
-/// What registered the session or the work order that a command is about, last, where it ended so
-/// long ago that only the log knows.
+/// What registered a session or a work order that a command names, last, where it ended so long ago
+/// that only the log knows.
 fn registration<S: Storage>(
     engine: &Core<S>,
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
-    command: &Command,
+    name: &Term<'_>,
 ) -> Result<Option<Event>, SubmitError> {
     let forgotten = hot.world.registrations_forgotten();
-    let Some(event) = command.registration().filter(|_| forgotten > 0) else { return Ok(None) };
-    let Some(term) = term_of_registration(&event) else { return Ok(None) };
-    if hot.world.knows_registration(&event) {
+    if forgotten == 0 || hot.world.knows_registration(name) {
         return Ok(None);
     }
-    let mut records = look(engine, hot, turn, &term, forgotten)?;
+    let mut records = look(engine, hot, turn, name, forgotten)?;
     Ok(records.pop().map(|event| event.envelope.event))
 }
 

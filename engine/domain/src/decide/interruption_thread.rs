@@ -60,7 +60,7 @@ fn take_turn(world: &World, command: &TakeTurn, at: Timestamp) -> Result<Vec<Eve
     let turn = Turn { session_status, ..turn };
     let decision = decide_checked(state.clone(), &turn);
     if decision.directive == Directive::Dispatch {
-        world.hot.registry.check_lease(&scope, command.lease_token_hash, at)?;
+        world.registered().check_lease(&scope, command.lease_token_hash, at)?;
     }
     let after = state.after_turn(&turn, &decision);
     let row = turn_row(&scope, &state, &decision, command.lease_token_hash);
@@ -87,7 +87,7 @@ fn commit_row(world: &World, row: &CallerRow<'_>, at: Timestamp) -> Result<Vec<E
     check_continuity(row, session_status, &state)?;
     if row.directive == Directive::Dispatch {
         check_dispatch(scope, &state, at)?;
-        world.hot.registry.check_lease(scope, row.lease_token_hash, at)?;
+        world.registered().check_lease(scope, row.lease_token_hash, at)?;
     }
     let dropped_pending = state.dropped_by_row(row.directive);
     events.push(RowCommitted { dropped_pending, ..caller_row(row) }.into());
@@ -96,11 +96,11 @@ fn commit_row(world: &World, row: &CallerRow<'_>, at: Timestamp) -> Result<Vec<E
 
 fn read_rows(world: &World, command: &ThreadCommand) -> Result<Vec<Event>, Refusal> {
     check_thread_names(&command.tenant_id, &command.correlation_id)?;
-    let thread = world.thread(&command.tenant_id, &command.correlation_id);
+    let version = world.thread_version(&command.tenant_id, &command.correlation_id);
     let read = RowsRead {
         tenant_id: Text::from(&command.tenant_id),
         correlation_id: Text::from(&command.correlation_id),
-        last_sequence: thread.map_or(0, |thread| thread.version),
+        last_sequence: version.unwrap_or(0),
     };
     Ok(Vec::from([read.into()]))
 }
@@ -110,13 +110,18 @@ fn expire_thread(
     command: &ThreadCommand,
     at: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
-    let thread = find(world, command)?;
-    let expired = thread.state.clone().expire(at);
-    if thread.is_closed || expired.is_empty() {
-        let correlation_id = shown_name(&command.correlation_id);
+    let (tenant_id, correlation_id) = (&command.tenant_id, &command.correlation_id);
+    let is_over = world.closed_with(tenant_id, correlation_id).is_some();
+    let expired = match world.thread(tenant_id, correlation_id) {
+        Some(thread) if !thread.is_closed => thread.state.clone().expire(at),
+        _ if is_over => Vec::new(),
+        _ => find(world, command).map(|_| Vec::new())?,
+    };
+    if expired.is_empty() {
+        let correlation_id = shown_name(correlation_id);
         return Err(ThreadRefusal::NothingExpired { correlation_id }.into());
     }
-    Ok(expiries(&command.tenant_id, &command.correlation_id, &expired))
+    Ok(expiries(tenant_id, correlation_id, &expired))
 }
 
 fn close_thread(
@@ -160,14 +165,14 @@ pub(super) fn given_up(buffer: &ResumeBuffer, reason: FateReason) -> Remainder {
 
 /// Scope and gates, in order: the first that says no is the refusal.
 fn enter(world: &World, scope: &TurnScope<'_>, at: Timestamp) -> Result<Entered, Refusal> {
-    let registry = &world.hot.registry;
-    let session_status = registry.session_of(scope)?;
+    let registered = world.registered();
+    let session_status = registered.session_of(scope)?;
     let thread = world.thread(scope.tenant_id, scope.correlation_id);
     check_open(world, scope.tenant_id, scope.correlation_id)?;
     if let Some(thread) = thread {
         check_order(thread, scope)?;
     }
-    registry.check_work_order(scope)?;
+    registered.check_work_order(scope)?;
     let mut state = state_of(world, scope);
     check_pending(&state, scope)?;
     let expired = state.expire(at);
@@ -175,10 +180,12 @@ fn enter(world: &World, scope: &TurnScope<'_>, at: Timestamp) -> Result<Entered,
     Ok(Entered { session_status, state, events })
 }
 
-/// The thread's state before the turn; a new thread's is empty.
+/// The thread's state before the turn; a new thread's is empty, and nothing is asked or left unsaid
+/// in one that was closed, however long ago.
 fn state_of(world: &World, scope: &TurnScope<'_>) -> ThreadState {
     let thread = world.thread(scope.tenant_id, scope.correlation_id);
-    thread.map_or_else(ThreadState::default, |thread| thread.state.clone())
+    let open = thread.filter(|thread| !thread.is_closed);
+    open.map_or_else(ThreadState::default, |thread| thread.state.clone())
 }
 
 /// The names and numbers that every turn and row has.

@@ -12,16 +12,7 @@ use crate::event::{
 use crate::interruption_thread::{FateReason, ReasonCode, SessionStatus};
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
-use crate::world::{Registry, Thread, World};
-
-impl Command {
-    /// The fact that the command asks for where it registers something; `None` for commands that
-    /// register nothing.
-    #[must_use]
-    pub fn registration(&self) -> Option<Event> {
-        registration(self)
-    }
-}
+use crate::world::{Thread, World};
 
 /// What follows from a registration: the registration itself, and what became of every remainder
 /// that a session which is closed leaves behind.
@@ -31,10 +22,7 @@ pub(super) fn register(
     at: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
     let Some(registration) = registration(command) else { return Ok(Vec::new()) };
-    if let Some(before) = world.recalled_registration() {
-        Registry::with_only(before).check_registration(&registration, at)?;
-    }
-    world.hot.registry.check_registration(&registration, at)?;
+    world.registered().check_registration(&registration, at)?;
     let mut events = vec![registration];
     if let Command::RegisterSession(c) = command {
         events.extend(left_unsaid(world, c, at));

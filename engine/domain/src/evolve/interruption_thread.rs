@@ -10,9 +10,9 @@ use crate::event::{
 use crate::interruption_thread::{
     Capability, DecidedBy, Directive, ReasonCode, ThreadState, Turn, decide_turn,
 };
-use crate::world::{Hot, Thread};
+use crate::world::{Hot, Registered, Thread};
 
-/// Applies an event of a thread.
+/// Applies an event of a thread, all but its end.
 pub(super) fn applied(
     hot: &mut Hot,
     record: Record<'_>,
@@ -181,11 +181,16 @@ fn row_of_caller(
 
 /// Scope and gates as they were when the row was written.
 fn check_scope(hot: &Hot, record: Record<'_>, body: &RowCommitted, judgement: &mut Judgement<'_>) {
+    // A session that was closed long ago has left the state. Nothing but a WAIT comes of one.
+    let may_be_gone = |session: &str| {
+        body.payload.directive == Directive::Wait
+            && hot.registry.may_have_forgotten(&body.tenant_id, session)
+    };
     let scope = TurnScope {
         tenant_id: &body.tenant_id,
         correlation_id: &body.correlation_id,
         turn_id: body.turn_id,
-        session_id: body.session_id.as_deref(),
+        session_id: body.session_id.as_deref().filter(|session| !may_be_gone(session)),
         user_id: &body.user_id,
         device_id: &body.device_id,
         work_order_id: &body.payload.work_order_id,
@@ -193,12 +198,12 @@ fn check_scope(hot: &Hot, record: Record<'_>, body: &RowCommitted, judgement: &m
         pending_state: body.payload.pending_state,
         idempotency_key: &body.idempotency_key,
     };
-    let registry = &hot.registry;
-    let mut check = registry.session_of(&scope).map(drop);
-    check = check.and_then(|()| registry.check_work_order(&scope));
+    let registered = Registered::in_state(&hot.registry);
+    let mut check = registered.session_of(&scope).map(drop);
+    check = check.and_then(|()| registered.check_work_order(&scope));
     if body.payload.directive == Directive::Dispatch {
         let lease = body.payload.lease_token_hash;
-        check = check.and_then(|()| registry.check_lease(&scope, lease, record.at));
+        check = check.and_then(|()| registered.check_lease(&scope, lease, record.at));
     }
     if let Err(refusal) = check {
         judgement.forbid(Rule::ThreadRow, "a row within its scope and gates", refusal);

@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::execution_loop::Actor;
 use crate::interruption_thread::Capability;
 use crate::refusal::ThreadRefusal;
-use crate::world::{Hot, Registry};
+use crate::world::{Hot, Registered, Registry};
 
 /// Applies a registration, whatever the rules say of it.
 pub(super) fn registered(
@@ -20,7 +20,8 @@ pub(super) fn registered(
 ) {
     let registry = &mut hot.registry;
     judge_caller(registry, record, event, judgement);
-    if let Err(refusal) = registry.check_registration(event, record.at) {
+    let registered = Registered::in_state(registry);
+    if let Err(refusal) = registered.check_registration(event, record.at) {
         forbid(refusal, judgement);
     }
     registry.apply(event, record.sequence);

@@ -108,7 +108,7 @@ impl World {
     /// `X_FAIL_TENANT_SCOPE_INVALID`.
     pub fn check_scope(&self, command: &Command) -> Result<(), Refusal> {
         let Some(scope) = command.turn_scope() else { return Ok(()) };
-        self.hot.registry.session_of(&scope).map(drop).map_err(Refusal::from)
+        self.registered().session_of(&scope).map(drop).map_err(Refusal::from)
     }
 }
 

@@ -4,7 +4,7 @@
 use alloc::string::String;
 
 use super::interruption_thread::ClosedThread;
-use super::{DecisionPoint, World};
+use super::{DecisionPoint, Registry, World};
 use crate::decision_point::MAX_CLOSED_DECISION_POINTS;
 use crate::event::{Event, Text};
 use crate::limits::MAX_CLOSED_REQUESTS;
@@ -17,8 +17,8 @@ pub struct Recalled {
     /// The id of a loop, request or decision point that the command would begin, and that one had
     /// before.
     used_id: Option<String>,
-    /// What registered the session or the work order that the command is about, last.
-    registration: Option<Event>,
+    /// The session and the work order that the command names, as they were registered last.
+    registrations: Registry,
     /// The decision point that the command is about: it ended.
     pub(super) decision_point: Option<DecisionPoint>,
 }
@@ -31,8 +31,12 @@ impl Recalled {
     }
 
     /// A session or a work order was registered like this, last.
-    pub fn was_registered(&mut self, event: Event) {
-        self.registration = Some(event);
+    pub fn was_registered(&mut self, event: &Event) {
+        self.registrations.apply(event, 0);
+    }
+
+    pub(super) const fn registrations(&self) -> &Registry {
+        &self.registrations
     }
 
     /// A decision point went like this. One that is not over is in the state, and not taken.
@@ -70,12 +74,6 @@ impl World {
     #[must_use]
     pub fn forgets_decision_points(&self) -> bool {
         self.hot.decision_points.closed_count() >= MAX_CLOSED_DECISION_POINTS
-    }
-
-    /// What became of the session or the work order that the command is about, as far as was
-    /// looked.
-    pub(crate) fn recalled_registration(&self) -> Option<&Event> {
-        self.recalled.registration.as_ref()
     }
 
     /// Whether something that is not in the state any more had this id, as far as was looked.

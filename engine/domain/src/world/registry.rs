@@ -9,6 +9,7 @@
 mod admission;
 mod application;
 mod ended;
+mod registered;
 mod scope;
 mod view;
 
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use ended::Ended;
 pub use ended::MAX_ENDED_REGISTRATIONS;
+pub(crate) use registered::Registered;
 pub use view::{RegistrationName, RegistrationView};
 
 use super::World;

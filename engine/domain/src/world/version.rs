@@ -38,10 +38,18 @@ impl World {
         point.given_before(&c.by, &c.response, c.comment.as_deref())
     }
 
+    /// The sequence of the last record that changed a thread, also where only the log knows that it
+    /// was closed, and that was looked for.
+    #[must_use]
+    pub fn thread_version(&self, tenant_id: &str, correlation_id: &str) -> Option<u64> {
+        let known = self.thread(tenant_id, correlation_id).map(|thread| thread.version);
+        known.or_else(|| self.closed_with(tenant_id, correlation_id))
+    }
+
     /// The name and the version of the loop or thread.
     fn subject_of<'a>(&'a self, command: &'a Command) -> Option<(&'a str, u64)> {
         if let Some((tenant_id, correlation_id)) = command.thread() {
-            return Some((correlation_id, self.thread(tenant_id, correlation_id)?.version));
+            return Some((correlation_id, self.thread_version(tenant_id, correlation_id)?));
         }
         if let Some(decision_id) = command.decision_point() {
             let point = self.known_point(decision_id)?;

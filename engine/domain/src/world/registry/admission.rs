@@ -7,7 +7,7 @@
 
 use core::fmt::Display;
 
-use super::{Mismatch, Registry, pair};
+use super::{Mismatch, Registered, pair};
 use crate::decide::shown;
 use crate::event::{
     CapabilityChanged, DeviceRegistered, Event, LeaseRegistered, SessionRegistered,
@@ -21,7 +21,7 @@ use crate::refusal::ThreadRefusal;
 
 use crate::time::Timestamp;
 
-impl Registry {
+impl Registered<'_> {
     /// Whether what the event registers may be registered at this time. Events that register
     /// nothing may happen as far as the registry is concerned.
     pub(crate) fn check_registration(
@@ -44,7 +44,7 @@ impl Registry {
     fn check_capability(&self, body: &CapabilityChanged) -> Result<(), ThreadRefusal> {
         check_long_id("actor_id", &body.actor_id)?;
         let key = (body.actor_kind, body.actor_id.clone(), body.capability);
-        if self.capabilities.contains(&key) != body.is_granted {
+        if self.registry.capabilities.contains(&key) != body.is_granted {
             return Ok(());
         }
         let found = if body.is_granted { "granted already" } else { "not granted" };
@@ -53,16 +53,16 @@ impl Registry {
 
     fn check_tenant(&self, body: &TenantRegistered) -> Result<(), ThreadRefusal> {
         check_tenant_id(&body.tenant_id)?;
-        check_change(self.tenants.get(&body.tenant_id).copied(), body.status)?;
+        check_change(self.registry.tenants.get(&body.tenant_id).copied(), body.status)?;
         Ok(())
     }
 
     fn check_user(&self, body: &UserRegistered) -> Result<(), ThreadRefusal> {
         check_tenant_id(&body.tenant_id)?;
         check_id("user_id", &body.user_id)?;
-        let known = self.users.get(&pair(&body.tenant_id, &body.user_id)).copied();
+        let known = self.registry.users.get(&pair(&body.tenant_id, &body.user_id)).copied();
         if check_change(known, body.status)? {
-            self.active_tenant(&body.tenant_id)?;
+            self.registry.active_tenant(&body.tenant_id)?;
         }
         Ok(())
     }
@@ -72,8 +72,8 @@ impl Registry {
         check_id("device_id", &body.device_id)?;
         check_id("user_id", &body.user_id)?;
         let key = (body.tenant_id.clone(), body.device_id.clone(), body.user_id.clone());
-        if check_change(self.devices.get(&key).copied(), body.status)? {
-            self.active_user(&body.tenant_id, &body.user_id)?;
+        if check_change(self.registry.devices.get(&key).copied(), body.status)? {
+            self.registry.active_user(&body.tenant_id, &body.user_id)?;
         }
         Ok(())
     }
@@ -83,13 +83,13 @@ impl Registry {
         check_id("session_id", &body.session_id)?;
         check_id("user_id", &body.user_id)?;
         check_id("device_id", &body.device_id)?;
-        let known = self.sessions.get(&pair(&body.tenant_id, &body.session_id));
+        let known = self.session(&body.tenant_id, &body.session_id);
         if let Some(known) = known {
             Mismatch::unless_same("user_id", &known.user_id, &body.user_id)?;
             Mismatch::unless_same("device_id", &known.device_id, &body.device_id)?;
         }
         if check_change(known.map(|known| known.status), body.status)? {
-            self.active_device(&body.tenant_id, &body.device_id, &body.user_id)?;
+            self.registry.active_device(&body.tenant_id, &body.device_id, &body.user_id)?;
         }
         Ok(())
     }
@@ -98,12 +98,12 @@ impl Registry {
         check_tenant_id(&body.tenant_id)?;
         check_id("work_order_id", &body.work_order_id)?;
         check_long_id("correlation_id", &body.correlation_id)?;
-        let known = self.work_orders.get(&pair(&body.tenant_id, &body.work_order_id));
+        let known = self.work_order(&body.tenant_id, &body.work_order_id);
         if let Some(known) = known {
             Mismatch::unless_same("correlation_id", &known.correlation_id, &body.correlation_id)?;
         }
         if check_change(known.map(|known| known.status), body.status)? {
-            self.active_tenant(&body.tenant_id)?;
+            self.registry.active_tenant(&body.tenant_id)?;
         }
         Ok(())
     }
@@ -112,13 +112,14 @@ impl Registry {
         check_tenant_id(&body.tenant_id)?;
         check_id("work_order_id", &body.work_order_id)?;
         let key = pair(&body.tenant_id, &body.work_order_id);
-        let known = self.leases.get(&key).and_then(|leases| leases.get(&body.lease_token_hash));
+        let known =
+            self.registry.leases.get(&key).and_then(|leases| leases.get(&body.lease_token_hash));
         if let Some(known) = known.filter(|known| known.expires_at != body.expires_at) {
             let (expected, found) = (known.expires_at, body.expires_at);
             return Err(Mismatch::of("expires_at", expected, found).into());
         }
         if check_change(known.map(|known| known.status), body.status)? {
-            self.active_tenant(&body.tenant_id)?;
+            self.registry.active_tenant(&body.tenant_id)?;
             self.leasable_work_order(body)?;
             check_end(body.expires_at, at)?;
         }
@@ -127,7 +128,7 @@ impl Registry {
 
     fn leasable_work_order(&self, body: &LeaseRegistered) -> Result<(), Mismatch> {
         let name = shown(&body.work_order_id);
-        let found = match self.work_orders.get(&pair(&body.tenant_id, &body.work_order_id)) {
+        let found = match self.work_order(&body.tenant_id, &body.work_order_id) {
             Some(known) if !known.status.is_final() => return Ok(()),
             Some(known) => alloc::format!("{name}, which is {}", known.status),
             None => alloc::format!("{name}, which is not registered"),

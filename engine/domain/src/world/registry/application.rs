@@ -6,13 +6,6 @@ use crate::event::{
 };
 
 impl Registry {
-    /// A registry that knows of one registration and of nothing else.
-    pub(crate) fn with_only(event: &Event) -> Self {
-        let mut registry = Self::default();
-        registry.apply(event, 0);
-        registry
-    }
-
     /// Applies what the event of a record registers. Other events leave the registry as it is.
     pub(crate) fn apply(&mut self, event: &Event, sequence: u64) {
         self.follow_ending(event, sequence);

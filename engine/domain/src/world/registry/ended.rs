@@ -5,9 +5,10 @@ use alloc::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Registry;
+use super::{Registry, pair};
 use crate::event::{Event, Text};
 use crate::interruption_thread::{SessionStatus, WorkOrderStatus};
+use crate::terms::Term;
 use crate::world::World;
 
 /// Most sessions and work orders that are known after they ended: the newest.
@@ -23,7 +24,7 @@ enum EndedName {
 /// What ended, in the order in which it did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ended {
-    /// By the record that ended it; the newest 4096.
+    /// By the record that ended it; the newest 1024.
     names: BTreeMap<u64, EndedName>,
     /// The newest record that ended something which is known no longer.
     forgotten: u64,
@@ -68,17 +69,9 @@ impl Registry {
         self.ended = ended;
     }
 
-    /// Whether the session or the work order of a registration is known.
-    fn knows(&self, event: &Event) -> bool {
-        match event {
-            Event::SessionRegistered(body) => {
-                self.sessions.contains_key(&(body.tenant_id.clone(), body.session_id.clone()))
-            }
-            Event::WorkOrderRegistered(body) => {
-                self.work_orders.contains_key(&(body.tenant_id.clone(), body.work_order_id.clone()))
-            }
-            _ => true,
-        }
+    /// Whether a session that is not known may have been closed long ago.
+    pub(crate) fn may_have_forgotten(&self, tenant_id: &str, session_id: &str) -> bool {
+        self.ended.forgotten > 0 && !self.sessions.contains_key(&pair(tenant_id, session_id))
     }
 }
 
@@ -95,11 +88,18 @@ impl World {
         self.hot.registry.sessions.len() + self.hot.registry.work_orders.len()
     }
 
-    /// Whether the state knows the session or the work order that this is about. Of whatever else
-    /// is registered it knows everything.
+    /// Whether the state knows the session or the work order of this term. Of whatever else is
+    /// registered it knows everything.
     #[must_use]
-    pub fn knows_registration(&self, event: &Event) -> bool {
-        self.hot.registry.knows(event)
+    pub fn knows_registration(&self, term: &Term<'_>) -> bool {
+        let Registry { sessions, work_orders, .. } = &self.hot.registry;
+        match *term {
+            Term::Session { tenant, session } => sessions.contains_key(&pair(tenant, session)),
+            Term::WorkOrder { tenant, work_order } => {
+                work_orders.contains_key(&pair(tenant, work_order))
+            }
+            _ => true,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use alloc::format;
 
-use super::{Mismatch, Registry, pair};
+use super::{Mismatch, Registered, pair};
 use crate::command::TurnScope;
 use crate::decide::shown;
 use crate::hash::Digest;
@@ -11,7 +11,7 @@ use crate::interruption_thread::{LeaseStatus, ReasonCode, SessionStatus};
 use crate::refusal::ThreadRefusal;
 use crate::time::Timestamp;
 
-impl Registry {
+impl Registered<'_> {
     /// Whether tenant, user, device and session belong together and may be used; where the session
     /// is (ACTIVE where there is none).
     pub(crate) fn session_of(&self, scope: &TurnScope<'_>) -> Result<SessionStatus, ThreadRefusal> {
@@ -37,9 +37,9 @@ impl Registry {
     }
 
     fn find_session(&self, scope: &TurnScope<'_>) -> Result<SessionStatus, Mismatch> {
-        self.active_device(scope.tenant_id, scope.device_id, scope.user_id)?;
+        self.registry.active_device(scope.tenant_id, scope.device_id, scope.user_id)?;
         let Some(session_id) = scope.session_id else { return Ok(SessionStatus::Active) };
-        let Some(session) = self.sessions.get(&pair(scope.tenant_id, session_id)) else {
+        let Some(session) = self.session(scope.tenant_id, session_id) else {
             let found = format!("{}, which is not registered", shown(session_id));
             return Err(Mismatch::of("session_id", "a session of the tenant", found));
         };
@@ -49,8 +49,7 @@ impl Registry {
     }
 
     fn open_work_order(&self, scope: &TurnScope<'_>) -> Result<(), Mismatch> {
-        let key = pair(scope.tenant_id, scope.work_order_id);
-        let Some(work_order) = self.work_orders.get(&key) else {
+        let Some(work_order) = self.work_order(scope.tenant_id, scope.work_order_id) else {
             let found = format!("{}, which is not registered", shown(scope.work_order_id));
             return Err(Mismatch::of("work_order_id", "a work order of the tenant", found));
         };
@@ -74,7 +73,7 @@ impl Registry {
         let Some(hash) = lease_token_hash else {
             return fault("the hash of a lease on the work order".into(), "none".into());
         };
-        let leases = self.leases.get(&pair(scope.tenant_id, scope.work_order_id));
+        let leases = self.registry.leases.get(&pair(scope.tenant_id, scope.work_order_id));
         match leases.and_then(|leases| leases.get(&hash)) {
             None => fault(
                 "the hash of a lease on the work order".into(),
