@@ -81,7 +81,7 @@ fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement<'_>) -
             decision_point::applied(world, record, event, judgement);
         }
         event if event.is_of_threads() => {
-            apply_thread_event(&mut world.hot, record, event, judgement);
+            apply_thread_event(world, record, event, judgement);
         }
         Event::RecoveryPerformed(_) | Event::HeadMissingAccepted(_) | Event::ClockStepped(_) => {}
         Event::CommandRefused(_) => {}
@@ -170,7 +170,7 @@ fn apply_to_loop(
 
 /// Interruption threads, and what is registered for them.
 fn apply_thread_event(
-    hot: &mut Hot,
+    world: &mut World,
     record: Record<'_>,
     event: &Event,
     judgement: &mut Judgement<'_>,
@@ -182,8 +182,14 @@ fn apply_thread_event(
         | Event::DeviceRegistered(_)
         | Event::SessionRegistered(_)
         | Event::WorkOrderRegistered(_)
-        | Event::LeaseRegistered(_) => registration::registered(hot, record, event, judgement),
-        other => interruption_thread::applied(hot, record, other, judgement),
+        | Event::LeaseRegistered(_) => {
+            registration::registered(&mut world.hot, record, event, judgement);
+        }
+        Event::ThreadClosed(body) => {
+            let older = interruption_thread::closed(&mut world.hot, record, body, judgement);
+            older.into_iter().for_each(|thread| world.keep_settled_thread(thread));
+        }
+        other => interruption_thread::applied(&mut world.hot, record, other, judgement),
     }
 }
 

@@ -78,6 +78,8 @@ struct Settled {
     loops: BTreeMap<u64, Box<ExecutionLoop>>,
     /// Decision points by the sequence of the record that ended them.
     decision_points: BTreeMap<u64, DecisionPoint>,
+    /// Threads by the sequence of the record that closed them.
+    threads: BTreeMap<u64, Thread>,
 }
 
 /// What the fingerprint covers.
@@ -175,6 +177,20 @@ impl World {
     pub(crate) fn keep_settled_points(&mut self, older: Vec<(u64, DecisionPoint)>) {
         let Some(kept) = &mut self.settled else { return };
         kept.decision_points.extend(older);
+    }
+
+    /// Keeps a thread that is remembered in the hot state no longer.
+    pub(crate) fn keep_settled_thread(&mut self, thread: Thread) {
+        let Some(kept) = &mut self.settled else { return };
+        kept.threads.insert(thread.version, thread);
+    }
+
+    /// The newest thread of this name among those that left the hot state.
+    fn settled_thread(&self, tenant_id: &str, correlation_id: &str) -> Option<&Thread> {
+        let mut kept = self.settled.as_ref()?.threads.values().rev();
+        kept.find(|thread| {
+            *thread.tenant_id == *tenant_id && *thread.correlation_id == *correlation_id
+        })
     }
 
     /// The newest decision point with this id among those that left the hot state.

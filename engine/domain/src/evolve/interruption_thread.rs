@@ -25,7 +25,6 @@ pub(super) fn applied(
         Event::BufferExpired(body) => buffer_expired(hot, record, body, judgement),
         Event::ReturnCheckExpired(body) => return_check_expired(hot, record, body, judgement),
         Event::RemaindersDiscarded(body) => discarded(hot, record, body, judgement),
-        Event::ThreadClosed(body) => closed(hot, record, body, judgement),
         // A read changes nothing, and neither does what was refused.
         _ => {}
     }
@@ -273,14 +272,20 @@ fn discarded(
     expect_live(is_live, judgement);
 }
 
-fn closed(hot: &mut Hot, record: Record<'_>, body: &ThreadClosed, judgement: &mut Judgement<'_>) {
+/// Applies the end of a thread. The thread that leaves the state by it is handed back.
+pub(super) fn closed(
+    hot: &mut Hot,
+    record: Record<'_>,
+    body: &ThreadClosed,
+    judgement: &mut Judgement<'_>,
+) -> Option<Thread> {
     let thread = hot.threads.find(&body.tenant_id, &body.correlation_id);
     expect_live(thread.is_some_and(|thread| !thread.is_closed), judgement);
     if thread.is_some_and(|thread| !thread.state.resume_buffers.is_empty()) {
         let expected = "an event for every word left unsaid";
         judgement.forbid(Rule::ThreadRemainder, expected, "a thread closed over some");
     }
-    hot.threads.close(&body.tenant_id, &body.correlation_id, record.sequence);
+    hot.threads.close(&body.tenant_id, &body.correlation_id, record.sequence)
 }
 
 /// Turns and rows are only for who was granted the capability.

@@ -74,19 +74,22 @@ pub(crate) struct Threads {
 }
 
 impl World {
-    /// The thread with this tenant and correlation: live, or among the newest of closed ones.
+    /// The thread with this tenant and correlation: live, or among the newest of closed ones; where
+    /// the world keeps what settles, whenever it was closed.
     #[must_use]
     pub fn thread(&self, tenant_id: &str, correlation_id: &str) -> Option<&Thread> {
-        self.hot.threads.find(tenant_id, correlation_id)
+        let remembered = self.hot.threads.find(tenant_id, correlation_id);
+        remembered.or_else(|| self.settled_thread(tenant_id, correlation_id))
     }
 
-    /// The record that closed a thread: remembered, or found again for the command in hand.
+    /// The record that closed a thread: remembered, found again for the command in hand, or kept.
     pub(crate) fn closed_with(&self, tenant_id: &str, correlation_id: &str) -> Option<u64> {
         let recalled = self.recalled.closed_thread.as_ref().filter(|((tenant, correlation), _)| {
             tenant.as_str() == tenant_id && correlation.as_str() == correlation_id
         });
         let remembered = self.hot.threads.ended(tenant_id, correlation_id);
-        remembered.or(recalled.map(|(_, sequence)| *sequence))
+        let kept = || self.settled_thread(tenant_id, correlation_id).map(|thread| thread.version);
+        remembered.or(recalled.map(|(_, sequence)| *sequence)).or_else(kept)
     }
 
     /// Every live thread, by tenant and correlation.
@@ -94,9 +97,11 @@ impl World {
         self.hot.threads.live.values()
     }
 
-    /// The newest closed threads, at most 1024, in the order of their closing.
+    /// Closed threads in the order of their closing: all of them where the world keeps what settles,
+    /// else the newest 1024.
     pub fn closed_threads(&self) -> impl Iterator<Item = &Thread> {
-        self.hot.threads.closed.values()
+        let older = self.settled.iter().flat_map(|settled| settled.threads.values());
+        older.chain(self.hot.threads.closed.values())
     }
 }
 
@@ -137,19 +142,24 @@ impl Threads {
         true
     }
 
-    /// Takes a thread that ended out of the live ones.
-    pub(crate) fn close(&mut self, tenant_id: &Text, correlation_id: &Text, sequence: u64) {
+    /// Takes a thread that ended out of the live ones. The oldest closed one, where it is then
+    /// remembered no longer, is handed back.
+    pub(crate) fn close(
+        &mut self,
+        tenant_id: &Text,
+        correlation_id: &Text,
+        sequence: u64,
+    ) -> Option<Thread> {
         let key = (tenant_id.clone(), correlation_id.clone());
-        let Some(mut thread) = self.live.remove(&key) else { return };
+        let mut thread = self.live.remove(&key)?;
         thread.state.next_expiry().map(|at| self.due.remove(&(at, key)));
         thread.is_closed = true;
         thread.version = sequence;
         thread.state.end();
         self.end((tenant_id.clone(), correlation_id.clone()), sequence);
         self.closed.insert(sequence, thread);
-        while self.closed.len() > MAX_CLOSED_THREADS {
-            self.closed.pop_first();
-        }
+        let is_too_many = self.closed.len() > MAX_CLOSED_THREADS;
+        is_too_many.then(|| self.closed.pop_first()).flatten().map(|(_, oldest)| oldest)
     }
 
     fn end(&mut self, key: ThreadKey, sequence: u64) {
