@@ -16,7 +16,7 @@ use clap::Subcommand;
 /// What to do with interruption threads.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadVerb {
-    /// List the threads, each with its state in a line.
+    /// List the threads, those that ended too, each with its state in a line.
     List(list::Args),
     /// Show the state of a thread: what was left unsaid, to whom, and until when it is kept.
     Show(show::Args),

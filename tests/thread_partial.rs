@@ -57,6 +57,21 @@ fn behind_an_archive_a_thread_says_what_is_there() {
 }
 
 #[test]
+fn behind_an_archive_the_list_says_what_it_cannot_list() {
+    let (place, anchor) = archived();
+    let output = place.holdpoint(&["thread", "list"]);
+    let missing = format!(
+        "records 1 to {anchor} are in the archive archive (`--log` shows it): threads that ended \
+         there may not be listed"
+    );
+    assert_eq!(not_here(&output), format!("not here: {missing}"));
+    assert!(text(&output.stdout).contains("talk"));
+    let output = place.holdpoint(&["thread", "list", "--json"]);
+    assert_eq!(json(&output).as_array().map(Vec::len), Some(1));
+    assert_eq!(text(&output.stderr), format!("holdpoint: {missing}\n"));
+}
+
+#[test]
 fn an_archive_says_where_the_newer_records_are() {
     let (place, anchor) = archived();
     for verb in ["story", "rows"] {

@@ -3,7 +3,8 @@
 use super::reading::{read, threads};
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, complain};
+use crate::missing::missing;
 use crate::output::Output;
 use crate::text::{aligned, moment};
 use crate::verify::{exit_of, refuse_damaged_list, warn};
@@ -20,7 +21,8 @@ pub(crate) struct Args {
     tenant: Option<String>,
 }
 
-/// Lists the live threads, then the newest of those that ended; none where there is no log yet.
+/// Lists the live threads, then those that ended, in the order in which they did; none where there
+/// is no log yet. What the log does not hold any more is said below them.
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let rebuilt = read(&directory, Until::End, &mut |_| {})?;
@@ -30,11 +32,14 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         args.tenant.as_deref().is_none_or(|tenant| thread.tenant_id.as_str() == tenant)
     };
     let found: Vec<&Thread> = threads(&rebuilt.world).filter(is_wanted).collect();
+    let missing = missing(&rebuilt, "threads that ended there may not be listed");
     let mut out = Output::stdout();
     if global.json {
         out.json(&found);
+        missing.iter().for_each(|missing| complain(missing));
     } else {
         show(&mut out, &found);
+        missing.iter().for_each(|missing| out.line(format_args!("not here: {missing}")));
     }
     out.finish()?;
     if rebuilt.report.verdict == Verdict::NothingHere {
