@@ -97,8 +97,8 @@ impl World {
         self.hot.threads.live.values()
     }
 
-    /// Closed threads in the order of their closing: all of them where the world keeps what settles,
-    /// else the newest 1024.
+    /// Closed threads in the order of their closing: all of them where the world keeps what
+    /// settles, else the newest 1024.
     pub fn closed_threads(&self) -> impl Iterator<Item = &Thread> {
         let older = self.settled.iter().flat_map(|settled| settled.threads.values());
         older.chain(self.hot.threads.closed.values())
