@@ -20,8 +20,7 @@ use thread_support::{accepted, interrupted, line, scope};
 fn place_with_ended(name: &str) -> (Place, u64) {
     let place = Place::new();
     interrupted(&place, "acme", name, "It is sunny today.");
-    let close =
-        |name: &str| line("close_thread", json!({ "tenant_id": "acme", "correlation_id": name }));
+    let close = |name: &str| line("close", json!({ "tenant_id": "acme", "correlation_id": name }));
     let ended = accepted(&place, &[close(name)]);
     let at = ended[0]["receipt"]["last_sequence"].as_u64().unwrap();
     let mut lines = Vec::new();
