@@ -54,7 +54,11 @@ fn take_turn(world: &World, command: &TakeTurn, at: Timestamp) -> Result<Vec<Eve
     check_fields(&scope)?;
     let session_status = SessionStatus::Active;
     let turn = Turn { turn_id, session_id: scope.session_id, session_status, request, at };
-    check_request(&state_of(world, &scope), &turn)?;
+    let is_closed = world.closed_with(scope.tenant_id, scope.correlation_id).is_some();
+    if !is_closed {
+        // What was asked in a closed thread is asked no more: that it is closed is said instead.
+        check_request(&state_of(world, &scope), &turn)?;
+    }
     check_speaker(&scope, &request.active_speaker_user_id)?;
     let Entered { session_status, state, mut events } = enter(world, &scope, at)?;
     let turn = Turn { session_status, ..turn };
