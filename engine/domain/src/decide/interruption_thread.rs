@@ -184,12 +184,11 @@ fn enter(world: &World, scope: &TurnScope<'_>, at: Timestamp) -> Result<Entered,
     Ok(Entered { session_status, state, events })
 }
 
-/// The thread's state before the turn; a new thread's is empty, and nothing is asked or left unsaid
-/// in one that was closed, however long ago.
+/// The thread's state before the turn; a new thread's is empty. Nobody asks for that of a thread
+/// that was closed.
 fn state_of(world: &World, scope: &TurnScope<'_>) -> ThreadState {
     let thread = world.thread(scope.tenant_id, scope.correlation_id);
-    let open = thread.filter(|thread| !thread.is_closed);
-    open.map_or_else(ThreadState::default, |thread| thread.state.clone())
+    thread.map_or_else(ThreadState::default, |thread| thread.state.clone())
 }
 
 /// The names and numbers that every turn and row has.
