@@ -192,13 +192,13 @@ class Survey:
                 self.faults.add("blank")
             else:
                 self.bad_header(name, "its header block does not hold")
-        header = self.headers.get(self.names[0]) if self.names else None
         genesis = (0, hashlib.sha256(b"holdpoint/g1" + (self.log or b"")).digest())
         anchor, link = self.head.anchor if self.head else genesis
-        if header and header.first == anchor + 1 and header.before.link != link:
-            self.bad_header(header.first, "it does not follow from the anchor")
-        elif header and header.first != anchor + 1 and self.head:
-            self.find(path_of(header.first), 0, anchor + 1, "HEAD names another first", "layout")
+        header = self.headers.get(first := (self.names or [anchor + 1])[0])
+        if self.head and first != anchor + 1:
+            self.find(path_of(first), 0, anchor + 1, "HEAD names another first", "layout")
+        elif header and first == anchor + 1 and header.before.link != link:
+            self.bad_header(first, "it does not follow from the anchor")
     def bad_header(self, name, problem):
         self.find(path_of(name), 0, name, problem, "last" if name == self.names[-1] else "earlier")
     def check_successors(self):
@@ -230,23 +230,23 @@ class Survey:
         length = (self.root / file).stat().st_size
         if length != header.capacity:
             self.find(file, min(length, header.capacity), header.first, "its length", fault)
-        behind = first_byte(data, run.at + 64) if run.sealed else None
-        if behind:
+        if run.sealed and (behind := first_byte(data, run.at + 64)):
             self.find(file, behind, run.due, "a byte behind the seal is not zero", fault)
         if not is_last and not run.sealed:
             self.find(file, run.at, run.due, "no valid record or seal", fault)
-        if is_last:
-            self.run = run
-            self.judge_end(file, data, header)
-    def judge_end(self, file, data, header):
+        if is_last: self.judge_end(run, file, data, header)
+    def judge_end(self, run, file, data, header):
         """The marks, and what lies behind the newest record: rows 7, 8, 11 and 12 (20)."""
-        run, end, (state, boot) = self.run, len(data.rstrip(b"\0")), self.owner
+        self.run, end, (state, boot) = run, len(data.rstrip(b"\0")), self.owner
+        due, blank = run.place.sequence + 1, self.names[-1] if "blank" in self.faults else 0
+        if 0 < blank < due or run.sealed and blank > due:
+            self.find(path_of(blank), 0, due, "records before it are missing", "layout")
+        elif blank: self.mark = max(self.mark, blank - 1)
         self.mark = max(self.mark, header.before.sequence, run.mark, run.sealed and run.due - 1)
         if not run.sealed and end > run.end and not self.busy:
             mark, spent = resync(data, run, header, end)
             self.mark, self.tail = max(self.mark, mark), [run.end, end]
-            if spent:
-                self.find(file, run.end, run.due, "the search was made to be long", "shape")
+            if spent: self.find(file, run.end, run.due, "the search was made to be long", "shape")
             explained = state != IDLE and is_unfinished(data, run, header, end)
             if state in (IDLE, IN_TRANSACTION) and boot == this_boot() and not explained:
                 self.faults.add("damaged")

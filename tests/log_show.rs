@@ -399,6 +399,7 @@ fn a_roll_that_lost_power_is_no_damage_to_what_was_recorded_before() {
     let newest = newest.to_string();
     for arguments in [
         &["verify"][..],
+        &["verify", "--range", "1.."],
         &["log", "show"],
         &["log", "show", "--reverse"],
         &["log", "show", "--last", "1"],
@@ -416,5 +417,35 @@ fn a_roll_that_lost_power_is_no_damage_to_what_was_recorded_before() {
     std::fs::write(&blank, vec![1; 65_536]).unwrap();
     for arguments in [&["verify"][..], &["log", "show", "--reverse"]] {
         assert_eq!(told(&holdpoint(directory.path(), arguments)).0, 6, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_roll_that_lost_power_tells_which_records_were_there() {
+    for (is_sealed, told_as) in [(true, "comes next"), (false, "were durable")] {
+        let mut log = HandMade::new();
+        log.run();
+        let newest = log.chain.sequence;
+        if is_sealed {
+            log.roll();
+        }
+        let directory = TempDir::new().unwrap();
+        log.write(directory.path());
+        let segments = directory.path().join(names::SEGMENTS);
+        if is_sealed {
+            std::fs::remove_file(segments.join(names::segment(newest + 1))).unwrap();
+        }
+        std::fs::write(segments.join(names::segment(newest + 5)), vec![0; 65_536]).unwrap();
+        for arguments in [
+            &["verify"][..],
+            &["verify", "--range", "1.."],
+            &["log", "show"],
+            &["log", "show", "--reverse"],
+        ] {
+            let (code, stdout, stderr) = told(&holdpoint(directory.path(), arguments));
+            assert_eq!(code, 6, "{arguments:?}: {stdout}{stderr}");
+            let all = [stdout, stderr].concat();
+            assert!(all.contains(told_as), "{arguments:?}: {all}");
+        }
     }
 }

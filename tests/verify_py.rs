@@ -227,6 +227,10 @@ fn changes() -> Vec<Change> {
         let to = directory.join(names::SEGMENTS).join(names::segment(to));
         fs::rename(directory.join(from), to).unwrap();
     }
+    fn blank(directory: &Path, first: u64) {
+        let file = directory.join(names::SEGMENTS).join(names::segment(first));
+        fs::write(file, vec![0; 65_536]).unwrap();
+    }
     fn garbage_head(directory: &Path) {
         fs::write(directory.join(names::HEAD), "garbage").unwrap();
     }
@@ -253,9 +257,16 @@ fn changes() -> Vec<Change> {
             let again = directory.join(names::SEGMENTS).join(names::segment(9));
             fs::copy(directory.join(ACTIVE), again).unwrap();
         }),
-        ("a blank segment behind", |directory| {
-            let blank = directory.join(names::SEGMENTS).join(names::segment(11));
-            fs::write(blank, vec![0; 65_536]).unwrap();
+        ("a blank segment behind", |directory| blank(directory, 11)),
+        ("a blank segment behind records that are not there", |directory| blank(directory, 15)),
+        ("a blank segment behind a seal and records that are not there", |directory| {
+            gone(directory, ACTIVE);
+            blank(directory, 15);
+        }),
+        ("no segment but a blank one", |directory| {
+            gone(directory, SEALED);
+            gone(directory, ACTIVE);
+            blank(directory, 15);
         }),
         ("a blank segment below the mark", |directory| {
             let length = fs::metadata(directory.join(ACTIVE)).unwrap().len();

@@ -326,6 +326,11 @@ fn two_segments() -> Image {
 
 const SECOND: &str = "segments/00000000000000000004.seg";
 
+/// A file of zeros under the name of a segment.
+fn put_blank(image: &mut Image, first: u64) {
+    image.0.insert(format!("segments/{first:020}.seg").into(), vec![0; 65_536]);
+}
+
 /// HEAD as it was when `sequence` was the newest record.
 fn set_head(image: &mut Image, sequence: u64) {
     let records = records_in(image);
@@ -340,6 +345,13 @@ fn set_head(image: &mut Image, sequence: u64) {
         ..head
     };
     *image.file("HEAD") = older.encode().to_vec();
+}
+
+fn set_head_at_anchor(image: &mut Image) {
+    let head = holdpoint_log_format::Head::decode(image.file("HEAD")).unwrap();
+    let anchor = holdpoint_log_format::ChainPosition::genesis(head.log);
+    let blank = holdpoint_log_format::Head::at_anchor(head.log, &anchor, head.boot);
+    *image.file("HEAD") = blank.encode().to_vec();
 }
 
 fn seal_offset(image: &mut Image) -> usize {
@@ -369,6 +381,21 @@ fn without_a_log_or_witness() -> Vec<Case> {
             image.0.insert("segments/00000000000000000009.seg".into(), bytes);
         }),
         (Row::Layout, "the first segment is gone", |image| image.remove(FIRST)),
+        (Row::Layout, "every segment is gone but a blank one above HEAD", |image| {
+            image.remove(FIRST);
+            image.remove(SECOND);
+            put_blank(image, 6);
+        }),
+        (Row::Layout, "a segment is gone before a blank one", |image| {
+            set_head(image, 3);
+            image.remove(SECOND);
+            put_blank(image, 6);
+        }),
+        (Row::Layout, "a blank segment below the newest record", |image| {
+            set_head(image, 1);
+            image.remove(SECOND);
+            put_blank(image, 2);
+        }),
         (Row::Layout, "HEAD of another log", |image| {
             *image.file("HEAD") = two_segments().file("HEAD").clone();
         }),
@@ -388,10 +415,7 @@ fn without_a_log_or_witness() -> Vec<Case> {
             image.file("HEAD")[0] ^= 1;
         }),
         (Row::UnfinishedCreation, "no segments, HEAD at its anchor", |image| {
-            let head = holdpoint_log_format::Head::decode(image.file("HEAD")).unwrap();
-            let anchor = holdpoint_log_format::ChainPosition::genesis(head.log);
-            let blank = holdpoint_log_format::Head::at_anchor(head.log, &anchor, head.boot);
-            *image.file("HEAD") = blank.encode().to_vec();
+            set_head_at_anchor(image);
             image.remove(FIRST);
             image.remove(SECOND);
         }),
@@ -405,9 +429,21 @@ fn with_damage() -> Vec<Case> {
             set_head(image, 3);
             image.file(SECOND).fill(0);
         }),
+        (Row::BlankSegment, "a blank segment behind the anchor, and one before it", |image| {
+            set_head_at_anchor(image);
+            image.remove(SECOND);
+            image.file(FIRST).fill(0);
+            put_blank(image, 0);
+        }),
         (Row::BlankSegment, "an empty last file above every mark", |image| {
             set_head(image, 3);
             image.file(SECOND).clear();
+        }),
+        (Row::BelowMark, "a record before a blank last segment is zero", |image| {
+            set_head(image, 2);
+            let at = usize_of(records_in(image)[2].offset);
+            image.file(FIRST)[at..].fill(0);
+            image.file(SECOND).fill(0);
         }),
         (Row::LastHeaderBad, "a blank last segment below HEAD", |image| {
             image.file(SECOND).fill(0);

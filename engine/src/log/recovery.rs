@@ -116,6 +116,15 @@ fn set_aside<S: Storage>(storage: &S, survey: &Survey) -> DiskResult<()> {
     let Some(blank) = survey.segments.last() else { return Ok(()) };
     let from = segment_path(blank.first_sequence);
     let to = free_cut_path(storage, blank.first_sequence, 0)?;
+    // Without a segment behind the anchor, those before it would be taken for the log's.
+    let anchored = survey.head.valid().filter(|_| !survey.leftovers.is_empty());
+    if let (Some(head), [blank]) = (anchored, survey.segments.as_slice()) {
+        let length = blank.length;
+        let copy = storage.create(&to, length).named_needing("create", &to, length)?;
+        storage.sync(&copy).named("sync", &to)?;
+        storage.sync_directory(names::CUT).named("sync", names::CUT)?;
+        return create::first_segment(storage, head).map(drop);
+    }
     storage.rename(&from, &to).named("set aside", &from)?;
     storage.sync_directory(names::CUT).named("sync", names::CUT)?;
     storage.sync_directory(names::SEGMENTS).named("sync", names::SEGMENTS)

@@ -12,7 +12,7 @@ use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
     Entry, Onward, Place, Problem as LogProblem, ReadStorage, RecordPlace, Run, Stop, SurveyError,
 };
-use holdpoint_log_format::{ChainPosition, Fault, Head, Record, SegmentHeader, names};
+use holdpoint_log_format::{ChainPosition, Fault, Head, Link, Record, SegmentHeader, names};
 use serde::Serialize;
 use std::io;
 
@@ -45,6 +45,8 @@ pub(crate) struct Segments<'s, S> {
     pub(crate) storage: &'s S,
     /// The first record of each, in order.
     pub(crate) firsts: Vec<u64>,
+    /// The first record that a blank segment behind them would have had.
+    blank: Option<u64>,
     /// What HEAD says, or what is wrong with it.
     head: Result<Head, LogProblem>,
 }
@@ -64,13 +66,8 @@ impl<'s, S: ReadStorage> Segments<'s, S> {
         let listed = list(storage)?.unwrap_or_default();
         let mut firsts = firsts(&listed);
         firsts.retain(|first| *first > begin);
-        let witnessed = newest_of(&head);
-        if let Some(last) = firsts.last().copied().filter(|last| witnessed < *last)
-            && is_blank(storage, last)?
-        {
-            firsts.pop();
-        }
-        Ok(Self { storage, firsts, head })
+        let blank = take_blank(storage, newest_of(&head), &mut firsts)?;
+        Ok(Self { storage, firsts, blank, head })
     }
 
     /// What is wrong with HEAD.
@@ -151,19 +148,22 @@ impl<'s, S: ReadStorage> Segments<'s, S> {
     }
 
     /// What is wrong about the end of a segment's records: all but the newest segment end with a
-    /// seal that the next one names, and what HEAD witnesses is there.
+    /// seal that the next one names, and what HEAD or a blank segment witnesses is there.
     fn wrong_end(&self, first: u64, run: &Run) -> Option<Finding> {
         let at = self.holding(first)?;
         let is_last = at.saturating_add(1) >= self.firsts.len();
         let newest = run.chain.sequence;
+        let expected = self.expected().max(before(self.blank));
         let problem = match &run.stop {
             Stop::Asked => return None,
-            Stop::Seal(_) if is_last => return None,
+            Stop::Seal(_) if is_last => return self.blank.and_then(|blank| gap(newest, blank)),
             Stop::Seal(seal) => return self.wrong_successor(at, seal.last),
-            Stop::Fault(_) | Stop::Nothing if is_last && newest >= self.expected() => return None,
+            Stop::Fault(_) | Stop::Nothing if is_last && newest >= expected => {
+                return self.blank.and_then(|blank| gap(newest, blank));
+            }
             Stop::Fault(fault) => LogProblem::Fault(fault.clone()),
             Stop::Nothing if is_last => {
-                LogProblem::BelowMark { first: newest.saturating_add(1), last: self.expected() }
+                LogProblem::BelowMark { first: newest.saturating_add(1), last: expected }
             }
             Stop::Nothing => LogProblem::SealMissing { expected: newest },
         };
@@ -174,22 +174,46 @@ impl<'s, S: ReadStorage> Segments<'s, S> {
 
     fn wrong_successor(&self, at: usize, last: ChainPosition) -> Option<Finding> {
         let next = *self.firsts.get(at.saturating_add(1))?;
-        let expected = last.sequence.saturating_add(1);
-        if next != expected {
-            let place = Place { file: segment_path(next), offset: 0, sequence: expected };
-            let problem = Problem::Log(LogProblem::Gap { expected, found: next });
-            return Some(Finding { place, problem });
-        }
-        let found = crate::read::read_header(self.storage, next)?.previous.link;
-        let expected = last.link;
-        let problem = LogProblem::Fault(Fault::Link { expected, found });
-        (found != expected).then(|| at_begin(next, problem))
+        gap(last.sequence, next).or_else(|| {
+            wrong_link(&last, next, crate::read::read_header(self.storage, next)?.previous.link)
+        })
     }
 }
 
-/// Whether a segment's file is all zero: where it is the last one and no mark reaches it, a roll
-/// lost power before anything was written to it, and nothing is wrong. What else is wrong with a
-/// header is told when the segment is opened.
+/// Takes a last segment that is all zero off the list, where HEAD witnesses none of its records: a
+/// roll lost power before anything was written to it, and nothing is wrong with that.
+pub(crate) fn take_blank<S: ReadStorage>(
+    storage: &S,
+    witnessed: u64,
+    firsts: &mut Vec<u64>,
+) -> Result<Option<u64>, ReadError> {
+    match firsts.last().copied() {
+        Some(last) if witnessed < last && is_blank(storage, last)? => Ok(firsts.pop()),
+        _ => Ok(None),
+    }
+}
+
+/// The newest record that was sealed when a blank segment got its name; 0 where there is none.
+pub(crate) fn before(blank: Option<u64>) -> u64 {
+    blank.map_or(0, |blank| blank.saturating_sub(1))
+}
+
+/// The finding on a segment that begins elsewhere than behind the record before it.
+pub(crate) fn gap(before: u64, found: u64) -> Option<Finding> {
+    let expected = before.saturating_add(1);
+    let place = Place { file: segment_path(found), offset: 0, sequence: expected };
+    let problem = Problem::Log(LogProblem::Gap { expected, found });
+    (found != expected).then_some(Finding { place, problem })
+}
+
+/// The finding on a segment whose header repeats another link than that of the record before it.
+pub(crate) fn wrong_link(before: &ChainPosition, segment: u64, found: Link) -> Option<Finding> {
+    let expected = before.link;
+    let problem = LogProblem::Fault(Fault::Link { expected, found });
+    (found != expected).then(|| at_begin(segment, problem))
+}
+
+/// What else is wrong with a header is told when the segment is opened.
 fn is_blank<S: ReadStorage>(storage: &S, first: u64) -> Result<bool, ReadError> {
     let file = segment_path(first);
     let Ok(Some(opened)) = storage.open(&file) else { return Ok(false) };
@@ -198,7 +222,8 @@ fn is_blank<S: ReadStorage>(storage: &S, first: u64) -> Result<bool, ReadError> 
     Ok(!is_good && window.nonzero_end(0).map_err(io_error(&file))?.is_none())
 }
 
-fn at_begin(first: u64, problem: LogProblem) -> Finding {
+/// A finding on a segment as a whole.
+pub(crate) fn at_begin(first: u64, problem: LogProblem) -> Finding {
     let place = Place { file: segment_path(first), offset: 0, sequence: first };
     Finding { place, problem: Problem::Log(problem) }
 }

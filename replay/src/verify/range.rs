@@ -8,7 +8,7 @@ use crate::finding::{Finding, Problem};
 use crate::head::{read_head, wrong_witness};
 use crate::progress::{Meter, Progress};
 use crate::read::ReadError;
-use crate::records::segments::{firsts, list};
+use crate::records::segments::{at_begin, before, firsts, gap, list, take_blank, wrong_link};
 use crate::report::{Axis, AxisState, Head, Verdict};
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
@@ -101,19 +101,22 @@ pub fn verify_range<S: ReadStorage>(
     let anchor = Anchor::of(storage).position;
     let head = read_head(storage)?;
     let listed = list(storage)?;
-    let (segments, witness) = match &listed {
+    let witnessed = head.as_ref().map_or(0, |head| head.newest_sequence);
+    let (segments, blank, witness) = match &listed {
         Ok(listed) => {
-            let segments = firsts(listed);
+            let mut segments = firsts(listed);
+            let blank = take_blank(storage, witnessed, &mut segments)?;
             let witness = wrong_witness(&head, segments.is_empty());
-            (segments, witness)
+            (segments, blank, witness)
         }
-        Err(finding) => (Vec::new(), Some(finding.clone())),
+        Err(finding) => (Vec::new(), None, Some(finding.clone())),
     };
     let first = range.first.unwrap_or(anchor.sequence.saturating_add(1));
     let holding = segments.partition_point(|begins| *begins <= first).saturating_sub(1);
     let walk = Walk {
         storage,
         head: head.ok(),
+        blank,
         witness,
         log: None,
         first,
@@ -132,6 +135,8 @@ pub fn verify_range<S: ReadStorage>(
 struct Walk<'s, 'p, S> {
     storage: &'s S,
     head: Option<HeadFile>,
+    /// The first record that a blank segment behind all others would have had.
+    blank: Option<u64>,
     /// What is wrong with HEAD, or with all that it witnesses.
     witness: Option<Finding>,
     log: Option<LogId>,
@@ -198,30 +203,21 @@ impl<S: ReadStorage> Walk<'_, '_, S> {
         let due = self.head.map(|head| head.log).or(self.log).unwrap_or(header.log);
         let found = header.first_sequence();
         let previous = header.previous;
-        let mut due_sequence = name;
-        let problem = match self.reached {
-            _ if header.log != due => {
-                Some(LogProblem::ForeignLog { expected: due, found: header.log })
-            }
-            _ if found != name => Some(LogProblem::Renamed { expected: name, found }),
-            Some(reached) if reached.sequence != previous.sequence => {
-                due_sequence = reached.sequence.saturating_add(1);
-                Some(LogProblem::Gap { expected: due_sequence, found })
-            }
-            Some(reached) if reached.link != previous.link => {
-                Some(Fault::Link { expected: reached.link, found: previous.link }.into())
-            }
-            _ => None,
+        let finding = if header.log != due {
+            Some(at_begin(name, LogProblem::ForeignLog { expected: due, found: header.log }))
+        } else if found != name {
+            Some(at_begin(name, LogProblem::Renamed { expected: name, found }))
+        } else {
+            self.reached.and_then(|reached| {
+                let link = || wrong_link(&reached, name, previous.link);
+                gap(reached.sequence, name).or_else(link)
+            })
         };
         self.log = Some(due);
         self.from = self.from.or(Some(previous));
-        match problem {
-            Some(problem) => {
-                self.find(name, 0, due_sequence, problem);
-                false
-            }
-            None => true,
-        }
+        let is_ours = finding.is_none();
+        self.findings.extend(finding);
+        is_ours
     }
 
     fn records(&mut self, window: &mut Window<S::File>, header: &SegmentHeader) -> io::Result<Run> {
@@ -259,11 +255,15 @@ impl<S: ReadStorage> Walk<'_, '_, S> {
     /// A run that ended before it should have.
     fn end(&mut self, name: u64, next: Option<u64>, run: &Run) {
         let witnessed = self.head.map_or(0, |head| head.newest_sequence);
-        let due = next.map_or(witnessed, |next| next.saturating_sub(1));
+        let due = next.map_or(witnessed.max(before(self.blank)), |next| next.saturating_sub(1));
         let reached = self.reached.map_or(0, |reached| reached.sequence);
         let problem = match &run.stop {
             Stop::Asked => return,
-            Stop::Seal(_) if next.is_some() || reached >= due => return,
+            Stop::Seal(_) if next.is_some() => return,
+            Stop::Seal(_) if self.blank.is_some() || reached >= due => {
+                self.findings.extend(self.blank.and_then(|blank| gap(reached, blank)));
+                return;
+            }
             Stop::Fault(fault) if reached < due || next.is_some() => fault.clone().into(),
             Stop::Nothing | Stop::Seal(_) if reached < due => {
                 LogProblem::BelowMark { first: reached.saturating_add(1), last: due }

@@ -100,8 +100,9 @@ impl<S: ReadStorage> Surveyor<'_, S> {
                 );
             }
         }
+        self.check_first_name();
         if let Some((name, header)) = headers.first().filter(|(name, _)| self.is_first(*name)) {
-            self.check_anchor(*name, header, log);
+            self.check_anchor_link(*name, header, log);
         }
     }
 
@@ -117,13 +118,19 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         }
     }
 
-    fn check_anchor(&mut self, name: u64, header: &SegmentHeader, log: Option<LogId>) {
-        let head = self.survey.head.valid().copied();
-        let expected = head.map_or(1, |head| head.anchor_sequence.saturating_add(1));
-        if name != expected && head.is_some() {
-            let problem = Problem::NotTheAnchor { expected, found: name };
-            self.layout_fault(&segment_path(name), expected, problem);
+    /// HEAD's anchor names the first segment, whatever is in its file.
+    fn check_first_name(&mut self) {
+        let anchor = self.survey.head.valid().map(|head| head.anchor_sequence);
+        let (Some(anchor), Some(found)) = (anchor, self.first_sequence(0)) else { return };
+        let expected = anchor.saturating_add(1);
+        if found != expected {
+            let problem = Problem::NotTheAnchor { expected, found };
+            self.layout_fault(&segment_path(found), expected, problem);
         }
+    }
+
+    fn check_anchor_link(&mut self, name: u64, header: &SegmentHeader, log: Option<LogId>) {
+        let head = self.survey.head.valid().copied();
         let due = anchor_link(head.as_ref(), log, header);
         if let Some(expected) = due.filter(|due| *due != header.previous.link) {
             let fault = Fault::Link { expected, found: header.previous.link };

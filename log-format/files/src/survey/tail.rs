@@ -44,6 +44,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
             }
             _ => self.check_tail(&header, &run, &mut window)?,
         };
+        self.check_blank(&run);
         self.compare_run_to_mark(&header, &run);
         let is_sealed = matches!(run.stop, Stop::Seal(_));
         self.survey.last = Some(LastSegment { header, began, run, is_sealed, tail_end });
@@ -198,11 +199,24 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         Ok(())
     }
 
+    /// A segment gets its name when every record before its first one is sealed and synced. So a
+    /// blank one behind the last good segment says how far the records went.
+    fn check_blank(&mut self, run: &Run) {
+        let last = self.survey.segments.last().map(|segment| segment.first_sequence);
+        let is_blank = self.survey.evidence.last_header == LastHeader::BlankAboveMarks;
+        let Some(found) = last.filter(|_| is_blank) else { return };
+        let expected = run.chain.sequence.saturating_add(1);
+        if found < expected || found > expected && matches!(run.stop, Stop::Seal(_)) {
+            self.layout_fault(&segment_path(found), expected, Problem::Gap { expected, found });
+        } else {
+            self.raise_mark(found.saturating_sub(1));
+        }
+    }
+
     fn compare_run_to_mark(&mut self, header: &SegmentHeader, run: &Run) {
         let reached = run.chain.sequence;
         self.survey.evidence.run_to_mark = reached.cmp(&self.survey.mark);
-        // Behind a bad header nothing was read, and the header is what is wrong. A blank one says
-        // nothing of the segments before it.
+        // Behind a bad header nothing was read, and the header is what is wrong.
         if reached >= self.survey.mark || self.survey.evidence.last_header == LastHeader::Bad {
             return;
         }
