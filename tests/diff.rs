@@ -18,7 +18,7 @@ mod travel_support;
 
 use holdpoint_domain::event::ClockStepped;
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_log_format::LogId;
+use holdpoint_log_format::{Head, LogId, names};
 use holdpoint_replay::state::ROOMS;
 use holdpoint_replay::{
     Change, CommonPrefix, Difference, Moment, Until, common_prefix, diff, state_of,
@@ -209,6 +209,16 @@ fn the_last_common_record_of_two_logs_is_found() {
         assert_eq!(found.newest.unwrap().sequence, ours);
         assert_eq!(found.newest_of_other.unwrap().sequence, theirs);
     }
+}
+
+#[test]
+fn a_copy_beside_which_the_head_of_another_log_stands_still_holds_its_records() {
+    let (left, right) = parted(7, 9, 9);
+    let file = right.path().join(names::HEAD);
+    let head = Head::decode(&std::fs::read(&file).unwrap()).unwrap();
+    std::fs::write(&file, Head { log: LogId([9; 16]), ..head }.encode()).unwrap();
+    let found = compared(left.path(), right.path());
+    assert_eq!((found.is_one_log, found.common), (true, 7));
 }
 
 #[test]

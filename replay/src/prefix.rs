@@ -11,7 +11,8 @@ use serde::Serialize;
 /// Two logs, and where they part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CommonPrefix {
-    /// Whether both are of one identity. Logs of two have no record in common.
+    /// Whether both are of one identity, or hold a record in common, which no two logs do: a HEAD
+    /// of another log may stand beside the records of this one.
     pub is_one_log: bool,
     /// The last record that both hold; 0: none. A link depends on every record before it, so all
     /// before are the same.
@@ -38,15 +39,11 @@ pub fn common_prefix<A: ReadStorage, B: ReadStorage>(
     log: &Timeline<'_, A>,
     other: &Timeline<'_, B>,
 ) -> Result<CommonPrefix, ReadError> {
-    let is_one_log = log.log() == other.log();
     let begin = log.anchor().max(other.anchor());
-    let common = match is_one_log {
-        true => last_common(log, other, begin)?,
-        false => 0,
-    };
+    let common = last_common(log, other, begin)?;
     let behind = common.max(begin).saturating_add(1);
     Ok(CommonPrefix {
-        is_one_log,
+        is_one_log: common > 0 || log.log() == other.log(),
         common,
         compared_behind: begin,
         newest: log.newest(),
