@@ -14,58 +14,21 @@ use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    Follower, Onward, ReadError, ReadFile, ReadStorage, RecordPlace, Run, Stamp, Stop, SurveyError,
+    Follower, Onward, ReadError, ReadStorage, RecordPlace, Run, Stop, SurveyError,
 };
 use holdpoint_log_format::{Item, Record, names};
-use holdpoint_log_index::file::index_path;
-use holdpoint_log_index::{Index, IndexFault, TermHash};
+use holdpoint_log_index::{Index, IndexFault, OpenIndex, TermHash};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// So many files of indexes are held open at most: a process may have 1,024 by default.
 const HELD_MAX: usize = 256;
 
-/// An index that is mapped, and what tells whether somebody has written to its file since, or cut
-/// it: what a section was compared with its digest for holds no longer then, and behind a cut lies
-/// a signal that ends the process. So it is asked before every use. A file that is cut between the
-/// question and the use, within microseconds, is beyond it.
-pub(super) struct Opened {
-    pub(super) index: Index<SegmentBytes>,
-    stamp: Option<Stamp>,
-    held: Option<File>,
-}
-
-impl Opened {
-    /// Opens the index of a segment if its header block holds.
-    pub(super) fn of<S: ReadStorage>(disk: &S, first: u64) -> Option<Self> {
-        let file = disk.open(&index_path(first)).ok().flatten()?;
-        // The stamp comes before the bytes: what changes behind it is noticed.
-        let stamp = file.stamp().ok()?;
-        let bytes = file.segment_bytes(file.length().ok()?).ok()?;
-        Some(Self { index: Index::new(bytes).ok()?, stamp, held: file.held() })
-    }
-
-    /// Whether the file is as it was when it was opened. One that is not held open is looked up
-    /// anew, by its name.
-    fn is_unchanged<S: ReadStorage>(&self, disk: &S, first: u64) -> bool {
-        let Some(stamp) = self.stamp else { return true };
-        let now = match &self.held {
-            Some(file) => file.stamp().ok().flatten(),
-            None => {
-                let found = disk.open(&index_path(first)).ok().flatten();
-                found.and_then(|file| file.stamp().ok().flatten())
-            }
-        };
-        now == Some(stamp)
-    }
-}
-
 /// What lookups keep: the indexes that are open, and what is in the segments that have none.
 #[derive(Default)]
 pub(super) struct Lookup {
-    opened: BTreeMap<u64, Opened>,
+    opened: BTreeMap<u64, OpenIndex>,
     /// The segments up to the active one, and which that was.
     listed: Option<(u64, Vec<u64>)>,
     recent: Option<Recent>,
@@ -253,9 +216,8 @@ impl Lookup {
             let known = known.peek().filter(|(one, _)| *one == first);
             let opened = opened.peek().filter(|(one, _)| **one == first);
             let (Some((_, known)), Some((_, opened))) = (known, opened) else { return true };
-            let is_known = is_believed(&opened.index, known);
-            let is_to_be_used = is_known && opened.is_unchanged(&**scope.disk, first);
-            !is_to_be_used || may_have(&opened.index, hash, is_key).unwrap_or(true)
+            let is_to_be_used = is_usable(opened, known, &**scope.disk);
+            !is_to_be_used || may_have(opened.index(), hash, is_key).unwrap_or(true)
         };
         let segments = firsts.iter().zip(ends).filter(|(first, _)| may_hold(**first));
         Ok(segments.map(|(first, end)| *first..=end).collect())
@@ -325,20 +287,19 @@ impl Lookup {
     ) -> Option<&Index<SegmentBytes>> {
         let known = scope.known.of(first)?;
         let disk = &**scope.disk;
-        let is_right =
-            |opened: &Opened| is_believed(&opened.index, known) && opened.is_unchanged(disk, first);
+        let is_right = |opened: &OpenIndex| is_usable(opened, known, disk);
         if !self.opened.get(&first).is_some_and(is_right) {
             self.opened.remove(&first);
-            let Some(mut opened) = Opened::of(disk, first).filter(is_right) else {
+            let Some(mut opened) = OpenIndex::open(disk, first).ok().filter(is_right) else {
                 self.indexer.build(scope.disk, first, Some(*known));
                 return None;
             };
             if self.opened.len() >= HELD_MAX {
-                opened.held = None;
+                opened.release();
             }
             self.opened.insert(first, opened);
         }
-        self.opened.get(&first).map(|opened| &opened.index)
+        self.opened.get(&first).map(OpenIndex::index)
     }
 }
 
@@ -388,9 +349,13 @@ const fn has_id(term: &Term<'_>) -> bool {
     matches!(term, Term::Loop(_) | Term::Request(_) | Term::DecisionPoint(_))
 }
 
-/// Whether an index is the one that the log vouches for, and by the rules of today.
-fn is_believed(index: &Index<SegmentBytes>, known: &SegmentIndex) -> bool {
-    index.digest().0 == *known.digest.as_bytes() && index.scope().terms_version == TERMS_VERSION
+/// Whether an index is the one that the log vouches for, by the rules of today, and its file is as
+/// it was when it was opened.
+fn is_usable<S: ReadStorage>(opened: &OpenIndex, known: &SegmentIndex, disk: &S) -> bool {
+    let index = opened.index();
+    index.digest().0 == *known.digest.as_bytes()
+        && index.scope().terms_version == TERMS_VERSION
+        && opened.is_unchanged(disk)
 }
 
 /// Whether some record of an index's segment may hold a term.

@@ -1,19 +1,10 @@
-//! The file of an index, beside its segment: opening it, and building what should be in it.
-//!
-//! **Why it is mapped.** An index is written whole under another name and renamed; nobody of
-//! Holdpoint changes or cuts it afterwards, and one that is replaced keeps its bytes for whoever
-//! has it mapped. What the map gives is memory that the system can take back: private memory would
-//! grow with the log. Somebody else may write to the file in its place all the same, or cut it,
-//! which ends whoever reads the map behind the cut with SIGBUS. So whoever keeps an index asks for
-//! the file's [stamp](holdpoint_log_files::ReadFile::stamp) before each use, and opens it again
-//! where it is another one; what is left are the microseconds between the two.
+//! The file of an index, beside its segment: its name, why it is not used, and building what should
+//! be in it.
 
 use crate::builder::{BuildFault, IndexBuilder};
 use crate::fault::IndexFault;
 use crate::header::Scope;
-use crate::index::Index;
 use crate::term::RecordTerms;
-use holdpoint_log_files::map::SegmentBytes;
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
@@ -82,22 +73,6 @@ impl Unusable {
         }
         Ok(())
     }
-}
-
-/// Opens the index of a sealed segment, mapped from a real file. Its header block holds and says
-/// that it is of this scope; whether that is true, its [digest](Index::digest) tells whoever knows
-/// the right one.
-///
-/// # Errors
-/// [`Unusable`], which says why; the caller goes on without an index.
-pub fn open_index<S: ReadStorage>(
-    storage: &S,
-    scope: &Scope,
-) -> Result<Index<SegmentBytes>, Unusable> {
-    let file = storage.open(&index_path(scope.first_sequence))?.ok_or(Unusable::Missing)?;
-    let index = Index::new(file.segment_bytes(file.length()?)?)?;
-    Unusable::check_scope(scope, index.scope())?;
-    Ok(index)
 }
 
 /// Why an index cannot be built.

@@ -15,8 +15,7 @@ use holdpoint_domain::terms::{TERMS_VERSION, Term};
 use holdpoint_log_files::map::SegmentBytes;
 use holdpoint_log_files::{Onward, ReadFile, ReadStorage, Run};
 use holdpoint_log_format::{ChainPosition, Item, Record, names};
-use holdpoint_log_index::file::index_path;
-use holdpoint_log_index::{Index, IndexFault, TermHash};
+use holdpoint_log_index::{Index, IndexFault, OpenIndex, TermHash};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kind of event that vouches for an index.
@@ -88,8 +87,7 @@ impl Vouched {
     /// The index of a segment, where there is one to be believed.
     pub(crate) fn index<S: ReadStorage>(&self, storage: &S, first: u64) -> Option<Believed> {
         let digest = self.0.get(&first)?;
-        let file = storage.open(&index_path(first)).ok().flatten()?;
-        let index = Index::new(file.segment_bytes(file.length().ok()?).ok()?).ok()?;
+        let index = OpenIndex::open(storage, first).ok()?.into_index();
         let scope = *index.scope();
         let is_its = index.digest().0 == *digest.as_bytes()
             && scope.terms_version == TERMS_VERSION
