@@ -77,8 +77,7 @@ fn replay(global: &Global, args: &Args, until: Until) -> Result<Exit, Failure> {
 
 /// Says where the state is not that of the place that was asked for.
 fn tell(until: Until, rebuilt: &Rebuilt) {
-    let (report, reached) = (&rebuilt.report, rebuilt.head.as_ref());
-    tell_reach(until, rebuilt.inside_batch_until, reached, report.head.as_ref(), report);
+    tell_reach(until, rebuilt.inside_batch_until, rebuilt.head.as_ref(), &rebuilt.report);
 }
 
 fn run(directory: &Directory, until: Until, stories: &mut Stories) -> Result<Rebuilt, Failure> {

@@ -50,9 +50,7 @@ pub(crate) fn tell_place(asked: Until, found: &Moment, line: &Timeline<'_, Direc
             "record {record} is withheld or cannot be read: this is the state before it"
         ));
     } else {
-        let (reached, newest) = (found.head(), line.newest());
-        let (reached, newest) = (reached.as_ref(), newest.as_ref());
-        tell_reach(asked, found.inside_batch_until, reached, newest, line.report());
+        tell_reach(asked, found.inside_batch_until, found.head().as_ref(), line.report());
     }
 }
 
@@ -61,7 +59,6 @@ pub(crate) fn tell_reach(
     asked: Until,
     inside_batch_until: Option<u64>,
     reached: Option<&Head>,
-    newest: Option<&Head>,
     report: &Report,
 ) {
     let (Until::Sequence(_) | Until::Time(_)) = asked else { return };
@@ -72,7 +69,7 @@ pub(crate) fn tell_reach(
     } else if let (None, Until::Time(time)) = (reached, asked) {
         let time = moment(time);
         complain(&format!("no record is as old as {time}: this is the state before the first"));
-    } else if let Some(newest) = newest.filter(|newest| is_beyond(asked, newest)) {
+    } else if let Some(newest) = report.head.as_ref().filter(|newest| is_beyond(asked, newest)) {
         let (sequence, time) = (newest.sequence, moment(newest.time));
         let what = if report.failed() { "what holds of the log" } else { "the log" };
         complain(&format!(

@@ -158,6 +158,18 @@ pub(crate) fn damaged(report: &Report, advice: &str) -> Failure {
     Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
 }
 
+/// Why something was not found: in a damaged log it may lie behind the damage.
+pub(crate) fn not_found(
+    report: &Report,
+    what: &str,
+    otherwise: impl FnOnce() -> Failure,
+) -> Failure {
+    match report.failed() {
+        true => damaged(report, &format!("{what} may lie behind that")),
+        false => otherwise(),
+    }
+}
+
 /// Where a log does not verify, a list for programs would pass for all that there is: it is refused
 /// then. People are shown what was read, and told.
 pub(crate) fn refuse_damaged_list(global: &Global, report: &Report) -> Result<(), Failure> {

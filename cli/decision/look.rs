@@ -4,7 +4,7 @@ use super::name::resolve;
 use crate::directory::Directory;
 use crate::exit::Failure;
 use crate::progress::Bar;
-use crate::verify::damaged;
+use crate::verify::not_found;
 use holdpoint_domain::Time;
 use holdpoint_domain::world::{DecisionPoint, DecisionPointView};
 use holdpoint_engine::shell::{Clock, SystemClock};
@@ -36,10 +36,8 @@ impl Look {
     /// damage.
     pub(crate) fn find(&self, wanted: &str) -> Result<&DecisionPoint, Failure> {
         let report = &self.rebuilt.report;
-        resolve(&self.rebuilt.world, wanted).map_err(|failure| match report.failed() {
-            true => damaged(report, "the decision may lie behind that"),
-            false => failure,
-        })
+        resolve(&self.rebuilt.world, wanted)
+            .map_err(|failure| not_found(report, "the decision", || failure))
     }
 
     /// Its readable form.

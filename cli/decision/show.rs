@@ -62,7 +62,6 @@ fn rounds<'a>(look: &'a Look, point: &DecisionPoint) -> Vec<&'a DecisionPoint> {
 /// Says where the state is not that of the place that was asked for.
 fn tell_place(at: Option<Until>, look: &Look) {
     let rebuilt = &look.rebuilt;
-    let (report, reached) = (&rebuilt.report, rebuilt.head.as_ref());
     let (until, inside) = (at.unwrap_or(Until::End), rebuilt.inside_batch_until);
-    tell_reach(until, inside, reached, report.head.as_ref(), report);
+    tell_reach(until, inside, rebuilt.head.as_ref(), &rebuilt.report);
 }

@@ -7,7 +7,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::travel::parse_until;
-use crate::verify::{damaged, exit_of, warn};
+use crate::verify::{exit_of, not_found, warn};
 use holdpoint_domain::Time;
 use holdpoint_domain::world::{ExecutionLoop, HeldRequest, RequestPlace, World};
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
@@ -31,11 +31,8 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let rebuilt = super::read(&directory, until)?;
     directory.expect_log(&rebuilt.report)?;
     let report = &rebuilt.report;
-    let question =
-        find(&rebuilt.world, &args.request).map_err(|failure| match report.failed() {
-            true => damaged(report, "the request may lie behind that"),
-            false => failure,
-        })?;
+    let question = find(&rebuilt.world, &args.request)
+        .map_err(|failure| not_found(report, "the request", || failure))?;
     // How much time is left is known of now only.
     let now = args.at.is_none().then(|| Time::from_nanoseconds(SystemClock.now().wall_ns));
     let mut out = Output::stdout();

@@ -6,7 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::text::{cut, excerpt, moment};
 use crate::travel::{Shortcuts, line, tell_place, unknown};
-use crate::verify::{damaged, exit_of, warn};
+use crate::verify::{exit_of, not_found, warn};
 use holdpoint_domain::text::visible;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::report::{Head, Verdict};
@@ -46,10 +46,10 @@ pub(super) fn entity(
     let found = look(&line, until, wanted).map_err(|error| directory.unreadable(&error))?;
     let entity = match found.1.as_slice() {
         [only] => only,
-        [] if line.report().failed() => {
-            return Err(damaged(line.report(), "what was asked for may lie behind that"));
+        [] => {
+            let otherwise = || unknown(&directory, &found.0, wanted);
+            return Err(not_found(line.report(), "what was asked for", otherwise));
         }
-        [] => return Err(unknown(&directory, &found.0, wanted)),
         several => return Err(ambiguous(several, wanted)),
     };
     let mut out = Output::stdout();

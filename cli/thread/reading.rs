@@ -5,7 +5,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::missing::{first_record, missing};
 use crate::progress::Bar;
-use crate::verify::damaged;
+use crate::verify::not_found;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::{Thread, World};
 use holdpoint_replay::{Committed, Rebuilt, Until, rebuild};
@@ -115,10 +115,10 @@ impl Reading {
 
     /// A thread that is not found in a damaged log may lie behind the damage.
     fn unknown(&self, name: &Name) -> Failure {
-        let report = &self.rebuilt.report;
-        if report.failed() {
-            return damaged(report, "the thread may lie behind that");
-        }
+        not_found(&self.rebuilt.report, "the thread", || self.not_there(name))
+    }
+
+    fn not_there(&self, name: &Name) -> Failure {
         let whose = name.tenant.as_ref().map(|tenant| format!("tenant {} has", visible(tenant)));
         let head = self.rebuilt.head.as_ref().map_or(0, |head| head.sequence);
         let message = format!(
