@@ -19,6 +19,14 @@ impl Sample {
     pub fn of(value: f64) -> Self {
         Self { value, cpu: None }
     }
+
+    /// The median of several, which are not none.
+    #[must_use]
+    pub fn median(samples: Vec<Self>) -> Self {
+        let cpu: Option<Vec<f64>> = samples.iter().map(|sample| sample.cpu).collect();
+        let values = samples.iter().map(|sample| sample.value).collect();
+        Self { value: Samples(values).median(), cpu: cpu.map(|cpu| Samples(cpu).median()) }
+    }
 }
 
 /// The values of one contender, or of one ratio, one for each round in order.
@@ -145,6 +153,15 @@ mod tests {
         let spread = Samples(vec![1.0, 2.0, 3.0, 4.0, 5.0]);
         assert!((spread.noise_percent() - 200.0 / 3.0).abs() < 1e-9);
         assert!(Samples::default().median().is_nan());
+    }
+
+    #[test]
+    fn what_is_done_several_times_in_a_round_counts_with_its_median() {
+        let sample = |value: f64, cpu| Sample { value, cpu };
+        let all = vec![sample(9.0, Some(1.0)), sample(2.0, Some(8.0)), sample(3.0, Some(2.0))];
+        assert_eq!(Sample::median(all), sample(3.0, Some(2.0)));
+        let some = vec![sample(9.0, None), sample(2.0, Some(8.0))];
+        assert_eq!(Sample::median(some), sample(5.5, None));
     }
 
     #[test]
