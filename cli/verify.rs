@@ -359,7 +359,10 @@ fn show_caches(out: &mut Output, caches: &Caches) {
             "what to do      nothing: no verb believes what is wrong, and the log is what it is;",
         );
         out.line(
-            "                delete such a file, and the next verb that writes builds it again",
+            "                such a file can be deleted: the next verb that writes builds an index",
+        );
+        out.line(
+            "                again, and a snapshot is made with the next fingerprint in the log",
         );
     }
 }

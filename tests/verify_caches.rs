@@ -10,12 +10,17 @@
 mod program;
 
 use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
-use holdpoint_log_files::DirectoryStorage;
+use holdpoint_engine::Engine;
+use holdpoint_engine::shell::{EngineOptions, FingerprintDistance};
+use holdpoint_log_files::{DirectoryStorage, Entry, ReadStorage};
+use holdpoint_log_format::limits::SNAPSHOT_HEADER_LENGTH;
 use holdpoint_log_format::names;
 use holdpoint_log_index::file::{build_index, index_path};
+use holdpoint_replay::{CacheState, check_caches};
 use program::{Place, json, status, text};
 use serde_json::Value;
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 /// A log of several segments.
@@ -153,4 +158,50 @@ fn caches_are_asked_for_where_there_is_a_log_and_of_one_log() {
     assert_eq!((exit, states(&report)), (3, vec![]));
     let both = place.holdpoint(&["verify", "--caches", "--archive", "elsewhere"]);
     assert_eq!(status(&both), 2);
+}
+
+#[test]
+fn tamper_every_byte_of_a_snapshot_counts() {
+    let place = place();
+    let fingerprints =
+        FingerprintDistance { records: u64::MAX, bytes: u64::MAX, records_at_close: 1 };
+    let options = EngineOptions { fingerprints, ..EngineOptions::default() };
+    let storage = DirectoryStorage::new(&place.log);
+    let engine = Engine::open_with(storage.clone(), options).unwrap();
+    engine.query(|_| ()).unwrap();
+    engine.close().unwrap();
+    let found = || check_caches(&storage, &mut |_| {}).unwrap().snapshots;
+    let [snapshot] = found().try_into().unwrap();
+    assert_eq!(snapshot.state, CacheState::Right, "{snapshot:?}");
+    let file = place.log.join(&snapshot.file);
+    let length = fs::read(&file).unwrap().len();
+    for at in (0..SNAPSHOT_HEADER_LENGTH).chain((SNAPSHOT_HEADER_LENGTH..length).step_by(97)) {
+        flip(&file, at);
+        assert_ne!(found()[0].state, CacheState::Right, "byte {at}");
+        flip(&file, at);
+    }
+}
+
+#[test]
+fn a_directory_of_snapshots_that_may_not_be_read_is_told() {
+    struct Unlisted(DirectoryStorage);
+    impl ReadStorage for Unlisted {
+        type File = <DirectoryStorage as ReadStorage>::File;
+
+        fn list(&self, directory: &str) -> io::Result<Vec<Entry>> {
+            match directory {
+                names::SNAPSHOTS => Err(io::ErrorKind::PermissionDenied.into()),
+                other => self.0.list(other),
+            }
+        }
+
+        fn open(&self, path: &str) -> io::Result<Option<Self::File>> {
+            self.0.open(path)
+        }
+    }
+    let place = place();
+    fs::create_dir_all(place.log.join(names::SNAPSHOTS)).unwrap();
+    let storage = Unlisted(DirectoryStorage::new(&place.log));
+    let [told] = check_caches(&storage, &mut |_| {}).unwrap().snapshots.try_into().unwrap();
+    assert_eq!((told.file.as_str(), told.state), (names::SNAPSHOTS, CacheState::NotChecked));
 }

@@ -12,7 +12,9 @@ use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{EntryKind, Follower, ReadStorage};
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
-use holdpoint_log_format::{Item, LogId, Record, SnapshotHeader, names};
+use holdpoint_log_format::{
+    ChainPosition, Item, LogId, Record, RecordHeader, SnapshotHeader, names,
+};
 use serde::Serialize;
 
 /// One snapshot.
@@ -20,8 +22,8 @@ use serde::Serialize;
 pub struct CachedSnapshot {
     /// The file, relative to the log's directory.
     pub file: String,
-    /// The sequence in its name: the record behind which its state stands; 0 where something else
-    /// lies where the directory of snapshots should be.
+    /// The sequence in its name: the record behind which its state stands; 0 where the directory of
+    /// snapshots cannot be read, or something else lies in its place.
     pub sequence: u64,
     /// Whether the chain vouches for it.
     pub state: CacheState,
@@ -38,16 +40,20 @@ pub(super) fn check_snapshots<S: ReadStorage>(
     let found = match list_snapshots(storage) {
         Ok(found) => found,
         // Something else in the directory's place, a link above all, holds no snapshot.
-        Err(SnapshotsFault::NoDirectory { found }) => return vec![in_place_of_all(found)],
-        Err(SnapshotsFault::Unreadable(_)) => Vec::new(),
+        Err(SnapshotsFault::NoDirectory { found }) => {
+            let reason = format!("{} in place of a directory: no snapshot is kept", noun(found));
+            return vec![in_place_of_all(CacheState::Damaged, reason)];
+        }
+        Err(SnapshotsFault::Unreadable(error)) => {
+            return vec![in_place_of_all(CacheState::NotChecked, error.to_string())];
+        }
     };
     found.into_iter().map(|(sequence, kind)| check_snapshot(storage, log, sequence, kind)).collect()
 }
 
-/// Snapshots are kept nowhere then.
-fn in_place_of_all(found: EntryKind) -> CachedSnapshot {
-    let reason = format!("{} in place of a directory: no snapshot is kept", noun(found));
-    let (file, state) = (names::SNAPSHOTS.to_string(), CacheState::Damaged);
+/// What is said of the directory, where none of its snapshots can be.
+fn in_place_of_all(state: CacheState, reason: String) -> CachedSnapshot {
+    let file = names::SNAPSHOTS.to_string();
     CachedSnapshot { file, sequence: 0, state, reason: Some(reason) }
 }
 
@@ -95,22 +101,39 @@ const fn state_of(fault: &SnapshotFault) -> CacheState {
     }
 }
 
-/// The record behind the snapshot's place follows from that place, and states this state.
+/// The snapshot's place is where it says, and the record behind it states this state.
 fn compared<S: ReadStorage>(storage: &S, snapshot: &Snapshot) -> Result<(), String> {
     let (header, expected) = (&snapshot.header, fingerprint_of(snapshot.state()));
+    check_place(storage, header)?;
     let next = header.chain.sequence.saturating_add(1);
-    let found = on_record(storage, header.segment, header.end_offset, &mut |record| {
-        judge_record(record, header, &expected)
-    })?;
+    let mut judge = |record: &Record<'_>, _| judge_record(record, header, &expected);
+    let found = on_record(storage, header.segment, header.end_offset, &mut judge)?;
     // The segment ended there: the record is the first one of the next.
     let begin = SEGMENT_HEADER_LENGTH as u64;
     let again = match found {
         Some(judged) => Some(judged),
-        None => {
-            on_record(storage, next, begin, &mut |record| judge_record(record, header, &expected))?
-        }
+        None => on_record(storage, next, begin, &mut judge)?,
     };
     again.unwrap_or_else(|| Err(format!("record {next}, which would vouch for it, is not there")))
+}
+
+/// The record behind which the state stands is where the snapshot says, from one offset to the
+/// other; or it is the last one of the segment before, and the snapshot stands at the beginning.
+fn check_place<S: ReadStorage>(storage: &S, header: &SnapshotHeader) -> Result<(), String> {
+    let segment = Follower::at_segment(storage, header.segment).map_err(|e| e.to_string())?;
+    let (start, at) = (segment.run, (header.chain, header.record_offset, header.end_offset));
+    if at == (start.chain, start.record_offset, start.end_offset) {
+        return Ok(());
+    }
+    let mut is_it = |record: &Record<'_>, length: u64| {
+        let RecordHeader { sequence, link, time, .. } = record.header;
+        let ends = header.record_offset.saturating_add(length) == header.end_offset;
+        ChainPosition { sequence, link, time } == header.chain && ends
+    };
+    match on_record(storage, header.segment, header.record_offset, &mut is_it)? {
+        Some(true) => Ok(()),
+        _ => Err(format!("record {} is not the one that it states there", header.chain.sequence)),
+    }
 }
 
 fn judge_record(
@@ -136,12 +159,13 @@ fn judge_record(
     }
 }
 
-/// Asks about the record at an offset of a segment; `None` where the segment ends there.
+/// Asks about the record at an offset of a segment, and its length in bytes; `None` where the
+/// segment ends there.
 fn on_record<S: ReadStorage, T>(
     storage: &S,
     segment: u64,
     offset: u64,
-    ask: &mut dyn FnMut(&Record<'_>) -> T,
+    ask: &mut dyn FnMut(&Record<'_>, u64) -> T,
 ) -> Result<Option<T>, String> {
     let place = Follower::at_segment(storage, segment).map_err(|error| error.to_string())?;
     let opened = storage.open(&segment_path(segment)).map_err(|error| error.to_string())?;
@@ -149,7 +173,7 @@ fn on_record<S: ReadStorage, T>(
     let mut window = Window::new(opened).map_err(|error| error.to_string())?;
     let item = window.item(offset, &place.header).map_err(|error| error.to_string())?;
     match item {
-        Ok((Item::Record(record), _)) => Ok(Some(ask(&record))),
+        Ok((Item::Record(record), length)) => Ok(Some(ask(&record, length))),
         Ok((Item::Seal(_), _)) => Ok(None),
         Ok((Item::Nothing, _)) => Err(format!("there is no record at byte {offset}")),
         Err(fault) => Err(format!("byte {offset} of its segment: {fault}")),
