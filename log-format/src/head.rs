@@ -59,6 +59,13 @@ impl Head {
         self.newest_sequence == self.anchor_sequence
     }
 
+    /// Whether no record is witnessed here or in an archive: nothing was ever recorded, as far as
+    /// HEAD knows.
+    #[must_use]
+    pub fn is_of_an_empty_log(&self) -> bool {
+        self.newest_sequence == 0
+    }
+
     /// The file's bytes.
     #[must_use]
     pub fn encode(&self) -> [u8; HEAD_LENGTH] {
@@ -69,7 +76,9 @@ impl Head {
     /// Decodes the whole file.
     ///
     /// # Errors
-    /// A wrong checksum, magic, version or length, or a newest record before the anchor.
+    /// A wrong checksum, magic, version or length; a newest record before the anchor, behind every
+    /// sequence that a record can follow, or with another link than the anchor where it is that;
+    /// an anchor 0 with another link than genesis.
     pub fn decode(bytes: &[u8]) -> Result<Self, Fault> {
         let fields = check_preamble(bytes, HEAD_MAGIC)?;
         check_length(bytes, HEAD_LENGTH)?;
@@ -91,12 +100,18 @@ impl Head {
     }
 
     fn checked(self) -> Result<Self, Fault> {
-        if self.newest_sequence < self.anchor_sequence {
-            return Err(Fault::Field {
-                field: "newest sequence",
-                expected: self.anchor_sequence,
-                found: self.newest_sequence,
-            });
+        // Behind the last number of all, no record could follow.
+        let bounds = self.anchor_sequence..u64::MAX;
+        if !bounds.contains(&self.newest_sequence) {
+            let expected = self.anchor_sequence.min(u64::MAX - 1);
+            let (field, found) = ("newest sequence", self.newest_sequence);
+            return Err(Fault::Field { field, expected, found });
+        }
+        if self.anchor_sequence == 0 {
+            check_link(Link::genesis(self.log), self.anchor_link)?;
+        }
+        if self.is_at_anchor() {
+            check_link(self.anchor_link, self.newest_link)?;
         }
         Ok(self)
     }
@@ -119,6 +134,10 @@ impl Head {
     }
 }
 
+fn check_link(expected: Link, found: Link) -> Result<(), Fault> {
+    if found == expected { Ok(()) } else { Err(Fault::Link { expected, found }) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,6 +155,31 @@ mod tests {
             damaged[position] ^= 1;
             assert!(Head::decode(&damaged).is_err(), "byte {position}");
             assert!(Head::decode(&bytes[..position]).is_err(), "cut at {position}");
+        }
+    }
+
+    #[test]
+    fn a_head_whose_numbers_or_links_contradict_each_other_is_a_fault() {
+        let log = LogId([5; 16]);
+        let genesis = Head::at_anchor(log, &ChainPosition::genesis(log), BootId([1; 16]));
+        assert!(genesis.is_of_an_empty_log());
+        let other = Link([9; 32]);
+        let archived = Head { anchor_sequence: 7, newest_sequence: 7, ..genesis };
+        let last = Head { newest_sequence: u64::MAX - 1, newest_link: other, ..archived };
+        assert!(!archived.is_of_an_empty_log());
+        for holds in [genesis, archived, last] {
+            assert_eq!(Head::decode(&holds.encode()), Ok(holds));
+        }
+        let max = u64::MAX;
+        for contradicts in [
+            Head { newest_link: other, ..genesis },
+            Head { anchor_link: other, newest_link: other, ..genesis },
+            Head { newest_link: other, ..archived },
+            Head { newest_sequence: 6, ..archived },
+            Head { newest_sequence: max, ..archived },
+            Head { anchor_sequence: max, newest_sequence: max, ..archived },
+        ] {
+            assert!(Head::decode(&contradicts.encode()).is_err(), "{contradicts:?}");
         }
     }
 

@@ -14,10 +14,10 @@ pub enum HeadEvidence {
     Missing,
     /// A file that does not decode.
     Garbage,
-    /// It witnesses no record yet.
-    AtAnchor,
+    /// It witnesses no record, neither here nor in an archive.
+    Empty,
     /// It witnesses a record.
-    AboveAnchor,
+    Witness,
 }
 
 /// What is known of the last segment's header.
@@ -90,9 +90,9 @@ pub enum Row {
     Layout,
     /// Row 2.
     NoWitness,
-    /// Row 3, HEAD at the anchor: a creation that was interrupted.
+    /// Row 3, HEAD of an empty log: a creation that was interrupted.
     UnfinishedCreation,
-    /// Row 3, HEAD above the anchor or unreadable: the segments are gone.
+    /// Row 3, HEAD witnesses a record or is unreadable: the segments are gone.
     NoSegments,
     /// Row 4, the file all zero and no mark in it: a roll that was interrupted.
     BlankSegment,
@@ -203,8 +203,8 @@ fn row_without_segments(evidence: &Evidence) -> Row {
         HeadEvidence::Missing if evidence.has_foreign_names => Row::Foreign,
         HeadEvidence::Missing => Row::Nothing,
         _ if evidence.has_layout_fault => Row::Layout,
-        HeadEvidence::AtAnchor => Row::UnfinishedCreation,
-        HeadEvidence::Garbage | HeadEvidence::AboveAnchor => Row::NoSegments,
+        HeadEvidence::Empty => Row::UnfinishedCreation,
+        HeadEvidence::Garbage | HeadEvidence::Witness => Row::NoSegments,
     }
 }
 
@@ -287,12 +287,8 @@ mod tests {
     use alloc::vec::Vec;
 
     const BOOLS: [bool; 2] = [false, true];
-    const HEADS: [HeadEvidence; 4] = [
-        HeadEvidence::Missing,
-        HeadEvidence::Garbage,
-        HeadEvidence::AtAnchor,
-        HeadEvidence::AboveAnchor,
-    ];
+    const HEADS: [HeadEvidence; 4] =
+        [HeadEvidence::Missing, HeadEvidence::Garbage, HeadEvidence::Empty, HeadEvidence::Witness];
     const HEADERS: [LastHeader; 3] =
         [LastHeader::Good, LastHeader::BlankAboveMarks, LastHeader::Bad];
     const OWNERS: [LastOwner; 5] = [
@@ -338,8 +334,8 @@ mod tests {
 
     /// The rows as FORMAT.md states them, each on its own, without the order.
     fn matching_rows(e: &Evidence) -> Vec<u8> {
-        use HeadEvidence::{AboveAnchor, AtAnchor, Missing};
-        let witness = matches!(e.head, AtAnchor | AboveAnchor);
+        use HeadEvidence::{Empty, Missing, Witness};
+        let witness = matches!(e.head, Empty | Witness);
         let behind = [
             (5, e.has_earlier_fault),
             (6, e.is_rewritten),
@@ -414,7 +410,7 @@ mod tests {
     fn table_going_on_without_head_still_refuses_every_damage_below_it() {
         for evidence in product().into_iter().filter(|e| e.has_segments && !e.has_layout_fault) {
             let without = row_without_witness(&evidence);
-            let with = row(&Evidence { head: HeadEvidence::AboveAnchor, ..evidence });
+            let with = row(&Evidence { head: HeadEvidence::Witness, ..evidence });
             assert_eq!(without, with);
         }
     }

@@ -36,7 +36,7 @@ pub(crate) fn read_head<S: ReadStorage>(
 }
 
 /// What is wrong with HEAD, as a finding.
-pub(crate) fn of_head(problem: LogProblem) -> Finding {
+fn of_head(problem: LogProblem) -> Finding {
     let place = Place { file: names::HEAD.to_string(), offset: 0, sequence: 0 };
     Finding { place, problem: Problem::Log(problem) }
 }
@@ -47,7 +47,7 @@ pub(crate) fn wrong_witness(head: &Result<Head, LogProblem>, has_none: bool) -> 
     match head {
         Err(LogProblem::HeadMissing) if has_none => None,
         Err(problem) => Some(of_head(problem.clone())),
-        Ok(head) if has_none && !head.is_at_anchor() => {
+        Ok(head) if has_none && !head.is_of_an_empty_log() => {
             let newest = head.newest_sequence;
             let file = names::SEGMENTS.to_string();
             let place = Place { file, offset: 0, sequence: newest };

@@ -74,8 +74,8 @@ fn head_evidence(head: &HeadFile) -> HeadEvidence {
     match head {
         HeadFile::Missing => HeadEvidence::Missing,
         HeadFile::Garbage(_) => HeadEvidence::Garbage,
-        HeadFile::Valid(head) if head.is_at_anchor() => HeadEvidence::AtAnchor,
-        HeadFile::Valid(_) => HeadEvidence::AboveAnchor,
+        HeadFile::Valid(head) if head.is_of_an_empty_log() => HeadEvidence::Empty,
+        HeadFile::Valid(_) => HeadEvidence::Witness,
     }
 }
 
