@@ -16,10 +16,9 @@ Head = namedtuple("Head", "log anchor newest")
 Item = namedtuple("Item", "kind place at length size flags claim", defaults=[None] * 6)
 Finding = namedtuple("Finding", "segment offset sequence problem")
 
-def path_of(first):
-    return f"segments/{first:020}.seg"
-def number(data, at, size=8):
-    return int.from_bytes(data[at:at + size], "little")
+def path_of(first): return f"segments/{first:020}.seg"
+def number(data, at, size=8): return int.from_bytes(data[at:at + size], "little")
+def genesis(log): return hashlib.sha256(b"holdpoint/g1" + log).digest()
 def crc(*parts, seed=0):
     for part in parts: seed = zlib.crc32(part, seed)
     return seed
@@ -40,8 +39,11 @@ def header_of(block, file):
 def head_of(data):
     """HEAD (11), or None."""
     if not begins(data, b"HOLDHEAD", "HEAD") or len(data) != 152: return None
-    log, anchor, anchor_link, newest, newest_link = struct.unpack_from("<16sQ32sQ32s", data, 16)
-    return Head(log, (anchor, anchor_link), (newest, newest_link)) if newest >= anchor else None
+    log, *numbers = struct.unpack_from("<16sQ32sQ32s", data, 16)
+    anchor, newest = numbers[:2], numbers[2:]
+    good = anchor == newest or anchor[0] < newest[0]
+    good = good and newest[0] < (1 << 64) - 1 and (anchor[0] or anchor[1] == genesis(log))
+    return Head(log, anchor, newest) if good else None
 def owner_of(data):
     """The state that counts, and the boot, in LOCK (12): every LOCK is legal."""
     good = begins(data, b"HOLDLOCK") and len(data) == 64 and not any(data[22:24] + data[56:])
@@ -56,8 +58,7 @@ def is_locked(root):
     try:
         with open(os.open(root / "LOCK", os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
+    except OSError as error: return isinstance(error, BlockingIOError)
     return False
 def length_of(data, at, capacity):
     """Length of the item that begins here with a legal size and fits, or 0."""
@@ -139,7 +140,7 @@ class Survey:
         self.head = head_of(witness) if witness is not None else None
         self.log, self.mark = (self.head.log, self.head.newest[0]) if self.head else (None, 0)
         self.names, self.is_there = self.list()
-        if self.head and self.is_there is False and self.mark > self.head.anchor[0]:
+        if self.head and self.is_there is False and self.mark:
             self.find("segments", 0, self.mark, "HEAD witnesses records, and there is no segment")
         self.read_headers()
         self.check_successors()
@@ -154,8 +155,7 @@ class Survey:
     def find(self, file, offset, sequence, problem, *faults):
         self.findings.append(Finding(file, offset, sequence, problem))
         self.faults.update(faults)
-    def is_a(self, kind, name):
-        return kind((self.root / name).lstat().st_mode)
+    def is_a(self, kind, name): return kind((self.root / name).lstat().st_mode)
     def read(self, name, most=CAPACITY_MAX):
         """A regular file, no more of it than a segment has; None: there is none."""
         if not os.path.lexists(self.root / name): return None
@@ -166,12 +166,13 @@ class Survey:
     def list(self):
         """The segments that count (3, 11), and whether there is any; None: nobody looked (32)."""
         right = {"segments": stat.S_ISDIR, "cut": stat.S_ISDIR, "ARCHIVE": stat.S_ISREG}
-        for name in filter(lambda name: os.path.lexists(self.root / name), sorted(right)):
-            if not self.is_a(right[name], name):
-                self.find(name, 0, 0, "it is not what its name says", "layout")
-                return [], None
-        numbers = [int(file.stem) for file in self.root.glob(f"segments/{20 * '[0-9]'}.seg")]
-        firsts = sorted(number for number in numbers if number < 1 << 64)
+        there = [name for name in sorted(right) if os.path.lexists(self.root / name)]
+        wrong = [name for name in there if not self.is_a(right[name], name)]
+        files = [] if "segments" in wrong else self.root.glob(f"segments/{20 * '[0-9]'}.seg")
+        firsts = sorted(first for file in files if (first := int(file.stem)) < 1 << 64)
+        for name in wrong[:1]:
+            self.find(name, 0, 0, "it is not what its name says", "layout")
+            return [], bool(firsts or "segments" in wrong and self.owner[0]) or None
         found = [first for first in firsts if self.is_a(stat.S_ISREG, path_of(first))]
         for first in set(firsts) - set(found):
             self.find(path_of(first), 0, first, "it is not a regular file", "layout")
@@ -192,8 +193,7 @@ class Survey:
                 self.faults.add("blank")
             else:
                 self.bad_header(name, "its header block does not hold")
-        genesis = (0, hashlib.sha256(b"holdpoint/g1" + (self.log or b"")).digest())
-        anchor, link = self.head.anchor if self.head else genesis
+        anchor, link = self.head.anchor if self.head else (0, genesis(self.log or b""))
         header = self.headers.get(first := (self.names or [anchor + 1])[0])
         if self.head and first != anchor + 1:
             self.find(path_of(first), 0, anchor + 1, "HEAD names another first", "layout")
@@ -258,7 +258,7 @@ class Survey:
     def judge(self, has_head):
         """The first row of the table (20) that matches, and its verdict."""
         faults, ahead = self.faults, self.run.place.sequence - self.mark if self.run else 0
-        unwritten = NOTHING if self.head and self.head.newest == self.head.anchor else None
+        unwritten = NOTHING if self.head and not self.head.newest[0] else None
         rows = [(not has_head and not self.is_there, 0, NOTHING), ("layout" in faults, 1, None),
                 (not self.head and self.is_there, 2, None), (not self.is_there, 3, unwritten),
                 ("last" in faults, 4, None), ("earlier" in faults, 5, None),
@@ -288,7 +288,7 @@ def main():
         log = settled(arguments.DIR)
     except OSError as error:
         sys.exit(print(f"verify.py: {error}", file=sys.stderr) or 1)
-    newest = log.run.place if log.run else Place(0, b"", 0)
+    newest = log.run.place if log.run else Place(*(log.head.anchor if log.head else (0, b"")), 0)
     found = {key: getattr(log, key) for key in ("verdict", "row", "records", "withheld", "mark")}
     found["head"] = {"sequence": newest.sequence, "link": newest.link.hex()}
     found["findings"] = [finding._asdict() for finding in log.findings]

@@ -231,6 +231,11 @@ fn changes() -> Vec<Change> {
         let file = directory.join(names::SEGMENTS).join(names::segment(first));
         fs::write(file, vec![0; 65_536]).unwrap();
     }
+    fn changed_head(directory: &Path, change: fn(Head) -> Head) {
+        let file = directory.join(names::HEAD);
+        let head = Head::decode(&fs::read(&file).unwrap()).unwrap();
+        fs::write(file, change(head).encode()).unwrap();
+    }
     fn garbage_head(directory: &Path) {
         fs::write(directory.join(names::HEAD), "garbage").unwrap();
     }
@@ -288,9 +293,46 @@ fn changes() -> Vec<Change> {
             garbage_head(directory);
             linked(directory, names::SEGMENTS);
         }),
+        ("no HEAD and ARCHIVE is a directory", |directory| {
+            gone(directory, names::HEAD);
+            fs::create_dir(directory.join(names::ARCHIVE)).unwrap();
+        }),
+        ("no HEAD and cut is a file", |directory| {
+            gone(directory, names::HEAD);
+            fs::write(directory.join(names::CUT), "").unwrap();
+        }),
+        ("no HEAD and segments linked", |directory| {
+            gone(directory, names::HEAD);
+            linked(directory, names::SEGMENTS);
+        }),
+        ("no HEAD, no LOCK and segments linked", |directory| {
+            gone(directory, names::HEAD);
+            gone(directory, names::LOCK);
+            linked(directory, names::SEGMENTS);
+        }),
         ("cut is a file and segments linked", |directory| {
             fs::write(directory.join(names::CUT), "").unwrap();
             linked(directory, names::SEGMENTS);
+        }),
+        ("no segment, and HEAD at the end of an archive", |directory| {
+            fs::remove_dir_all(directory.join("segments")).unwrap();
+            changed_head(directory, |head| Head {
+                anchor_sequence: head.newest_sequence,
+                anchor_link: head.newest_link,
+                ..head
+            });
+        }),
+        ("a HEAD at its anchor with another link", |directory| {
+            changed_head(directory, |head| Head { newest_sequence: 0, ..head });
+        }),
+        ("a HEAD that begins at another link than genesis", |directory| {
+            changed_head(directory, |head| Head { anchor_link: head.newest_link, ..head });
+        }),
+        ("a HEAD at the last number of all", |directory| {
+            changed_head(directory, |head| Head { newest_sequence: u64::MAX, ..head });
+        }),
+        ("a HEAD just before it", |directory| {
+            changed_head(directory, |head| Head { newest_sequence: u64::MAX - 1, ..head });
         }),
         ("nothing at all", |directory| {
             fs::remove_dir_all(directory.join("segments")).unwrap();

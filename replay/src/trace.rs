@@ -169,6 +169,7 @@ pub fn trace<S: ReadStorage>(storage: &S, sequence: u64, depth: u32) -> Result<T
     let depth = depth.min(DEPTH_MAX);
     let segments = Segments::of(storage)?;
     let mut part = Part { segments: segments.firsts.len() as u64, ..Part::default() };
+    segments.check_ends(&mut part)?;
     let Some(causes) = Causes::of(&segments, sequence, depth, &mut part)? else {
         return Ok(Traced::NoRecord { span: span(storage)?, checked: part });
     };

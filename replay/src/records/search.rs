@@ -148,9 +148,7 @@ impl<'s, 'f, S: ReadStorage> Search<'s, 'f, S> {
         progress: &mut dyn FnMut(Progress),
         visit: &mut dyn FnMut(Line, Checked) -> Onward,
     ) -> Result<(), ReadError> {
-        if let Some(finding) = self.segments.wrong_head() {
-            self.part.found(finding);
-        }
+        self.segments.check_ends(&mut self.part)?;
         let mut at: Vec<usize> =
             (0..self.segments.firsts.len()).filter(|at| self.can_hold(*at)).collect();
         if self.order == Order::NewestFirst {

@@ -3,16 +3,19 @@
 
 use crate::anchor::Anchor;
 use crate::finding::{Finding, Problem};
-use crate::head::{of_head, read_head};
+use crate::head::{read_head, wrong_witness};
 use crate::read::ReadError;
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    Entry, Onward, Place, Problem as LogProblem, ReadStorage, RecordPlace, Run, Stop, SurveyError,
+    Entry, Onward, Place, Problem as LogProblem, ReadFile, ReadStorage, RecordPlace, Run, Stop,
+    SurveyError,
 };
-use holdpoint_log_format::{ChainPosition, Fault, Head, Link, Record, SegmentHeader, names};
+use holdpoint_log_format::{
+    ChainPosition, Fault, Head, Item, Link, LogId, Record, SegmentHeader, names,
+};
 use serde::Serialize;
 use std::io;
 
@@ -47,6 +50,8 @@ pub(crate) struct Segments<'s, S> {
     pub(crate) firsts: Vec<u64>,
     /// The first record that a blank segment behind them would have had.
     blank: Option<u64>,
+    /// The last record before the log's first one; 0 in a whole log.
+    anchor: u64,
     /// What HEAD says, or what is wrong with it.
     head: Result<Head, LogProblem>,
 }
@@ -61,18 +66,35 @@ impl<'s, S: ReadStorage> Segments<'s, S> {
     /// Lists them. What lies before the log's beginning is none of them. There are none where
     /// something else is in their directory's place: reading the log whole tells that.
     pub(crate) fn of(storage: &'s S) -> Result<Self, ReadError> {
-        let head = read_head(storage)?;
-        let begin = Anchor::of(storage).position.sequence;
-        let listed = list(storage)?.unwrap_or_default();
-        let mut firsts = firsts(&listed);
-        firsts.retain(|first| *first > begin);
+        let Listing { anchor, head, listed } = Listing::of(storage)?;
+        let anchor = anchor.position.sequence;
+        let mut firsts = firsts(&listed.unwrap_or_default());
+        firsts.retain(|first| *first > anchor);
         let blank = take_blank(storage, newest_of(&head), &mut firsts)?;
-        Ok(Self { storage, firsts, blank, head })
+        Ok(Self { storage, firsts, blank, anchor, head })
     }
 
-    /// What is wrong with HEAD.
-    pub(crate) fn wrong_head(&self) -> Option<Finding> {
-        self.head.as_ref().err().cloned().map(of_head)
+    /// What is wrong with HEAD, and what it says that is missing at the ends of the log: for
+    /// whoever does not read to both of them.
+    pub(crate) fn check_ends(&self, part: &mut Part) -> Result<(), ReadError> {
+        wrong_witness(&self.head, self.firsts.is_empty()).into_iter().for_each(|f| part.found(f));
+        let (Ok(head), Some(first)) = (&self.head, self.firsts.first()) else { return Ok(()) };
+        wrong_first(self.anchor, *first).into_iter().for_each(|finding| part.found(finding));
+        let holding = self.holding(head.newest_sequence).and_then(|at| self.firsts.get(at));
+        let Some(holding) = holding.filter(|_| head.newest_sequence > self.anchor) else {
+            return Ok(());
+        };
+        let Some(mut segment) = self.open(*holding, part)? else { return Ok(()) };
+        if !is_there(&mut segment, head).map_err(io_error(&segment_path(*holding)))? {
+            let from = Run::at_start(&segment.header);
+            self.walk(&mut segment, from, part, &mut |_, _| Onward::Go)?;
+        }
+        Ok(())
+    }
+
+    /// The log's identity, as far as HEAD says it.
+    fn log(&self) -> Option<LogId> {
+        self.head.as_ref().ok().map(|head| head.log)
     }
 
     /// Whether HEAD can be read.
@@ -115,7 +137,13 @@ impl<'s, S: ReadStorage> Segments<'s, S> {
         };
         let mut window = Window::new(opened).map_err(io_error(&file))?;
         match window.header().map_err(io_error(&file))? {
-            Ok(header) if header.first_sequence() == first => Ok(Some(Segment { header, window })),
+            Ok(header) if header.first_sequence() == first => {
+                if let Some(expected) = self.log().filter(|log| *log != header.log) {
+                    let found = header.log;
+                    part.found(at_begin(first, LogProblem::ForeignLog { expected, found }));
+                }
+                Ok(Some(Segment { header, window }))
+            }
             Ok(header) => {
                 let found = header.first_sequence();
                 part.found(at_begin(first, LogProblem::Renamed { expected: first, found }));
@@ -139,12 +167,24 @@ impl<'s, S: ReadStorage> Segments<'s, S> {
         visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
     ) -> Result<Run, ReadError> {
         let first = segment.header.first_sequence();
-        let run = walk(&mut segment.window, &segment.header, from, visit)
+        let mut compared = |place: &RecordPlace, record: &Record<'_>| {
+            self.rewritten(place, record).into_iter().for_each(|finding| part.found(finding));
+            visit(place, record)
+        };
+        let run = walk(&mut segment.window, &segment.header, from, &mut compared)
             .map_err(io_error(&segment_path(first)))?;
-        if let Some(finding) = self.wrong_end(first, &run) {
-            part.found(finding);
-        }
+        self.wrong_end(first, &run).into_iter().for_each(|finding| part.found(finding));
         Ok(run)
+    }
+
+    /// HEAD names another record in the place of this one.
+    fn rewritten(&self, place: &RecordPlace, record: &Record<'_>) -> Option<Finding> {
+        let (head, found) = (self.head.as_ref().ok()?, record.header.link);
+        let (expected, sequence) = (head.newest_link, head.newest_sequence);
+        let is_another = record.header.sequence == sequence && found != expected;
+        let problem = Problem::Log(LogProblem::Rewritten { expected, found });
+        let place = Place { file: segment_path(place.segment), offset: place.offset, sequence };
+        is_another.then_some(Finding { place, problem })
     }
 
     /// What is wrong about the end of a segment's records: all but the newest segment end with a
@@ -156,16 +196,15 @@ impl<'s, S: ReadStorage> Segments<'s, S> {
         let expected = self.expected().max(before(self.blank));
         let problem = match &run.stop {
             Stop::Asked => return None,
-            Stop::Seal(_) if is_last => return self.blank.and_then(|blank| gap(newest, blank)),
-            Stop::Seal(seal) => return self.wrong_successor(at, seal.last),
-            Stop::Fault(_) | Stop::Nothing if is_last && newest >= expected => {
+            Stop::Seal(seal) if !is_last => return self.wrong_successor(at, seal.last),
+            _ if is_last && newest >= expected => {
                 return self.blank.and_then(|blank| gap(newest, blank));
             }
             Stop::Fault(fault) => LogProblem::Fault(fault.clone()),
-            Stop::Nothing if is_last => {
+            Stop::Nothing | Stop::Seal(_) if is_last => {
                 LogProblem::BelowMark { first: newest.saturating_add(1), last: expected }
             }
-            Stop::Nothing => LogProblem::SealMissing { expected: newest },
+            Stop::Nothing | Stop::Seal(_) => LogProblem::SealMissing { expected: newest },
         };
         let (offset, sequence) = (run.stop_offset, run.stop_sequence);
         let place = Place { file: segment_path(first), offset, sequence };
@@ -178,6 +217,42 @@ impl<'s, S: ReadStorage> Segments<'s, S> {
             wrong_link(&last, next, crate::read::read_header(self.storage, next)?.previous.link)
         })
     }
+}
+
+/// Whether the record that HEAD names is where HEAD says.
+fn is_there<F: ReadFile>(segment: &mut Segment<F>, head: &Head) -> io::Result<bool> {
+    let item = segment.window.item(head.record_offset, &segment.header)?;
+    let Ok((Item::Record(record), _)) = item else { return Ok(false) };
+    Ok((record.header.sequence, record.header.link) == (head.newest_sequence, head.newest_link))
+}
+
+/// Where a log begins, HEAD and the list of segments, which fit each other: they are read again
+/// while the first segments are moved to an archive.
+pub(crate) struct Listing {
+    pub(crate) anchor: Anchor,
+    pub(crate) head: Result<Head, LogProblem>,
+    /// What is in the directory of segments, or what is wrong with it.
+    pub(crate) listed: Result<Vec<Entry>, Finding>,
+}
+
+impl Listing {
+    pub(crate) fn of<S: ReadStorage>(storage: &S) -> Result<Self, ReadError> {
+        loop {
+            let (anchor, head) = (Anchor::of(storage), read_head(storage)?);
+            let listed = list(storage)?;
+            if Anchor::of(storage).position.sequence == anchor.position.sequence {
+                return Ok(Self { anchor, head, listed });
+            }
+        }
+    }
+}
+
+/// The finding where the first segment that is there is not the one behind the anchor.
+pub(crate) fn wrong_first(anchor: u64, found: u64) -> Option<Finding> {
+    let expected = anchor.saturating_add(1);
+    let place = Place { file: segment_path(found), offset: 0, sequence: expected };
+    let problem = Problem::Log(LogProblem::NotTheAnchor { expected, found });
+    (found != expected).then_some(Finding { place, problem })
 }
 
 /// Takes a last segment that is all zero off the list, where HEAD witnesses none of its records: a

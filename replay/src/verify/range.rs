@@ -5,10 +5,12 @@ use super::outside::{Comparison, OutsideHead, OutsideState, Witnessed};
 use crate::anchor::Anchor;
 use crate::axes::{authenticity_by, is_change, is_loss};
 use crate::finding::{Finding, Problem};
-use crate::head::{read_head, wrong_witness};
+use crate::head::wrong_witness;
 use crate::progress::{Meter, Progress};
 use crate::read::ReadError;
-use crate::records::segments::{at_begin, before, firsts, gap, list, take_blank, wrong_link};
+use crate::records::segments::{
+    Listing, at_begin, before, firsts, gap, take_blank, wrong_first, wrong_link,
+};
 use crate::report::{Axis, AxisState, Head, Verdict};
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
@@ -98,9 +100,7 @@ pub fn verify_range<S: ReadStorage>(
     heads: &[OutsideHead],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<RangeReport, ReadError> {
-    let anchor = Anchor::of(storage).position;
-    let head = read_head(storage)?;
-    let listed = list(storage)?;
+    let Listing { anchor: Anchor { position: anchor }, head, listed } = Listing::of(storage)?;
     let witnessed = head.as_ref().map_or(0, |head| head.newest_sequence);
     let (segments, blank, witness) = match &listed {
         Ok(listed) => {
@@ -112,6 +112,11 @@ pub fn verify_range<S: ReadStorage>(
         Err(finding) => (Vec::new(), None, Some(finding.clone())),
     };
     let first = range.first.unwrap_or(anchor.sequence.saturating_add(1));
+    let begins = segments.first().copied().unwrap_or(0).max(anchor.sequence.saturating_add(1));
+    let witness = witness.or_else(|| match begins > first {
+        true => wrong_first(anchor.sequence, begins),
+        false => None,
+    });
     let holding = segments.partition_point(|begins| *begins <= first).saturating_sub(1);
     let walk = Walk {
         storage,
@@ -129,7 +134,7 @@ pub fn verify_range<S: ReadStorage>(
         findings: Vec::new(),
         meter: Meter::new(storage, progress),
     };
-    walk.all(segments.get(holding..).unwrap_or_default(), range, anchor.sequence)
+    walk.all(segments.get(holding..).unwrap_or_default(), range, begins)
 }
 
 struct Walk<'s, 'p, S> {
@@ -157,7 +162,7 @@ impl<S: ReadStorage> Walk<'_, '_, S> {
         mut self,
         segments: &[u64],
         range: Range,
-        anchor: u64,
+        begins: u64,
     ) -> Result<RangeReport, ReadError> {
         for (index, name) in segments.iter().enumerate() {
             let is_done = self.reached.is_some_and(|reached| reached.sequence >= self.last);
@@ -167,7 +172,7 @@ impl<S: ReadStorage> Walk<'_, '_, S> {
             let next = segments.get(index + 1).copied();
             self.segment(*name, next)?;
         }
-        Ok(self.report(range, anchor))
+        Ok(self.report(range, begins))
     }
 
     fn segment(&mut self, name: u64, next: Option<u64>) -> Result<(), ReadError> {
@@ -279,12 +284,11 @@ impl<S: ReadStorage> Walk<'_, '_, S> {
         self.findings.push(Finding { place, problem: Problem::Log(problem) });
     }
 
-    fn report(self, range: Range, anchor: u64) -> RangeReport {
+    fn report(self, range: Range, begins: u64) -> RangeReport {
         let reached = self.reached.map_or(0, |reached| reached.sequence);
         let last = range.last.unwrap_or(reached);
         let log = self.log.or(self.head.map(|head| head.log));
         let heads = self.compared.finish_part(log);
-        let begins = anchor.saturating_add(1);
         let is_here = self.first >= begins && self.first <= last && last <= reached;
         let authenticity = authenticity_by(&heads);
         let is_refuted = authenticity.state == AxisState::Failed;

@@ -4,6 +4,7 @@ use super::{HeadFile, HeaderBlock, SegmentFile, SurveyError, Surveyor, io_error,
 use crate::finding::Problem;
 use crate::storage::{EntryKind, ReadStorage};
 use holdpoint_log_format::names;
+use std::io;
 
 impl<S: ReadStorage> Surveyor<'_, S> {
     pub(super) fn read_listing(&mut self) -> Result<(), SurveyError> {
@@ -15,18 +16,34 @@ impl<S: ReadStorage> Surveyor<'_, S> {
                 names::ARCHIVE => EntryKind::File,
                 _ => entry.kind,
             };
-            self.survey.is_archive |= entry.name == names::ARCHIVE;
+            self.survey.is_archive |= entry.name == names::ARCHIVE && entry.kind == due;
             if !names::is_own(&entry.name) {
                 self.survey.evidence.has_foreign_names = true;
             } else if entry.kind != due {
                 self.layout_fault(&entry.name, 0, Problem::NotRegular);
-                self.find_garbage_head();
-                return Ok(());
+                return self.find_hidden();
             }
         }
         self.list_segments()?;
         self.set_leftovers_apart();
         self.find_missing_witness();
+        Ok(())
+    }
+
+    /// No segment is looked at, and that they are there counts: HEAD alone may be missing. Where
+    /// something else stands in the place of their directory, a LOCK says that there was a log.
+    fn find_hidden(&mut self) -> Result<(), SurveyError> {
+        self.survey.evidence.has_segments = match self.storage.list(names::SEGMENTS) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => self.survey.lock.is_some(),
+            listed => {
+                let listed = listed.map_err(io_error(names::SEGMENTS))?;
+                listed.iter().any(|entry| names::parse_segment(&entry.name).is_some())
+            }
+        };
+        if self.survey.head == HeadFile::Missing && self.survey.evidence.has_segments {
+            self.find(names::HEAD, 0, 0, Problem::HeadMissing);
+        }
+        self.find_garbage_head();
         Ok(())
     }
 
@@ -66,7 +83,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         let has_segments = self.survey.evidence.has_segments;
         match self.survey.head.clone() {
             HeadFile::Missing if has_segments => self.find(names::HEAD, 0, 0, Problem::HeadMissing),
-            HeadFile::Valid(head) if !has_segments && !head.is_at_anchor() => {
+            HeadFile::Valid(head) if !has_segments && !head.is_of_an_empty_log() => {
                 let newest = head.newest_sequence;
                 self.find(names::SEGMENTS, 0, newest, Problem::SegmentsGone { newest });
             }
