@@ -17,7 +17,7 @@ use changes::{
 };
 use holdpoint_log_files::Survey;
 use holdpoint_log_format::recovery::{Row, Verdict};
-use holdpoint_log_format::{Head, Link, LogId, SegmentHeader};
+use holdpoint_log_format::{Head, Link, LogId, SegmentHeader, names};
 use memory::{ACTIVE, FIRST_RECORD, Image, Item, SEALED};
 use std::ops::Range;
 use std::process::Command;
@@ -228,10 +228,13 @@ fn tamper_a_forged_head_or_header_is_found_though_its_checksum_was_made_anew() {
     let heads = [
         (Head { newest_sequence: 11, ..head }, (ACTIVE, newest.end..newest.end + 1)),
         (Head { newest_link: Link([1; 32]), ..head }, (ACTIVE, newest)),
-        (Head { log: LogId([1; 16]), ..head }, (SEALED, 0..1)),
+        (Head { log: LogId([1; 16]), ..head }, (names::HEAD, 0..1)),
+        (of_another_log(&head), (SEALED, 0..1)),
         // The segments below the anchor would be in an archive, and this one begin the log.
         (Head { anchor_sequence: 6, ..head }, (ACTIVE, 0..1)),
-        (Head { anchor_link: Link([1; 32]), ..head }, (SEALED, 0..1)),
+        (Head { anchor_link: Link([1; 32]), ..head }, (names::HEAD, 0..1)),
+        (Head { anchor_sequence: 10, anchor_link: Link([1; 32]), ..head }, (names::HEAD, 0..1)),
+        (Head { newest_sequence: u64::MAX, ..head }, (names::HEAD, 0..1)),
     ];
     for (forged_head, place) in heads {
         let mut forged = image.clone();
@@ -245,6 +248,12 @@ fn tamper_a_forged_head_or_header_is_found_though_its_checksum_was_made_anew() {
             assert_eq!(forged.survey().row.verdict(), Verdict::Corrupt, "{segment} {field}");
         }
     }
+}
+
+/// A HEAD that holds, of a log that begins elsewhere.
+fn of_another_log(head: &Head) -> Head {
+    let log = LogId([1; 16]);
+    Head { log, anchor_link: Link::genesis(log), ..*head }
 }
 
 // ---- Cuts --------------------------------------------------------------------------------------

@@ -52,6 +52,8 @@ pub(crate) struct Segments<'s, S> {
     blank: Option<u64>,
     /// The last record before the log's first one; 0 in a whole log.
     anchor: u64,
+    /// What is wrong with the directory of segments.
+    wrong_directory: Option<Finding>,
     /// What HEAD says, or what is wrong with it.
     head: Result<Head, LogProblem>,
 }
@@ -64,20 +66,22 @@ pub(crate) struct Segment<F> {
 
 impl<'s, S: ReadStorage> Segments<'s, S> {
     /// Lists them. What lies before the log's beginning is none of them. There are none where
-    /// something else is in their directory's place: reading the log whole tells that.
+    /// something else is in their directory's place.
     pub(crate) fn of(storage: &'s S) -> Result<Self, ReadError> {
         let Listing { anchor, head, listed } = Listing::of(storage)?;
         let anchor = anchor.position.sequence;
+        let wrong_directory = listed.as_ref().err().cloned();
         let mut firsts = firsts(&listed.unwrap_or_default());
         firsts.retain(|first| *first > anchor);
         let blank = take_blank(storage, newest_of(&head), &mut firsts)?;
-        Ok(Self { storage, firsts, blank, anchor, head })
+        Ok(Self { storage, firsts, blank, anchor, wrong_directory, head })
     }
 
     /// What is wrong with HEAD, and what it says that is missing at the ends of the log: for
     /// whoever does not read to both of them.
     pub(crate) fn check_ends(&self, part: &mut Part) -> Result<(), ReadError> {
-        wrong_witness(&self.head, self.firsts.is_empty()).into_iter().for_each(|f| part.found(f));
+        let witness = || wrong_witness(&self.head, self.firsts.is_empty());
+        self.wrong_directory.clone().or_else(witness).into_iter().for_each(|f| part.found(f));
         let (Ok(head), Some(first)) = (&self.head, self.firsts.first()) else { return Ok(()) };
         wrong_first(self.anchor, *first).into_iter().for_each(|finding| part.found(finding));
         let holding = self.holding(head.newest_sequence).and_then(|at| self.firsts.get(at));
