@@ -45,7 +45,8 @@ fn of_head(problem: LogProblem) -> Finding {
 /// the whole log finds it.
 pub(crate) fn wrong_witness(head: &Result<Head, LogProblem>, has_none: bool) -> Option<Finding> {
     match head {
-        Err(LogProblem::HeadMissing) if has_none => None,
+        // Without a segment, what stands in HEAD's place is no part of a log either.
+        Err(LogProblem::HeadMissing | LogProblem::NotRegular) if has_none => None,
         Err(problem) => Some(of_head(problem.clone())),
         Ok(head) if has_none && !head.is_of_an_empty_log() => {
             let newest = head.newest_sequence;
