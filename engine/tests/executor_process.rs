@@ -165,6 +165,7 @@ fn a_signal_that_was_ignored_stays_ignored() {
 
 #[test]
 fn a_lent_terminal_is_read_by_the_command_and_its_keys_interrupt_it() {
+    heed_signals();
     let program = std::env::current_exe().expect("this program");
     let line = format!("exec '{}' --exact plays_its_role --nocapture", program.display());
     let mut script = Command::new("script");
