@@ -18,7 +18,7 @@ mod travel_support;
 
 use holdpoint_domain::event::ClockStepped;
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_log_format::{Head, Link, LogId, names};
+use holdpoint_log_format::{Head, Link, LogId};
 use holdpoint_replay::state::ROOMS;
 use holdpoint_replay::{
     Change, CommonPrefix, Difference, Moment, Until, common_prefix, diff, state_of,
@@ -29,7 +29,7 @@ use quickcheck::Gen;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
-use support::HandMade;
+use support::{HandMade, change_head};
 use tempfile::TempDir;
 use travel_support::{ArbitraryIn, History, opened, seed};
 
@@ -214,11 +214,8 @@ fn the_last_common_record_of_two_logs_is_found() {
 #[test]
 fn a_copy_beside_which_the_head_of_another_log_stands_still_holds_its_records() {
     let (left, right) = parted(7, 9, 9);
-    let file = right.path().join(names::HEAD);
-    let head = Head::decode(&std::fs::read(&file).unwrap()).unwrap();
     let log = LogId([9; 16]);
-    let other = Head { log, anchor_link: Link::genesis(log), ..head };
-    std::fs::write(&file, other.encode()).unwrap();
+    change_head(right.path(), |head| Head { log, anchor_link: Link::genesis(log), ..head });
     let found = compared(left.path(), right.path());
     assert_eq!((found.is_one_log, found.common), (true, 7));
 }

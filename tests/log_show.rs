@@ -19,7 +19,7 @@ use records_support::{
 };
 use serde_json::Value;
 use std::path::Path;
-use support::{FIRST_RECORD, HandMade, SECRET, encoded, flip, make_newer};
+use support::{FIRST_RECORD, HandMade, SECRET, change_head, encoded, flip, make_newer};
 use tempfile::TempDir;
 
 /// The records that options pick out, as JSON.
@@ -442,13 +442,20 @@ fn a_roll_that_lost_power_tells_which_records_were_there() {
             &["log", "show"],
             &["log", "show", "--reverse"],
         ] {
-            let (code, stdout, stderr) = told(&holdpoint(directory.path(), arguments));
-            assert_eq!(code, 6, "{arguments:?}: {stdout}{stderr}");
-            let all = [stdout, stderr].concat();
+            let all = assert_damage_is_told(directory.path(), arguments);
             let is_told = ["comes next", "were durable"].iter().any(|told| all.contains(told));
             assert!(is_told, "{arguments:?}: {all}");
         }
     }
+}
+
+/// The program ends with exit code 6; gives all that it says.
+fn assert_damage_is_told(log: &Path, arguments: &[&str]) -> String {
+    let (code, stdout, stderr) = told(&holdpoint(log, arguments));
+    let all = [stdout, stderr].concat();
+    let head = std::fs::read(log.join(names::HEAD)).map(|bytes| Head::decode(&bytes));
+    assert_eq!(code, 6, "{arguments:?}, segments {:?}, {head:?}: {all}", segments(log));
+    all
 }
 
 /// A log of three segments: its directory, the file names of the segments, and the newest record.
@@ -487,8 +494,7 @@ fn whatever_is_read_of_a_log_tells_that_an_end_of_it_is_missing() {
             &["trace", &middle],
             &["verify", "--range", "1.."],
         ] {
-            let (code, stdout, stderr) = told(&holdpoint(directory.path(), arguments));
-            assert_eq!(code, 6, "segment {missing}, {arguments:?}: {stdout}{stderr}");
+            assert_damage_is_told(directory.path(), arguments);
         }
         // What is there still holds, and that is all that was asked.
         let range = format!("{middle}..{middle}");
@@ -519,11 +525,9 @@ fn whatever_is_read_of_a_log_tells_that_its_head_names_another_end() {
             Head { log, anchor_link: Link::genesis(log), ..head }
         },
     ];
-    for (change, number) in changes.into_iter().zip(1..) {
+    for change in changes {
         let (directory, _, newest) = of_three_segments();
-        let file = directory.path().join(names::HEAD);
-        let head = Head::decode(&std::fs::read(&file).unwrap()).unwrap();
-        std::fs::write(&file, change(head).encode()).unwrap();
+        change_head(directory.path(), change);
         let middle = (newest / 2).to_string();
         for arguments in [
             &["verify"][..],
@@ -535,8 +539,7 @@ fn whatever_is_read_of_a_log_tells_that_its_head_names_another_end() {
             &["trace", &middle],
             &["verify", "--range", "1.."],
         ] {
-            let (code, stdout, stderr) = told(&holdpoint(directory.path(), arguments));
-            assert_eq!(code, 6, "HEAD {number}, {arguments:?}: {stdout}{stderr}");
+            assert_damage_is_told(directory.path(), arguments);
         }
     }
 }

@@ -35,7 +35,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use support::{HandMade, encoded};
+use support::{HandMade, change_head, encoded};
 use verify_py_support::Damage;
 
 /// Reads paths, one a line, and answers each with what the verifier says of the log there.
@@ -231,11 +231,6 @@ fn changes() -> Vec<Change> {
         let file = directory.join(names::SEGMENTS).join(names::segment(first));
         fs::write(file, vec![0; 65_536]).unwrap();
     }
-    fn changed_head(directory: &Path, change: fn(Head) -> Head) {
-        let file = directory.join(names::HEAD);
-        let head = Head::decode(&fs::read(&file).unwrap()).unwrap();
-        fs::write(file, change(head).encode()).unwrap();
-    }
     fn garbage_head(directory: &Path) {
         fs::write(directory.join(names::HEAD), "garbage").unwrap();
     }
@@ -316,23 +311,23 @@ fn changes() -> Vec<Change> {
         }),
         ("no segment, and HEAD at the end of an archive", |directory| {
             fs::remove_dir_all(directory.join("segments")).unwrap();
-            changed_head(directory, |head| Head {
+            change_head(directory, |head| Head {
                 anchor_sequence: head.newest_sequence,
                 anchor_link: head.newest_link,
                 ..head
             });
         }),
         ("a HEAD at its anchor with another link", |directory| {
-            changed_head(directory, |head| Head { newest_sequence: 0, ..head });
+            change_head(directory, |head| Head { newest_sequence: 0, ..head });
         }),
         ("a HEAD that begins at another link than genesis", |directory| {
-            changed_head(directory, |head| Head { anchor_link: head.newest_link, ..head });
+            change_head(directory, |head| Head { anchor_link: head.newest_link, ..head });
         }),
         ("a HEAD at the last number of all", |directory| {
-            changed_head(directory, |head| Head { newest_sequence: u64::MAX, ..head });
+            change_head(directory, |head| Head { newest_sequence: u64::MAX, ..head });
         }),
         ("a HEAD just before it", |directory| {
-            changed_head(directory, |head| Head { newest_sequence: u64::MAX - 1, ..head });
+            change_head(directory, |head| Head { newest_sequence: u64::MAX - 1, ..head });
         }),
         ("nothing at all", |directory| {
             fs::remove_dir_all(directory.join("segments")).unwrap();

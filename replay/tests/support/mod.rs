@@ -227,6 +227,13 @@ pub(crate) fn flip(file: &Path, offset: u64) {
     std::fs::write(file, bytes).unwrap();
 }
 
+/// Puts another HEAD in the place of a log's, its checksum good.
+pub(crate) fn change_head(log: &Path, change: impl FnOnce(Head) -> Head) {
+    let file = log.join(names::HEAD);
+    let head = Head::decode(&std::fs::read(&file).unwrap()).unwrap();
+    std::fs::write(file, change(head).encode()).unwrap();
+}
+
 /// Makes HEAD or a segment one of format version 2, its checksum good.
 pub(crate) fn make_newer(file: &Path) {
     let whole = std::fs::read(file).unwrap();
