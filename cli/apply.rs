@@ -17,7 +17,6 @@ mod answer;
 mod fault;
 mod json;
 mod lines;
-mod proof;
 mod reader;
 mod schema;
 mod submission;
@@ -36,7 +35,6 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::log::{AppendError, OpenError};
 use holdpoint_engine::shell::{EngineError, SubmitError};
 use lines::{InputLine, next_line};
-use proof::proven;
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -182,7 +180,7 @@ impl<'a> Applier<'a> {
             let drawn = self.engine.entropy().map_err(|error| failed(self.global, &error))?;
             origin.correlation = drawn.to_string();
         }
-        let submitted = self.engine.submit_when(&origin, &conditions, &proven(command));
+        let submitted = self.engine.submit_when(&origin, &conditions, &command);
         submitted.map(Outcome::from).map_err(|error| failed(self.global, &error))
     }
 }

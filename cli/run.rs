@@ -14,6 +14,7 @@ use holdpoint_domain::ActorId;
 use holdpoint_domain::event::List;
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::human_decision::{DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms};
+use holdpoint_domain::policy::GateTerms;
 use holdpoint_domain::sandbox_fault::RetryPolicy;
 use holdpoint_domain::text::visible;
 use holdpoint_engine::Engine;
@@ -145,7 +146,7 @@ impl Hold {
         match self {
             Self::Never => HoldPolicy::Never,
             Self::OnFailure => HoldPolicy::OnFailure,
-            Self::Always => HoldPolicy::Always,
+            Self::Always => HoldPolicy::After,
         }
     }
 }
@@ -211,6 +212,8 @@ fn governed(
         actor: ActorId { kind: Actor::Automation, id: user_name() },
         max_attempts: args.max_attempts.unwrap_or(most),
         retry_ceiling: RetryPolicy::RetryLimited,
+        gate: GateTerms::default(),
+        approval: None,
     })
 }
 

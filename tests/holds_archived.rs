@@ -253,7 +253,7 @@ fn run_meanwhile(decision: Option<HumanDecision>) -> Result<HeldRun, RunError> {
     let options = EngineOptions { clock: Box::new(clock.clone()), ..EngineOptions::default() };
     let engine = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
     let timeout = DecisionTimeout::from_milliseconds(10_000).unwrap();
-    let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::Always) };
+    let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };
     let mut asker = Meanwhile { place: &place, clock, decision, is_done: false };
     engine.run_held(&shell("exit 9"), &terms, &mut asker, &mut Discard, &mut NoSignals)
 }

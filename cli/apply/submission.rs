@@ -6,6 +6,7 @@ use super::lines::{InputLine, LINE_BYTES_MAX};
 use super::reader::{read, read_without};
 use crate::config::Configuration;
 use holdpoint_domain::command::Entropy;
+use holdpoint_domain::event::Text;
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::human_decision::AnswerChannel;
 use holdpoint_domain::{ActorId, Command};
@@ -227,8 +228,12 @@ fn command(node: &mut Node, defaults: &Defaults) -> Result<Command, Fault> {
     if name == "execution_loop.initialize" {
         add_hold(members, node.at, defaults);
     }
-    let command = body(&name, node).unwrap_or_else(|| Err(unknown(at, &name)))?;
+    let mut command = body(&name, node).unwrap_or_else(|| Err(unknown(at, &name)))?;
     through_the_api(node.at, &command)?;
+    // By what means somebody acts is for the process to say, and not for the line.
+    if let Some(by) = command.principal_mut() {
+        by.means = Text::default();
+    }
     Ok(command)
 }
 
@@ -265,6 +270,8 @@ fn body(name: &str, node: &Node) -> Option<Result<Command, Fault>> {
         "human_decision.answer" => of(node, Command::AnswerDecision),
         "human_decision.expire" => of(node, Command::ExpireDue),
         "human_decision.override_visibility" => of(node, Command::OverrideVisibility),
+        "policy.set" => of(node, |body| Command::SetPolicy(Box::new(body))),
+        "policy.relax" => of(node, |body| Command::RelaxPolicy(Box::new(body))),
         "log.record_fingerprint" => of(node, |Nothing {}| Command::RecordFingerprint),
         other => {
             return thread_body(other, node)

@@ -122,7 +122,7 @@ fn hold<'de, D: Deserializer<'de>>(from: D) -> Result<HoldTerms, D::Error> {
         policy: match hold.default {
             Policy::Never => HoldPolicy::Never,
             Policy::OnFailure => HoldPolicy::OnFailure,
-            Policy::Always => HoldPolicy::Always,
+            Policy::Always => HoldPolicy::After,
         },
         retry_needs_person: hold.retry_needs_person,
         decision_timeout_ms: hold.decision_timeout,

@@ -203,6 +203,7 @@ impl Args {
             binding: bound.map(|(tool, input)| binding(tool, input)).transpose()?,
             valid_for_ms: valid_for.transpose()?,
             supersedes: None,
+            separation: self.policy.wants_separation(),
         })
     }
 }

@@ -28,9 +28,9 @@ pub(super) struct PolicyArgs {
     /// What at least has to prove who answers. [default: os-user]
     #[arg(long, value_name = "PROOF")]
     authentication: Option<Proof>,
-    /// Let the default that is taken at the deadline count as approval.
+    /// Let only another user than the one who asks answer, by the number of the user.
     #[arg(long)]
-    default_approves: bool,
+    separation: bool,
 }
 
 /// What proves who somebody is.
@@ -58,14 +58,19 @@ impl PolicyArgs {
             allow_requester: self.allow_requester,
             allow_agents: self.allow_agents,
             authentication: self.authentication.unwrap_or(Proof::OsUser).authentication(),
-            default_approves: self.default_approves,
+            default_approves: false,
         };
         Ok(self.is_given().then_some(policy))
     }
 
+    /// Whether only another user may answer.
+    pub(super) fn wants_separation(&self) -> bool {
+        self.separation
+    }
+
     fn is_given(&self) -> bool {
         let is_set = self.quorum.is_some() || self.authentication.is_some();
-        let is_let = self.allow_requester || self.allow_agents || self.default_approves;
+        let is_let = self.allow_requester || self.allow_agents || self.separation;
         is_set || is_let || !self.approvers.is_empty()
     }
 }

@@ -1,9 +1,9 @@
 //! Who asks or answers, as this process can prove it.
 
 use clap::builder::NonEmptyStringValueParser;
-use holdpoint_domain::decision_point::{Authentication, Principal};
+use holdpoint_domain::decision_point::Principal;
 use holdpoint_domain::execution_loop::Actor;
-use holdpoint_engine::shell::{terminal_name, user_name, user_number};
+use holdpoint_engine::shell::Identity;
 
 /// In whose name a verb acts.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -27,21 +27,11 @@ impl Speaker {
 
 /// The user of this process, at a terminal or without one.
 pub(crate) fn user(kind: Actor) -> Principal {
-    let uid = user_number();
-    let (authenticated_by, means) = match terminal_name() {
-        Some(terminal) if kind == Actor::Human => {
-            (Authentication::Terminal, format!("terminal {terminal}, uid {uid}"))
-        }
-        _ => (Authentication::OsUser, format!("uid {uid}, no terminal")),
-    };
-    Principal { kind, id: user_name().into(), authenticated_by, means: means.into() }
+    let identity = Identity::of_process();
+    identity.principal(kind, identity.name())
 }
 
 /// A name that nothing proves. The user's own name is no claim.
 pub(crate) fn claimed(kind: Actor, name: &str) -> Principal {
-    if name == user_name() {
-        return user(kind);
-    }
-    let means = format!("claimed by uid {}", user_number());
-    Principal { kind, id: name.into(), authenticated_by: Authentication::None, means: means.into() }
+    Identity::of_process().principal(kind, name)
 }

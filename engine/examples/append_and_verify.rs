@@ -3,6 +3,7 @@
 //!
 //! `cargo run -p holdpoint-engine --example append_and_verify -- DIRECTORY`
 
+use holdpoint_domain::policy::GateTerms;
 use holdpoint_domain::{ActorId, Command, execution_loop::Actor, sandbox_fault::RetryPolicy};
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{CommandSpec, Discard, EnvironmentPolicy, NoSignals, Stdin};
@@ -68,6 +69,8 @@ fn greeting() -> GovernedRun {
         actor: actor(),
         max_attempts: 1,
         retry_ceiling: RetryPolicy::RetryLimited,
+        gate: GateTerms::default(),
+        approval: None,
     }
 }
 

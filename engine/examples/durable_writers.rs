@@ -142,6 +142,7 @@ fn encoded(number: u64, length: usize) -> Result<NewRecord, Failure> {
         message: Text::from(message),
     };
     let envelope = Envelope {
+        proof: None,
         actor: ActorId { kind: Actor::System, id: "w".to_string() },
         correlation: "w".to_string(),
         causation: None,

@@ -124,7 +124,7 @@ fn steps_of_the_wall_clock_between_processes_are_on_record_in_both_directions() 
 /// A request that waits for ten seconds, and is warned about after eight.
 fn ask(engine: &Engine) {
     let timeout = DecisionTimeout::from_milliseconds(10_000).expect("ten seconds");
-    let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::Always) };
+    let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };
     let command = holdpoint_domain::command::InitializeLoop { hold: terms, ..initialize(2) };
     let loop_id = command.loop_id();
     let story = whole_story(&loop_id).into_iter().take(4);

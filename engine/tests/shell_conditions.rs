@@ -41,7 +41,7 @@ fn refused(submitted: Submitted) -> &'static str {
 /// A loop whose attempt is evaluated, and the request about it.
 fn asked(engine: &Engine) -> (String, String) {
     let timeout = DecisionTimeout::from_milliseconds(10_000).expect("ten seconds");
-    let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::Always) };
+    let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };
     let command = holdpoint_domain::command::InitializeLoop { hold: terms, ..initialize(2) };
     let loop_id = command.loop_id();
     accepted(engine, &Command::InitializeLoop(command));

@@ -126,7 +126,7 @@ fn head_of(place: &Place) -> u64 {
 /// A request that waits for a person, of a loop whose attempt is evaluated.
 fn asked(engine: &Engine<GatedStorage>) -> String {
     let timeout = DecisionTimeout::from_milliseconds(10_000).expect("ten seconds");
-    let hold = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::Always) };
+    let hold = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };
     let command = InitializeLoop { hold, ..initialize(2) };
     let loop_id = command.loop_id();
     let submit = |command: &Command| drop(accepted(engine.submit(&origin(), command)));

@@ -101,6 +101,7 @@ fn giver(command: &Command) -> ActorId {
 
 fn recorded(event: Event, actor: &ActorId) -> Envelope {
     Envelope {
+        proof: None,
         actor: actor.clone(),
         correlation: "fuzz".into(),
         causation: None,

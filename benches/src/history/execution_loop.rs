@@ -132,6 +132,8 @@ impl LoopLife {
     fn initialize(&mut self, entropy: Entropy) -> InitializeLoop {
         let (hash, executor_id) = (self.envelope_hash.clone(), EXECUTOR.to_string());
         let command = InitializeLoop {
+            gate: holdpoint_domain::policy::GateTerms::default(),
+            approval: None,
             entropy,
             executor_id: executor_id.clone(),
             envelope: self.envelope.clone(),
@@ -248,7 +250,7 @@ fn steps(random: &mut Random, attempts: u8, is_held: bool) -> VecDeque<Step> {
 }
 
 fn terms(is_held: bool) -> HoldTerms {
-    let policy = if is_held { HoldPolicy::Always } else { HoldPolicy::Never };
+    let policy = if is_held { HoldPolicy::After } else { HoldPolicy::Never };
     let timeout = DecisionTimeout::from_milliseconds(HOLD_MS);
     let decision_timeout_ms = timeout.unwrap_or(DecisionTimeout::DEFAULT);
     HoldTerms { decision_timeout_ms, ..HoldTerms::of(policy) }

@@ -181,6 +181,8 @@ fn output(raw: &[u8]) -> EvidenceItem {
 fn initialize(envelope_hash: &str, entropy: Entropy) -> InitializeLoop {
     let hash = envelope_hash.to_string();
     InitializeLoop {
+        gate: holdpoint_domain::policy::GateTerms::default(),
+        approval: None,
         entropy,
         executor_id: EXECUTOR.into(),
         envelope: ENVELOPE.to_vec(),

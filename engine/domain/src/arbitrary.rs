@@ -65,6 +65,7 @@ impl<'a> Arbitrary<'a> for Envelope {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         Ok(Self {
             actor: input.arbitrary()?,
+            proof: input.arbitrary()?,
             correlation: identifier(input)?,
             causation: input.arbitrary()?,
             idempotency: input.arbitrary()?,

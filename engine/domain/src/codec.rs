@@ -17,11 +17,13 @@ use bincode::enc::write::Writer;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::decision_point::Authentication;
 use crate::envelope::{ActorId, Envelope, Idempotency};
 use crate::event::{Event, is_registered, kind_name};
 use crate::execution_loop::Actor;
 use crate::hash::Digest;
 use crate::limits::MAX_PAYLOAD_BYTES;
+use crate::principal::Proof;
 pub(crate) use borrow_first::borrow_first;
 use canonical::Reader;
 
@@ -204,12 +206,50 @@ impl<'de> BodyReader<'_, 'de> {
 #[derive(Serialize, Deserialize)]
 struct Heading<'a> {
     kind: u16,
-    actor_kind: Actor,
-    actor_id: &'a str,
+    #[serde(borrow)]
+    speaker: Speaker<'a>,
     correlation: &'a str,
     causation: Option<u64>,
     #[serde(borrow)]
     idempotency: Option<(&'a str, &'a str, &'a str, Digest)>,
+}
+
+/// Who did it. The first four are the kinds of actors in their order, as they were recorded before
+/// the proof was: they take the same bytes as a kind and a name.
+#[derive(Serialize, Deserialize)]
+enum Speaker<'a> {
+    Human(&'a str),
+    Agent(&'a str),
+    Automation(&'a str),
+    System(&'a str),
+    Proven { kind: Actor, id: &'a str, user: u32, by: Authentication },
+}
+
+impl<'a> Speaker<'a> {
+    fn of(envelope: &'a Envelope) -> Self {
+        let ActorId { kind, id } = &envelope.actor;
+        match (&envelope.proof, kind) {
+            (Some(Proof { user, by }), kind) => {
+                Self::Proven { kind: *kind, id, user: *user, by: *by }
+            }
+            (None, Actor::Human) => Self::Human(id),
+            (None, Actor::Agent) => Self::Agent(id),
+            (None, Actor::Automation) => Self::Automation(id),
+            (None, Actor::System) => Self::System(id),
+        }
+    }
+
+    #[inline(always)]
+    fn into_actor(self) -> (ActorId, Option<Proof>) {
+        let (kind, id, proof) = match self {
+            Self::Human(id) => (Actor::Human, id, None),
+            Self::Agent(id) => (Actor::Agent, id, None),
+            Self::Automation(id) => (Actor::Automation, id, None),
+            Self::System(id) => (Actor::System, id, None),
+            Self::Proven { kind, id, user, by } => (kind, id, Some(Proof { user, by })),
+        };
+        (ActorId { kind, id: String::from(id) }, proof)
+    }
 }
 
 impl<'a> Heading<'a> {
@@ -218,8 +258,7 @@ impl<'a> Heading<'a> {
             |i: &'a Idempotency| (i.tenant.as_str(), i.engine.as_str(), i.key.as_str(), i.content);
         Self {
             kind,
-            actor_kind: envelope.actor.kind,
-            actor_id: &envelope.actor.id,
+            speaker: Speaker::of(envelope),
             correlation: &envelope.correlation,
             causation: envelope.causation,
             idempotency: envelope.idempotency.as_ref().map(key),
@@ -234,8 +273,10 @@ impl<'a> Heading<'a> {
             key: String::from(key),
             content,
         };
+        let (actor, proof) = self.speaker.into_actor();
         Envelope {
-            actor: ActorId { kind: self.actor_kind, id: String::from(self.actor_id) },
+            actor,
+            proof,
             correlation: String::from(self.correlation),
             causation: self.causation,
             idempotency: self.idempotency.map(key),

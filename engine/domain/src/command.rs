@@ -31,6 +31,7 @@ pub use interruption_thread::{
 };
 use readable::hex;
 
+use crate::decision_point::Principal;
 use crate::event::{
     ClockStepped, ConfigurationChanged, Exit, HeadMissingAccepted, HistoryArchived, OutputStream,
     RecordsLost, RecoveryPerformed, ResourceUsage, Salvaged, SegmentIndexed,
@@ -40,6 +41,7 @@ use crate::execution_loop::{ExecutorIdentityStatus, ExecutorResponseType};
 use crate::hash::Digest;
 use crate::human_decision::HoldTerms;
 use crate::limits::ENTROPY_BYTES;
+use crate::policy::{GatePolicy, GateTerms};
 use crate::sandbox_fault::{ExecutionFaultType, RetryPolicy};
 
 /// Writes the union and the names from one table, so that they agree.
@@ -151,6 +153,10 @@ commands! {
     "decision_point.consume" ConsumeApproval(ConsumeApproval),
     /// Record what is due for a round: its default, its abort, the end of its approval.
     "decision_point.expire" ExpireDecisionPoint(ExpireDecisionPoint),
+    /// Set the policy of the log: it demands at least what the one before did.
+    "policy.set" SetPolicy(Box<ChangePolicy>),
+    /// Set a looser policy of the log, which was approved.
+    "policy.relax" RelaxPolicy(Box<ChangePolicy>),
     /// Record what happened to the log itself. Only the log's own writer knows: it does not
     /// decode.
     #[serde(skip_deserializing)]
@@ -219,6 +225,12 @@ pub struct InitializeLoop {
     pub timeout_ms: Option<u64>,
     /// When and how a person is asked. Agreed before anything runs: nobody changes it afterwards.
     pub hold: HoldTerms,
+    /// Who counts as a person, and where the policy in force comes from.
+    #[serde(default)]
+    pub gate: GateTerms,
+    /// The approval that is spent for the start, where a person is asked before it.
+    #[serde(default)]
+    pub approval: Option<SpentApproval>,
     /// How the executor presents itself (Phase-28).
     pub handshake: Handshake,
     /// What the observer expects to see (Phase-31).
@@ -231,6 +243,35 @@ impl InitializeLoop {
     pub fn loop_id(&self) -> String {
         crate::text::id("LOOP-", &alloc::format!("{}", self.entropy))
     }
+}
+
+/// The approval of a run's start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SpentApproval {
+    /// The decision point, bound to [`RUN_TOOL`](crate::policy::RUN_TOOL).
+    pub decision_id: String,
+    /// Who spends it.
+    pub by: Principal,
+    /// The digest of all that the approval is bound to besides the instruction envelope; see
+    /// [`run_binding`](crate::policy::run_binding).
+    pub details: Digest,
+}
+
+/// See [`Command::SetPolicy`] and [`Command::RelaxPolicy`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ChangePolicy {
+    /// Who: a person at a terminal.
+    pub by: Principal,
+    /// The whole policy from here on.
+    pub policy: GatePolicy,
+    /// The decision point that approved it, bound to the policy before and this one. For
+    /// `policy.relax`, and for no other.
+    #[serde(default)]
+    pub approval: Option<String>,
 }
 
 /// How an executor presents itself before it is given an instruction.

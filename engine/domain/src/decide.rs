@@ -14,6 +14,7 @@ mod halt;
 mod human_decision;
 mod initialize;
 mod interruption_thread;
+pub(crate) mod policy;
 mod registration;
 mod response;
 mod words;
@@ -115,6 +116,8 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
         | Command::RemindDecisionPoint(_)
         | Command::ConsumeApproval(_)
         | Command::ExpireDecisionPoint(_) => decision_point::on_decision_point(world, command, at),
+        Command::SetPolicy(c) => policy::set(world, c),
+        Command::RelaxPolicy(c) => policy::relax(world, c, at),
         Command::RecordSystemEvent(event) => Ok(vec![system_event(event)]),
         Command::RecordFingerprint => Ok(vec![fingerprint(world)]),
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::Event;
 use crate::execution_loop::Actor;
 use crate::hash::Digest;
+use crate::principal::Proof;
 use crate::text::{IdentifierFault, check_identifier};
 
 /// One record's payload.
@@ -16,6 +17,10 @@ use crate::text::{IdentifierFault, check_identifier};
 pub struct Envelope {
     /// Who did it.
     pub actor: ActorId,
+    /// What the process that recorded it could prove of that. `None` in records that were made
+    /// before it was recorded, and in Holdpoint's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
     /// The story that the record belongs to: 128 random bits in hex, or the caller's own name of
     /// at most [`MAX_ID_BYTES`](crate::limits::MAX_ID_BYTES).
     pub correlation: String,

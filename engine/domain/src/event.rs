@@ -20,17 +20,17 @@ use serde::Serialize;
 
 pub use decision_point::{
     ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCancelled,
-    DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined, DecisionPointReminded,
-    DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, DependentsReleased,
-    GuidanceGiven, LateResponseRecorded, RoundOpened, VoteCast,
+    DecisionPointCreated, DecisionPointCreatedV1, DecisionPointEscalated, DecisionPointRefined,
+    DecisionPointReminded, DecisionPointResolved, DecisionPointSuperseded, DefaultTaken,
+    DependentsReleased, GuidanceGiven, LateResponseRecorded, RoundOpened, VoteCast,
 };
 pub use evidence_capture::{
     ChainSealed, EvidenceCaptured, EvidenceContent, ObserverAttached, Offered, OutputExtent,
     OutputStream, ResourceUsage, StopConditionDetected,
 };
 pub use execution_loop::{
-    Exit, HaltReason, LoopDispatched, LoopHalted, LoopInitialized, ResponseAwaited,
-    ResponseEvaluated,
+    Exit, HaltReason, LoopDispatched, LoopHalted, LoopInitialized, LoopInitializedV1,
+    ResponseAwaited, ResponseEvaluated,
 };
 pub use human_decision::{
     AuditEntry, DecisionAnswered, DecisionRequested, DecisionTimedOut, DecisionWarned,
@@ -43,8 +43,8 @@ pub use interruption_thread::{
 };
 pub use log::{
     ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded, HeadMissingAccepted,
-    HistoryArchived, RecordsLost, RecoveryPerformed, RefusalClass, Salvaged, SalvagedRun,
-    SegmentIndexed,
+    HistoryArchived, PolicyChanged, RecordsLost, RecoveryPerformed, RefusalClass, Salvaged,
+    SalvagedRun, SegmentIndexed,
 };
 pub use payload::{List, Raw, Text};
 pub use sandbox_fault::{FaultReported, SandboxDecided};
@@ -80,6 +80,7 @@ impl Event {
             | Self::RecordsLost(_)
             | Self::HistoryArchived(_)
             | Self::SegmentIndexed(_)
+            | Self::PolicyChanged(_)
             | Self::CapabilityChanged(_)
             | Self::TenantRegistered(_)
             | Self::UserRegistered(_)
@@ -200,7 +201,7 @@ macro_rules! held {
 /// Writes the union, the registry and the choice of body from one table, so that they agree.
 macro_rules! events {
     ($($(#[$doc:meta])* $kind:literal v $version:literal $system:literal $name:literal
-        => $Body:ident $(in $Box:ident)?,)+) => {
+        => $Body:ident $(in $Box:ident)? $(, before $old:literal => $Before:ident)?,)+) => {
         /// A fact, past tense: the only thing that the log stores.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -216,7 +217,7 @@ macro_rules! events {
 
         /// Whether payloads of this kind and version can be read.
         pub(crate) const fn is_registered(kind: u16, version: u8) -> bool {
-            matches!((kind, version), $(($kind, $version))|+)
+            matches!((kind, version), $(($kind, $version) $(| ($kind, $old))?)|+)
         }
 
         impl Event {
@@ -237,7 +238,10 @@ macro_rules! events {
             #[inline(always)]
             pub(crate) fn read_body(from: BodyReader<'_, '_>) -> Result<Self, DecodeError> {
                 match (from.kind, from.version) {
-                    $(($kind, $version) => from.read().map(Self::$Body),)+
+                    $(($kind, $version) => from.read().map(Self::$Body),
+                    $(($kind, $old) => {
+                        from.read::<$Before>().map(|before| $Body::from(before).into())
+                    })?)+
                     (kind, version) => Err(DecodeError::unknown(kind, version)),
                 }
             }
@@ -281,8 +285,11 @@ events! {
     9 v 1 "log" "log.history_archived" => HistoryArchived,
     /// A sealed segment has an index.
     10 v 1 "log" "log.segment_indexed" => SegmentIndexed,
+    /// A person set the policy of the log.
+    11 v 1 "log" "log.policy_changed" => PolicyChanged in Box,
     /// A loop exists.
-    32 v 1 "execution_loop" "execution_loop.initialized" => LoopInitialized,
+    32 v 2 "execution_loop" "execution_loop.initialized"
+        => LoopInitialized, before 1 => LoopInitializedV1,
     /// An attempt was dispatched.
     33 v 1 "execution_loop" "execution_loop.dispatched" => LoopDispatched,
     /// An attempt's response is awaited.
@@ -350,7 +357,8 @@ events! {
     /// A thread ended.
     174 v 1 "interruption_thread" "interruption_thread.thread_closed" => ThreadClosed,
     /// A question was asked.
-    192 v 1 "decision_point" "decision_point.created" => DecisionPointCreated,
+    192 v 2 "decision_point" "decision_point.created"
+        => DecisionPointCreated, before 1 => DecisionPointCreatedV1,
     /// The requester proposed anew.
     193 v 1 "decision_point" "decision_point.refined" => DecisionPointRefined,
     /// Guidance ended a round.

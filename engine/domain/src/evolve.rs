@@ -8,6 +8,7 @@ mod forbidden;
 mod human_decision;
 mod interruption_thread;
 mod log;
+mod policy;
 mod registration;
 mod sandbox_fault;
 
@@ -17,6 +18,7 @@ pub use forbidden::{ForbiddenEvent, Rule};
 
 use crate::envelope::Envelope;
 use crate::event::Event;
+use crate::principal::PersonTerms;
 use crate::text::id;
 use crate::time::Timestamp;
 use crate::world::{ExecutionLoop, Hot, Requests, World, digits};
@@ -85,10 +87,12 @@ fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement<'_>) -
         }
         Event::RecoveryPerformed(_) | Event::HeadMissingAccepted(_) | Event::ClockStepped(_) => {}
         Event::CommandRefused(_) => {}
-        Event::Salvaged(_) | Event::RecordsLost(_) => {}
+        Event::Salvaged(_) => {}
+        Event::RecordsLost(_) => world.hot.gates.is_policy_lost = true,
         Event::HistoryArchived(body) => world.hot.indexes.archived(body.anchor_sequence),
         Event::ConfigurationChanged(body) => world.hot.configuration = body.digest,
         Event::FingerprintRecorded(body) => log::fingerprint_recorded(world, body, judgement),
+        Event::PolicyChanged(body) => policy::changed(world, record, body, judgement),
         Event::SegmentIndexed(body) => log::segment_indexed(world, record, body, judgement),
         event => return apply_to_loops(&mut world.hot, record, event, judgement),
     }
@@ -103,7 +107,11 @@ fn apply_to_loops(
     judgement: &mut Judgement<'_>,
 ) -> Touched {
     match event {
-        Event::LoopInitialized(body) => execution_loop::initialized(hot, record, body, judgement),
+        Event::LoopInitialized(body) => {
+            if policy::may_begin(hot, record, body, judgement) {
+                execution_loop::initialized(hot, record, body, judgement);
+            }
+        }
         Event::LateAnswerRecorded(body) => {
             human_decision::late_answer(hot, record, body, judgement);
         }
@@ -113,12 +121,13 @@ fn apply_to_loops(
         }
         _ => {
             let loop_id = event.loop_id().unwrap_or_default();
-            let Hot { loops, requests, .. } = hot;
+            let Hot { loops, requests, gates, .. } = hot;
+            let person = gates.of_loop(loop_id);
             let Some(entity) = loops.get_mut(loop_id) else {
                 judgement.forbid(Rule::LoopIsLive, "a live loop", "none with this id");
                 return Touched::Lives;
             };
-            apply_to_loop(entity, record, event, judgement);
+            apply_to_loop(entity, person, record, event, judgement);
             return touch(entity, requests, record.sequence);
         }
     }
@@ -141,6 +150,7 @@ fn is_taken(hot: &Hot, stated: &str) -> bool {
 
 fn apply_to_loop(
     entity: &mut ExecutionLoop,
+    person: Option<PersonTerms>,
     record: Record<'_>,
     event: &Event,
     judgement: &mut Judgement<'_>,
@@ -164,7 +174,7 @@ fn apply_to_loop(
         Event::ChainSealed(body) => evidence_capture::sealed(entity, body, judgement),
         Event::FaultReported(body) => sandbox_fault::reported(entity, body, judgement),
         Event::SandboxDecided(body) => sandbox_fault::decided(entity, body, judgement),
-        other => apply_decision_event(entity, record, other, judgement),
+        other => apply_decision_event(entity, person, record, other, judgement),
     }
 }
 
@@ -196,6 +206,7 @@ fn apply_thread_event(
 /// Questions to a person.
 fn apply_decision_event(
     entity: &mut ExecutionLoop,
+    person: Option<PersonTerms>,
     record: Record<'_>,
     event: &Event,
     judgement: &mut Judgement<'_>,
@@ -205,11 +216,11 @@ fn apply_decision_event(
             human_decision::requested(entity, record, body, judgement);
         }
         Event::VisibilityOverridden(body) => {
-            human_decision::overridden(entity, record, body, judgement);
+            human_decision::overridden(entity, person, record, body, judgement);
         }
         Event::DecisionWarned(body) => human_decision::warned(entity, record, body, judgement),
         Event::DecisionAnswered(body) => {
-            human_decision::answered(entity, record, body, judgement);
+            human_decision::answered(entity, person, record, body, judgement);
         }
         Event::DecisionTimedOut(body) => {
             human_decision::timed_out(entity, record, body, judgement);

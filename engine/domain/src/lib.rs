@@ -21,6 +21,8 @@ pub mod hash;
 pub mod human_decision;
 pub mod interruption_thread;
 pub mod limits;
+pub mod policy;
+pub mod principal;
 pub mod refusal;
 pub mod sandbox_fault;
 #[cfg(feature = "schema")]
@@ -35,6 +37,7 @@ pub use decide::decide;
 pub use envelope::{ActorId, Envelope, Idempotency};
 pub use event::{Event, kind_name};
 pub use evolve::ForbiddenEvent;
+pub use principal::Proof;
 pub use refusal::Refusal;
 pub use time::Timestamp as Time;
 pub use world::World;

@@ -23,6 +23,8 @@ use crate::execution_loop::ExecutionLoopState;
 use crate::human_decision::TermsFault;
 use crate::interruption_thread::ReasonCode;
 use crate::limits::{MAX_CHAIN_RECORDS, MAX_ID_BYTES, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES};
+use crate::policy::{Loosened, PolicyFault};
+use crate::principal::NotAPerson;
 use crate::sandbox_fault::FaultMismatch;
 use crate::text::{IdentifierFault, bounded};
 
@@ -143,6 +145,39 @@ pub enum Refusal {
     /// An interruption thread.
     #[error(transparent)]
     InterruptionThread(#[from] ThreadRefusal),
+    /// Terms that demand less than the policy in force.
+    #[error(
+        "the policy of {floor} says otherwise: {loosened}; ask for at least that, or let its \
+         approvers relax it (`holdpoint policy relax`)"
+    )]
+    PolicyLoosened {
+        /// Whose policy.
+        floor: String,
+        /// What is asked for, and what is demanded.
+        loosened: Loosened,
+    },
+    /// A policy that cannot be kept.
+    #[error("the policy cannot be kept: {0}")]
+    InvalidPolicy(#[from] PolicyFault),
+    /// The records that were lost may have held the log's policy.
+    #[error(
+        "records of this log were lost, and its policy may have been among them; a person has \
+         to set one first, at a terminal: `holdpoint policy set`"
+    )]
+    PolicyLost,
+    /// Somebody who is no person acts where only a person may.
+    #[error("{what}: {reason}")]
+    PersonNeeded {
+        /// What a person alone may do.
+        what: &'static str,
+        /// Why this one does not count as a person.
+        reason: NotAPerson,
+    },
+    /// A run that needs an approval before its start.
+    #[error(
+        "a person has to approve this before it starts; ask with `holdpoint run --hold before`"
+    )]
+    ApprovalNeeded,
     /// A decision point.
     #[error(transparent)]
     DecisionPoint(#[from] DecisionPointRefusal),
@@ -204,6 +239,11 @@ impl Refusal {
             Self::HumanDecision(refusal) => refusal.code(),
             Self::InterruptionThread(refusal) => refusal.code(),
             Self::DecisionPoint(refusal) => refusal.code(),
+            Self::PolicyLoosened { .. } => "POLICY_LOOSENED",
+            Self::InvalidPolicy(_) => "INVALID_POLICY",
+            Self::PolicyLost => "POLICY_LOST",
+            Self::PersonNeeded { reason, .. } => reason.code(),
+            Self::ApprovalNeeded => "APPROVAL_NEEDED",
             Self::AlreadyDone { .. } => "ALREADY_DONE",
             Self::IdempotencyConflict { .. } => "IDEMPOTENCY_CONFLICT",
             Self::StaleVersion { .. } => "STALE_VERSION",
@@ -220,7 +260,11 @@ impl Refusal {
             Self::DecisionPoint(refusal) => refusal.class(),
             Self::LoopNotLive { .. } | Self::FaultElsewhere(_) => Some(RefusalClass::Scope),
             Self::IdempotencyConflict { .. } => Some(RefusalClass::Idempotency),
-            Self::RetryNotPermitted { .. } => Some(RefusalClass::Gating),
+            Self::RetryNotPermitted { .. }
+            | Self::PolicyLoosened { .. }
+            | Self::PolicyLost
+            | Self::PersonNeeded { .. }
+            | Self::ApprovalNeeded => Some(RefusalClass::Gating),
             Self::StaleVersion { .. } => Some(RefusalClass::Continuity),
             _ => None,
         }

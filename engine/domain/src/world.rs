@@ -9,10 +9,12 @@ mod chain;
 mod decision_point;
 mod execution_loop;
 mod fingerprint;
+mod gates;
 mod human_decision;
 mod idempotency;
 mod interruption_thread;
 mod kept;
+mod person;
 mod proposal;
 mod recalled;
 mod registry;
@@ -37,6 +39,7 @@ pub use execution_loop::{
 };
 use fingerprint::KnownFingerprint;
 pub use fingerprint::{STATE_SCHEMA_VERSION, fingerprint_of};
+pub(crate) use gates::Gates;
 pub(crate) use human_decision::Barrier;
 pub use human_decision::{
     Decided, Decisions, Disclosed, HeldRequest, Override, RequestOutcome, Warning,
@@ -96,6 +99,7 @@ pub(crate) struct Hot {
     pub(crate) decision_points: DecisionPoints,
     pub(crate) decision_point_totals: DecisionPointTotals,
     pub(crate) indexes: SegmentIndexes,
+    pub(crate) gates: Gates,
 }
 
 impl World {
@@ -167,6 +171,7 @@ impl World {
         let Some(done) = self.hot.loops.remove(loop_id) else { return };
         self.hot.requests.close(&done);
         self.hot.keys.close(loop_id);
+        self.hot.gates.loop_settled(loop_id);
         self.hot.totals.settled(&done);
         if let Some(kept) = &mut self.settled {
             kept.loops.insert(done.started_sequence, done);

@@ -45,8 +45,7 @@ fn carried(sections: &[Section]) -> Vec<u8> {
 
 /// One loop waits for a person, one has settled, and every room holds something.
 fn small() -> World {
-    let mut story =
-        Story::evaluated_under(terms(HoldPolicy::Always), ExecutorResponseType::Failure);
+    let mut story = Story::evaluated_under(terms(HoldPolicy::After), ExecutorResponseType::Failure);
     story.given(story.ask());
     story.given(story.decides(HumanDecision::Abort));
     let initialize = story.initialize();

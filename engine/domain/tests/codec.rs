@@ -375,7 +375,8 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         };
     }
     by_kind! {
-        RecoveryPerformed HeadMissingAccepted ClockStepped FingerprintRecorded LoopInitialized
+        PolicyChanged RecoveryPerformed HeadMissingAccepted ClockStepped FingerprintRecorded
+        LoopInitialized
         LoopDispatched ResponseAwaited ResponseEvaluated LoopHalted ObserverAttached
         EvidenceCaptured StopConditionDetected ChainSealed FaultReported SandboxDecided
         CommandRefused ConfigurationChanged DecisionRequested VisibilityOverridden DecisionWarned

@@ -45,7 +45,7 @@ fn assert_found(findings: &[ForbiddenEvent], rule: Rule) {
 
 /// An evaluated loop under a hold, and the request that is about to be recorded.
 fn about_to_ask() -> Story {
-    Story::evaluated_under(terms(HoldPolicy::Always), ExecutorResponseType::Failure)
+    Story::evaluated_under(terms(HoldPolicy::After), ExecutorResponseType::Failure)
 }
 
 fn forged_request(change: impl Fn(&mut DecisionRequested)) -> Vec<ForbiddenEvent> {
@@ -119,7 +119,7 @@ fn a_request_cannot_take_the_id_of_another_loops_request() {
     let mut story = Story::asked();
     let (first, taken) = (story.loop_id.clone(), story.held().request_id().to_owned());
     let (_, digits) = taken.split_once('-').unwrap();
-    let initialize = InitializeLoop { hold: terms(HoldPolicy::Always), ..story.initialize() };
+    let initialize = InitializeLoop { hold: terms(HoldPolicy::After), ..story.initialize() };
     story.loop_id = initialize.loop_id();
     story.given(Command::InitializeLoop(initialize));
     story.advance_to(ExecutionLoopState::Evaluated);
@@ -236,7 +236,7 @@ fn an_answer_that_no_person_gave_is_found() {
 
 #[test]
 fn a_loop_that_passes_its_hold_without_a_person_is_found() {
-    let hold = terms(HoldPolicy::Always);
+    let hold = terms(HoldPolicy::After);
     let mut story = Story::evaluated_under(hold, ExecutorResponseType::Success);
     let free = Story::evaluated_under(HoldTerms::never(), ExecutorResponseType::Success);
     let complete = Command::CompleteLoop(CompleteLoop {

@@ -38,6 +38,7 @@ fn interrupted() -> (Stage, TurnTaken, RowCommitted) {
 fn forged(stage: &mut Stage, event: impl Into<Event>) -> Vec<ForbiddenEvent> {
     stage.sequence += 1;
     let envelope = Envelope {
+        proof: None,
         actor: ActorId { kind: Actor::Automation, id: CALLER.into() },
         correlation: "t".into(),
         causation: None,

@@ -137,7 +137,7 @@ fn the_newest_requests_of_settled_loops_are_kept() {
     let mut ids = Vec::new();
     for _ in 0..=MAX_CLOSED_REQUESTS {
         let mut command = story.initialize();
-        command.hold = story::held::terms(holdpoint_domain::human_decision::HoldPolicy::Always);
+        command.hold = story::held::terms(holdpoint_domain::human_decision::HoldPolicy::After);
         story.loop_id = command.loop_id();
         story.given(Command::InitializeLoop(command));
         story.advance_to(ExecutionLoopState::Evaluated);

@@ -396,7 +396,7 @@ mod forbidden_patterns {
     #[test]
     fn auto_continue() {
         for status in ExecutorResponseType::ALL {
-            let mut story = Story::evaluated_under(terms(HoldPolicy::Always), *status);
+            let mut story = Story::evaluated_under(terms(HoldPolicy::After), *status);
             for command in [story.complete(), story.retry(), story.dispatch()] {
                 assert!(story.when(command).is_err(), "{status}");
             }
@@ -441,7 +441,7 @@ mod forbidden_patterns {
     #[test]
     fn evidence_interpretation() {
         let asked_after = |raw: &[u8]| {
-            let hold = terms(HoldPolicy::Always);
+            let hold = terms(HoldPolicy::After);
             let mut story = Story::initialized_with(|command| command.hold = hold);
             story.given(story.dispatch());
             story.given(story.await_response());

@@ -506,6 +506,7 @@ fn a_session_closed_after_its_words_expired_gives_nothing_up() {
 fn forged(stage: &mut Stage, kind: Actor, event: Event) -> Vec<ForbiddenEvent> {
     stage.sequence += 1;
     let envelope = Envelope {
+        proof: None,
         actor: ActorId { kind, id: CALLER.into() },
         correlation: "forged".into(),
         causation: None,

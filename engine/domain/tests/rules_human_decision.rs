@@ -57,8 +57,8 @@ fn table_hold_policy_against_how_the_attempt_ended() {
         (HoldPolicy::OnFailure, Success, false),
         (HoldPolicy::OnFailure, Failure, true),
         (HoldPolicy::OnFailure, ExecutorResponseType::Partial, true),
-        (HoldPolicy::Always, Success, true),
-        (HoldPolicy::Always, Failure, true),
+        (HoldPolicy::After, Success, true),
+        (HoldPolicy::After, Failure, true),
     ];
     for (policy, status, held) in table {
         let mut story = Story::evaluated_under(terms(policy), status);
@@ -103,7 +103,7 @@ fn a_request_is_made_of_the_loops_own_evidence() {
 fn what_may_be_decided_follows_the_attempts_and_the_targets() {
     let allowed = |change: fn(&mut holdpoint_domain::command::InitializeLoop)| {
         let mut story = Story::initialized_with(|command| {
-            command.hold = terms(HoldPolicy::Always);
+            command.hold = terms(HoldPolicy::After);
             change(command);
         });
         story.advance_to(AwaitingResponse);
@@ -113,7 +113,7 @@ fn what_may_be_decided_follows_the_attempts_and_the_targets() {
     };
     assert_eq!(allowed(|_| {}), [Continue, Retry, Abort, Escalate]);
     assert_eq!(allowed(|c| c.max_attempts = 1), [Continue, Abort, Escalate]);
-    assert_eq!(allowed(|c| c.hold = HoldTerms::of(HoldPolicy::Always)), [Continue, Retry, Abort]);
+    assert_eq!(allowed(|c| c.hold = HoldTerms::of(HoldPolicy::After)), [Continue, Retry, Abort]);
 }
 
 // What follows from an answer.
@@ -123,7 +123,7 @@ fn continue_ends_the_loop_as_its_evaluation_gives() {
     for (status, reason) in
         [(Success, HaltReason::Completed), (Failure, HaltReason::ResponseRejected)]
     {
-        let mut story = Story::evaluated_under(terms(HoldPolicy::Always), status);
+        let mut story = Story::evaluated_under(terms(HoldPolicy::After), status);
         story.given(story.ask());
         let events = story.given(story.decides(Continue));
         assert_eq!(names(&events), ["answered", "evidence_captured", "halted", "chain_sealed"]);
@@ -285,7 +285,7 @@ fn only_the_people_who_are_asked_can_answer() {
 
 #[test]
 fn anyone_may_answer_where_no_approver_is_named() {
-    let anyone = HoldTerms::of(HoldPolicy::Always);
+    let anyone = HoldTerms::of(HoldPolicy::After);
     let mut story = Story::evaluated_under(anyone, Success);
     story.given(story.ask());
     story.given(answer_but(&story, Continue, |answer| answer.human_id = "zoe".into()));
@@ -454,7 +454,7 @@ fn each_question_falls_due_by_itself_and_the_earliest_first() {
     let first = story.held().request_id().to_owned();
     story.wait(100);
     let mut command = story.initialize();
-    command.hold = terms(HoldPolicy::Always);
+    command.hold = terms(HoldPolicy::After);
     story.loop_id = command.loop_id();
     story.given(Command::InitializeLoop(command));
     story.advance_to(AwaitingResponse);
@@ -525,7 +525,7 @@ fn an_override_by_who_may_discloses_one_field_on_the_record() {
 #[test]
 fn text_of_an_agent_is_made_visible_and_never_obeyed() {
     let mut story = Story::initialized_with(|command| {
-        command.hold = terms(HoldPolicy::Always);
+        command.hold = terms(HoldPolicy::After);
         command.command_line = "rm -rf /\u{202e}\u{1b}[2J\0".into();
     });
     story.advance_to(AwaitingResponse);

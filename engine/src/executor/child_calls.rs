@@ -188,3 +188,30 @@ fn max_resident_bytes(usage: &libc::rusage) -> u64 {
     let counted = u64::try_from(usage.ru_maxrss).unwrap_or(0);
     if cfg!(target_vendor = "apple") { counted } else { counted.saturating_mul(1024) }
 }
+
+/// The number of this process's user namespace, asked of the kernel. `None` where it is too old to
+/// say (before Linux 6.11).
+#[cfg(target_os = "linux")]
+pub(crate) fn user_namespace_number() -> Option<u64> {
+    use rustix::fd::FromRawFd;
+    use rustix::process::{PidfdFlags, pidfd_open};
+    use std::os::fd::{AsRawFd, OwnedFd};
+
+    /// `PIDFD_GET_USER_NAMESPACE` of the kernel's interface.
+    const GET_USER_NAMESPACE: libc::Ioctl = 0xFF09;
+    let own = pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).ok()?;
+    // SAFETY: this request takes no argument and writes nothing; the descriptor is open.
+    let namespace = unsafe { libc::ioctl(own.as_raw_fd(), GET_USER_NAMESPACE, 0) };
+    if namespace < 0 {
+        return None;
+    }
+    // SAFETY: the kernel has just given this descriptor, and nobody else has it.
+    let namespace = unsafe { OwnedFd::from_raw_fd(namespace) };
+    rustix::fs::fstat(&namespace).ok().map(|stat| stat.st_ino)
+}
+
+/// The number of this process's user namespace: this system has none.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn user_namespace_number() -> Option<u64> {
+    None
+}

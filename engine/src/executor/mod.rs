@@ -35,7 +35,7 @@ mod terminal;
 mod visible;
 
 pub use capture::CapturedOutput;
-pub(crate) use child_calls::forks;
+pub(crate) use child_calls::{forks, user_namespace_number};
 pub use command::{CommandSpec, Stdin};
 pub use envelope::{ENVELOPE_TAG, ENVELOPE_VERSION, InstructionEnvelope};
 pub use environment::{EnvironmentPolicy, ShownValue};

@@ -6,7 +6,7 @@ use holdpoint_domain::interruption_thread::ENGINE_ID;
 use holdpoint_domain::refusal::{DecisionPointRefusal, DecisionRefusal, ThreadRefusal};
 use holdpoint_domain::text::{bounded, check_identifier, visible};
 use holdpoint_domain::world::{KeyReceipt, RequestPlace};
-use holdpoint_domain::{Command, Idempotency, Refusal, World};
+use holdpoint_domain::{Command, Idempotency, Proof, Refusal, World};
 use std::fmt::Display;
 
 /// Bytes that a refusal shows of a name that it found.
@@ -81,7 +81,7 @@ impl Conditions {
     }
 
     /// The key as it goes on record with the command's events.
-    pub(super) fn idempotency(&self, command: &Command) -> Option<Idempotency> {
+    pub(super) fn idempotency(&self, origin: &Origin, command: &Command) -> Option<Idempotency> {
         let given = self.key.as_ref();
         let given = given.map(|key| (key.tenant.as_str(), key.engine.as_str(), key.key.as_str()));
         let (tenant, engine, key) = command.own_key().or(given)?;
@@ -89,7 +89,7 @@ impl Conditions {
             tenant: tenant.to_string(),
             engine: engine.to_string(),
             key: key.to_string(),
-            content: command.content(),
+            content: command.content_by(&origin.actor),
         })
     }
 
@@ -98,6 +98,7 @@ impl Conditions {
         &self,
         world: &World,
         origin: &Origin,
+        proof: Option<Proof>,
         command: &Command,
         known: Known<'_>,
     ) -> Result<Option<DoneBefore>, Refusal> {
@@ -111,6 +112,7 @@ impl Conditions {
             }));
         }
         check_own_name(origin, command)?;
+        world.check_person(&origin.actor, proof, command)?;
         if let Some(first_sequence) = world.given_before(command) {
             return Ok(Some(DoneBefore { first_sequence, last_sequence: None }));
         }

@@ -5,6 +5,7 @@ use super::conditions::Conditions;
 use super::entropy::{Drawn, EntropySource, SystemEntropy};
 use super::error::{EngineError, SubmitError};
 use super::fingerprint::FingerprintDistance;
+use super::identity::Identity;
 use super::metrics::{Meter, Metrics, NoMetrics};
 use super::metrics_storage::Measured;
 use super::rebuild::Hot;
@@ -20,7 +21,7 @@ use crate::sync::Mutex;
 use holdpoint_domain::command::{Command, Entropy, SystemEvent};
 use holdpoint_domain::event::HeadMissingAccepted;
 use holdpoint_domain::terms::Term;
-use holdpoint_domain::{ActorId, World, execution_loop::Actor};
+use holdpoint_domain::{ActorId, Proof, World, execution_loop::Actor};
 use holdpoint_log_files::DirectoryStorage;
 use std::path::Path;
 use std::sync::Arc;
@@ -43,6 +44,8 @@ pub struct EngineOptions {
     pub metrics: Arc<dyn Metrics>,
     /// How far apart fingerprints of the state are recorded, and snapshots written.
     pub fingerprints: FingerprintDistance,
+    /// Who runs this process, as far as that is proven.
+    pub identity: Identity,
     /// How many commands may wait for their turn after [`Engine::submit_later`]; at least 1.
     pub queue: usize,
 }
@@ -57,6 +60,7 @@ impl Default for EngineOptions {
             entropy: Box::new(SystemEntropy),
             metrics: Arc::new(NoMetrics),
             fingerprints: FingerprintDistance::default(),
+            identity: Identity::of_process(),
             queue: 256,
         }
     }
@@ -89,6 +93,8 @@ pub(super) struct Core<S: Storage> {
     pub(super) meter: Meter,
     bell: Bell,
     pub(super) fingerprints: FingerprintDistance,
+    /// Who runs this process.
+    pub(super) identity: Identity,
     /// The same disk, for what is derived from the log.
     pub(super) caches: Arc<S>,
 }
@@ -131,6 +137,7 @@ impl<S: Storage> Engine<S> {
             meter: Meter::new(options.metrics),
             bell: Bell::default(),
             fingerprints: options.fingerprints,
+            identity: options.identity,
             caches,
         };
         let last_ring = LastRing(core.bell.clone());
@@ -139,6 +146,13 @@ impl<S: Storage> Engine<S> {
         let engine = Self { desk, core, last_ring, disk, report };
         engine.record_opening()?;
         Ok(engine)
+    }
+
+    /// Who runs this process, as far as that is proven: what every command that is submitted here is
+    /// recorded with, whatever it says of itself.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.core.identity
     }
 
     /// What opening found and did.
@@ -316,8 +330,20 @@ impl<S: Storage> Core<S> {
         conditions: &Conditions,
         command: &Command,
     ) -> Result<Submission<'_, S>, SubmitError> {
+        let proof = self.identity.proof_of(&origin.actor);
+        self.begin_proven(origin, proof, conditions, command)
+    }
+
+    /// As [`Core::begin`], where something else than the process proves who acts.
+    pub(super) fn begin_proven(
+        &self,
+        origin: &Origin,
+        proof: Proof,
+        conditions: &Conditions,
+        command: &Command,
+    ) -> Result<Submission<'_, S>, SubmitError> {
         let submitted_at = Instant::now();
-        let begun = super::submit::begin(self, origin, conditions, command)?;
+        let begun = super::submit::begin(self, origin, proof, conditions, command)?;
         Ok(Submission { meter: &self.meter, submitted_at, begun })
     }
 

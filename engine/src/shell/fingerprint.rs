@@ -5,7 +5,7 @@ use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::rebuild::{Hot, Recorded};
 use super::snapshot::Snapshot;
-use super::submit::{Origin, append, changes_nothing, time_of_next};
+use super::submit::{By, Origin, append, changes_nothing, time_of_next};
 use crate::log::{Storage, Turn};
 use holdpoint_domain::event::{Event, FingerprintRecorded};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -108,7 +108,7 @@ fn record<S: Storage>(
     let event = FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint }.into();
     let correlation = engine.entropy()?.to_string();
     let origin = Origin { actor: system_actor(), correlation, causation: None };
-    match append(hot, turn, &origin, None, &[event], at) {
+    match append(hot, turn, By::holdpoint(&origin), None, &[event], at) {
         Ok(_) => {
             hot.since = Since::snapshot();
             Ok(Some(snapshot))

@@ -2,6 +2,7 @@
 //! taken, every result on the log before it is told.
 
 use super::asker::{Asker, Elsewhere, Question};
+use super::conditions::Conditions;
 use super::engine::Engine;
 use super::hold_point::Next;
 use super::instruction::{evidence, executor_id, initialize};
@@ -19,11 +20,14 @@ use holdpoint_domain::command::{
     AwaitResponse, CaptureEvidence, Command, CompleteLoop, DispatchFacts, DispatchLoop,
     EvidenceItem, ReportFault, ReportResponse, StopLoop,
 };
+use holdpoint_domain::decision_point::Authentication;
 use holdpoint_domain::event::{Event, Exit, LoopHalted};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
+use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::execution_loop::ExecutorResponseType;
 use holdpoint_domain::human_decision::{DecisionRecord, HoldTerms};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
+use holdpoint_domain::{ActorId, Proof};
 use std::time::Duration;
 
 impl<S: Storage> Engine<S> {
@@ -98,8 +102,7 @@ impl<'a, S: Storage> Runner<'a, S> {
     ) -> Result<Self, RunError> {
         let envelope = InstructionEnvelope::of(&run.command, &run.environment);
         let initialize = initialize(engine, run, terms, &envelope)?;
-        let correlation = engine.entropy()?.to_string();
-        let origin = Origin { actor: run.actor.clone(), correlation, causation: None };
+        let origin = origin(engine, run)?;
         let mut runner = Self {
             engine,
             run,
@@ -200,7 +203,10 @@ impl<'a, S: Storage> Runner<'a, S> {
             0 => Command::DispatchLoop(dispatch),
             _ => Command::RetryLoop(dispatch),
         };
-        self.submit(&command).map(drop)
+        match aborted {
+            Some(_) => self.submit_as_typed(&command).map(drop),
+            None => self.submit(&command).map(drop),
+        }
     }
 
     fn refused_to_start(&mut self, refusal: Option<&StartRefusal>) {
@@ -329,12 +335,35 @@ impl<'a, S: Storage> Runner<'a, S> {
     ) -> Result<(), RunError> {
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
         let stop = StopLoop { loop_id, entropy, condition, facts, details };
-        self.submit(&Command::StopLoop(stop)).map(drop)
+        let command = Command::StopLoop(stop);
+        match condition {
+            StopCondition::HumanAbort => self.submit_as_typed(&command).map(drop),
+            _ => self.submit(&command).map(drop),
+        }
     }
 
     /// Each step is caused by the last record of the step before.
     pub(super) fn submit(&mut self, command: &Command) -> Result<Receipt, RunError> {
-        let receipt = match self.engine.submit(&self.origin, command)? {
+        let submitted = self.engine.submit(&self.origin, command)?;
+        self.follow(submitted)
+    }
+
+    /// As [`Runner::submit`], for what a person at this process's terminal did, as the terminal's
+    /// driver says.
+    pub(super) fn submit_as_typed(&mut self, command: &Command) -> Result<Receipt, RunError> {
+        let core = self.engine.core();
+        let name = core.identity.name().to_string();
+        let origin =
+            Origin { actor: ActorId { kind: Actor::Human, id: name }, ..self.origin.clone() };
+        let user = core.identity.proof_of(&origin.actor).user;
+        let proof = Proof { user, by: Authentication::Terminal };
+        let begun = core.begin_proven(&origin, proof, &Conditions::default(), command)?;
+        let submitted = begun.acknowledged()?;
+        self.follow(submitted)
+    }
+
+    fn follow(&mut self, submitted: Submitted) -> Result<Receipt, RunError> {
+        let receipt = match submitted {
             Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => receipt,
             Submitted::Refused(refusal) => return Err(RunError::Refused(refusal)),
         };
@@ -393,6 +422,23 @@ impl<'a, S: Storage> Runner<'a, S> {
             details: self.details,
         })))
     }
+}
+
+/// A run that was approved belongs to the story of its question, and is caused by the answer.
+fn origin<S: Storage>(engine: &Engine<S>, run: &GovernedRun) -> Result<Origin, RunError> {
+    let actor = run.actor.clone();
+    let asked = match &run.approval {
+        Some(approval) => engine.query(|world| {
+            let point = world.decision_point(&approval.decision_id)?;
+            let answered = point.ending.as_ref().map(|ending| ending.sequence);
+            Some((point.correlation.clone(), answered))
+        })?,
+        None => None,
+    };
+    Ok(match asked {
+        Some((correlation, causation)) => Origin { actor, correlation, causation },
+        None => Origin { actor, correlation: engine.entropy()?.to_string(), causation: None },
+    })
 }
 
 fn is_not_authorized(refusal: &StartRefusal) -> bool {

@@ -202,7 +202,7 @@ impl<S: Storage> Runner<'_, S> {
             facts: StopFacts { human_abort_signaled: Some(true), ..StopFacts::default() },
             details: details.clone(),
         };
-        match self.submit(&Command::StopLoop(stop)) {
+        match self.submit_as_typed(&Command::StopLoop(stop)) {
             // Somebody ended the loop at the same moment; the next look shows how.
             Err(RunError::Refused(Refusal::LoopNotLive { .. })) => return Ok(()),
             stopped => stopped?,

@@ -42,6 +42,8 @@ pub(super) fn initialize<S: Storage>(
         max_attempts: run.max_attempts,
         retry_ceiling: run.retry_ceiling,
         hold: terms.clone(),
+        gate: run.gate.clone(),
+        approval: run.approval.clone(),
         timeout_ms: timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
         handshake: Handshake {
             executor_id: executor_id.clone(),

@@ -3,8 +3,10 @@
 use super::asker::Question;
 use super::error::SubmitError;
 use crate::executor::{CommandSpec, EnvironmentPolicy, ExecutionReport};
+use holdpoint_domain::command::SpentApproval;
 use holdpoint_domain::event::LoopHalted;
 use holdpoint_domain::human_decision::DecisionRecord;
+use holdpoint_domain::policy::GateTerms;
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxDecision};
 use holdpoint_domain::{ActorId, Refusal};
 use std::time::Duration;
@@ -34,6 +36,10 @@ pub struct GovernedRun {
     pub max_attempts: u8,
     /// What is allowed at most after a fault.
     pub retry_ceiling: RetryPolicy,
+    /// Who counts as a person, and where the policy in force comes from.
+    pub gate: GateTerms,
+    /// The approval that is spent for the start, where a person is asked before it.
+    pub approval: Option<SpentApproval>,
 }
 
 /// What came of a run. All of it is on the log.

@@ -17,7 +17,7 @@ use holdpoint_domain::terms::Term;
 use holdpoint_domain::text::check_identifier;
 use holdpoint_domain::world::Recalled;
 use holdpoint_domain::{
-    ActorId, Command, Envelope, Idempotency, Refusal, Time, World, codec, decide,
+    ActorId, Command, Envelope, Idempotency, Proof, Refusal, Time, World, codec, decide,
 };
 use holdpoint_log_files::Onward;
 use std::convert::Infallible;
@@ -34,6 +34,21 @@ pub struct Origin {
     pub correlation: String,
     /// Sequence of the record that caused the command; `None` where a story begins.
     pub causation: Option<u64>,
+}
+
+/// Who acts within a story, and what proves it.
+#[derive(Clone, Copy)]
+pub(super) struct By<'a> {
+    pub(super) origin: &'a Origin,
+    /// `None`: Holdpoint itself.
+    pub(super) proof: Option<Proof>,
+}
+
+impl<'a> By<'a> {
+    /// What Holdpoint does by itself needs no proof.
+    pub(super) const fn holdpoint(origin: &'a Origin) -> Self {
+        Self { origin, proof: None }
+    }
 }
 
 /// What became of a command.
@@ -95,10 +110,12 @@ pub(super) struct Begun<'a, S: Storage> {
 pub(super) fn begin<'a, S: Storage>(
     engine: &'a Core<S>,
     origin: &Origin,
+    proof: Proof,
     conditions: &Conditions,
     command: &Command,
 ) -> Result<Begun<'a, S>, SubmitError> {
-    let begun = begin_where(engine, origin, conditions, command, |_| Ok::<(), Infallible>(()));
+    let begun =
+        begin_where(engine, origin, proof, conditions, command, |_| Ok::<(), Infallible>(()));
     begun.map(|Ok(begun)| begun)
 }
 
@@ -107,6 +124,7 @@ pub(super) fn begin<'a, S: Storage>(
 pub(super) fn begin_where<'a, S: Storage, E>(
     engine: &'a Core<S>,
     origin: &Origin,
+    proof: Proof,
     conditions: &Conditions,
     command: &Command,
     is_allowed: impl FnOnce(&World) -> Result<(), E>,
@@ -114,6 +132,9 @@ pub(super) fn begin_where<'a, S: Storage, E>(
     if let Err(refusal) = check(origin, conditions, command) {
         return Ok(Ok(Begun { engine, answer: Answer::Refused(refusal), pending: None }));
     }
+    // Who acts comes from the process, and not from what a command says of it.
+    let command = &*engine.identity.proven(command, proof);
+    let by = By { origin, proof: Some(proof) };
     let level = engine.level_of(command);
     let (answer, pending) = in_turn(engine, level, |engine, hot, turn| {
         note_clock_step(engine, hot, turn)?;
@@ -122,7 +143,7 @@ pub(super) fn begin_where<'a, S: Storage, E>(
             return Ok(Err(objection));
         }
         let at = time_of_next(engine, turn);
-        carry_out(engine, hot, turn, origin, conditions, command, at).map(Ok)
+        carry_out(engine, hot, turn, by, conditions, command, at).map(Ok)
     })?;
     match answer {
         Ok(answer) => Ok(Ok(Begun { engine, answer, pending: Some(pending) })),
@@ -150,25 +171,26 @@ fn carry_out<S: Storage>(
     engine: &Core<S>,
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
-    origin: &Origin,
+    by: By<'_>,
     conditions: &Conditions,
     command: &Command,
     at: Time,
 ) -> Result<Answer, SubmitError> {
-    let idempotency = conditions.idempotency(command);
+    let By { origin, proof } = by;
+    let idempotency = conditions.idempotency(origin, command);
     if let Err(malformed) = command.check_form() {
         return Ok(Answer::Refused(malformed.into()));
     }
     let recalled = recall::recall(engine, hot, turn, origin, idempotency.as_ref(), command)?;
     let known = Known { idempotency: idempotency.as_ref(), recalled: recalled.as_ref() };
-    let decided = match conditions.admit(&hot.world, origin, command, known) {
+    let decided = match conditions.admit(&hot.world, origin, proof, command, known) {
         Ok(Some(done)) => return Ok(done_before(engine, hot, done)),
         Ok(None) => recall::decide_knowing(engine, hot, turn, command, at)?,
         Err(refusal) => Err(refusal),
     };
     match decided {
         Ok(events) => {
-            let (appended, events) = append(hot, turn, origin, idempotency.as_ref(), events, at)?;
+            let (appended, events) = append(hot, turn, by, idempotency.as_ref(), events, at)?;
             Ok(Answer::Accepted(receipt(&appended, at, events)))
         }
         Err(Refusal::AlreadyDone { sequence }) => {
@@ -176,7 +198,7 @@ fn carry_out<S: Storage>(
             Ok(done_before(engine, hot, done))
         }
         Err(refusal) => {
-            record_refusal(hot, turn, origin, command, &refusal, at)?;
+            record_refusal(hot, turn, by, command, &refusal, at)?;
             Ok(Answer::Refused(refusal))
         }
     }
@@ -196,13 +218,13 @@ fn done_before<S: Storage>(engine: &Core<S>, hot: &mut Hot, done: DoneBefore) ->
 fn record_refusal<S: Storage>(
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
-    origin: &Origin,
+    by: By<'_>,
     command: &Command,
     refusal: &Refusal,
     at: Time,
 ) -> Result<(), SubmitError> {
     let Some(event) = refusal.audit(command) else { return Ok(()) };
-    append(hot, turn, origin, None, [event], at).map(drop)
+    append(hot, turn, by, None, [event], at).map(drop)
 }
 
 fn receipt(appended: &Appended, at: Time, events: Vec<Event>) -> Receipt {
@@ -301,7 +323,7 @@ fn record_due<S: Storage>(
         let Ok(events) = decide(&hot.world, &command, at) else { continue };
         let (correlation, causation) = (due.correlation, Some(due.caused_by));
         let origin = Origin { actor: system_actor(), correlation, causation };
-        let (appended, events) = append(hot, turn, &origin, None, events, at)?;
+        let (appended, events) = append(hot, turn, By::holdpoint(&origin), None, events, at)?;
         receipts.push(receipt(&appended, at, events));
     }
     Ok(receipts)
@@ -337,7 +359,8 @@ pub(super) fn permitted<S: Storage, T>(
         note_clock_step(engine, hot, turn)?;
         record_due(engine, hot, turn)?;
         let at = time_of_next(engine, turn);
-        record_refusal(hot, turn, origin, command, &refusal, at)?;
+        let proof = Some(engine.identity.proof_of(&origin.actor));
+        record_refusal(hot, turn, By { origin, proof }, command, &refusal, at)?;
         Ok(Err(refusal))
     })
 }
@@ -516,7 +539,7 @@ fn record_system_event<S: Storage>(
     if let Ok(events) = decide(&hot.world, &Command::RecordSystemEvent(event), at) {
         let correlation = engine.entropy()?.to_string();
         let origin = Origin { actor: system_actor(), correlation, causation: None };
-        append(hot, turn, &origin, None, events, at)?;
+        append(hot, turn, By::holdpoint(&origin), None, events, at)?;
     }
     Ok(())
 }
@@ -538,13 +561,13 @@ fn check(origin: &Origin, conditions: &Conditions, command: &Command) -> Result<
 pub(super) fn append<S: Storage>(
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
-    origin: &Origin,
+    by: By<'_>,
     idempotency: Option<&Idempotency>,
     events: impl Into<Vec<Event>>,
     at: Time,
 ) -> Result<(Appended, Vec<Event>), SubmitError> {
     let envelopes: Vec<Envelope> =
-        events.into().into_iter().map(|event| envelope(origin, idempotency, event)).collect();
+        events.into().into_iter().map(|event| envelope(by, idempotency, event)).collect();
     let records = envelopes.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
     let appended = turn.append(&records, at.nanoseconds())?;
     let batch: Vec<Recorded> = (appended.first_sequence..)
@@ -563,8 +586,10 @@ pub(super) fn append<S: Storage>(
     Ok((appended, batch.into_iter().map(|event| event.envelope.event).collect()))
 }
 
-fn envelope(origin: &Origin, idempotency: Option<&Idempotency>, event: Event) -> Envelope {
+fn envelope(by: By<'_>, idempotency: Option<&Idempotency>, event: Event) -> Envelope {
+    let By { origin, proof } = by;
     Envelope {
+        proof,
         actor: origin.actor.clone(),
         correlation: story_of(origin, &event).to_string(),
         causation: origin.causation,

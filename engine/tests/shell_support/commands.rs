@@ -28,6 +28,8 @@ pub(crate) fn fresh() -> Entropy {
 pub(crate) fn initialize(max_attempts: u8) -> InitializeLoop {
     let hash = sha256(ENVELOPE).to_string();
     InitializeLoop {
+        gate: holdpoint_domain::policy::GateTerms::default(),
+        approval: None,
         entropy: fresh(),
         executor_id: EXECUTOR.to_string(),
         envelope: ENVELOPE.to_vec(),

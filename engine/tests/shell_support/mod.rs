@@ -7,6 +7,7 @@ pub(crate) mod commands;
 
 use holdpoint_domain::event::Event;
 use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::policy::GateTerms;
 use holdpoint_domain::{ActorId, Envelope, Time, World, codec};
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{CommandSpec, EnvironmentPolicy, Stdin};
@@ -190,6 +191,8 @@ pub(crate) fn run_of(program: &str, arguments: &[&str]) -> GovernedRun {
         actor: actor(),
         max_attempts: 1,
         retry_ceiling: holdpoint_domain::sandbox_fault::RetryPolicy::RetryLimited,
+        gate: GateTerms::default(),
+        approval: None,
     }
 }
 

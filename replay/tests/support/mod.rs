@@ -212,6 +212,7 @@ pub(crate) fn encoded(event: Event) -> Encoded {
 
 pub(crate) fn envelope(event: Event) -> Envelope {
     Envelope {
+        proof: None,
         actor: ActorId { kind: Actor::Automation, id: "ci".into() },
         correlation: "story-1".into(),
         causation: None,

@@ -83,6 +83,8 @@ impl HandMade {
     pub(crate) fn initialize(&mut self, command_line: &str) -> InitializeLoop {
         let hash = envelope_hash();
         InitializeLoop {
+            gate: holdpoint_domain::policy::GateTerms::default(),
+            approval: None,
             entropy: self.entropy(),
             executor_id: "sh".into(),
             envelope: ENVELOPE.to_vec(),

@@ -168,7 +168,7 @@ impl Author {
 
     /// The one that waits longest is answered.
     fn waits_for_a_person(&mut self) {
-        self.begins(HoldPolicy::Always);
+        self.begins(HoldPolicy::After);
         self.attempts();
         self.give(self.story.report(ExecutorResponseType::Failure));
         self.give(self.story.ask());

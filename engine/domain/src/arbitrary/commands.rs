@@ -2,17 +2,20 @@
 
 use super::{made_of, one_of};
 use crate::command::{
-    AnswerDecision, AwaitResponse, CaptureEvidence, CompleteLoop, DispatchFacts, DispatchLoop,
-    EvidenceItem, ExpireDue, Handshake, InitializeLoop, ObserverExpectation, OverrideVisibility,
-    ReportFault, ReportResponse, RequestDecision, StopLoop, SystemEvent,
+    AnswerDecision, AwaitResponse, CaptureEvidence, ChangePolicy, CompleteLoop, DispatchFacts,
+    DispatchLoop, EvidenceItem, ExpireDue, Handshake, InitializeLoop, ObserverExpectation,
+    OverrideVisibility, ReportFault, ReportResponse, RequestDecision, SpentApproval, StopLoop,
+    SystemEvent,
 };
 use crate::evidence_capture::StopFacts;
 
 made_of! {
     InitializeLoop {
         entropy, executor_id, envelope, instruction_envelope_hash, command_line, max_attempts,
-        retry_ceiling, timeout_ms, hold, handshake, observer,
+        retry_ceiling, timeout_ms, hold, gate, approval, handshake, observer,
     }
+    SpentApproval { decision_id, by, details }
+    ChangePolicy { by, policy, approval }
     Handshake { executor_id, trust_status, instruction_envelope_hash }
     ObserverExpectation { executor_id, envelope_hash }
     DispatchLoop { loop_id, entropy, envelope_hash, facts }

@@ -14,7 +14,7 @@ use crate::event::{
 
 // What happened.
 made_of! {
-    DecisionPointCreated { decision_id, by, terms }
+    DecisionPointCreated { decision_id, by, terms, separation }
     DecisionPointRefined { decision_id, by, proposal }
     GuidanceGiven { decision_id, by, guidance, comment, next_id }
     RoundOpened { decision_id, prior_id, iteration, expires_at }

@@ -6,14 +6,16 @@ use crate::event::{
     DecisionRequested, DecisionTimedOut, DecisionWarned, EvidenceCaptured, EvidenceContent, Exit,
     FaultReported, FingerprintRecorded, HeadMissingAccepted, HistoryArchived, LateAnswerRecorded,
     LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached, Offered, OutputExtent,
-    RecordsLost, RecoveryPerformed, RequestWithdrawn, ResourceUsage, ResponseAwaited,
-    ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided, SegmentIndexed,
+    PolicyChanged, RecordsLost, RecoveryPerformed, RequestWithdrawn, ResourceUsage,
+    ResponseAwaited, ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided, SegmentIndexed,
     StopConditionDetected, VisibilityOverridden,
 };
 use crate::human_decision::{
     AnswerMeans, DecisionRecord, DecisionRequest, EscalationTarget, EvidenceSummary, HoldTerms,
     RequestContext,
 };
+use crate::policy::{GatePolicy, GateTerms};
+use crate::principal::Proof;
 
 // The log itself.
 made_of! {
@@ -36,14 +38,22 @@ made_of! {
         state_fingerprint, state,
     }
     SegmentIndexed { first_sequence, last_sequence, format, digest }
+    PolicyChanged { by, policy, approval }
+    GatePolicy {
+        before, after, approvers, quorum, authentication, separation, retry_needs_person,
+        decision_timeout_ms, approval_timeout_ms, escalation_approvers, override_approvers,
+    }
+    Proof { user, by }
 }
 
 // Execution loops.
 made_of! {
     LoopInitialized {
         loop_id, executor_id, instruction_envelope_hash, command_line, max_attempts,
-        retry_ceiling, timeout_ms, hold, handshake_decision, handshake_reason,
+        retry_ceiling, timeout_ms, hold, handshake_decision, handshake_reason, gate,
+        approval,
     }
+    GateTerms { before, authentication, separation, sources }
     HoldTerms {
         policy, retry_needs_person, decision_timeout_ms, approvers, escalation_targets,
         override_approvers,

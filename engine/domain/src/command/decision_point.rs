@@ -77,6 +77,9 @@ bodies! {
         /// The open decision point whose place it takes.
         #[serde(default)]
         supersedes: Option<String>,
+        /// Whether only another user than the one who asks may answer.
+        #[serde(default)]
+        separation: bool,
     }
     /// See [`Command::RespondToDecisionPoint`](super::Command::RespondToDecisionPoint).
     RespondToDecisionPoint {
@@ -189,6 +192,7 @@ impl CreateDecisionPoint {
             binding: None,
             valid_for_ms: None,
             supersedes: None,
+            separation: false,
         }
     }
 

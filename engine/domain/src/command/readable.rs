@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Command, Entropy};
 use crate::decision_point::{Authentication, Principal};
+use crate::envelope::ActorId;
 use crate::event::Text;
 use crate::hash::{Digest, HashBuilder, sha256};
 use crate::limits::ENTROPY_BYTES;
@@ -36,7 +37,11 @@ impl Command {
             Self::RegisterWorkOrder(c) => &c.work_order_id,
             Self::RegisterLease(c) => &c.work_order_id,
             Self::CreateDecisionPoint(_) => return None,
-            Self::InitializeLoop(_) | Self::RecordSystemEvent(_) | Self::RecordFingerprint => {
+            Self::InitializeLoop(_)
+            | Self::SetPolicy(_)
+            | Self::RelaxPolicy(_)
+            | Self::RecordSystemEvent(_)
+            | Self::RecordFingerprint => {
                 return None;
             }
             other => {
@@ -73,6 +78,8 @@ impl Command {
             Self::EscalateDecisionPoint(c) => &c.by,
             Self::RemindDecisionPoint(c) => &c.by,
             Self::ConsumeApproval(c) => &c.by,
+            Self::SetPolicy(c) | Self::RelaxPolicy(c) => &c.by,
+            Self::InitializeLoop(c) => &c.approval.as_ref()?.by,
             _ => return None,
         })
     }
@@ -117,6 +124,8 @@ impl Command {
             | Self::ConsumeApproval(_)
             | Self::ExpireDecisionPoint(_)
             | Self::OverrideVisibility(_)
+            | Self::SetPolicy(_)
+            | Self::RelaxPolicy(_)
             | Self::RecordSystemEvent(_)
             | Self::RecordFingerprint => return None,
         })
@@ -144,9 +153,10 @@ impl Command {
         self
     }
 
-    /// The same command, where nothing is said of what proves who gives it.
-    fn without_means(mut self) -> Self {
-        let by = match &mut self {
+    /// Who gives a command, by the command's own words, to be put right by the process that
+    /// records it.
+    pub fn principal_mut(&mut self) -> Option<&mut Principal> {
+        Some(match self {
             Self::CreateDecisionPoint(c) => &mut c.by,
             Self::RespondToDecisionPoint(c) => &mut c.by,
             Self::RefineDecisionPoint(c) => &mut c.by,
@@ -154,13 +164,33 @@ impl Command {
             Self::EscalateDecisionPoint(c) => &mut c.by,
             Self::RemindDecisionPoint(c) => &mut c.by,
             Self::ConsumeApproval(c) => &mut c.by,
-            _ => return self,
-        };
-        (by.authenticated_by, by.means) = (Authentication::None, Text::default());
+            Self::SetPolicy(c) | Self::RelaxPolicy(c) => &mut c.by,
+            Self::InitializeLoop(c) => &mut c.approval.as_mut()?.by,
+            _ => return None,
+        })
+    }
+
+    /// The same command, where nothing is said of what proves who gives it.
+    fn without_means(mut self) -> Self {
+        if let Some(by) = self.principal_mut() {
+            (by.authenticated_by, by.means) = (Authentication::None, Text::default());
+        }
         self
     }
 
-    /// SHA-256 of what the command asks for, for [`crate::envelope::Idempotency::content`]. Its
+    /// SHA-256 of what the command asks for and who gives it, for
+    /// [`crate::envelope::Idempotency::content`]: what somebody else gives under the same key is
+    /// something else.
+    #[must_use]
+    pub fn content_by(&self, actor: &ActorId) -> Digest {
+        HashBuilder::new("holdpoint.command-content-by", 1)
+            .digest(&self.content())
+            .text(actor.kind.name())
+            .text(&actor.id)
+            .finish()
+    }
+
+    /// SHA-256 of what the command asks for. Its
     /// random bits, its time and what proves who gives it are no part of it: who repeats a command
     /// at another terminal asks for the same.
     #[must_use]

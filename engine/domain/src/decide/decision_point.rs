@@ -9,9 +9,10 @@ use crate::command::{
     RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint, decision_id,
 };
 use crate::decision_point::{
-    DEFAULT_MAX_ITERATIONS, DEFAULT_VALID_FOR_MS, DecisionOption, DecisionPointState, MAX_OPTIONS,
-    MAX_REASON_BYTES, OnTimeout, OptionList, Principal, Proposal, Response, Terms, Urgency,
-    check_binding, check_length, check_plain_name, check_response_form, check_terms,
+    ActionBinding, ApprovalPolicy, DEFAULT_MAX_ITERATIONS, DEFAULT_VALID_FOR_MS, DecisionOption,
+    DecisionPointState, MAX_OPTIONS, MAX_REASON_BYTES, OnTimeout, OptionList, Principal, Proposal,
+    Response, Terms, Urgency, check_binding, check_length, check_plain_name, check_response_form,
+    check_terms,
 };
 use crate::event::{
     ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCancelled,
@@ -20,6 +21,7 @@ use crate::event::{
     GuidanceGiven, LateResponseRecorded, List, RoundOpened, Text, VoteCast,
 };
 use crate::limits::MAX_LIST_ITEMS;
+use crate::policy::{RELAX_TOOL, RUN_TOOL};
 use crate::refusal::{DecisionPointRefusal as No, Refusal};
 use crate::text::check_identifier;
 use crate::time::Timestamp;
@@ -41,7 +43,7 @@ pub(super) fn on_decision_point(
         Command::ConsumeApproval(c) => consume(find(world, &c.decision_id)?, c, at),
         Command::ExpireDecisionPoint(c) => {
             let point = find(world, &c.decision_id)?;
-            match due_events(point, at) {
+            match due_events(world, point, at) {
                 events if events.is_empty() => {
                     Err(No::NothingDue { decision_id: c.decision_id.clone() }.into())
                 }
@@ -75,6 +77,7 @@ fn create(
     check_new(world, &decision_id)?;
     let terms = terms(command, at)?;
     check_terms(&terms, &command.by.id, at)?;
+    check_new_terms(world, command, &terms, at)?;
     let mut events = Vec::new();
     if let Some(other) = &terms.supersedes {
         let point = find(world, other)?;
@@ -85,8 +88,37 @@ fn create(
         events.push(DecisionPointSuperseded { decision_id, by, superseded_by }.into());
     }
     let (by, terms) = (command.by.clone(), terms.into());
-    events.insert(0, DecisionPointCreated { decision_id, by, terms }.into());
+    let separation = command.separation;
+    events.insert(0, DecisionPointCreated { decision_id, by, terms, separation }.into());
     Ok(events)
+}
+
+/// What nobody may agree on any more, and what the policy of the log demands.
+fn check_new_terms(
+    world: &World,
+    command: &CreateDecisionPoint,
+    terms: &Terms,
+    at: Timestamp,
+) -> Result<(), Refusal> {
+    if terms.policy.as_ref().is_some_and(|policy| policy.default_approves) {
+        let reason = "silence approves nothing; leave the approval by default away";
+        return Err(No::BadPolicy { reason }.into());
+    }
+    if terms.on_timeout == OnTimeout::Default && terms.expires_at.is_none() {
+        let found = "no end, at which the default could be taken".into();
+        return Err(No::BadTimeout { field: "the time to answer", found }.into());
+    }
+    if !terms.needs_person() {
+        return Ok(());
+    }
+    if world.is_policy_lost() {
+        return Err(Refusal::PolicyLost);
+    }
+    let people = ApprovalPolicy::people();
+    let policy = terms.policy.as_ref().unwrap_or(&people);
+    let left_ms = terms.expires_at.map(|end| end.nanoseconds_since(at) / 1_000_000);
+    let floor = world.policy();
+    floor.check_approval(policy, command.separation, left_ms).map_err(super::policy::loosened)
 }
 
 /// The terms that a command states, with what it leaves away filled in.
@@ -170,7 +202,7 @@ fn respond(
         // A late answer is kept where what it came too late for is.
         return Err(point.ended().into());
     }
-    let over = due_events(point, at);
+    let over = due_events(world, point, at);
     if !point.is_open() || !over.is_empty() {
         check_form_of(command)?;
         return late(point, command, over);
@@ -179,7 +211,7 @@ fn respond(
     check_form_of(command)?;
     match &command.response {
         Response::Guidance(words) => guidance(world, point, command, words, at),
-        response => Ok(answer(point, command, response, at)),
+        response => Ok(answer(world, point, command, response, at)),
     }
 }
 
@@ -235,6 +267,7 @@ fn guidance(
 
 /// A vote where a policy asks for votes; the end of the round where that suffices.
 fn answer(
+    world: &World,
     point: &DecisionPoint,
     command: &RespondToDecisionPoint,
     response: &Response,
@@ -259,21 +292,21 @@ fn answer(
         };
         after.resolve(&resolved, at, 0);
         events.push(resolved.into());
-        events.extend(release(&after));
+        events.extend(release(world, &after));
     }
     events
 }
 
 /// What waited for the answer may go on, where the answer lets it.
-fn release(point: &DecisionPoint) -> Option<Event> {
+fn release(world: &World, point: &DecisionPoint) -> Option<Event> {
     let blocks = &point.terms.blocks;
-    let (decision_id, is_released) = (point.decision_id.clone(), point.releases());
+    let (decision_id, is_released) = (point.decision_id.clone(), world.is_released(point));
     let released = DependentsReleased { decision_id, blocks: blocks.clone() };
     (is_released && !blocks.is_empty()).then(|| released.into())
 }
 
 /// What happens by itself at a time: the default, the abort, the end of an approval.
-fn due_events(point: &DecisionPoint, at: Timestamp) -> Vec<Event> {
+fn due_events(world: &World, point: &DecisionPoint, at: Timestamp) -> Vec<Event> {
     let decision_id = point.decision_id.clone();
     if let Some(expires_at) = point.deadline().filter(|end| *end <= at) {
         return match point.default_at_deadline() {
@@ -282,7 +315,7 @@ fn due_events(point: &DecisionPoint, at: Timestamp) -> Vec<Event> {
                 let mut after = point.clone();
                 after.take_default(&taken, at, 0);
                 let mut events = vec![taken.into()];
-                events.extend(release(&after));
+                events.extend(release(world, &after));
                 events
             }
             None => vec![DecisionPointAborted { decision_id, expires_at }.into()],
@@ -383,12 +416,35 @@ fn consume(
 ) -> Result<Vec<Event>, Refusal> {
     check_principal(&command.by)?;
     check_binding(&command.binding)?;
+    let bound = point.binding().map_or("", |binding| &*binding.tool);
+    if [RUN_TOOL, RELAX_TOOL].contains(&bound) {
+        let (decision_id, tool) = (point.decision_id.to_string(), bound.into());
+        return Err(No::SpentElsewhere { decision_id, tool }.into());
+    }
     point.check_consumption(&command.binding, at)?;
-    let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
-    Ok(vec![ApprovalConsumed { decision_id, by, binding: command.binding.clone() }.into()])
+    Ok(vec![consumed(point, &command.by, &command.binding)])
 }
 
-fn check_principal(by: &Principal) -> Result<(), Refusal> {
+/// Spends an approval for an action, together with what it approves.
+pub(super) fn spend<'w>(
+    world: &'w World,
+    decision_id: &str,
+    by: &Principal,
+    binding: &ActionBinding,
+    at: Timestamp,
+) -> Result<(&'w DecisionPoint, Event), Refusal> {
+    check_principal(by)?;
+    let point = find(world, decision_id)?;
+    point.check_consumption(binding, at)?;
+    Ok((point, consumed(point, by, binding)))
+}
+
+fn consumed(point: &DecisionPoint, by: &Principal, binding: &ActionBinding) -> Event {
+    let (decision_id, by) = (point.decision_id.clone(), by.clone());
+    ApprovalConsumed { decision_id, by, binding: binding.clone() }.into()
+}
+
+pub(super) fn check_principal(by: &Principal) -> Result<(), Refusal> {
     check_identifier("name of who does it", &by.id)?;
     check_plain_name("name of who does it", &by.id)?;
     check_length("means of authentication", &by.means, crate::limits::MAX_ID_BYTES)

@@ -4,8 +4,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::batch::{Batch, Ending};
+use super::decision_point::spend;
+use super::policy::loosened;
 use super::words::shown_command_line;
 use crate::command::InitializeLoop;
+use crate::decision_point::{ActionBinding, ApprovalPolicy};
 use crate::event::{Event, EvidenceContent, HaltReason, LoopInitialized, ObserverAttached};
 use crate::evidence_capture::{
     LoopStep, ObservationContext, ObserverMismatch, StopCondition, attach_observer,
@@ -17,6 +20,7 @@ use crate::execution_loop::{
 };
 use crate::hash::sha256;
 use crate::limits::MAX_RAW_BYTES;
+use crate::policy::{GatePolicy, RUN_TOOL, run_binding};
 use crate::refusal::Refusal;
 use crate::sandbox_fault::DEFAULT_MAX_RETRIES;
 use crate::text::{check_identifier, id};
@@ -31,11 +35,15 @@ pub(super) fn initialize(
     at: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
     check(world, command)?;
+    let spent = approval(world, command, at)?;
     let entropy = command.entropy.to_string();
     let hash = &command.instruction_envelope_hash;
     let context = initialize_execution_loop(hash, &command.executor_id, &entropy);
     let handshake = shake_hands(&context, command, at);
     let mut batch = Batch::new(context.loop_id(), command.entropy, at);
+    if let Some(spent) = spent {
+        batch.push(spent);
+    }
     batch.push(initialized(&context, command, &handshake));
     let mismatch = attach(&mut batch, &context, command);
     if mismatch.is_none() {
@@ -73,6 +81,32 @@ fn check(world: &World, command: &InitializeLoop) -> Result<(), Refusal> {
     }
 }
 
+/// The policy of the log is kept, and where a person is asked before the start, the approval of
+/// exactly this start is spent in the same batch.
+fn approval(
+    world: &World,
+    command: &InitializeLoop,
+    at: Timestamp,
+) -> Result<Option<Event>, Refusal> {
+    if world.is_policy_lost() {
+        return Err(Refusal::PolicyLost);
+    }
+    world.policy().check_run(&command.hold, &command.gate).map_err(loosened)?;
+    let Some(approval) = &command.approval else {
+        return if command.gate.before { Err(Refusal::ApprovalNeeded) } else { Ok(None) };
+    };
+    let input_sha256 = run_binding(&command.instruction_envelope_hash, &approval.details);
+    let binding = ActionBinding { tool: RUN_TOOL.into(), input_sha256 };
+    let (point, spent) = spend(world, &approval.decision_id, &approval.by, &binding, at)?;
+    let people = ApprovalPolicy::people();
+    let policy = point.terms.policy.as_ref().unwrap_or(&people);
+    // How long there was to answer is over; everything else has to be as it is demanded now.
+    let floor = GatePolicy { approval_timeout_ms: None, ..world.policy() };
+    let separation = world.person_for_point(&point.decision_id).is_some_and(|p| p.separation);
+    floor.check_approval(policy, separation, None).map_err(loosened)?;
+    Ok(Some(spent))
+}
+
 fn shake_hands(
     context: &ExecutionLoopContext,
     command: &InitializeLoop,
@@ -105,6 +139,8 @@ fn initialized(
         hold: command.hold.clone(),
         handshake_decision: handshake.decision,
         handshake_reason: handshake.reason.as_str().into(),
+        gate: Some(command.gate.clone()),
+        approval: command.approval.as_ref().map(|approval| approval.decision_id.as_str().into()),
     }
 }
 

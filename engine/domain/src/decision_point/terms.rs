@@ -106,6 +106,21 @@ pub struct ApprovalPolicy {
     pub default_approves: bool,
 }
 
+impl ApprovalPolicy {
+    /// One person, whoever it is, whose name is proven.
+    #[must_use]
+    pub fn people() -> Self {
+        Self {
+            approvers: List::default(),
+            quorum: 1,
+            allow_requester: true,
+            allow_agents: false,
+            authentication: Authentication::OsUser,
+            default_approves: false,
+        }
+    }
+}
+
 /// The terms of a question: they hold for every round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -138,4 +153,12 @@ pub struct Terms {
     pub valid_for_ms: u64,
     /// The decision point whose place it takes.
     pub supersedes: Option<Text>,
+}
+
+impl Terms {
+    /// Whether the answer is a person's: approval is asked for, or something waits for it.
+    #[must_use]
+    pub fn needs_person(&self) -> bool {
+        self.policy.is_some() || self.binding.is_some() || !self.blocks.is_empty()
+    }
 }

@@ -18,6 +18,23 @@ pub struct DecisionPointCreated {
     pub by: Principal,
     /// What, and under which terms.
     pub terms: Box<Terms>,
+    /// Whether only another user than the one who asks may answer.
+    pub separation: bool,
+}
+
+/// [`DecisionPointCreated`] as it was recorded before there was separation.
+#[derive(Debug, Deserialize)]
+pub struct DecisionPointCreatedV1 {
+    decision_id: Text,
+    by: Principal,
+    terms: Box<Terms>,
+}
+
+impl From<DecisionPointCreatedV1> for DecisionPointCreated {
+    fn from(before: DecisionPointCreatedV1) -> Self {
+        let DecisionPointCreatedV1 { decision_id, by, terms } = before;
+        Self { decision_id, by, terms, separation: false }
+    }
 }
 
 /// After guidance, the requester proposed anew: the round may be answered.

@@ -11,6 +11,7 @@ use crate::execution_loop::{
     ResponseDecision,
 };
 use crate::human_decision::HoldTerms;
+use crate::policy::GateTerms;
 use crate::sandbox_fault::{ExecutionFaultType, RetryPolicy};
 
 /// A loop exists, in INIT. Attempts are counted from 1.
@@ -37,6 +38,45 @@ pub struct LoopInitialized {
     pub handshake_decision: HandshakeDecision,
     /// Why, in words.
     pub handshake_reason: Text,
+    /// The policy in force and where it comes from. `None` in records that were made before it was
+    /// recorded.
+    pub gate: Option<GateTerms>,
+    /// The decision point whose approval was spent for the start, in the same batch.
+    pub approval: Option<Text>,
+}
+
+/// [`LoopInitialized`] as it was recorded before the policy in force was.
+#[derive(Debug, Deserialize)]
+pub struct LoopInitializedV1 {
+    loop_id: Text,
+    executor_id: Text,
+    instruction_envelope_hash: Text,
+    command_line: Text,
+    max_attempts: u8,
+    retry_ceiling: RetryPolicy,
+    timeout_ms: Option<u64>,
+    hold: HoldTerms,
+    handshake_decision: HandshakeDecision,
+    handshake_reason: Text,
+}
+
+impl From<LoopInitializedV1> for LoopInitialized {
+    fn from(before: LoopInitializedV1) -> Self {
+        Self {
+            loop_id: before.loop_id,
+            executor_id: before.executor_id,
+            instruction_envelope_hash: before.instruction_envelope_hash,
+            command_line: before.command_line,
+            max_attempts: before.max_attempts,
+            retry_ceiling: before.retry_ceiling,
+            timeout_ms: before.timeout_ms,
+            hold: before.hold,
+            handshake_decision: before.handshake_decision,
+            handshake_reason: before.handshake_reason,
+            gate: None,
+            approval: None,
+        }
+    }
 }
 
 /// INIT or EVALUATED became DISPATCHED.

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{List, Raw, Text};
 use crate::closed::closed_enum;
+use crate::decision_point::Principal;
 use crate::hash::Digest;
+use crate::policy::GatePolicy;
 use crate::time::Timestamp;
 
 /// A writer opened the log and put its end in order.
@@ -55,6 +57,19 @@ pub struct FingerprintRecorded {
     pub schema: u32,
     /// BLAKE3 of the encoded state.
     pub fingerprint: Digest,
+}
+
+/// A person set the policy of this log: what every hold point in it demands from here on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PolicyChanged {
+    /// Who.
+    pub by: Principal,
+    /// The policy from here on.
+    pub policy: GatePolicy,
+    /// The decision point whose approval allowed a looser policy. `None`: it demands at least what
+    /// the one before did.
+    pub approval: Option<Text>,
 }
 
 closed_enum! {

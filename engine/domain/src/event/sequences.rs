@@ -58,7 +58,8 @@ mod tests {
     fn mapped(event: Event, causation: Option<u64>) -> Envelope {
         let actor = ActorId { kind: Actor::ALL[0], id: "someone".into() };
         let correlation = "story".into();
-        let mut envelope = Envelope { actor, correlation, causation, idempotency: None, event };
+        let mut envelope =
+            Envelope { proof: None, actor, correlation, causation, idempotency: None, event };
         envelope.map_sequences(|sequence| sequence + 1000);
         envelope
     }

@@ -30,10 +30,19 @@ pub(super) fn applied(
 ) {
     match event {
         Event::DecisionPointCreated(body) => {
-            begin(world, Rule::DecisionPointTerms, created(world, record, body), judgement);
+            let point = created(world, record, body);
+            if let Ok(point) = &point {
+                let proof = record.envelope.proof;
+                world.hot.gates.point_began(point, body.separation, proof);
+            }
+            begin(world, Rule::DecisionPointTerms, point, judgement);
         }
         Event::RoundOpened(body) => {
-            begin(world, Rule::DecisionPointRound, opened(world, record, body), judgement);
+            let point = opened(world, record, body);
+            if point.is_ok() {
+                world.hot.gates.round_began(&body.prior_id, &body.decision_id);
+            }
+            begin(world, Rule::DecisionPointRound, point, judgement);
         }
         other => change(world, record, other, judgement),
     }
@@ -109,6 +118,7 @@ fn change(world: &mut World, record: Record<'_>, event: &Event, judgement: &mut 
     if !world.hot.decision_points.is_live(decision_id) {
         world.hot.keys.close(decision_id);
     }
+    older.iter().for_each(|(_, point)| world.hot.gates.point_forgotten(&point.decision_id));
     world.keep_settled_points(older);
 }
 
@@ -130,8 +140,8 @@ fn check(world: &World, point: &DecisionPoint, record: Record<'_>, event: &Event
     match event {
         Event::DecisionPointRefined(body) => check_refined(point, record, body),
         Event::GuidanceGiven(body) => check_guidance(world, point, record, body),
-        Event::VoteCast(body) => check_vote(point, record, body),
-        Event::DecisionPointResolved(body) => check_resolved(point, record, body),
+        Event::VoteCast(body) => check_vote(world, point, record, body),
+        Event::DecisionPointResolved(body) => check_resolved(world, point, record, body),
         Event::DefaultTaken(body) => check_default(point, record, body),
         Event::DecisionPointAborted(body) => check_aborted(point, record, body),
         Event::DecisionPointCancelled(body) => check_requester_of_open(point, record, &body.by),
@@ -141,7 +151,7 @@ fn check(world: &World, point: &DecisionPoint, record: Record<'_>, event: &Event
         Event::LateResponseRecorded(body) => check_late(point, record, body),
         Event::ApprovalConsumed(body) => check_consumed(point, record, body),
         Event::ApprovalLapsed(body) => check_lapsed(point, record, body),
-        Event::DependentsReleased(body) => check_released(point, body),
+        Event::DependentsReleased(body) => check_released(world, point, body),
         _ => Ok(()),
     }
 }
@@ -185,18 +195,24 @@ fn check_guidance(
 ) -> Checked {
     check_new(world, &body.next_id)?;
     let response = Response::Guidance(body.guidance.clone());
-    check_response(point, record, &body.by, &response, body.comment.as_deref())
+    check_response(world, point, record, &body.by, &response, body.comment.as_deref())
 }
 
-fn check_vote(point: &DecisionPoint, record: Record<'_>, body: &VoteCast) -> Checked {
+fn check_vote(
+    world: &World,
+    point: &DecisionPoint,
+    record: Record<'_>,
+    body: &VoteCast,
+) -> Checked {
     if point.terms.policy.is_none() || matches!(body.response, Response::Guidance(_)) {
         return Err(("votes where a policy asks for them", "a vote".to_string()));
     }
-    check_response(point, record, &body.by, &body.response, body.comment.as_deref())
+    check_response(world, point, record, &body.by, &body.response, body.comment.as_deref())
 }
 
 /// Without a policy the answer itself ends the round; with one, the vote that was cast before.
 fn check_resolved(
+    world: &World,
     point: &DecisionPoint,
     record: Record<'_>,
     body: &DecisionPointResolved,
@@ -206,7 +222,7 @@ fn check_resolved(
     }
     if point.terms.policy.is_none() {
         let comment = body.comment.as_deref();
-        return check_response(point, record, &body.by, &body.response, comment);
+        return check_response(world, point, record, &body.by, &body.response, comment);
     }
     check_speaker(record, &body.by)?;
     refused(point.check_open(record.at))?;
@@ -218,6 +234,7 @@ fn check_resolved(
 }
 
 fn check_response(
+    world: &World,
     point: &DecisionPoint,
     record: Record<'_>,
     by: &Principal,
@@ -225,6 +242,8 @@ fn check_response(
     comment: Option<&str>,
 ) -> Checked {
     check_speaker(record, by)?;
+    accepted(world.check_respondent(point, by.kind, record.envelope.proof))?;
+    check_proof(record, by)?;
     refused(point.check_response(by, response, record.at))?;
     accepted(check_response_form(response, comment))
 }
@@ -308,11 +327,21 @@ fn check_lapsed(point: &DecisionPoint, record: Record<'_>, body: &ApprovalLapsed
     }
 }
 
-fn check_released(point: &DecisionPoint, body: &DependentsReleased) -> Checked {
-    let is_due = point.releases() && point.released_at.is_none();
+fn check_released(world: &World, point: &DecisionPoint, body: &DependentsReleased) -> Checked {
+    let is_due = world.is_released(point) && point.released_at.is_none();
     match is_due && body.blocks == point.terms.blocks && !body.blocks.is_empty() {
         true => Ok(()),
         false => Err(("an answer that releases, once", point.state.to_string())),
+    }
+}
+
+/// What is said of the proof is what was proven.
+fn check_proof(record: Record<'_>, by: &Principal) -> Checked {
+    match record.envelope.proof {
+        Some(proof) if proof.by != by.authenticated_by => {
+            Err(("the record's own proof", by.authenticated_by.to_string()))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -43,6 +43,7 @@ pub(super) fn initialized(
     let entity = Box::new(new_loop(record, body, entropy));
     judgement.expect(Rule::Initialization, Init, entity.state());
     hot.loops.insert(String::from(body.loop_id.as_str()), entity);
+    hot.gates.loop_began(body, record.envelope.proof);
 }
 
 fn new_loop(record: Record<'_>, body: &LoopInitialized, entropy: &str) -> ExecutionLoop {

@@ -22,6 +22,7 @@ use crate::human_decision::{
     AuditHead, DecisionBinding, DecisionOutcome, DecisionRecord, HumanDecision,
     accept_decision_in_time, create_timeout_decision, disclosure_hash, injective_request_hash,
 };
+use crate::principal::PersonTerms;
 use crate::world::{
     Decided, ExecutionLoop, HeldRequest, Hot, Override, RequestOutcome, Warning, digits,
 };
@@ -190,6 +191,7 @@ pub(super) fn timed_out(
 /// Exactly one answer of a person who may give it, in time. Anything else counts for nothing.
 pub(super) fn answered(
     entity: &mut ExecutionLoop,
+    person: Option<PersonTerms>,
     record: Record<'_>,
     body: &DecisionAnswered,
     judgement: &mut Judgement<'_>,
@@ -197,7 +199,8 @@ pub(super) fn answered(
     let rule = Rule::DecisionAnswer;
     let Some(held) = open(entity, &body.record.request_id, rule, judgement) else { return };
     let held = held.clone();
-    let is_human = check_human(record, &body.record.human_id, judgement);
+    let is_human = check_human(record, &body.record.human_id, judgement)
+        && check_person(person, record, judgement);
     let stands = check_answer(entity, record, &held, body, judgement);
     let outcome = entity.outcome_of(&body.record);
     let applies = judgement.expect(rule, outcome, body.outcome)
@@ -216,6 +219,19 @@ fn check_human(record: Record<'_>, human_id: &str, judgement: &mut Judgement<'_>
     is_human & judgement.expect(Rule::HumanAuthority, human_id, actor.id.as_str())
 }
 
+/// The person is one who counts as that.
+fn check_person(
+    person: Option<PersonTerms>,
+    record: Record<'_>,
+    judgement: &mut Judgement<'_>,
+) -> bool {
+    let admitted = person.map_or(Ok(()), |terms| terms.admit(record.envelope.proof));
+    if let Err(reason) = &admitted {
+        judgement.forbid(Rule::HumanAuthority, "a person who counts", reason);
+    }
+    admitted.is_ok()
+}
+
 fn check_answer(
     entity: &ExecutionLoop,
     record: Record<'_>,
@@ -224,7 +240,8 @@ fn check_answer(
     judgement: &mut Judgement<'_>,
 ) -> bool {
     let (rule, found) = (Rule::DecisionAnswer, &body.record);
-    if !entity.hold.may_answer(&found.human_id, held.context.asked_of.as_deref()) {
+    let is_abort = found.decision == HumanDecision::Abort;
+    if !is_abort && !entity.hold.may_answer(&found.human_id, held.context.asked_of.as_deref()) {
         judgement.forbid(rule, "somebody who is asked", found.human_id.as_str());
         return false;
     }
@@ -319,6 +336,7 @@ fn conclude(
 /// A field that nobody may allow stays hidden.
 pub(super) fn overridden(
     entity: &mut ExecutionLoop,
+    person: Option<PersonTerms>,
     record: Record<'_>,
     body: &VisibilityOverridden,
     judgement: &mut Judgement<'_>,
@@ -328,7 +346,8 @@ pub(super) fn overridden(
     let attempt = entity.attempt_count();
     let value = entity.disclosure(attempt, body.field);
     let Some(held) = open(entity, &body.request_id, rule, judgement) else { return };
-    let is_human = check_human(record, &body.human_id, judgement);
+    let is_human =
+        check_human(record, &body.human_id, judgement) && check_person(person, record, judgement);
     if !allowed {
         judgement.forbid(rule, "somebody who may override", &body.human_id);
     }

@@ -8,6 +8,7 @@ use crate::decide::shown;
 use crate::event::Event;
 use crate::execution_loop::Actor;
 use crate::interruption_thread::Capability;
+use crate::principal::PersonTerms;
 use crate::refusal::ThreadRefusal;
 use crate::world::{Hot, Registered, Registry};
 
@@ -18,13 +19,28 @@ pub(super) fn registered(
     event: &Event,
     judgement: &mut Judgement<'_>,
 ) {
+    let may_grant = may_grant(hot, record, event, judgement);
     let registry = &mut hot.registry;
     judge_caller(registry, record, event, judgement);
     let registered = Registered::in_state(registry);
     if let Err(refusal) = registered.check_registration(event, record.at) {
         forbid(refusal, judgement);
     }
-    registry.apply(event, record.sequence);
+    if may_grant {
+        registry.apply(event, record.sequence);
+    }
+}
+
+/// A capability that no person grants is not granted.
+fn may_grant(hot: &Hot, record: Record<'_>, event: &Event, judgement: &mut Judgement<'_>) -> bool {
+    let Event::CapabilityChanged(body) = event else { return true };
+    let stated = hot.gates.policy.as_ref().and_then(|policy| policy.authentication);
+    let admitted = PersonTerms::for_grants(stated).admit(record.envelope.proof);
+    if let Err(reason) = &admitted {
+        judgement.forbid(Rule::CallerCapability, "a person who counts", reason);
+    }
+    let is_human = record.envelope.actor.kind == Actor::Human;
+    !body.is_granted || (is_human && admitted.is_ok())
 }
 
 /// Only a person grants capabilities; everything else is registered by who was granted one.

@@ -15,8 +15,8 @@ closed_enum! {
         Never = "NEVER",
         /// When the attempt did not end well: anything that would not halt as COMPLETED.
         OnFailure = "ON_FAILURE",
-        /// After every attempt.
-        Always = "ALWAYS",
+        /// After every attempt that Phase-21 did not terminate.
+        After = "AFTER",
     }
 }
 
@@ -174,12 +174,12 @@ mod tests {
 
     #[test]
     fn who_may_answer_follows_the_terms() {
-        let anyone = HoldTerms::of(HoldPolicy::Always);
+        let anyone = HoldTerms::of(HoldPolicy::After);
         assert!(anyone.may_answer("alice", None));
         assert!(!anyone.may_answer("alice", Some("boss")));
         assert!(!anyone.may_override("alice"));
         let named = terms(
-            r#"{"policy":"ALWAYS","approvers":["alice"],"override_approvers":["carol"],
+            r#"{"policy":"AFTER","approvers":["alice"],"override_approvers":["carol"],
                 "escalation_targets":[{"target":"boss","timeout_ms":1000},
                 {"target":"board","approvers":["dave"],"timeout_ms":1000}]}"#,
         );
@@ -195,10 +195,10 @@ mod tests {
     #[test]
     fn terms_that_cannot_be_recorded_are_refused() {
         let bad = [
-            r#"{"policy":"ALWAYS","approvers":[" "]}"#,
-            r#"{"policy":"ALWAYS","override_approvers":["a\u202eb"]}"#,
-            r#"{"policy":"ALWAYS","approvers":["SYSTEM_TIMEOUT"]}"#,
-            r#"{"policy":"ALWAYS","escalation_targets":[{"target":"a","timeout_ms":1},
+            r#"{"policy":"AFTER","approvers":[" "]}"#,
+            r#"{"policy":"AFTER","override_approvers":["a\u202eb"]}"#,
+            r#"{"policy":"AFTER","approvers":["SYSTEM_TIMEOUT"]}"#,
+            r#"{"policy":"AFTER","escalation_targets":[{"target":"a","timeout_ms":1},
                 {"target":"a","timeout_ms":1}]}"#,
         ];
         for json in bad {

@@ -69,6 +69,10 @@ closed_enum! {
         YesFlag = "YES_FLAG",
         /// Given by a program through the library or as a command.
         Api = "API",
+        /// By a process of the user of that name, without a terminal.
+        OsUser = "OS_USER",
+        /// By a process that claimed the name; nothing proves it.
+        Claim = "CLAIM",
     }
 }
 

@@ -327,6 +327,14 @@ pub enum DecisionPointRefusal {
         /// When it ended.
         until: Timestamp,
     },
+    /// What is approved spends its approval itself.
+    #[error("the approval of decision {decision_id} is spent by {tool} itself; use that")]
+    SpentElsewhere {
+        /// The decision point.
+        decision_id: String,
+        /// What it is bound to.
+        tool: String,
+    },
     /// Nothing of it is due.
     #[error("nothing of decision {decision_id} is due; ask again when it is")]
     NothingDue {
@@ -378,6 +386,7 @@ impl DecisionPointRefusal {
             Self::NotApproved { .. } => "NOT_APPROVED",
             Self::ApprovalLapsed { .. } => "APPROVAL_LAPSED",
             Self::NothingDue { .. } => "NOTHING_DUE",
+            Self::SpentElsewhere { .. } => "SPENT_ELSEWHERE",
         }
     }
 
@@ -396,6 +405,7 @@ impl DecisionPointRefusal {
             | Self::NotOneself { .. }
             | Self::NotRequester { .. }
             | Self::NotApproved { .. }
+            | Self::SpentElsewhere { .. }
             | Self::IterationLimit { .. } => Some(RefusalClass::Gating),
             Self::AlreadyEnded { .. }
             | Self::Expired { .. }

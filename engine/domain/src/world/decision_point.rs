@@ -191,6 +191,12 @@ impl DecisionPoint {
         chosen.is_some_and(|option| !option.reject)
     }
 
+    /// Whether its answer is a person's: approval is asked for, or something waits for it.
+    #[must_use]
+    pub fn needs_person(&self) -> bool {
+        self.terms.needs_person()
+    }
+
     /// Whether what waits for the answer may go on: it was approved; or, where no approval is asked
     /// for, answered in words or by the default that its creator asked for.
     #[must_use]

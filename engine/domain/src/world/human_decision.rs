@@ -210,7 +210,7 @@ impl ExecutionLoop {
     pub fn hold_applies(&self) -> bool {
         match (self.hold.policy, self.ending()) {
             (_, None) | (HoldPolicy::Never, _) => false,
-            (HoldPolicy::Always, Some(_)) => true,
+            (HoldPolicy::After, Some(_)) => true,
             (HoldPolicy::OnFailure, Some((reason, _))) => reason != HaltReason::Completed,
         }
     }

@@ -104,7 +104,8 @@ impl Stage {
     /// Applies a record to the live world, and its bytes to the others.
     fn record(&mut self, actor: &ActorId, event: Event) {
         let (actor, correlation) = (actor.clone(), "story".into());
-        let envelope = Envelope { actor, correlation, causation: None, idempotency: None, event };
+        let envelope =
+            Envelope { proof: None, actor, correlation, causation: None, idempotency: None, event };
         let encoded = codec::encode(&envelope).expect("the event fits");
         let decoded = codec::decode(encoded.kind, encoded.version, &encoded.payload).unwrap();
         assert_eq!(decoded, envelope);

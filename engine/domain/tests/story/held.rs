@@ -47,7 +47,7 @@ impl Story {
 
     /// A failed loop that is held, and about which a person is asked.
     pub(crate) fn asked() -> Self {
-        let terms = terms(HoldPolicy::Always);
+        let terms = terms(HoldPolicy::After);
         let mut story = Self::evaluated_under(terms, ExecutorResponseType::Failure);
         story.given(story.ask());
         story

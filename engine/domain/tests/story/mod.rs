@@ -189,6 +189,8 @@ impl Story {
     pub(crate) fn initialize(&self) -> InitializeLoop {
         let hash = sha256(ENVELOPE).to_string();
         InitializeLoop {
+            gate: holdpoint_domain::policy::GateTerms::default(),
+            approval: None,
             entropy: self.entropy(),
             executor_id: "/bin/sh".into(),
             envelope: ENVELOPE.to_vec(),
@@ -314,6 +316,7 @@ pub(crate) fn envelope(event: Event) -> Envelope {
     let automation = || ActorId { kind: Actor::Automation, id: "ci".into() };
     let speaker = points::speaker(&event).map(Principal::actor);
     Envelope {
+        proof: None,
         actor: human.map(|id| person(id)).or(speaker).unwrap_or_else(automation),
         correlation: "00112233445566778899aabbccddeeff".into(),
         causation: None,

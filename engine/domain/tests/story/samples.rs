@@ -62,6 +62,7 @@ fn enveloped(index: usize, event: Event) -> Envelope {
         content: digest(7),
     };
     Envelope {
+        proof: None,
         actor: ActorId { kind: nth(&Actor::ALL[..4], index), id: "someone \u{e9}".into() },
         correlation: "00112233445566778899aabbccddeeff".into(),
         causation: (!index.is_multiple_of(3)).then_some(u64::MAX >> (index * 7 % 64)),
@@ -149,6 +150,8 @@ fn loop_events(turn: usize) -> Vec<Event> {
     let attempt = 1 + (turn % 3) as u8;
     vec![
         LoopInitialized {
+            gate: None,
+            approval: None,
             loop_id: LOOP.into(),
             executor_id: "/bin/sh".into(),
             instruction_envelope_hash: digest(2).to_string().into(),

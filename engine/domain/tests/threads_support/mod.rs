@@ -183,7 +183,10 @@ impl Stage {
         for event in events {
             let (actor, idempotency) = (actor.clone(), idempotency.clone());
             let correlation = if correlation.is_empty() { "blank" } else { correlation }.into();
-            self.record(&Envelope { actor, correlation, causation: None, idempotency, event }, at);
+            self.record(
+                &Envelope { proof: None, actor, correlation, causation: None, idempotency, event },
+                at,
+            );
         }
         outcome
     }

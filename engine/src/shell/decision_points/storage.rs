@@ -82,8 +82,9 @@ impl<S: Storage> Engine<S> {
         };
         let command = Command::CreateDecisionPoint(command.into());
         let (core, begun_at) = (self.core(), Instant::now());
+        let proof = core.identity.proof_of(&origin.actor);
         let is_free = |world: &World| free(world, &record.issue_id);
-        let begun = begin_where(core, &origin, &Conditions::default(), &command, is_free)?;
+        let begun = begin_where(core, &origin, proof, &Conditions::default(), &command, is_free)?;
         let submitted = begun?.acknowledged()?;
         core.meter.submitted(begun_at, &submitted);
         Ok(submitted)

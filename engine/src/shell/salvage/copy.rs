@@ -156,8 +156,14 @@ impl<S: ReadStorage> Copier<'_, S> {
 /// An event of the salvage itself as a record.
 pub(super) fn recorded(correlation: &str, event: Event) -> Result<NewRecord, SalvageError> {
     let correlation = correlation.to_string();
-    let envelope =
-        Envelope { actor: system_actor(), correlation, causation: None, idempotency: None, event };
+    let envelope = Envelope {
+        proof: None,
+        actor: system_actor(),
+        correlation,
+        causation: None,
+        idempotency: None,
+        event,
+    };
     let encoded = codec::encode(&envelope)?;
     Ok(NewRecord { kind: encoded.kind, version: encoded.version, payload: encoded.payload })
 }

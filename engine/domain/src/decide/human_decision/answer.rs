@@ -150,7 +150,9 @@ fn accepted(
 ) -> Result<DecisionRecord, Refusal> {
     let request_id = String::from(held.request_id());
     let human_id = command.human_id.as_str();
-    if !entity.hold.may_answer(human_id, held.context.asked_of.as_deref()) {
+    // ABORT by any person always stops a hold (seed Phase-32).
+    let is_abort = command.decision == HumanDecision::Abort;
+    if !is_abort && !entity.hold.may_answer(human_id, held.context.asked_of.as_deref()) {
         let human_id = String::from(human_id);
         return Err(DecisionRefusal::NotAnApprover { request_id, human_id }.into());
     }

@@ -55,6 +55,7 @@ impl DecisionPoint {
             decision_id: body.decision_id.clone(),
             by: self.requested_by.clone(),
             terms: terms.into(),
+            separation: false,
         };
         Self {
             chain_id: self.chain_id.clone(),

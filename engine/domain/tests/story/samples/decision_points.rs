@@ -32,6 +32,7 @@ pub(super) fn decision_point_events() -> Vec<Event> {
 fn questions(turn: usize) -> Vec<Event> {
     vec![
         DecisionPointCreated {
+            separation: false,
             decision_id: ROUND.into(),
             by: principal(turn),
             terms: terms(turn).into(),

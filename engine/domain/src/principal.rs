@@ -1,0 +1,176 @@
+//! Who acts, as far as the process that records it can prove, and who counts as a person.
+//!
+//! A name that a caller gives itself is a claim. It is recorded, shown as not proven, and counts
+//! only where a policy takes claims.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::decision_point::Authentication;
+
+/// What the process that recorded something could prove of who did it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Proof {
+    /// The number of the user whose process it was.
+    pub user: u32,
+    /// How the name is proven; `none`: it is a claim of that process.
+    pub by: Authentication,
+}
+
+impl Proof {
+    /// A claim by a process of this user.
+    #[must_use]
+    pub const fn claim(user: u32) -> Self {
+        Self { user, by: Authentication::None }
+    }
+
+    /// Whether the name is only claimed.
+    #[must_use]
+    pub const fn is_claim(self) -> bool {
+        matches!(self.by, Authentication::None)
+    }
+}
+
+/// The number of a user that nobody can know: outside of the initial user namespace a process can
+/// make itself any user. The kernel gives it to nobody.
+pub const UNKNOWN_USER: u32 = u32::MAX;
+
+/// What somebody has to be to count as the person who is asked.
+///
+/// | asked by | the same user | another user |
+/// |---|---|---|
+/// | a process of some user | at a terminal; nobody under `separation` | as proven as asked for |
+/// | nobody in particular | at a terminal | at a terminal |
+///
+/// Where claims are taken (authentication `none`), any name counts, but under `separation` still
+/// none of the same user number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PersonTerms {
+    /// What at least has to prove the name.
+    pub authentication: Authentication,
+    /// Whether only another user than the one who asks counts.
+    pub separation: bool,
+    /// The number of the user whose process asks; `None`: nobody in particular.
+    pub asked_by: Option<u32>,
+}
+
+/// Why somebody does not count as a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NotAPerson {
+    /// Only a claim.
+    #[error(
+        "the name is not proven; answer as that user of this system, outside of containers and \
+         user namespaces, or ask under a policy that takes claimed names"
+    )]
+    Claimed,
+    /// Proven less than is asked for.
+    #[error("the name is proven by {found}, and {expected} is asked for; answer at a terminal")]
+    ProvenLess {
+        /// What is asked for.
+        expected: Authentication,
+        /// What proves it.
+        found: Authentication,
+    },
+    /// The user who asks, without a terminal.
+    #[error(
+        "user {user} asks, and counts as a person only at a terminal; answer at one, or let \
+         another user answer"
+    )]
+    NoTerminal {
+        /// The user's number.
+        user: u32,
+    },
+    /// The user who asks, where another one has to answer.
+    #[error("user {user} asks, and another user has to answer")]
+    SameUser {
+        /// The user's number.
+        user: u32,
+    },
+}
+
+impl NotAPerson {
+    /// The stable reason code.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Claimed => "CLAIM_NOT_TAKEN",
+            Self::ProvenLess { .. } => "PROVEN_LESS",
+            Self::NoTerminal { .. } => "NO_TERMINAL",
+            Self::SameUser { .. } => "SAME_USER",
+        }
+    }
+}
+
+impl PersonTerms {
+    /// For acts that nobody asked for: only who sits at a terminal counts.
+    pub const AT_A_TERMINAL: Self =
+        Self { authentication: Authentication::Terminal, separation: false, asked_by: None };
+
+    /// For whoever grants capabilities: somebody at a terminal, unless the policy of the log states
+    /// what else proves a name.
+    #[must_use]
+    pub fn for_grants(stated: Option<Authentication>) -> Self {
+        let authentication = stated.unwrap_or(Authentication::Terminal);
+        Self { authentication, ..Self::AT_A_TERMINAL }
+    }
+
+    /// Whether somebody counts as a person. What was recorded before there were proofs is not
+    /// judged by them.
+    ///
+    /// # Errors
+    /// [`NotAPerson`] says why not.
+    pub fn admit(&self, proof: Option<Proof>) -> Result<(), NotAPerson> {
+        let Some(Proof { user, by: found }) = proof else { return Ok(()) };
+        let expected = self.authentication;
+        // Who asked from where no number says anything may be anybody.
+        let is_same = [Some(user), Some(UNKNOWN_USER)].contains(&self.asked_by);
+        if self.separation && is_same {
+            return Err(NotAPerson::SameUser { user });
+        }
+        if expected == Authentication::None {
+            return Ok(());
+        }
+        if found == Authentication::None {
+            return Err(NotAPerson::Claimed);
+        }
+        if found < expected {
+            return Err(NotAPerson::ProvenLess { expected, found });
+        }
+        if is_same && found < Authentication::Terminal {
+            return Err(NotAPerson::NoTerminal { user });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Over the whole product of what is asked for and what is proven.
+    #[test]
+    fn nobody_counts_as_a_person_who_is_not_proven_to_be_one() {
+        for expected in Authentication::ALL {
+            for found in Authentication::ALL {
+                for (separation, asked_by) in
+                    [(false, None), (false, Some(1)), (false, Some(2)), (true, Some(1))]
+                        .into_iter()
+                        .chain([(false, Some(UNKNOWN_USER)), (true, Some(UNKNOWN_USER))])
+                {
+                    let terms = PersonTerms { authentication: *expected, separation, asked_by };
+                    let is_same = asked_by == Some(1) || asked_by == Some(UNKNOWN_USER);
+                    let takes_claims = *expected == Authentication::None;
+                    let is_proven = *found != Authentication::None && found >= expected;
+                    let at_terminal = *found == Authentication::Terminal;
+                    let counts = !(separation && is_same)
+                        && (takes_claims || (is_proven && (!is_same || at_terminal)));
+                    let admitted = terms.admit(Some(Proof { user: 1, by: *found }));
+                    assert_eq!(admitted.is_ok(), counts, "{terms:?} {found}");
+                }
+            }
+        }
+        assert_eq!(PersonTerms::AT_A_TERMINAL.admit(None), Ok(()));
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether the number of this process's user says who it is.
+
+use crate::executor::user_namespace_number;
+use rustix::fs::{FsWord, fstatfs};
+use std::fs::File;
+use std::io::Read;
+
+/// What recorders' guards call themselves, for the processes below them.
+pub(crate) const GUARD_NAME: &str = "holdpoint-guard";
+
+/// The number of the initial user namespace (`PROC_USER_INIT_INO` of the kernel's interface).
+const INITIAL_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
+/// What the kernel says a `/proc` is (`PROC_SUPER_MAGIC`).
+const PROC_FILE_SYSTEM: FsWord = 0x9fa0;
+/// How the initial namespace maps its users, and nothing else does but one that maps all alike.
+const EVERY_USER: [&str; 3] = ["0", "0", "4294967295"];
+/// The longest file of `/proc` that is read here, in bytes.
+const PROC_BYTES_MAX: u64 = 4096;
+/// How many ancestors are looked at: more than any system lets processes nest.
+const ANCESTORS_MAX: usize = 4096;
+
+/// Whether this process is in the initial user namespace: asked of the kernel, or where it is too
+/// old to say, read off the map of a `/proc` that is one. What cannot be known is no.
+pub(super) fn in_initial_user_namespace() -> bool {
+    match user_namespace_number() {
+        _ if !cfg!(target_os = "linux") => true,
+        Some(number) => number == INITIAL_USER_NAMESPACE,
+        None => maps_every_user(),
+    }
+}
+
+fn maps_every_user() -> bool {
+    proc_file("/proc/self/uid_map").is_some_and(|map| map.split_ascii_whitespace().eq(EVERY_USER))
+}
+
+/// Whether a recorder's guard is among the ancestors of this process.
+pub(super) fn below_recorder() -> bool {
+    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    let parents = std::iter::successors(parent_of(own), |pid| parent_of(*pid));
+    parents.take(ANCESTORS_MAX).any(is_guard)
+}
+
+/// Whether this is a guard, by the name that it gave itself.
+fn is_guard(pid: i32) -> bool {
+    proc_file(&format!("/proc/{pid}/comm")).is_some_and(|name| name.trim_end() == GUARD_NAME)
+}
+
+fn parent_of(pid: i32) -> Option<i32> {
+    let stat = proc_file(&format!("/proc/{pid}/stat"))?;
+    // The name stands in parentheses and may hold anything, also parentheses.
+    let (_, behind_name) = stat.rsplit_once(')')?;
+    let parent: i32 = behind_name.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    (parent > 0).then_some(parent)
+}
+
+/// The beginning of a file of `/proc`, where what is there is the kernel's own.
+fn proc_file(path: &str) -> Option<String> {
+    let file = File::open(path).ok()?;
+    let is_proc = fstatfs(&file).is_ok_and(|system| system.f_type == PROC_FILE_SYSTEM);
+    let mut bytes = Vec::new();
+    file.take(PROC_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    is_proc.then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_two_ways_of_asking_for_the_namespace_agree() {
+        if let Some(number) = user_namespace_number() {
+            assert_eq!(number == INITIAL_USER_NAMESPACE, maps_every_user());
+        }
+    }
+
+    #[test]
+    fn this_process_has_a_parent_and_nobody_is_its_own() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let parent = parent_of(own).unwrap();
+        assert!(parent != own && parent > 0);
+        assert!(proc_file("/etc/passwd").is_none());
+    }
+}
