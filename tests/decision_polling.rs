@@ -215,7 +215,14 @@ fn a_watch_loses_nothing_and_repeats_nothing_while_the_log_is_archived() {
     let mut watcher = Watcher::start(&place, &["--from", "0", "--json"]);
     assert_eq!(watcher.next(1), kinds(&[("created", 1)]));
     for round in 2..=4 {
-        let engine = Engine::open(&place.log).unwrap();
+        let engine = Engine::open_with(
+            holdpoint_log_files::DirectoryStorage::new(&place.log),
+            holdpoint_engine::shell::EngineOptions {
+                identity: holdpoint_engine::shell::Identity::simulated(),
+                ..Default::default()
+            },
+        )
+        .unwrap();
         fill(&engine, 60);
         engine.close().unwrap();
         ask(&place, round, json!({}));

@@ -416,7 +416,14 @@ fn a_log_that_grows_and_is_archived_during_the_wait_confuses_nobody() {
     let mut waiters = Vec::new();
     for round in 1..=3 {
         waiters.push(waiting(&place, &[&id, "--timeout", "120s"]));
-        let engine = Engine::open(&place.log).unwrap();
+        let engine = Engine::open_with(
+            holdpoint_log_files::DirectoryStorage::new(&place.log),
+            holdpoint_engine::shell::EngineOptions {
+                identity: holdpoint_engine::shell::Identity::simulated(),
+                ..Default::default()
+            },
+        )
+        .unwrap();
         fill(&engine, 60);
         engine.close().unwrap();
         let archive = place.directory.path().join("archive");

@@ -299,7 +299,11 @@ fn submit(engine: &Engine, line: &Value) {
 fn interrupted_then(place: &Place) -> (Engine, Arc<AtomicU64>) {
     let clock = Arc::new(AtomicU64::new(THEN));
     let standing = Box::new(Standing(Arc::clone(&clock)));
-    let options = EngineOptions { clock: standing, ..EngineOptions::default() };
+    let options = EngineOptions {
+        clock: standing,
+        identity: holdpoint_engine::shell::Identity::simulated(),
+        ..EngineOptions::default()
+    };
     let engine = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
     let mut lines = setting("acme", "talk");
     lines.push(turn("acme", "talk", 1, chat(TEXT)));
@@ -343,7 +347,14 @@ fn whoever_records_deadlines_is_shown_those_of_threads() {
 fn a_thread_whose_records_were_archived_keeps_its_state_and_its_story_is_in_the_archive() {
     let place = one();
     let before = read(&place, &["thread", "show", "talk"]);
-    let engine = Engine::open(&place.log).unwrap();
+    let engine = Engine::open_with(
+        holdpoint_log_files::DirectoryStorage::new(&place.log),
+        holdpoint_engine::shell::EngineOptions {
+            identity: holdpoint_engine::shell::Identity::simulated(),
+            ..Default::default()
+        },
+    )
+    .unwrap();
     fill(&engine, 40);
     engine.close().unwrap();
     shown(&place, &["log", "archive", "archive"]);

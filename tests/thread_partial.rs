@@ -22,7 +22,14 @@ use thread_support::{accepted, chat, interrupted, turn};
 fn archived() -> (Place, u64) {
     let place = Place::new();
     interrupted(&place, "acme", "talk", "It is sunny today.");
-    let engine = Engine::open(&place.log).unwrap();
+    let engine = Engine::open_with(
+        holdpoint_log_files::DirectoryStorage::new(&place.log),
+        holdpoint_engine::shell::EngineOptions {
+            identity: holdpoint_engine::shell::Identity::simulated(),
+            ..Default::default()
+        },
+    )
+    .unwrap();
     fill(&engine, 40);
     engine.close().unwrap();
     let moved = place.holdpoint(&["log", "archive", "archive", "--json"]);

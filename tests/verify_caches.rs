@@ -165,7 +165,11 @@ fn tamper_every_byte_of_a_snapshot_counts() {
     let place = place();
     let fingerprints =
         FingerprintDistance { records: u64::MAX, bytes: u64::MAX, records_at_close: 1 };
-    let options = EngineOptions { fingerprints, ..EngineOptions::default() };
+    let options = EngineOptions {
+        fingerprints,
+        identity: holdpoint_engine::shell::Identity::simulated(),
+        ..EngineOptions::default()
+    };
     let storage = DirectoryStorage::new(&place.log);
     let engine = Engine::open_with(storage.clone(), options).unwrap();
     engine.query(|_| ()).unwrap();

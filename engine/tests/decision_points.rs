@@ -517,7 +517,14 @@ fn a_wait_records_what_its_deadline_brings_about() {
 #[test]
 fn job_of_another_process() {
     let Some(job) = process::job() else { return };
-    let engine = Engine::open(&job.directory).expect("the log opens");
+    let engine = Engine::open_with(
+        holdpoint_log_files::DirectoryStorage::new(&job.directory),
+        holdpoint_engine::shell::EngineOptions {
+            identity: holdpoint_engine::shell::Identity::simulated(),
+            ..Default::default()
+        },
+    )
+    .expect("the log opens");
     for number in 0..job.number {
         let issue = format!("issue {number}");
         assert!(is_recorded(&engine, &chosen(&read(&engine, &issue), "memory", "bob")));
@@ -548,7 +555,14 @@ fn the_seeds_examples_work() {
     let text = rich_options::ask(&place.beside("rich")).expect("it runs");
     let last = "(memory)\nPros:\n- Simple\n- No dependencies\n\nCons:\n- Not shared";
     assert!(text.ends_with(last), "{text}");
-    let engine = Engine::open(place.beside("handling")).expect("the log opens");
+    let engine = Engine::open_with(
+        holdpoint_log_files::DirectoryStorage::new(place.beside("handling")),
+        holdpoint_engine::shell::EngineOptions {
+            identity: holdpoint_engine::shell::Identity::simulated(),
+            ..Default::default()
+        },
+    )
+    .expect("the log opens");
     handling_response::ask(&engine).expect("it is asked");
     assert_eq!(handling_response::go_on(&engine).expect("it goes on"), "wait");
     handling_response::choose(&engine, "redis").expect("it is answered");

@@ -180,7 +180,14 @@ fn records_of_other_engines_are_delivered() {
 #[test]
 fn job_of_another_process() {
     let Some(job) = process::job() else { return };
-    let engine = Engine::open(&job.directory).expect("the log opens");
+    let engine = Engine::open_with(
+        holdpoint_log_files::DirectoryStorage::new(&job.directory),
+        holdpoint_engine::shell::EngineOptions {
+            identity: holdpoint_engine::shell::Identity::simulated(),
+            ..Default::default()
+        },
+    )
+    .expect("the log opens");
     for number in 0..job.number {
         let number = i64::try_from(number).expect("a small number");
         process::say(accept(&engine, number).last_sequence);
@@ -208,7 +215,14 @@ fn records_of_other_processes_are_delivered() {
 fn what_no_sync_covers_is_not_delivered() {
     let place = Place::new();
     let disk = Brittle::new(place.storage());
-    let engine = Engine::open_with(disk.clone(), EngineOptions::default()).expect("the log opens");
+    let engine = Engine::open_with(
+        disk.clone(),
+        EngineOptions {
+            identity: holdpoint_engine::shell::Identity::simulated(),
+            ..Default::default()
+        },
+    )
+    .expect("the log opens");
     let mut durable = engine.subscribe(0).expect("it can be followed");
     let mut written = engine.subscribe(0).expect("it can be followed").with_unproven();
     accept(&engine, 1);
@@ -251,7 +265,11 @@ fn an_owners_own_syncs_are_known_at_once() {
     let place = Place::new();
     let ownership = Ownership::Exclusive;
     let log = Options { ownership, head_delay: Duration::MAX, ..Options::default() };
-    let options = EngineOptions { log, ..EngineOptions::default() };
+    let options = EngineOptions {
+        log,
+        identity: holdpoint_engine::shell::Identity::simulated(),
+        ..EngineOptions::default()
+    };
     let engine = Engine::open_with(place.storage(), options).expect("the log opens");
     let mut subscription = engine.subscribe(0).expect("it can be followed");
     for number in 0..3 {

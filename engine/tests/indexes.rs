@@ -38,6 +38,7 @@ fn engine(place: &Place) -> Engine {
         level: Level::Os,
         // Opened again and again: each goes on from a snapshot.
         fingerprints: FingerprintDistance { records_at_close: 1, ..FingerprintDistance::default() },
+        identity: holdpoint_engine::shell::Identity::simulated(),
         ..EngineOptions::default()
     };
     Engine::open_with(place.storage(), options).expect("the log opens")

@@ -59,7 +59,11 @@ fn opened(place: &Place, options: EngineOptions) -> (Engine<GatedStorage>, Gated
 }
 
 fn options(log: Options) -> EngineOptions {
-    EngineOptions { log, ..EngineOptions::default() }
+    EngineOptions {
+        log,
+        identity: holdpoint_engine::shell::Identity::simulated(),
+        ..EngineOptions::default()
+    }
 }
 
 #[test]

@@ -95,7 +95,12 @@ fn state(engine: &Engine) -> ([u8; 32], u64) {
 
 fn open(place: &Place, clock: &SetClock) -> Engine {
     let clock = Box::new(clock.clone());
-    let options = EngineOptions { clock, level: Level::Os, ..EngineOptions::default() };
+    let options = EngineOptions {
+        clock,
+        level: Level::Os,
+        identity: holdpoint_engine::shell::Identity::simulated(),
+        ..EngineOptions::default()
+    };
     Engine::open_with(place.storage(), options).expect("the log opens")
 }
 

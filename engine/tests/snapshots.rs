@@ -27,7 +27,11 @@ const DISTANCE: u64 = 8;
 fn engine(place: &Place) -> Engine {
     let fingerprints =
         FingerprintDistance { records: DISTANCE, bytes: u64::MAX, records_at_close: u64::MAX };
-    let options = EngineOptions { fingerprints, ..EngineOptions::default() };
+    let options = EngineOptions {
+        fingerprints,
+        identity: holdpoint_engine::shell::Identity::simulated(),
+        ..EngineOptions::default()
+    };
     Engine::open_with(place.storage(), options).expect("the log opens")
 }
 
@@ -222,7 +226,11 @@ fn closing_records_a_fingerprint_only_where_enough_was_recorded_since() {
     let place = Place::new();
     let open = |records_at_close| {
         let fingerprints = FingerprintDistance { records_at_close, ..FingerprintDistance::NEVER };
-        let options = EngineOptions { fingerprints, ..EngineOptions::default() };
+        let options = EngineOptions {
+            fingerprints,
+            identity: holdpoint_engine::shell::Identity::simulated(),
+            ..EngineOptions::default()
+        };
         Engine::open_with(place.storage(), options).unwrap()
     };
     let engine = open(100);

@@ -43,13 +43,16 @@ pub use interruption_thread::{
 };
 pub use log::{
     ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded, HeadMissingAccepted,
-    HistoryArchived, PolicyChanged, RecordsLost, RecoveryPerformed, RefusalClass, Salvaged,
-    SalvagedRun, SegmentIndexed,
+    HistoryArchived, PolicyChanged, PolicyUnknown, RecordsLost, RecoveryPerformed, RefusalClass,
+    Salvaged, SalvagedRun, SegmentIndexed,
 };
 pub use payload::{List, Raw, Text};
 pub use sandbox_fault::{FaultReported, SandboxDecided};
 
 use crate::codec::{BodyReader, BodyWriter, DecodeError, EncodeError};
+
+/// The kind of [`PolicyChanged`].
+pub const POLICY_CHANGED: u16 = 11;
 
 /// One line of the registry of kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +84,7 @@ impl Event {
             | Self::HistoryArchived(_)
             | Self::SegmentIndexed(_)
             | Self::PolicyChanged(_)
+            | Self::PolicyUnknown(_)
             | Self::CapabilityChanged(_)
             | Self::TenantRegistered(_)
             | Self::UserRegistered(_)
@@ -287,6 +291,8 @@ events! {
     10 v 1 "log" "log.segment_indexed" => SegmentIndexed,
     /// A person set the policy of the log.
     11 v 1 "log" "log.policy_changed" => PolicyChanged in Box,
+    /// The policy of the log may be lost.
+    12 v 1 "log" "log.policy_unknown" => PolicyUnknown,
     /// A loop exists.
     32 v 2 "execution_loop" "execution_loop.initialized"
         => LoopInitialized, before 1 => LoopInitializedV1,

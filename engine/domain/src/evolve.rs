@@ -87,8 +87,8 @@ fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement<'_>) -
         }
         Event::RecoveryPerformed(_) | Event::HeadMissingAccepted(_) | Event::ClockStepped(_) => {}
         Event::CommandRefused(_) => {}
-        Event::Salvaged(_) => {}
-        Event::RecordsLost(_) => world.hot.gates.is_policy_lost = true,
+        Event::Salvaged(_) | Event::RecordsLost(_) => {}
+        Event::PolicyUnknown(_) => world.hot.gates.is_policy_lost = true,
         Event::HistoryArchived(body) => world.hot.indexes.archived(body.anchor_sequence),
         Event::ConfigurationChanged(body) => world.hot.configuration = body.digest,
         Event::FingerprintRecorded(body) => log::fingerprint_recorded(world, body, judgement),

@@ -10,10 +10,12 @@
 mod story;
 
 use holdpoint_domain::codec::{DecodeError, Encoded, decode, encode};
+use holdpoint_domain::decision_point::Authentication;
 use holdpoint_domain::event::{
     ClockStepped, EvidenceCaptured, HeadMissingAccepted, REGISTRY, RecoveryPerformed, kind_name,
 };
 use holdpoint_domain::evidence_capture::RawData;
+use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::limits::MAX_PAYLOAD_BYTES;
 use holdpoint_domain::{Envelope, Event, Idempotency};
 use quickcheck::{Arbitrary as _, Gen};
@@ -21,7 +23,10 @@ use story::samples::samples;
 use story::{envelope, seed};
 
 /// One line for every sample: kind, version, payload in hex.
-const GOLDEN: &str = include_str!("golden/events_v1.txt");
+const GOLDEN: &str = include_str!("golden/events_v2.txt");
+
+/// The same of the first payloads of all, from before two kinds had a second version.
+const GOLDEN_V1: &str = include_str!("golden/events_v1.txt");
 
 #[test]
 fn golden_bytes_of_every_kind_are_pinned() {
@@ -36,7 +41,8 @@ fn golden_bytes_of_every_kind_are_pinned() {
 
 #[test]
 fn golden_payloads_decode_for_ever() {
-    for (line, sample) in GOLDEN.lines().zip(samples()) {
+    let lines = GOLDEN.lines().zip(samples()).chain(GOLDEN_V1.lines().zip(samples()));
+    for (line, sample) in lines {
         let Encoded { kind, version, payload } = parsed(line);
         assert_eq!(decode(kind, version, &payload), Ok(sample), "{line}");
     }
@@ -64,6 +70,8 @@ fn table_kinds_are_pinned() {
         (8, "log.records_lost"),
         (9, "log.history_archived"),
         (10, "log.segment_indexed"),
+        (11, "log.policy_changed"),
+        (12, "log.policy_unknown"),
         (32, "execution_loop.initialized"),
         (33, "execution_loop.dispatched"),
         (34, "execution_loop.response_awaited"),
@@ -167,18 +175,18 @@ fn names_in_an_envelope_are_checked() {
 #[test]
 fn unknown_kinds_and_versions_are_named() {
     assert_eq!(decode(208, 1, &[]), Err(DecodeError::UnknownKind { kind: 208, version: 1 }));
-    assert_eq!(decode(32, 2, &[]), Err(DecodeError::UnknownVersion { kind: 32, version: 2 }));
-    let text = decode(32, 2, &[]).unwrap_err().to_string();
-    assert!(text.contains("32") && text.contains('2') && text.contains("newer"), "{text}");
+    assert_eq!(decode(32, 3, &[]), Err(DecodeError::UnknownVersion { kind: 32, version: 3 }));
+    let text = decode(32, 3, &[]).unwrap_err().to_string();
+    assert!(text.contains("32") && text.contains('3') && text.contains("newer"), "{text}");
 }
 
 /// Two bodies with the same fields are told apart by the kind inside the payload.
 #[test]
 fn a_payload_under_a_foreign_kind_is_refused() {
     for sample in samples() {
-        let Encoded { kind, version, payload } = encode(&sample).unwrap();
+        let Encoded { kind, payload, .. } = encode(&sample).unwrap();
         for other in REGISTRY.iter().filter(|entry| entry.kind != kind) {
-            let refused = decode(other.kind, version, &payload);
+            let refused = decode(other.kind, other.version, &payload);
             let disagrees = DecodeError::KindDisagrees { expected: other.kind, found: kind };
             assert_eq!(refused, Err(disagrees));
         }
@@ -345,21 +353,38 @@ fn a_maintained_crate_reads_and_writes_the_same_bytes() {
         let payload = encode(&sample).unwrap().payload;
         let (heading, rest) = read_heading(&payload);
         assert_eq!(heading.0, sample.event.kind().kind);
-        assert_eq!(heading.2, sample.actor.id);
-        assert_eq!(heading.3, sample.correlation);
-        assert_eq!(heading.4, sample.causation);
+        let (kind, name, proof) = heading.1.parts();
+        assert_eq!((kind, name), (sample.actor.kind, sample.actor.id.as_str()));
+        assert_eq!(proof, sample.proof.map(|proof| (proof.user, proof.by)));
+        assert_eq!(heading.2, sample.correlation);
+        assert_eq!(heading.3, sample.causation);
         assert_eq!(reread(&sample.event, rest), sample.event);
     }
 }
 
-type Heading = (
-    u16,
-    holdpoint_domain::execution_loop::Actor,
-    String,
-    String,
-    Option<u64>,
-    Option<(String, String, String, [u8; 32])>,
-);
+/// Who did it, by four kinds of actors without a proof and one with it.
+#[derive(serde::Deserialize)]
+enum Speaker {
+    Human(String),
+    Agent(String),
+    Automation(String),
+    System(String),
+    Proven(Actor, String, u32, Authentication),
+}
+
+impl Speaker {
+    fn parts(&self) -> (Actor, &str, Option<(u32, Authentication)>) {
+        match self {
+            Self::Human(id) => (Actor::Human, id, None),
+            Self::Agent(id) => (Actor::Agent, id, None),
+            Self::Automation(id) => (Actor::Automation, id, None),
+            Self::System(id) => (Actor::System, id, None),
+            Self::Proven(kind, id, user, by) => (*kind, id, Some((*user, *by))),
+        }
+    }
+}
+
+type Heading = (u16, Speaker, String, Option<u64>, Option<(String, String, String, [u8; 32])>);
 
 fn read_heading(payload: &[u8]) -> (Heading, &[u8]) {
     let configuration = bincode_next::config::standard();
@@ -375,7 +400,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         };
     }
     by_kind! {
-        PolicyChanged RecoveryPerformed HeadMissingAccepted ClockStepped FingerprintRecorded
+        PolicyChanged PolicyUnknown RecoveryPerformed HeadMissingAccepted ClockStepped FingerprintRecorded
         LoopInitialized
         LoopDispatched ResponseAwaited ResponseEvaluated LoopHalted ObserverAttached
         EvidenceCaptured StopConditionDetected ChainSealed FaultReported SandboxDecided

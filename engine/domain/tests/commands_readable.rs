@@ -10,8 +10,8 @@
 mod story;
 
 use holdpoint_domain::command::{
-    ChangeCapability, CreateDecisionPoint, Entropy, RegisterDevice, RegisterLease, RegisterSession,
-    RegisterTenant, RegisterUser, RegisterWorkOrder, SystemEvent, ThreadCommand,
+    ChangeCapability, ChangePolicy, CreateDecisionPoint, Entropy, RegisterDevice, RegisterLease,
+    RegisterSession, RegisterTenant, RegisterUser, RegisterWorkOrder, SystemEvent, ThreadCommand,
 };
 use holdpoint_domain::decision_point::{EvidenceAttachment, OnTimeout, Response, Urgency};
 use holdpoint_domain::event::ClockStepped;
@@ -22,6 +22,7 @@ use holdpoint_domain::human_decision::{HumanDecision, OverrideField};
 use holdpoint_domain::interruption_thread::{
     Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
 };
+use holdpoint_domain::policy::GatePolicy;
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{Command, Time};
 use quickcheck::Gen;
@@ -59,6 +60,11 @@ fn samples_of_loops() -> Vec<Command> {
     ]
 }
 
+fn policy(approval: Option<String>) -> ChangePolicy {
+    let policy = GatePolicy { before: true, quorum: 2, ..GatePolicy::default() };
+    ChangePolicy { by: person("alice"), policy, approval }
+}
+
 fn registrations() -> Vec<Command> {
     let status = RegistrationStatus::Active;
     let (tenant_id, user_id) = (|| String::from("tenant"), || String::from("alice"));
@@ -69,6 +75,8 @@ fn registrations() -> Vec<Command> {
             capability: Capability::SeleneOsOnly,
             is_granted: true,
         }),
+        Command::SetPolicy(Box::new(policy(None))),
+        Command::RelaxPolicy(Box::new(policy(Some("DP-1".into())))),
         Command::RegisterTenant(RegisterTenant { tenant_id: tenant_id(), status }),
         Command::RegisterUser(RegisterUser { tenant_id: tenant_id(), user_id: user_id(), status }),
         Command::RegisterDevice(RegisterDevice {

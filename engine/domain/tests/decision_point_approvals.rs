@@ -348,19 +348,23 @@ fn an_approval_that_is_not_spent_in_time_lapses() {
 
 #[test]
 fn a_default_approves_by_silence_only_where_the_policy_says_so() {
-    let says = |default_approves| Some(ApprovalPolicy { default_approves, ..policy(&[], 1) });
+    let asked_for = || Some(policy(&[], 1));
     for (policy, default, is_approved) in [
         (None, "yes", false),
         (None, "no", false),
-        (says(false), "yes", false),
-        (says(true), "yes", true),
-        (says(true), "no", false),
+        (asked_for(), "yes", false),
+        (asked_for(), "yes", true),
+        (asked_for(), "no", false),
     ] {
         let mut stage = Stage::new();
         let binding = Some(action("rm"));
         let default_option = Some(default.into());
         let asked = timed(OnTimeout::Default);
-        let id = stage.ask(CreateDecisionPoint { policy, binding, default_option, ..asked });
+        let question = CreateDecisionPoint { policy, binding, default_option, ..asked };
+        let id = match is_approved {
+            true => stage.ask_where_silence_approves(question),
+            false => stage.ask(question),
+        };
         stage.pass_ms(HOUR_MS);
         let released: &[&str] = if is_approved { &["released"] } else { &[] };
         assert_eq!(kinds(&stage.expire_due()), [&["default_taken"], released].concat());
@@ -370,13 +374,28 @@ fn a_default_approves_by_silence_only_where_the_policy_says_so() {
 }
 
 #[test]
+fn no_new_question_lets_silence_approve() {
+    let mut stage = Stage::new();
+    let policy = Some(ApprovalPolicy { default_approves: true, ..policy(&[], 1) });
+    let question = CreateDecisionPoint { policy, ..timed(OnTimeout::Default) };
+    assert_eq!(stage.try_ask(question).unwrap_err().code(), "BAD_POLICY");
+    let question = CreateDecisionPoint { timeout_ms: None, ..timed(OnTimeout::Default) };
+    assert_eq!(stage.try_ask(question).unwrap_err().code(), "BAD_TIMEOUT");
+}
+
+#[test]
 fn an_approval_by_silence_is_as_old_as_its_deadline() {
     for (passed, is_spendable) in [(2 * HOUR_MS - 1, true), (2 * HOUR_MS, false)] {
         let mut stage = Stage::new();
         let (binding, valid_for_ms) = (Some(action("rm")), Some(HOUR_MS));
-        let policy = Some(ApprovalPolicy { default_approves: true, ..policy(&[], 1) });
+        let policy = Some(policy(&[], 1));
         let asked = timed(OnTimeout::Default);
-        let id = stage.ask(CreateDecisionPoint { policy, binding, valid_for_ms, ..asked });
+        let id = stage.ask_where_silence_approves(CreateDecisionPoint {
+            policy,
+            binding,
+            valid_for_ms,
+            ..asked
+        });
         stage.pass_ms(passed);
         assert_eq!(kinds(&stage.expire_due()), ["default_taken", "released"]);
         let spent = stage.consume(&id, &agent("robot"), &action("rm"));

@@ -16,6 +16,7 @@ use forbidden_points::{
     released, resolved,
 };
 use holdpoint_domain::Time;
+use holdpoint_domain::command::CreateDecisionPoint;
 use holdpoint_domain::decision_point::{ActionBinding, OnTimeout, Response};
 use holdpoint_domain::event::{
     ApprovalLapsed, DecisionPointAborted, DefaultTaken, DependentsReleased, Text,
@@ -141,12 +142,15 @@ fn spending_what_nobody_approved_is_found() {
 fn spending_what_only_silence_approved_is_found() {
     for default_approves in [false, true] {
         let mut story = Story::new();
-        let id = story.asks_with(|c| {
+        let question = |c: &mut CreateDecisionPoint| {
             c.binding = Some(binding());
             c.on_timeout = Some(OnTimeout::Default);
             c.policy = Some(two_people());
-            c.policy.as_mut().unwrap().default_approves = default_approves;
-        });
+        };
+        let id = match default_approves {
+            true => story.asked_where_silence_approves(question),
+            false => story.asks_with(question),
+        };
         story.wait(60_000);
         story.given(story.lets_expire(&id));
         match default_approves {

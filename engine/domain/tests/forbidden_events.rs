@@ -340,6 +340,7 @@ fn every_rule_has_a_test() {
         include_str!("forbidden_decision_points.rs"),
         include_str!("forbidden_threads.rs"),
         include_str!("registrations.rs"),
+        include_str!("policy.rs"),
     );
     for rule in Rule::ALL {
         assert!(source.contains(&format!("Rule::{rule:?})")), "{rule} has no test");

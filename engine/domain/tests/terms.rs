@@ -28,13 +28,15 @@ fn has(envelope: &Envelope, term: Term<'_>) -> bool {
 }
 
 /// Events that are about nothing that has an id: the log itself, and what an actor may do.
-const ABOUT_NOTHING: [&str; 10] = [
+const ABOUT_NOTHING: [&str; 12] = [
     "interruption_thread.capability_changed",
     "log.clock_stepped",
     "log.configuration_changed",
     "log.fingerprint_recorded",
     "log.head_missing_accepted",
     "log.history_archived",
+    "log.policy_changed",
+    "log.policy_unknown",
     "log.records_lost",
     "log.recovery_performed",
     "log.salvaged",

@@ -185,6 +185,7 @@ impl Building<'_> {
             sequences: &sequences,
             correlation: &correlation,
             cuts,
+            is_policy_unknown: false,
             progress,
         };
         let losses = copier.copy(self.plan)?;

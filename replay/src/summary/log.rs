@@ -2,7 +2,8 @@
 
 use holdpoint_domain::event::{
     ClockStepped, ConfigurationChanged, Event, FingerprintRecorded, HeadMissingAccepted,
-    HistoryArchived, RecordsLost, RecoveryPerformed, Salvaged, SegmentIndexed,
+    HistoryArchived, PolicyChanged, PolicyUnknown, RecordsLost, RecoveryPerformed, Salvaged,
+    SegmentIndexed,
 };
 
 use super::{short, shown};
@@ -19,6 +20,8 @@ pub(super) fn of_the_log(event: &Event) -> Option<String> {
         Event::RecordsLost(body) => records_lost(body),
         Event::HistoryArchived(body) => history_archived(body),
         Event::SegmentIndexed(body) => segment_indexed(body),
+        Event::PolicyChanged(body) => policy_changed(body),
+        Event::PolicyUnknown(body) => policy_unknown(body),
         _ => return None,
     })
 }
@@ -52,6 +55,23 @@ fn configuration_changed(body: &ConfigurationChanged) -> String {
 
 fn fingerprint_recorded(body: &FingerprintRecorded) -> String {
     format!("fingerprint {} of state schema {}", short(&body.fingerprint), body.schema)
+}
+
+fn policy_changed(body: &PolicyChanged) -> String {
+    let approved = body.approval.as_ref().map(|id| format!(", approved by decision {}", shown(id)));
+    format!(
+        "the policy of the log was set by {}: {}{}",
+        shown(&body.by.id),
+        short(&body.policy.digest()),
+        approved.unwrap_or_default()
+    )
+}
+
+fn policy_unknown(body: &PolicyUnknown) -> String {
+    format!(
+        "{} records were lost, and the policy of the log may have been among them",
+        body.records_lost
+    )
 }
 
 fn segment_indexed(body: &SegmentIndexed) -> String {

@@ -6,7 +6,7 @@ use crate::event::{
     DecisionRequested, DecisionTimedOut, DecisionWarned, EvidenceCaptured, EvidenceContent, Exit,
     FaultReported, FingerprintRecorded, HeadMissingAccepted, HistoryArchived, LateAnswerRecorded,
     LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached, Offered, OutputExtent,
-    PolicyChanged, RecordsLost, RecoveryPerformed, RequestWithdrawn, ResourceUsage,
+    PolicyChanged, PolicyUnknown, RecordsLost, RecoveryPerformed, RequestWithdrawn, ResourceUsage,
     ResponseAwaited, ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided, SegmentIndexed,
     StopConditionDetected, VisibilityOverridden,
 };
@@ -39,6 +39,7 @@ made_of! {
     }
     SegmentIndexed { first_sequence, last_sequence, format, digest }
     PolicyChanged { by, policy, approval }
+    PolicyUnknown { records_lost }
     GatePolicy {
         before, after, approvers, quorum, authentication, separation, retry_needs_person,
         decision_timeout_ms, approval_timeout_ms, escalation_approvers, override_approvers,

@@ -72,6 +72,15 @@ pub struct PolicyChanged {
     pub approval: Option<Text>,
 }
 
+/// Records were lost of the log that this one was made of, and its policy may have been among them:
+/// what a policy could hold does not begin until a person sets one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PolicyUnknown {
+    /// How many records were lost.
+    pub records_lost: u64,
+}
+
 closed_enum! {
     /// The rules whose refusals are facts of their own. Closed.
     pub enum RefusalClass {

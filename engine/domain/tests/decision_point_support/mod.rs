@@ -151,6 +151,20 @@ impl Stage {
         Ok((id, events))
     }
 
+    /// Asks as it was asked before silence could approve nothing any more: here it does.
+    pub(crate) fn ask_where_silence_approves(&mut self, question: CreateDecisionPoint) -> String {
+        let question = CreateDecisionPoint { entropy: self.fresh(), ..question };
+        let (id, actor) = (question.decision_id(), question.by.actor());
+        let command = Command::CreateDecisionPoint(Box::new(question));
+        for mut event in decide(&self.world, &command, self.now()).expect("it may be asked") {
+            if let Event::DecisionPointCreated(body) = &mut event {
+                body.terms.policy.as_mut().expect("a policy").default_approves = true;
+            }
+            self.record(&actor, event);
+        }
+        id
+    }
+
     pub(crate) fn respond(&mut self, id: &str, by: &Principal, response: Response) -> Outcome {
         self.respond_saying(id, by, response, None)
     }

@@ -11,7 +11,7 @@ use holdpoint_domain::event::Text;
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::hash::sha256;
 use holdpoint_domain::world::DecisionPoint;
-use holdpoint_domain::{Command, Event};
+use holdpoint_domain::{Command, Event, decide};
 
 use super::Story;
 
@@ -88,6 +88,26 @@ impl Story {
         decision_id
     }
 
+    /// As [`Story::asks_with`], as it was asked before silence could approve nothing any more: here
+    /// it does.
+    pub(crate) fn asked_where_silence_approves(
+        &mut self,
+        change: impl FnOnce(&mut CreateDecisionPoint),
+    ) -> String {
+        let mut command = self.question();
+        change(&mut command);
+        let decision_id = command.decision_id();
+        let command = Command::CreateDecisionPoint(command.into());
+        let mut events = decide(&self.world, &command, self.now).unwrap();
+        for event in &mut events {
+            if let Event::DecisionPointCreated(body) = event {
+                body.terms.policy.as_mut().unwrap().default_approves = true;
+            }
+        }
+        events.into_iter().for_each(|event| assert_eq!(self.record(event), []));
+        decision_id
+    }
+
     /// A decision point that is remembered.
     pub(crate) fn point(&self, decision_id: &str) -> &DecisionPoint {
         self.world.decision_point(decision_id).expect("the decision point is remembered")
@@ -160,6 +180,7 @@ pub(super) fn speaker(event: &Event) -> Option<&Principal> {
         Event::DecisionPointEscalated(body) => &body.by,
         Event::LateResponseRecorded(body) => &body.by,
         Event::ApprovalConsumed(body) => &body.by,
+        Event::PolicyChanged(body) => &body.by,
         _ => return None,
     })
 }

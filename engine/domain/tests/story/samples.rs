@@ -7,14 +7,16 @@ mod decision_points;
 mod threads;
 
 use holdpoint_domain::confidence::Confidence;
+use holdpoint_domain::decision_point::{Authentication, Principal};
 use holdpoint_domain::event::{
     AuditEntry, ChainSealed, ClockStepped, CommandRefused, ConfigurationChanged, DecisionAnswered,
     DecisionRequested, DecisionTimedOut, DecisionWarned, EvidenceCaptured, EvidenceContent, Exit,
     FaultReported, FingerprintRecorded, HaltReason, HeadMissingAccepted, HistoryArchived,
-    LateAnswerRecorded, LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached, Offered,
-    OutputExtent, OutputStream, RecordsLost, RecoveryPerformed, RefusalClass, RequestWithdrawn,
-    ResourceUsage, ResponseAwaited, ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided,
-    SegmentIndexed, StopConditionDetected, Text, VisibilityOverridden,
+    LateAnswerRecorded, List, LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached,
+    Offered, OutputExtent, OutputStream, PolicyChanged, PolicyUnknown, RecordsLost,
+    RecoveryPerformed, RefusalClass, RequestWithdrawn, ResourceUsage, ResponseAwaited,
+    ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided, SegmentIndexed,
+    StopConditionDetected, Text, VisibilityOverridden,
 };
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, RawData, StopCondition};
 use holdpoint_domain::execution_loop::{
@@ -27,8 +29,9 @@ use holdpoint_domain::human_decision::{
     EscalationTarget, EvidenceSummary, HoldPolicy, HoldTerms, HumanDecision, MAX_TIMEOUT_MS,
     OverrideField, RequestContext,
 };
+use holdpoint_domain::policy::{GatePolicy, GateTerms};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxDecision};
-use holdpoint_domain::{ActorId, Envelope, Event, Idempotency, Time};
+use holdpoint_domain::{ActorId, Envelope, Event, Idempotency, Proof, Time};
 
 const LOOP: &str = "LOOP-000102030405060708090a0b0c0d0e0f";
 
@@ -51,7 +54,55 @@ pub(crate) fn samples() -> Vec<Envelope> {
     events.extend(threads::thread_events());
     events.extend(decision_points::decision_point_events());
     events.push(segment_indexed());
-    events.into_iter().enumerate().map(|(i, event)| enveloped(i, event)).collect()
+    let mut samples: Vec<Envelope> =
+        events.into_iter().enumerate().map(|(i, event)| enveloped(i, event)).collect();
+    samples.extend(proven_samples());
+    samples
+}
+
+/// What came with proofs and policies.
+fn proven_samples() -> Vec<Envelope> {
+    let policy = GatePolicy {
+        before: true,
+        after: HoldPolicy::After,
+        approvers: [Text::from("ada"), Text::from("grace")].into_iter().collect(),
+        authentication: Some(Authentication::Terminal),
+        separation: true,
+        retry_needs_person: true,
+        decision_timeout_ms: Some(DecisionTimeout::DEFAULT),
+        override_approvers: Some(List::default()),
+        ..GatePolicy::default()
+    };
+    let by = Principal {
+        kind: Actor::Human,
+        id: "ada".into(),
+        authenticated_by: Authentication::Terminal,
+        means: "terminal /dev/pts/1, uid 1000".into(),
+    };
+    let gate = GateTerms {
+        before: true,
+        authentication: Authentication::OsUser,
+        separation: false,
+        sources: ["flags".into()].into_iter().collect(),
+    };
+    let began = match loop_events(0).remove(0) {
+        Event::LoopInitialized(body) => {
+            LoopInitialized { gate: Some(gate), approval: Some("DP-1".into()), ..body }.into()
+        }
+        other => other,
+    };
+    let changed = PolicyChanged { by, policy, approval: Some("DP-2".into()) }.into();
+    let events: [Event; 3] = [began, changed, PolicyUnknown { records_lost: 3 }.into()];
+    let proofs = Authentication::ALL.iter().zip([0, 1000, u32::MAX]);
+    events
+        .into_iter()
+        .zip(proofs)
+        .enumerate()
+        .map(|(i, (event, (by, user)))| Envelope {
+            proof: Some(Proof { user, by: *by }),
+            ..enveloped(i, event)
+        })
+        .collect()
 }
 
 fn enveloped(index: usize, event: Event) -> Envelope {

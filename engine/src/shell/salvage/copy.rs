@@ -8,7 +8,7 @@ use crate::log::{AppendError, Level, Log, NewRecord};
 use crate::shell::engine::system_actor;
 use holdpoint_domain::codec;
 use holdpoint_domain::envelope::Envelope;
-use holdpoint_domain::event::{Event, RecordsLost};
+use holdpoint_domain::event::{Event, POLICY_CHANGED, PolicyUnknown, RecordsLost};
 use holdpoint_domain::text::{bounded, visible};
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::salvage::{Kept, Loss, Piece, Plan};
@@ -32,6 +32,8 @@ pub(super) struct Copier<'a, S> {
     pub(super) correlation: &'a str,
     /// Where bytes that are not kept go.
     pub(super) cuts: Cuts,
+    /// Whether the newest policy may be among what was lost so far.
+    pub(super) is_policy_unknown: bool,
     /// Told of the newest record now and then.
     pub(super) progress: &'a mut dyn FnMut(u64),
 }
@@ -41,6 +43,7 @@ impl<S: ReadStorage> Copier<'_, S> {
     pub(super) fn copy(&mut self, plan: &Plan) -> Result<Vec<RecordsLost>, SalvageError> {
         let mut losses = Vec::new();
         let mut time = first_time(plan);
+        self.is_policy_unknown = false;
         for (index, piece) in plan.pieces.iter().enumerate() {
             match piece {
                 Piece::Kept(kept) => {
@@ -52,9 +55,14 @@ impl<S: ReadStorage> Copier<'_, S> {
                     let lost = self.copy_lost(loss)?;
                     let time = time_of_next(behind).unwrap_or(time);
                     self.append(&[recorded(self.correlation, lost.clone().into())?], time)?;
+                    self.is_policy_unknown |= lost.source_first_sequence > 0;
                     losses.push(lost);
                 }
             }
+        }
+        if self.is_policy_unknown {
+            let unknown = PolicyUnknown { records_lost: plan.records_lost() };
+            self.append(&[recorded(self.correlation, unknown.into())?], time)?;
         }
         Ok(losses)
     }
@@ -104,6 +112,7 @@ impl<S: ReadStorage> Copier<'_, S> {
         record: &Record<'_>,
         is_last: bool,
     ) -> Result<(), SalvageError> {
+        self.follow_policy(record);
         batch.push(self.moved(place, record)?);
         if is_last || !record.header.flags.more_follows() {
             self.append(batch, record.header.time)?;
@@ -111,6 +120,15 @@ impl<S: ReadStorage> Copier<'_, S> {
             (self.progress)(record.header.sequence);
         }
         Ok(())
+    }
+
+    /// A policy that is kept stands for whatever was lost before it.
+    fn follow_policy(&mut self, record: &Record<'_>) {
+        if record.header.flags.withheld() {
+            self.is_policy_unknown = true;
+        } else if record.header.kind == POLICY_CHANGED {
+            self.is_policy_unknown = false;
+        }
     }
 
     /// A batch may have grown beyond the limit with the numbers in it. It is parted then: half of
