@@ -186,6 +186,7 @@ impl Building<'_> {
             correlation: &correlation,
             cuts,
             is_policy_unknown: false,
+            has_proofs: false,
             progress,
         };
         let losses = copier.copy(self.plan)?;

@@ -34,6 +34,8 @@ pub(super) struct Copier<'a, S> {
     pub(super) cuts: Cuts,
     /// Whether the newest policy may be among what was lost so far.
     pub(super) is_policy_unknown: bool,
+    /// Whether some record says what proves who did it.
+    pub(super) has_proofs: bool,
     /// Told of the newest record now and then.
     pub(super) progress: &'a mut dyn FnMut(u64),
 }
@@ -43,7 +45,6 @@ impl<S: ReadStorage> Copier<'_, S> {
     pub(super) fn copy(&mut self, plan: &Plan) -> Result<Vec<RecordsLost>, SalvageError> {
         let mut losses = Vec::new();
         let mut time = first_time(plan);
-        self.is_policy_unknown = false;
         for (index, piece) in plan.pieces.iter().enumerate() {
             match piece {
                 Piece::Kept(kept) => {
@@ -60,7 +61,8 @@ impl<S: ReadStorage> Copier<'_, S> {
                 }
             }
         }
-        if self.is_policy_unknown {
+        // A log whose records hold no proofs is older than policies.
+        if self.is_policy_unknown && self.has_proofs {
             let unknown = PolicyUnknown { records_lost: plan.records_lost() };
             self.append(&[recorded(self.correlation, unknown.into())?], time)?;
         }
@@ -147,13 +149,18 @@ impl<S: ReadStorage> Copier<'_, S> {
     /// The record as it goes on: with the sequences in it moved, or, where its payload is withheld,
     /// the event that tells so. A payload that this program cannot read stays as it is, and so
     /// does one that has no room for larger numbers.
-    fn moved(&self, place: &RecordPlace, record: &Record<'_>) -> Result<NewRecord, SalvageError> {
+    fn moved(
+        &mut self,
+        place: &RecordPlace,
+        record: &Record<'_>,
+    ) -> Result<NewRecord, SalvageError> {
         let header = &record.header;
         if header.flags.withheld() {
             return recorded(self.correlation, withheld(place, record).into());
         }
         let moved = codec::decode(header.kind, header.version, record.payload).ok().and_then(
             |mut envelope| {
+                self.has_proofs |= envelope.proof.is_some();
                 envelope.map_sequences(|sequence| self.sequences.new_of(sequence));
                 codec::encode(&envelope).ok()
             },
