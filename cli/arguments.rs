@@ -17,9 +17,15 @@ pub(crate) const DEFAULT_LOG: &str = ".holdpoint";
 
 /// The program as a shell calls it for this log.
 pub(crate) fn program(log: &Path) -> String {
+    program_words(log).join(" ")
+}
+
+/// The same, word by word.
+pub(crate) fn program_words(log: &Path) -> Vec<String> {
+    let program = "holdpoint".to_string();
     match log == Path::new(DEFAULT_LOG) {
-        true => "holdpoint".to_string(),
-        false => format!("holdpoint --log {}", command_line(log.as_os_str(), &[])),
+        true => vec![program],
+        false => vec![program, "--log".to_string(), command_line(log.as_os_str(), &[])],
     }
 }
 

@@ -15,6 +15,7 @@ use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use anstyle::{AnsiColor, Style};
 use check::{Check, State};
+use clap::ValueEnum;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -31,6 +32,16 @@ pub(crate) struct Args {
     /// Look at the hooks in this file; may be given several times.
     #[arg(long = "settings", value_name = "FILE")]
     settings: Vec<PathBuf>,
+    /// Fail where this is missing: `hooks`, of which at least one guards a tool.
+    #[arg(long, value_name = "WHAT")]
+    require: Vec<Required>,
+}
+
+/// What may be required.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Required {
+    /// A hook that guards some tool.
+    Hooks,
 }
 
 /// Checks everything. Exit 1 when something failed, 6 when the log does not verify.
@@ -42,7 +53,8 @@ fn examine(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let (of_log, verifies) = log::check(global);
     let mut checks = of_log;
     checks.push(configuration(global));
-    checks.extend(settings::check(&args.settings, &global.log));
+    let is_required = args.require.contains(&Required::Hooks);
+    checks.extend(settings::check(&args.settings, &global.log, is_required));
     let worst = checks.iter().map(|check| check.state).max().unwrap_or(State::Ok);
     let mut out = Output::stdout();
     match global.json {

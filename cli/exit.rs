@@ -2,12 +2,13 @@
 
 use crate::arguments::Global;
 use crate::output::Output;
+use crate::screen::{Page, columns_of};
 use holdpoint_engine::shell::EXIT_HOLDPOINT_FAILED;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 /// How the program ends.
@@ -137,7 +138,19 @@ pub(crate) fn settle(global: &Global, outcome: Result<Exit, Failure>) -> Exit {
     outcome.unwrap_or_else(|failure| failure.report(global))
 }
 
-/// Writes a sentence to stderr. Where stderr is closed there is nobody to tell.
+/// Writes a sentence to stderr, folded where that is a terminal. Where stderr is closed there is
+/// nobody to tell.
 pub(crate) fn complain(sentence: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "holdpoint: {sentence}");
+    let sentence = format!("holdpoint: {sentence}");
+    let told = match std::io::stderr().is_terminal() {
+        true => folded(&sentence, columns_of(std::io::stderr())),
+        false => sentence,
+    };
+    let _ = writeln!(std::io::stderr().lock(), "{told}");
+}
+
+fn folded(sentence: &str, columns: usize) -> String {
+    let mut page = Page::new(columns);
+    sentence.split('\n').for_each(|line| page.sentence(line));
+    page.lines().join("\n")
 }

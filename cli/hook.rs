@@ -2,13 +2,14 @@
 //! session starts. It speaks the hook protocol of Claude Code: one JSON object on stdin, one on
 //! stdout. `docs/agent-hooks.md` has the table of answers.
 //!
-//! Exit 0 with the answer on stdout, or 2, which blocks, with the reason on stderr as well. Never
-//! another one: the host lets the tool run after any other.
+//! Exit 0 with the answer on stdout, or 2, which blocks, with the reason on stderr as well: that is
+//! every denial. Never another one: the host lets the tool run after any other.
 
 mod answer;
 mod ask;
 mod gate;
 mod input;
+mod own;
 mod pre_tool_use;
 mod session;
 mod session_start;

@@ -32,6 +32,7 @@ mod reading;
 mod replay;
 mod run;
 mod salvage;
+mod screen;
 mod text;
 mod thread;
 mod trace;

@@ -112,6 +112,50 @@ fn what_fails_open_is_found() {
 }
 
 #[test]
+fn where_a_guard_is_required_there_is_one_for_some_tool() {
+    let place = Place::new();
+    let required = |settings: &str| doctor(&place, settings, &["--require", "hooks"]);
+    assert_eq!(status(&required(&documented().to_string())), 0);
+    let with = |matcher: Option<&str>, options: &str| {
+        let command = "holdpoint --log $CLAUDE_PROJECT_DIR/.holdpoint hook pre-tool-use";
+        let mut settings: Value =
+            serde_json::from_str(&guard("command", Some(format!("{command}{options}").into())))
+                .unwrap();
+        match matcher {
+            Some(matcher) => settings["hooks"]["PreToolUse"][0]["matcher"] = matcher.into(),
+            None => {
+                drop(settings["hooks"]["PreToolUse"][0].as_object_mut().unwrap().remove("matcher"))
+            }
+        }
+        settings
+    };
+    let mut off = documented();
+    off["disableAllHooks"] = true.into();
+    let mut elsewhere = documented();
+    let guards = elsewhere["hooks"].as_object_mut().unwrap().remove("PreToolUse").unwrap();
+    elsewhere["hooks"]["PostToolUse"] = guards;
+    for settings in [
+        json!({}),
+        json!({ "hooks": {} }),
+        json!({ "hooks": { "PreToolUse": [] } }),
+        with(Some("bash|write"), ""),
+        with(Some("NoSuchTool"), ""),
+        with(Some("Bash"), " --tool Write"),
+        with(Some("*"), " --tool bash"),
+        with(None, " --tool bash"),
+        off,
+        elsewhere,
+    ] {
+        let output = required(&settings.to_string());
+        let found = found(&output);
+        let is_told = |(s, m): &(String, String)| s == "fail" && m.contains("no tool is guarded");
+        assert!(found.iter().any(is_told), "{settings}: {found:#?}");
+        assert_eq!(status(&output), 1, "{settings}");
+    }
+    assert_eq!(status(&required(&with(None, "").to_string())), 0, "every tool is guarded");
+}
+
+#[test]
 fn the_script_that_guards_nothing_is_recognised_inline_and_in_a_file() {
     let (_, broken) = DOCUMENT.split_once("```bash\n# broken: it never").unwrap();
     let broken = format!("#{}", broken.split_once("```").unwrap().0);

@@ -38,14 +38,18 @@ fn call(session: &str, command: &str) -> Value {
         "tool_input": { "command": command } })
 }
 
-/// Whether the tool may run, and why or why not.
+/// Whether the tool may run, and why or why not. A denial is exit 2, with its reason on stderr.
 fn verdict(output: &Output) -> (String, String) {
-    assert_eq!(status(output), 0, "{}", text(&output.stderr));
     let answer = json(output);
     let answer = &answer["hookSpecificOutput"];
     assert_eq!(answer["hookEventName"], "PreToolUse");
     let word = |key: &str| answer[key].as_str().unwrap().to_string();
-    (word("permissionDecision"), word("permissionDecisionReason"))
+    let (decision, reason) = (word("permissionDecision"), word("permissionDecisionReason"));
+    let complaint =
+        if decision == "deny" { format!("holdpoint: {reason}\n") } else { String::new() };
+    let exit = if decision == "deny" { 2 } else { 0 };
+    assert_eq!((status(output), text(&output.stderr)), (exit, complaint));
+    (decision, reason)
 }
 
 fn pre(place: &Place, options: &[&str], input: &Value) -> (String, String) {
@@ -61,7 +65,7 @@ fn denied(place: &Place, options: &[&str], input: &Value, words: &str) -> String
 
 /// The id of the decision that a reason names last.
 fn id_in(reason: &str) -> String {
-    let at = reason.rfind("DP-").unwrap();
+    let at = reason.rfind("DP-").unwrap_or_else(|| panic!("no decision: {reason}"));
     reason[at..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect()
 }
 
@@ -98,7 +102,11 @@ fn a_call_is_asked_about_once_approved_and_let_through_once() {
     let id = ask(&place, &[], &call("s", "make deploy"));
     assert_eq!(ask(&place, &[], &call("s", "make deploy")), id, "the same call is the same");
     let shown = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
-    assert_eq!(shown["prompt"], r#"May "Bash" run in "/w"?"#);
+    assert_eq!(shown["prompt"], r#"May "Bash" run "make deploy" in "/w"?"#);
+    for words in [&["decision", "list"][..], &["decision", "show", &id]] {
+        let person = text(&place.holdpoint(words).stdout);
+        assert!(person.contains("| May \"Bash\" run \"make deploy\" in \"/w\"?"), "{person}");
+    }
     assert_eq!(shown["requested_by"], "claude-code:s");
     assert_eq!(shown["requested_kind"], "agent");
     assert!(shown["context"].as_str().unwrap().contains("make deploy"));
@@ -276,6 +284,38 @@ fn a_question_that_somebody_else_worded_approves_nothing() {
     let forged = json(&created)["id"].as_str().unwrap().to_string();
     respond(&place, &forged, "approve");
     assert_ne!(ask(&place, &[], &call("s", "ls")), forged);
+}
+
+#[test]
+fn the_advised_way_to_wait_is_let_through_and_nothing_behind_it_is() {
+    let place = Place::new();
+    let reason = denied(&place, &[], &call("s", "make deploy"), "pending");
+    let wait = reason.split_once("Wait with `").unwrap().1.split_once('`').unwrap().0;
+    let before = contents(place.directory.path());
+    let output = run(&place, &["pre-tool-use"], &call("s", wait));
+    assert_eq!((status(&output), json(&output)), (0, json!({})), "{wait}");
+    assert!(before == contents(place.directory.path()), "nothing is asked");
+    let shown = Command::new("sh").args(["-c", &format!("{wait} --timeout 1ms")]).output().unwrap();
+    assert_eq!(status(&shown), 10, "it waits for that decision: {}", text(&shown.stderr));
+    for more in ["; rm -rf /", " > /etc/passwd", " $(id)", "\nid", " &", " 'a'"] {
+        denied(&place, &[], &call("s", &format!("{wait}{more}")), "pending");
+    }
+    denied(&place, &[], &call("s", "holdpoint decision list"), "pending");
+}
+
+#[test]
+fn tools_that_wait_are_let_through_for_a_server_that_is_named_as_our_own() {
+    let place = Place::new();
+    let mut waiting = call("s", "ls");
+    waiting["tool_name"] = "mcp__holdpoint__decision_wait".into();
+    let options = ["pre-tool-use", "--own-mcp", "holdpoint"];
+    let output = run(&place, &options, &waiting);
+    assert_eq!((status(&output), json(&output)), (0, json!({})));
+    assert!(!place.log.exists(), "nothing is asked");
+    denied(&place, &[], &waiting, "pending");
+    denied(&place, &["--own-mcp", "other"], &waiting, "pending");
+    waiting["tool_name"] = "mcp__holdpoint__decision_respond".into();
+    denied(&place, &["--own-mcp", "holdpoint"], &waiting, "pending");
 }
 
 #[test]

@@ -7,7 +7,8 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
-use crate::text::{aligned, cut};
+use crate::screen::{Page, columns};
+use crate::text::aligned;
 use crate::verify::{exit_of, refuse_damaged_list, warn};
 use clap::builder::RangedU64ValueParser;
 use holdpoint_domain::Time;
@@ -20,10 +21,8 @@ use std::cmp::Reverse;
 
 /// `DP-` and so many digits are shown at least.
 const SHORT_ID_BYTES: usize = 11;
-/// Longest prompt in a line, in bytes.
-const PROMPT_BYTES: usize = 80;
-/// Longest issue in a line, in bytes.
-const ISSUE_BYTES: usize = 32;
+/// How many lines of a prompt are listed.
+const PROMPT_LINES: usize = 3;
 
 /// Options of `decision list`.
 #[derive(Debug, clap::Args)]
@@ -152,22 +151,28 @@ fn show(out: &mut Output, found: &[&DecisionPoint], known: &[&DecisionPoint], no
         return;
     }
     let length = id_length(known);
-    let header = ["decision", "issue", "state", "urgency", "age", "left", "prompt"];
+    let header = ["decision", "state", "urgency", "age", "left"];
     let rows = found.iter().map(|point| row(point, length, now));
     let rows: Vec<_> = std::iter::once(header.map(String::from)).chain(rows).collect();
-    aligned(&rows).iter().for_each(|line| out.line(line));
+    let mut page = Page::new(columns());
+    let mut rows = aligned(&rows).into_iter();
+    rows.next().iter().for_each(|header| page.sentence(header));
+    for (row, point) in rows.zip(found) {
+        page.sentence(&row);
+        let issue = point.terms.issue_id.as_deref().map(|issue| format!("{issue}: "));
+        let asked = format!("{}{}", issue.unwrap_or_default(), point.terms.proposal.prompt);
+        page.beginning(&asked, PROMPT_LINES);
+    }
+    page.lines().iter().for_each(|line| out.line(line));
 }
 
-fn row(point: &DecisionPoint, id_length: usize, now: Time) -> [String; 7] {
-    let issue = point.terms.issue_id.as_deref().unwrap_or("-");
+fn row(point: &DecisionPoint, id_length: usize, now: Time) -> [String; 5] {
     [
         bounded(&point.decision_id, id_length).to_string(),
-        cut(issue, ISSUE_BYTES),
         point.state.to_string(),
         point.terms.urgency.to_string(),
         span(now.nanoseconds_since(point.created_at)),
         time_left(point, now),
-        cut(&one_line(&point.terms.proposal.prompt), PROMPT_BYTES),
     ]
 }
 
@@ -178,9 +183,4 @@ fn id_length(known: &[&DecisionPoint]) -> usize {
     let pairs = ids.iter().zip(ids.iter().skip(1));
     let alike = pairs.map(|(a, b)| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count());
     alike.max().map_or(0, |alike| alike.saturating_add(1)).max(SHORT_ID_BYTES)
-}
-
-/// The lines of a text beside each other.
-fn one_line(text: &str) -> String {
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }

@@ -6,6 +6,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::screen::columns;
 use crate::travel::{parse_until, tell_reach};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::world::{DecisionPoint, DecisionPointView};
@@ -34,9 +35,10 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let rounds = if args.chain { rounds(&look, point) } else { vec![point] };
     let mut out = Output::stdout();
     if !global.json {
+        let columns = columns();
         for (index, round) in rounds.iter().enumerate() {
             (index > 0).then(|| out.line(""));
-            let shown = lines(global, round, look.now());
+            let shown = lines(global, round, look.now(), columns);
             shown.iter().for_each(|line| out.line(line));
         }
     } else if args.chain {

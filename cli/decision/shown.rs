@@ -1,46 +1,41 @@
-//! A decision as a person reads it. Most of it was written by programs: every line of it is shown
-//! with control and invisible characters visible.
+//! A decision as a person reads it: first what others wrote of it, behind a mark, and then its
+//! head, which this program worded.
 
-use crate::arguments::{Global, program};
+use crate::arguments::{Global, program_words};
+use crate::screen::{Page, columns, named, quoted};
 use crate::text::{bytes, moment};
 use holdpoint_domain::Time;
 use holdpoint_domain::decision_point::{
     ApprovalPolicy, Authentication, DecisionOption, DecisionPointState, OnTimeout, Principal,
-    Response,
+    ResolutionKind, Response,
 };
 use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::text::visible;
 use holdpoint_domain::world::{DecisionPoint, GivenResponse};
 use std::time::Duration;
 
-/// The decision, line by line, as seen at a time.
-pub(super) fn lines(global: &Global, point: &DecisionPoint, now: Time) -> Vec<String> {
-    let mut lines = title(point);
-    lines.extend(question(point));
-    lines.extend(terms(point, now));
-    lines.extend(purpose(point));
-    lines.extend(answers(point));
-    lines.extend(how_to_answer(global, point));
-    lines
+/// The decision in lines of so many columns, as seen at a time. Its head comes last.
+pub(super) fn lines(
+    global: &Global,
+    point: &DecisionPoint,
+    now: Time,
+    columns: usize,
+) -> Vec<String> {
+    let mut page = Page::new(columns);
+    add_texts(&mut page, point);
+    add_answered_texts(&mut page, point);
+    add_title(&mut page, point);
+    add_terms(&mut page, point, now);
+    add_purpose(&mut page, point);
+    add_answers(&mut page, point);
+    add_ways(&mut page, global, point);
+    page.lines()
 }
 
 /// The command line that answers it, and what else may be answered; nothing once it is over.
 pub(super) fn how_to_answer(global: &Global, point: &DecisionPoint) -> Vec<String> {
-    let id = &point.decision_id;
-    let verb = |rest: String| format!("{} decision {rest}", program(&global.log));
-    match point.state {
-        DecisionPointState::Pending => {
-            let (first, others) = ways(point);
-            let mut lines = labelled("answer", &verb(format!("respond {id} {first}")));
-            lines.extend((!others.is_empty()).then(|| row("", &format!("or {others}"))));
-            lines
-        }
-        DecisionPointState::Refining => vec![
-            row("propose anew", &verb(format!("refine {id} --option ID:LABEL"))),
-            row("or accept", &verb(format!("respond {id} --accept"))),
-        ],
-        _ => Vec::new(),
-    }
+    let mut page = Page::new(columns());
+    add_answer(&mut page, global, point);
+    page.lines()
 }
 
 /// A length of time in its two largest units: `2h 5m`.
@@ -62,8 +57,8 @@ pub(super) fn time_left(point: &DecisionPoint, now: Time) -> String {
 /// Somebody, with what proves the name.
 pub(super) fn who(by: &Principal) -> String {
     match doubt(by) {
-        Some(doubt) => format!("{} ({doubt})", visible(&by.id)),
-        None => visible(&by.id).to_string(),
+        Some(doubt) => format!("{} ({doubt})", named(&by.id)),
+        None => named(&by.id),
     }
 }
 
@@ -78,11 +73,23 @@ fn doubt(by: &Principal) -> Option<String> {
 
 /// How it ended, in one line, with what proves who ended it.
 pub(super) fn outcome(point: &DecisionPoint) -> String {
-    let by = point.ending.as_ref().and_then(|ending| ending.by.as_ref());
-    match by.and_then(doubt) {
-        Some(doubt) => format!("{} ({doubt})", point.outcome_line()),
-        None => point.outcome_line(),
-    }
+    let Some(ending) = &point.ending else { return "nobody answered yet".to_string() };
+    let by = ending.by.as_ref().map_or_else(|| "the deadline".to_string(), |by| named(&by.id));
+    let what = match (&ending.kind, &ending.response) {
+        (_, Some(response)) => said_in_words(response),
+        (Some(ResolutionKind::Default), None) => {
+            format!("default {}", named(ending.default_taken.as_deref().unwrap_or_default()))
+        }
+        (Some(kind), None) => kind.to_string(),
+        (None, None) => "guidance".to_string(),
+    };
+    let after = match (&ending.superseded_by, &point.next_id) {
+        (Some(other), _) => format!(", see {}", named(other)),
+        (None, Some(next)) => format!(", go on with {}", named(next)),
+        (None, None) => String::new(),
+    };
+    let doubt = ending.by.as_ref().and_then(doubt).map(|doubt| format!(" ({doubt})"));
+    format!("{what} by {by} at {}{after}{}", ending.ended_at, doubt.unwrap_or_default())
 }
 
 /// How many have chosen what, where that takes several.
@@ -93,51 +100,64 @@ pub(super) fn votes(point: &DecisionPoint) -> Option<String> {
     Some(format!("{found} of {needed} chose {}", said(&last.response)))
 }
 
-fn title(point: &DecisionPoint) -> Vec<String> {
-    let round = format!("round {} of {}", point.iteration, point.terms.max_iterations);
-    let mut lines = vec![row("decision", &format!("{}, {round}", point.decision_id))];
-    lines.extend(point.terms.issue_id.as_deref().map(|issue| row("issue", &shown(issue))));
-    lines.push(row("state", point.state.name()));
-    let asked = format!("{}, {}", who(&point.requested_by), moment(point.created_at));
-    lines.push(row("asked by", &asked));
-    lines.extend(point.prior_id.as_deref().map(|prior| row("round before", prior)));
-    lines.extend(point.next_id.as_deref().map(|next| row("next round", next)));
-    lines
-}
-
-fn question(point: &DecisionPoint) -> Vec<String> {
+/// What whoever asks wrote.
+fn add_texts(page: &mut Page, point: &DecisionPoint) {
     let proposal = &point.terms.proposal;
-    let mut lines = labelled("prompt", &proposal.prompt);
-    lines.extend(proposal.context.iter().flat_map(|context| labelled("context", context)));
-    lines.extend(point.guidance.iter().flat_map(|words| labelled("guidance", words)));
-    let default = proposal.default_option.as_deref();
-    let options = proposal.options.iter().flat_map(|option| option_lines(option, default));
-    lines.extend(options);
-    lines
+    proposal.context.iter().for_each(|context| page.foreign("context", context));
+    page.foreign("prompt", &proposal.prompt);
+    point.guidance.iter().for_each(|words| page.foreign("guidance", words));
+    for option in proposal.options.iter() {
+        let name = format!("option {}", named(&option.id));
+        page.foreign(&name, &option.label);
+        let description = option.description.iter();
+        description.for_each(|text| page.foreign(&format!("{name}, described"), text));
+    }
+    let why = point.escalation.as_ref().and_then(|escalation| escalation.reason.as_deref());
+    why.iter().for_each(|why| page.foreign("why it was escalated", why));
 }
 
-fn option_lines(option: &DecisionOption, default: Option<&str>) -> Vec<String> {
-    let is_default = default.is_some_and(|id| *option.id == *id);
-    let marks = [(is_default, "default"), (option.reject, "says no")];
-    let marks: Vec<&str> = marks.iter().filter(|(is_set, _)| *is_set).map(|(_, m)| *m).collect();
-    let mark = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
-    let mut lines = labelled("option", &format!("{}{mark}: {}", option.id, option.label));
-    let description = option.description.iter().flat_map(|text| labelled("", text));
-    lines.extend(description);
-    lines
+/// What whoever answered wrote.
+fn add_answered_texts(page: &mut Page, point: &DecisionPoint) {
+    let mut add = |name: String, response: Option<&Response>, comment: Option<&str>| {
+        let words = response.and_then(Response::words);
+        words.iter().for_each(|words| page.foreign(&format!("answer {name}"), words));
+        comment.iter().for_each(|comment| page.foreign(&format!("comment {name}"), comment));
+    };
+    let by = |by: &Principal| format!("of {}", who(by));
+    for vote in &point.votes {
+        add(by(&vote.by), Some(&vote.response), vote.comment.as_deref());
+    }
+    if let Some(ending) = &point.ending {
+        let name = ending.by.as_ref().map_or_else(|| "of nobody".to_string(), by);
+        add(name, ending.response.as_ref(), ending.comment.as_deref());
+    }
+    for late in &point.late_responses {
+        add(format!("{}, too late", by(&late.by)), Some(&late.response), late.comment.as_deref());
+    }
 }
 
-fn terms(point: &DecisionPoint, now: Time) -> Vec<String> {
-    let mut lines = vec![row("urgency", point.terms.urgency.name())];
-    lines.extend(point.terms.expires_at.map(|end| row("time", &time(point, end, now))));
-    lines.extend(point.terms.policy.as_ref().map(|policy| row("approval", &approval(policy))));
-    lines.extend(point.escalation.iter().flat_map(|escalation| {
-        let why = escalation.reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-        let to = format!("{}, {}{why}", escalation.to, moment(escalation.at));
-        labelled("escalated to", &to)
-    }));
-    lines.extend((point.reminders > 0).then(|| row("reminders", &point.reminders.to_string())));
-    lines
+fn add_title(page: &mut Page, point: &DecisionPoint) {
+    let round = format!("round {} of {}", point.iteration, point.terms.max_iterations);
+    page.row("decision", &format!("{}, {round}", named(&point.decision_id)));
+    point.terms.issue_id.iter().for_each(|issue| page.row("issue", &named(issue)));
+    page.row("state", point.state.name());
+    let asked = format!("{}, {}", who(&point.requested_by), moment(point.created_at));
+    page.row("asked by", &asked);
+    point.prior_id.iter().for_each(|prior| page.row("round before", &named(prior)));
+    point.next_id.iter().for_each(|next| page.row("next round", &named(next)));
+}
+
+fn add_terms(page: &mut Page, point: &DecisionPoint, now: Time) {
+    page.row("urgency", point.terms.urgency.name());
+    point.terms.expires_at.iter().for_each(|end| page.row("time", &time(point, *end, now)));
+    point.terms.policy.iter().for_each(|policy| page.row("approval", &approval(policy)));
+    if let Some(escalation) = &point.escalation {
+        let to = format!("{}, {}", named(&escalation.to), moment(escalation.at));
+        page.row("escalated to", &to);
+    }
+    if point.reminders > 0 {
+        page.row("reminders", &point.reminders.to_string());
+    }
 }
 
 /// When the time is over, and what then becomes of a round that is still open.
@@ -157,7 +177,7 @@ fn time(point: &DecisionPoint, end: Time, now: Time) -> String {
 }
 
 fn approval(policy: &ApprovalPolicy) -> String {
-    let names: Vec<String> = policy.approvers.iter().map(|name| shown(name)).collect();
+    let names: Vec<String> = policy.approvers.iter().map(|name| named(name)).collect();
     let of = if names.is_empty() { String::new() } else { format!(" of {}", names.join(", ")) };
     let proof = match policy.authentication {
         Authentication::None => "claimed names count",
@@ -174,63 +194,114 @@ fn approval(policy: &ApprovalPolicy) -> String {
     format!("{} {people}{of}, {proof}{lets}", policy.quorum)
 }
 
-fn purpose(point: &DecisionPoint) -> Vec<String> {
-    let mut lines = Vec::new();
-    lines.extend(point.terms.evidence.iter().map(|file| {
-        let (label, media) = (visible(&file.label), visible(&file.media_type));
-        row("evidence", &format!("{label}, {media}, {}, {}", bytes(file.bytes), file.sha256))
-    }));
-    lines.extend(point.binding().map(|to| {
-        row("bound to", &format!("{} with input {}", visible(&to.tool), to.input_sha256))
-    }));
-    let blocks: Vec<String> = point.terms.blocks.iter().map(|name| shown(name)).collect();
+fn add_purpose(page: &mut Page, point: &DecisionPoint) {
+    for file in point.terms.evidence.iter() {
+        let (label, media) = (named(&file.label), named(&file.media_type));
+        page.row("evidence", &format!("{label}, {media}, {}, {}", bytes(file.bytes), file.sha256));
+    }
+    if let Some(to) = point.binding() {
+        page.row("bound to", &format!("{} with input {}", named(&to.tool), to.input_sha256));
+    }
+    let blocks: Vec<String> = point.terms.blocks.iter().map(|name| named(name)).collect();
     let released = point.released_at.map(|at| format!(", released {}", moment(at)));
-    let released = released.unwrap_or_default();
-    let waits = (!blocks.is_empty()).then(|| format!("{}{released}", blocks.join(", ")));
-    lines.extend(waits.map(|waits| row("waits for it", &waits)));
-    lines.extend(point.terms.supersedes.as_deref().map(|other| row("supersedes", other)));
-    lines
+    if !blocks.is_empty() {
+        let released = released.unwrap_or_default();
+        page.row("waits for it", &format!("{}{released}", blocks.join(", ")));
+    }
+    point.terms.supersedes.iter().for_each(|other| page.row("supersedes", &named(other)));
 }
 
-fn answers(point: &DecisionPoint) -> Vec<String> {
-    let mut lines: Vec<String> = point.votes.iter().flat_map(|vote| given("vote", vote)).collect();
-    if let Some(ending) = &point.ending {
-        lines.push(row("outcome", &outcome(point)));
-        let words = ending.response.as_ref().and_then(Response::words);
-        lines.extend(words.iter().flat_map(|words| labelled("in full", words)));
-        lines.extend(ending.comment.iter().flat_map(|comment| labelled("comment", comment)));
+fn add_answers(page: &mut Page, point: &DecisionPoint) {
+    point.votes.iter().for_each(|vote| page.row("vote", &given(vote)));
+    if point.ending.is_some() {
+        page.row("outcome", &outcome(point));
     }
-    lines.extend(
-        point
-            .spendable_until()
-            .map(|until| row("approved", &format!("to be spent until {}", moment(until)))),
-    );
-    lines.extend(point.consumed.as_ref().map(|consumed| {
-        row("spent", &format!("by {}, {}", who(&consumed.by), moment(consumed.at)))
-    }));
-    lines.extend(point.lapsed_at.map(|at| row("lapsed", &moment(at))));
-    lines.extend(point.late_responses.iter().flat_map(|late| given("too late", late)));
+    let until = point.spendable_until();
+    until.iter().for_each(|until| {
+        page.row("approved", &format!("to be spent until {}", moment(*until)));
+    });
+    if let Some(consumed) = &point.consumed {
+        page.row("spent", &format!("by {}, {}", who(&consumed.by), moment(consumed.at)));
+    }
+    point.lapsed_at.iter().for_each(|at| page.row("lapsed", &moment(*at)));
+    point.late_responses.iter().for_each(|late| page.row("too late", &given(late)));
     let kept = u64::try_from(point.late_responses.len()).unwrap_or(u64::MAX);
     let more = point.late_total.saturating_sub(kept);
-    lines.extend((more > 0).then(|| row("too late", &format!("and {more} more"))));
-    lines
+    if more > 0 {
+        page.row("too late", &format!("and {more} more"));
+    }
 }
 
 /// An answer among others.
-fn given(name: &str, given: &GivenResponse) -> Vec<String> {
-    let head = format!("{} by {}, {}", said(&given.response), who(&given.by), moment(given.at));
-    let mut lines = vec![row(name, &head)];
-    let words = given.response.words().into_iter().chain(&given.comment);
-    lines.extend(words.flat_map(|words| labelled("", words)));
-    lines
+fn given(given: &GivenResponse) -> String {
+    format!("{} by {}, {}", said(&given.response), who(&given.by), moment(given.at))
 }
 
 fn said(response: &Response) -> String {
     match response {
-        Response::Option(id) => format!("option {}", visible(id)),
+        Response::Option(id) => format!("option {}", named(id)),
         Response::Text(_) => "a text".to_string(),
         Response::Accept => "accept".to_string(),
         Response::Guidance(_) => "guidance".to_string(),
+    }
+}
+
+/// An answer with the beginning of its words.
+fn said_in_words(response: &Response) -> String {
+    match response {
+        Response::Text(words) => format!("text {}", quoted(words)),
+        Response::Guidance(words) => format!("guidance {}", quoted(words)),
+        Response::Option(_) | Response::Accept => said(response),
+    }
+}
+
+/// What may be answered, what each answer does, and how it is given; nothing once it is over.
+fn add_ways(page: &mut Page, global: &Global, point: &DecisionPoint) {
+    if point.state == DecisionPointState::Pending {
+        let options = point.terms.proposal.options.iter();
+        options.for_each(|option| page.row("option", &meaning(point, option)));
+    }
+    add_answer(page, global, point);
+}
+
+fn meaning(point: &DecisionPoint, option: &DecisionOption) -> String {
+    let default = point.terms.proposal.default_option.as_deref();
+    let is_default = default.is_some_and(|id| *option.id == *id);
+    let approves = !option.reject && point.terms.policy.is_some();
+    let once = point.binding().is_some();
+    let marks = [
+        (is_default, "default"),
+        (option.reject, "says no"),
+        (approves && once, "approves what it is bound to, once"),
+        (approves && !once, "approves"),
+    ];
+    let marks: Vec<&str> = marks.iter().filter(|(is_set, _)| *is_set).map(|(_, m)| *m).collect();
+    let mark = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
+    format!("{}{mark}", named(&option.id))
+}
+
+fn add_answer(page: &mut Page, global: &Global, point: &DecisionPoint) {
+    let id = named(&point.decision_id);
+    let mut command = |name: &str, rest: &[&str]| {
+        let mut words = program_words(&global.log);
+        words.push("decision".to_string());
+        words.extend(rest.iter().filter(|word| !word.is_empty()).map(ToString::to_string));
+        page.command(name, &words);
+    };
+    match point.state {
+        DecisionPointState::Pending => {
+            let (first, others) = ways(point);
+            let (option, value) = first.split_once(' ').unwrap_or((&first, ""));
+            command("answer", &["respond", &id, option, value]);
+            if !others.is_empty() {
+                page.row("", &format!("or {others}"));
+            }
+        }
+        DecisionPointState::Refining => {
+            command("propose anew", &["refine", &id, "--option", "ID:LABEL"]);
+            command("or accept", &["respond", &id, "--accept"]);
+        }
+        _ => {}
     }
 }
 
@@ -244,18 +315,4 @@ fn ways(point: &DecisionPoint) -> (String, String) {
     let guidance = may_guide.then(|| "--guidance TEXT".to_string());
     let mut ways = options.chain(accept).chain(text).chain(guidance);
     (ways.next().unwrap_or_default(), ways.collect::<Vec<_>>().join(", "))
-}
-
-fn row(name: &str, value: &str) -> String {
-    format!("{name:<16}{value}").trim_end().to_string()
-}
-
-/// A text of several lines under one name, each line made visible.
-fn labelled(name: &str, text: &str) -> Vec<String> {
-    let names = std::iter::once(name).chain(std::iter::repeat(""));
-    names.zip(text.split('\n')).map(|(name, line)| row(name, &shown(line))).collect()
-}
-
-fn shown(text: &str) -> String {
-    visible(text).to_string()
 }

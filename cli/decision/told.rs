@@ -5,8 +5,8 @@ use super::shown::{how_to_answer, outcome, votes};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::screen::{self, named};
 use holdpoint_domain::refusal::DecisionPointRefusal;
-use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_engine::shell::Submitted;
 use serde::Serialize;
@@ -53,11 +53,12 @@ pub(super) fn show(
     } else {
         let (point, next) = &told.points;
         let again = if told.replayed { " (on record before)" } else { "" };
-        out.line(format_args!("{}  {}{again}", point.decision_id, what(point)));
+        let mut tell = |line: String| screen::told(&line).iter().for_each(|line| out.line(line));
+        tell(format!("{}  {}{again}", point.decision_id, what(point)));
         let blocks = point.terms.blocks.iter().filter(|_| point.released_at.is_some());
-        blocks.for_each(|name| out.line(format_args!("released        {}", visible(name))));
+        blocks.for_each(|name| tell(format!("released        {}", named(name))));
         if let Some(next) = next {
-            out.line(format_args!("next round      {}", next.decision_id));
+            tell(format!("next round      {}", next.decision_id));
             how_to_answer(global, next).iter().for_each(|line| out.line(line));
         }
     }

@@ -41,7 +41,7 @@ pub(super) struct Found {
     pub(super) checks: Vec<Check>,
     /// It runs this program's `hook`.
     pub(super) is_ours: bool,
-    /// It runs this program's `hook pre-tool-use`.
+    /// It runs this program's `hook pre-tool-use`, for some tool that there is.
     pub(super) is_guard: bool,
 }
 
@@ -82,7 +82,8 @@ pub(super) fn check_hook(hook: &Hook<'_>, log: &Path) -> Found {
     let mut found = Found { checks: flaws, is_ours: true, is_guard: false };
     match Arguments::try_parse_from(words) {
         Ok(Arguments { global, verb: Verb::Hook(args) }) => {
-            found.is_guard = hook.event == GUARDS_TOOLS && args.event() == GUARDS_TOOLS;
+            let is_meant = hook.event == GUARDS_TOOLS && args.event() == GUARDS_TOOLS;
+            found.is_guard = is_meant && matcher::guards(hook.matcher, args.tools());
             found.checks.extend(check_event(hook, &args));
             found.checks.extend(check_options(&args));
             found.checks.extend(check_log(&global.log, log));

@@ -5,6 +5,26 @@ use std::fmt;
 /// What stands for something else in a regular expression, but for `|` and `.*`.
 const SPECIAL: [char; 12] = ['\\', '^', '$', '.', '*', '+', '?', '(', ')', '[', ']', '{'];
 
+/// The tools that a host has, as far as they do something; those of servers by their beginning.
+const TOOLS: [&str; 16] = [
+    "Bash",
+    "PowerShell",
+    "Write",
+    "Edit",
+    "MultiEdit",
+    "NotebookEdit",
+    "Read",
+    "Glob",
+    "Grep",
+    "WebFetch",
+    "WebSearch",
+    "Task",
+    "Agent",
+    "Skill",
+    "SlashCommand",
+    "mcp__*",
+];
+
 /// One tool, or all whose names begin so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Names {
@@ -57,6 +77,23 @@ pub(super) fn names(matcher: &str) -> Result<Option<Vec<Names>>, &'static str> {
     Ok(is_plain.then_some(names))
 }
 
+/// Whether a hook with this matcher and these names of `--tool` guards any tool that there is. A
+/// regular expression that is more than names is looked through for them.
+pub(super) fn guards(matcher: Option<&str>, tools: &[String]) -> bool {
+    let guarded: Vec<Names> = tools.iter().map(|tool| Names::of_tool(tool)).collect();
+    let is_guarded = |name: &Names| guarded.is_empty() || guarded.iter().any(|t| t.meets(name));
+    let mut known = TOOLS.iter().map(|tool| Names::of_tool(tool)).filter(is_guarded);
+    let matcher = matcher.unwrap_or_default();
+    match names(matcher) {
+        Err(_) => false,
+        Ok(None) => known.any(|tool| matcher.contains(&tool.beginning)),
+        Ok(Some(named)) => {
+            let meets_both = |name: &Names| known.clone().any(|tool| tool.meets(name));
+            named.iter().any(|name| is_guarded(name) && meets_both(name))
+        }
+    }
+}
+
 /// Brackets in pairs, and something before whatever repeats it.
 fn well_formed(matcher: &str) -> Result<(), &'static str> {
     let (mut depth, mut is_class, mut has_item) = (0_usize, false, false);
@@ -104,6 +141,30 @@ mod tests {
     fn what_is_no_regular_expression_is_told() {
         for bad in ["(Bash", "Bash)", "[Bash", r"Bash\", "*Bash", "Bash|+", "(*)", ")("] {
             assert!(names(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_hook_guards_where_some_tool_that_there_is_gets_through_to_it() {
+        let table: [(Option<&str>, &[&str], bool); 14] = [
+            (None, &[], true),
+            (Some("*"), &["Bash"], true),
+            (Some("*"), &["bash"], false),
+            (Some("Bash|Write"), &[], true),
+            (Some("bash|write"), &[], false),
+            (Some("NoSuchTool"), &[], false),
+            (Some("Bash"), &["Write"], false),
+            (Some("Bash|Read"), &["Write", "R*"], true),
+            (Some("mcp__.*"), &["mcp__prod__drop"], true),
+            (Some("mcp__prod__drop"), &[], true),
+            (Some("^(Bash|Edit)$"), &["Bash"], true),
+            (Some("^(Bash|Edit)$"), &["Grep"], false),
+            (Some(".+"), &[], false),
+            (Some("(Bash"), &[], false),
+        ];
+        for (matcher, tools, expected) in table {
+            let tools: Vec<String> = tools.iter().map(ToString::to_string).collect();
+            assert_eq!(guards(matcher, &tools), expected, "{matcher:?} {tools:?}");
         }
     }
 

@@ -17,7 +17,8 @@ const IN_PROJECT: [&str; 2] = [".claude/settings.json", ".claude/settings.local.
 const SNIPPET: &str = "`docs/agent-hooks.md` has settings to copy";
 
 /// The hooks in these files, or in those where the host looks, and whether they are about this log.
-pub(super) fn check(named: &[PathBuf], log: &Path) -> Vec<Check> {
+/// Where no tool is guarded that is a failure if a guard is required.
+pub(super) fn check(named: &[PathBuf], log: &Path, is_required: bool) -> Vec<Check> {
     let files = if named.is_empty() { usual() } else { named.to_vec() };
     let mut checks = Vec::new();
     let mut guards = 0_usize;
@@ -35,8 +36,13 @@ pub(super) fn check(named: &[PathBuf], log: &Path) -> Vec<Check> {
     }
     if guards == 0 {
         let looked = files.iter().map(|file| path(file)).collect::<Vec<_>>().join(", ");
-        let message = format!("no `holdpoint hook pre-tool-use` in {looked}: no tool is guarded");
-        checks.push(Check::warn(HOOKS, message, SNIPPET));
+        let message = format!(
+            "no tool is guarded: no `holdpoint hook pre-tool-use` in {looked} is run for one"
+        );
+        checks.push(match is_required {
+            true => Check::fail(HOOKS, message, SNIPPET),
+            false => Check::warn(HOOKS, message, SNIPPET),
+        });
     }
     checks
 }
@@ -49,7 +55,8 @@ fn check_file(settings: &Value, place: &str, log: &Path) -> (Vec<Check>, usize) 
     };
     let mut checks = Vec::new();
     let mut guards = 0_usize;
-    if settings.get("disableAllHooks") == Some(&Value::Bool(true)) {
+    let is_off = settings.get("disableAllHooks") == Some(&Value::Bool(true));
+    if is_off {
         let message = "disableAllHooks is true: no hook is run";
         checks.push(Check::fail(HOOKS, message, "take it out").at(place));
     }
@@ -61,7 +68,7 @@ fn check_file(settings: &Value, place: &str, log: &Path) -> (Vec<Check>, usize) 
         let fine = is_fine.then(|| Check::ok(HOOKS, "its hook is as it should be"));
         checks.extend(of_hook.checks.into_iter().chain(fine).map(|check| check.at(&place)));
     }
-    (checks, guards)
+    (checks, if is_off { 0 } else { guards })
 }
 
 fn usual() -> Vec<PathBuf> {

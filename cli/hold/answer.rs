@@ -5,6 +5,7 @@ use super::{Turn, failed, resolve};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
+use crate::screen::{self, named};
 use holdpoint_domain::command::{AnswerDecision, Command};
 use holdpoint_domain::event::Event;
 use holdpoint_domain::execution_loop::Actor;
@@ -240,10 +241,9 @@ fn show(
         });
         out.json(&Told { request_id, answer, records, decision });
     } else {
-        out.line(format_args!("request         {}", visible(request_id)));
-        if let Some(outcome) = outcome {
-            out.line(outcome_line(outcome));
-        }
+        let request = format!("request         {}", named(request_id));
+        let lines = std::iter::once(request).chain(outcome.map(outcome_line));
+        lines.flat_map(|line| screen::told(&line)).for_each(|line| out.line(line));
     }
     out.finish()
 }

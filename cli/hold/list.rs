@@ -5,13 +5,15 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::text::command_line;
+use crate::screen::{Page, columns, named};
 use crate::verify::{exit_of, refuse_damaged_list, warn};
 use holdpoint_domain::Time;
-use holdpoint_domain::text::visible;
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
 use holdpoint_replay::Until;
 use holdpoint_replay::report::Verdict;
+
+/// How many lines of a command are listed.
+const COMMAND_LINES: usize = 3;
 
 /// Options of `hold list`.
 #[derive(Debug, clap::Args)]
@@ -46,16 +48,14 @@ fn show(out: &mut Output, questions: &[Question], now: Time) {
     if questions.is_empty() {
         return;
     }
-    out.line(format_args!("{:<36}  {:>10}  {:<16}  command", "request", "time left", "asked"));
+    let mut page = Page::new(columns());
+    page.sentence(&format!("{:<36}  {:>10}  asked", "request", "time left"));
     for question in questions {
         let context = question.context();
-        let asked = context.asked_of.as_deref().unwrap_or("");
-        out.line(format_args!(
-            "{:<36}  {:>10}  {:<16}  {}",
-            visible(question.request_id()).to_string(),
-            left(question, now),
-            visible(asked).to_string(),
-            command_line(&context.command_line)
-        ));
+        let asked = context.asked_of.as_deref().map(named).unwrap_or_default();
+        let (id, left) = (named(question.request_id()), left(question, now));
+        page.sentence(format!("{id:<36}  {left:>10}  {asked}").trim_end());
+        page.recorded_beginning(&context.command_line, COMMAND_LINES);
     }
+    page.lines().iter().for_each(|line| out.line(line));
 }

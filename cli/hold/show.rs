@@ -6,6 +6,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::screen::columns;
 use crate::travel::parse_until;
 use crate::verify::{exit_of, not_found, warn};
 use holdpoint_domain::Time;
@@ -39,7 +40,7 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if global.json {
         out.json(&Shown::of(&question, now));
     } else {
-        lines(&question, now).iter().for_each(|line| out.line(line));
+        lines(&question, now, columns()).iter().for_each(|line| out.line(line));
     }
     out.finish()?;
     warn(&rebuilt.report);

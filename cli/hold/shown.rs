@@ -2,14 +2,14 @@
 //! person. There is no field for what is hidden.
 
 use crate::arguments::{Global, program};
-use crate::text::{moment, visible_once};
+use crate::screen::{Page, named, quoted};
+use crate::text::moment;
 use clap::ValueEnum;
 use holdpoint_domain::Time;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::human_decision::{
     AnswerMeans, DecisionOutcome, EvidenceSummary, HumanDecision, claimed, present_evidence,
 };
-use holdpoint_domain::text::visible;
 use holdpoint_domain::world::{Decided, Disclosed, RequestOutcome};
 use holdpoint_engine::shell::Question;
 use serde::Serialize;
@@ -190,83 +190,67 @@ pub(crate) fn left(question: &Question, now: Time) -> String {
     .to_string()
 }
 
-/// The question for a person, line by line.
-pub(crate) fn lines(question: &Question, now: Option<Time>) -> Vec<String> {
-    let mut lines = subject_lines(question);
-    lines.extend(evidence_lines(question));
-    lines.extend(
-        question.disclosed.iter().map(|(field, value)| disclosed_line(field.name(), value)),
-    );
+/// The question for a person, in lines of so many columns: first what others wrote, behind a mark,
+/// then what is asked.
+pub(crate) fn lines(question: &Question, now: Option<Time>, columns: usize) -> Vec<String> {
+    let mut page = Page::new(columns);
+    page.recorded("command", &question.context().command_line);
+    for (field, value) in &question.disclosed {
+        page.foreign(field.name(), &serde_json::to_string(value).unwrap_or_default());
+    }
+    let reason = question.held.decided().and_then(|decided| decided.record.reason.as_deref());
+    reason.iter().for_each(|reason| page.foreign("reason", reason));
+    add_evidence(&mut page, question);
+    add_subject(&mut page, question);
     let request = &question.held.request;
     if question.held.is_open() {
         let left = now.map(|now| format!("{} left, ", left(question, now))).unwrap_or_default();
         let until = moment(request.timeout_at);
-        lines.push(format!("time            {left}until {until}; then ABORT"));
-        lines.push("answers".to_string());
+        page.row("time", &format!("{left}until {until}; then ABORT"));
+        page.sentence("answers");
         let offered = request.allowed_decisions.iter();
-        lines.extend(offered.map(|decision| meaning(question, *decision)));
+        offered.for_each(|decision| page.sentence(&meaning(question, *decision)));
     }
-    lines.extend(question.held.outcome.as_ref().map(outcome_line));
+    question.held.outcome.iter().for_each(|outcome| page.sentence(&outcome_line(outcome)));
     if question.held.late_answers > 0 {
         let count = question.held.late_answers;
-        lines.push(format!("late answers    {count}, which do not count"));
+        page.row("late answers", &format!("{count}, which do not count"));
     }
-    lines
+    page.lines()
 }
 
-fn subject_lines(question: &Question) -> Vec<String> {
+fn add_subject(page: &mut Page, question: &Question) {
     let context = question.context();
     let (attempt, most) = (context.attempt, question.max_attempts);
-    let asked = context.asked_of.as_deref().map(visible);
-    let asked = asked.map(|name| format!("asked           {name}"));
-    let from = context.escalated_from.as_deref().map(visible);
-    let from = from.map(|request| format!("passed on from  {request}"));
-    let mut lines = vec![
-        format!("request         {}", visible(question.request_id())),
-        format!("loop            {}, attempt {attempt} of {most}", visible(&context.loop_id)),
-        format!("command         {}", shown_command(&context.command_line)),
-        format!("result          {}", claimed(context.executor_claim)),
-    ];
-    lines.extend(asked.into_iter().chain(from));
-    lines
+    page.row("request", &named(question.request_id()));
+    page.row("loop", &format!("{}, attempt {attempt} of {most}", named(&context.loop_id)));
+    page.row("result", &claimed(context.executor_claim));
+    context.asked_of.iter().for_each(|name| page.row("asked", &named(name)));
+    context.escalated_from.iter().for_each(|request| page.row("passed on from", &named(request)));
 }
 
-fn evidence_lines(question: &Question) -> Vec<String> {
+fn add_evidence(page: &mut Page, question: &Question) {
     let summary = present_evidence(&question.held.request);
     let context = question.context();
-    vec![
-        format!(
-            "state           {}, confidence {}",
-            summary.execution_state, summary.confidence_score
-        ),
-        format!(
-            "evidence        {} records; the newest is {} at {}, {}",
-            summary.chain_length,
-            summary.evidence_type,
-            summary.observation_point,
-            visible(&summary.timestamp)
-        ),
-        format!("chain hash      {}", visible(&summary.chain_hash)),
-        format!("self hash       {}", visible(&context.self_hash)),
-        format!("prior hash      {}", visible(&context.prior_hash)),
-    ]
-}
-
-/// The whole command, which its recorder has made visible already: backslashes stay as they are.
-fn shown_command(text: &str) -> String {
-    visible_once(text)
-}
-
-fn disclosed_line(field: &str, value: &Disclosed) -> String {
-    let value = serde_json::to_string(value).unwrap_or_default();
-    format!("{field:<16}{}", visible(&value))
+    let (state, confidence) = (summary.execution_state, summary.confidence_score);
+    page.row("state", &format!("{state}, confidence {confidence}"));
+    let newest = format!(
+        "{} records; the newest is {} at {}, {}",
+        summary.chain_length,
+        summary.evidence_type,
+        summary.observation_point,
+        named(&summary.timestamp)
+    );
+    page.row("evidence", &newest);
+    page.row("chain hash", &named(&summary.chain_hash));
+    page.row("self hash", &named(&context.self_hash));
+    page.row("prior hash", &named(&context.prior_hash));
 }
 
 /// What a decision means, here and now.
 fn meaning(question: &Question, decision: HumanDecision) -> String {
     let next = question.context().attempt.saturating_add(1);
-    let targets: Vec<String> =
-        question.targets.iter().map(|target| visible(target).to_string()).collect();
+    let targets: Vec<String> = question.targets.iter().map(|target| named(target)).collect();
     let means = match decision {
         HumanDecision::Continue => "end the loop as this attempt left it".to_string(),
         HumanDecision::Retry => {
@@ -286,14 +270,14 @@ pub(crate) fn outcome_line(outcome: &RequestOutcome) -> String {
         }
         RequestOutcome::Decided(decided) => {
             let record = &decided.record;
-            let to = record.escalation_target.as_deref().map(visible);
-            let to = to.map(|target| format!(" to {target}")).unwrap_or_default();
-            let why = record.reason.as_deref().map(visible);
-            let why = why.map(|reason| format!(": {reason}")).unwrap_or_default();
+            let to = record.escalation_target.as_deref();
+            let to = to.map(|target| format!(" to {}", named(target))).unwrap_or_default();
+            let why = record.reason.as_deref();
+            let why = why.map(|reason| format!(": {}", quoted(reason))).unwrap_or_default();
             format!(
                 "decided         {}{to} by {}, {}, record {}{why}",
                 record.decision,
-                visible(&record.human_id),
+                named(&record.human_id),
                 moment(decided.at),
                 decided.sequence
             )

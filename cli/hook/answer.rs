@@ -35,20 +35,18 @@ impl Answer {
         Self { value, if_lost: Some(lost), ..Self::no_objection() }
     }
 
-    /// The tool may not run.
+    /// The tool may not run. Whoever reads the exit code alone blocks it too.
     pub(super) fn deny(reason: &str) -> Self {
-        let (value, if_lost) = (permission("deny", reason), Some(reason.to_string()));
-        Self { value, if_lost, ..Self::no_objection() }
+        let (value, complaint) = (permission("deny", reason), Some(reason.to_string()));
+        Self { value, exit: BLOCKS, complaint, if_lost: None }
     }
 
     /// Nothing could be decided, so the tool may not run.
     pub(super) fn undecided(reason: &str) -> Self {
-        let reason = format!(
+        Self::deny(&format!(
             "holdpoint could not decide on this call, so it is denied; do not try another way: \
              {reason}"
-        );
-        let (value, complaint) = (permission("deny", &reason), Some(reason));
-        Self { value, exit: BLOCKS, complaint, if_lost: None }
+        ))
     }
 
     /// The agent goes on instead of stopping.

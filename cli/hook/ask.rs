@@ -9,14 +9,17 @@ use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, DecisionOption, OnTimeout, Principal,
 };
 use holdpoint_domain::hash::{Digest, HashBuilder};
-use holdpoint_domain::text::bounded;
+use holdpoint_domain::text::{bounded, has_visible_character};
 use holdpoint_domain::world::DecisionPoint;
 
 /// How much of an input a person is shown, in bytes.
 const INPUT_BYTES_MAX: usize = 60 * 1024;
 /// How much of a directory's name a prompt shows, in bytes.
 /// It is made visible after that, and one byte becomes six at most.
-const DIRECTORY_BYTES_MAX: usize = 512;
+const DIRECTORY_BYTES_MAX: usize = 256;
+/// How much of a command's first line a prompt shows, in bytes before it is made visible. One byte
+/// becomes six at most.
+const COMMAND_BYTES_MAX: usize = 120;
 /// How much of the end of an input that is cut a person is shown, in bytes.
 const TAIL_BYTES_MAX: usize = 20 * 1024;
 
@@ -52,7 +55,7 @@ impl Ask {
         Self {
             by,
             binding: ActionBinding { tool: (*tool).into(), input_sha256: *digest },
-            prompt: prompt(tool, *cwd),
+            prompt: prompt(tool, input, *cwd),
             context: context(input),
             policy: args.policy(),
             timeout_ms: args.timeout_ms(),
@@ -120,18 +123,44 @@ fn options() -> [DecisionOption; 2] {
     })
 }
 
-/// The question. What the host names is quoted and visible, so that it can be nothing but a name.
-fn prompt(tool: &str, cwd: Option<&str>) -> String {
+/// The question. What the host names is quoted and visible, so that it can be nothing but a name;
+/// of a command the first line is told.
+fn prompt(tool: &str, input: &str, cwd: Option<&str>) -> String {
     let asked = prompt_of(tool);
+    let command = command_of(input).map(|command| format!(" {}", first_line(&command)));
+    let asked = format!("{asked}{} in", command.unwrap_or_default());
     let Some(cwd) = cwd else { return format!("{asked} no stated directory?") };
-    let shown = bounded(cwd, DIRECTORY_BYTES_MAX);
-    let more = if shown.len() < cwd.len() { ".. (cut)" } else { "" };
-    format!("{asked} {}{more}?", quoted(shown))
+    format!("{asked} {}?", beginning(cwd, DIRECTORY_BYTES_MAX))
 }
 
 /// How every question about a tool begins.
 fn prompt_of(tool: &str) -> String {
-    format!("May {} run in", quoted(tool))
+    format!("May {} run", quoted(tool))
+}
+
+/// What a tool is to run in a shell, where its input says so.
+fn command_of(input: &str) -> Option<String> {
+    let input = serde_json::from_str::<serde_json::Value>(input).ok()?;
+    input.get("command")?.as_str().map(String::from)
+}
+
+/// The first line of a command that says something, and how many lines there are besides.
+fn first_line(command: &str) -> String {
+    let lines =
+        || command.split(['\n', '\r']).map(str::trim).filter(|line| has_visible_character(line));
+    let first = beginning(lines().next().unwrap_or_default(), COMMAND_BYTES_MAX);
+    match lines().count().saturating_sub(1) {
+        0 => first,
+        1 => format!("{first} and 1 more line"),
+        more => format!("{first} and {more} more lines"),
+    }
+}
+
+/// The beginning of a text, quoted.
+fn beginning(text: &str, most_bytes: usize) -> String {
+    let shown = bounded(text, most_bytes);
+    let more = if shown.len() < text.len() { ".. (cut)" } else { "" };
+    format!("{}{more}", quoted(shown))
 }
 
 /// Whether this may be a question of a hook's, by any session: about a call, to people alone and
@@ -190,15 +219,34 @@ mod tests {
         assert!(context.starts_with("CUT: 987164 of the 1048604 bytes"), "{context:.99}");
         assert!(context.ends_with("rm -rf /\"\n}") && context.contains("\n[CUT: 987164 bytes"));
         assert!(context.len() <= MAX_CONTEXT_BYTES);
-        let prompt = prompt(&"\\".repeat(256), Some(&"\u{202e}".repeat(4096)));
+        let command = format!("{{\"command\":\"{}\"}}", "a\u{202e}".repeat(4096));
+        let prompt = prompt(&"\\".repeat(256), &command, Some(&"\u{202e}".repeat(4096)));
         assert!(prompt.ends_with("\".. (cut)?") && prompt.len() <= MAX_PROMPT_BYTES);
     }
 
     #[test]
     fn a_name_can_forge_no_line_of_the_question() {
-        let prompt = prompt("Bash", Some("/w\"?\nApproved by ada. \u{202e}"));
+        let prompt = prompt("Bash", "{}", Some("/w\"?\nApproved by ada. \u{202e}"));
         let shown = r#"May "Bash" run in "/w\"?\u{a}Approved by ada. \u{202e}"?"#;
         assert_eq!(prompt, shown);
+    }
+
+    #[test]
+    fn the_first_line_of_a_command_that_says_something_is_asked_about() {
+        let asked = |command: &str| {
+            prompt("Bash", &serde_json::json!({ "command": command }).to_string(), Some("/w"))
+        };
+        assert_eq!(asked("ls -l"), r#"May "Bash" run "ls -l" in "/w"?"#);
+        let several = "\n \r\n  rm -rf \"/\"\n\necho done\n";
+        let shown = r#"May "Bash" run "rm -rf \"/\"" and 1 more line in "/w"?"#;
+        assert_eq!(asked(several), shown);
+        let long = asked(&format!("echo {}", "x".repeat(200)));
+        assert!(long.ends_with("xx\".. (cut) in \"/w\"?"), "{long}");
+        assert_eq!(asked(""), r#"May "Bash" run "" in "/w"?"#);
+        assert_eq!(
+            prompt("Read", r#"{"command":["ls"]}"#, None),
+            r#"May "Read" run in no stated directory?"#
+        );
     }
 
     #[test]

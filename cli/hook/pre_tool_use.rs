@@ -6,6 +6,7 @@ use super::answer::Answer;
 use super::ask::{Ask, Call};
 use super::gate::Gate;
 use super::input::{Input, PRE_TOOL_USE, read};
+use super::own::only_looks;
 use super::session::requester;
 use crate::decision::Proof;
 use crate::text::excerpt;
@@ -29,6 +30,10 @@ pub(crate) struct Args {
     /// Left away: every tool for which the host runs the hook.
     #[arg(long = "tool", value_name = "NAME", value_parser = tool_name)]
     tools: Vec<String>,
+    /// The name that the host has for the MCP server of this program: its tools that wait for
+    /// decisions or look at them are let through. May be given several times.
+    #[arg(long, value_name = "NAME", value_parser = server_name)]
+    own_mcp: Vec<String>,
     /// Who may approve, by the names of their users; left away: every person.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     approvers: Vec<String>,
@@ -130,6 +135,9 @@ fn decide(log: &Path, args: &Args) -> Result<Answer, String> {
         |reason: &dyn Display| format!("nothing can be approved for {}: {reason}", excerpt(tool));
     let canonical = canonical_input(tool_input).map_err(|error| unapprovable(&error))?;
     let canonical = String::from_utf8(canonical).map_err(|error| unapprovable(&error))?;
+    if only_looks(tool, &canonical, &args.own_mcp) {
+        return Ok(Answer::no_objection());
+    }
     let digest = sha256(canonical.as_bytes());
     let call = Call { tool, input: &canonical, digest, cwd: input.cwd() };
     let gate = Gate::open(log, Ask::new(by, &call, args), args.asks_again())?;
@@ -147,6 +155,15 @@ fn tool_name(text: &str) -> Result<String, String> {
         Err("a `*` stands at the end alone, for any rest of the name".to_string())
     } else {
         Ok(text.to_string())
+    }
+}
+
+/// The name of a server, as the host writes it in the names of its tools.
+fn server_name(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => Ok(text.to_string()),
+        false => Err("a server's name has letters, digits, _ and - alone".to_string()),
     }
 }
 
@@ -206,7 +223,9 @@ mod tests {
 
     #[test]
     fn options_that_could_not_be_kept_are_refused() {
-        let bad: [&[&str]; 13] = [
+        let bad: [&[&str]; 15] = [
+            &["--own-mcp", ""],
+            &["--own-mcp", "a b"],
             &["--tool", ""],
             &["--tool", "*Bash"],
             &["--tool", "mcp__**"],

@@ -1,6 +1,7 @@
 //! What hooks say. An agent reads it, and a person may: what agents wrote is shown with control
 //! characters visible, and every "no" says what not to do next.
 
+use super::own::wait_command;
 use crate::arguments::program;
 use crate::text::cut;
 use holdpoint_domain::Time;
@@ -36,11 +37,11 @@ pub(super) fn may_be_spent(point: &DecisionPoint, reason: &str) -> String {
 pub(super) fn pending(log: &Path, point: &DecisionPoint, before: Option<&DecisionPoint>) -> String {
     let id = &point.decision_id;
     let before = before.map(|point| format!("{}; ", was_before(point))).unwrap_or_default();
-    let program = called(log);
+    let (program, wait) = (called(log), wait_command(log, id));
     format!(
         "{before}pending, decision {id}: {DO_NOT}. A person answers with `{program} decision \
-         respond {id} --option approve`, not you. Wait with `{program} decision wait {id}` or stop \
-         here; once it is approved, make exactly this call again"
+         respond {id} --option approve`, not you. Wait with `{wait}`, about which nobody is asked, \
+         or stop here; once it is approved, make exactly this call again"
     )
 }
 
@@ -69,10 +70,11 @@ pub(super) fn approved_unspent(point: &DecisionPoint) -> String {
 
 /// A decision waits, and the agent is not to stop before it is answered.
 pub(super) fn still_waits(log: &Path, point: &DecisionPoint) -> String {
-    let (id, program, call) = (&point.decision_id, called(log), call(point));
+    let (id, call) = (&point.decision_id, call(point));
+    let wait = wait_command(log, id);
     format!(
-        "decision {id} still waits for a person ({call}): wait with `{program} decision wait \
-         {id}`, and do not answer it yourself"
+        "decision {id} still waits for a person ({call}): wait with `{wait}`, and do not answer it \
+         yourself"
     )
 }
 
@@ -80,7 +82,7 @@ pub(super) fn still_waits(log: &Path, point: &DecisionPoint) -> String {
 pub(super) fn told(log: &Path, point: &DecisionPoint, now: Time) -> String {
     let (id, call) = (&point.decision_id, call(point));
     let how = if super::stop::waits(point, now) {
-        format!("waits; `{} decision wait {id}`", called(log))
+        format!("waits; `{}`", wait_command(log, id))
     } else if point.is_open() {
         "nobody answered in time: silence is not consent".to_string()
     } else if super::stop::is_to_be_spent(point, now) {

@@ -4,6 +4,7 @@
 use crate::arguments::Global;
 use crate::exit::complain;
 use crate::hold::{how_to_answer, lines, outcome_line};
+use crate::screen::{Page, columns_of, named, plain_terminal};
 use crate::text::moment;
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecision};
 use holdpoint_domain::text::visible;
@@ -55,7 +56,7 @@ impl<'a> Person<'a> {
 
     fn say(&mut self, line: &str) {
         match &mut self.terminal {
-            Some(terminal) => terminal.say(&format!("holdpoint: {line}\n")),
+            Some(terminal) => say_sentence(terminal, &format!("holdpoint: {line}")),
             None => complain(line),
         }
     }
@@ -74,12 +75,12 @@ impl<'a> Person<'a> {
         let how = how_to_answer(self.global, question.request_id());
         if let Some(terminal) = &mut self.terminal {
             terminal.forget_typed();
-            terminal.say("holdpoint: a person decides what becomes of this run\n");
+            terminal.say(plain_terminal());
             let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
-            for line in lines(question, Some(now)) {
-                terminal.say(&format!("  {line}\n"));
-            }
-            terminal.say(&format!("or from another terminal: {how}\n"));
+            let columns = columns_of(&*terminal);
+            say_lines(terminal, &lines(question, Some(now), columns));
+            say_sentence(terminal, &format!("or from another terminal: {how}"));
+            say_sentence(terminal, "holdpoint: a person decides what becomes of this run");
             return;
         }
         let (id, until) =
@@ -154,6 +155,20 @@ impl Asker for Person<'_> {
     }
 }
 
+/// A sentence of this program, folded: names of others in it reach no first column.
+fn say_sentence(terminal: &mut PersonTerminal, sentence: &str) {
+    let mut page = Page::new(columns_of(&*terminal));
+    page.sentence(sentence);
+    say_lines(terminal, &page.lines());
+}
+
+/// Each line returns to the first column itself: the command may have told the terminal not to.
+fn say_lines(terminal: &mut PersonTerminal, lines: &[String]) {
+    for line in lines {
+        terminal.say(&format!("\r{line}\r\n"));
+    }
+}
+
 /// Takes a typed line further. A decision is its name or its first letter.
 fn read(draft: Draft, line: &str, question: &Question) -> Typed {
     match draft {
@@ -193,7 +208,7 @@ fn offered(question: &Question) -> String {
 }
 
 fn shown_targets(question: &Question) -> String {
-    let names: Vec<String> = question.targets.iter().map(|t| visible(t).to_string()).collect();
+    let names: Vec<String> = question.targets.iter().map(|target| named(target)).collect();
     names.join(", ")
 }
 

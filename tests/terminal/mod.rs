@@ -1,9 +1,11 @@
 //! A terminal at which a test sits: a pseudo-terminal of its own session.
 
+#![allow(dead_code, reason = "every test file uses its own part")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper that fails, fails its test")]
 
 use crate::program::Place;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Command};
@@ -25,9 +27,16 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts the program there.
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
+        Self::sized(place, (24, 80), arguments)
+    }
+
+    /// Starts the program at a terminal of so many rows and columns.
+    pub(crate) fn sized(place: &Place, size: (u16, u16), arguments: &[&str]) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
+        let (ws_row, ws_col) = size;
+        tcsetwinsize(&master, Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave = File::options().read(true).write(true).open(&device).unwrap();
         let program = place.command(arguments);
@@ -36,6 +45,7 @@ impl Terminal {
         command.arg("--ctty").arg(program.get_program()).args(program.get_args());
         command.current_dir(place.directory.path());
         command.env_remove("HOLDPOINT_LOG").env_remove("HOLDPOINT_LOCK_WAIT");
+        command.env("TERM", "xterm");
         command.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap());
         let child = command.stderr(slave).spawn().unwrap();
         drop(command);
@@ -73,14 +83,20 @@ impl Terminal {
     }
 }
 
-/// What is shown, piece by piece, until nobody has the terminal open any more.
+/// What is shown, piece by piece, until nobody has the terminal open any more. No piece ends within
+/// a character.
 fn read_on(mut screen: File) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        let mut buffer = [0; 4096];
+        let (mut buffer, mut read) = ([0; 4096], Vec::new());
         while let Ok(length @ 1..) = screen.read(&mut buffer) {
-            let piece = String::from_utf8_lossy(buffer.get(..length).unwrap()).into_owned();
-            if sender.send(piece).is_err() {
+            read.extend_from_slice(buffer.get(..length).unwrap());
+            let whole = match std::str::from_utf8(&read) {
+                Err(error) if error.error_len().is_none() => error.valid_up_to(),
+                _ => read.len(),
+            };
+            let piece: Vec<u8> = read.drain(..whole).collect();
+            if sender.send(String::from_utf8_lossy(&piece).into_owned()).is_err() {
                 return;
             }
         }

@@ -75,6 +75,12 @@ impl PersonTerminal {
     }
 }
 
+impl AsFd for PersonTerminal {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}
+
 /// The device of the terminal on standard input: `/dev/pts/3`; `None` where there is none.
 #[must_use]
 pub fn terminal_name() -> Option<String> {

@@ -1,0 +1,390 @@
+//! What a person reads before deciding. Texts of others (agents, commands, input, people) stand
+//! below a name that this program gave them, folded by columns behind a mark, so that none can
+//! write into the first column. What this program says of its own stands flush left, and comes
+//! last.
+
+mod plain;
+
+use plain::{columns as columns_of_character, plain, plain_once};
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
+
+/// What stands before every line of a text of others.
+const GUTTER: &str = "| ";
+/// What stands before what this program says about lines that it leaves away.
+const LEFT_AWAY: &str = "... ";
+
+/// Nothing is folded narrower than this.
+const COLUMNS_MIN: usize = 20;
+/// How wide a terminal is that does not say so.
+const COLUMNS_OF_TERMINAL: usize = 80;
+/// How wide lines are that no terminal shows.
+const COLUMNS_OF_PIPE: usize = 100;
+/// How wide the names of rows are, with the space behind them.
+const NAME_COLUMNS: usize = 16;
+/// From here on what goes on stands below the values; narrower, it is indented a little.
+const ROOMY_COLUMNS: usize = 60;
+/// How long a name may be that stands without quotes, and how much of a longer one is shown.
+const NAME_CHARACTERS_MAX: usize = 64;
+
+/// How many lines of one text are shown in full, and how many of its end where it has more.
+const LINES_MAX: usize = 1000;
+const LAST_LINES: usize = 250;
+
+/// How wide standard output is.
+pub(crate) fn columns() -> usize {
+    match std::io::stdout().is_terminal() {
+        true => columns_of(std::io::stdout()),
+        false => stated_columns().unwrap_or(COLUMNS_OF_PIPE).max(COLUMNS_MIN),
+    }
+}
+
+/// How wide a terminal is.
+pub(crate) fn columns_of(terminal: impl AsFd) -> usize {
+    let size = terminal_size::terminal_size_of(terminal);
+    let columns = size.map(|(width, _)| usize::from(width.0)).filter(|columns| *columns > 0);
+    columns.or_else(stated_columns).unwrap_or(COLUMNS_OF_TERMINAL).max(COLUMNS_MIN)
+}
+
+fn stated_columns() -> Option<usize> {
+    let stated = std::env::var("COLUMNS").ok()?.parse().ok()?;
+    (1..=10_000).contains(&stated).then_some(stated)
+}
+
+/// What makes a terminal plain again, whatever a command has told it: out of the other screen, no
+/// margins, lines that wrap, letters that are seen and are letters; and a new line below all else.
+const PLAIN: &str = "\x1b[?1047l\x1b[?47l\x1b[?69l\x1b[?6l\x1b[r\x1b[?7h\x1b[4l\x1b[?25h\x1b[0m\
+                     \x1b(B\x0f\x1b[999;1H\r\n";
+
+/// What to write to a terminal before a question, behind the output of a command.
+pub(crate) fn plain_terminal() -> &'static str {
+    match std::env::var("TERM") {
+        Ok(name) if !name.is_empty() && name != "dumb" => PLAIN,
+        _ => "\r\n",
+    }
+}
+
+/// Lines of at most so many columns.
+#[derive(Debug)]
+pub(crate) struct Page {
+    columns: usize,
+    lines: Vec<String>,
+}
+
+impl Page {
+    /// A page without lines.
+    pub(crate) fn new(columns: usize) -> Self {
+        Self { columns: columns.max(COLUMNS_MIN), lines: Vec::new() }
+    }
+
+    /// The lines.
+    pub(crate) fn lines(self) -> Vec<String> {
+        self.lines
+    }
+
+    /// A text of somebody else, below the name that it has here.
+    pub(crate) fn foreign(&mut self, name: &str, text: &str) {
+        self.own(&format!("{name}:"), 2);
+        self.block(text.split('\n').map(plain), LINES_MAX);
+    }
+
+    /// A text of somebody else that was made visible when it was recorded, as command lines are.
+    pub(crate) fn recorded(&mut self, name: &str, text: &str) {
+        self.own(&format!("{name}:"), 2);
+        self.block(text.split('\n').map(plain_once), LINES_MAX);
+    }
+
+    /// The beginning of a text of somebody else, without a name: so many lines of it at most.
+    pub(crate) fn beginning(&mut self, text: &str, most_lines: usize) {
+        let words = text.split_whitespace().map(plain).collect::<Vec<_>>().join(" ");
+        self.begin(&words, most_lines);
+    }
+
+    /// The same of a text that was made visible when it was recorded.
+    pub(crate) fn recorded_beginning(&mut self, text: &str, most_lines: usize) {
+        self.begin(&plain_once(text), most_lines);
+    }
+
+    fn begin(&mut self, text: &str, most_lines: usize) {
+        let room = self.columns.saturating_sub(GUTTER.len());
+        let mut lines = fold(text, room, room);
+        if lines.len() > most_lines {
+            lines.truncate(most_lines);
+            if let Some(last) = lines.last_mut() {
+                *last = format!("{} ..", fitting(last, room.saturating_sub(3)));
+            }
+        }
+        self.lines.extend(lines.iter().map(|line| behind_gutter(line)));
+    }
+
+    /// What this program says under a name. Names of others in it are [`named`].
+    pub(crate) fn row(&mut self, name: &str, value: &str) {
+        let text = format!("{name:<NAME_COLUMNS$}{value}");
+        self.own(text.trim_end(), self.indent());
+    }
+
+    /// A sentence or a title of this program.
+    pub(crate) fn sentence(&mut self, text: &str) {
+        self.own(text, 2);
+    }
+
+    /// A command to copy: where it is folded, a shell takes it as one.
+    pub(crate) fn command(&mut self, name: &str, words: &[String]) {
+        let indent = self.indent();
+        let room = self.columns.saturating_sub(2);
+        let mut line = format!("{name:<NAME_COLUMNS$}");
+        let mut has_word = false;
+        for word in words {
+            let space = if has_word { " " } else { "" };
+            let longer = format!("{line}{space}{word}");
+            if width(&longer) <= room {
+                line = longer;
+            } else {
+                let full = std::mem::replace(&mut line, format!("{}{word}", " ".repeat(indent)));
+                let end = if has_word { " \\" } else { "" };
+                self.own(&format!("{}{end}", full.trim_end()), indent);
+            }
+            has_word = true;
+        }
+        self.own(&line, indent);
+    }
+
+    fn indent(&self) -> usize {
+        if self.columns >= ROOMY_COLUMNS { NAME_COLUMNS } else { 2 }
+    }
+
+    fn own(&mut self, text: &str, indent: usize) {
+        let lines = fold(&plain_once(text), self.columns, self.columns.saturating_sub(indent));
+        let folded = lines.iter().enumerate().map(|(at, line)| match at {
+            0 => line.clone(),
+            _ => format!("{}{line}", " ".repeat(indent)),
+        });
+        self.lines.extend(folded);
+    }
+
+    fn block(&mut self, texts: impl Iterator<Item = String>, most: usize) {
+        let room = self.columns.saturating_sub(GUTTER.len());
+        let lines: Vec<String> = texts.flat_map(|text| fold(&text, room, room)).collect();
+        if lines.len() <= most {
+            self.lines.extend(lines.iter().map(|line| behind_gutter(line)));
+            return;
+        }
+        let first = most.saturating_sub(LAST_LINES);
+        let hidden = lines.len().saturating_sub(most);
+        self.lines.extend(lines.iter().take(first).map(|line| behind_gutter(line)));
+        self.own(&format!("{LEFT_AWAY}{hidden} lines are not shown here; --json has all"), 4);
+        let last = lines.iter().skip(first.saturating_add(hidden));
+        self.lines.extend(last.map(|line| behind_gutter(line)));
+    }
+}
+
+/// What became of a change, in words of this program: folded on a terminal, one line elsewhere.
+pub(crate) fn told(line: &str) -> Vec<String> {
+    if !std::io::stdout().is_terminal() {
+        return vec![plain_once(line)];
+    }
+    let mut page = Page::new(columns());
+    page.sentence(line);
+    page.lines()
+}
+
+/// A name that somebody else chose, for a row: as it is where it can be nothing but a name, else in
+/// quotes, and no longer than a line.
+pub(crate) fn named(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-:@/+#".contains(c);
+    if !name.is_empty() && name.len() <= NAME_CHARACTERS_MAX && name.chars().all(is_plain) {
+        return name.to_string();
+    }
+    quoted(name)
+}
+
+/// The beginning of what somebody else wrote, in quotes with no end but its own.
+pub(crate) fn quoted(text: &str) -> String {
+    let beginning: String = text.chars().take(NAME_CHARACTERS_MAX).collect();
+    let more = if beginning.len() < text.len() { ".. (cut)" } else { "" };
+    format!("{}{more}", plain::quoted(&beginning))
+}
+
+fn behind_gutter(line: &str) -> String {
+    format!("{GUTTER}{line}").trim_end().to_string()
+}
+
+fn width(text: &str) -> usize {
+    text.chars().map(columns_of_character).sum()
+}
+
+fn is_mark(c: char) -> bool {
+    c.general_category_group() == GeneralCategoryGroup::Mark
+}
+
+/// The longest beginning of so many columns.
+fn fitting(text: &str, room: usize) -> String {
+    fold(text, room, room).into_iter().next().unwrap_or_default()
+}
+
+/// A text of visible characters in lines of so many columns: the first one, and the others. It is
+/// folded behind a space where one stands behind the first third, else wherever the line is full.
+fn fold(text: &str, first: usize, others: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (mut line, mut used, mut room) = (String::new(), 0_usize, first);
+    for c in text.chars() {
+        let needed = columns_of_character(c);
+        if used.saturating_add(needed) > room {
+            let rest = line.split_off(end_of_full(&line, room, c));
+            lines.push(std::mem::replace(&mut line, rest));
+            (used, room) = (width(&line), others);
+            // The line's end stands for the space.
+            if c == ' ' && line.is_empty() {
+                continue;
+            }
+        }
+        line.push(c);
+        used = used.saturating_add(needed);
+    }
+    lines.push(line);
+    lines.iter().map(|line| line.trim_end().to_string()).collect()
+}
+
+/// Where a full line ends, in bytes, when this character does not fit on it any more.
+fn end_of_full(line: &str, room: usize, next: char) -> usize {
+    let behind_space = line.rfind(' ').map(|at| at.saturating_add(1));
+    let is_far = |at: &usize| line.get(..*at).is_some_and(|kept| width(kept) > room / 3);
+    // A mark stays with its letter.
+    let letter = if is_mark(next) { line.rfind(|c| !is_mark(c)) } else { None };
+    behind_space.filter(is_far).or(letter).unwrap_or(line.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vt100::Parser;
+
+    /// What an agent might write to have the last word.
+    fn hostile(columns: usize) -> Vec<String> {
+        let blank = |count: usize, c: &str| c.repeat(count);
+        let forged = "holdpoint: approved by ada";
+        let mut texts: Vec<String> = (columns - 4..=columns + 2)
+            .flat_map(|count| {
+                ["\u{a0}", " ", "\t", "\u{3000}", "\u{2800}", "\u{2003}"]
+                    .map(|c| format!("Go?{}{forged}", blank(count, c)))
+            })
+            .collect();
+        texts.extend([
+            format!("Go?{}{forged}", blank(columns * 40, " ")),
+            format!("Go?\r{forged}\r\n\u{1b}[1G{forged}\u{1b}[2J\u{1b}[H{forged}\u{9b}2J"),
+            format!("\u{1b}]0;title\u{7}\u{1b}P1\u{1b}\\\u{8}\u{8}\u{8}{forged}\u{c}\u{b}\u{84}"),
+            format!("{}{forged}", "\u{6587}".repeat(columns)),
+            format!("x{}{forged}", "\u{6587}\u{1f600}\u{1f1e9}".repeat(columns)),
+            "x".repeat(10_000),
+            "\u{301}".repeat(columns * 3),
+            format!("{}{forged}", "e\u{301}\u{302}\u{303}".repeat(columns)),
+            format!("\u{202e}{}{forged}", "\u{5d0}\u{627} ".repeat(columns)),
+            format!("{}{forged}", "\u{200d}\u{1f468}\u{fe0f}".repeat(columns)),
+            "\n".repeat(5_000),
+            format!("{}{forged}", "\u{25a0}\u{3a9}\u{ff71}\u{1100}\u{1161}".repeat(columns)),
+        ]);
+        texts
+    }
+
+    fn emulator(rows: u16, columns: u16) -> Parser {
+        Parser::new(rows.try_into().unwrap(), columns.try_into().unwrap(), 0)
+    }
+
+    /// What a terminal of this width shows, row by row.
+    fn on_terminal(lines: &[String], columns: usize) -> Vec<String> {
+        let rows = u16::try_from(lines.len() + 50).unwrap();
+        let mut terminal = emulator(rows, u16::try_from(columns).unwrap());
+        terminal.process(lines.join("\r\n").as_bytes());
+        let screen = terminal.screen();
+        let shown = screen.rows(0, u16::try_from(columns).unwrap()).collect::<Vec<_>>();
+        let used = shown.iter().rposition(|row| !row.is_empty()).map_or(0, |at| at + 1);
+        shown.into_iter().take(used).collect()
+    }
+
+    #[test]
+    fn no_text_of_others_reaches_the_first_column_or_the_last_word() {
+        for columns in [20, 40, 80, 120] {
+            for text in hostile(columns) {
+                let mut page = Page::new(columns);
+                page.foreign("prompt", &text);
+                page.row("asked by", "ada");
+                let lines = page.lines();
+                let shown = on_terminal(&lines, columns);
+                assert_eq!(shown.len(), lines.len(), "a line took two rows: {text:.60}");
+                assert_eq!(shown.first().map(String::as_str), Some("prompt:"));
+                assert_eq!(shown.last().map(String::as_str), Some("asked by        ada"));
+                for row in &shown[1..shown.len() - 1] {
+                    let is_ours = row.starts_with("... ") || row.starts_with("    ");
+                    assert!(row.starts_with("| ") || row == "|" || is_ours, "{row:?}: {text:.60}");
+                }
+                let cuts = lines.iter().filter(|line| !line.starts_with('|')).count();
+                assert!(cuts <= 6 && lines.len() <= LINES_MAX + 6, "{cuts} of {}", lines.len());
+            }
+        }
+    }
+
+    #[test]
+    fn names_in_rows_stay_names_and_rows_stay_in_their_columns() {
+        for columns in [20, 40, 80, 120] {
+            for text in hostile(columns) {
+                let mut page = Page::new(columns);
+                page.row("asked by", &format!("{} (agent, name not proven)", named(&text)));
+                page.beginning(&text, 2);
+                let lines = page.lines();
+                let shown = on_terminal(&lines, columns);
+                let first = shown.iter().position(|row| row.starts_with('|')).unwrap();
+                for row in &shown[1..first] {
+                    assert!(row.starts_with("  "), "{row:?}");
+                }
+                assert!(shown.len() - first <= 2, "{shown:?}");
+                assert!(shown[first..].iter().all(|row| row.starts_with('|')), "{shown:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_command_that_bent_the_terminal_bends_no_question() {
+        for bent in
+            ["\u{1b}[8m", "\u{1b}[?1049h", "\u{1b}[?47h", "\u{1b}[2;4r\u{1b}[?6h", "\u{1b}(0"]
+        {
+            let mut terminal = emulator(24, 40);
+            let said = format!("out{bent}\u{1b}[3;5Hforged{PLAIN}question\r\nCONTINUE? ");
+            terminal.process(said.as_bytes());
+            let screen = terminal.screen();
+            let rows: Vec<String> = screen.rows(0, 40).collect();
+            assert_eq!(rows[22..], ["question", "CONTINUE? "].map(String::from), "{bent:?}");
+            assert!(!screen.alternate_screen(), "{bent:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_away_is_said_and_both_ends_are_shown() {
+        let mut page = Page::new(80);
+        let text: Vec<String> = (0..3000).map(|line| format!("line {line}")).collect();
+        page.foreign("context", &text.join("\n"));
+        let lines = page.lines();
+        let said = "... 2000 lines are not shown here; --json has all";
+        assert_eq!(lines.iter().position(|line| line == said), Some(751));
+        assert_eq!(lines.last().map(String::as_str), Some("| line 2999"));
+    }
+
+    #[test]
+    fn a_command_that_is_folded_is_still_one_command() {
+        let words = ["holdpoint", "decision", "respond", "DP-0123456789abcdef", "--option", "yes"];
+        let mut page = Page::new(40);
+        page.command("answer", &words.map(String::from));
+        let lines = page.lines();
+        assert!(lines.len() > 1 && lines.iter().all(|line| width(line) <= 40), "{lines:?}");
+        let copied = lines.join("\n").replacen("answer", "", 1).replace("\\\n", " ");
+        assert_eq!(copied.split_whitespace().collect::<Vec<_>>(), words);
+    }
+
+    #[test]
+    fn a_name_is_bare_only_where_it_can_be_nothing_else() {
+        assert_eq!(named("claude-code:8f1c"), "claude-code:8f1c");
+        assert_eq!(named("ada (terminal)"), "\"ada (terminal)\"");
+        assert_eq!(named(""), "\"\"");
+        assert!(named(&"x".repeat(65)).ends_with("x\".. (cut)"));
+    }
+}

@@ -1,0 +1,200 @@
+//! What is plainly visible, and the rest made visible: stricter than what may be recorded, for
+//! screens alone.
+
+use holdpoint_domain::text::hidden_character;
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
+use unicode_width::UnicodeWidthChar;
+
+/// How many marks one letter may carry: more would run into the lines above and below.
+const MARKS_MAX: usize = 3;
+
+/// Letters and symbols that most fonts draw as nothing.
+const DRAWN_AS_NOTHING: [char; 7] =
+    ['\u{2800}', '\u{115f}', '\u{1160}', '\u{13441}', '\u{13442}', '\u{1d159}', '\u{fffc}'];
+
+/// Which backslashes are written twice, so that what was written cannot be taken for what was made
+/// visible.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Backslashes {
+    /// Those before something that reads like an escape.
+    WhereNeeded,
+    /// Every one: a quote may follow it.
+    All,
+    /// None: they were when it was recorded.
+    None,
+}
+
+/// A text of which every character can be seen. The rest is written `\u{..}`; so are tabs, spaces
+/// but the plain one, line ends, and quotes that could be taken for this program's own. Two
+/// different texts stay different.
+pub(crate) fn plain(text: &str) -> String {
+    escaped(text, Backslashes::WhereNeeded, |_| false)
+}
+
+/// The same for a text that was made visible when it was recorded, as command lines are.
+pub(super) fn plain_once(text: &str) -> String {
+    escaped(text, Backslashes::None, |_| false)
+}
+
+/// A text in quotes with no end but its own: besides, letters that are written from right to left
+/// and all but the first of several spaces are made visible, so that nothing moves.
+pub(super) fn quoted(text: &str) -> String {
+    let mut shown = escaped(text, Backslashes::All, is_right_to_left).replace('"', "\\\"");
+    while shown.contains("  ") {
+        shown = shown.replace("  ", " \\u{20}");
+    }
+    format!("\"{shown}\"")
+}
+
+/// How many columns a character may take: the most that any terminal gives it, so that a line that
+/// was folded is not folded again.
+pub(super) fn columns(c: char) -> usize {
+    if c.is_ascii() {
+        return 1;
+    }
+    match c.general_category_group() {
+        GeneralCategoryGroup::Symbol | GeneralCategoryGroup::Punctuation => 2,
+        _ => c.width_cjk().unwrap_or(1).max(1),
+    }
+}
+
+fn escaped(text: &str, backslashes: Backslashes, is_moving: fn(char) -> bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    // The marks that the letter before may still carry, and the backslashes that stand before.
+    let (mut marks_left, mut slashes) = (0_usize, 0_usize);
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        if c == '\\' {
+            slashes = slashes.saturating_add(1);
+            marks_left = 0;
+            continue;
+        }
+        let is_mark = c.general_category_group() == GeneralCategoryGroup::Mark;
+        let is_shown = is_plain(c) && !is_moving(c) && (!is_mark || marks_left > 0);
+        let reads_like_one = !is_shown || (c == 'u' && characters.peek() == Some(&'{'));
+        let is_doubled = backslashes == Backslashes::All
+            || (backslashes == Backslashes::WhereNeeded && reads_like_one);
+        push_slashes(&mut shown, std::mem::take(&mut slashes), is_doubled);
+        marks_left = match (is_mark, is_shown) {
+            (true, true) => marks_left.saturating_sub(1),
+            (false, true) if carries_marks(c) => MARKS_MAX,
+            _ => 0,
+        };
+        match is_shown {
+            true => shown.push(c),
+            false => shown.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+        }
+    }
+    push_slashes(&mut shown, slashes, backslashes == Backslashes::All);
+    shown
+}
+
+fn push_slashes(shown: &mut String, count: usize, is_doubled: bool) {
+    let count = if is_doubled { count.saturating_mul(2) } else { count };
+    shown.extend(std::iter::repeat_n('\\', count));
+}
+
+fn carries_marks(c: char) -> bool {
+    use GeneralCategoryGroup::{Letter, Number};
+    matches!(c.general_category_group(), Letter | Number)
+}
+
+/// Whether a reader sees this character, and takes it for nothing else.
+fn is_plain(c: char) -> bool {
+    use GeneralCategoryGroup::{Letter, Mark, Number, Punctuation, Symbol};
+    if matches!(c, ' '..='~') {
+        return true;
+    }
+    let is_hidden = hidden_character(c.encode_utf8(&mut [0; 4])).is_some();
+    let is_seen =
+        matches!(c.general_category_group(), Letter | Mark | Number | Punctuation | Symbol)
+            && c.general_category() != GeneralCategory::EnclosingMark;
+    is_seen && !is_hidden && !DRAWN_AS_NOTHING.contains(&c) && !is_like_a_quote(c)
+}
+
+/// What could be taken for an ASCII quote.
+fn is_like_a_quote(c: char) -> bool {
+    matches!(
+        c,
+        '\u{b4}'
+            | '\u{2b9}'..='\u{2be}'
+            | '\u{2c8}'
+            | '\u{2ca}'..='\u{2cb}'
+            | '\u{2dd}'
+            | '\u{2ee}'
+            | '\u{2f4}'..='\u{2f6}'
+            | '\u{374}'
+            | '\u{384}'
+            | '\u{55a}'
+            | '\u{5f3}'..='\u{5f4}'
+            | '\u{7f4}'..='\u{7f5}'
+            | '\u{1fbd}'..='\u{1fc1}'
+            | '\u{1fef}'
+            | '\u{1ffd}'..='\u{1ffe}'
+            | '\u{2018}'..='\u{201f}'
+            | '\u{2032}'..='\u{2037}'
+            | '\u{2057}'
+            | '\u{275b}'..='\u{2760}'
+            | '\u{2e42}'
+            | '\u{3003}'
+            | '\u{301d}'..='\u{301f}'
+            | '\u{a78b}'..='\u{a78c}'
+            | '\u{ff02}'
+            | '\u{ff07}'
+            | '\u{ff40}'
+            | '\u{1f676}'..='\u{1f678}'
+    )
+}
+
+/// Hebrew, Arabic and their like: some terminals turn a line around that holds them.
+fn is_right_to_left(c: char) -> bool {
+    matches!(
+        c,
+        '\u{590}'..='\u{8ff}'
+            | '\u{fb1d}'..='\u{fdff}'
+            | '\u{fe70}'..='\u{feff}'
+            | '\u{10800}'..='\u{10fff}'
+            | '\u{1e800}'..='\u{1efff}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_written_as_its_number() {
+        let blanks = "\u{a0}\u{1680}\u{2000}\u{200a}\u{2007}\u{202f}\u{205f}\u{3000}\t\r\n\u{85}";
+        let fillers = "\u{2800}\u{115f}\u{1160}\u{3164}\u{ffa0}\u{34f}\u{17b4}\u{180e}\u{1d159}";
+        let formats = "\u{200b}\u{200d}\u{2060}\u{feff}\u{202e}\u{2066}\u{61c}\u{ad}\u{e0041}";
+        let others = "\u{fe0f}\u{e0100}\u{e000}\u{f0000}\u{10fffd}\u{378}\u{fffe}\u{301}\u{20e3}";
+        let quotes = "\u{2018}\u{2019}\u{201c}\u{201d}\u{ff02}\u{2bc}\u{2033}";
+        for c in [blanks, fillers, formats, others, quotes].concat().chars() {
+            assert_eq!(plain(&c.to_string()), format!("\\u{{{:x}}}", u32::from(c)), "{c:?}");
+        }
+        for seen in
+            ["a b~", "\u{e9}e\u{301}", "\u{6587}\u{1f600}", "\u{5d0}\u{644}", "\u{ab}\u{bb}"]
+        {
+            assert_eq!(plain(seen), seen);
+        }
+        assert_eq!(
+            plain(" \u{301}e\u{301}\u{301}\u{301}\u{301}"),
+            " \\u{301}e\u{301}\u{301}\u{301}\\u{301}"
+        );
+    }
+
+    #[test]
+    fn different_texts_stay_different_and_common_backslashes_stay_single() {
+        assert_eq!(plain(r#"echo \"a\" \\ C:\users"#), r#"echo \"a\" \\ C:\users"#);
+        let alike = ["\t", r"\u{9}", "\\\t", r"\\u{9}", "\\\\\t", r"\\\u{9}", r"\\\\u{9}"];
+        let shown: std::collections::BTreeSet<String> = alike.map(plain).into_iter().collect();
+        assert_eq!(shown.len(), alike.len(), "{shown:?}");
+        assert_eq!(plain_once(r"a\u{9}\"), r"a\u{9}\");
+    }
+
+    #[test]
+    fn quotes_end_where_they_are_ended() {
+        assert_eq!(quoted(r#"a" by b\"#), r#""a\" by b\\""#);
+        assert_eq!(quoted("a   b\u{5d0}"), "\"a \\u{20} b\\u{5d0}\"");
+    }
+}
