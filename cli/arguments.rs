@@ -1,33 +1,17 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
+use crate::exit::Failure;
+pub(crate) use crate::locate::program;
 use crate::{
     apply, bench, bisect, completions, config, decision, diff, doctor, export, health, hold, hook,
-    log_archive, log_copy, log_show, log_stat, log_tail, man, mcp, replay, run, salvage, thread,
-    trace, verify,
+    init, locate, log_archive, log_copy, log_show, log_stat, log_tail, man, mcp, replay, run,
+    salvage, thread, trace, verify,
 };
 use clap::{Args, Parser, Subcommand};
-use holdpoint_engine::executor::command_line;
 use holdpoint_log_format::limits::FORMAT_VERSION;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (log format 1)");
-
-/// The log's directory where nothing else is said.
-pub(crate) const DEFAULT_LOG: &str = ".holdpoint";
-
-/// The program as a shell calls it for this log.
-pub(crate) fn program(log: &Path) -> String {
-    program_words(log).join(" ")
-}
-
-/// The same, word by word.
-pub(crate) fn program_words(log: &Path) -> Vec<String> {
-    let program = "holdpoint".to_string();
-    match log == Path::new(DEFAULT_LOG) {
-        true => vec![program],
-        false => vec![program, "--log".to_string(), command_line(log.as_os_str(), &[])],
-    }
-}
 
 const _: () = assert!(FORMAT_VERSION == 1, "the version's text names the log format");
 
@@ -37,23 +21,17 @@ const _: () = assert!(FORMAT_VERSION == 1, "the version's text names the log for
 #[command(name = "holdpoint", version = VERSION, arg_required_else_help = true)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) given: Given,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
 
-/// Options of every verb.
+/// Options of every verb, as they are given.
 #[derive(Debug, Args)]
-pub(crate) struct Global {
-    /// The log's directory.
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        env = "HOLDPOINT_LOG",
-        default_value = DEFAULT_LOG
-    )]
-    pub(crate) log: PathBuf,
+pub(crate) struct Given {
+    /// The log's directory; else the nearest `.holdpoint`, in the working directory or above it.
+    #[arg(long, global = true, value_name = "DIR", env = locate::VARIABLE)]
+    pub(crate) log: Option<PathBuf>,
     /// The configuration; else `holdpoint.toml` in the working directory, if there is one.
     #[arg(long, global = true, value_name = "FILE", env = "HOLDPOINT_CONFIG")]
     pub(crate) config: Option<PathBuf>,
@@ -62,9 +40,38 @@ pub(crate) struct Global {
     pub(crate) json: bool,
 }
 
+impl Given {
+    /// The options with the log that is meant, and why that log is not used, if it is not.
+    pub(crate) fn located(self) -> (Global, Option<Failure>) {
+        let Self { log, config, json } = self;
+        let (log, refusal) = match log {
+            Some(named) => (named, None),
+            None => {
+                let found = locate::find();
+                let refusal = found.refusal();
+                (found.log, refusal)
+            }
+        };
+        (Global { log, config, json }, refusal)
+    }
+}
+
+/// Options of every verb, and the log that is meant.
+#[derive(Debug)]
+pub(crate) struct Global {
+    /// The log's directory.
+    pub(crate) log: PathBuf,
+    /// The configuration; else `holdpoint.toml` in the working directory, if there is one.
+    pub(crate) config: Option<PathBuf>,
+    /// Write JSON to stdout, and everything else to stderr.
+    pub(crate) json: bool,
+}
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    /// Make a log, where verbs that only read and hooks find none.
+    Init(init::Args),
     /// Run a command and put all of it on the record; exit with its status.
     Run(run::Args),
     /// Carry out commands given as JSON Lines; answer each with one line.
@@ -112,6 +119,22 @@ pub(crate) enum Verb {
     Completions(completions::Args),
     /// Write the manual page.
     Man(man::Args),
+}
+
+impl Verb {
+    /// Whether the log that was found is of no concern to it.
+    pub(crate) const fn needs_no_log(&self) -> bool {
+        matches!(
+            self,
+            Self::Init(_)
+                | Self::Salvage(_)
+                | Self::Log(LogVerb::Copy(_))
+                | Self::Config(_)
+                | Self::Bench(_)
+                | Self::Completions(_)
+                | Self::Man(_)
+        )
+    }
 }
 
 /// What to do about the configuration.

@@ -2,6 +2,7 @@
 
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
+use crate::locate::how_to_make;
 use crate::text::path;
 use holdpoint_log_files::{DirectoryStorage, SurveyError};
 use holdpoint_replay::machine::{is_locked, this_boot};
@@ -99,16 +100,6 @@ impl Directory {
         }
     }
 
-    /// For verbs that list nothing where there is no log yet: that there may be one. In a directory
-    /// of other files no log is ever made, and it was named by mistake.
-    pub(crate) fn expect_room_for_log(&self, report: &Report) -> Result<(), Failure> {
-        let is_nothing = report.verdict == Verdict::NothingHere;
-        match is_nothing && (report.foreign || report.is_archive) {
-            true => Err(Failure::new(Exit::FAILED, "log", self.nothing_here(report))),
-            false => Ok(()),
-        }
-    }
-
     /// Why there is no log here, and what to do.
     pub(crate) fn nothing_here(&self, report: &Report) -> String {
         let shown = path(&self.path);
@@ -123,9 +114,20 @@ impl Directory {
         } else if report.log_id.is_some() {
             format!("the log at {shown} has no segment yet: the next verb that writes makes it")
         } else if self.path.exists() {
-            format!("there is no log at {shown}, the directory is empty: {advice}")
+            format!(
+                "there is no log at {shown}, the directory is empty: {advice}{}",
+                self.or_make()
+            )
         } else {
-            format!("there is no log at {shown}, no such directory: {advice}")
+            format!("there is no log at {shown}, no such directory: {advice}{}", self.or_make())
+        }
+    }
+
+    /// How to make a log there, where one is what is missing.
+    fn or_make(&self) -> String {
+        match self.option == LOG_OPTION {
+            true => format!(", or make it with `{}`", how_to_make(&self.path)),
+            false => String::new(),
         }
     }
 

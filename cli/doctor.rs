@@ -22,8 +22,8 @@ use std::path::PathBuf;
 /// What is said below the options.
 const MORE: &str = "\
 Without --settings it looks at .claude/settings.json and .claude/settings.local.json here, and at
-~/.claude/settings.json. Exit 0 when nothing failed, 6 when the log does not verify, 1 when
-something else failed.";
+~/.claude/settings.json. Exit 0 when nothing failed, 6 when the log does not verify, 3 when there
+is none, 1 when something else failed.";
 
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -44,13 +44,14 @@ enum Required {
     Hooks,
 }
 
-/// Checks everything. Exit 1 when something failed, 6 when the log does not verify.
+/// Checks everything. Exit 1 when something failed, 6 when the log does not verify, 3 when there is
+/// none.
 pub(crate) fn main(global: &Global, args: &Args) -> Exit {
     settle(global, examine(global, args))
 }
 
 fn examine(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let (of_log, verifies) = log::check(global);
+    let (of_log, exit_of_log) = log::check(global);
     let mut checks = of_log;
     checks.push(configuration(global));
     let is_required = args.require.contains(&Required::Hooks);
@@ -63,7 +64,7 @@ fn examine(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     out.finish()?;
     Ok(match worst {
-        _ if !verifies => Exit::VERIFICATION_FAILED,
+        _ if exit_of_log != Exit::DONE => exit_of_log,
         State::Fail => Exit::FAILED,
         State::Ok | State::Warn => Exit::DONE,
     })

@@ -11,6 +11,7 @@ use crate::closest::closest;
 use crate::damage::LogError;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
+use crate::locate::how_to_make;
 use crate::progress::Bar;
 use crate::text::path;
 use clap::Subcommand;
@@ -89,7 +90,7 @@ pub(crate) fn open(global: &Global, turn: &Turn) -> Result<Engine, Failure> {
 
 /// Opens the log for writing, and makes it where there is none if that is asked for.
 pub(crate) fn open_or_make(global: &Global, turn: &Turn, make: bool) -> Result<Engine, Failure> {
-    open_log(&global.log, turn.lock_wait, make).map_err(|error| not_opened(&error))
+    open_log(&global.log, turn.lock_wait, make).map_err(|error| not_opened(global, &error))
 }
 
 /// Opens a log for writing: it waits so long for another writer, and makes the log where there is
@@ -103,11 +104,15 @@ pub(crate) fn open_log(log: &Path, lock_wait: Duration, make: bool) -> Result<En
     Engine::open_with(DirectoryStorage::new(&log), options)
 }
 
-fn not_opened(error: &EngineError) -> Failure {
+fn not_opened(global: &Global, error: &EngineError) -> Failure {
     let said = visible(&error.to_string()).to_string();
     match error {
         EngineError::Open(OpenError::NothingHere { .. }) => {
-            let message = format!("{said}: name another directory with --log DIR or HOLDPOINT_LOG");
+            let message = format!(
+                "{said}: name another directory with --log DIR or HOLDPOINT_LOG, or make it with \
+                 `{}`",
+                how_to_make(&global.log)
+            );
             Failure::new(Exit::NOT_FOUND, "nothing_here", message)
         }
         EngineError::Open(OpenError::Locked { .. }) => Failure::new(Exit::CONFLICT, "locked", said),

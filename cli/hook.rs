@@ -103,6 +103,16 @@ pub(crate) fn main(global: &Global, args: &Args) -> Exit {
     answer.deliver()
 }
 
+/// The answer where there is no log to look into, and why.
+pub(crate) fn refuse(args: &Args, reason: &str) -> Exit {
+    let answer = match &args.verb {
+        HookVerb::PreToolUse(_) => Answer::undecided(reason),
+        HookVerb::Stop(_) => stop::failed(reason),
+        HookVerb::SessionStart(_) => session_start::failed(reason),
+    };
+    answer.deliver()
+}
+
 /// What `work` comes to, or the answer of a failure when it takes too long or panics. The process
 /// ends right after, and with it work that takes too long: as after a crash, the log holds whole
 /// turns only.

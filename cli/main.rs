@@ -18,6 +18,8 @@ mod export;
 mod health;
 mod hold;
 mod hook;
+mod init;
+mod locate;
 mod log_archive;
 mod log_copy;
 mod log_show;
@@ -41,16 +43,23 @@ mod usage;
 mod verify;
 mod wanted;
 
-use arguments::{Arguments, ConfigVerb, LogVerb, Verb};
+use arguments::{Arguments, ConfigVerb, Global, LogVerb, Verb};
 use clap::Parser;
+use exit::{Exit, Failure, settle};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let Arguments { global, verb } = match Arguments::try_parse() {
+    let Arguments { given, verb } = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage::tell(&error).into(),
     };
+    let named = given.log.clone();
+    let (global, refusal) = given.located();
+    if let Some(failure) = refusal.filter(|_| !verb.needs_no_log()) {
+        return refuse(&global, &verb, failure).into();
+    }
     let exit = match verb {
+        Verb::Init(args) => init::main(global, named, &args),
         Verb::Run(args) => run::main(&global, args),
         Verb::Apply(args) => apply::main(&global, args),
         Verb::Hold(verb) => hold::main(&global, verb),
@@ -78,4 +87,14 @@ fn main() -> ExitCode {
         Verb::Man(args) => man::main(&global, &args),
     };
     exit.into()
+}
+
+/// Tells that the log that was found is not used, as each verb tells what stops it.
+fn refuse(global: &Global, verb: &Verb, failure: Failure) -> Exit {
+    match verb {
+        Verb::Run(_) => run::refuse(global, &failure),
+        Verb::Hook(args) => hook::refuse(args, failure.message()),
+        Verb::Apply(_) => failure.tell(),
+        _ => settle(global, Err(failure)),
+    }
 }

@@ -156,6 +156,11 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, run(global, args))
 }
 
+/// Tells that the log cannot be used, and starts nothing.
+pub(crate) fn refuse(global: &Global, failure: &Failure) -> Exit {
+    settle(global, Err(not_started("log", failure.message())))
+}
+
 fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     // Before anything else: an interrupt from here on is kept, and goes on record.
     let mut signals = Signals::install().map_err(|error| not_started("signals", error))?;

@@ -489,9 +489,19 @@ fn creating_says_the_id_first_and_then_a_command_line_that_answers() {
 #[test]
 fn looking_needs_no_right_to_write_and_no_log() {
     let place = Place::new();
-    assert_eq!(list(&place, &[]), [] as [Value; 0]);
-    assert_eq!(said(&place, &["list"]), "");
-    for words in [&["show", "gt-1"][..], &["respond", "gt-1", "--accept"], &["expire"]] {
+    for words in [
+        &["list"][..],
+        &["list", "--after", "gt-1"],
+        &["show", "gt-1"],
+        &["wait", "gt-1"],
+        &["respond", "gt-1", "--accept"],
+        &["refine", "gt-1", "--prompt", "Which?"],
+        &["cancel", "gt-1"],
+        &["escalate", "gt-1", "--to", "bob"],
+        &["remind", "gt-1"],
+        &["consume", "gt-1", "--bind-tool", "t", "--bind-input", "{}"],
+        &["expire"],
+    ] {
         let (exit, error) = refused(&place, words);
         assert_eq!((exit, &error["code"]), (3, &json!("nothing_here")), "{words:?}");
     }

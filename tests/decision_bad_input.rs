@@ -315,8 +315,9 @@ fn a_list_of_a_log_that_cannot_be_trusted_is_an_error_and_not_an_empty_array() {
     let foreign = Place::new();
     std::fs::create_dir(&foreign.log).unwrap();
     std::fs::write(foreign.log.join("notes"), "mine").unwrap();
-    assert_eq!(refused(&foreign, &["list"]).0, 1);
-    let empty = Place::new();
+    assert_eq!(refused(&foreign, &["list"]).0, 3);
+    assert_eq!(refused(&Place::new(), &["list"]).0, 3);
+    let empty = Place::with_log();
     assert_eq!(done(&empty, &["list"]), json!([]));
     let output = empty.holdpoint(&["decision", "list"]);
     assert_eq!((status(&output), text(&output.stdout)), (0, String::new()));

@@ -61,7 +61,11 @@ fn the_documented_settings_are_as_they_should_be() {
     let output = doctor(&place, &documented().to_string(), &[]);
     let found = found(&output);
     assert!(found.len() == 3 && found.iter().all(|(state, _)| state == "ok"), "{found:?}");
-    assert_eq!((status(&output), &json(&output)["state"]), (0, &"warn".into()), "no log yet");
+    assert_eq!((status(&output), &json(&output)["state"]), (3, &"fail".into()), "no log");
+    assert!(text(&output.stdout).contains(" init`"), "{}", text(&output.stdout));
+    place.init();
+    let output = doctor(&place, &documented().to_string(), &[]);
+    assert_eq!((status(&output), &json(&output)["state"]), (0, &"ok".into()));
 }
 
 #[test]
@@ -101,7 +105,7 @@ fn what_fails_open_is_found() {
         (json!({ "hooks": { "PreToolUse": {} } }).to_string(), "fail", "is not a list"),
         ("{ // comment\n}".to_string(), "fail", "is not JSON"),
     ];
-    let place = Place::new();
+    let place = Place::with_log();
     for (settings, state, words) in table {
         let output = doctor(&place, &settings, &[]);
         let found = found(&output);
@@ -201,7 +205,7 @@ fn damage_anywhere_is_exit_6_and_a_bad_configuration_exit_1() {
     bytes[200] ^= 1;
     write(&segment, bytes).unwrap();
     assert_eq!(status(&doctor(&place, &documented().to_string(), &[])), 6);
-    let other = Place::new();
+    let other = Place::with_log();
     write(other.directory.path().join("holdpoint.toml"), "[hold]\nwat = 1\n").unwrap();
     let output = doctor(&other, &documented().to_string(), &[]);
     assert_eq!(status(&output), 1, "{}", text(&output.stdout));
@@ -215,5 +219,5 @@ fn a_person_reads_lines_that_say_what_to_do() {
     let output = place.holdpoint(&["doctor", "--settings", file.to_str().unwrap()]);
     let shown = text(&output.stdout);
     assert!(shown.contains("\nfail  hooks") && shown.contains("add \"onFailure\""), "{shown}");
-    assert!(shown.starts_with("warn  log"), "{shown}");
+    assert!(shown.starts_with("fail  log"), "{shown}");
 }

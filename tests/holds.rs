@@ -341,28 +341,40 @@ fn a_decision_timeout_is_between_a_millisecond_and_366_days() {
 }
 
 #[test]
-fn a_directory_of_other_files_has_no_list_of_any_kind() {
-    let place = Place::new();
-    for verb in ["hold", "decision", "thread"] {
-        let list = place.holdpoint(&[verb, "list", "--json"]);
-        assert_eq!((status(&list), json(&list)), (0, json!([])), "{verb}: no log yet");
+fn where_there_is_no_log_there_is_no_list_of_any_kind_and_a_new_log_has_empty_ones() {
+    let (missing, empty, ignored, foreign) =
+        (Place::new(), Place::new(), Place::new(), Place::new());
+    for place in [&empty, &ignored, &foreign] {
+        std::fs::create_dir(&place.log).unwrap();
     }
-    std::fs::create_dir(&place.log).unwrap();
-    std::fs::write(place.log.join("notes"), "mine").unwrap();
+    std::fs::write(ignored.log.join(".gitignore"), "*\n").unwrap();
+    std::fs::write(foreign.log.join("notes"), "mine").unwrap();
+    let table = [
+        (&missing, "no such directory"),
+        (&empty, "the directory is empty"),
+        (&ignored, "the directory is empty"),
+        (&foreign, "other files and no log"),
+    ];
     for verb in ["hold", "decision", "thread"] {
-        let list = place.holdpoint(&[verb, "list", "--json"]);
-        assert_eq!((status(&list), &json(&list)["error"]["code"]), (1, &"log".into()), "{verb}");
-        let list = place.holdpoint(&[verb, "list"]);
-        assert_eq!((status(&list), text(&list.stdout)), (1, String::new()), "{verb}");
-        assert!(text(&list.stderr).contains("other files and no log"), "{verb}");
+        for (place, words) in table {
+            let list = place.holdpoint(&[verb, "list", "--json"]);
+            let code = &json(&list)["error"]["code"];
+            assert_eq!((status(&list), code), (3, &"nothing_here".into()), "{verb}: {words}");
+            let list = place.holdpoint(&[verb, "list"]);
+            assert_eq!((status(&list), text(&list.stdout)), (3, String::new()), "{verb}: {words}");
+            assert!(text(&list.stderr).contains(words), "{verb}: {}", text(&list.stderr));
+        }
+        let list = Place::with_log().holdpoint(&[verb, "list", "--json"]);
+        assert_eq!((status(&list), json(&list)), (0, json!([])), "{verb}: nothing waits");
     }
+    assert!(!missing.log.exists());
 }
 
 #[test]
 fn where_there_is_no_log_nothing_waits_and_nothing_is_made() {
     let place = Place::new();
     let list = place.holdpoint(&["hold", "list", "--json"]);
-    assert_eq!((status(&list), json(&list)), (0, json!([])));
+    assert_eq!((status(&list), &json(&list)["error"]["code"]), (3, &"nothing_here".into()));
     for verb in [
         &["hold", "show", "REQ-1"][..],
         &["hold", "expire"],

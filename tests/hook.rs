@@ -18,8 +18,11 @@ use std::process::{Child, Command, Output, Stdio};
 
 const DOCUMENT: &str = include_str!("../docs/agent-hooks.md");
 
-/// The hook, started with something on its stdin.
+/// The hook, started with something on its stdin, where there is a log.
 fn start(place: &Place, hook: &[&str], input: &str) -> Child {
+    if !place.log.exists() {
+        place.init();
+    }
     let mut command = place.command(&[&["hook"], hook].concat());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -324,14 +327,42 @@ fn tools_that_are_not_named_are_none_of_its_business() {
     let options = ["pre-tool-use", "--tool", "Write", "--tool", "mcp__*"];
     let output = run(&place, &options, &call("s", "ls"));
     assert_eq!((status(&output), json(&output)), (0, json!({})));
-    assert!(!place.log.exists(), "and nothing is written");
+    assert_eq!(place.verified()["records"], 0, "and nothing is written");
+}
+
+/// A log that an agent could lead a hook to make would know nothing of what people said.
+#[test]
+fn where_there_is_no_log_a_call_is_denied_and_how_to_make_one_is_said() {
+    let (missing, empty) = (Place::new(), Place::new());
+    std::fs::create_dir(&empty.log).unwrap();
+    for place in [&missing, &empty] {
+        let hook = |name: &str, input: &Value| {
+            let file = place.directory.path().join("input");
+            std::fs::write(&file, input.to_string()).unwrap();
+            let mut command = place.command(&["hook", name]);
+            command.stdin(std::fs::File::open(file).unwrap()).output().unwrap()
+        };
+        let output = hook("pre-tool-use", &call("s", "ls"));
+        let complaint = text(&output.stderr);
+        assert_eq!(status(&output), 2, "{complaint}");
+        assert_eq!(json(&output)["hookSpecificOutput"]["permissionDecision"], "deny");
+        let advice = format!("`holdpoint --log {} init`", place.log.display());
+        assert!(complaint.contains("no log") && complaint.contains(&advice), "{complaint}");
+        for (name, event) in [("stop", "Stop"), ("session-start", "SessionStart")] {
+            let output = hook(name, &json!({ "session_id": "s", "hook_event_name": event }));
+            assert_eq!((status(&output), json(&output)), (0, json!({})), "{name}");
+            assert!(text(&output.stderr).contains("there is no log at"), "{name}");
+        }
+    }
+    assert!(!missing.log.exists() && contents(&empty.log).is_empty());
 }
 
 #[test]
 fn a_stop_is_held_back_only_for_an_approval_to_use_and_only_once() {
     let place = Place::new();
     let nothing = json!({});
-    assert_eq!(stop(&place, &[], &stopping("s", false)), nothing, "no log");
+    place.init();
+    assert_eq!(stop(&place, &[], &stopping("s", false)), nothing, "nothing was asked");
     let id = ask(&place, &[], &call("s", "ls"));
     assert_eq!(stop(&place, &[], &stopping("s", false)), nothing, "it may stop and wait");
     let held = stop(&place, &["--require-answer"], &stopping("s", false));
@@ -383,7 +414,7 @@ fn script(place: &Place, body: &str) -> Output {
 
 #[test]
 fn the_corrected_script_blocks_while_something_waits_and_the_broken_one_never_does() {
-    let place = Place::new();
+    let place = Place::with_log();
     let corrected = block("```sh\n#!/bin/sh\n# Blocks");
     let broken = block("```bash\n# broken: it never");
     assert_eq!(status(&script(&place, corrected)), 0, "nothing waits");
@@ -411,6 +442,10 @@ fn the_documented_hook_is_run_as_the_host_runs_it() {
             &format!("export CLAUDE_PROJECT_DIR='{project}'; echo '{input}' | {command}"),
         )
     };
+    let output = with(&call("s", "ls").to_string(), &format!("({command})"));
+    assert_eq!(status(&output), 2, "no log");
+    let made = block("```sh\nholdpoint --log");
+    assert_eq!(status(&with("", made)), 0, "{made}");
     let output = with(&call("s", "ls").to_string(), &format!("({command})"));
     let (decision, reason) = verdict(&output);
     assert!(decision == "deny" && reason.contains("pending"), "{reason}");

@@ -97,7 +97,7 @@ fn input_that_is_none_is_denied_and_leaves_nothing() {
 
 #[test]
 fn what_is_new_in_a_host_changes_nothing() {
-    let place = Place::new();
+    let place = Place::with_log();
     let mut input: Value = serde_json::from_slice(&good()).unwrap();
     input["permission_mode"] = "of-2031".into();
     input["something"] = json!({ "new": [1, 2, { "deep": null }] });
@@ -108,7 +108,7 @@ fn what_is_new_in_a_host_changes_nothing() {
 
 #[test]
 fn stdin_that_is_closed_is_denied_and_so_is_stdout_that_carries_nothing() {
-    let place = Place::new();
+    let place = Place::with_log();
     let mut closed = place.command(&["hook", "pre-tool-use"]);
     let output = closed.stdin(Stdio::null()).output().unwrap();
     assert_undecided(&output, "closed stdin");
@@ -146,7 +146,7 @@ fn a_log_that_cannot_be_written_to_denies_and_stays_as_it_is() {
 
 #[test]
 fn a_damaged_log_denies_and_is_not_touched() {
-    let place = Place::new();
+    let place = Place::with_log();
     assert!(text(&pre(&place, &good()).stdout).contains("pending"));
     let segment = contents(&place.log).keys().find(|path| path.ends_with_seg()).unwrap().clone();
     let mut bytes = std::fs::read(&segment).unwrap();
@@ -172,7 +172,7 @@ impl EndsWithSeg for std::path::Path {
 
 #[test]
 fn a_lock_that_is_held_denies_within_its_bound() {
-    let place = Place::new();
+    let place = Place::with_log();
     assert!(text(&pre(&place, &good()).stdout).contains("pending"));
     let lock = File::open(place.log.join("LOCK")).unwrap();
     lock.lock().unwrap();

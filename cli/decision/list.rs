@@ -16,7 +16,6 @@ use holdpoint_domain::decision_point::{DecisionPointState, Urgency};
 use holdpoint_domain::text::bounded;
 use holdpoint_domain::world::{DecisionPoint, DecisionPointView};
 use holdpoint_replay::Until;
-use holdpoint_replay::report::Verdict;
 use std::cmp::Reverse;
 
 /// `DP-` and so many digits are shown at least.
@@ -80,17 +79,15 @@ fn state(name: &str) -> Result<Wanted, String> {
     wanted.ok_or_else(|| format!("write {}, open or all", names.join(", ")))
 }
 
-/// Lists the decisions, the most urgent first, then the oldest; none where there is no log yet.
+/// Lists the decisions, the most urgent first, then the oldest; exit 3 where there is no log.
 /// Writes nothing: what is overdue is shown as that until somebody records it.
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let look = Look::at(&directory, Until::End)?;
     let report = &look.rebuilt.report;
-    directory.expect_room_for_log(report)?;
-    let is_nothing = report.verdict == Verdict::NothingHere;
+    directory.expect_log(report)?;
     refuse_damaged_list(global, report)?;
-    let after = args.after.as_deref().filter(|_| !is_nothing);
-    let after = after.map(|wanted| look.find(wanted)).transpose()?.map(place);
+    let after = args.after.as_deref().map(|wanted| look.find(wanted)).transpose()?.map(place);
     let mut found: Vec<&DecisionPoint> = all(&look.rebuilt.world).collect();
     found.sort_unstable_by_key(|point| place(point));
     let known: Vec<&DecisionPoint> = found.clone();
@@ -107,9 +104,6 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     out.finish()?;
     if !global.json && found.is_empty() && !report.failed() {
         complain(args.nothing());
-    }
-    if is_nothing {
-        return Ok(Exit::DONE);
     }
     warn(report);
     Ok(exit_of(report))

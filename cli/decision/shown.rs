@@ -1,7 +1,8 @@
 //! A decision as a person reads it: first what others wrote of it, behind a mark, and then its
 //! head, which this program worded.
 
-use crate::arguments::{Global, program_words};
+use crate::arguments::Global;
+use crate::locate::program_words;
 use crate::screen::{Page, columns, named, quoted};
 use crate::text::{bytes, moment};
 use holdpoint_domain::Time;

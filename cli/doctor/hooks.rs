@@ -6,6 +6,7 @@ use super::matcher::{self, Names};
 use super::script;
 use crate::arguments::{Arguments, Verb};
 use crate::hook;
+use crate::text::path;
 use clap::Parser;
 use serde_json::Value;
 use std::path::{Path, absolute};
@@ -81,12 +82,12 @@ pub(super) fn check_hook(hook: &Hook<'_>, log: &Path) -> Found {
     };
     let mut found = Found { checks: flaws, is_ours: true, is_guard: false };
     match Arguments::try_parse_from(words) {
-        Ok(Arguments { global, verb: Verb::Hook(args) }) => {
+        Ok(Arguments { given, verb: Verb::Hook(args) }) => {
             let is_meant = hook.event == GUARDS_TOOLS && args.event() == GUARDS_TOOLS;
             found.is_guard = is_meant && matcher::guards(hook.matcher, args.tools());
             found.checks.extend(check_event(hook, &args));
             found.checks.extend(check_options(&args));
-            found.checks.extend(check_log(&global.log, log));
+            found.checks.extend(check_log(given.log.as_deref(), log));
             found.checks.extend(check_tools(hook, args.tools()));
             found.checks.extend(check_timeout(hook, args.takes_at_most()));
         }
@@ -124,12 +125,13 @@ fn check_options(args: &hook::Args) -> Option<Check> {
 
 /// A relative directory is another one wherever the agent goes. Another log than the one that was
 /// looked at was not looked at.
-fn check_log(log: &Path, ours: &Path) -> Option<Check> {
-    if !log.is_absolute() {
-        let message = format!("its log is {}, wherever the agent happens to be", log.display());
+fn check_log(log: Option<&Path>, ours: &Path) -> Option<Check> {
+    let Some(log) = log.filter(|log| log.is_absolute()) else {
+        let log = log.map_or("the nearest .holdpoint".to_string(), |log| path(log));
+        let message = format!("its log is {log}, wherever the agent happens to be");
         let advice = "name it: --log \"$CLAUDE_PROJECT_DIR/.holdpoint\"";
         return Some(Check::warn(HOOKS, message, advice));
-    }
+    };
     let whole = |path: &Path| path.canonicalize().or_else(|_| absolute(path)).ok();
     (whole(log) != whole(ours)).then(|| {
         let message = format!("its log is {}, and another was looked at", log.display());

@@ -3,8 +3,9 @@
 use super::check::Check;
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::text::{bytes, path};
+use crate::verify::exit_of;
 use holdpoint_log_files::{ReadFile, ReadStorage};
 use holdpoint_log_format::{Lock, OwnerState, names};
 use holdpoint_replay::machine::is_locked;
@@ -23,36 +24,39 @@ const LOCK_BYTES_MAX: usize = 4096;
 
 const VERIFY: &str = "`holdpoint verify` tells all; `holdpoint salvage` copies what verifies";
 
-/// What was found, and whether the log verifies. Every record is read, as every hook does when it
-/// opens the log: what it would refuse is told here. A log that is not there verifies.
-pub(super) fn check(global: &Global) -> (Vec<Check>, bool) {
+/// What was found, and the exit code that the log alone asks for. Every record is read, as every
+/// hook does when it opens the log: what it would refuse is told here.
+pub(super) fn check(global: &Global) -> (Vec<Check>, Exit) {
     let directory = match Directory::open(global) {
         Ok(directory) => directory,
-        Err(failure) => return (vec![Check::fail(LOG, failure.message(), "name another")], true),
+        Err(failure) => {
+            return (vec![Check::fail(LOG, failure.message(), "name another")], Exit::FAILED);
+        }
     };
-    let (of_log, verifies) = verified(&directory).unwrap_or_else(|failure| {
+    let (of_log, exit) = verified(&directory).unwrap_or_else(|failure| {
         let advice = "check that this user may read the directory, and this program its format";
-        (Check::fail(LOG, failure.message(), advice), true)
+        (Check::fail(LOG, failure.message(), advice), Exit::FAILED)
     });
     let mut checks = vec![of_log, lock(&directory)];
     checks.extend(space(directory.storage.free_bytes().ok()));
-    (checks, verifies)
+    (checks, exit)
 }
 
 /// Every record.
-fn verified(directory: &Directory) -> Result<(Check, bool), Failure> {
+fn verified(directory: &Directory) -> Result<(Check, Exit), Failure> {
     let report = directory
         .read(|storage, options| holdpoint_replay::verify(storage, options, &mut |_| {}))?;
     let shown = path(&directory.path);
     Ok(match report.verdict {
-        Verdict::NothingHere => (nothing_here(directory, &report), true),
+        Verdict::NothingHere => (nothing_here(directory, &report), exit_of(&report)),
         _ if report.failed() => {
             let first = report.findings.first().map(|finding| format!(": {finding}"));
             let found = format!("{shown} is {}{}", report.verdict, first.unwrap_or_default());
-            (Check::fail(LOG, found, VERIFY), false)
+            (Check::fail(LOG, found, VERIFY), exit_of(&report))
         }
         verdict => {
-            (Check::ok(LOG, format!("{shown}: {} records, {verdict}", report.records)), true)
+            let found = format!("{shown}: {} records, {verdict}", report.records);
+            (Check::ok(LOG, found), exit_of(&report))
         }
     })
 }
@@ -62,7 +66,7 @@ fn nothing_here(directory: &Directory, report: &Report) -> Check {
     if report.foreign || report.is_archive {
         return Check::fail(LOG, message, "name a log's directory with --log DIR or HOLDPOINT_LOG");
     }
-    Check::warn(LOG, message, "the first hook or verb that writes makes it")
+    Check::fail(LOG, message, "hooks make no log and deny every call while there is none")
 }
 
 /// A hook that cannot write denies every call.

@@ -10,7 +10,6 @@ use crate::verify::{exit_of, refuse_damaged_list, warn};
 use holdpoint_domain::Time;
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
 use holdpoint_replay::Until;
-use holdpoint_replay::report::Verdict;
 
 /// How many lines of a command are listed.
 const COMMAND_LINES: usize = 3;
@@ -19,12 +18,12 @@ const COMMAND_LINES: usize = 3;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-/// Lists the open questions; none where there is no log yet. Writes nothing: what is overdue is
-/// shown as that until somebody records it.
+/// Lists the open questions; exit 3 where there is no log. Writes nothing: what is overdue is shown
+/// as that until somebody records it.
 pub(super) fn list(global: &Global) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let rebuilt = super::read(&directory, Until::End)?;
-    directory.expect_room_for_log(&rebuilt.report)?;
+    directory.expect_log(&rebuilt.report)?;
     refuse_damaged_list(global, &rebuilt.report)?;
     let open = rebuilt.world.open_requests();
     let questions: Vec<Question> = open.map(|(entity, held)| Question::of(entity, held)).collect();
@@ -37,9 +36,6 @@ pub(super) fn list(global: &Global) -> Result<Exit, Failure> {
         show(&mut out, &questions, now);
     }
     out.finish()?;
-    if rebuilt.report.verdict == Verdict::NothingHere {
-        return Ok(Exit::DONE);
-    }
     warn(&rebuilt.report);
     Ok(exit_of(&rebuilt.report))
 }

@@ -13,7 +13,8 @@ use holdpoint_domain::refusal::DecisionPointRefusal as No;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_domain::{Refusal, World};
 use holdpoint_engine::Engine;
-use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, Submitted, Watch};
+use holdpoint_engine::log::OpenError;
+use holdpoint_engine::shell::{Conditions, EngineError, IdempotencyKey, Origin, Submitted, Watch};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -54,10 +55,14 @@ struct Progress {
 }
 
 impl Gate {
-    /// Opens the log; it is made where there is none.
+    /// Opens the log. Where there is none it is not made: a hook that an agent could lead to an
+    /// empty log would forget what people said.
     pub(super) fn open(log: &Path, ask: Ask, asks_again: bool) -> Result<Self, String> {
         let log: PathBuf = log.components().collect();
-        let engine = open_log(&log, LOCK_WAIT, true).map_err(said)?;
+        let engine = open_log(&log, LOCK_WAIT, false).map_err(|error| match error {
+            EngineError::Open(OpenError::NothingHere { .. }) => words::no_log(&log),
+            error => said(error),
+        })?;
         Ok(Self { log, engine, ask, asks_again })
     }
 

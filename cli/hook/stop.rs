@@ -57,7 +57,10 @@ fn decide(log: &Path, args: &Args) -> Result<Answer, String> {
 /// The log, read and not written to.
 pub(super) fn look(log: &Path) -> Result<Look, Failure> {
     let global = Global { log: log.to_path_buf(), config: None, json: false };
-    Look::at(&Directory::open(&global)?, Until::End)
+    let directory = Directory::open(&global)?;
+    let look = Look::at(&directory, Until::End)?;
+    directory.expect_log(&look.rebuilt.report)?;
+    Ok(look)
 }
 
 /// What a session asked for through its hooks, oldest first. What somebody else put on record in

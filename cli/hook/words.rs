@@ -2,8 +2,8 @@
 //! characters visible, and every "no" says what not to do next.
 
 use super::own::wait_command;
-use crate::arguments::program;
-use crate::text::cut;
+use crate::locate::program_on;
+use crate::text::{cut, path};
 use holdpoint_domain::Time;
 use holdpoint_domain::decision_point::Response;
 use holdpoint_domain::text::{bounded, visible};
@@ -112,7 +112,17 @@ fn was_before(point: &DecisionPoint) -> String {
 
 /// The program as a shell calls it for this log, wherever the agent is when it does.
 fn called(log: &Path) -> String {
-    program(&absolute(log).unwrap_or_else(|_| log.to_path_buf()))
+    program_on(&absolute(log).unwrap_or_else(|_| log.to_path_buf()))
+}
+
+/// There is no log, so nothing can be asked.
+pub(super) fn no_log(log: &Path) -> String {
+    let log = absolute(log).unwrap_or_else(|_| log.to_path_buf());
+    format!(
+        "there is no log at {}, so nobody can be asked; a person makes it with `{} init`",
+        path(&log),
+        called(&log)
+    )
 }
 
 /// How a decision ended, without the words of anybody.

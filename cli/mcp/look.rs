@@ -12,11 +12,12 @@ use holdpoint_domain::world::DecisionPoint;
 use holdpoint_replay::{Report, Until};
 use serde_json::{Value, json};
 
-/// `decision_list`: what presses most first, then what was asked first. None where there is no log.
+/// `decision_list`: what presses most first, then what was asked first.
 pub(super) fn list(caller: &Caller<'_>, arguments: &ListThem) -> Result<Value, Failure> {
     let mut page = Page::new(arguments.limit)?;
     let directory = Directory::open(&caller.office.global)?;
     let look = Look::at(&directory, Until::End)?;
+    directory.expect_log(&look.rebuilt.report)?;
     expect_sound(&look.rebuilt.report)?;
     let world = &look.rebuilt.world;
     let after = arguments.after.as_deref().map(|id| resolve(world, id)).transpose()?;
@@ -31,13 +32,11 @@ pub(super) fn list(caller: &Caller<'_>, arguments: &ListThem) -> Result<Value, F
     Ok(json!({ "decisions": page.into_items(), "total": total, "next_after": next_after }))
 }
 
-/// `decision_show`. A log that is laid out and holds no record yet has no such decision.
+/// `decision_show`.
 pub(super) fn show(caller: &Caller<'_>, arguments: &Show) -> Result<Value, Failure> {
     let directory = Directory::open(&caller.office.global)?;
     let look = Look::at(&directory, Until::End)?;
-    if look.rebuilt.report.log_id.is_none() {
-        directory.expect_log(&look.rebuilt.report)?;
-    }
+    directory.expect_log(&look.rebuilt.report)?;
     expect_sound(&look.rebuilt.report)?;
     let point = look.find(&arguments.decision_id)?;
     Ok(json!({ "decision": look.view(point) }))

@@ -11,7 +11,6 @@ use crate::verify::{exit_of, refuse_damaged_list, warn};
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::Thread;
 use holdpoint_replay::Until;
-use holdpoint_replay::report::Verdict;
 
 /// Options of `thread list`.
 #[derive(Debug, clap::Args)]
@@ -21,12 +20,12 @@ pub(crate) struct Args {
     tenant: Option<String>,
 }
 
-/// Lists the live threads, then those that ended, in the order in which they did; none where there
-/// is no log yet. What the log does not hold any more is said below them.
+/// Lists the live threads, then those that ended, in the order in which they did; exit 3 where there
+/// is no log. What the log does not hold any more is said below them.
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let rebuilt = read(&directory, Until::End, &mut |_| {})?;
-    directory.expect_room_for_log(&rebuilt.report)?;
+    directory.expect_log(&rebuilt.report)?;
     refuse_damaged_list(global, &rebuilt.report)?;
     let is_wanted = |thread: &&Thread| {
         args.tenant.as_deref().is_none_or(|tenant| thread.tenant_id.as_str() == tenant)
@@ -42,9 +41,6 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         missing.iter().for_each(|missing| out.line(format_args!("not here: {missing}")));
     }
     out.finish()?;
-    if rebuilt.report.verdict == Verdict::NothingHere {
-        return Ok(Exit::DONE);
-    }
     warn(&rebuilt.report);
     Ok(exit_of(&rebuilt.report))
 }

@@ -11,6 +11,8 @@ pub const HEAD: &str = "HEAD";
 pub const HEAD_TEMPORARY: &str = "HEAD.tmp";
 /// The mark of an archive: nothing but a move of records to it writes to the log beside it.
 pub const ARCHIVE: &str = "ARCHIVE";
+/// What keeps the log out of a work tree of git around it: made with the log, and needed by nobody.
+pub const GITIGNORE: &str = ".gitignore";
 /// The directory of segments.
 pub const SEGMENTS: &str = "segments";
 /// The directory of bytes that recovery cut, copied aside before anything was overwritten.
@@ -109,7 +111,7 @@ pub fn parse_index_temporary(name: &str) -> Option<u64> {
 /// Whether a name in the log's directory is one that a log may hold.
 #[must_use]
 pub fn is_own(name: &str) -> bool {
-    [LOCK, HEAD, HEAD_TEMPORARY, ARCHIVE, SEGMENTS, CUT, SNAPSHOTS].contains(&name)
+    [LOCK, HEAD, HEAD_TEMPORARY, ARCHIVE, GITIGNORE, SEGMENTS, CUT, SNAPSHOTS].contains(&name)
 }
 
 fn parse(name: &str, suffix: &str) -> Option<u64> {

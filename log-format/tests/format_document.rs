@@ -100,6 +100,7 @@ fn the_directory_shows_the_names_of_the_code() {
         names::HEAD.to_string(),
         names::HEAD_TEMPORARY.to_string(),
         names::ARCHIVE.to_string(),
+        names::GITIGNORE.to_string(),
         format!("{}/", names::SEGMENTS),
         names::segment(1),
         names::segment(812),

@@ -33,12 +33,23 @@ impl Place {
         Self { directory, log }
     }
 
+    /// A place in which a log without records is.
+    pub(crate) fn with_log() -> Self {
+        let place = Self::new();
+        place.init();
+        place
+    }
+
+    /// Makes the log, where there is none.
+    pub(crate) fn init(&self) {
+        let output = self.holdpoint(&["init"]);
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    }
+
     /// The program, in this directory, on this log.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-        let ours = ["HOLDPOINT_LOG", "HOLDPOINT_CONFIG", "HOLDPOINT_LOCK_WAIT"];
-        ours.iter().fold(&mut command, |command, name| command.env_remove(name));
-        command.current_dir(self.directory.path()).arg("--log").arg(&self.log).args(arguments);
+        let mut command = command_in(self.directory.path(), &[]);
+        command.arg("--log").arg(&self.log).args(arguments);
         command
     }
 
@@ -78,6 +89,15 @@ impl Place {
     pub(crate) fn newest_loop(&self) -> Value {
         self.loops().pop().unwrap()
     }
+}
+
+/// The program in a directory, with nothing in its environment that steers it.
+pub(crate) fn command_in(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    let ours = ["HOLDPOINT_LOG", "HOLDPOINT_CONFIG", "HOLDPOINT_LOCK_WAIT"];
+    ours.iter().fold(&mut command, |command, name| command.env_remove(name));
+    command.current_dir(directory).args(arguments);
+    command
 }
 
 /// Every loop in what `replay --json` printed.

@@ -258,6 +258,8 @@ impl<S: Storage> Log<S> {
         });
         let due: Vec<SealedSegment> = due.collect();
         if archive.is_new {
+            let made = storage.write_gitignore().named("create", names::GITIGNORE);
+            made.map_err(at(storage))?;
             let head = Head::at_anchor(self.shared.log, &archive.end, storage.boot());
             witness::replace(storage, &head).map_err(at(storage))?;
         }

@@ -102,6 +102,7 @@ pub fn copy_log<R: ReadStorage, W: Storage>(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Copied, CopyError> {
     let found = look_until_settled(source, target.boot(), is_locked)?;
+    target.write_gitignore().named("create", names::GITIGNORE)?;
     target.create_directory(names::SEGMENTS).named("create", names::SEGMENTS)?;
     copy_segments(source, target, &found, progress)?;
     witness::write(target, &head_of(&found, target.boot()))?;

@@ -1,6 +1,7 @@
 //! Copying a log's directory to another place: whole under its name, or not there.
 
 use super::copy::{Copied, CopyError, copy_log};
+use super::vacancy;
 use holdpoint_log_files::{DirectoryStorage, ReadStorage};
 use holdpoint_log_format::names;
 use std::ffi::{OsStr, OsString};
@@ -94,7 +95,7 @@ impl Temporary {
     }
 
     fn keep_as(mut self, name: &Path) -> Result<(), CopyDirectoryError> {
-        std::fs::rename(&self.path, name).map_err(cannot("make", name))?;
+        vacancy::take_place(&self.path, name).map_err(cannot("make", name))?;
         self.path = PathBuf::new();
         Ok(())
     }
@@ -121,8 +122,8 @@ fn check_free(destination: &Path) -> Result<(), CopyDirectoryError> {
     if !kind.is_dir() {
         return Err(taken("not a directory"));
     }
-    let mut entries = destination.read_dir().map_err(cannot("look at", destination))?;
-    if entries.next().is_some() { Err(taken("not empty")) } else { Ok(()) }
+    let is_free = vacancy::is_free(destination).map_err(cannot("look at", destination))?;
+    if is_free { Ok(()) } else { Err(taken("not empty")) }
 }
 
 /// A copy inside the log would be foreign there.

@@ -39,6 +39,8 @@ fn new_head<S: Storage>(
     let log = draw_identity(storage)?;
     let head = Head::at_anchor(log, &anchor_for(log), boot);
     storage.create_directory("").named("create", ".")?;
+    // Its name becomes durable with that of HEAD.
+    storage.write_gitignore().named("create", names::GITIGNORE)?;
     witness::replace(storage, &head)?;
     Ok(head)
 }

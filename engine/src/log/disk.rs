@@ -19,6 +19,9 @@ use std::path::{Path, PathBuf};
 /// Zeros are written in pieces of this many bytes where space cannot be reserved without.
 const ZERO_PIECE: usize = 1 << 20;
 
+/// What a log says to a work tree of git: none of its files is to be committed, this one included.
+pub(super) const IGNORE_ALL: &[u8] = b"*\n";
+
 impl Storage for DirectoryStorage {
     type Writer = File;
     type Lock = HeldLock;
@@ -53,6 +56,24 @@ impl Storage for DirectoryStorage {
             true => Ok(chmodat(CWD, &full, shared_directory_mode(), AtFlags::empty())?),
             false => Ok(()),
         }
+    }
+
+    fn write_gitignore(&self) -> io::Result<()> {
+        let path = self.path(names::GITIGNORE);
+        let mode = file_mode(self.root())?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let file = match rustix::fs::open(&path, flags | OFlags::CLOEXEC, mode) {
+            Ok(made) => File::from(made),
+            // Whoever began to make this log and was killed may have left it empty.
+            Err(rustix::io::Errno::EXIST) => match open_regular(&path, OFlags::WRONLY) {
+                Ok(left) if left.length()? == 0 => left,
+                _ => return Ok(()),
+            },
+            Err(error) => return Err(error.into()),
+        };
+        fchmod(&file, mode)?;
+        file.write_all_at(IGNORE_ALL, 0)?;
+        file.sync_data()
     }
 
     fn create(&self, path: &str, length: u64) -> io::Result<File> {

@@ -38,6 +38,7 @@ mod state;
 mod storage;
 mod tail;
 mod turn;
+pub(crate) mod vacancy;
 mod witness;
 mod zeros;
 

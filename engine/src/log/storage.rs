@@ -48,6 +48,15 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     /// What the disk says.
     fn create_directory(&self, path: &str) -> io::Result<()>;
 
+    /// Makes the file that keeps a new log out of a work tree of git around it. One that says
+    /// something stays as it is; a disk that no work tree is on need not have one.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn write_gitignore(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Makes a file of `length` zero bytes, owner only, its space reserved, in place of any of the
     /// same name.
     ///

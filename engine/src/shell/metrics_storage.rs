@@ -60,6 +60,10 @@ impl<S: Storage> Storage for Measured<S> {
         self.disk.create_directory(path)
     }
 
+    fn write_gitignore(&self) -> io::Result<()> {
+        self.disk.write_gitignore()
+    }
+
     fn create(&self, path: &str, length: u64) -> io::Result<Self::Writer> {
         self.disk.create(path, length)
     }

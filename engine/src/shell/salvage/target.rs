@@ -2,7 +2,7 @@
 //! complete and synced, so that an interrupted salvage is never taken for a log.
 
 use super::error::SalvageError;
-use crate::log::Storage;
+use crate::log::{Storage, vacancy};
 use holdpoint_log_files::DirectoryStorage;
 use std::ffi::OsString;
 use std::io;
@@ -41,7 +41,7 @@ impl Target {
 
     /// Moves the complete log to its place, durably.
     pub(super) fn publish(&self) -> Result<(), SalvageError> {
-        let moved = std::fs::rename(&self.building, &self.path);
+        let moved = vacancy::take_place(&self.building, &self.path);
         moved.map_err(io_error("move the new log to", &self.path))?;
         let parent = self.path.parent().unwrap_or(Path::new("/"));
         DirectoryStorage::new(parent).sync_directory("").map_err(io_error("sync", parent))
@@ -100,6 +100,6 @@ fn check_free(named: &Path, path: &Path) -> Result<(), SalvageError> {
     if !found.is_dir() {
         return Err(taken());
     }
-    let mut entries = path.read_dir().map_err(io_error("look at", named))?;
-    if entries.next().is_some() { Err(taken()) } else { Ok(()) }
+    let is_free = vacancy::is_free(path).map_err(io_error("look at", named))?;
+    if is_free { Ok(()) } else { Err(taken()) }
 }

@@ -17,7 +17,8 @@ impl<S: ReadStorage> Surveyor<'_, S> {
                 _ => entry.kind,
             };
             self.survey.is_archive |= entry.name == names::ARCHIVE && entry.kind == due;
-            if !names::is_own(&entry.name) {
+            let is_gitignore = entry.name == names::GITIGNORE;
+            if !names::is_own(&entry.name) || is_gitignore && entry.kind != EntryKind::File {
                 self.survey.evidence.has_foreign_names = true;
             } else if entry.kind != due {
                 self.layout_fault(&entry.name, 0, Problem::NotRegular);

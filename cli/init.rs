@@ -1,0 +1,82 @@
+//! `holdpoint init`: makes a log. Verbs that only read, and hooks, never do.
+
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, settle};
+use crate::hold::{Turn, failed, open_or_make};
+use crate::locate::HERE;
+use crate::output::Output;
+use crate::text::path;
+use crate::verify::VERIFY_TELLS;
+use holdpoint_domain::text::visible;
+use holdpoint_log_files::{Extent, Survey, SurveyOptions, survey};
+use holdpoint_log_format::recovery::Verdict;
+use serde_json::json;
+use std::path::{PathBuf, absolute};
+
+/// Options of `init`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The log's directory, before `--log` and `HOLDPOINT_LOG`; else `.holdpoint` here, whatever
+    /// there is above.
+    #[arg(value_name = "DIR")]
+    directory: Option<PathBuf>,
+    #[command(flatten)]
+    turn: Turn,
+}
+
+/// Makes the log. Exit 0 also where there is one, which is left as it is; 6 where that does not
+/// verify, 1 where the directory holds other files.
+pub(crate) fn main(global: Global, named: Option<PathBuf>, args: &Args) -> Exit {
+    let log = args.directory.clone().or(named).unwrap_or_else(|| PathBuf::from(HERE));
+    let global = Global { log, ..global };
+    settle(&global, init(&global, &args.turn))
+}
+
+fn init(global: &Global, turn: &Turn) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    let found = look(&directory)?;
+    let is_there = found.row.verdict() != Verdict::NothingHere;
+    if is_there {
+        expect_usable(&directory, &found)?;
+    } else {
+        let engine = open_or_make(global, turn, true)?;
+        engine.close().map_err(|error| failed(global, error))?;
+    }
+    let mut out = Output::stdout();
+    let shown = path(&directory.path);
+    if global.json {
+        let whole = absolute(&directory.path).unwrap_or(directory.path);
+        out.json(&json!({ "log": whole.to_string_lossy(), "made": !is_there }));
+    } else if is_there {
+        out.line(format_args!("{shown} is a log already, and is left as it is"));
+    } else {
+        out.line(format_args!("{shown} is a new log"));
+    }
+    out.finish()?;
+    Ok(Exit::DONE)
+}
+
+/// What is there, as far as the newest records tell.
+fn look(directory: &Directory) -> Result<Survey, Failure> {
+    directory.read(|storage, options| {
+        let (boot, is_being_written) = (options.boot, (options.is_locked)());
+        let options = SurveyOptions { extent: Extent::FromHead, boot, is_being_written };
+        Ok(survey(storage, options, &mut |_, _| {})?)
+    })
+}
+
+/// That somebody can go on with the log that is there.
+fn expect_usable(directory: &Directory, found: &Survey) -> Result<(), Failure> {
+    let shown = path(&directory.path);
+    if found.is_archive {
+        let message = format!("{shown} is an archive, and nothing is added to it: name another");
+        return Err(Failure::new(Exit::FAILED, "archive", message));
+    }
+    let finding = found.findings.first().filter(|_| found.row.verdict() == Verdict::Corrupt);
+    finding.map_or(Ok(()), |finding| {
+        let said = finding.to_string();
+        let message = format!("{shown} is a damaged log: {}; {VERIFY_TELLS}", visible(&said));
+        Err(Failure::new(Exit::VERIFICATION_FAILED, "damaged", message))
+    })
+}
