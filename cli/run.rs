@@ -61,7 +61,8 @@ pub(crate) struct Args {
     /// Record this variable of the environment too; a * at the end stands for any rest.
     #[arg(long, value_name = "NAME")]
     record_env: Vec<OsString>,
-    /// Keep the values of variables secret whose names contain this.
+    /// Keep the values of variables secret whose names contain this, besides those that look like
+    /// secrets.
     #[arg(long, value_name = "PART")]
     redact: Vec<OsString>,
     /// How long to wait for another process that writes to the log.
@@ -195,7 +196,9 @@ fn governed(
     let mut words = args.command.into_iter();
     let recorded = evidence.record_env.iter().map(OsString::from).chain(args.record_env);
     let redacted = evidence.redact.iter().map(OsString::from).chain(args.redact);
-    let policy = recorded.fold(EnvironmentPolicy::default(), EnvironmentPolicy::allow);
+    let recorded: Vec<OsString> = recorded.collect();
+    warn_of_everything(&recorded);
+    let policy = recorded.into_iter().fold(EnvironmentPolicy::default(), EnvironmentPolicy::allow);
     let most = if terms.policy == HoldPolicy::Never { 1 } else { MAX_ATTEMPTS_HELD };
     Ok(GovernedRun {
         command: CommandSpec {
@@ -213,6 +216,16 @@ fn governed(
         max_attempts: args.max_attempts.unwrap_or(most),
         retry_ceiling: RetryPolicy::RetryLimited,
     })
+}
+
+/// Whoever records every variable relies on what a name or a value gives away.
+fn warn_of_everything(recorded: &[OsString]) {
+    if recorded.iter().any(|name| name == "*") {
+        complain(
+            "every variable of the environment is recorded, and only values that look like \
+             secrets are kept out; name the variables instead, or add `--redact PART`",
+        );
+    }
 }
 
 fn working_directory() -> Result<PathBuf, Failure> {

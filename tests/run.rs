@@ -425,6 +425,44 @@ fn secrets_of_the_environment_leave_no_trace_on_the_log() {
     assert_eq!(after_envelope("hush"), 2, "once in the envelope, once in the command line shown");
 }
 
+/// A secret is kept out by its name's words or by its own form, before anything is hashed.
+#[test]
+fn secrets_are_known_by_whole_words_and_by_their_form() {
+    let place = Place::new();
+    let secret = [
+        ("DB_PASS", "hush-1"),
+        ("CI_DATABASE_URL", "hush-2"),
+        ("MYSQL_PWD", "hush-3"),
+        ("UPSTREAM", "https://me:hush-4@example.org/"),
+        ("HOME", "/home/ghp_hush5hush5hush5hush5hush5hush5"),
+    ];
+    let shown = [("KEYBOARD", "plain-1"), ("COMPASS", "plain-2"), ("PWD", "/plain-3")];
+    let mut command = place.command(&["run", "--record-env", "*", "--", "true"]);
+    let output = command.env_clear().envs(secret).envs(shown).env("PATH", "/bin:/usr/bin").output();
+    let output = output.unwrap();
+    assert_eq!(status(&output), 0);
+    let bytes: Vec<u8> = contents(&place.log).into_values().flatten().collect();
+    let holds = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(!holds("hush"));
+    assert!(secret.iter().all(|(name, _)| holds(name)));
+    assert!(shown.iter().all(|(name, value)| holds(name) && holds(value)));
+}
+
+/// Once, from the command line and from the configuration alike, and not for a part of the names.
+#[test]
+fn recording_the_whole_environment_warns_once() {
+    let place = Place::new();
+    let warnings = |options: &[&str]| {
+        let said = text(&place.run_with(options, &["true"]).stderr);
+        said.matches("every variable of the environment is recorded").count()
+    };
+    assert_eq!(warnings(&["--record-env", "MY_*"]), 0);
+    assert_eq!(warnings(&["--record-env", "*", "--record-env", "*"]), 1);
+    let file = place.directory.path().join("holdpoint.toml");
+    std::fs::write(file, "[evidence]\nrecord_env = [\"*\"]\n").unwrap();
+    assert_eq!(warnings(&[]), 1);
+}
+
 #[test]
 fn runs_beside_each_other_share_one_log() {
     let place = Place::new();
