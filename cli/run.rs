@@ -49,8 +49,8 @@ pub(crate) struct Args {
     /// Kill it when its processes hold more memory: 64MiB, 2GiB.
     #[arg(long, value_name = "SIZE", value_parser = limits::memory)]
     max_memory: Option<u64>,
-    /// Keep this much of each of its streams, at most 16MiB: of a longer one the first half and the
-    /// last. Length and digest are of the whole.
+    /// Keep this much of each of its streams, at most 16MiB: of a longer one the beginning and the
+    /// end, half of it each. Length and digest are of the whole.
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = limits::output)]
     max_output: u64,
     /// Let it read this program's standard input instead of nothing.

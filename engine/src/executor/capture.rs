@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 /// What is kept of one output stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedOutput {
-    /// The whole stream where the limit allows it; else its first bytes, half of the limit (the
-    /// larger half), right before its last ones.
+    /// The whole stream where the limit allows it; else its first bytes, half of the limit, right
+    /// before its last ones. Of an odd limit the beginning has the byte more.
     pub bytes: Vec<u8>,
     /// How many of the bytes are the beginning of the stream: all of them unless it is truncated.
     /// The others are its end.
