@@ -341,7 +341,8 @@ fn json_is_one_object_on_stdout_and_the_commands_streams_are_on_stderr() {
         (&json!("RESPONSE_REJECTED"), &Value::Null)
     );
     assert_eq!((&told["fault_type"], &told["fault_code"]), (&Value::Null, &Value::Null));
-    assert_eq!(told["stdout"], json!({ "length": 4, "captured": 4 }));
+    let whole = json!({ "length": 4, "captured": 4, "head": 4, "gap": 0 });
+    assert_eq!(told["stdout"], whole);
     let records = place.verified()["records"].clone();
     assert_eq!(told["records"], json!({ "first": 1, "last": records }));
     assert!(told["wall_ms"].is_u64());
