@@ -149,13 +149,16 @@ mod tests {
     use super::*;
 
     /// Words that people really name secrets with, each alone enough.
-    const SECRET_WORDS: &str = "PASS PASSWORD PASSWD PASSPHRASE PASSCODE PWD PW PAT JWT \
-         TOKEN SECRET CRED CREDENTIAL PIN OTP TOTP DSN DATABASE_URL REDIS_URL MONGO_URL MONGODB_URI POSTGRES_URL MYSQL_URL \
-         AMQP_URL BROKER_URL CONNECTION_STRING WEBHOOK CERT CERTIFICATE KEY APIKEY API_KEY \
-         PRIVATE PRIVATE_KEY AUTH OAUTH AUTHORIZATION SESSION SESSIONID COOKIE SIGNATURE SIG \
-         SALT PEPPER BEARER NETRC HMAC PSK PEM KEYSTORE CSRF MNEMONIC SEED_PHRASE SAS SSHPASS \
-         PGPASSWORD MYSQLPASSWORD CLIENTSECRET AUTHTOKEN ACCESSKEY MASTERKEY HTPASSWD JSESSIONID \
-         RECOVERY_CODE SERVICE_ACCOUNT MFA";
+    const SECRET_WORDS: [&str; 8] = [
+        "PASS PASSWORD PASSWD PASSPHRASE PASSCODE PWD PW PAT JWT TOKEN SECRET CRED",
+        "CREDENTIAL PIN OTP TOTP DSN DATABASE_URL REDIS_URL MONGO_URL MONGODB_URI",
+        "POSTGRES_URL MYSQL_URL AMQP_URL BROKER_URL CONNECTION_STRING WEBHOOK CERT",
+        "CERTIFICATE KEY APIKEY API_KEY PRIVATE PRIVATE_KEY AUTH OAUTH AUTHORIZATION",
+        "SESSION SESSIONID COOKIE SIGNATURE SIG SALT PEPPER BEARER NETRC HMAC PSK PEM",
+        "KEYSTORE CSRF MNEMONIC SEED_PHRASE SAS SSHPASS PGPASSWORD MYSQLPASSWORD",
+        "CLIENTSECRET AUTHTOKEN ACCESSKEY MASTERKEY HTPASSWD JSESSIONID RECOVERY_CODE",
+        "SERVICE_ACCOUNT MFA",
+    ];
 
     /// Where a word can stand: before, between and behind others.
     const POSITIONS: [&str; 12] = [
@@ -191,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_secret_word_is_found_wherever_it_stands_and_however_it_is_written() {
-        for word in SECRET_WORDS.split(' ') {
+        for word in SECRET_WORDS.iter().flat_map(|some| some.split(' ')) {
             for position in POSITIONS {
                 for spelled in SPELLINGS {
                     let name = spelled(&position.replace('@', word));
@@ -205,7 +208,7 @@ mod tests {
     /// A letter on either side makes another word of it.
     #[test]
     fn a_part_of_a_word_is_no_secret_word() {
-        for word in SECRET_WORDS.split(' ') {
+        for word in SECRET_WORDS.iter().flat_map(|some| some.split(' ')) {
             for position in ["X@X", "A@Q", "MY_Q@Q_X"] {
                 let name = position.replace('@', word);
                 assert!(!is_secret_name(name.as_bytes()), "{name}");
