@@ -20,7 +20,7 @@
 //!
 //! [evidence]
 //! record_env = ["MY_*"]          # recorded besides the usual names
-//! redact = ["PIN"]               # kept secret besides the usual words
+//! redact = ["FLEET"]             # kept secret besides the usual words
 //! ```
 
 mod check;

@@ -31,8 +31,9 @@ const EXIT_CODES: [(&str, &str); 7] = [
 
 /// Which exit codes depend on the verb.
 const OTHER_EXIT_CODES: &str = "`run` passes the status of its command on; 120 is an answered \
-    ABORT, 121 nobody answered, 122 left waiting, 124 timed out, 125 Holdpoint itself failed, \
-    126 cannot be executed, 127 not found, 128 + n killed by signal n, 130 Ctrl-C. \
+    ABORT, 121 nobody answered, 122 left waiting, 123 terminated after a fault under a hold, \
+    124 timed out, 125 Holdpoint itself failed, 126 cannot be executed, 127 not found, \
+    128 + n killed by signal n, 130 Ctrl-C. \
     `decision wait` adds 10 still pending, 11 the default was taken, 12 nobody answered in time, \
     13 cancelled, 14 superseded, 15 guidance was given. A hook ends with 0 or 2 only.";
 

@@ -50,7 +50,8 @@ pub(crate) struct Args {
     /// Kill it when its processes hold more memory: 64MiB, 2GiB.
     #[arg(long, value_name = "SIZE", value_parser = limits::memory)]
     max_memory: Option<u64>,
-    /// Keep this much of each of its streams, at most 16MiB; length and digest are of the whole.
+    /// Keep this much of each of its streams, at most 16MiB: of a longer one the beginning and the
+    /// end, half of it each. Length and digest are of the whole.
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = limits::output)]
     max_output: u64,
     /// Let it read this program's standard input instead of nothing.
@@ -61,7 +62,8 @@ pub(crate) struct Args {
     /// Record this variable of the environment too; a * at the end stands for any rest.
     #[arg(long, value_name = "NAME")]
     record_env: Vec<OsString>,
-    /// Keep the values of variables secret whose names contain this.
+    /// Keep the values of variables secret whose names contain this, besides those that look like
+    /// secrets.
     #[arg(long, value_name = "PART")]
     redact: Vec<OsString>,
     /// How long to wait for another process that writes to the log.
@@ -200,7 +202,9 @@ fn governed(
     let mut words = args.command.into_iter();
     let recorded = evidence.record_env.iter().map(OsString::from).chain(args.record_env);
     let redacted = evidence.redact.iter().map(OsString::from).chain(args.redact);
-    let policy = recorded.fold(EnvironmentPolicy::default(), EnvironmentPolicy::allow);
+    let recorded: Vec<OsString> = recorded.collect();
+    warn_of_everything(&recorded);
+    let policy = recorded.into_iter().fold(EnvironmentPolicy::default(), EnvironmentPolicy::allow);
     let most = if terms.policy == HoldPolicy::Never { 1 } else { MAX_ATTEMPTS_HELD };
     Ok(GovernedRun {
         command: CommandSpec {
@@ -220,6 +224,16 @@ fn governed(
         gate: GateTerms::default(),
         approval: None,
     })
+}
+
+/// Whoever records every variable relies on what a name or a value gives away.
+fn warn_of_everything(recorded: &[OsString]) {
+    if recorded.iter().any(|name| name == "*") {
+        complain(
+            "every variable of the environment is recorded, and only values that look like \
+             secrets are kept out; name the variables instead, or add `--redact PART`",
+        );
+    }
 }
 
 fn working_directory() -> Result<PathBuf, Failure> {

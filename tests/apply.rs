@@ -66,6 +66,46 @@ fn a_person_s_answer_through_apply_is_recorded_as_api() {
     place.verified();
 }
 
+/// A stream of which a program kept less than the whole: its two ends, or its beginning alone.
+#[test]
+fn an_output_that_is_not_whole_says_which_parts_of_it_are_there() {
+    let place = Place::new();
+    let entropy = "5".repeat(32);
+    let loop_id = format!("LOOP-{entropy}");
+    let capture = |kind: &str, fields: &[(&str, u64)]| {
+        let mut item = json!({ "stream": "STDOUT", "raw_data": "616263", "whole_sha256": HASH });
+        fields.iter().for_each(|(name, value)| item[*name] = json!(value));
+        json!({ "submit": { "command": "evidence_capture.capture", "loop_id": loop_id,
+            "items": [{ kind: item }] } })
+    };
+    let cut = "executor_output_cut";
+    let mut lines: Vec<Value> = story(&entropy).into_iter().take(3).collect();
+    lines.extend([
+        capture("executor_output", &[("true_length", 9)]),
+        capture(cut, &[("true_length", 9), ("head_length", 2)]),
+        capture(cut, &[("true_length", 9), ("head_length", 4)]),
+        capture(cut, &[("true_length", 3), ("head_length", 2)]),
+        capture(cut, &[("true_length", 9)]),
+    ]);
+    let found = answers(&apply(&place, &lines));
+    assert!(found[3]["receipt"].is_object() && found[4]["receipt"].is_object(), "{found:#?}");
+    for refused in &found[5..7] {
+        assert_eq!(refused["refusal"]["code"], "OUTPUT_CONTRADICTED", "{found:#?}");
+    }
+    assert!(found[7]["error"]["message"].as_str().unwrap().contains("head_length"), "{found:#?}");
+    let captured: Vec<Value> = recorded(&place)
+        .into_iter()
+        .filter(|record| record["event"]["evidence_type"] == "EXECUTOR_OUTPUT")
+        .map(|record| record["event"]["content"].clone())
+        .collect();
+    let beginning = json!({ "output": { "stream": "STDOUT", "true_length": 9, "truncated": true,
+        "whole_sha256": HASH } });
+    let ends = json!({ "output_cut": { "stream": "STDOUT", "true_length": 9, "head_length": 2,
+        "gap_length": 6, "whole_sha256": HASH } });
+    assert_eq!(captured, [beginning, ends]);
+    place.verified();
+}
+
 /// Lines, with `^` before the place that is told, which is not sent; `FP` stands for a command
 /// that would be accepted, `~` for a byte that is not UTF-8. Then the field and the message.
 const BAD: [(&str, &str, &str); 24] = [

@@ -121,15 +121,83 @@ fn a_plain_failure_passes_its_status_on_without_a_word() {
     assert_ended(&place, "RESPONSE_REJECTED", None, None);
 }
 
+/// The evidence of the newest loop that has a gap, and what `run --json` said of its streams.
+fn cut(place: &Place) -> Value {
+    let records = place.newest_loop()["evidence_chain"]["records"].as_array().unwrap().clone();
+    let cut = |record: &Value| record["content"].get("output_cut").is_some();
+    records.into_iter().find(cut).expect("an output with a gap")
+}
+
 #[test]
-fn cut_output_is_partial_and_still_passed_through_whole() {
+fn output_beyond_the_bound_is_no_fault_and_still_passed_through_whole() {
     let place = Place::new();
-    let output = place.run_with(&["--max-output", "4B"], &["printf", "0123456789"]);
-    assert_eq!((status(&output), &*output.stdout), (0, &b"0123456789"[..]));
-    assert!(text(&output.stderr).contains("SBX-003"));
-    assert_ended(&place, "FAULT_TERMINATED", None, Some(("PARTIAL", "SBX-003")));
+    let output = place.run_with(&["--max-output", "5B"], &["printf", "0123456789"]);
+    assert_eq!(
+        (status(&output), &*output.stdout, &*output.stderr),
+        (0, &b"0123456789"[..], &[][..])
+    );
+    assert_ended(&place, "COMPLETED", None, None);
     let stdout = &place.newest_loop()["attempts"][0]["outputs"][0];
-    assert_eq!(stdout["true_length"], 10);
+    assert_eq!((&stdout["true_length"], &stdout["truncated"]), (&json!(10), &json!(true)));
+    let record = cut(&place);
+    let expected = json!({ "stream": "STDOUT", "true_length": 10, "head_length": 3,
+        "gap_length": 5, "whole_sha256": stdout["whole_sha256"] });
+    assert_eq!((&record["content"]["output_cut"], &record["raw_length"]), (&expected, &json!(5)));
+    let sequence = record["sequence"].to_string();
+    let only = ["log", "show", "--from", &sequence, "--to", &sequence];
+    let line = text(&place.holdpoint(&only).stdout);
+    assert!(line.contains("STDOUT of 10 bytes: its first 3, 5 missing, its last 2"), "{line}");
+
+    let options = ["--max-output", "5B", "--json"];
+    let told = json(&place.run_with(&options, &["printf", "0123456789"]));
+    let streams = [
+        json!({ "length": 10, "captured": 5, "head": 3, "gap": 5 }),
+        json!({ "length": 0, "captured": 0, "head": 0, "gap": 0 }),
+    ];
+    assert_eq!([&told["stdout"], &told["stderr"]], [&streams[0], &streams[1]]);
+}
+
+/// A hold is not got past by printing much: the person is asked, and both ends are evidence.
+#[test]
+fn a_long_output_under_a_hold_asks_and_keeps_its_first_and_last_bytes() {
+    let place = Place::new();
+    let script = "printf FIRST; head -c 5000000 /dev/zero; printf LAST";
+    let words = ["run", "--hold", "always", "--no-wait", "--json", "--", "sh", "-c", script];
+    let output = place.holdpoint(&words);
+    assert_eq!(status(&output), 122, "{}", text(&output.stderr));
+    assert!(json(&output)["request_id"].as_str().is_some());
+    let record = cut(&place);
+    let (kept, missing) = (1 << 20, 5_000_009 - (1 << 20));
+    assert_eq!(record["content"]["output_cut"]["gap_length"], missing);
+    assert_eq!(record["raw_length"], kept);
+    let export = place.holdpoint(&["export", "--include-evidence"]);
+    let lines = text(&export.stdout);
+    let mut found = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let exported = found.find(|found| found["sequence"] == record["sequence"]).unwrap();
+    let hex = exported["event"]["raw_data"]["hex"].as_str().unwrap();
+    assert_eq!(hex.len(), 2 * kept);
+    assert!(hex.starts_with(&hex_of("FIRST\0")) && hex.ends_with(&hex_of("\0LAST")));
+}
+
+fn hex_of(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What was put out last is not known where a process that left the command still has the stream.
+#[test]
+fn output_that_cannot_be_read_to_its_end_is_partial_and_under_a_hold_exits_123() {
+    let script = "rm -f left; setsid sh -c 'echo > left; exec sleep 5' &
+        while [ ! -e left ]; do sleep 0.01; done; exit ";
+    for (hold, own, expected) in
+        [("never", 0, 0), ("never", 7, 7), ("always", 0, 123), ("always", 7, 7)]
+    {
+        let place = Place::new();
+        let script = format!("{script}{own}");
+        let output = place.holdpoint(&["run", "--hold", hold, "--", "sh", "-c", &script]);
+        assert_eq!(status(&output), expected, "{hold} {own}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("PARTIAL"), "{}", text(&output.stderr));
+        assert_ended(&place, "FAULT_TERMINATED", None, Some(("PARTIAL", "SBX-003")));
+    }
 }
 
 #[test]
@@ -273,7 +341,8 @@ fn json_is_one_object_on_stdout_and_the_commands_streams_are_on_stderr() {
         (&json!("RESPONSE_REJECTED"), &Value::Null)
     );
     assert_eq!((&told["fault_type"], &told["fault_code"]), (&Value::Null, &Value::Null));
-    assert_eq!(told["stdout"], json!({ "length": 4, "captured": 4 }));
+    let whole = json!({ "length": 4, "captured": 4, "head": 4, "gap": 0 });
+    assert_eq!(told["stdout"], whole);
     let records = place.verified()["records"].clone();
     assert_eq!(told["records"], json!({ "first": 1, "last": records }));
     assert!(told["wall_ms"].is_u64());
@@ -355,6 +424,44 @@ fn secrets_of_the_environment_leave_no_trace_on_the_log() {
         |text: &str| bytes.windows(text.len()).filter(|w| *w == text.as_bytes()).count();
     // The command line itself, which the caller wrote, is the only place that names the value.
     assert_eq!(after_envelope("hush"), 2, "once in the envelope, once in the command line shown");
+}
+
+/// A secret is kept out by its name's words or by its own form, before anything is hashed.
+#[test]
+fn secrets_are_known_by_whole_words_and_by_their_form() {
+    let place = Place::new();
+    let secret = [
+        ("DB_PASS", "hush-1"),
+        ("CI_DATABASE_URL", "hush-2"),
+        ("MYSQL_PWD", "hush-3"),
+        ("UPSTREAM", "https://me:hush-4@example.org/"),
+        ("HOME", "/home/ghp_hush5hush5hush5hush5hush5hush5"),
+    ];
+    let shown = [("KEYBOARD", "plain-1"), ("COMPASS", "plain-2"), ("PWD", "/plain-3")];
+    let mut command = place.command(&["run", "--record-env", "*", "--", "true"]);
+    let output = command.env_clear().envs(secret).envs(shown).env("PATH", "/bin:/usr/bin").output();
+    let output = output.unwrap();
+    assert_eq!(status(&output), 0);
+    let bytes: Vec<u8> = contents(&place.log).into_values().flatten().collect();
+    let holds = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(!holds("hush"));
+    assert!(secret.iter().all(|(name, _)| holds(name)));
+    assert!(shown.iter().all(|(name, value)| holds(name) && holds(value)));
+}
+
+/// Once, from the command line and from the configuration alike, and not for a part of the names.
+#[test]
+fn recording_the_whole_environment_warns_once() {
+    let place = Place::new();
+    let warnings = |options: &[&str]| {
+        let said = text(&place.run_with(options, &["true"]).stderr);
+        said.matches("every variable of the environment is recorded").count()
+    };
+    assert_eq!(warnings(&["--record-env", "MY_*"]), 0);
+    assert_eq!(warnings(&["--record-env", "*", "--record-env", "*"]), 1);
+    let file = place.directory.path().join("holdpoint.toml");
+    std::fs::write(file, "[evidence]\nrecord_env = [\"*\"]\n").unwrap();
+    assert_eq!(warnings(&[]), 1);
 }
 
 #[test]

@@ -115,6 +115,10 @@ struct Records {
 struct Stream {
     length: u64,
     captured: u64,
+    /// How much of that is the stream's beginning; the rest is its end.
+    head: u64,
+    /// How much is missing between the two.
+    gap: u64,
 }
 
 impl<'a> Told<'a> {
@@ -181,6 +185,8 @@ fn absolute(global: &Global) -> String {
 
 impl Stream {
     fn of(captured: &CapturedOutput) -> Self {
-        Self { length: captured.true_length, captured: captured.bytes.len() as u64 }
+        let (length, kept) = (captured.true_length, captured.bytes.len() as u64);
+        let gap = length.saturating_sub(kept);
+        Self { length, captured: kept, head: captured.head_length, gap }
     }
 }

@@ -8,13 +8,16 @@ use holdpoint_domain::Event;
 use holdpoint_domain::event::{EvidenceCaptured, EvidenceContent, HaltReason, OutputStream};
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, StopCondition};
 use holdpoint_domain::hash::sha256;
+use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{
     Discard, ForwardedSignal, NoSignals, OutputSink, OutputStream as Stream, SignalSender,
     signal_channel,
 };
-use holdpoint_engine::shell::{EngineOptions, GovernedRun, RunError, RunReport};
+use holdpoint_engine::shell::{
+    EXIT_FAULT_TERMINATED, Elsewhere, EngineOptions, GovernedRun, HeldRun, RunError, RunReport,
+};
 use shell_support::brittle::Brittle;
 use shell_support::{Place, names, run_of, shell};
 use std::io;
@@ -208,24 +211,62 @@ fn a_command_over_its_memory_needs_a_person() {
     assert_eq!(End::of(&finished(&place, &run)), End::fault(137, reason, fault, "SBX-002"));
 }
 
+/// What a run with a bound of four bytes for each stream keeps of `0123456789`.
 #[test]
-fn output_beyond_the_bound_is_partial_and_its_length_and_digest_are_of_the_whole() {
-    let place = Place::new();
-    let mut run = shell("printf 0123456789; exit 5");
-    run.command.max_output_bytes = 4;
-    let (reason, fault) = (HaltReason::FaultTerminated, ExecutionFaultType::Partial);
-    assert_eq!(End::of(&finished(&place, &run)), End::fault(5, reason, fault, "SBX-003"));
-    let extents: Vec<_> = evidence(&place)
-        .into_iter()
-        .filter_map(|captured| match captured.content {
-            EvidenceContent::Output(extent) => Some((captured.raw_data.length(), extent)),
+fn output_beyond_the_bound_is_no_fault_and_its_two_ends_are_kept() {
+    for (status, reason) in [(0, HaltReason::Completed), (5, HaltReason::ResponseRejected)] {
+        let place = Place::new();
+        let mut run = shell(&format!("printf 0123456789; exit {status}"));
+        run.command.max_output_bytes = 4;
+        assert_eq!(End::of(&finished(&place, &run)), End::response(status, reason));
+        let mut cuts = evidence(&place).into_iter().filter_map(|captured| match captured.content {
+            EvidenceContent::OutputCut(cut) => Some((captured.raw_data, cut)),
             _ => None,
-        })
-        .collect();
-    let stdout = extents.iter().find(|(_, extent)| extent.stream == OutputStream::Stdout);
-    let (kept, extent) = stdout.expect("stdout is captured");
-    assert_eq!((*kept, extent.true_length), (4, 10));
-    assert_eq!(extent.whole_sha256, sha256(b"0123456789"));
+        });
+        let (raw, cut) = cuts.next().expect("stdout is cut");
+        assert_eq!((raw.as_bytes(), cuts.next().is_none()), (&b"0189"[..], true));
+        assert_eq!((cut.stream, cut.true_length), (OutputStream::Stdout, 10));
+        assert_eq!((cut.head_length, cut.gap_length), (2, 6));
+        assert_eq!(cut.whole_sha256, sha256(b"0123456789"));
+    }
+}
+
+/// A process that leaves the command's group keeps its standard output open.
+const HELD_OPEN: &str = "setsid sh -c 'echo > left; exec sleep 5' &
+    while [ ! -e left ]; do sleep 0.01; done; exit ";
+
+fn held_open(status: u8) -> (tempfile::TempDir, GovernedRun) {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let mut run = shell(&format!("{HELD_OPEN}{status}"));
+    run.command.directory = folder.path().into();
+    (folder, run)
+}
+
+#[test]
+fn output_that_cannot_be_read_to_its_end_is_partial() {
+    for status in [0, 5] {
+        let (_folder, run) = held_open(status);
+        let (reason, fault) = (HaltReason::FaultTerminated, ExecutionFaultType::Partial);
+        let expected = End::fault(status, reason, fault, "SBX-003");
+        assert_eq!(End::of(&finished(&Place::new(), &run)), expected);
+    }
+}
+
+/// Nobody is asked where Phase-21 terminates, and what nobody let pass has not passed.
+#[test]
+fn what_is_terminated_under_a_hold_never_exits_with_0() {
+    for (status, expected) in [(0, EXIT_FAULT_TERMINATED), (5, 5)] {
+        for policy in [HoldPolicy::Always, HoldPolicy::OnFailure] {
+            let (place, (_folder, run)) = (Place::new(), held_open(status));
+            let (engine, terms) = (place.engine(), HoldTerms::of(policy));
+            let held = engine.run_held(&run, &terms, &mut Elsewhere, &mut Discard, &mut NoSignals);
+            let Ok(HeldRun::Ended(report)) = held else { panic!("{held:?}") };
+            engine.close().expect("it closes");
+            check(&place, &report);
+            let (reason, fault) = (HaltReason::FaultTerminated, ExecutionFaultType::Partial);
+            assert_eq!(End::of(&report), End::fault(expected, reason, fault, "SBX-003"));
+        }
+    }
 }
 
 #[test]

@@ -10,8 +10,8 @@ use decision_points::of_decision_point;
 use decisions::decision;
 use holdpoint_domain::event::{
     ChainSealed, Event, EvidenceCaptured, EvidenceContent, Exit, FaultReported, LoopDispatched,
-    LoopHalted, LoopInitialized, ObserverAttached, OutputExtent, ResourceUsage, ResponseEvaluated,
-    SandboxDecided, StopConditionDetected,
+    LoopHalted, LoopInitialized, ObserverAttached, OutputCut, OutputExtent, ResourceUsage,
+    ResponseEvaluated, SandboxDecided, StopConditionDetected,
 };
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::text::{bounded, visible};
@@ -103,14 +103,14 @@ fn evidence_captured(body: &EvidenceCaptured) -> String {
         body.index,
         body.evidence_type,
         body.observation_point,
-        content(&body.content),
+        content(body),
         body.raw_data.length(),
         short(&body.raw_data.sha256())
     )
 }
 
-fn content(content: &EvidenceContent) -> String {
-    match content {
+fn content(body: &EvidenceCaptured) -> String {
+    match &body.content {
         EvidenceContent::Opaque => String::new(),
         EvidenceContent::Instruction => ", instruction envelope".into(),
         EvidenceContent::Output(extent) => output(extent),
@@ -118,12 +118,25 @@ fn content(content: &EvidenceContent) -> String {
         EvidenceContent::Transition { from, to } => format!(", {from} to {to}"),
         EvidenceContent::Decision(decision) => format!(", {decision}"),
         EvidenceContent::Stop(condition) => format!(", {condition}"),
+        EvidenceContent::OutputCut(cut) => output_cut(cut, body.raw_data.length()),
     }
 }
 
 fn output(extent: &OutputExtent) -> String {
     let cut = if extent.truncated { ", cut" } else { "" };
     format!(", {} of {} bytes{cut}", extent.stream, extent.true_length)
+}
+
+/// What is there and what is missing, in the order of the stream.
+fn output_cut(cut: &OutputCut, captured: u64) -> String {
+    format!(
+        ", {} of {} bytes: its first {}, {} missing, its last {}",
+        cut.stream,
+        cut.true_length,
+        cut.head_length,
+        cut.gap_length,
+        captured.saturating_sub(cut.head_length)
+    )
 }
 
 fn resources(usage: &ResourceUsage) -> String {

@@ -364,7 +364,8 @@ pub struct CaptureEvidence {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum EvidenceItem {
-    /// EXECUTOR_OUTPUT: a stream of output, or its beginning. Only while a response is awaited.
+    /// EXECUTOR_OUTPUT: a stream of output, or its beginning alone. Only while a response is
+    /// awaited.
     ExecutorOutput {
         /// Which stream.
         stream: OutputStream,
@@ -385,6 +386,22 @@ pub enum EvidenceItem {
         #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Hex"))]
         Vec<u8>,
     ),
+    /// EXECUTOR_OUTPUT: the beginning and the end of a stream of output that is longer than what
+    /// is kept of it. Only while a response is awaited.
+    ExecutorOutputCut {
+        /// Which stream.
+        stream: OutputStream,
+        /// The first bytes, right before the last ones; at most 16 MiB.
+        #[serde(with = "hex")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Hex"))]
+        raw_data: Vec<u8>,
+        /// How many of them are the beginning of the stream.
+        head_length: u64,
+        /// Length of the whole stream, in bytes; above that of the bytes captured.
+        true_length: u64,
+        /// SHA-256 of the whole stream.
+        whole_sha256: Digest,
+    },
 }
 
 /// See [`Command::ReportResponse`]. The attempt's raw output must have been captured before.

@@ -25,8 +25,8 @@ pub use decision_point::{
     DependentsReleased, GuidanceGiven, LateResponseRecorded, RoundOpened, VoteCast,
 };
 pub use evidence_capture::{
-    ChainSealed, EvidenceCaptured, EvidenceContent, ObserverAttached, Offered, OutputExtent,
-    OutputStream, ResourceUsage, StopConditionDetected,
+    ChainSealed, EvidenceCaptured, EvidenceContent, ObserverAttached, Offered, OutputCut,
+    OutputExtent, OutputStream, ResourceUsage, StopConditionDetected,
 };
 pub use execution_loop::{
     Exit, HaltReason, LoopDispatched, LoopHalted, LoopInitialized, LoopInitializedV1,

@@ -29,7 +29,7 @@ use quickcheck::Gen;
 use serde_json::{Value, json};
 use story::points::{binding, person, two_people};
 use story::random::next_command;
-use story::{SECRET, Story, seed};
+use story::{SECRET, Story, cut_item, output_item, seed};
 
 /// One command of each name that can be read.
 fn samples() -> Vec<Command> {
@@ -46,7 +46,7 @@ fn samples_of_loops() -> Vec<Command> {
         Command::InitializeLoop(story.initialize()),
         story.dispatch(),
         story.await_response(),
-        story.output(SECRET),
+        story.capture(vec![output_item(SECRET), cut_item(SECRET, 2, 1_000)]),
         story.report(ExecutorResponseType::Success),
         story.fault(ExecutionFaultType::Crash),
         story.retry(),

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use holdpoint_domain::codec::{decode, encode};
 use holdpoint_domain::event::{
     ClockStepped, EvidenceCaptured, EvidenceContent, FingerprintRecorded, HaltReason,
-    LoopDispatched, ResponseAwaited, SegmentIndexed, StopConditionDetected,
+    LoopDispatched, OutputCut, ResponseAwaited, SegmentIndexed, StopConditionDetected,
 };
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, RawData, StopCondition};
 use holdpoint_domain::evolve::Rule;
@@ -26,7 +26,7 @@ use holdpoint_domain::{Command, Event, ForbiddenEvent, Time, World, decide};
 use quickcheck::{Arbitrary as _, Gen};
 use story::random::next_command;
 use story::samples::samples;
-use story::{SECRET, Story, envelope, rebuilt, seed};
+use story::{SECRET, Story, cut_item, envelope, rebuilt, seed};
 
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
 
@@ -241,6 +241,28 @@ fn forged_evidence_is_found() {
     assert_found(&forged_evidence(|body| body.observation_point = point), Rule::EvidencePlace);
     let kind = EvidenceType::StopCondition;
     assert_found(&forged_evidence(|body| body.evidence_type = kind), Rule::EvidencePlace);
+}
+
+/// Beginning, end and what is missing between them are the whole.
+#[test]
+fn an_output_whose_parts_do_not_make_up_the_whole_is_found() {
+    let forged_cut = |change: fn(&mut OutputCut)| {
+        let mut story = Story::in_state(AwaitingResponse);
+        let captured = story.capture(vec![cut_item(b"abj", 2, 10)]);
+        forged(&mut story, captured, |event| {
+            if let Event::EvidenceCaptured(body) = event
+                && let EvidenceContent::OutputCut(cut) = &mut body.content
+            {
+                change(cut);
+            }
+        })
+    };
+    assert_eq!(forged_cut(|_| ()), []);
+    assert_found(&forged_cut(|cut| cut.head_length = 4), Rule::OutputExtent);
+    assert_found(&forged_cut(|cut| cut.gap_length = 6), Rule::OutputExtent);
+    assert_found(&forged_cut(|cut| cut.true_length = 11), Rule::OutputExtent);
+    let whole = |cut: &mut OutputCut| (cut.true_length, cut.gap_length) = (3, 0);
+    assert_found(&forged_cut(whole), Rule::OutputExtent);
 }
 
 #[test]

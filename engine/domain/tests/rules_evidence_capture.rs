@@ -16,7 +16,8 @@ use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType}
 use holdpoint_domain::hash::sha256;
 use holdpoint_domain::limits::{MAX_CHAIN_RECORDS, MAX_RAW_BYTES, RESERVED_CHAIN_RECORDS};
 use holdpoint_domain::{Command, Event, Time, decide};
-use story::{CLEAR, SECRET, Story, halt, halt_reason, names, output_item};
+use serde_json::json;
+use story::{CLEAR, SECRET, Story, cut_item, halt, halt_reason, names, output_item};
 
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
 
@@ -210,6 +211,44 @@ fn what_is_said_of_an_output_must_fit_its_bytes() {
     assert_eq!(extent["true_length"], 4);
     assert_eq!(extent["truncated"], true);
     assert_eq!(extent["whole_sha256"], sha256(b"abcd").to_string());
+}
+
+/// An output with a gap says where it lies: beginning, gap and end are the whole.
+#[test]
+fn what_is_said_of_an_output_with_a_gap_must_fit_its_bytes() {
+    let mut story = Story::in_state(AwaitingResponse);
+    for (head_length, true_length) in [(0, 2), (2, 3), (3, 3), (4, 4), (4, 10), (u64::MAX, 10)] {
+        let item = cut_item(b"abj", head_length, true_length);
+        let refusal = story.when(story.capture(vec![item])).unwrap_err();
+        assert_eq!(refusal.code(), "OUTPUT_CONTRADICTED", "{head_length} of {true_length}");
+    }
+    for (head_length, true_length) in [(0, 4), (2, 10), (3, 10), (3, u64::MAX)] {
+        story.given(story.capture(vec![cut_item(b"abj", head_length, true_length)]));
+        let json = story.json();
+        let extent = json["attempts"][0]["outputs"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!(extent["true_length"], true_length);
+        assert_eq!(extent["truncated"], true);
+        let record = json["evidence_chain"]["records"].as_array().unwrap().last().unwrap().clone();
+        let cut = &record["content"]["output_cut"];
+        assert_eq!((&cut["stream"], &record["raw_length"]), (&json!("STDERR"), &json!(3)));
+        assert_eq!(cut["head_length"], head_length);
+        assert_eq!(cut["gap_length"], true_length - 3);
+    }
+    let too_large = cut_item(&vec![b'x'; MAX_RAW_BYTES + 1], 1, u64::MAX);
+    let refusal = story.when(story.capture(vec![too_large])).unwrap_err();
+    assert_eq!(refusal.code(), "EVIDENCE_TOO_LARGE");
+}
+
+/// The beginning and the end of an output are output: the attempt may be answered.
+#[test]
+fn an_output_with_a_gap_is_raw_output_before_an_answer() {
+    let mut story = Story::in_state(Dispatched);
+    story.given(story.await_response());
+    let too_early = story.when(story.report(ExecutorResponseType::Success)).unwrap_err();
+    assert_eq!(too_early.code(), "RAW_OUTPUT_MISSING");
+    story.given(story.capture(vec![cut_item(b"abj", 2, 10)]));
+    story.given(story.report(ExecutorResponseType::Success));
+    assert_eq!(story.entity().state(), Evaluated);
 }
 
 #[test]

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
+use super::secrets::{is_secret_name, is_secret_value};
+
 /// The names recorded by default; a `*` at the end stands for any rest.
 const ALLOWED: [&str; 18] = [
     "CI",
@@ -26,23 +28,6 @@ const ALLOWED: [&str; 18] = [
     "USER",
 ];
 
-/// Parts of names whose values are secret by default, whatever their case.
-const SECRET: [&str; 13] = [
-    "APIKEY",
-    "AUTH",
-    "BEARER",
-    "COOKIE",
-    "CREDENTIAL",
-    "KEY",
-    "PASSPHRASE",
-    "PASSWD",
-    "PASSWORD",
-    "PRIVATE",
-    "SECRET",
-    "SESSION",
-    "TOKEN",
-];
-
 /// A recorded value of the environment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ShownValue {
@@ -57,17 +42,17 @@ pub enum ShownValue {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvironmentPolicy {
     allowed: Vec<OsString>,
-    secret: Vec<Vec<u8>>,
+    /// Parts of names, in capitals, besides the usual words.
+    redacted: Vec<Vec<u8>>,
 }
 
 impl Default for EnvironmentPolicy {
     /// The usual names that change what a command does (`PATH`, `HOME`, `LANG`, `LC_*`, `TZ`,
-    /// `CI`, ...), and the usual words for secrets (`TOKEN`, `SECRET`, `PASSWORD`, `KEY`, ...).
+    /// `CI`, ...). Secret are values whose names have one of the usual words among theirs (`TOKEN`,
+    /// `SECRET`, `PASS`, `KEY`, `DATABASE_URL`, ...), and values that look like a secret: a URL
+    /// with a password, a token of a known form, a private key.
     fn default() -> Self {
-        Self {
-            allowed: ALLOWED.iter().map(OsString::from).collect(),
-            secret: SECRET.iter().map(|part| part.as_bytes().to_vec()).collect(),
-        }
+        Self { allowed: ALLOWED.iter().map(OsString::from).collect(), redacted: Vec::new() }
     }
 }
 
@@ -81,7 +66,7 @@ impl EnvironmentPolicy {
     /// Keeps the values of variables secret whose names contain this part, in any case of ASCII
     /// letters. This goes before any name that is allowed.
     pub fn redact(mut self, part: impl AsRef<OsStr>) -> Self {
-        self.secret.push(part.as_ref().as_bytes().to_ascii_uppercase());
+        self.redacted.push(part.as_ref().as_bytes().to_ascii_uppercase());
         self
     }
 
@@ -101,15 +86,18 @@ impl EnvironmentPolicy {
     }
 
     fn shown(&self, name: &OsStr, value: &OsStr) -> ShownValue {
-        if self.keeps_secret(name) {
+        if self.redacts(name)
+            || is_secret_name(name.as_bytes())
+            || is_secret_value(value.as_bytes())
+        {
             return ShownValue::Redacted;
         }
         ShownValue::Shown(value.to_os_string())
     }
 
-    fn keeps_secret(&self, name: &OsStr) -> bool {
+    fn redacts(&self, name: &OsStr) -> bool {
         let name = name.as_bytes().to_ascii_uppercase();
-        self.secret.iter().any(|part| {
+        self.redacted.iter().any(|part| {
             part.is_empty() || name.windows(part.len()).any(|window| window == part.as_slice())
         })
     }
@@ -139,6 +127,20 @@ mod tests {
         for name in ["GITHUB_TOKEN", "db_Password", "SSH_AUTH_SOCK", "MY_FLEET_ID"] {
             assert_eq!(recorded(&policy, name), Some(ShownValue::Redacted), "{name}");
         }
-        assert_eq!(recorded(&policy, "EDITOR"), Some(ShownValue::Shown("v".into())));
+        for name in ["EDITOR", "PATH", "PWD", "OLDPWD", "COMPASS"] {
+            assert_eq!(recorded(&policy, name), Some(ShownValue::Shown("v".into())), "{name}");
+        }
+        let strict = policy.redact("path").redact("");
+        assert_eq!(recorded(&strict, "PATH"), Some(ShownValue::Redacted));
+    }
+
+    #[test]
+    fn a_secret_value_is_redacted_whatever_its_name() {
+        for name in ["HOME", "EDITOR", "PROXY", "PATH"] {
+            let value = "http://me:hush@proxy:3128";
+            let environment = [(OsString::from(name), OsString::from(value))];
+            let shown = EnvironmentPolicy::default().allow("*").record(&environment);
+            assert_eq!(shown.get(OsStr::new(name)), Some(&ShownValue::Redacted), "{name}");
+        }
     }
 }

@@ -29,6 +29,7 @@ mod process_table;
 mod report;
 mod resolve;
 mod run;
+mod secrets;
 mod signals;
 mod stream;
 mod terminal;

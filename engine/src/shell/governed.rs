@@ -8,7 +8,8 @@ use super::hold_point::Next;
 use super::instruction::{evidence, executor_id, initialize};
 use super::outcome::{Told, exit, exit_status, of_signal, told};
 use super::run::{
-    EXIT_HOLDPOINT_FAILED, FaultOutcome, GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
+    EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, FaultOutcome, GovernedRun, HeldRun, LeftOpen,
+    RunError, RunReport,
 };
 use super::submit::{Origin, Receipt, Submitted};
 use crate::executor::{
@@ -25,7 +26,7 @@ use holdpoint_domain::event::{Event, Exit, LoopHalted};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::execution_loop::ExecutorResponseType;
-use holdpoint_domain::human_decision::{DecisionRecord, HoldTerms};
+use holdpoint_domain::human_decision::{DecisionRecord, HoldPolicy, HoldTerms};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
 use holdpoint_domain::{ActorId, Proof};
 use std::time::Duration;
@@ -292,6 +293,7 @@ impl<'a, S: Storage> Runner<'a, S> {
         for event in &receipt.events {
             if let Event::SandboxDecided(decided) = event {
                 permits = decided.sandbox_decision == SandboxDecision::Retry;
+                self.exit_status = self.status_after(decided.sandbox_decision);
                 self.fault = Some(FaultOutcome {
                     fault_type,
                     code: decided.reason_code.as_str().to_string(),
@@ -300,6 +302,15 @@ impl<'a, S: Storage> Runner<'a, S> {
             }
         }
         permits
+    }
+
+    /// Where nobody is asked because Phase-21 says TERMINATE, the run did not pass its hold.
+    const fn status_after(&self, decision: SandboxDecision) -> u8 {
+        let is_held = !matches!(self.terms.policy, HoldPolicy::Never);
+        match (self.exit_status, decision) {
+            (0, SandboxDecision::Terminate) if is_held => EXIT_FAULT_TERMINATED,
+            (status, _) => status,
+        }
     }
 
     /// The command could not be started after all.

@@ -70,11 +70,13 @@ pub(super) fn evidence(report: &ExecutionReport) -> Vec<EvidenceItem> {
 }
 
 fn output(stream: OutputStream, captured: &CapturedOutput) -> EvidenceItem {
-    EvidenceItem::ExecutorOutput {
-        stream,
-        raw_data: captured.bytes.clone(),
-        true_length: captured.true_length,
-        whole_sha256: Digest::from_bytes(captured.sha256),
+    let (raw_data, true_length) = (captured.bytes.clone(), captured.true_length);
+    let whole_sha256 = Digest::from_bytes(captured.sha256);
+    if captured.truncated {
+        let head_length = captured.head_length;
+        EvidenceItem::ExecutorOutputCut { stream, raw_data, head_length, true_length, whole_sha256 }
+    } else {
+        EvidenceItem::ExecutorOutput { stream, raw_data, true_length, whole_sha256 }
     }
 }
 

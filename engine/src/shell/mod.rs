@@ -68,8 +68,8 @@ pub use metrics::{AppendMeasure, Metrics, NoMetrics, TurnMeasure};
 pub use person_terminal::{PersonTerminal, terminal_name, user_number};
 pub use recall::FoundRecord;
 pub use run::{
-    EXIT_ABORTED, EXIT_HOLDPOINT_FAILED, EXIT_LEFT_WAITING, EXIT_NOBODY_ANSWERED, FaultOutcome,
-    GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
+    EXIT_ABORTED, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, EXIT_LEFT_WAITING,
+    EXIT_NOBODY_ANSWERED, FaultOutcome, GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
 };
 pub use salvage::{SalvageError, SalvageProgress, SalvageReport, salvage, writer_of};
 pub use submit::{Origin, Receipt, Submitted};

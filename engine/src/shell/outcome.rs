@@ -2,14 +2,17 @@
 //!
 //! | outcome | reported as | exit status of the run |
 //! |---|---|---|
-//! | exit 0, output whole | response SUCCESS | 0 |
-//! | exit n, output whole | response FAILURE | n |
-//! | output cut | fault PARTIAL | the command's own |
+//! | exit 0 | response SUCCESS | 0 |
+//! | exit n | response FAILURE | n |
+//! | exit, but its output could not be read to its end | fault PARTIAL | the command's own |
 //! | killed by SIGSYS | fault SECURITY_VIOLATION | 159 |
 //! | killed by another signal n | fault CRASH | 128 + n |
 //! | timed out | fault TIMEOUT | 124 |
 //! | over the memory limit | fault RESOURCE_EXHAUSTED | 137 |
 //! | interrupted by signal n | stop condition HUMAN_ABORT | 128 + n |
+//!
+//! Output that is merely longer than what is kept of it is no fault: the evidence says what is
+//! missing.
 
 use crate::executor::{ExecutionReport, Outcome, signal_name};
 use holdpoint_domain::event::Exit;
@@ -59,7 +62,7 @@ pub(super) fn told(report: &ExecutionReport) -> Told {
         }
         Outcome::Exited { code } if is_partial(report) => fault(
             ExecutionFaultType::Partial,
-            format!("exited with status {code}, and its output was cut"),
+            format!("exited with status {code}, and its output could not be read to its end"),
         ),
         Outcome::Exited { code: 0 } => {
             Told::Response { reported: ExecutorResponseType::Success, error: None }
@@ -97,9 +100,9 @@ pub(super) fn exit(report: &ExecutionReport) -> Exit {
     }
 }
 
-/// Whether some of the output is not in the evidence.
+/// Whether a stream was given up before its end: nobody knows what else was put out.
 fn is_partial(report: &ExecutionReport) -> bool {
-    [&report.stdout, &report.stderr].iter().any(|stream| stream.truncated || !stream.end_seen)
+    [&report.stdout, &report.stderr].iter().any(|stream| !stream.end_seen)
 }
 
 fn named(signal: i32) -> String {

@@ -21,6 +21,9 @@ pub const EXIT_ABORTED: u8 = 120;
 pub const EXIT_NOBODY_ANSWERED: u8 = 121;
 /// The status of a run whose question to a person was left open.
 pub const EXIT_LEFT_WAITING: u8 = 122;
+/// The status of a run under a hold that Phase-21 terminated after a fault, where the command's own
+/// status was 0: nobody was asked, so it must not look as if somebody had let it pass.
+pub const EXIT_FAULT_TERMINATED: u8 = 123;
 
 /// What to run, for whom, and within which bounds.
 #[derive(Clone, Debug)]

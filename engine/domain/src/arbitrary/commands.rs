@@ -56,6 +56,15 @@ one_of! {
     },
     |input| input.arbitrary().map(EvidenceItem::ResourceSnapshot),
     |input| input.arbitrary().map(EvidenceItem::TimestampEvent),
+    |input| {
+        Ok(EvidenceItem::ExecutorOutputCut {
+            stream: input.arbitrary()?,
+            raw_data: input.arbitrary()?,
+            head_length: input.arbitrary()?,
+            true_length: input.arbitrary()?,
+            whole_sha256: input.arbitrary()?,
+        })
+    },
 }
 
 one_of! {

@@ -5,10 +5,10 @@ use crate::event::{
     AuditEntry, ChainSealed, ClockStepped, CommandRefused, ConfigurationChanged, DecisionAnswered,
     DecisionRequested, DecisionTimedOut, DecisionWarned, EvidenceCaptured, EvidenceContent, Exit,
     FaultReported, FingerprintRecorded, HeadMissingAccepted, HistoryArchived, LateAnswerRecorded,
-    LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached, Offered, OutputExtent,
-    PolicyChanged, PolicyUnknown, RecordsLost, RecoveryPerformed, RequestWithdrawn, ResourceUsage,
-    ResponseAwaited, ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided, SegmentIndexed,
-    StopConditionDetected, VisibilityOverridden,
+    LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached, Offered, OutputCut,
+    OutputExtent, PolicyChanged, PolicyUnknown, RecordsLost, RecoveryPerformed, RequestWithdrawn,
+    ResourceUsage, ResponseAwaited, ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided,
+    SegmentIndexed, StopConditionDetected, VisibilityOverridden,
 };
 use crate::human_decision::{
     AnswerMeans, DecisionRecord, DecisionRequest, EscalationTarget, EvidenceSummary, HoldTerms,
@@ -87,6 +87,7 @@ made_of! {
     }
     Offered { observation_point, evidence_type, raw_data }
     OutputExtent { stream, true_length, whole_sha256, truncated }
+    OutputCut { stream, true_length, whole_sha256, head_length, gap_length }
     ResourceUsage { wall_ns, user_cpu_ns, system_cpu_ns, peak_memory_bytes }
     StopConditionDetected { loop_id, condition, details }
     ChainSealed { loop_id, chain_id, length, head_hash, injective_head, seal_hash }
@@ -103,6 +104,7 @@ one_of! {
     },
     |input| input.arbitrary().map(EvidenceContent::Decision),
     |input| input.arbitrary().map(EvidenceContent::Stop),
+    |input| input.arbitrary().map(EvidenceContent::OutputCut),
 }
 
 // Faults.

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use super::batch::Batch;
 use super::dispatch::wrong_state;
 use crate::command::{CaptureEvidence, EvidenceItem};
-use crate::event::{EvidenceContent, OutputExtent, Raw, ResourceUsage};
-use crate::evidence_capture::LoopStep;
+use crate::event::{EvidenceContent, OutputCut, OutputExtent, Raw, ResourceUsage};
+use crate::evidence_capture::{ExtentFault, LoopStep, check_cut};
 use crate::execution_loop::ExecutionLoopState;
 use crate::limits::{
     MAX_CHAIN_RECORDS, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES, RESERVED_CHAIN_RECORDS,
@@ -62,6 +62,26 @@ fn described(item: &EvidenceItem) -> Result<(LoopStep, Raw, EvidenceContent), Re
             check_output(&raw_data, &extent)?;
             Ok((LoopStep::OutputReceived, raw_data, EvidenceContent::Output(extent)))
         }
+        EvidenceItem::ExecutorOutputCut {
+            stream,
+            raw_data,
+            head_length,
+            true_length,
+            whole_sha256,
+        } => {
+            check_size(raw_data)?;
+            let captured = length_of(raw_data);
+            let cut = OutputCut {
+                stream: *stream,
+                true_length: *true_length,
+                whole_sha256: *whole_sha256,
+                head_length: *head_length,
+                gap_length: true_length.saturating_sub(captured),
+            };
+            check_cut(&cut, captured).map_err(contradicted)?;
+            let raw_data = Raw::hashed(raw_data.clone());
+            Ok((LoopStep::OutputReceived, raw_data, EvidenceContent::OutputCut(cut)))
+        }
         EvidenceItem::ResourceSnapshot(usage) => {
             let content = EvidenceContent::Resources(*usage);
             Ok((LoopStep::ResourcesMeasured, spelled_out(usage).into(), content))
@@ -99,6 +119,11 @@ fn check_output(raw_data: &Raw, extent: &OutputExtent) -> Result<(), Refusal> {
         });
     }
     Ok(())
+}
+
+fn contradicted(fault: ExtentFault) -> Refusal {
+    let ExtentFault { field, expected, found } = fault;
+    Refusal::OutputContradicted { field, expected, found: found.to_string() }
 }
 
 fn length_of(raw_data: &[u8]) -> u64 {

@@ -81,7 +81,7 @@ pub enum EvidenceContent {
     Opaque,
     /// The instruction envelope.
     Instruction,
-    /// A stream of an executor's output, or its beginning.
+    /// A stream of an executor's output, whole or its beginning alone.
     Output(OutputExtent),
     /// What an attempt used; the raw bytes spell the same out.
     Resources(ResourceUsage),
@@ -96,6 +96,20 @@ pub enum EvidenceContent {
     Decision(ResponseDecision),
     /// A stop condition; the raw bytes are its name and details.
     Stop(StopCondition),
+    /// The beginning and the end of a stream of an executor's output; what lay between is missing.
+    OutputCut(OutputCut),
+}
+
+impl EvidenceContent {
+    /// How much of an output stream the evidence holds, where it holds any.
+    #[must_use]
+    pub fn output(&self) -> Option<OutputExtent> {
+        match self {
+            Self::Output(extent) => Some(extent.clone()),
+            Self::OutputCut(cut) => Some(cut.extent()),
+            _ => None,
+        }
+    }
 }
 
 /// How much of an output stream the evidence holds.
@@ -110,6 +124,36 @@ pub struct OutputExtent {
     pub whole_sha256: Digest,
     /// Whether the evidence holds less than the whole.
     pub truncated: bool,
+}
+
+/// What evidence holds of an output stream of which the middle is missing: its first bytes, right
+/// before its last ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OutputCut {
+    /// Which stream.
+    pub stream: OutputStream,
+    /// Length of the whole stream, in bytes.
+    pub true_length: u64,
+    /// SHA-256 of the whole stream.
+    pub whole_sha256: Digest,
+    /// How many of the bytes are the beginning of the stream; the others are its end.
+    pub head_length: u64,
+    /// How many bytes of the stream are missing between the two.
+    pub gap_length: u64,
+}
+
+impl OutputCut {
+    /// The same as for a stream of which only the beginning is there.
+    #[must_use]
+    pub const fn extent(&self) -> OutputExtent {
+        OutputExtent {
+            stream: self.stream,
+            true_length: self.true_length,
+            whole_sha256: self.whole_sha256,
+            truncated: true,
+        }
+    }
 }
 
 closed_enum! {

@@ -8,6 +8,7 @@
 
 mod capture;
 mod chain;
+mod extent;
 mod hashing;
 mod integration;
 mod observer;
@@ -18,6 +19,7 @@ mod validate;
 
 pub use capture::{CONTEXT_HALTED, CaptureRefusal, capture_evidence, capture_record};
 pub use chain::{ChainHead, ChainSeal, EvidenceChain, SealedChain, create_empty_chain, seal_chain};
+pub use extent::{ExtentFault, check_cut};
 pub use hashing::{
     RecordPlace, evidence_hash, injective_genesis_hash, injective_record_hash, injective_seal_hash,
 };

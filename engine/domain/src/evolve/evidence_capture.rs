@@ -9,8 +9,8 @@ use crate::event::{
     ChainSealed, EvidenceCaptured, EvidenceContent, ObserverAttached, StopConditionDetected,
 };
 use crate::evidence_capture::{
-    ChainHead, ObservationContext, ObservationPoint, RecordView, StopCondition, attach_observer,
-    may_capture,
+    ChainHead, ExtentFault, ObservationContext, ObservationPoint, RecordView, StopCondition,
+    attach_observer, check_cut, may_capture,
 };
 use crate::execution_loop::ExecutionLoopState;
 use crate::hash::Digest;
@@ -60,6 +60,7 @@ pub(super) fn captured(
     check_place(chain, body, judgement);
     check_time(chain, record, body, judgement);
     check_point(state, chain, body, judgement);
+    check_extent(body, judgement);
     let evidence = record_view(body);
     let raw_sha256 = body.raw_data.sha256();
     let (index, prior) = (chain.head.length, chain.head.injective_head);
@@ -76,10 +77,18 @@ pub(super) fn captured(
 /// Outputs and resources are shown with the attempt that they belong to.
 fn note_content(entity: &mut ExecutionLoop, body: &EvidenceCaptured) {
     let Some(attempt) = entity.attempts.last_mut() else { return };
-    match &body.content {
-        EvidenceContent::Output(extent) => attempt.outputs.push(extent.clone()),
-        EvidenceContent::Resources(usage) => attempt.resources = Some(*usage),
-        _ => {}
+    attempt.outputs.extend(body.content.output());
+    if let EvidenceContent::Resources(usage) = &body.content {
+        attempt.resources = Some(*usage);
+    }
+}
+
+/// Beginning, end and what is missing between them are the whole.
+fn check_extent(body: &EvidenceCaptured, judgement: &mut Judgement<'_>) {
+    let EvidenceContent::OutputCut(cut) = &body.content else { return };
+    if let Err(fault) = check_cut(cut, body.raw_data.length()) {
+        let ExtentFault { field, expected, found } = fault;
+        judgement.forbid(Rule::OutputExtent, format!("{field}: {expected}"), found);
     }
 }
 

@@ -113,6 +113,8 @@ closed_enum! {
         DecisionPointExpiry = "DECISION_POINT_EXPIRY",
         /// An approval is spent once, for its own action, and releases once.
         DecisionPointApproval = "DECISION_POINT_APPROVAL",
+        /// What is said of an output with a gap fits the bytes that are there.
+        OutputExtent = "OUTPUT_EXTENT",
     }
 }
 

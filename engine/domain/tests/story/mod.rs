@@ -302,6 +302,17 @@ pub(crate) fn output_item(raw: &[u8]) -> EvidenceItem {
     }
 }
 
+/// Standard error, of which these bytes are the first ones, as many as said, and the last ones.
+pub(crate) fn cut_item(raw: &[u8], head_length: u64, true_length: u64) -> EvidenceItem {
+    EvidenceItem::ExecutorOutputCut {
+        stream: OutputStream::Stderr,
+        raw_data: raw.to_vec(),
+        head_length,
+        true_length,
+        whole_sha256: sha256(b"the whole, which nobody here has"),
+    }
+}
+
 /// An event in the envelope that every story uses; a person's own in theirs.
 pub(crate) fn envelope(event: Event) -> Envelope {
     let operator = Text::from("operator");

@@ -15,7 +15,7 @@ use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
 use quickcheck::{Arbitrary as _, Gen};
 
 use super::held::{terminal, terms, timeout};
-use super::{CLEAR, SECRET, Story, output_item, seed};
+use super::{CLEAR, SECRET, Story, cut_item, output_item, seed};
 
 const ROUNDS: u64 = 60;
 const COMMANDS: u64 = 120;
@@ -207,7 +207,7 @@ fn capture(story: &Story, random: &mut Gen) -> Command {
 }
 
 fn item(random: &mut Gen) -> EvidenceItem {
-    match u8::arbitrary(random) % 5 {
+    match u8::arbitrary(random) % 6 {
         0 => EvidenceItem::TimestampEvent(Vec::arbitrary(random)),
         1 => EvidenceItem::ResourceSnapshot(ResourceUsage {
             wall_ns: u64::arbitrary(random),
@@ -216,6 +216,7 @@ fn item(random: &mut Gen) -> EvidenceItem {
             peak_memory_bytes: u64::arbitrary(random),
         }),
         2 => output_item(&Vec::<u8>::arbitrary(random)),
+        3 => cut_item(SECRET, u64::arbitrary(random) % 9, SECRET.len() as u64 + 7),
         _ => output_item(SECRET),
     }
 }

@@ -13,7 +13,7 @@ use holdpoint_domain::event::{
     DecisionRequested, DecisionTimedOut, DecisionWarned, EvidenceCaptured, EvidenceContent, Exit,
     FaultReported, FingerprintRecorded, HaltReason, HeadMissingAccepted, HistoryArchived,
     LateAnswerRecorded, List, LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached,
-    Offered, OutputExtent, OutputStream, PolicyChanged, PolicyUnknown, RecordsLost,
+    Offered, OutputCut, OutputExtent, OutputStream, PolicyChanged, PolicyUnknown, RecordsLost,
     RecoveryPerformed, RefusalClass, RequestWithdrawn, ResourceUsage, ResponseAwaited,
     ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided, SegmentIndexed,
     StopConditionDetected, Text, VisibilityOverridden,
@@ -54,6 +54,7 @@ pub(crate) fn samples() -> Vec<Envelope> {
     events.extend(threads::thread_events());
     events.extend(decision_points::decision_point_events());
     events.push(segment_indexed());
+    events.push(output_cut());
     let mut samples: Vec<Envelope> =
         events.into_iter().enumerate().map(|(i, event)| enveloped(i, event)).collect();
     samples.extend(proven_samples());
@@ -195,6 +196,32 @@ fn history_archived() -> Event {
 
 fn segment_indexed() -> Event {
     SegmentIndexed { first_sequence: 1, last_sequence: 2, format: 1, digest: digest(17) }.into()
+}
+
+/// The first two bytes and the last one of ten.
+fn output_cut() -> Event {
+    EvidenceCaptured {
+        loop_id: LOOP.into(),
+        chain_id: "CHAIN-1".into(),
+        index: 7,
+        record_id: "REC-7".into(),
+        observation_point: ObservationPoint::PreEvaluate,
+        evidence_type: EvidenceType::ExecutorOutput,
+        timestamp: "2026-01-25T16:00:00.000000000Z".into(),
+        raw_data: RawData::from(b"abj".to_vec()).into(),
+        prior_hash: digest(3).to_string().into(),
+        self_hash: digest(4).to_string().into(),
+        injective_hash: digest(5),
+        content: EvidenceContent::OutputCut(OutputCut {
+            stream: OutputStream::Stderr,
+            true_length: 10,
+            whole_sha256: sha256(b"abcdefghij"),
+            head_length: 2,
+            gap_length: 7,
+        }),
+        offered: None,
+    }
+    .into()
 }
 
 fn loop_events(turn: usize) -> Vec<Event> {
