@@ -16,6 +16,7 @@ mod initialize;
 mod interruption_thread;
 mod registration;
 mod response;
+mod thread_session;
 mod words;
 
 use alloc::string::ToString as _;

@@ -10,6 +10,7 @@ mod interruption_thread;
 mod log;
 mod registration;
 mod sandbox_fault;
+mod thread_session;
 
 use alloc::vec::Vec;
 

@@ -51,6 +51,7 @@ pub(crate) fn samples() -> Vec<Envelope> {
     events.extend(threads::thread_events());
     events.extend(decision_points::decision_point_events());
     events.push(segment_indexed());
+    events.extend(threads::session_events());
     events.into_iter().enumerate().map(|(i, event)| enveloped(i, event)).collect()
 }
 
