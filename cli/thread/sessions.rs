@@ -62,6 +62,8 @@ pub(super) fn session_of(record: &Committed) -> Option<&str> {
         Event::TurnTaken(body) => body.session_id.as_deref(),
         Event::RowCommitted(body) => body.session_id.as_deref(),
         Event::RemaindersDiscarded(body) => body.session_id.as_deref(),
+        Event::PendingDisarmed(body) => Some(&*body.session_id),
+        Event::ThreadMoved(body) => Some(&*body.session_id),
         _ => None,
     }
 }

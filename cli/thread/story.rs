@@ -11,8 +11,8 @@ use crate::verify::{exit_of, warn};
 use holdpoint_domain::Time;
 use holdpoint_domain::envelope::Envelope;
 use holdpoint_domain::event::{
-    BufferExpired, Event, RemaindersDiscarded, RowCommitted, RowRefused, SessionRegistered,
-    TurnTaken,
+    BufferExpired, Event, PendingDisarmed, RemaindersDiscarded, RowCommitted, RowRefused,
+    SessionRegistered, TurnTaken,
 };
 use holdpoint_domain::interruption_thread::{
     DecidedBy, Interruption, PendingState, ReasonCode, ResumePolicy, SessionStatus,
@@ -77,6 +77,10 @@ fn event(envelope: &Envelope, record: &Committed) -> (String, Vec<String>) {
             (format!("return check expired {when}"), vec![why])
         }
         Event::RemaindersDiscarded(body) => discarded(body),
+        Event::PendingDisarmed(body) => disarmed(body),
+        Event::ThreadMoved(body) => {
+            (format!("goes on in session {}", visible(&body.session_id)), Vec::new())
+        }
         Event::RowsRead(body) => {
             let (reader, last) = (actor(&envelope.actor), body.last_sequence);
             (format!("{reader} read the rows up to record {last}"), Vec::new())
@@ -239,6 +243,16 @@ fn discarded(body: &RemaindersDiscarded) -> (String, Vec<String>) {
         Some(session) => format!("{}, session {}", body.reason_code, visible(session)),
         None => body.reason_code.to_string(),
     };
+    (head, details.collect())
+}
+
+/// What was asked in a session that was closed is asked no more.
+fn disarmed(body: &PendingDisarmed) -> (String, Vec<String>) {
+    let pending = (body.pending_state != PendingState::None).then_some(body.pending_state);
+    let check = body.return_check.map(|turn| format!("return check on the words of turn {turn}"));
+    let details = pending.map(gives_up).into_iter();
+    let details = details.chain(check.map(|check| detail("gives up", check)));
+    let head = format!("{}, session {}", body.reason_code, visible(&body.session_id));
     (head, details.collect())
 }
 

@@ -208,6 +208,10 @@ fn questions() -> Vec<Command> {
     asked.push(scoped!(TakeTurn, new, { lease_token_hash: None, request: request }));
     asked.push(take_turn(&new, "It has shipped."));
     asked.extend(rows(21, "new row", [PendingState::None; 5]));
+    let unnamed = At { turn_id: 30, pending_state: PendingState::None, key: "no session" };
+    if let Command::TakeTurn(turn) = take_turn(&unnamed, "It has shipped.") {
+        asked.push(Command::TakeTurn(TakeTurn { session_id: None, ..turn }));
+    }
     let thread =
         || ThreadCommand { tenant_id: TENANT.to_string(), correlation_id: THREAD.to_string() };
     asked.push(Command::ExpireThread(thread()));

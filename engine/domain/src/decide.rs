@@ -17,6 +17,7 @@ mod interruption_thread;
 pub(crate) mod policy;
 mod registration;
 mod response;
+mod thread_session;
 mod words;
 
 use alloc::string::ToString as _;

@@ -37,9 +37,9 @@ pub use human_decision::{
     LateAnswerRecorded, RequestWithdrawn, VisibilityOverridden,
 };
 pub use interruption_thread::{
-    BufferExpired, CapabilityChanged, DeviceRegistered, LeaseRegistered, RemaindersDiscarded,
-    ReturnCheckExpired, RowCommitted, RowRefused, RowsRead, SessionRegistered, TenantRegistered,
-    ThreadClosed, TurnTaken, UserRegistered, WorkOrderRegistered,
+    BufferExpired, CapabilityChanged, DeviceRegistered, LeaseRegistered, PendingDisarmed,
+    RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowRefused, RowsRead, SessionRegistered,
+    TenantRegistered, ThreadClosed, ThreadMoved, TurnTaken, UserRegistered, WorkOrderRegistered,
 };
 pub use log::{
     ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded, HeadMissingAccepted,
@@ -100,6 +100,8 @@ impl Event {
             | Self::RemaindersDiscarded(_)
             | Self::RowsRead(_)
             | Self::ThreadClosed(_)
+            | Self::PendingDisarmed(_)
+            | Self::ThreadMoved(_)
             | Self::DecisionPointCreated(_)
             | Self::DecisionPointRefined(_)
             | Self::GuidanceGiven(_)
@@ -152,6 +154,8 @@ impl Event {
             Self::RemaindersDiscarded(body) => (&body.tenant_id, &body.correlation_id),
             Self::RowsRead(body) => (&body.tenant_id, &body.correlation_id),
             Self::ThreadClosed(body) => (&body.tenant_id, &body.correlation_id),
+            Self::PendingDisarmed(body) => (&body.tenant_id, &body.correlation_id),
+            Self::ThreadMoved(body) => (&body.tenant_id, &body.correlation_id),
             _ => return None,
         })
     }
@@ -362,6 +366,10 @@ events! {
     173 v 1 "interruption_thread" "interruption_thread.rows_read" => RowsRead,
     /// A thread ended.
     174 v 1 "interruption_thread" "interruption_thread.thread_closed" => ThreadClosed,
+    /// What a thread waited for ended with the session in which it was asked.
+    175 v 1 "interruption_thread" "interruption_thread.pending_disarmed" => PendingDisarmed,
+    /// A thread goes on in another session.
+    176 v 1 "interruption_thread" "interruption_thread.thread_moved" => ThreadMoved,
     /// A question was asked.
     192 v 2 "decision_point" "decision_point.created"
         => DecisionPointCreated, before 1 => DecisionPointCreatedV1,

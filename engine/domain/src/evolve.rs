@@ -11,6 +11,7 @@ mod log;
 mod policy;
 mod registration;
 mod sandbox_fault;
+mod thread_session;
 
 use alloc::vec::Vec;
 

@@ -105,6 +105,8 @@ fn table_kinds_are_pinned() {
         (172, "interruption_thread.remainders_discarded"),
         (173, "interruption_thread.rows_read"),
         (174, "interruption_thread.thread_closed"),
+        (175, "interruption_thread.pending_disarmed"),
+        (176, "interruption_thread.thread_moved"),
         (192, "decision_point.created"),
         (193, "decision_point.refined"),
         (194, "decision_point.guidance_given"),
@@ -412,7 +414,8 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         DecisionPointCreated DecisionPointRefined GuidanceGiven RoundOpened VoteCast
         DecisionPointResolved DefaultTaken DecisionPointAborted DecisionPointCancelled
         DecisionPointSuperseded DecisionPointReminded DecisionPointEscalated LateResponseRecorded
-        ApprovalConsumed ApprovalLapsed DependentsReleased SegmentIndexed
+        ApprovalConsumed ApprovalLapsed DependentsReleased SegmentIndexed PendingDisarmed
+        ThreadMoved
     }
 }
 

@@ -475,9 +475,11 @@ fn a_closed_session_says_what_became_of_the_words_left_unsaid() {
     let scope = ["acme", "s", "alice", "phone"];
     assert_eq!(stage.session(scope, SessionStatus::Suspended, at).events().len(), 1);
     let events = stage.session(scope, SessionStatus::Closed, at).events();
-    let [Event::SessionRegistered(_), Event::RemaindersDiscarded(body)] = &events[..] else {
+    let [_, Event::PendingDisarmed(disarmed), Event::RemaindersDiscarded(body)] = &events[..]
+    else {
         panic!("{events:?}");
     };
+    assert_eq!(disarmed.pending_state.name(), "CLARIFY");
     assert_eq!(body.reason_code.name(), "X_SESSION_CLOSED");
     let [remainder] = &body.remainders[..] else { panic!("{body:?}") };
     assert_eq!(remainder.captured_turn, buffer.captured_turn);
@@ -494,7 +496,7 @@ fn a_session_closed_after_its_words_expired_gives_nothing_up() {
     let mut stage = interrupted(at);
     let scope = ["acme", "s", "alice", "phone"];
     let events = stage.session(scope, SessionStatus::Closed, at + 61 * SECOND).events();
-    let [Event::SessionRegistered(_), Event::BufferExpired(body)] = &events[..] else {
+    let [_, Event::BufferExpired(body), Event::PendingDisarmed(_)] = &events[..] else {
         panic!("{events:?}");
     };
     assert_eq!(body.reason_code.name(), "X_BUFFER_EXPIRED");

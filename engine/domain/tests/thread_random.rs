@@ -1,5 +1,6 @@
 //! 100 000 random turns over 1 000 threads: every remainder is accounted for, nobody hears what
-//! was being said to somebody else, and the state is what the records say.
+//! was being said to somebody else, nothing is said in a session that is not active, and the state
+//! is what the records say.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,7 +11,7 @@
 
 mod threads_support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holdpoint_domain::command::{
     ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow, RespondCommitRow, TakeTurn,
@@ -18,8 +19,8 @@ use holdpoint_domain::command::{
 };
 use holdpoint_domain::event::TurnTaken;
 use holdpoint_domain::interruption_thread::{
-    ConfirmAnswer, Fate, IntentClass, Pending, PendingState, ReasonCode, SessionStatus,
-    SubjectRelation, ThreadState, ToolStatus, TurnInput, TurnRequest,
+    ConfirmAnswer, DecidedBy, Directive, Fate, IntentClass, Pending, PendingState, ReasonCode,
+    SessionStatus, SubjectRelation, ThreadState, ToolStatus, TurnInput, TurnRequest,
 };
 use holdpoint_domain::{Command, Event};
 use quickcheck::{Arbitrary as _, Gen};
@@ -67,10 +68,81 @@ struct Accountant {
     captured: u64,
     ends: BTreeMap<&'static str, u64>,
     reasons: BTreeMap<&'static str, u64>,
+    sessions: Sessions,
+}
+
+/// Where every session is and in which each thread was spoken in last, from the events alone.
+#[derive(Debug, Default)]
+struct Sessions {
+    active: BTreeSet<String>,
+    spoken_in: BTreeMap<String, String>,
+    disarmed: u64,
+}
+
+impl Sessions {
+    fn follow(&mut self, event: &Event) {
+        match event {
+            Event::SessionRegistered(body) if body.status == SessionStatus::Active => {
+                self.active.insert(body.session_id.to_string());
+            }
+            Event::SessionRegistered(body) => {
+                self.active.remove(body.session_id.as_str());
+            }
+            Event::PendingDisarmed(body) => {
+                // What was asked in no session ends with the one in which somebody waits.
+                let asked_in = self.spoken_in.get(body.correlation_id.as_str());
+                assert!(asked_in.is_none_or(|asked_in| *asked_in == *body.session_id), "{body:?}");
+                assert!(!self.active.contains(body.session_id.as_str()));
+                self.disarmed += 1;
+            }
+            Event::TurnTaken(body) => {
+                let (session, decision) = (body.session_id.as_deref(), &body.decision);
+                let before = self.spoken_in.get(body.correlation_id.as_str());
+                if answers_what_was_asked(decision.reason_code) {
+                    // What was asked in no session is answered in any.
+                    let is_there = before.is_none_or(|before| Some(&**before) == session);
+                    assert!(is_there, "asked in {before:?}, answered elsewhere: {body:?}");
+                }
+                let speaks = decision.directive != Directive::Wait
+                    || decision.reason_code == ReasonCode::InterruptCancel;
+                self.spoken(&body.correlation_id, session, speaks);
+            }
+            Event::RowCommitted(body) if body.decided_by == DecidedBy::Caller => {
+                let speaks = body.payload.directive != Directive::Wait;
+                self.spoken(&body.correlation_id, body.session_id.as_deref(), speaks);
+            }
+            _ => {}
+        }
+    }
+
+    fn spoken(&mut self, thread: &str, session: Option<&str>, speaks: bool) {
+        match session {
+            Some(session) if speaks => {
+                assert!(self.active.contains(session), "{thread} speaks in {session}");
+                self.spoken_in.insert(thread.into(), session.into());
+            }
+            Some(_) => {}
+            None => assert!(!self.spoken_in.contains_key(thread), "{thread} has a session"),
+        }
+    }
+}
+
+/// Whether this comes of the answer to a question that only its own session may answer.
+fn answers_what_was_asked(reason: ReasonCode) -> bool {
+    matches!(
+        reason,
+        ReasonCode::ConfirmYesDispatch
+            | ReasonCode::ConfirmNoAbort
+            | ReasonCode::MemoryPermissionYes
+            | ReasonCode::MemoryPermissionNo
+            | ReasonCode::ToolOk
+            | ReasonCode::ToolFail
+    )
 }
 
 impl Accountant {
     fn follow(&mut self, event: &Event, words: &str) {
+        self.sessions.follow(event);
         match event {
             Event::TurnTaken(turn) => self.turn(turn, words),
             Event::BufferExpired(gone) => {
@@ -185,15 +257,17 @@ impl Play {
     fn new(seed: u64) -> Self {
         let mut stage = Stage::with_tenant(TENANT);
         let sessions = USERS.map(|user| (user, (0, SessionStatus::Active)));
+        let mut accountant = Accountant::default();
         for user in USERS {
             stage.user(TENANT, user, DEVICE);
             let scope = [TENANT, &session_name(user, 0), user, DEVICE];
-            stage.session(scope, SessionStatus::Active, 1).events();
+            let events = stage.session(scope, SessionStatus::Active, 1).events();
+            events.iter().for_each(|event| accountant.follow(event, ""));
         }
         let mut play = Self {
             random: Gen::from_size_and_seed(30, seed),
             stage,
-            accountant: Accountant::default(),
+            accountant,
             threads: Vec::new(),
             sessions: BTreeMap::from(sessions),
             at: 1_000_000_000_000,
@@ -322,9 +396,11 @@ impl Play {
         self.threads[place] = Told { newest_turn: turn_id, speaker, ..told };
     }
 
-    fn turn(&self, thread: &str, user: &str, turn_id: u64, request: TurnRequest) -> TakeTurn {
+    /// In the user's newest session, or in none that is named.
+    fn turn(&mut self, thread: &str, user: &str, turn_id: u64, request: TurnRequest) -> TakeTurn {
         let mut command = turn(&self.stage, [TENANT, thread, user, DEVICE], turn_id, request);
-        command.session_id = Some(session_name(user, self.sessions[user].0));
+        let is_named = self.below(5) > 0;
+        command.session_id = is_named.then(|| session_name(user, self.sessions[user].0));
         command
     }
 
@@ -413,9 +489,10 @@ impl Play {
         println!("{:?}\n{ends:?}, {kept} kept\n{reasons:?}", self.outcomes);
         assert_eq!(ends.len(), 5, "a way to end was not taken: {ends:?}");
         assert!(ends.values().all(|count| *count >= 10), "{ends:?}");
+        assert!(self.accountant.sessions.disarmed >= 10, "{}", self.accountant.sessions.disarmed);
         assert!(self.outcomes["done"] > TURNS / 2, "{:?}", self.outcomes);
         // Reading rows is no part of a conversation.
-        let told: Vec<u16> = (160..=174).filter(|kind| *kind != 173).collect();
+        let told: Vec<u16> = (160..=176).filter(|kind| *kind != 173).collect();
         assert_eq!(self.stage.kinds.iter().copied().collect::<Vec<_>>(), told);
         let branches = ReasonCode::ALL.iter().filter(|code| is_of_turns(**code));
         for code in branches {

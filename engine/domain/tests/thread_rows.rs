@@ -213,6 +213,10 @@ fn pending_after(case: Case) -> PendingState {
         Directive::Confirm => PendingState::Confirm,
         Directive::Clarify => PendingState::Clarify,
         Directive::Respond | Directive::Dispatch => PendingState::None,
+        // What waited in Ada's session ended with it.
+        Directive::Wait if case.session == SessionStatus::Closed && !case.is_other => {
+            PendingState::None
+        }
         Directive::Wait => case.pending,
     }
 }

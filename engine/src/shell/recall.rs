@@ -48,7 +48,10 @@ pub(super) fn recall<S: Storage>(
     if let Some(point) = decision_point(engine, hot, turn, command)? {
         recalled.decision_point_ended(point);
     }
-    for name in command.registered_names() {
+    let own = hot.world.own_session(command).map(String::from);
+    let own = command.thread().zip(own.as_deref());
+    let own = own.map(|((tenant, _), session)| Term::Session { tenant, session });
+    for name in command.registered_names().chain(own) {
         if let Some(event) = registration(engine, hot, turn, &name)? {
             recalled.was_registered(&event);
         }

@@ -603,6 +603,7 @@ fn envelope(by: By<'_>, idempotency: Option<&Idempotency>, event: Event) -> Enve
 fn story_of<'a>(origin: &'a Origin, event: &'a Event) -> &'a str {
     match event {
         Event::RemaindersDiscarded(body) => &body.correlation_id,
+        Event::PendingDisarmed(body) => &body.correlation_id,
         Event::BufferExpired(body) => &body.correlation_id,
         Event::ReturnCheckExpired(body) => &body.correlation_id,
         _ => &origin.correlation,

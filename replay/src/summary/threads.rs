@@ -1,7 +1,7 @@
 //! One line for each event of an interruption thread, or of a registration that it presumes.
 
 use holdpoint_domain::event::{
-    BufferExpired, CapabilityChanged, DeviceRegistered, Event, LeaseRegistered,
+    BufferExpired, CapabilityChanged, DeviceRegistered, Event, LeaseRegistered, PendingDisarmed,
     RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowRefused, RowsRead, SessionRegistered,
     TurnTaken, WorkOrderRegistered,
 };
@@ -18,6 +18,11 @@ pub(super) fn of_thread(event: &Event) -> Option<String> {
         Event::BufferExpired(body) => buffer_expired(body),
         Event::ReturnCheckExpired(body) => return_check_expired(body),
         Event::RemaindersDiscarded(body) => remainders_discarded(body),
+        Event::PendingDisarmed(body) => pending_disarmed(body),
+        Event::ThreadMoved(body) => {
+            let thread = named(&body.tenant_id, &body.correlation_id);
+            format!("thread {thread} goes on in session {}", shown(&body.session_id))
+        }
         Event::RowsRead(body) => rows_read(body),
         Event::ThreadClosed(body) => {
             format!("thread {} ended", named(&body.tenant_id, &body.correlation_id))
@@ -130,6 +135,18 @@ fn return_check_expired(body: &ReturnCheckExpired) -> String {
 fn remainders_discarded(body: &RemaindersDiscarded) -> String {
     let thread = named(&body.tenant_id, &body.correlation_id);
     format!("thread {thread}: {}{}", body.reason_code, fates(&body.remainders))
+}
+
+fn pending_disarmed(body: &PendingDisarmed) -> String {
+    let thread = named(&body.tenant_id, &body.correlation_id);
+    let check = body.return_check.map(|turn| format!(", and the return check on turn {turn}"));
+    format!(
+        "thread {thread}: {} with session {}; it waits no more for {}{}",
+        body.reason_code,
+        shown(&body.session_id),
+        body.pending_state,
+        check.unwrap_or_default()
+    )
 }
 
 fn rows_read(body: &RowsRead) -> String {

@@ -2,9 +2,9 @@
 
 use super::{made_of, one_of};
 use crate::event::{
-    BufferExpired, CapabilityChanged, DeviceRegistered, LeaseRegistered, RemaindersDiscarded,
-    ReturnCheckExpired, RowCommitted, RowRefused, RowsRead, SessionRegistered, TenantRegistered,
-    ThreadClosed, TurnTaken, UserRegistered, WorkOrderRegistered,
+    BufferExpired, CapabilityChanged, DeviceRegistered, LeaseRegistered, PendingDisarmed,
+    RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowRefused, RowsRead, SessionRegistered,
+    TenantRegistered, ThreadClosed, ThreadMoved, TurnTaken, UserRegistered, WorkOrderRegistered,
 };
 use crate::interruption_thread::{
     Advice, Clarify, ConfidenceBundle, DegradationContext, Dispatch, Explanation, GateConfidences,
@@ -42,6 +42,10 @@ made_of! {
         tenant_id, correlation_id, expires_at, interrupt_resume_policy, reason_code,
     }
     RemaindersDiscarded { tenant_id, correlation_id, session_id, remainders, reason_code }
+    PendingDisarmed {
+        tenant_id, correlation_id, session_id, pending_state, return_check, reason_code,
+    }
+    ThreadMoved { tenant_id, correlation_id, session_id }
     RowsRead { tenant_id, correlation_id, last_sequence }
     ThreadClosed { tenant_id, correlation_id }
 }

@@ -45,7 +45,7 @@ macro_rules! scoped {
                 correlation_id: String,
                 /// The turn, above every earlier one of the thread.
                 turn_id: u64,
-                /// The session, where there is one.
+                /// The session. Left away: the thread's own, in which it was last spoken in.
                 #[serde(default)]
                 session_id: Option<String>,
                 /// The authenticated user.
@@ -95,7 +95,7 @@ pub struct TurnScope<'a> {
     pub correlation_id: &'a str,
     /// The turn.
     pub turn_id: u64,
-    /// The session, where there is one.
+    /// The session, where one is named.
     pub session_id: Option<&'a str>,
     /// The authenticated user.
     pub user_id: &'a str,

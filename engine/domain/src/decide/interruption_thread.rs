@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
+use super::thread_session::{check_answer, check_words, in_own_session, moved, session_of};
 use crate::command::{CallerRow, Command, TakeTurn, ThreadCommand, TurnScope};
 use crate::event::{
     BufferExpired, Event, RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowsRead, Text,
@@ -49,9 +50,9 @@ struct Entered {
 }
 
 fn take_turn(world: &World, command: &TakeTurn, at: Timestamp) -> Result<Vec<Event>, Refusal> {
-    let (scope, request) = (command.scope(), &command.request);
-    let turn_id = scope.turn_id;
-    check_fields(&scope)?;
+    let (given, request) = (command.scope(), &command.request);
+    check_fields(&given)?;
+    let (scope, turn_id) = (in_own_session(world, given), given.turn_id);
     let session_status = SessionStatus::Active;
     let turn = Turn { turn_id, session_id: scope.session_id, session_status, request, at };
     let is_closed = world.closed_with(scope.tenant_id, scope.correlation_id).is_some();
@@ -60,9 +61,14 @@ fn take_turn(world: &World, command: &TakeTurn, at: Timestamp) -> Result<Vec<Eve
         check_request(&state_of(world, &scope), &turn)?;
     }
     check_speaker(&scope, &request.active_speaker_user_id)?;
-    let Entered { session_status, state, mut events } = enter(world, &scope, at)?;
+    let Entered { session_status, state, mut events } = enter(world, &given, &scope, at)?;
+    if session_status == SessionStatus::Active {
+        let thread = world.live_thread(scope.tenant_id, scope.correlation_id);
+        check_answer(thread.and_then(Thread::own_session), &state, &scope, request)?;
+    }
     let turn = Turn { session_status, ..turn };
     let decision = decide_checked(state.clone(), &turn);
+    check_words(world, &state, &scope, &decision)?;
     if decision.directive == Directive::Dispatch {
         world.registered().check_lease(&scope, command.lease_token_hash, at)?;
     }
@@ -84,16 +90,19 @@ fn take_turn(world: &World, command: &TakeTurn, at: Timestamp) -> Result<Vec<Eve
 }
 
 fn commit_row(world: &World, row: &CallerRow<'_>, at: Timestamp) -> Result<Vec<Event>, Refusal> {
-    let scope = &row.scope;
-    check_fields(scope)?;
+    let given = &row.scope;
+    check_fields(given)?;
     check_row(row)?;
-    let Entered { session_status, state, mut events } = enter(world, scope, at)?;
+    let row = &CallerRow { scope: in_own_session(world, *given), ..*row };
+    let scope = &row.scope;
+    let Entered { session_status, state, mut events } = enter(world, given, scope, at)?;
     check_continuity(row, session_status, &state)?;
     if row.directive == Directive::Dispatch {
         check_dispatch(scope, &state, at)?;
         world.registered().check_lease(scope, row.lease_token_hash, at)?;
     }
     let dropped_pending = state.dropped_by_row(row.directive);
+    events.extend(moved(&state, row));
     events.push(RowCommitted { dropped_pending, ..caller_row(row) }.into());
     Ok(events)
 }
@@ -167,16 +176,21 @@ pub(super) fn given_up(buffer: &ResumeBuffer, reason: FateReason) -> Remainder {
     }
 }
 
-/// Scope and gates, in order: the first that says no is the refusal.
-fn enter(world: &World, scope: &TurnScope<'_>, at: Timestamp) -> Result<Entered, Refusal> {
-    let registered = world.registered();
-    let session_status = registered.session_of(scope)?;
+/// Scope and gates, in order: the first that says no is the refusal. The scope is the one that was
+/// given, in its session or the thread's own.
+fn enter(
+    world: &World,
+    given: &TurnScope<'_>,
+    scope: &TurnScope<'_>,
+    at: Timestamp,
+) -> Result<Entered, Refusal> {
+    let session_status = session_of(world, given, scope)?;
     let thread = world.thread(scope.tenant_id, scope.correlation_id);
     check_open(world, scope.tenant_id, scope.correlation_id)?;
     if let Some(thread) = thread {
         check_order(thread, scope)?;
     }
-    registered.check_work_order(scope)?;
+    world.registered().check_work_order(scope)?;
     let mut state = state_of(world, scope);
     check_pending(&state, scope)?;
     let expired = state.expire(at);

@@ -4,6 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::interruption_thread::{expiries, given_up};
+use super::thread_session::disarmed;
 use crate::command::{ChangeCapability, Command, RegisterSession};
 use crate::event::{
     CapabilityChanged, DeviceRegistered, Event, LeaseRegistered, RemaindersDiscarded,
@@ -14,8 +15,8 @@ use crate::refusal::Refusal;
 use crate::time::Timestamp;
 use crate::world::{Thread, World};
 
-/// What follows from a registration: the registration itself, and what became of every remainder
-/// that a session which is closed leaves behind.
+/// What follows from a registration: the registration itself, and what becomes of everything that a
+/// session which is closed leaves behind.
 pub(super) fn register(
     world: &World,
     command: &Command,
@@ -25,7 +26,7 @@ pub(super) fn register(
     world.registered().check_registration(&registration, at)?;
     let mut events = vec![registration];
     if let Command::RegisterSession(c) = command {
-        events.extend(left_unsaid(world, c, at));
+        events.extend(left_behind(world, c, at));
     }
     Ok(events)
 }
@@ -89,9 +90,9 @@ fn session(command: &RegisterSession) -> SessionRegistered {
     }
 }
 
-/// Closing a session gives up what was left unsaid in it, and says so thread by thread. What has
-/// expired by now is no longer there to be given up.
-fn left_unsaid(world: &World, command: &RegisterSession, at: Timestamp) -> Vec<Event> {
+/// Closing a session disarms what was pending in it and gives up what was left unsaid in it, and
+/// says so thread by thread. What has expired by now is no longer there to be given up.
+fn left_behind(world: &World, command: &RegisterSession, at: Timestamp) -> Vec<Event> {
     if command.status != SessionStatus::Closed {
         return Vec::new();
     }
@@ -102,6 +103,7 @@ fn left_unsaid(world: &World, command: &RegisterSession, at: Timestamp) -> Vec<E
 fn ended_with_session(thread: &Thread, session_id: &str, at: Timestamp) -> Vec<Event> {
     let mut state = thread.state.clone();
     let mut events = expiries(&thread.tenant_id, &thread.correlation_id, &state.expire(at));
+    events.extend(disarmed(thread, &state, session_id));
     let mut left = state.resume_buffers.iter().filter(|b| b.is_of_session(session_id)).peekable();
     if left.peek().is_some() {
         let discarded = RemaindersDiscarded {

@@ -122,7 +122,7 @@ pub struct TurnTaken {
     pub correlation_id: Text,
     /// The turn, above every earlier one of the thread.
     pub turn_id: u64,
-    /// The session, where there is one.
+    /// The session: the one that the turn names, else the thread's own; `None` where neither is.
     pub session_id: Option<Text>,
     /// Where the session was; ACTIVE where there is none.
     pub session_status: SessionStatus,
@@ -146,7 +146,7 @@ pub struct RowCommitted {
     pub correlation_id: Text,
     /// The turn.
     pub turn_id: u64,
-    /// The session, where there is one.
+    /// The session: the one that was named, else the thread's own; `None` where neither is.
     pub session_id: Option<Text>,
     /// The user.
     pub user_id: Text,
@@ -255,6 +255,38 @@ pub struct RemaindersDiscarded {
     pub remainders: List<Remainder>,
     /// `X_SESSION_CLOSED` or `X_THREAD_CLOSED`.
     pub reason_code: ReasonCode,
+}
+
+/// The session was closed in which a thread waited for something: it waits for that no more, and no
+/// answer that is still to come lets anything be said or done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PendingDisarmed {
+    /// The tenant.
+    pub tenant_id: Text,
+    /// The thread.
+    pub correlation_id: Text,
+    /// The session that was closed.
+    pub session_id: Text,
+    /// What the thread waited for; NONE where only a return check was open.
+    pub pending_state: PendingState,
+    /// The turn whose words the open return check was about, where there was one.
+    pub return_check: Option<u64>,
+    /// Always `X_SESSION_CLOSED`.
+    pub reason_code: ReasonCode,
+}
+
+/// A caller's row speaks to the thread's user in another session than before: that is the thread's
+/// own from here on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadMoved {
+    /// The tenant.
+    pub tenant_id: Text,
+    /// The thread.
+    pub correlation_id: Text,
+    /// The session in which it goes on.
+    pub session_id: Text,
 }
 
 /// The audit rows of a thread were read in the diagnostic mode. Other reads leave no trace.

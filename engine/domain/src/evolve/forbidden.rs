@@ -101,6 +101,8 @@ closed_enum! {
         ThreadExpiry = "THREAD_EXPIRY",
         /// Words that were left unsaid never end in silence.
         ThreadRemainder = "THREAD_REMAINDER",
+        /// Nothing is said or done in a session that is not active, whether or not it is named.
+        ThreadSession = "THREAD_SESSION",
         /// What begins keeps the policy in force, and a looser one was approved.
         PolicyInForce = "POLICY_IN_FORCE",
         /// A decision point is new, and its terms are such as may be agreed on.

@@ -2,6 +2,7 @@
 
 use super::Record;
 use super::forbidden::{Judgement, Rule};
+use super::thread_session::{self, Spoken};
 use crate::command::TurnScope;
 use crate::event::{
     BufferExpired, Event, RemaindersDiscarded, ReturnCheckExpired, RowCommitted, Text,
@@ -25,12 +26,18 @@ pub(super) fn applied(
         Event::BufferExpired(body) => buffer_expired(hot, record, body, judgement),
         Event::ReturnCheckExpired(body) => return_check_expired(hot, record, body, judgement),
         Event::RemaindersDiscarded(body) => discarded(hot, record, body, judgement),
+        Event::PendingDisarmed(body) => thread_session::disarmed(hot, record, body, judgement),
+        Event::ThreadMoved(body) => thread_session::moved(hot, record, body, judgement),
         // A read changes nothing, and neither does what was refused.
         _ => {}
     }
 }
 
 fn turn_taken(hot: &mut Hot, record: Record<'_>, body: &TurnTaken, judgement: &mut Judgement<'_>) {
+    thread_session::check_status(hot, body, judgement);
+    if !thread_session::may_speak(hot, &Spoken::turn(body), judgement) {
+        return;
+    }
     let turn = Turn {
         turn_id: body.turn_id,
         session_id: body.session_id.as_deref(),
@@ -127,6 +134,9 @@ fn row_committed(
 ) {
     check_caller(hot, record, judgement);
     check_scope(hot, record, body, judgement);
+    if !thread_session::may_speak(hot, &Spoken::row(body), judgement) {
+        return;
+    }
     hot.threads.begin(&body.tenant_id, &body.correlation_id, || {
         let (directive, reason) = (body.payload.directive, body.reason_code);
         new_thread(record, &body.tenant_id, &body.correlation_id, directive, reason)
@@ -297,7 +307,7 @@ fn check_caller(hot: &Hot, record: Record<'_>, judgement: &mut Judgement<'_>) {
     }
 }
 
-fn expect_live(is_live: bool, judgement: &mut Judgement<'_>) {
+pub(super) fn expect_live(is_live: bool, judgement: &mut Judgement<'_>) {
     if !is_live {
         judgement.forbid(Rule::ThreadTurn, "a thread that is open", "none");
     }

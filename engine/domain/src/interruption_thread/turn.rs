@@ -133,6 +133,22 @@ impl ThreadState {
         }
     }
 
+    /// What was asked in a session that was closed is asked no more. A late yes or no is told so.
+    pub(crate) fn disarm(&mut self) {
+        let marks = &mut self.marks;
+        let takes_answer = matches!(
+            marks.pending,
+            Some(Pending::Confirm { .. } | Pending::MemoryPermission { .. })
+        );
+        marks.return_check_lapsed |= takes_answer || marks.return_check.is_some();
+        (marks.pending, marks.return_check) = (None, None);
+    }
+
+    /// The thread's user is spoken to in this session from here on.
+    pub(crate) fn move_to(&mut self, session_id: &Text) {
+        self.marks.active_session_id = Some(session_id.clone());
+    }
+
     /// The turn whose words the marks are about.
     fn marked_turn(&self) -> Option<u64> {
         let asked = self.marks.return_check.map(|check| check.captured_turn);

@@ -40,7 +40,7 @@ struct Room {
 type Read = fn(&[u8], &mut Hot) -> Result<(), Fault>;
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 11] = [
+const ROOMS: [Room; 12] = [
     Room {
         name: "execution_loop",
         version: 2,
@@ -147,6 +147,13 @@ const ROOMS: [Room; 11] = [
         version: 1,
         write: |hot| encoded(hot.registry.ended()),
         read: |bytes, hot| decoded(bytes).map(|ended| hot.registry.has_ended(ended)),
+        older: &[],
+    },
+    Room {
+        name: "thread_sessions",
+        version: 1,
+        write: |hot| encoded(&hot.threads.sessions_since()),
+        read: |bytes, hot| decoded(bytes).map(|since| hot.threads.has_followed_sessions(since)),
         older: &[],
     },
     Room {

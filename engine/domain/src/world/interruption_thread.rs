@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::World;
+use crate::command::Command;
 use crate::event::Text;
 use crate::interruption_thread::{Directive, ReasonCode, ThreadState};
 use crate::time::Timestamp;
@@ -48,6 +49,25 @@ pub struct Thread {
     pub is_closed: bool,
 }
 
+impl Thread {
+    /// The thread's own session: in which a turn or a row is that names none. It is where somebody
+    /// was last spoken to, or else where somebody last spoke; `None` where that was in no session.
+    #[must_use]
+    pub fn own_session(&self) -> Option<&Text> {
+        let active = self.state.marks.active_session_id.as_ref();
+        let newest = self.session_id.as_ref();
+        match self.last_directive {
+            Directive::Wait => active.or(newest),
+            _ => newest.or(active),
+        }
+    }
+
+    /// Whether the session is its own.
+    pub(crate) fn is_in(&self, session_id: &str) -> bool {
+        self.own_session().is_some_and(|own| own.as_str() == session_id)
+    }
+}
+
 /// Tenant and correlation.
 pub(crate) type ThreadKey = (Text, Text);
 
@@ -71,6 +91,9 @@ pub(crate) struct Threads {
     ended_at: BTreeMap<u64, ThreadKey>,
     /// The newest record that closed a thread which is not among those.
     forgotten: u64,
+    /// The first record that only rules make by which a thread has a session of its own; 0: none.
+    /// What was recorded before is judged by the rules of its time.
+    sessions_since: u64,
 }
 
 impl World {
@@ -92,6 +115,19 @@ impl World {
         remembered.or(recalled.map(|(_, sequence)| *sequence)).or_else(kept)
     }
 
+    /// A thread that lives.
+    pub(crate) fn live_thread(&self, tenant_id: &str, correlation_id: &str) -> Option<&Thread> {
+        self.hot.threads.live(tenant_id, correlation_id)
+    }
+
+    /// The session in which a turn or a row is that names none: the thread's own.
+    #[must_use]
+    pub fn own_session(&self, command: &Command) -> Option<&str> {
+        let scope = command.turn_scope().filter(|scope| scope.session_id.is_none())?;
+        let thread = self.live_thread(scope.tenant_id, scope.correlation_id)?;
+        thread.own_session().map(|session| &**session)
+    }
+
     /// Every live thread, by tenant and correlation.
     pub fn live_threads(&self) -> impl Iterator<Item = &Thread> {
         self.hot.threads.live.values()
@@ -106,6 +142,26 @@ impl World {
 }
 
 impl Threads {
+    /// A thread that lives.
+    pub(crate) fn live(&self, tenant_id: &str, correlation_id: &str) -> Option<&Thread> {
+        self.live.get(&(Text::from(tenant_id), Text::from(correlation_id)))
+    }
+
+    /// The rules by which a thread has a session of its own made this record.
+    pub(crate) const fn follow_sessions(&mut self, sequence: u64) {
+        if self.sessions_since == 0 {
+            self.sessions_since = sequence;
+        }
+    }
+
+    pub(crate) const fn sessions_since(&self) -> u64 {
+        self.sessions_since
+    }
+
+    pub(crate) const fn has_followed_sessions(&mut self, since: u64) {
+        self.sessions_since = since;
+    }
+
     pub(crate) fn find(&self, tenant_id: &str, correlation_id: &str) -> Option<&Thread> {
         let key = (Text::from(tenant_id), Text::from(correlation_id));
         let is_it = |thread: &&Thread| thread.tenant_id == key.0 && thread.correlation_id == key.1;
@@ -192,15 +248,16 @@ impl Threads {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// The live threads that keep words which were left unsaid in this session.
+    /// The live threads whose own session this is, or that keep words which were left unsaid in it.
     pub(crate) fn of_session<'a>(
         &'a self,
         tenant_id: &'a str,
         session_id: &'a str,
     ) -> impl Iterator<Item = &'a Thread> {
         let is_of = move |thread: &&Thread| {
-            thread.tenant_id.as_str() == tenant_id
-                && thread.state.resume_buffers.iter().any(|b| b.is_of_session(session_id))
+            let mut words = thread.state.resume_buffers.iter();
+            let is_its = thread.is_in(session_id) || words.any(|b| b.is_of_session(session_id));
+            thread.tenant_id.as_str() == tenant_id && is_its
         };
         self.live.values().filter(is_of)
     }
@@ -226,6 +283,7 @@ impl Threads {
         let due = due.collect();
         let live = live.into_iter().map(|thread| (key(&thread), thread)).collect();
         let ended_at = ended.iter().map(|(key, at)| (*at, key.clone())).collect();
-        Self { live, due, closed: closed.into_iter().collect(), ended, ended_at, forgotten: 0 }
+        let closed = closed.into_iter().collect();
+        Self { live, due, closed, ended, ended_at, forgotten: 0, sessions_since: 0 }
     }
 }

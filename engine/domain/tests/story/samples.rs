@@ -55,6 +55,7 @@ pub(crate) fn samples() -> Vec<Envelope> {
     events.extend(decision_points::decision_point_events());
     events.push(segment_indexed());
     events.push(output_cut());
+    events.extend(threads::session_events());
     let mut samples: Vec<Envelope> =
         events.into_iter().enumerate().map(|(i, event)| enveloped(i, event)).collect();
     samples.extend(proven_samples());

@@ -18,6 +18,11 @@ impl Registered<'_> {
         self.find_session(scope).map_err(|m| m.barred(ReasonCode::FailTenantScopeInvalid))
     }
 
+    /// Where a session is; `None` where it is not known.
+    pub(crate) fn session_status(&self, tenant_id: &str, session: &str) -> Option<SessionStatus> {
+        self.session(tenant_id, session).map(|session| session.status)
+    }
+
     /// Whether the work order is of this tenant and correlation, is as the caller states, and has
     /// not ended.
     pub(crate) fn check_work_order(&self, scope: &TurnScope<'_>) -> Result<(), ThreadRefusal> {

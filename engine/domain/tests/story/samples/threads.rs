@@ -2,9 +2,10 @@
 
 use holdpoint_domain::Event;
 use holdpoint_domain::event::{
-    BufferExpired, CapabilityChanged, DeviceRegistered, LeaseRegistered, RefusalClass,
-    RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowRefused, RowsRead, SessionRegistered,
-    TenantRegistered, Text, ThreadClosed, TurnTaken, UserRegistered, WorkOrderRegistered,
+    BufferExpired, CapabilityChanged, DeviceRegistered, LeaseRegistered, PendingDisarmed,
+    RefusalClass, RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowRefused, RowsRead,
+    SessionRegistered, TenantRegistered, Text, ThreadClosed, ThreadMoved, TurnTaken,
+    UserRegistered, WorkOrderRegistered,
 };
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::interruption_thread::{
@@ -381,6 +382,28 @@ fn endings() -> Vec<Event> {
         read(65_536).into(),
         ThreadClosed { tenant_id: tenant_id(), correlation_id: correlation_id() }.into(),
     ]
+}
+
+/// What becomes of a thread with its session.
+pub(crate) fn session_events() -> Vec<Event> {
+    let (tenant_id, correlation_id) = (|| Text::from(TENANT), || Text::from(THREAD));
+    let disarmed = |pending_state, return_check| {
+        PendingDisarmed {
+            tenant_id: tenant_id(),
+            correlation_id: correlation_id(),
+            session_id: "session".into(),
+            pending_state,
+            return_check,
+            reason_code: ReasonCode::SessionClosed,
+        }
+        .into()
+    };
+    let mut events: Vec<Event> =
+        PendingState::ALL[..6].iter().map(|pending| disarmed(*pending, None)).collect();
+    events.push(disarmed(PendingState::None, Some(300)));
+    let (tenant_id, correlation_id) = (tenant_id(), correlation_id());
+    events.push(ThreadMoved { tenant_id, correlation_id, session_id: "session".into() }.into());
+    events
 }
 
 fn points(basis_points: u16) -> BasisPoints {
