@@ -5,7 +5,8 @@ use super::asker::{Asker, Elsewhere, Question};
 use super::engine::Engine;
 use super::hold_point::Next;
 use super::instruction::{evidence, executor_id, initialize};
-use super::outcome::{Told, exit, exit_status, of_signal, told};
+use super::interrupt::Interrupt;
+use super::outcome::{Told, exit, exit_status, told};
 use super::run::{
     EXIT_HOLDPOINT_FAILED, FaultOutcome, GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
 };
@@ -180,9 +181,13 @@ impl<'a, S: Storage> Runner<'a, S> {
         refusal: Option<&StartRefusal>,
         signals: &mut dyn SignalSource,
     ) -> Result<(), RunError> {
-        let aborted = signals.take().into_iter().find(|signal| signal.asks_for_the_end());
-        if let Some(signal) = aborted {
-            self.exit_status = of_signal(signal.number());
+        let interrupt = Interrupt::take(signals);
+        self.details = interrupt.map(|by| format!("{} before the command started", by.details()));
+        if let Some(interrupt) = interrupt {
+            self.exit_status = interrupt.exit_status();
+            if !interrupt.is_typed() {
+                return self.interrupt(interrupt);
+            }
         }
         let dispatch = DispatchLoop {
             loop_id: self.loop_id.clone(),
@@ -193,7 +198,7 @@ impl<'a, S: Storage> Runner<'a, S> {
                 executor_registered: Some(refusal.is_none_or(is_not_authorized)),
                 resources_available: Some(true),
                 intent_clear: Some(true),
-                human_abort_signaled: Some(aborted.is_some()),
+                human_abort_signaled: Some(interrupt.is_some()),
             },
         };
         let command = match self.attempts {
@@ -204,11 +209,9 @@ impl<'a, S: Storage> Runner<'a, S> {
     }
 
     fn refused_to_start(&mut self, refusal: Option<&StartRefusal>) {
-        if let Some(refusal) = refusal {
+        if let (Some(refusal), None) = (refusal, &self.details) {
             self.exit_status = refusal.exit_status();
             self.details = Some(refusal.to_string());
-        } else {
-            self.details = Some("it was interrupted before the command started".to_string());
         }
     }
 
@@ -229,11 +232,7 @@ impl<'a, S: Storage> Runner<'a, S> {
                 self.details = Some(message.clone());
                 self.report_fault(fault, message, exit)?
             }
-            Told::Abort { details } => {
-                self.details = Some(details.clone());
-                let facts = StopFacts { human_abort_signaled: Some(true), ..StopFacts::default() };
-                self.stop(StopCondition::HumanAbort, facts, details).map(|()| false)?
-            }
+            Told::Interrupt(interrupt) => self.interrupt(interrupt).map(|()| false)?,
         })
     }
 
@@ -330,6 +329,13 @@ impl<'a, S: Storage> Runner<'a, S> {
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
         let stop = StopLoop { loop_id, entropy, condition, facts, details };
         self.submit(&Command::StopLoop(stop)).map(drop)
+    }
+
+    /// Halts for a signal that asked for the end.
+    pub(super) fn interrupt(&mut self, interrupt: Interrupt) -> Result<(), RunError> {
+        let details = self.details.get_or_insert_with(|| interrupt.details()).clone();
+        let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
+        self.submit(&interrupt.command(loop_id, entropy, details)).map(drop)
     }
 
     /// Each step is caused by the last record of the step before.

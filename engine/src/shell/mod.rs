@@ -23,6 +23,7 @@ mod governed;
 mod hold_point;
 mod indexer;
 mod instruction;
+mod interrupt;
 mod lookup;
 mod metrics;
 mod metrics_storage;
