@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use holdpoint_engine::executor::{
     CommandSpec, Discard, ExecuteError, ExecutionReport, ForwardedSignal, NoSignals, Obstacle,
-    Outcome, OutputSink, OutputStream, PassThrough, SignalOrigin, SignalSender, StartRefusal, Stdin, execute,
-    resolve, signal_channel, signal_name,
+    Outcome, OutputSink, OutputStream, PassThrough, SignalOrigin, SignalSender, StartRefusal,
+    Stdin, execute, resolve, signal_channel, signal_name,
 };
 use sha2::{Digest, Sha256};
 

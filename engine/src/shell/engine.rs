@@ -5,6 +5,7 @@ use super::conditions::Conditions;
 use super::entropy::{Drawn, EntropySource, SystemEntropy};
 use super::error::{EngineError, SubmitError};
 use super::fingerprint::FingerprintDistance;
+use super::lost::Settled;
 use super::metrics::{Meter, Metrics, NoMetrics};
 use super::metrics_storage::Measured;
 use super::rebuild::Hot;
@@ -24,6 +25,7 @@ use holdpoint_domain::{ActorId, World, execution_loop::Actor};
 use holdpoint_log_files::DirectoryStorage;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// How an engine is opened.
@@ -89,6 +91,9 @@ pub(super) struct Core<S: Storage> {
     pub(super) meter: Meter,
     bell: Bell,
     pub(super) fingerprints: FingerprintDistance,
+    /// Whether this engine has looked for runs whose recorder is gone.
+    pub(super) has_looked_for_lost: AtomicBool,
+    pub(super) settled: Mutex<Settled>,
     /// The same disk, for what is derived from the log.
     pub(super) caches: Arc<S>,
 }
@@ -131,6 +136,8 @@ impl<S: Storage> Engine<S> {
             meter: Meter::new(options.metrics),
             bell: Bell::default(),
             fingerprints: options.fingerprints,
+            has_looked_for_lost: AtomicBool::new(false),
+            settled: Mutex::new(Settled::new()),
             caches,
         };
         let last_ring = LastRing(core.bell.clone());
@@ -325,6 +332,8 @@ impl<S: Storage> Core<S> {
     pub(super) fn acknowledged(&self, newest: u64, level: Level) {
         let is_synced = matches!(level, Level::Always | Level::Witnessed);
         self.bell.ring(is_synced.then_some(newest));
+        let is_durable = |settled: &mut (u64, _)| is_synced && settled.0 <= newest;
+        self.settled.lock().extract_if(.., is_durable).for_each(|(_, file)| file.remove());
     }
 
     /// Writes a snapshot whose fingerprint is on the log.

@@ -3,6 +3,7 @@
 
 use super::asker::{Asker, Elsewhere, Question};
 use super::engine::Engine;
+use super::error::SubmitError;
 use super::hold_point::Next;
 use super::instruction::{evidence, executor_id, initialize};
 use super::interrupt::Interrupt;
@@ -10,12 +11,13 @@ use super::outcome::{Told, exit, exit_status, told};
 use super::run::{
     EXIT_HOLDPOINT_FAILED, FaultOutcome, GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
 };
+use super::run_seat::RunSeat;
 use super::submit::{Origin, Receipt, Submitted};
 use crate::executor::{
     ExecuteError, ExecutionReport, InstructionEnvelope, OutputSink, SignalSource, StartRefusal,
     execute,
 };
-use crate::log::Storage;
+use crate::log::{AppendError, Storage};
 use holdpoint_domain::command::{
     AwaitResponse, CaptureEvidence, Command, CompleteLoop, DispatchFacts, DispatchLoop,
     EvidenceItem, ReportFault, ReportResponse, StopLoop,
@@ -75,6 +77,7 @@ pub(super) struct Runner<'a, S: Storage> {
     run: &'a GovernedRun,
     pub(super) terms: &'a HoldTerms,
     pub(super) origin: Origin,
+    seat: RunSeat<'a, S>,
     envelope_hash: String,
     pub(super) loop_id: String,
     attempts: u8,
@@ -87,6 +90,8 @@ pub(super) struct Runner<'a, S: Storage> {
     execution: Option<ExecutionReport>,
     /// Whether what came of the last execution is on the log.
     is_recorded: bool,
+    /// Whether the output of the last execution is not, for want of space.
+    is_evidence_dropped: bool,
     pub(super) details: Option<String>,
     pub(super) exit_status: u8,
 }
@@ -106,6 +111,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             run,
             terms,
             origin,
+            seat: RunSeat::take(engine.core(), initialize.loop_id())?,
             envelope_hash: envelope.hex(),
             loop_id: initialize.loop_id(),
             attempts: 0,
@@ -117,12 +123,20 @@ impl<'a, S: Storage> Runner<'a, S> {
             wall: Duration::ZERO,
             execution: None,
             is_recorded: false,
+            is_evidence_dropped: false,
             details: None,
             exit_status: EXIT_HOLDPOINT_FAILED,
         };
-        let receipt = runner.submit(&Command::InitializeLoop(initialize))?;
-        runner.first_sequence = receipt.first_sequence;
-        Ok(runner)
+        match runner.submit(&Command::InitializeLoop(initialize)) {
+            Ok(receipt) => {
+                runner.first_sequence = receipt.first_sequence;
+                Ok(runner)
+            }
+            Err(error) => {
+                runner.seat.leave();
+                Err(error)
+            }
+        }
     }
 
     /// Attempts until the loop halts or is left to whoever answers.
@@ -163,7 +177,7 @@ impl<'a, S: Storage> Runner<'a, S> {
         }
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
         self.submit(&Command::AwaitResponse(AwaitResponse { loop_id, entropy }))?;
-        if self.halted.is_some() {
+        if self.halted.is_some() || !self.has_room()? {
             return Ok(false);
         }
         self.is_recorded = false;
@@ -173,6 +187,20 @@ impl<'a, S: Storage> Runner<'a, S> {
         };
         self.is_recorded = true;
         Ok(is_permitted)
+    }
+
+    /// Whether the ending of the attempt could be written whatever becomes of the disk: nothing is
+    /// started otherwise.
+    fn has_room(&mut self) -> Result<bool, RunError> {
+        let Err(error) = self.seat.reserve_room() else { return Ok(true) };
+        if !matches!(error, AppendError::NoSpace { .. }) {
+            return Err(SubmitError::from(error).into());
+        }
+        let details = format!("not started, because its end could not be recorded: {error}");
+        self.exit_status = EXIT_HOLDPOINT_FAILED;
+        self.details = Some(details.clone());
+        let facts = StopFacts { resources_available: Some(false), ..StopFacts::default() };
+        self.stop(StopCondition::ResourceLimitExceeded, facts, details).map(|()| false)
     }
 
     /// All ten stop conditions are checked here; a signal that came before the start is one.
@@ -219,6 +247,7 @@ impl<'a, S: Storage> Runner<'a, S> {
     fn executed(&mut self, report: ExecutionReport) -> Result<bool, RunError> {
         self.exit_status = exit_status(&report);
         self.details = None;
+        self.is_evidence_dropped = false;
         self.wall = self.wall.saturating_add(report.wall);
         let (told, exit, evidence) = (told(&report), exit(&report), evidence(&report));
         self.execution = Some(report);
@@ -276,7 +305,14 @@ impl<'a, S: Storage> Runner<'a, S> {
     fn capture(&mut self, items: Vec<EvidenceItem>) -> Result<(), RunError> {
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
         let capture = CaptureEvidence { loop_id, entropy, items };
-        self.submit(&Command::CaptureEvidence(capture)).map(drop)
+        let mut command = Command::CaptureEvidence(capture);
+        match self.submit(&command) {
+            Err(RunError::Submit(SubmitError::Append(AppendError::NoSpace { .. }))) => {
+                self.is_evidence_dropped = drop_raw(&mut command);
+                self.submit(&command).map(drop)
+            }
+            captured => captured.map(drop),
+        }
     }
 
     /// What Phase-21 decided of the fault: only RETRY permits another attempt.
@@ -370,6 +406,9 @@ impl<'a, S: Storage> Runner<'a, S> {
     }
 
     fn into_outcome(self) -> Result<HeldRun, RunError> {
+        if self.halted.is_some() || self.left_open.is_some() {
+            self.seat.leave();
+        }
         let last_sequence = self.origin.causation.unwrap_or(self.first_sequence);
         if let Some(question) = self.left_open {
             return Ok(HeldRun::LeftOpen(Box::new(LeftOpen {
@@ -380,6 +419,7 @@ impl<'a, S: Storage> Runner<'a, S> {
                 last_sequence,
                 wall: self.wall,
                 execution: self.execution,
+                is_evidence_dropped: self.is_evidence_dropped,
             })));
         }
         let Some(halted) = self.halted else {
@@ -396,9 +436,24 @@ impl<'a, S: Storage> Runner<'a, S> {
             last_sequence,
             wall: self.wall,
             execution: self.execution,
+            is_evidence_dropped: self.is_evidence_dropped,
             details: self.details,
         })))
     }
+}
+
+/// Leaves away the bytes of every stream: its true length and its digest stay. Whether there were
+/// any.
+fn drop_raw(command: &mut Command) -> bool {
+    let Command::CaptureEvidence(capture) = command else { return false };
+    let mut any = false;
+    for item in &mut capture.items {
+        if let EvidenceItem::ExecutorOutput { raw_data, .. } = item {
+            any |= !raw_data.is_empty();
+            raw_data.clear();
+        }
+    }
+    any
 }
 
 fn is_not_authorized(refusal: &StartRefusal) -> bool {

@@ -194,10 +194,8 @@ impl<S: Storage> Runner<'_, S> {
 
     /// A signal asked for the end while the person was thinking.
     fn interrupted(&mut self, interrupt: Interrupt) -> Result<(), RunError> {
-        let before = self.details.replace(format!(
-            "{} while a person was asked",
-            interrupt.details()
-        ));
+        let before =
+            self.details.replace(format!("{} while a person was asked", interrupt.details()));
         match self.interrupt(interrupt) {
             // Somebody ended the loop at the same moment; the next look shows how.
             Err(RunError::Refused(Refusal::LoopNotLive { .. })) => self.details = before,

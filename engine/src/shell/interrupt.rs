@@ -23,8 +23,7 @@ impl Interrupt {
     /// Whether a person stopped the run: Ctrl-C or Ctrl-\ at a terminal. That a terminal is gone
     /// comes from its driver as well, and is nobody's word.
     pub(super) fn is_typed(self) -> bool {
-        self.origin == SignalOrigin::Terminal
-            && matches!(self.signal, libc::SIGINT | libc::SIGQUIT)
+        self.origin == SignalOrigin::Terminal && matches!(self.signal, libc::SIGINT | libc::SIGQUIT)
     }
 
     pub(super) fn exit_status(self) -> u8 {
@@ -38,7 +37,10 @@ impl Interrupt {
             SignalOrigin::Terminal if self.is_typed() => {
                 format!("interrupted by {signal} from the terminal")
             }
-            SignalOrigin::Terminal => format!("interrupted by {signal}: the terminal is gone"),
+            SignalOrigin::Terminal if self.signal == libc::SIGHUP => {
+                format!("interrupted by {signal}: the terminal is gone")
+            }
+            SignalOrigin::Terminal => format!("interrupted by {signal} from the system"),
             SignalOrigin::Process { pid: Some(pid), uid } => {
                 format!("interrupted by {signal} from process {pid} of user number {uid}")
             }

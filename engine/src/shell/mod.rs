@@ -25,6 +25,7 @@ mod indexer;
 mod instruction;
 mod interrupt;
 mod lookup;
+mod lost;
 mod metrics;
 mod metrics_storage;
 #[cfg(all(test, feature = "model"))]
@@ -34,6 +35,7 @@ mod person_terminal;
 mod rebuild;
 mod recall;
 mod run;
+mod run_seat;
 mod salvage;
 mod snapshot;
 mod submit;
