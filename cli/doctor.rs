@@ -1,11 +1,13 @@
 //! `holdpoint doctor`: whether what guards the agent is in working order: the log, its lock, the
 //! configuration, and the hooks in the settings of the agent's host. It reads and changes nothing.
 
+mod access;
 mod check;
 mod command;
 mod hooks;
 mod log;
 mod matcher;
+mod runs;
 mod script;
 mod settings;
 

@@ -75,7 +75,7 @@ pub(crate) fn main(global: &Global, verb: HoldVerb) -> Exit {
 }
 
 /// The state at a record, read without writing anything.
-fn read(directory: &Directory, until: Until) -> Result<Rebuilt, Failure> {
+pub(crate) fn read(directory: &Directory, until: Until) -> Result<Rebuilt, Failure> {
     let mut bar = Bar::new();
     directory.read(|storage, options| {
         let mut progress = |progress| bar.update(progress);

@@ -211,13 +211,13 @@ fn a_limit_on_file_sizes_is_an_error_and_not_a_death() {
 
 #[test]
 fn a_full_disk_is_an_error_and_the_log_stays_intact() {
-    let Some(disk) = SmallDisk::mount("160k") else {
+    let Some(disk) = SmallDisk::mount("480k") else {
         return skip("a full disk: no small file system can be mounted here");
     };
     let place = Place { log: disk.path.join("log"), ..Place::new() };
     let run = || place.shell("head -c 3000 /dev/zero");
     let full = (0..100).map(|_| run()).find(|output| status(output) != 0);
-    let full = full.expect("160 KiB do not hold 100 runs");
+    let full = full.expect("480 KiB do not hold 100 runs");
     let said = text(&full.stderr);
     assert_eq!(status(&full), 125, "{said}");
     assert!(said.contains("no space") && said.contains(&place.log.display().to_string()), "{said}");

@@ -39,6 +39,8 @@ pub(super) fn check(global: &Global) -> (Vec<Check>, Exit) {
     });
     let mut checks = vec![of_log, lock(&directory)];
     checks.extend(space(directory.storage.free_bytes().ok()));
+    checks.extend(super::runs::check(&directory));
+    checks.extend(super::access::check(&directory));
     (checks, exit)
 }
 

@@ -6,7 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::text::moment;
 use holdpoint_domain::Time;
-use holdpoint_domain::event::Event;
+use holdpoint_domain::event::{Event, HaltReason};
 use holdpoint_domain::text::visible;
 use holdpoint_engine::shell::Receipt;
 use serde::Serialize;
@@ -39,6 +39,8 @@ enum Subject {
     Thread { tenant_id: String, correlation_id: String },
     /// A decision point.
     Decision { decision_id: String },
+    /// A loop whose recorder is gone.
+    Loop { loop_id: String },
 }
 
 impl Subject {
@@ -53,6 +55,9 @@ impl Subject {
                 format!("thread {}/{}", visible(tenant_id), visible(correlation_id))
             }
             Self::Decision { decision_id } => visible(decision_id).to_string(),
+            Self::Loop { loop_id } => {
+                format!("{}, whose recorder is gone", visible(loop_id))
+            }
         }
     }
 }
@@ -89,11 +94,21 @@ pub(crate) fn record_due(global: &Global, turn: &Turn) -> Result<Exit, Failure> 
 fn expired_of(receipt: &Receipt) -> Vec<Expired> {
     let numbered = (receipt.first_sequence..).zip(&receipt.events);
     let expired = numbered.filter_map(|(sequence, event)| {
-        let (of, due_at) = due_of(event)?;
+        let (of, due_at) = lost(event, receipt.at?).or_else(|| due_of(event))?;
         let (kind, recorded_at) = (event.kind().name, receipt.at);
         Some(Expired { sequence, kind, of, due_at, recorded_at })
     });
     expired.collect()
+}
+
+/// A loop whose recorder is gone was due for its end when that was found out.
+fn lost(event: &Event, at: Time) -> Option<(Subject, Time)> {
+    match event {
+        Event::LoopHalted(body) if body.reason == HaltReason::RecorderLost => {
+            Some((Subject::Loop { loop_id: body.loop_id.to_string() }, at))
+        }
+        _ => None,
+    }
 }
 
 fn due_of(event: &Event) -> Option<(Subject, Time)> {

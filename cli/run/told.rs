@@ -21,6 +21,12 @@ pub(super) fn tell(global: &Global, report: &RunReport, exit: Exit) -> Result<()
         out.json(&Told::of(global, report, exit));
         return out.finish();
     }
+    if report.is_evidence_dropped {
+        complain(
+            "the disk is full: what the command printed is not on the log; its length, its digest \
+             and how it ended are",
+        );
+    }
     if let Some(remark) = remark(global, report) {
         complain(&remark);
     }
@@ -91,6 +97,8 @@ struct Told<'a> {
     wall_ms: u64,
     stdout: Option<Stream>,
     stderr: Option<Stream>,
+    /// The disk was full: of what the command printed only length and digest are on the log.
+    evidence_dropped: bool,
     log: String,
 }
 
@@ -140,6 +148,7 @@ impl<'a> Told<'a> {
             wall_ms: u64::try_from(report.wall.as_millis()).unwrap_or(u64::MAX),
             stdout: execution.map(|execution| Stream::of(&execution.stdout)),
             stderr: execution.map(|execution| Stream::of(&execution.stderr)),
+            evidence_dropped: report.is_evidence_dropped,
             log: absolute(global),
         }
     }
@@ -162,6 +171,7 @@ impl<'a> Told<'a> {
             wall_ms: u64::try_from(open.wall.as_millis()).unwrap_or(u64::MAX),
             stdout: execution.map(|execution| Stream::of(&execution.stdout)),
             stderr: execution.map(|execution| Stream::of(&execution.stderr)),
+            evidence_dropped: open.is_evidence_dropped,
             log: absolute(global),
         }
     }

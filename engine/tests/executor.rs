@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use holdpoint_engine::executor::{
     CommandSpec, Discard, ExecuteError, ExecutionReport, ForwardedSignal, NoSignals, Obstacle,
-    Outcome, OutputSink, OutputStream, PassThrough, SignalSender, StartRefusal, Stdin, execute,
-    resolve, signal_channel, signal_name,
+    Outcome, OutputSink, OutputStream, PassThrough, SignalOrigin, SignalSender, StartRefusal,
+    Stdin, execute, resolve, signal_channel, signal_name,
 };
 use sha2::{Digest, Sha256};
 
@@ -92,6 +92,11 @@ impl OutputSink for Watcher {
         }
         Ok(chunk.len())
     }
+}
+
+/// The end of a command that a signal of the channel ended: who sent it is not known.
+fn interrupted(signal: i32) -> Outcome {
+    Outcome::Interrupted { signal, origin: SignalOrigin::Unknown }
 }
 
 /// Runs a script and sends it these signals once it has printed `ready`.
@@ -258,11 +263,11 @@ fn processor_time_of_the_command_is_told() {
 fn an_interrupt_reaches_the_command_and_is_the_outcome_whatever_the_status() {
     let dies = "echo ready; exec sleep 1000";
     let report = run_and_signal(dies, &[ForwardedSignal::Interrupt]);
-    assert_eq!(report.outcome, Outcome::Interrupted { signal: 2 });
+    assert_eq!(report.outcome, interrupted(2));
     assert_eq!(report.exit_status, 128 + 2);
     let obeys = "trap 'echo bye; exit 0' INT; echo ready; while :; do sleep 0.02; done";
     let report = run_and_signal(obeys, &[ForwardedSignal::Interrupt]);
-    assert_eq!(report.outcome, Outcome::Interrupted { signal: 2 });
+    assert_eq!(report.outcome, interrupted(2));
     assert_eq!((report.exit_status, &*report.stdout.bytes), (0, &b"ready\nbye\n"[..]));
 }
 
@@ -270,7 +275,7 @@ fn an_interrupt_reaches_the_command_and_is_the_outcome_whatever_the_status() {
 fn every_signal_that_asks_for_the_end_interrupts() {
     for signal in ForwardedSignal::ALL.into_iter().filter(|signal| signal.asks_for_the_end()) {
         let report = run_and_signal("ulimit -c 0; echo ready; exec sleep 1000", &[signal]);
-        assert_eq!(report.outcome, Outcome::Interrupted { signal: signal.number() });
+        assert_eq!(report.outcome, interrupted(signal.number()));
     }
 }
 
@@ -279,7 +284,7 @@ fn a_second_interrupt_kills_a_command_that_ignores_the_first() {
     let script = "trap '' INT TERM; echo ready; sleep 1000; sleep 1000";
     let signals = [ForwardedSignal::Interrupt, ForwardedSignal::Terminate];
     let report = run_and_signal(script, &signals);
-    assert_eq!(report.outcome, Outcome::Interrupted { signal: 2 });
+    assert_eq!(report.outcome, interrupted(2));
     assert_eq!(report.exit_status, 128 + 9);
 }
 

@@ -62,6 +62,10 @@ impl End {
         Self { stop_condition, attempts, ..Self::response(exit_status, HaltReason::StopCondition) }
     }
 
+    fn interrupted(exit_status: u8, attempts: u8) -> Self {
+        Self { attempts, ..Self::response(exit_status, HaltReason::Interrupted) }
+    }
+
     fn of(report: &RunReport) -> Self {
         Self {
             exit_status: report.exit_status,
@@ -256,7 +260,7 @@ fn output_that_cannot_be_read_to_its_end_is_partial() {
 #[test]
 fn what_is_terminated_under_a_hold_never_exits_with_0() {
     for (status, expected) in [(0, EXIT_FAULT_TERMINATED), (5, 5)] {
-        for policy in [HoldPolicy::Always, HoldPolicy::OnFailure] {
+        for policy in [HoldPolicy::After, HoldPolicy::OnFailure] {
             let (place, (_folder, run)) = (Place::new(), held_open(status));
             let (engine, terms) = (place.engine(), HoldTerms::of(policy));
             let held = engine.run_held(&run, &terms, &mut Elsewhere, &mut Discard, &mut NoSignals);
@@ -303,14 +307,14 @@ fn a_format_that_only_the_start_reveals_stops_the_loop_too() {
 }
 
 #[test]
-fn an_interrupt_before_the_start_keeps_the_command_from_starting() {
+fn a_signal_before_the_start_keeps_the_command_from_starting() {
     let place = Place::new();
     let (sender, mut signals) = signal_channel().expect("descriptors");
     sender.send(ForwardedSignal::Interrupt).expect("the receiver lives");
     let witness = place.beside("witness");
     let run = shell(&format!("touch {}", witness.display()));
     let report = place.engine().run(&run, &mut Discard, &mut signals).expect("the log works");
-    assert_eq!(End::of(&report), End::stop(130, StopCondition::HumanAbort, 0));
+    assert_eq!(End::of(&report), End::interrupted(130, 0));
     assert!(!witness.exists());
     check(&place, &report);
 }
@@ -329,7 +333,7 @@ impl OutputSink for Impatient {
 }
 
 #[test]
-fn an_interrupt_while_the_command_runs_is_a_human_abort_whatever_the_command_makes_of_it() {
+fn a_signal_of_nobody_known_while_the_command_runs_is_no_human_abort() {
     let cases = [
         ("echo ready; exec sleep 1000", ForwardedSignal::Interrupt, 130),
         (
@@ -345,7 +349,7 @@ fn an_interrupt_while_the_command_runs_is_a_human_abort_whatever_the_command_mak
         let mut sink = Impatient { sender, signal };
         let run = GovernedRun { max_attempts: 3, ..shell(script) };
         let report = place.engine().run(&run, &mut sink, &mut signals).expect("the log works");
-        assert_eq!(End::of(&report), End::stop(status, StopCondition::HumanAbort, 1), "{script}");
+        assert_eq!(End::of(&report), End::interrupted(status, 1), "{script}");
         assert_eq!(captured(&place, OutputStream::Stdout), [b"ready\n"]);
         check(&place, &report);
     }

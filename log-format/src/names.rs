@@ -18,6 +18,9 @@ pub const SEGMENTS: &str = "segments";
 /// The directory of bytes that recovery cut, copied aside before anything was overwritten.
 pub const CUT: &str = "cut";
 
+/// The directory of the files of runs under way: no reader of records looks at them.
+pub const RUNS: &str = "runs";
+
 /// The directory of snapshots: derived, and ignored by whoever reads segments.
 pub const SNAPSHOTS: &str = "snapshots";
 
@@ -27,6 +30,9 @@ const SEGMENT_SUFFIX: &str = ".seg";
 const PREPARED_SUFFIX: &str = ".prepared";
 const INDEX_SUFFIX: &str = ".idx";
 const INDEX_TEMPORARY_SUFFIX: &str = ".idx.tmp";
+const ROOM_SUFFIX: &str = ".room";
+const LOOP_PREFIX: &str = "LOOP-";
+const LOOP_DIGITS: usize = 32;
 const DIGITS: usize = 20;
 
 /// File name of the segment that begins at `first_sequence`: 20 digits and `.seg`.
@@ -108,10 +114,43 @@ pub fn parse_index_temporary(name: &str) -> Option<u64> {
     parse(name, INDEX_TEMPORARY_SUFFIX)
 }
 
+/// The path of a run's own file, locked while its recorder lives.
+#[must_use]
+pub fn run(loop_id: &str) -> String {
+    format!("{RUNS}/{loop_id}")
+}
+
+/// The path of the `number`th file of space that a run holds for its ending.
+#[must_use]
+pub fn run_room(loop_id: &str, number: u32) -> String {
+    format!("{RUNS}/{loop_id}.{number}{ROOM_SUFFIX}")
+}
+
+/// The loop whose run's own file has this name, or `None`.
+#[must_use]
+pub fn parse_run(name: &str) -> Option<&str> {
+    is_loop_id(name).then_some(name)
+}
+
+/// The loop whose run holds the space in a file of this name, or `None`.
+#[must_use]
+pub fn parse_run_room(name: &str) -> Option<&str> {
+    let (loop_id, number) = name.strip_suffix(ROOM_SUFFIX)?.split_once('.')?;
+    let is_number = number.len() == 1 && number.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number && is_loop_id(loop_id)).then_some(loop_id)
+}
+
+/// `LOOP-` and 32 lower-case hexadecimal digits.
+fn is_loop_id(name: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    let digits = name.strip_prefix(LOOP_PREFIX);
+    digits.is_some_and(|digits| digits.len() == LOOP_DIGITS && digits.bytes().all(is_digit))
+}
+
 /// Whether a name in the log's directory is one that a log may hold.
 #[must_use]
 pub fn is_own(name: &str) -> bool {
-    [LOCK, HEAD, HEAD_TEMPORARY, ARCHIVE, GITIGNORE, SEGMENTS, CUT, SNAPSHOTS].contains(&name)
+    [LOCK, HEAD, HEAD_TEMPORARY, ARCHIVE, GITIGNORE, SEGMENTS, CUT, SNAPSHOTS, RUNS].contains(&name)
 }
 
 fn parse(name: &str, suffix: &str) -> Option<u64> {

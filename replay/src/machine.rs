@@ -22,6 +22,37 @@ pub fn is_locked(storage: &DirectoryStorage) -> bool {
     matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
+/// What is known of the process that records a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorder {
+    /// The run has no file of its own: nobody records it, or nobody can tell.
+    None,
+    /// It lives.
+    Lives,
+    /// It is gone.
+    Gone,
+    /// What stands in the file's place does not tell.
+    NotToBeTold,
+}
+
+/// Whether the recorder of a run lives: it holds the lock of the run's own file. Asks with a shared
+/// lock that is given back at once and waits for nothing.
+#[must_use]
+pub fn recorder_of(storage: &DirectoryStorage, loop_id: &str) -> Recorder {
+    if names::parse_run(loop_id).is_none() {
+        return Recorder::None;
+    }
+    match storage.open(&names::run(loop_id)) {
+        Ok(None) => Recorder::None,
+        Err(_) => Recorder::NotToBeTold,
+        Ok(Some(file)) => match file.try_lock_shared() {
+            Ok(()) => Recorder::Gone,
+            Err(TryLockError::WouldBlock) => Recorder::Lives,
+            Err(TryLockError::Error(_)) => Recorder::NotToBeTold,
+        },
+    }
+}
+
 /// 32 hexadecimal digits with hyphens between them.
 fn parse_boot_id(text: &str) -> Option<BootId> {
     let digits: String = text.trim().chars().filter(|c| *c != '-').collect();

@@ -164,6 +164,18 @@ commands! {
     /// Record the fingerprint of the state before this record.
     #[serde(deserialize_with = "readable::no_fields")]
     "log.record_fingerprint" RecordFingerprint,
+    /// Any state to HALTED, because a signal that is not known to be a person's asked for the end.
+    "execution_loop.interrupt" InterruptLoop(InterruptLoop),
+    /// Any state to HALTED, because the process that recorded the loop is gone. Only the log's own
+    /// writer can prove that: it does not decode, and no caller's is carried out.
+    #[serde(skip_deserializing)]
+    "execution_loop.declare_lost" DeclareLost(DeclareLost),
+}
+
+impl Command {
+    /// The names of the commands that only the log's own writer gives: they do not decode.
+    pub const WRITERS_OWN: [&'static str; 2] =
+        ["log.record_system_event", "execution_loop.declare_lost"];
 }
 
 /// 128 random bits, supplied by whoever issues a command. Every id that the command brings into
@@ -475,6 +487,36 @@ pub struct StopLoop {
     pub facts: StopFacts,
     /// The details, in words.
     pub details: String,
+}
+
+/// See [`Command::InterruptLoop`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct InterruptLoop {
+    /// Which loop.
+    pub loop_id: String,
+    /// Fresh random bits.
+    #[serde(default)]
+    pub entropy: Entropy,
+    /// The signal's number.
+    pub signal: i32,
+    /// The process that sent it, where the kernel tells.
+    pub sender_pid: Option<u32>,
+    /// The user number of that process, where the kernel tells.
+    pub sender_uid: Option<u32>,
+}
+
+/// See [`Command::DeclareLost`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DeclareLost {
+    /// Which loop.
+    pub loop_id: String,
+    /// Fresh random bits.
+    #[serde(default)]
+    pub entropy: Entropy,
 }
 
 /// What happened to the log itself, as the shell saw it.

@@ -87,6 +87,10 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
         Command::StopLoop(c) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| halt::stop(l, b, c))
         }
+        Command::InterruptLoop(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| halt::interrupt(l, b, c))
+        }
+        Command::DeclareLost(c) => on_loop(world, &c.loop_id, c.entropy, at, halt::lose_recorder),
         Command::RequestDecision(c) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| human_decision::request(l, b, c))
         }

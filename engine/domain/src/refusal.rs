@@ -48,6 +48,12 @@ pub enum Refusal {
         /// The loop.
         loop_id: String,
     },
+    /// A command that only the log's own writer gives, when it can prove what it says.
+    #[error("{command} is for the log's own writer alone; stop the loop instead")]
+    NotByCallers {
+        /// The command's name.
+        command: &'static str,
+    },
     /// No live loop has this id.
     #[error(
         "loop {loop_id} is not live: it halted or never was; a halted loop is final, so \
@@ -225,6 +231,7 @@ impl Refusal {
             Self::InvalidIdentifier(_) => "INVALID_IDENTIFIER",
             Self::AttemptsOutOfRange { .. } => "ATTEMPTS_OUT_OF_RANGE",
             Self::LoopExists { .. } => "LOOP_EXISTS",
+            Self::NotByCallers { .. } => "NOT_BY_CALLERS",
             Self::LoopNotLive { .. } => "LOOP_NOT_LIVE",
             Self::WrongState { .. } => "WRONG_STATE",
             Self::RetryNotPermitted { .. } => "RETRY_NOT_PERMITTED",

@@ -11,9 +11,11 @@ mod story;
 
 use holdpoint_domain::command::InitializeLoop;
 use holdpoint_domain::event::{Exit, HaltReason, OutputStream};
+use holdpoint_domain::evidence_capture::{LoopStep, capture_place};
 use holdpoint_domain::execution_loop::{
     ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType, is_transition_allowed,
 };
+use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_domain::{Command, Event, Refusal, World, decide};
 use story::{SECRET, Story, halt, halt_reason, names, output_item};
 
@@ -97,6 +99,58 @@ fn table_every_command_in_every_state_moves_as_the_table_says_or_halts() {
                 assert_eq!(story.entity().state(), Halted);
             }
         }
+    }
+}
+
+/// Neither is a stop condition: no person is known to have said stop.
+#[test]
+fn a_signal_and_a_lost_recorder_halt_a_loop_in_every_state_without_a_stop_condition() {
+    let sender = Some((4_711, 1_000));
+    let ends: [(fn(&Story, _) -> Command, _, _); 3] = [
+        (
+            |s, sender| s.interrupt(15, sender),
+            HaltReason::Interrupted,
+            "INTERRUPTED: signal 15 from process 4711 of user number 1000",
+        ),
+        (
+            |s, _| s.interrupt(2, None),
+            HaltReason::Interrupted,
+            "INTERRUPTED: signal 2 from a sender that is not known",
+        ),
+        (
+            |s, _| s.declare_lost(),
+            HaltReason::RecorderLost,
+            "RECORDER_LOST: the process that recorded the loop is gone",
+        ),
+    ];
+    for from in [Init, Dispatched, AwaitingResponse, Evaluated] {
+        for (make, reason, details) in ends {
+            let mut story = Story::in_state(from);
+            let events = story.given(make(&story, sender));
+            assert_eq!(names(&events), ["evidence_captured", "halted", "chain_sealed"]);
+            let body = halt(&events).unwrap();
+            assert_eq!((body.from, body.reason), (from, reason));
+            assert_eq!((body.stop_condition, body.fault_type), (None, None));
+            let Some(Event::EvidenceCaptured(evidence)) = events.first() else { panic!() };
+            let told = String::from_utf8_lossy(evidence.raw_data.as_bytes()).into_owned();
+            assert!(told.starts_with(details), "{told}");
+            let place = (evidence.observation_point, evidence.evidence_type);
+            assert_eq!(Some(place), capture_place(LoopStep::Stopped));
+        }
+    }
+}
+
+#[test]
+fn a_signal_while_a_person_is_asked_withdraws_the_question() {
+    let stories: [fn(&Story) -> Command; 2] = [|s| s.interrupt(15, None), |s| s.declare_lost()];
+    for make in stories {
+        let mut story = Story::asked();
+        let events = story.given(make(&story));
+        assert_eq!(names(&events).first(), Some(&"request_withdrawn"));
+        assert_eq!(
+            story.when(story.decides(HumanDecision::Continue)).unwrap_err().code(),
+            "REQUEST_WITHDRAWN"
+        );
     }
 }
 

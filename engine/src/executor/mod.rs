@@ -46,6 +46,7 @@ pub use report::{ExecuteError, ExecutionReport, Outcome, SinkFailure, signal_nam
 pub use resolve::{Obstacle, StartRefusal, resolve};
 pub use run::{INTERRUPT_GRACE, LAST_DRAIN, SINK_GRACE, STRAY_GRACE, TERMINATE_GRACE, execute};
 pub use signals::{
-    ForwardedSignal, NoSignals, SignalReceiver, SignalSender, SignalSource, signal_channel,
+    ForwardedSignal, NoSignals, ReceivedSignal, SignalOrigin, SignalReceiver, SignalSender,
+    SignalSource, signal_channel,
 };
 pub use visible::{command_line, visible};

@@ -8,10 +8,11 @@ use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
 use signal_hook::iterator::backend::SignalDelivery;
-use signal_hook::iterator::exfiltrator::SignalOnly;
+use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::low_level::siginfo::{Cause, Origin, Sent};
 
 use super::child_calls::{Disposition, disposition};
-use super::signals::{ForwardedSignal, SignalSource};
+use super::signals::{ForwardedSignal, ReceivedSignal, SignalOrigin, SignalSource};
 
 /// How many [`Signals`] exist in this process.
 static INSTALLED: Mutex<usize> = Mutex::new(0);
@@ -32,8 +33,8 @@ static DEFAULT_APPLIES: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 /// kind between two looks count as one, as signals do.
 #[derive(Debug)]
 pub struct Signals {
-    delivery: SignalDelivery<UnixStream, SignalOnly>,
-    waiting: Vec<ForwardedSignal>,
+    delivery: SignalDelivery<UnixStream, WithOrigin>,
+    waiting: Vec<ReceivedSignal>,
     interrupted: Option<ForwardedSignal>,
 }
 
@@ -55,7 +56,7 @@ impl Signals {
         }
         let (reading, writing) = UnixStream::pair()?;
         let numbers = kept.iter().map(|(number, _)| *number);
-        let delivery = SignalDelivery::with_pipe(reading, writing, SignalOnly, numbers)?;
+        let delivery = SignalDelivery::with_pipe(reading, writing, WithOrigin::default(), numbers)?;
         DEFAULT_APPLIES.store(false, Ordering::SeqCst);
         *installed += 1;
         let signals = Self { delivery, waiting: Vec::new(), interrupted: None };
@@ -77,13 +78,13 @@ impl Signals {
     }
 
     fn collect(&mut self) {
-        let arrived = self.delivery.pending().filter_map(ForwardedSignal::from_number);
-        for signal in arrived {
+        for received in self.delivery.pending().filter_map(|origin| received(&origin)) {
+            let signal = received.signal;
             if signal.asks_for_the_end() {
                 self.interrupted.get_or_insert(signal);
             }
-            if !self.waiting.contains(&signal) {
-                self.waiting.push(signal);
+            if !self.waiting.iter().any(|waiting| waiting.signal == signal) {
+                self.waiting.push(received);
             }
         }
     }
@@ -94,7 +95,7 @@ impl SignalSource for Signals {
         Some(self.delivery.get_read().as_fd())
     }
 
-    fn take(&mut self) -> Vec<ForwardedSignal> {
+    fn take(&mut self) -> Vec<ReceivedSignal> {
         self.collect();
         std::mem::take(&mut self.waiting)
     }
@@ -108,4 +109,19 @@ impl Drop for Signals {
             DEFAULT_APPLIES.store(true, Ordering::SeqCst);
         }
     }
+}
+
+/// What the kernel told with a signal. Only of `kill` and its like does it name the sender itself:
+/// with a queued signal it hands on what the sender says.
+fn received(told: &Origin) -> Option<ReceivedSignal> {
+    let origin = match (told.cause, told.process) {
+        (Cause::Kernel, _) => SignalOrigin::Terminal,
+        (Cause::Sent(Sent::User | Sent::TKill), Some(sender)) => {
+            let pid = u32::try_from(sender.pid).ok().filter(|pid| *pid != 0);
+            SignalOrigin::Process { pid, uid: sender.uid }
+        }
+        _ => SignalOrigin::Unknown,
+    };
+    let signal = ForwardedSignal::from_number(told.signal)?;
+    Some(ReceivedSignal { signal, origin })
 }

@@ -10,6 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use super::capture::CapturedOutput;
 use super::output::OutputStream;
 use super::resolve::StartRefusal;
+use super::signals::SignalOrigin;
 
 /// What shells add to the number of a signal that ended a command.
 const SIGNAL_STATUS_BASE: u8 = 128;
@@ -68,11 +69,13 @@ pub enum Outcome {
         /// The size seen, in bytes.
         seen: u64,
     },
-    /// A human asked for the end: by a signal to this process, or by the keys of the terminal
+    /// Somebody asked for the end: by a signal to this process, or by the keys of the terminal
     /// that the command had been given.
     Interrupted {
         /// The first such signal's number.
         signal: i32,
+        /// Where that signal came from.
+        origin: SignalOrigin,
     },
 }
 

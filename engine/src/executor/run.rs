@@ -13,7 +13,7 @@ use super::memory::MemoryWatch;
 use super::output::{OutputSink, OutputStream};
 use super::process_table::ProcessTable;
 use super::report::{ExecuteError, ExecutionReport, Outcome, exit_status};
-use super::signals::{ForwardedSignal, SignalSource};
+use super::signals::{ForwardedSignal, ReceivedSignal, SignalOrigin, SignalSource};
 use super::stream::{Awaits, READ_BYTES, Stream};
 use super::terminal::LentTerminal;
 
@@ -87,7 +87,7 @@ enum Stage {
 enum Cause {
     TimedOut,
     MemoryExceeded { seen: u64 },
-    Interrupted { by: ForwardedSignal },
+    Interrupted { by: ReceivedSignal },
 }
 
 /// An execution under way.
@@ -142,9 +142,9 @@ impl Run {
 
     /// Passes signals on. The first that asks for the end begins it, the second forces it.
     fn heed_signals(&mut self, signals: &mut dyn SignalSource) {
-        for signal in signals.take() {
-            self.pass_signal_on(signal);
-            if !signal.asks_for_the_end() {
+        for received in signals.take() {
+            self.pass_signal_on(received.signal);
+            if !received.signal.asks_for_the_end() {
                 continue;
             }
             if self.stage != Stage::Running {
@@ -153,7 +153,7 @@ impl Run {
             } else if self.cause.is_some() {
                 self.kill_at = Some(Instant::now());
             } else {
-                self.stop(Cause::Interrupted { by: signal }, INTERRUPT_GRACE);
+                self.stop(Cause::Interrupted { by: received }, INTERRUPT_GRACE);
             }
         }
     }
@@ -282,10 +282,12 @@ impl Run {
         match self.cause {
             Some(Cause::TimedOut) => Outcome::TimedOut,
             Some(Cause::MemoryExceeded { seen }) => Outcome::MemoryExceeded { limit, seen },
-            Some(Cause::Interrupted { by }) => Outcome::Interrupted { signal: by.number() },
+            Some(Cause::Interrupted { by }) => {
+                Outcome::Interrupted { signal: by.signal.number(), origin: by.origin }
+            }
             None => match (of_status, peak) {
                 (Outcome::Signaled { signal, .. }, _) if self.was_typed(signal) => {
-                    Outcome::Interrupted { signal }
+                    Outcome::Interrupted { signal, origin: SignalOrigin::Terminal }
                 }
                 (_, Some(seen)) if seen > limit => Outcome::MemoryExceeded { limit, seen },
                 _ => of_status,

@@ -58,6 +58,37 @@ impl ForwardedSignal {
     pub fn asks_for_the_end(self) -> bool {
         matches!(self, Self::Hangup | Self::Interrupt | Self::Quit | Self::Terminate)
     }
+
+    /// The signal, without a word on where it came from.
+    fn from_somewhere(self) -> ReceivedSignal {
+        ReceivedSignal { signal: self, origin: SignalOrigin::Unknown }
+    }
+}
+
+/// Where a signal came from, as far as the kernel tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SignalOrigin {
+    /// The driver of a terminal: a key was typed, or the terminal is gone.
+    Terminal,
+    /// A process sent it.
+    Process {
+        /// Its number; `None` where it has none here, as one outside of a container.
+        pid: Option<u32>,
+        /// The user number that it ran as.
+        uid: u32,
+    },
+    /// Not known.
+    #[default]
+    Unknown,
+}
+
+/// A signal, and where it came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceivedSignal {
+    /// The signal.
+    pub signal: ForwardedSignal,
+    /// Where it came from.
+    pub origin: SignalOrigin,
 }
 
 /// Where an execution learns of signals.
@@ -67,7 +98,7 @@ pub trait SignalSource {
     fn wake(&self) -> Option<BorrowedFd<'_>>;
 
     /// The signals that came since the last call. Does not wait.
-    fn take(&mut self) -> Vec<ForwardedSignal>;
+    fn take(&mut self) -> Vec<ReceivedSignal>;
 }
 
 /// No signals at all: this process's handling of signals is left as it is.
@@ -79,12 +110,13 @@ impl SignalSource for NoSignals {
         None
     }
 
-    fn take(&mut self) -> Vec<ForwardedSignal> {
+    fn take(&mut self) -> Vec<ReceivedSignal> {
         Vec::new()
     }
 }
 
 /// A way to signal a running execution from another thread, without a signal to this process.
+/// Where such a signal comes from is not known: it is nobody's word that a person said stop.
 ///
 /// # Errors
 ///
@@ -127,7 +159,7 @@ impl SignalSource for SignalReceiver {
         self.stream.as_ref().map(AsFd::as_fd)
     }
 
-    fn take(&mut self) -> Vec<ForwardedSignal> {
+    fn take(&mut self) -> Vec<ReceivedSignal> {
         let mut taken = Vec::new();
         let mut buffer = [0_u8; 64];
         while let Some(stream) = &mut self.stream {
@@ -137,7 +169,7 @@ impl SignalSource for SignalReceiver {
                     let numbers = buffer.iter().take(count);
                     let signals =
                         numbers.filter_map(|n| ForwardedSignal::from_number(i32::from(*n)));
-                    taken.extend(signals);
+                    taken.extend(signals.map(ForwardedSignal::from_somewhere));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -166,7 +198,7 @@ mod tests {
         for signal in ForwardedSignal::ALL {
             sender.send(signal).expect("the receiver lives");
         }
-        assert_eq!(receiver.take(), ForwardedSignal::ALL);
+        assert_eq!(receiver.take(), ForwardedSignal::ALL.map(ForwardedSignal::from_somewhere));
         assert!(receiver.wake().is_some());
         drop(sender);
         assert_eq!(receiver.take(), []);

@@ -1,6 +1,7 @@
 //! The real disk.
 
 use super::file_system;
+use super::run_file::{self, RunFile};
 use super::storage::{LockFile, RootState, Storage};
 use holdpoint_log_files::storage::open_regular;
 use holdpoint_log_files::{DirectoryStorage, ReadFile};
@@ -149,6 +150,14 @@ impl Storage for DirectoryStorage {
         holder_in(&std::fs::read_to_string("/proc/locks").ok()?, named.st_ino)
     }
 
+    fn begin_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
+        run_file::begin(self, loop_id).map(Some)
+    }
+
+    fn take_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
+        run_file::take(self, loop_id)
+    }
+
     fn boot(&self) -> BootId {
         boot_id()
     }
@@ -229,7 +238,7 @@ fn is_shared(root: &Path) -> io::Result<bool> {
     Ok(Mode::from_raw_mode(stat(root)?.st_mode).contains(Mode::WGRP))
 }
 
-fn file_mode(root: &Path) -> io::Result<Mode> {
+pub(super) fn file_mode(root: &Path) -> io::Result<Mode> {
     let own = Mode::RUSR | Mode::WUSR;
     Ok(if is_shared(root)? { own | Mode::RGRP | Mode::WGRP } else { own })
 }

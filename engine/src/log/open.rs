@@ -102,6 +102,7 @@ fn new_state<S: Storage>(
         head: settled.head,
         active: settled.active,
         ahead: Ahead::Nothing,
+        rooms: Vec::new(),
         lock: None,
         uses: LockUses::default(),
         wall_minus_boot: same_boot.map_or(0, |lock| lock.wall_minus_boot),

@@ -14,7 +14,7 @@ use holdpoint_log_files::run::{Onward, walk};
 use holdpoint_log_files::survey::LastSegment;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{Extent, Follower, Run, Stop, Survey, SurveyOptions, survey};
-use holdpoint_log_format::limits::SEAL_LENGTH;
+use holdpoint_log_format::limits::{SEAL_LENGTH, next_capacity};
 use holdpoint_log_format::recovery::{OpenAction, Row, row_without_witness};
 use holdpoint_log_format::{Head, OwnerState, names};
 
@@ -134,7 +134,7 @@ fn set_aside<S: Storage>(storage: &S, survey: &Survey) -> DiskResult<()> {
 fn resume_roll<S: Storage>(storage: &S, mark: u64, last: &LastSegment) -> DiskResult<()> {
     let Stop::Seal(seal) = last.run.stop else { return Ok(()) };
     let header = &last.header;
-    let next = roll::successor(header, &seal, 0);
+    let next = roll::successor(header, &seal, next_capacity(header.capacity, 0));
     let prepared = roll::prepare(storage, next.first_sequence(), next.capacity)?;
     let path = segment_path(header.first_sequence());
     let writer = storage.open_writer(&path).named("open", &path)?;

@@ -31,7 +31,16 @@ pub(super) fn prepare<S: Storage>(
     first_sequence: u64,
     capacity: u64,
 ) -> DiskResult<Prepared<S::Writer>> {
-    let prepared = reserve(storage, first_sequence, capacity)?;
+    prepare_at(storage, prepared_path(first_sequence), capacity)
+}
+
+/// As [`prepare`], under another name that is no segment's.
+pub(super) fn prepare_at<S: Storage>(
+    storage: &S,
+    path: String,
+    capacity: u64,
+) -> DiskResult<Prepared<S::Writer>> {
+    let prepared = reserve_at(storage, path, capacity)?;
     if capacity <= FILLED_AT_ONCE_MAX {
         let Prepared { writer, path, .. } = &prepared;
         let filled = storage.write_zeros(writer, 0, capacity);
@@ -48,7 +57,14 @@ pub(super) fn reserve<S: Storage>(
     first_sequence: u64,
     capacity: u64,
 ) -> DiskResult<Prepared<S::Writer>> {
-    let path = prepared_path(first_sequence);
+    reserve_at(storage, prepared_path(first_sequence), capacity)
+}
+
+fn reserve_at<S: Storage>(
+    storage: &S,
+    path: String,
+    capacity: u64,
+) -> DiskResult<Prepared<S::Writer>> {
     let writer = storage.create(&path, capacity).named_needing(RESERVE, &path, capacity)?;
     Ok(Prepared { writer, path, capacity })
 }
@@ -102,12 +118,12 @@ pub(super) fn seal<S: Storage>(storage: &S, active: &Active<S::Writer>) -> DiskR
     Ok(seal)
 }
 
-/// The header of the segment that follows `seal`.
-pub(super) fn successor(before: &SegmentHeader, seal: &Seal, footprint: u64) -> SegmentHeader {
+/// The header of the segment of this capacity that follows `seal`.
+pub(super) fn successor(before: &SegmentHeader, seal: &Seal, capacity: u64) -> SegmentHeader {
     SegmentHeader {
         log: before.log,
         previous: seal.last,
-        capacity: next_capacity(before.capacity, footprint),
+        capacity,
         previous_seal_offset: seal.offset,
     }
 }

@@ -8,6 +8,7 @@ use super::keeper::Schedule;
 use super::lock;
 use super::options::{Options, Ownership};
 use super::owner::Owner;
+use super::roll::Prepared;
 use super::storage::{LockFile, Storage};
 use super::witness;
 use super::zeros::Zeros;
@@ -42,6 +43,8 @@ pub(super) struct State<S: Storage> {
     pub(super) active: Active<S::Writer>,
     /// The segment to come.
     pub(super) ahead: Ahead<S::Writer>,
+    /// Room for the ending of runs under way.
+    pub(super) rooms: Vec<Prepared<S::Writer>>,
     /// HEAD as it was at opening; its log and anchor are those of every HEAD of this log.
     pub(super) head: Head,
     /// Held while turns and acknowledgements rely on it, or always by an exclusive owner.

@@ -1,6 +1,7 @@
 //! The few calls made on a disk to write a log. Everything the engine does to files goes through
 //! this trait, so that a simulated disk can stand in for a real one.
 
+use super::run_file::RunFile;
 use holdpoint_log_files::{ReadFile, ReadStorage};
 use holdpoint_log_format::BootId;
 use std::io;
@@ -147,6 +148,26 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     /// The process that holds the lock now, as the system knows it; `None` where it does not say.
     fn lock_holder(&self) -> Option<u32> {
         None
+    }
+
+    /// Makes the file of a run and holds its lock; `None` on a disk that keeps none, where nobody
+    /// learns that a recorder is gone. Only within a turn.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn begin_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
+        let _ = loop_id;
+        Ok(None)
+    }
+
+    /// Takes the lock of a run's file; `None` where somebody holds it or nothing is there. Only
+    /// within a turn.
+    ///
+    /// # Errors
+    /// What the disk says, and that something else than a run's own file stands there.
+    fn take_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
+        let _ = loop_id;
+        Ok(None)
     }
 
     /// This boot of the machine.

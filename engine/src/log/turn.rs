@@ -41,6 +41,8 @@ pub struct Turn<'a, S: Storage> {
     recovered: Option<Recovered>,
     /// An acknowledgement relies on the lock from here on.
     is_handed_over: bool,
+    /// The run whose room may be taken where the disk is full.
+    pub(super) takes_room_of: Option<String>,
 }
 
 impl<'a, S: Storage> Turn<'a, S> {
@@ -65,6 +67,7 @@ impl<'a, S: Storage> Turn<'a, S> {
             previous_wall_minus_boot: known,
             recovered: None,
             is_handed_over: false,
+            takes_room_of: None,
         };
         if turn.state.lock.is_none() {
             turn.take_lock(wait)?;
@@ -231,30 +234,38 @@ impl<'a, S: Storage> Turn<'a, S> {
         let next_first = self.state.active.chain().sequence + 1;
         let prepared = match self.state.take_ahead(storage, needed) {
             Some(prepared) => prepared,
-            None => roll::prepare(storage, next_first, needed)
-                .map_err(|error| self.no_space_or(error, needed))?,
+            None => match roll::prepare(storage, next_first, needed) {
+                Ok(prepared) => prepared,
+                Err(error) => {
+                    let error = self.no_space_or(error, needed);
+                    self.own_room(footprint).ok_or(error)?
+                }
+            },
         };
         self.shared.sync(&mut self.state)?;
-        let rolled = self.roll_into(prepared, footprint);
+        let rolled = self.roll_into(prepared);
         rolled.map_err(|error| self.poisoned_by(&error))?;
         self.follow_with_head()
     }
 
     /// Records are durable and space for the next segment is reserved: seal, then publish.
-    fn roll_into(
-        &mut self,
-        prepared: Prepared<S::Writer>,
-        footprint: u64,
-    ) -> Result<(), DiskError> {
+    fn roll_into(&mut self, prepared: Prepared<S::Writer>) -> Result<(), DiskError> {
         let storage = &self.shared.storage;
         let state = &mut *self.state;
         let seal = roll::seal(storage, &state.active)?;
-        let next = roll::successor(state.active.header(), &seal, footprint);
+        let next = roll::successor(state.active.header(), &seal, prepared.capacity);
         let capacity = state.active.header().capacity;
         let published = roll::publish(storage, prepared, next)?;
         let sealed = std::mem::replace(&mut state.active, published);
         roll::punch_unused(storage, &sealed.writer, &seal, capacity);
         Ok(())
+    }
+
+    /// Room that was made beforehand for what this turn appends, where the disk has no more.
+    fn own_room(&mut self, footprint: u64) -> Option<Prepared<S::Writer>> {
+        self.shared.check_usable().ok()?;
+        let loop_id = self.takes_room_of.as_deref()?;
+        self.state.take_room(&self.shared.storage, loop_id, footprint)
     }
 
     /// A full disk while space is reserved leaves everything as it was; anything else poisons.

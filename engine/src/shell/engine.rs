@@ -6,6 +6,7 @@ use super::entropy::{Drawn, EntropySource, SystemEntropy};
 use super::error::{EngineError, SubmitError};
 use super::fingerprint::FingerprintDistance;
 use super::identity::Identity;
+use super::lost::Settled;
 use super::metrics::{Meter, Metrics, NoMetrics};
 use super::metrics_storage::Measured;
 use super::rebuild::Hot;
@@ -25,6 +26,7 @@ use holdpoint_domain::{ActorId, Proof, World, execution_loop::Actor};
 use holdpoint_log_files::DirectoryStorage;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// How an engine is opened.
@@ -95,6 +97,9 @@ pub(super) struct Core<S: Storage> {
     pub(super) fingerprints: FingerprintDistance,
     /// Who runs this process.
     pub(super) identity: Identity,
+    /// Whether this engine has looked for runs whose recorder is gone.
+    pub(super) has_looked_for_lost: AtomicBool,
+    pub(super) settled: Mutex<Settled>,
     /// The same disk, for what is derived from the log.
     pub(super) caches: Arc<S>,
 }
@@ -138,6 +143,8 @@ impl<S: Storage> Engine<S> {
             bell: Bell::default(),
             fingerprints: options.fingerprints,
             identity: options.identity,
+            has_looked_for_lost: AtomicBool::new(false),
+            settled: Mutex::new(Settled::new()),
             caches,
         };
         let last_ring = LastRing(core.bell.clone());
@@ -351,6 +358,8 @@ impl<S: Storage> Core<S> {
     pub(super) fn acknowledged(&self, newest: u64, level: Level) {
         let is_synced = matches!(level, Level::Always | Level::Witnessed);
         self.bell.ring(is_synced.then_some(newest));
+        let is_durable = |settled: &mut (u64, _)| is_synced && settled.0 <= newest;
+        self.settled.lock().extract_if(.., is_durable).for_each(|(_, file)| file.remove());
     }
 
     /// Writes a snapshot whose fingerprint is on the log.

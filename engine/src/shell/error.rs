@@ -3,6 +3,8 @@
 use crate::log::{AppendError, ArchiveError, OpenError};
 use holdpoint_domain::codec::{DecodeError, EncodeError};
 use holdpoint_log_files::{FollowError, ReadError};
+use std::io;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// An engine could not be opened.
@@ -70,6 +72,14 @@ pub enum SubmitError {
     /// An event beyond the codec's limits.
     #[error("the event cannot be recorded: {0}")]
     Encode(#[from] EncodeError),
+    /// A run's own file cannot be made or locked, so that nobody would learn of its recorder's end.
+    #[error("cannot make the run's own file {path:?}: {source}; nothing was recorded")]
+    RunFile {
+        /// The file.
+        path: PathBuf,
+        /// What the disk said.
+        source: io::Error,
+    },
     /// The system has no entropy.
     #[error("no random bits for an id: {0}")]
     Entropy(String),

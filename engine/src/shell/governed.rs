@@ -4,19 +4,22 @@
 use super::asker::{Asker, Elsewhere, Question};
 use super::conditions::Conditions;
 use super::engine::Engine;
+use super::error::SubmitError;
 use super::hold_point::Next;
 use super::instruction::{evidence, executor_id, initialize};
-use super::outcome::{Told, exit, exit_status, of_signal, told};
+use super::interrupt::Interrupt;
+use super::outcome::{Told, exit, exit_status, told};
 use super::run::{
     EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, FaultOutcome, GovernedRun, HeldRun, LeftOpen,
     RunError, RunReport,
 };
+use super::run_seat::RunSeat;
 use super::submit::{Origin, Receipt, Submitted};
 use crate::executor::{
     ExecuteError, ExecutionReport, InstructionEnvelope, OutputSink, SignalSource, StartRefusal,
     execute,
 };
-use crate::log::Storage;
+use crate::log::{AppendError, Storage};
 use holdpoint_domain::command::{
     AwaitResponse, CaptureEvidence, Command, CompleteLoop, DispatchFacts, DispatchLoop,
     EvidenceItem, ReportFault, ReportResponse, StopLoop,
@@ -79,6 +82,7 @@ pub(super) struct Runner<'a, S: Storage> {
     run: &'a GovernedRun,
     pub(super) terms: &'a HoldTerms,
     pub(super) origin: Origin,
+    seat: RunSeat<'a, S>,
     envelope_hash: String,
     pub(super) loop_id: String,
     attempts: u8,
@@ -91,6 +95,8 @@ pub(super) struct Runner<'a, S: Storage> {
     execution: Option<ExecutionReport>,
     /// Whether what came of the last execution is on the log.
     is_recorded: bool,
+    /// Whether the output of the last execution is not, for want of space.
+    is_evidence_dropped: bool,
     pub(super) details: Option<String>,
     pub(super) exit_status: u8,
 }
@@ -109,6 +115,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             run,
             terms,
             origin,
+            seat: RunSeat::take(engine.core(), initialize.loop_id())?,
             envelope_hash: envelope.hex(),
             loop_id: initialize.loop_id(),
             attempts: 0,
@@ -120,12 +127,20 @@ impl<'a, S: Storage> Runner<'a, S> {
             wall: Duration::ZERO,
             execution: None,
             is_recorded: false,
+            is_evidence_dropped: false,
             details: None,
             exit_status: EXIT_HOLDPOINT_FAILED,
         };
-        let receipt = runner.submit(&Command::InitializeLoop(initialize))?;
-        runner.first_sequence = receipt.first_sequence;
-        Ok(runner)
+        match runner.submit(&Command::InitializeLoop(initialize)) {
+            Ok(receipt) => {
+                runner.first_sequence = receipt.first_sequence;
+                Ok(runner)
+            }
+            Err(error) => {
+                runner.seat.leave();
+                Err(error)
+            }
+        }
     }
 
     /// Attempts until the loop halts or is left to whoever answers.
@@ -166,7 +181,7 @@ impl<'a, S: Storage> Runner<'a, S> {
         }
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
         self.submit(&Command::AwaitResponse(AwaitResponse { loop_id, entropy }))?;
-        if self.halted.is_some() {
+        if self.halted.is_some() || !self.has_room()? {
             return Ok(false);
         }
         self.is_recorded = false;
@@ -178,15 +193,33 @@ impl<'a, S: Storage> Runner<'a, S> {
         Ok(is_permitted)
     }
 
+    /// Whether the ending of the attempt could be written whatever becomes of the disk: nothing is
+    /// started otherwise.
+    fn has_room(&mut self) -> Result<bool, RunError> {
+        let Err(error) = self.seat.reserve_room() else { return Ok(true) };
+        if !matches!(error, AppendError::NoSpace { .. }) {
+            return Err(SubmitError::from(error).into());
+        }
+        let details = format!("not started, because its end could not be recorded: {error}");
+        self.exit_status = EXIT_HOLDPOINT_FAILED;
+        self.details = Some(details.clone());
+        let facts = StopFacts { resources_available: Some(false), ..StopFacts::default() };
+        self.stop(StopCondition::ResourceLimitExceeded, facts, details).map(|()| false)
+    }
+
     /// All ten stop conditions are checked here; a signal that came before the start is one.
     fn dispatch(
         &mut self,
         refusal: Option<&StartRefusal>,
         signals: &mut dyn SignalSource,
     ) -> Result<(), RunError> {
-        let aborted = signals.take().into_iter().find(|signal| signal.asks_for_the_end());
-        if let Some(signal) = aborted {
-            self.exit_status = of_signal(signal.number());
+        let interrupt = Interrupt::take(signals);
+        self.details = interrupt.map(|by| format!("{} before the command started", by.details()));
+        if let Some(interrupt) = interrupt {
+            self.exit_status = interrupt.exit_status();
+            if !interrupt.is_typed() {
+                return self.interrupt(interrupt);
+            }
         }
         let dispatch = DispatchLoop {
             loop_id: self.loop_id.clone(),
@@ -197,25 +230,24 @@ impl<'a, S: Storage> Runner<'a, S> {
                 executor_registered: Some(refusal.is_none_or(is_not_authorized)),
                 resources_available: Some(true),
                 intent_clear: Some(true),
-                human_abort_signaled: Some(aborted.is_some()),
+                human_abort_signaled: Some(interrupt.is_some()),
             },
         };
         let command = match self.attempts {
             0 => Command::DispatchLoop(dispatch),
             _ => Command::RetryLoop(dispatch),
         };
-        match aborted {
+        match interrupt {
+            // Only what was typed gets here.
             Some(_) => self.submit_as_typed(&command).map(drop),
             None => self.submit(&command).map(drop),
         }
     }
 
     fn refused_to_start(&mut self, refusal: Option<&StartRefusal>) {
-        if let Some(refusal) = refusal {
+        if let (Some(refusal), None) = (refusal, &self.details) {
             self.exit_status = refusal.exit_status();
             self.details = Some(refusal.to_string());
-        } else {
-            self.details = Some("it was interrupted before the command started".to_string());
         }
     }
 
@@ -223,6 +255,7 @@ impl<'a, S: Storage> Runner<'a, S> {
     fn executed(&mut self, report: ExecutionReport) -> Result<bool, RunError> {
         self.exit_status = exit_status(&report);
         self.details = None;
+        self.is_evidence_dropped = false;
         self.wall = self.wall.saturating_add(report.wall);
         let (told, exit, evidence) = (told(&report), exit(&report), evidence(&report));
         self.execution = Some(report);
@@ -236,11 +269,7 @@ impl<'a, S: Storage> Runner<'a, S> {
                 self.details = Some(message.clone());
                 self.report_fault(fault, message, exit)?
             }
-            Told::Abort { details } => {
-                self.details = Some(details.clone());
-                let facts = StopFacts { human_abort_signaled: Some(true), ..StopFacts::default() };
-                self.stop(StopCondition::HumanAbort, facts, details).map(|()| false)?
-            }
+            Told::Interrupt(interrupt) => self.interrupt(interrupt).map(|()| false)?,
         })
     }
 
@@ -284,7 +313,14 @@ impl<'a, S: Storage> Runner<'a, S> {
     fn capture(&mut self, items: Vec<EvidenceItem>) -> Result<(), RunError> {
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
         let capture = CaptureEvidence { loop_id, entropy, items };
-        self.submit(&Command::CaptureEvidence(capture)).map(drop)
+        let mut command = Command::CaptureEvidence(capture);
+        match self.submit(&command) {
+            Err(RunError::Submit(SubmitError::Append(AppendError::NoSpace { .. }))) => {
+                self.is_evidence_dropped = drop_raw(&mut command);
+                self.submit(&command).map(drop)
+            }
+            captured => captured.map(drop),
+        }
     }
 
     /// What Phase-21 decided of the fault: only RETRY permits another attempt.
@@ -346,10 +382,17 @@ impl<'a, S: Storage> Runner<'a, S> {
     ) -> Result<(), RunError> {
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
         let stop = StopLoop { loop_id, entropy, condition, facts, details };
-        let command = Command::StopLoop(stop);
-        match condition {
-            StopCondition::HumanAbort => self.submit_as_typed(&command).map(drop),
-            _ => self.submit(&command).map(drop),
+        self.submit(&Command::StopLoop(stop)).map(drop)
+    }
+
+    /// Halts for a signal that asked for the end.
+    pub(super) fn interrupt(&mut self, interrupt: Interrupt) -> Result<(), RunError> {
+        let details = self.details.get_or_insert_with(|| interrupt.details()).clone();
+        let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
+        let command = interrupt.command(loop_id, entropy, details);
+        match interrupt.is_typed() {
+            true => self.submit_as_typed(&command).map(drop),
+            false => self.submit(&command).map(drop),
         }
     }
 
@@ -404,6 +447,9 @@ impl<'a, S: Storage> Runner<'a, S> {
     }
 
     fn into_outcome(self) -> Result<HeldRun, RunError> {
+        if self.halted.is_some() || self.left_open.is_some() {
+            self.seat.leave();
+        }
         let last_sequence = self.origin.causation.unwrap_or(self.first_sequence);
         if let Some(question) = self.left_open {
             return Ok(HeldRun::LeftOpen(Box::new(LeftOpen {
@@ -414,6 +460,7 @@ impl<'a, S: Storage> Runner<'a, S> {
                 last_sequence,
                 wall: self.wall,
                 execution: self.execution,
+                is_evidence_dropped: self.is_evidence_dropped,
             })));
         }
         let Some(halted) = self.halted else {
@@ -430,6 +477,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             last_sequence,
             wall: self.wall,
             execution: self.execution,
+            is_evidence_dropped: self.is_evidence_dropped,
             details: self.details,
         })))
     }
@@ -450,6 +498,30 @@ fn origin<S: Storage>(engine: &Engine<S>, run: &GovernedRun) -> Result<Origin, R
         Some((correlation, causation)) => Origin { actor, correlation, causation },
         None => Origin { actor, correlation: engine.entropy()?.to_string(), causation: None },
     })
+}
+
+/// Leaves away the bytes of every stream: its true length and its digest stay. Whether there were
+/// any.
+fn drop_raw(command: &mut Command) -> bool {
+    let Command::CaptureEvidence(capture) = command else { return false };
+    let mut any = false;
+    for item in &mut capture.items {
+        let dropped = match &*item {
+            EvidenceItem::ExecutorOutput { stream, raw_data, true_length, whole_sha256 }
+            | EvidenceItem::ExecutorOutputCut {
+                stream, raw_data, true_length, whole_sha256, ..
+            } if !raw_data.is_empty() => EvidenceItem::ExecutorOutput {
+                stream: *stream,
+                raw_data: Vec::new(),
+                true_length: *true_length,
+                whole_sha256: *whole_sha256,
+            },
+            _ => continue,
+        };
+        any = true;
+        *item = dropped;
+    }
+    any
 }
 
 fn is_not_authorized(refusal: &StartRefusal) -> bool {

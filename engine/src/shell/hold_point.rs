@@ -4,15 +4,15 @@
 use super::asker::{Asker, Patience, PersonAnswer, Question};
 use super::error::SubmitError;
 use super::governed::Runner;
-use super::outcome::of_signal;
+use super::interrupt::Interrupt;
 use super::run::{EXIT_ABORTED, EXIT_HOLDPOINT_FAILED, EXIT_NOBODY_ANSWERED, RunError};
 use super::submit::{Origin, Receipt, Submitted, first_kept, read_events};
 use super::watch::{Wake, Watch};
 use crate::executor::SignalSource;
 use crate::log::Storage;
-use holdpoint_domain::command::{AnswerDecision, Command, RequestDecision, StopLoop};
+use holdpoint_domain::command::{AnswerDecision, Command, RequestDecision};
 use holdpoint_domain::event::{Event, HaltReason, LoopHalted};
-use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
+use holdpoint_domain::evidence_capture::StopCondition;
 use holdpoint_domain::execution_loop::{Actor, ExecutionLoopState};
 use holdpoint_domain::human_decision::{DecisionOutcome, HoldPolicy, HumanDecision};
 use holdpoint_domain::refusal::DecisionRefusal;
@@ -140,8 +140,8 @@ impl<S: Storage> Runner<'_, S> {
             };
             let wake = Wake { watch, signals: signals.wake(), at_most };
             let answer = asker.wait(question, &wake);
-            if let Some(signal) = signals.take().into_iter().find(|s| s.asks_for_the_end()) {
-                return self.interrupted(signal.number());
+            if let Some(interrupt) = Interrupt::take(signals) {
+                return self.interrupted(interrupt);
             }
             if let Some(answer) = answer {
                 return self.answer(question, answer, asker);
@@ -193,21 +193,17 @@ impl<S: Storage> Runner<'_, S> {
     }
 
     /// A signal asked for the end while the person was thinking.
-    fn interrupted(&mut self, signal: i32) -> Result<(), RunError> {
-        let details = format!("interrupted by signal {signal} while a person was asked");
-        let stop = StopLoop {
-            loop_id: self.loop_id.clone(),
-            entropy: self.engine.entropy()?,
-            condition: StopCondition::HumanAbort,
-            facts: StopFacts { human_abort_signaled: Some(true), ..StopFacts::default() },
-            details: details.clone(),
-        };
-        match self.submit_as_typed(&Command::StopLoop(stop)) {
+    fn interrupted(&mut self, interrupt: Interrupt) -> Result<(), RunError> {
+        let before =
+            self.details.replace(format!("{} while a person was asked", interrupt.details()));
+        match self.interrupt(interrupt) {
             // Somebody ended the loop at the same moment; the next look shows how.
-            Err(RunError::Refused(Refusal::LoopNotLive { .. })) => return Ok(()),
-            stopped => stopped?,
-        };
-        (self.exit_status, self.details) = (of_signal(signal), Some(details));
+            Err(RunError::Refused(Refusal::LoopNotLive { .. })) => self.details = before,
+            stopped => {
+                stopped?;
+                self.exit_status = interrupt.exit_status();
+            }
+        }
         Ok(())
     }
 

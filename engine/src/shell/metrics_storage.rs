@@ -1,7 +1,7 @@
 //! The log's storage with the hooks of [`Metrics`] around its writes and syncs.
 
 use super::metrics::Metrics;
-use crate::log::{RootState, Storage};
+use crate::log::{RootState, RunFile, Storage};
 use holdpoint_log_files::{Entry, ReadStorage};
 use holdpoint_log_format::BootId;
 use std::io;
@@ -109,6 +109,14 @@ impl<S: Storage> Storage for Measured<S> {
 
     fn lock_holder(&self) -> Option<u32> {
         self.disk.lock_holder()
+    }
+
+    fn begin_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
+        self.disk.begin_run(loop_id)
+    }
+
+    fn take_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
+        self.disk.take_run(loop_id)
     }
 
     fn boot(&self) -> BootId {

@@ -24,7 +24,9 @@ mod hold_point;
 mod identity;
 mod indexer;
 mod instruction;
+mod interrupt;
 mod lookup;
+mod lost;
 mod metrics;
 mod metrics_storage;
 #[cfg(all(test, feature = "model"))]
@@ -35,6 +37,7 @@ mod person_terminal;
 mod rebuild;
 mod recall;
 mod run;
+mod run_seat;
 mod salvage;
 mod snapshot;
 mod submit;

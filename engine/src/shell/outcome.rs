@@ -9,11 +9,13 @@
 //! | killed by another signal n | fault CRASH | 128 + n |
 //! | timed out | fault TIMEOUT | 124 |
 //! | over the memory limit | fault RESOURCE_EXHAUSTED | 137 |
-//! | interrupted by signal n | stop condition HUMAN_ABORT | 128 + n |
+//! | Ctrl-C or Ctrl-\ at the terminal: signal n | stop condition HUMAN_ABORT | 128 + n |
+//! | interrupted by any other signal n | halt INTERRUPTED | 128 + n |
 //!
 //! Output that is merely longer than what is kept of it is no fault: the evidence says what is
 //! missing.
 
+use super::interrupt::Interrupt;
 use crate::executor::{ExecutionReport, Outcome, signal_name};
 use holdpoint_domain::event::Exit;
 use holdpoint_domain::execution_loop::ExecutorResponseType;
@@ -34,15 +36,15 @@ pub(super) enum Told {
     Response { reported: ExecutorResponseType, error: Option<String> },
     /// The attempt failed.
     Fault { fault: ExecutionFaultType, message: String },
-    /// A person stopped it.
-    Abort { details: String },
+    /// Somebody stopped it.
+    Interrupt(Interrupt),
 }
 
 pub(super) fn told(report: &ExecutionReport) -> Told {
     let fault = |fault, message| Told::Fault { fault, message };
     match &report.outcome {
-        Outcome::Interrupted { signal } => {
-            Told::Abort { details: format!("interrupted by {}", named(*signal)) }
+        Outcome::Interrupted { signal, origin } => {
+            Told::Interrupt(Interrupt { signal: *signal, origin: *origin })
         }
         Outcome::TimedOut => fault(
             ExecutionFaultType::Timeout,
@@ -80,7 +82,7 @@ pub(super) fn exit_status(report: &ExecutionReport) -> u8 {
         Outcome::Exited { .. } | Outcome::Signaled { .. } => report.exit_status,
         Outcome::TimedOut => EXIT_TIMED_OUT,
         Outcome::MemoryExceeded { .. } => of_signal(libc::SIGKILL),
-        Outcome::Interrupted { signal } => of_signal(signal),
+        Outcome::Interrupted { signal, .. } => of_signal(signal),
     }
 }
 
@@ -105,7 +107,8 @@ fn is_partial(report: &ExecutionReport) -> bool {
     [&report.stdout, &report.stderr].iter().any(|stream| !stream.end_seen)
 }
 
-fn named(signal: i32) -> String {
+/// A signal with its name.
+pub(super) fn named(signal: i32) -> String {
     match signal_name(signal) {
         Some(name) => format!("signal {signal} ({name})"),
         None => format!("signal {signal}"),

@@ -68,6 +68,9 @@ pub struct RunReport {
     pub wall: Duration,
     /// The last execution, when the command was started.
     pub execution: Option<ExecutionReport>,
+    /// Whether the last execution's output is not on the log, because the disk was full: its true
+    /// length and digest are.
+    pub is_evidence_dropped: bool,
     /// What went wrong, in words: the fault, the interrupt, or why the command did not start.
     pub details: Option<String>,
 }
@@ -99,6 +102,8 @@ pub struct LeftOpen {
     pub wall: Duration,
     /// The last execution.
     pub execution: Option<ExecutionReport>,
+    /// As [`RunReport::is_evidence_dropped`].
+    pub is_evidence_dropped: bool,
 }
 
 /// What Phase-21 made of a fault.

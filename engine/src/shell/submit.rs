@@ -6,11 +6,12 @@ use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::fingerprint;
 use super::lookup::Scope;
+use super::lost;
 use super::metrics::TurnWatch;
 use super::rebuild::{Hot, Recorded, evolve_all, recorded};
 use super::recall::{self, FoundRecord};
 use super::snapshot::Snapshot;
-use crate::log::{Acknowledgement, Appended, Level, NewRecord, Recovered, Storage, Turn};
+use crate::log::{Acknowledgement, Appended, Level, NewRecord, Recovered, RunFile, Storage, Turn};
 use holdpoint_domain::command::SystemEvent;
 use holdpoint_domain::event::{ClockStepped, Event, RecoveryPerformed, Text};
 use holdpoint_domain::terms::Term;
@@ -20,6 +21,7 @@ use holdpoint_domain::{
     ActorId, Command, Envelope, Idempotency, Proof, Refusal, Time, World, codec, decide,
 };
 use holdpoint_log_files::Onward;
+use holdpoint_log_format::names;
 use std::convert::Infallible;
 
 /// A step of the wall clock by this much or more is an event.
@@ -139,6 +141,7 @@ pub(super) fn begin_where<'a, S: Storage, E>(
     let (answer, pending) = in_turn(engine, level, |engine, hot, turn| {
         note_clock_step(engine, hot, turn)?;
         record_due(engine, hot, turn)?;
+        lost::record_lost_once(engine, hot, turn)?;
         if let Err(objection) = is_allowed(&hot.world) {
             return Ok(Err(objection));
         }
@@ -188,6 +191,8 @@ fn carry_out<S: Storage>(
         Ok(None) => recall::decide_knowing(engine, hot, turn, command, at)?,
         Err(refusal) => Err(refusal),
     };
+    // The ending of a run finds room where the disk has none.
+    turn.may_take_room_of(command.subject());
     match decided {
         Ok(events) => {
             let (appended, events) = append(hot, turn, by, idempotency.as_ref(), events, at)?;
@@ -227,7 +232,7 @@ fn record_refusal<S: Storage>(
     append(hot, turn, by, None, [event], at).map(drop)
 }
 
-fn receipt(appended: &Appended, at: Time, events: Vec<Event>) -> Receipt {
+pub(super) fn receipt(appended: &Appended, at: Time, events: Vec<Event>) -> Receipt {
     let (first_sequence, last_sequence) = (appended.first_sequence, appended.last_sequence);
     Receipt { first_sequence, last_sequence, at: Some(at), events }
 }
@@ -302,7 +307,9 @@ pub(super) fn before_close<S: Storage>(engine: &Core<S>) -> Result<(), SubmitErr
 pub(super) fn expire<S: Storage>(engine: &Core<S>) -> Result<Vec<Receipt>, SubmitError> {
     with_turn(engine, |engine, hot, turn| {
         note_clock_step(engine, hot, turn)?;
-        record_due(engine, hot, turn)
+        let mut receipts = record_due(engine, hot, turn)?;
+        receipts.extend(lost::record_lost(engine, hot, turn)?);
+        Ok(receipts)
     })
 }
 
@@ -362,6 +369,19 @@ pub(super) fn permitted<S: Storage, T>(
         let proof = Some(engine.identity.proof_of(&origin.actor));
         record_refusal(hot, turn, By { origin, proof }, command, &refusal, at)?;
         Ok(Err(refusal))
+    })
+}
+
+/// Makes and locks the file of a run, before its loop is initialized.
+pub(super) fn begin_run<S: Storage>(
+    engine: &Core<S>,
+    loop_id: &str,
+) -> Result<Option<RunFile>, SubmitError> {
+    with_turn(engine, |engine, _, _| {
+        engine.caches.begin_run(loop_id).map_err(|source| SubmitError::RunFile {
+            path: engine.caches.root().join(names::run(loop_id)),
+            source,
+        })
     })
 }
 
@@ -475,6 +495,7 @@ pub(super) fn changes_nothing<S: Storage>(engine: &Core<S>, error: &SubmitError)
         SubmitError::Append(
             BatchTooLarge { .. } | Empty | Locked { .. } | NoSpace { .. } | PayloadTooLarge { .. }
         ) | SubmitError::Encode(_)
+            | SubmitError::RunFile { .. }
     );
     harmless && engine.log.poison().is_none()
 }
@@ -551,6 +572,9 @@ pub(super) fn time_of_next<S: Storage>(engine: &Core<S>, turn: &Turn<'_, S>) -> 
 
 /// The rules see events only, so the names in their envelopes are checked here.
 fn check(origin: &Origin, conditions: &Conditions, command: &Command) -> Result<(), Refusal> {
+    if matches!(command, Command::DeclareLost(_)) {
+        return Err(Refusal::NotByCallers { command: command.name() });
+    }
     check_identifier("actor id", &origin.actor.id)?;
     check_identifier("correlation", &origin.correlation)?;
     check_story(origin, command)?;

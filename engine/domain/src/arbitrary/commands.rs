@@ -2,10 +2,10 @@
 
 use super::{made_of, one_of};
 use crate::command::{
-    AnswerDecision, AwaitResponse, CaptureEvidence, ChangePolicy, CompleteLoop, DispatchFacts,
-    DispatchLoop, EvidenceItem, ExpireDue, Handshake, InitializeLoop, ObserverExpectation,
-    OverrideVisibility, ReportFault, ReportResponse, RequestDecision, SpentApproval, StopLoop,
-    SystemEvent,
+    AnswerDecision, AwaitResponse, CaptureEvidence, ChangePolicy, CompleteLoop, DeclareLost,
+    DispatchFacts, DispatchLoop, EvidenceItem, ExpireDue, Handshake, InitializeLoop, InterruptLoop,
+    ObserverExpectation, OverrideVisibility, ReportFault, ReportResponse, RequestDecision,
+    SpentApproval, StopLoop, SystemEvent,
 };
 use crate::evidence_capture::StopFacts;
 
@@ -31,6 +31,8 @@ made_of! {
     ReportFault { loop_id, entropy, attempt, fault_type, fault_message, exit }
     CompleteLoop { loop_id, entropy }
     StopLoop { loop_id, entropy, condition, facts, details }
+    InterruptLoop { loop_id, entropy, signal, sender_pid, sender_uid }
+    DeclareLost { loop_id, entropy }
     StopFacts {
         authorization_present, executor_registered, envelope_hash_matches, chain_valid,
         resources_available, timestamp_valid, prior_execution_complete, intent_clear,

@@ -6,7 +6,7 @@ use alloc::string::String;
 use super::batch::{Batch, Ending};
 use super::dispatch::wrong_state;
 use super::human_decision::held_back;
-use crate::command::StopLoop;
+use crate::command::{InterruptLoop, StopLoop};
 use crate::event::HaltReason;
 use crate::evidence_capture::{StopCondition, check_stop};
 use crate::execution_loop::ExecutionLoopState;
@@ -47,6 +47,33 @@ pub(super) fn stop(
     batch.stop(entity.state(), command.condition, &command.details)
 }
 
+/// A signal asked for the end, and no person is known to have sent it.
+pub(super) fn interrupt(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+    command: &InterruptLoop,
+) -> Result<(), Refusal> {
+    let sender = match (command.sender_pid, command.sender_uid) {
+        (Some(pid), Some(uid)) => format!("process {pid} of user number {uid}"),
+        (Some(pid), None) => format!("process {pid}"),
+        (None, Some(uid)) => format!("a process of user number {uid}"),
+        (None, None) => String::from("a sender that is not known"),
+    };
+    let details = format!("signal {} from {sender}", command.signal);
+    batch.end_without_condition(entity.state(), HaltReason::Interrupted, &details)
+}
+
+/// The process that recorded the loop is gone.
+pub(super) fn lose_recorder(entity: &ExecutionLoop, batch: &mut Batch<'_>) -> Result<(), Refusal> {
+    let from = entity.state();
+    let what = match from {
+        ExecutionLoopState::AwaitingResponse => "what became of the command is not known",
+        _ => "no command was running",
+    };
+    let details = format!("the process that recorded the loop is gone; {what}");
+    batch.end_without_condition(from, HaltReason::RecorderLost, &details)
+}
+
 /// Why nothing can be added to the loop's evidence as it is: no observer, a broken chain, or a
 /// time before the newest evidence.
 pub(super) fn continuity_fault(
@@ -67,6 +94,23 @@ pub(super) fn continuity_fault(
 }
 
 impl Batch<'_> {
+    /// A halt for a reason that is neither one of the ten conditions nor what an evaluation gives.
+    fn end_without_condition(
+        &mut self,
+        from: ExecutionLoopState,
+        reason: HaltReason,
+        details: &str,
+    ) -> Result<(), Refusal> {
+        self.halt(Ending {
+            from,
+            requested: Halted,
+            reason,
+            stop_condition: None,
+            fault_type: None,
+            details: format!("{reason}: {details}"),
+        })
+    }
+
     /// A transition that the table does not allow halts the loop and is recorded.
     pub(super) fn illegal(
         &mut self,

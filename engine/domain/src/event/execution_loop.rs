@@ -170,6 +170,10 @@ closed_enum! {
         HandshakeFailed = "HANDSHAKE_FAILED",
         /// A person was asked and nobody answered in time (Phase-32: ABORT, reason TIMEOUT).
         DecisionTimedOut = "DECISION_TIMED_OUT",
+        /// A signal that is not known to be a person's asked for the end. No stop condition.
+        Interrupted = "INTERRUPTED",
+        /// The process that recorded it is gone, and how it went on is not known.
+        RecorderLost = "RECORDER_LOST",
     }
 }
 
@@ -187,7 +191,9 @@ impl HaltReason {
             | Self::StopCondition
             | Self::IllegalTransition
             | Self::HandshakeFailed
-            | Self::DecisionTimedOut => LoopStep::Stopped,
+            | Self::DecisionTimedOut
+            | Self::Interrupted
+            | Self::RecorderLost => LoopStep::Stopped,
         }
     }
 }

@@ -249,7 +249,9 @@ const fn is_ending(reason: HaltReason) -> bool {
         | HaltReason::StopCondition
         | HaltReason::IllegalTransition
         | HaltReason::HandshakeFailed
-        | HaltReason::DecisionTimedOut => false,
+        | HaltReason::DecisionTimedOut
+        | HaltReason::Interrupted
+        | HaltReason::RecorderLost => false,
     }
 }
 
@@ -261,7 +263,9 @@ fn expected_halt(entity: &ExecutionLoop, reason: HaltReason) -> Option<Named> {
         HaltReason::HandshakeFailed => {
             (entity.handshake_decision == HandshakeDecision::Reject).then_some((None, None))
         }
-        HaltReason::IllegalTransition => Some((None, None)),
+        HaltReason::IllegalTransition | HaltReason::Interrupted | HaltReason::RecorderLost => {
+            Some((None, None))
+        }
         HaltReason::DecisionTimedOut => entity.is_timed_out().then_some((None, None)),
         _ => {
             let (ending, fault_type) = entity.ending()?;

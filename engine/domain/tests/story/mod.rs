@@ -15,9 +15,9 @@ pub(crate) mod samples;
 
 use holdpoint_domain::codec::{self, Encoded};
 use holdpoint_domain::command::{
-    AwaitResponse, CaptureEvidence, CompleteLoop, DispatchFacts, DispatchLoop, Entropy,
-    EvidenceItem, Handshake, InitializeLoop, ObserverExpectation, ReportFault, ReportResponse,
-    StopLoop,
+    AwaitResponse, CaptureEvidence, CompleteLoop, DeclareLost, DispatchFacts, DispatchLoop,
+    Entropy, EvidenceItem, Handshake, InitializeLoop, InterruptLoop, ObserverExpectation,
+    ReportFault, ReportResponse, StopLoop,
 };
 use holdpoint_domain::decision_point::Principal;
 use holdpoint_domain::event::{Exit, HaltReason, LoopHalted, OutputStream, Text};
@@ -289,6 +289,22 @@ impl Story {
             facts,
             details: "because".into(),
         })
+    }
+
+    /// A signal, and the process and user number that sent it.
+    pub(crate) fn interrupt(&self, signal: i32, sender: Option<(u32, u32)>) -> Command {
+        Command::InterruptLoop(InterruptLoop {
+            loop_id: self.loop_id.clone(),
+            entropy: self.entropy(),
+            signal,
+            sender_pid: sender.map(|(pid, _)| pid),
+            sender_uid: sender.map(|(_, uid)| uid),
+        })
+    }
+
+    pub(crate) fn declare_lost(&self) -> Command {
+        let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
+        Command::DeclareLost(DeclareLost { loop_id, entropy })
     }
 }
 

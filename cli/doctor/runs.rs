@@ -1,0 +1,64 @@
+//! Runs that have not ended: who waits for what, and which of them nobody records any more.
+
+use super::check::Check;
+use crate::directory::Directory;
+use crate::exit::Failure;
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::ExecutionLoop;
+use holdpoint_replay::Until;
+use holdpoint_replay::machine::{Recorder, recorder_of};
+
+/// What was looked at.
+const RUNS: &str = "runs";
+/// So many are told one by one.
+const TOLD_MAX: usize = 20;
+
+/// One line for each run that has not ended.
+pub(super) fn check(directory: &Directory) -> Vec<Check> {
+    match unfinished(directory) {
+        Ok(checks) if checks.is_empty() => vec![Check::ok(RUNS, "none is unfinished")],
+        Ok(checks) => checks,
+        Err(failure) => {
+            let advice = "mend what is wrong with the log first";
+            vec![Check::warn(RUNS, failure.message(), advice)]
+        }
+    }
+}
+
+fn unfinished(directory: &Directory) -> Result<Vec<Check>, Failure> {
+    let rebuilt = crate::hold::read(directory, Until::End)?;
+    let live: Vec<_> = rebuilt.world.live_loops().filter(|entity| entity.halt.is_none()).collect();
+    let told = live.iter().take(TOLD_MAX);
+    let mut checks: Vec<_> = told.map(|entity| one(directory, entity)).collect();
+    if let Some(more @ 1..) = live.len().checked_sub(TOLD_MAX) {
+        checks.push(Check::ok(RUNS, format!("and {more} more that have not ended")));
+    }
+    Ok(checks)
+}
+
+fn one(directory: &Directory, entity: &ExecutionLoop) -> Check {
+    let name = visible(entity.loop_id());
+    let asked = entity.open_request().map(|held| visible(held.request_id()).to_string());
+    match (recorder_of(&directory.storage, entity.loop_id()), asked) {
+        (Recorder::Gone, _) => Check::warn(
+            RUNS,
+            format!("{name}: the process that recorded it is gone, which is not on record yet"),
+            "`holdpoint hold expire` records it, as does whoever writes next",
+        ),
+        (Recorder::NotToBeTold, _) => Check::warn(
+            RUNS,
+            format!("{name}: whether its recorder lives cannot be told"),
+            "look at `runs/` in the log's directory: it holds regular files of this user",
+        ),
+        (Recorder::Lives, None) => Check::ok(RUNS, format!("{name}: under way")),
+        (Recorder::Lives, Some(request)) => {
+            Check::ok(RUNS, format!("{name}: waits for a person to answer {request}"))
+        }
+        (Recorder::None, Some(request)) => {
+            Check::ok(RUNS, format!("{name}: left open until a person answers {request}"))
+        }
+        (Recorder::None, None) => {
+            Check::ok(RUNS, format!("{name}: {}, and no process holds it", entity.state()))
+        }
+    }
+}
