@@ -55,7 +55,7 @@ fn the_seeds_own_lines_work() {
             "guidance",
         ),
     ] {
-        let place = Place::new();
+        let place = Place::with_log();
         assert_eq!(json(&shell(&place, "holdpoint decision list --json")), json!([]));
         let asked = json(&shell(&place, ask));
         let listed = json(&shell(&place, "holdpoint decision list --json"));

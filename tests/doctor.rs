@@ -165,7 +165,7 @@ fn the_script_that_guards_nothing_is_recognised_inline_and_in_a_file() {
     let broken = format!("#{}", broken.split_once("```").unwrap().0);
     let (_, sound) = DOCUMENT.split_once("```sh\n#!/bin/sh\n# Blocks").unwrap();
     let sound = format!("#{}", sound.split_once("```").unwrap().0);
-    let place = Place::new();
+    let place = Place::with_log();
     let file = place.directory.path().join("hook.sh");
     for (script, flaws) in [(&broken, 2), (&broken.replace("holdpoint", "bd"), 2), (&sound, 0)] {
         write(&file, script).unwrap();

@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 use std::process::{Child, Output, Stdio};
 use terminal::Terminal;
 
-/// The only open request, as `hold list --json` has it.
+/// The only open request, as `hold list --json` has it; none where there is no log yet.
 fn open_request(place: &Place) -> Option<Value> {
     let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
-    listed.as_array().unwrap().first().cloned()
+    listed.as_array()?.first().cloned()
 }
 
 /// Waits until a request is open, and gives its id.

@@ -234,7 +234,7 @@ fn what_is_not_shown_of_a_long_input_is_said_and_both_ends_are_shown() {
 
 #[test]
 fn advice_names_the_log_wherever_the_agent_is() {
-    let place = Place::new();
+    let place = Place::with_log();
     let relative = ["--log", "log", "hook", "pre-tool-use"];
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
     command.current_dir(place.directory.path()).args(relative);

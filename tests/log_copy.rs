@@ -66,7 +66,7 @@ fn a_copy_is_the_same_log_byte_for_byte_up_to_its_newest_record() {
     let survey = survey_whole(&destination);
     assert_eq!(survey.findings, []);
     assert_eq!((survey.mark, survey.head.valid().unwrap().newest_link), (29, copied.newest.link));
-    assert_eq!(names_in(&destination), ["HEAD", "segments"]);
+    assert_eq!(names_in(&destination), [".gitignore", "HEAD", "segments"]);
     assert_eq!(names_in(directory.path()), ["copy", "log"]);
 }
 

@@ -120,7 +120,7 @@ fn name_of(tool: &Value) -> String {
 #[test]
 fn the_server_says_who_it_is_and_that_pending_means_wait() {
     for era in ERAS {
-        let place = Place::new();
+        let place = Place::with_log();
         let mut client = Client::silent(&place, era, &[]);
         let hello = client.greet();
         let words = hello["instructions"].as_str().unwrap();

@@ -20,8 +20,8 @@ pub(crate) struct Args {
     tenant: Option<String>,
 }
 
-/// Lists the live threads, then those that ended, in the order in which they did; exit 3 where there
-/// is no log. What the log does not hold any more is said below them.
+/// Lists the live threads, then those that ended, in the order in which they did; exit 3 where
+/// there is no log. What the log does not hold any more is said below them.
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let rebuilt = read(&directory, Until::End, &mut |_| {})?;

@@ -95,12 +95,8 @@ fn table_flags_and_owner_states_are_those_of_the_code() {
 #[test]
 fn the_directory_shows_the_names_of_the_code() {
     let directory = section("## 3. The directory");
-    let shown = [
-        names::LOCK.to_string(),
-        names::HEAD.to_string(),
-        names::HEAD_TEMPORARY.to_string(),
-        names::ARCHIVE.to_string(),
-        names::GITIGNORE.to_string(),
+    let files = [names::LOCK, names::HEAD, names::HEAD_TEMPORARY, names::ARCHIVE, names::GITIGNORE];
+    let inside = [
         format!("{}/", names::SEGMENTS),
         names::segment(1),
         names::segment(812),
@@ -109,6 +105,7 @@ fn the_directory_shows_the_names_of_the_code() {
         names::prepared(1633),
         format!("{}/", names::CUT),
     ];
+    let shown: Vec<String> = files.map(String::from).into_iter().chain(inside).collect();
     let listed: Vec<&str> = directory
         .lines()
         .filter_map(|line| line.strip_prefix("    ")?.split(' ').find(|word| !word.is_empty()))
