@@ -45,6 +45,10 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // No verb of a person's, and so in no help: `run` starts this program once more as its guard.
+    if let Some(served) = holdpoint_engine::executor::serve_as_guard() {
+        return run::guard_exit(served).into();
+    }
     let Arguments { global, verb } = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage::tell(&error).into(),

@@ -21,9 +21,17 @@ mod child_calls;
 mod command;
 mod envelope;
 mod environment;
+mod guard;
+#[cfg(target_os = "linux")]
+mod guard_messages;
+#[cfg(target_os = "linux")]
+mod guard_process;
+#[cfg(target_os = "linux")]
+mod guarded;
 mod leader;
 mod memory;
 mod output;
+mod own_child;
 mod own_signals;
 mod process_table;
 mod report;
@@ -32,6 +40,8 @@ mod run;
 mod signals;
 mod stream;
 mod terminal;
+#[cfg(target_os = "linux")]
+mod tree;
 mod visible;
 
 pub use capture::CapturedOutput;
@@ -39,9 +49,16 @@ pub(crate) use child_calls::forks;
 pub use command::{CommandSpec, Stdin};
 pub use envelope::{ENVELOPE_TAG, ENVELOPE_VERSION, InstructionEnvelope};
 pub use environment::{EnvironmentPolicy, ShownValue};
-pub use output::{Discard, OutputSink, OutputStream, PassThrough};
+#[cfg(not(target_os = "linux"))]
+pub use guard::serve_as_guard;
+pub use guard::{GUARD_NAME, Guard};
+#[cfg(target_os = "linux")]
+pub use guard_process::serve_as_guard;
+pub use output::{Discard, Notice, OutputSink, OutputStream, PassThrough};
 pub use own_signals::Signals;
-pub use report::{ExecuteError, ExecutionReport, Outcome, SinkFailure, signal_name};
+pub use report::{
+    Containment, ExecuteError, ExecutionReport, Outcome, SinkFailure, Survivor, signal_name,
+};
 pub use resolve::{Obstacle, StartRefusal, resolve};
 pub use run::{INTERRUPT_GRACE, LAST_DRAIN, SINK_GRACE, STRAY_GRACE, TERMINATE_GRACE, execute};
 pub use signals::{

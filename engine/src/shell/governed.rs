@@ -217,7 +217,7 @@ impl<'a, S: Storage> Runner<'a, S> {
         self.exit_status = exit_status(&report);
         self.details = None;
         self.wall = self.wall.saturating_add(report.wall);
-        let (told, exit, evidence) = (told(&report), exit(&report), evidence(&report));
+        let (told, exit, evidence) = (told(&report), exit(&report), evidence(self.run, &report));
         self.execution = Some(report);
         self.capture(evidence)?;
         Ok(match told {
