@@ -1,5 +1,5 @@
-//! No process of a command escapes: not its limits, not the end of its recorder, whatever it does to
-//! leave.
+//! No process of a command escapes: not its limits, not the end of its recorder, whatever it does
+//! to leave.
 //!
 //! Every process of these commands holds a fifo open. Its end proves that they are gone, and what
 //! was written to it says whether they went by themselves.
@@ -18,7 +18,7 @@ mod terminal;
 use holdpoint_engine::executor::{
     CommandSpec, Containment, Discard, ExecuteError, Guard, NoSignals, Stdin, execute,
 };
-use program::{Place, json, status, text};
+use program::{Place, json, skip, status, text};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -158,6 +158,26 @@ fn a_command_that_stops_its_guard_does_not_outlive_its_time() {
     let output = place.run_with(&["--timeout", "2s"], &["sh", "-c", &script]);
     assert_eq!(status(&output), 124);
     assert_gone(&place, reader);
+}
+
+#[test]
+fn what_cannot_be_contained_is_said_and_recorded() {
+    let place = Place::new();
+    // Below this /proc shows other numbers than those by which processes know themselves.
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--pid", "--fork"]);
+    let run = place.command(&["run", "--hold", "never", "--json", "--", "true"]);
+    command.arg(run.get_program()).args(run.get_args()).current_dir(place.directory.path());
+    let output = command.output().unwrap();
+    if output.stdout.is_empty() {
+        return skip("this user may not make a namespace of processes");
+    }
+    assert_eq!((status(&output), &json(&output)["containment"]), (0, &"group".into()));
+    let said = text(&output.stderr);
+    assert!(said.contains("no way to hold the processes of the command together"), "{said}");
+    let chain = place.newest_loop()["evidence_chain"]["records"].clone();
+    let kinds = chain.as_array().unwrap().iter().map(|record| record["evidence_type"].clone());
+    assert!(kinds.into_iter().any(|kind| kind == "TIMESTAMP_EVENT"), "{chain:#}");
 }
 
 #[test]

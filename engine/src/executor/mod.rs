@@ -8,8 +8,8 @@
 //! the embedding process is changed, unless it [installs](Signals::install) the handling of
 //! signals or lends its terminal by [`Stdin::Inherit`].
 //!
-//! With a [`Guard`] a process stands between this one and the command: it kills all that the command
-//! started when this process is gone, and the limits hold for all of that.
+//! With a [`Guard`] a process stands between this one and the command: it kills all that the
+//! command started when this process is gone, and the limits hold for all of that.
 //!
 //! Every execution ends within a bound of its command's end: see [`TERMINATE_GRACE`],
 //! [`INTERRUPT_GRACE`], [`STRAY_GRACE`], [`LAST_DRAIN`] and [`SINK_GRACE`]. What no bound can

@@ -60,8 +60,8 @@ pub(super) fn told(report: &ExecutionReport) -> Told {
         }
         Outcome::GuardLost => fault(
             ExecutionFaultType::Crash,
-            "its guard was killed or gave no answer: it was killed too, with what was found of what \
-             it had started"
+            "its guard was killed or gave no answer: it was killed too, with what was found of \
+             what it had started"
                 .to_string(),
         ),
         Outcome::Exited { code } if is_partial(report) => fault(
