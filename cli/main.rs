@@ -49,6 +49,10 @@ use exit::{Exit, Failure, settle};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // No verb of a person's, and so in no help: `run` starts this program once more as its guard.
+    if let Some(served) = holdpoint_engine::executor::serve_as_guard() {
+        return run::guard_exit(served).into();
+    }
     let Arguments { given, verb } = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage::tell(&error).into(),

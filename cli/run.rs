@@ -2,6 +2,7 @@
 
 mod ask;
 pub(crate) mod limits;
+mod screen;
 mod told;
 
 use crate::arguments::Global;
@@ -18,9 +19,7 @@ use holdpoint_domain::policy::GateTerms;
 use holdpoint_domain::sandbox_fault::RetryPolicy;
 use holdpoint_domain::text::visible;
 use holdpoint_engine::Engine;
-use holdpoint_engine::executor::{
-    CommandSpec, EnvironmentPolicy, OutputSink, PassThrough, Signals, Stdin,
-};
+use holdpoint_engine::executor::{CommandSpec, EnvironmentPolicy, Guard, Signals, Stdin};
 use holdpoint_engine::log::{CloseError, OpenError, OpenReport, Options};
 use holdpoint_engine::shell::{
     EXIT_LEFT_WAITING, EngineError, EngineOptions, GovernedRun, HeldRun, RunError,
@@ -28,6 +27,7 @@ use holdpoint_engine::shell::{
 };
 use holdpoint_log_files::{DirectoryStorage, SurveyError};
 use holdpoint_log_format::recovery::Row;
+use screen::Screen;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io;
@@ -153,6 +153,17 @@ impl Hold {
     }
 }
 
+/// How a guard ends. What is wrong is said to whoever started one by hand.
+pub(crate) fn guard_exit(served: io::Result<()>) -> Exit {
+    match served {
+        Ok(()) => Exit::DONE,
+        Err(error) => {
+            complain(&error.to_string());
+            Exit::USAGE
+        }
+    }
+}
+
 /// Runs the command; exits with its status, or as `timeout` and `env` do.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, run(global, args))
@@ -175,11 +186,8 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     let run = governed(args, &terms, &configuration)?;
     let engine = open(global, lock_wait, without_head)?;
     configuration.record(&engine).map_err(|error| unrecorded(global, error.into()))?;
-    let mut sink: Box<dyn OutputSink> = match global.json {
-        true => Box::new(PassThrough::new(io::stderr(), io::stderr())),
-        false => Box::new(PassThrough::to_own_streams()),
-    };
-    let outcome = engine.run_held(&run, &terms, &mut person, &mut *sink, &mut signals);
+    let mut screen = Screen::new(global.json, run.command.stdin);
+    let outcome = engine.run_held(&run, &terms, &mut person, &mut screen, &mut signals);
     let closed = engine.close();
     match outcome.map_err(|error| unrecorded(global, error))? {
         HeldRun::Ended(report) => {
@@ -216,6 +224,7 @@ fn governed(
             timeout: args.timeout,
             max_memory_bytes: args.max_memory,
             max_output_bytes: args.max_output,
+            guard: Some(Guard::of_own_program().adopting()),
         },
         environment: redacted.fold(policy, EnvironmentPolicy::redact),
         actor: ActorId { kind: Actor::Automation, id: user_name() },

@@ -9,13 +9,15 @@ use holdpoint_domain::event::HaltReason;
 use holdpoint_domain::evidence_capture::StopCondition;
 use holdpoint_domain::human_decision::{DecisionRecord, HumanDecision};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
-use holdpoint_engine::executor::{CapturedOutput, command_line};
+use holdpoint_domain::text::visible;
+use holdpoint_engine::executor::{CapturedOutput, ExecutionReport, command_line};
 use holdpoint_engine::shell::{LeftOpen, RunReport};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 
 /// Tells how a run ended, on stderr to a person, on stdout with `--json`.
 pub(super) fn tell(global: &Global, report: &RunReport, exit: Exit) -> Result<(), Failure> {
+    tell_left_behind(report.execution.as_ref());
     if global.json {
         let mut out = Output::stdout();
         out.json(&Told::of(global, report, exit));
@@ -41,6 +43,7 @@ pub(super) fn tell(global: &Global, report: &RunReport, exit: Exit) -> Result<()
 
 /// Tells that a run's question was left open.
 pub(super) fn tell_open(global: &Global, open: &LeftOpen, exit: Exit) -> Result<(), Failure> {
+    tell_left_behind(open.execution.as_ref());
     if global.json {
         let mut out = Output::stdout();
         out.json(&Told::of_open(global, open, exit));
@@ -99,7 +102,18 @@ struct Told<'a> {
     stderr: Option<Stream>,
     /// The disk was full: of what the command printed only length and digest are on the log.
     evidence_dropped: bool,
+    /// What would have ended with this program, of the last attempt.
+    containment: Option<&'static str>,
+    /// Who lives on after the last attempt.
+    left_behind: Vec<LeftBehind<'a>>,
     log: String,
+}
+
+/// A process that outlived the command.
+#[derive(Serialize)]
+struct LeftBehind<'a> {
+    pid: i32,
+    name: &'a str,
 }
 
 /// Who decided what, and why.
@@ -149,6 +163,8 @@ impl<'a> Told<'a> {
             stdout: execution.map(|execution| Stream::of(&execution.stdout)),
             stderr: execution.map(|execution| Stream::of(&execution.stderr)),
             evidence_dropped: report.is_evidence_dropped,
+            containment: execution.map(|execution| execution.containment.name()),
+            left_behind: left_behind(execution),
             log: absolute(global),
         }
     }
@@ -172,6 +188,8 @@ impl<'a> Told<'a> {
             stdout: execution.map(|execution| Stream::of(&execution.stdout)),
             stderr: execution.map(|execution| Stream::of(&execution.stderr)),
             evidence_dropped: open.is_evidence_dropped,
+            containment: execution.map(|execution| execution.containment.name()),
+            left_behind: left_behind(execution),
             log: absolute(global),
         }
     }
@@ -185,6 +203,21 @@ impl<'a> Decision<'a> {
             human_id: &record.human_id,
             reason: record.reason.as_deref(),
         }
+    }
+}
+
+fn left_behind(execution: Option<&ExecutionReport>) -> Vec<LeftBehind<'_>> {
+    let survivors = execution.into_iter().flat_map(|execution| &execution.survivors);
+    survivors.map(|left| LeftBehind { pid: left.pid, name: &left.name }).collect()
+}
+
+/// Who lives on, if anybody does.
+fn tell_left_behind(execution: Option<&ExecutionReport>) {
+    let left = left_behind(execution);
+    let named: Vec<String> =
+        left.iter().map(|left| format!("{} ({})", left.pid, visible(left.name))).collect();
+    if !named.is_empty() {
+        complain(&format!("left behind by the command, and still running: {}", named.join(", ")));
     }
 }
 

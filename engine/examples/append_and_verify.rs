@@ -64,6 +64,7 @@ fn greeting() -> GovernedRun {
             timeout: None,
             max_memory_bytes: None,
             max_output_bytes: 1 << 20,
+            guard: None,
         },
         environment: EnvironmentPolicy::default(),
         actor: actor(),

@@ -44,6 +44,7 @@ fn spec(program: &str, arguments: &[&str]) -> CommandSpec {
         timeout: None,
         max_memory_bytes: None,
         max_output_bytes: MEBIBYTE,
+        guard: None,
     }
 }
 

@@ -31,6 +31,7 @@ fn shell(script: &str) -> CommandSpec {
         timeout: None,
         max_memory_bytes: None,
         max_output_bytes: 1000,
+        guard: None,
     }
 }
 

@@ -3,7 +3,7 @@
 //! This is the only file of the crate that holds unsafe code.
 #![expect(
     unsafe_code,
-    reason = "wait4, sigaction, pthread_sigmask, pthread_atfork and kcmp through libc"
+    reason = "wait4, waitid, sigaction, pthread_sigmask, pthread_atfork and kcmp through libc"
 )]
 
 use std::io;
@@ -20,9 +20,10 @@ use std::sync::{
 use std::time::Duration;
 
 use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
 
 /// What the kernel counted for a child and the descendants that it waited for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Usage {
     /// Time in user mode.
     pub(super) user_cpu: Duration,
@@ -64,6 +65,24 @@ pub(super) fn wait_with_usage(child: Pid) -> io::Result<(ExitStatus, Usage)> {
             return Err(error);
         }
     }
+}
+
+/// A child of this process that has ended and is not reaped yet, if there is one. Does not wait and
+/// does not reap. An error is `ECHILD` when this process has no child at all.
+#[cfg(target_os = "linux")]
+pub(super) fn ended_child() -> io::Result<Option<Pid>> {
+    let mut found = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the pointer is to a live, writable value of the type that waitid fills in, which it
+    // does not keep.
+    if unsafe { libc::waitid(libc::P_ALL, 0, found.as_mut_ptr(), options) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the zeroes that it was created with are valid for its integers, and waitid has only
+    // replaced them.
+    let found = unsafe { found.assume_init() };
+    // SAFETY: waitid succeeded, and then this field is the number of a child, or still zero.
+    Ok(Pid::from_raw(unsafe { found.si_pid() }))
 }
 
 /// Asks what happens in this process when a signal arrives. Changes nothing.

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::guard::Guard;
 use super::resolve::{StartRefusal, resolve};
 
 /// Where the command reads its standard input from.
@@ -33,11 +34,16 @@ pub struct CommandSpec {
     pub stdin: Stdin,
     /// How long the command may run by the monotonic clock; `None` is without end.
     pub timeout: Option<Duration>,
-    /// How many bytes of resident memory its process group may hold; `None` is without limit.
+    /// How many bytes of resident memory its processes may hold together: its process group, and
+    /// with a guard everything that it started. `None` is without limit.
     pub max_memory_bytes: Option<u64>,
     /// How many bytes of each output stream are kept. The length and the digest of a stream are
     /// of the whole stream, however long it is.
     pub max_output_bytes: u64,
+    /// What stands between this process and the command, and ends the command with all that it
+    /// started when this process is gone. `None`: the command is a child of this process, and lives
+    /// on without it.
+    pub guard: Option<Guard>,
 }
 
 impl CommandSpec {

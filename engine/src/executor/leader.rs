@@ -1,31 +1,74 @@
 //! The command's first process, which leads its process group.
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 
-use rustix::io::Errno;
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, test_kill_process_group,
-    waitid,
-};
+use rustix::process::{Pid, Signal};
 
-use super::child_calls::{Usage, wait_with_usage};
-use super::command::{CommandSpec, Stdin};
-use super::report::ExecuteError;
+use super::child_calls::Usage;
+use super::command::CommandSpec;
+use super::own_child::OwnChild;
+use super::process_table::{Among, ProcessTable};
+use super::report::{Containment, ExecuteError, Survivor};
 use super::resolve::refusal_of_exec;
 
-/// A started command.
-///
-/// As long as it is not reaped its number cannot be given to another process, so a signal to the
-/// group cannot hit a stranger. If this value is dropped before, the group is killed.
-#[derive(Debug)]
-pub(super) struct Leader {
-    pid: Pid,
-    exit_notice: Option<OwnedFd>,
-    reaped: Option<(ExitStatus, Usage)>,
+/// A started command, as a child of this process or of its guard.
+pub(super) trait Leader {
+    /// The number of the process, and of the group that it leads.
+    fn pid(&self) -> Pid;
+
+    /// What ends with it.
+    fn containment(&self) -> Containment;
+
+    /// The processes that are the command's.
+    fn among(&self) -> Among;
+
+    /// A descriptor that becomes readable when there is news of it, where the system has that.
+    fn notice(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Sends a signal to the whole group. A group without processes, or one that only another
+    /// user may signal, is no error here: whether it ended is seen by watching it.
+    fn signal_group(&self, signal: Signal);
+
+    /// Sends a signal to all that is contained.
+    fn signal_all(&self, signal: Signal);
+
+    /// Kills all that is contained.
+    fn kill_all(&mut self);
+
+    /// Whether the process has ended.
+    fn has_ended(&mut self) -> Result<bool, ExecuteError>;
+
+    /// The signal that has stopped the process, if it is stopped.
+    fn stopped_by(&mut self) -> Result<Option<i32>, ExecuteError>;
+
+    /// The stop was acted upon: what is still to come of it is not a second one.
+    fn forget_stop(&mut self) {}
+
+    /// Whether [`notice`](Self::notice) also tells of stops, so that nobody need look for them.
+    fn tells_of_stops(&self) -> bool;
+
+    /// Whether the group still has processes once its leader has ended. For systems without a
+    /// process table to look it up in.
+    fn group_survives(&mut self) -> Result<bool, ExecuteError>;
+
+    /// Says how the process ended. Waits for that if it has not ended yet.
+    fn finish(&mut self) -> Result<End, ExecuteError>;
+}
+
+/// How the first process ended.
+#[derive(Debug, Clone)]
+pub(super) struct End {
+    pub(super) status: ExitStatus,
+    pub(super) usage: Usage,
+    /// What lives on, and is left alone.
+    pub(super) survivors: Vec<Survivor>,
+    /// The peak of the process out of which it was started, where that was not this one.
+    pub(super) starters_peak: Option<u64>,
+    /// Whether the guard died before it could say how the command ended.
+    pub(super) lost_guard: bool,
 }
 
 /// The reading ends of the command's output.
@@ -34,103 +77,23 @@ pub(super) struct Pipes {
     pub(super) stderr: OwnedFd,
 }
 
-impl Leader {
-    /// Starts the command in a new process group.
-    pub(super) fn start(spec: &CommandSpec, path: &Path) -> Result<(Self, Pipes), ExecuteError> {
-        check_directory(spec)?;
-        let mut command = command(spec, path);
-        let mut child = command.spawn().map_err(|error| start_error(spec, path, error))?;
-        let pid = Pid::from_child(&child);
-        let leader = Self { pid, exit_notice: exit_notice(pid), reaped: None };
-        let stdout = child.stdout.take().map(|pipe: ChildStdout| OwnedFd::from(pipe));
-        let stderr = child.stderr.take().map(|pipe: ChildStderr| OwnedFd::from(pipe));
-        let pipes = Pipes {
-            stdout: stdout.expect("stdout was asked to be a pipe"),
-            stderr: stderr.expect("stderr was asked to be a pipe"),
-        };
-        Ok((leader, pipes))
+/// Starts a command in a new process group: under its guard, where one is named and this system can
+/// look after a tree of processes.
+pub(super) fn start(
+    spec: &CommandSpec,
+    path: &Path,
+    table: Option<ProcessTable>,
+) -> Result<(Box<dyn Leader>, Pipes), ExecuteError> {
+    check_directory(spec)?;
+    #[cfg(target_os = "linux")]
+    if let (Some(guard), Some(table)) = (&spec.guard, table) {
+        let (leader, pipes) = super::guarded::Guarded::start(guard, spec, path, table)?;
+        return Ok((Box::new(leader), pipes));
     }
-
-    /// The number of the process, and of the group that it leads.
-    pub(super) fn pid(&self) -> Pid {
-        self.pid
-    }
-
-    /// A descriptor that becomes readable when the process ends, where the system has that.
-    pub(super) fn exit_notice(&self) -> Option<&OwnedFd> {
-        self.exit_notice.as_ref()
-    }
-
-    /// Sends a signal to the whole group. A group without processes, or one that only another
-    /// user may signal, is no error here: whether it ended is seen by watching it.
-    pub(super) fn signal_group(&self, signal: Signal) {
-        let _ = kill_process_group(self.pid, signal);
-    }
-
-    /// Whether the process has ended. Does not reap it.
-    pub(super) fn has_ended(&self) -> Result<bool, ExecuteError> {
-        Ok(self.state(WaitIdOptions::EXITED)?.is_some())
-    }
-
-    /// The signal that has stopped the process, if it is stopped.
-    pub(super) fn stopped_by(&self) -> Result<Option<i32>, ExecuteError> {
-        let state = self.state(WaitIdOptions::STOPPED)?;
-        Ok(state.and_then(|status| status.stopping_signal()))
-    }
-
-    /// Reaps the process and says how it ended. Waits for that if it has not ended yet.
-    pub(super) fn reap(&mut self) -> Result<(ExitStatus, Usage), ExecuteError> {
-        if let Some(reaped) = self.reaped {
-            return Ok(reaped);
-        }
-        let reaped = wait_with_usage(self.pid).map_err(lost)?;
-        Ok(*self.reaped.insert(reaped))
-    }
-
-    /// Whether the group still has processes once its leader is reaped. For systems without a
-    /// process table to look it up in.
-    pub(super) fn group_survives(&mut self) -> Result<bool, ExecuteError> {
-        self.reap()?;
-        Ok(test_kill_process_group(self.pid).is_ok())
-    }
-
-    fn state(&self, kind: WaitIdOptions) -> Result<Option<WaitIdStatus>, ExecuteError> {
-        let options = kind | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        match waitid(WaitId::Pid(self.pid), options) {
-            Ok(status) => Ok(status),
-            Err(Errno::INTR) => Ok(None),
-            Err(errno) => Err(lost(errno.into())),
-        }
-    }
-}
-
-impl Drop for Leader {
-    fn drop(&mut self) {
-        // A process that cannot be found any more was reaped by somebody else in this program:
-        // its number may already belong to another.
-        if self.reaped.is_none() && self.has_ended().is_ok() {
-            self.signal_group(Signal::KILL);
-            let _ = wait_with_usage(self.pid);
-        }
-    }
-}
-
-fn command(spec: &CommandSpec, path: &Path) -> Command {
-    let mut command = Command::new(path);
-    command
-        .arg0(&spec.program)
-        .args(&spec.arguments)
-        .current_dir(&spec.directory)
-        .env_clear()
-        .envs(spec.environment.iter().map(|(name, value)| (name, value)))
-        .stdin(match spec.stdin {
-            Stdin::Null => Stdio::null(),
-            Stdin::Inherit => Stdio::inherit(),
-        })
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
-    command
+    #[cfg(not(target_os = "linux"))]
+    let _ = table;
+    let (leader, pipes) = OwnChild::start(spec, path)?;
+    Ok((Box::new(leader), pipes))
 }
 
 /// Looked at first, because afterwards a missing directory looks like a missing program.
@@ -143,7 +106,8 @@ fn check_directory(spec: &CommandSpec) -> Result<(), ExecuteError> {
     Err(ExecuteError::Directory { directory: spec.directory.clone(), source: error })
 }
 
-fn start_error(spec: &CommandSpec, path: &Path, error: io::Error) -> ExecuteError {
+/// Why a command was not started, from what the system answered.
+pub(super) fn start_error(spec: &CommandSpec, path: &Path, error: io::Error) -> ExecuteError {
     if let Err(error) = check_directory(spec) {
         return error;
     }
@@ -151,21 +115,4 @@ fn start_error(spec: &CommandSpec, path: &Path, error: io::Error) -> ExecuteErro
         return ExecuteError::Refused(refusal);
     }
     ExecuteError::Start { program: path.to_path_buf(), source: error }
-}
-
-fn lost(source: io::Error) -> ExecuteError {
-    ExecuteError::Watch { during: "waiting for its end", source }
-}
-
-/// The child is not reaped yet, so the number cannot mean another process.
-#[cfg(target_os = "linux")]
-fn exit_notice(pid: Pid) -> Option<OwnedFd> {
-    use rustix::process::{PidfdFlags, pidfd_open};
-    pidfd_open(pid, PidfdFlags::empty()).ok()
-}
-
-/// Without such descriptors the end is looked for at short intervals.
-#[cfg(not(target_os = "linux"))]
-fn exit_notice(_: Pid) -> Option<OwnedFd> {
-    None
 }

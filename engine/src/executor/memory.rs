@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::process_table::{ProcessTable, resident_bytes};
+use super::process_table::{Among, ProcessTable, resident_bytes};
 
-/// How often a group with a memory limit is looked at.
+/// How often a command with a memory limit is looked at.
 const LIMIT_INTERVAL: Duration = Duration::from_millis(20);
 /// Looking may take at most one part in this many of the time, however many processes there are.
 const LOOKING_SHARE: u32 = 10;
@@ -48,11 +48,16 @@ impl MemoryWatch {
         self.table.map(|_| self.next)
     }
 
+    /// Takes the peak of another process, out of which the command was started.
+    pub(super) fn started_by(&mut self, peak: Option<u64>) {
+        self.own_peak = peak.or(self.own_peak);
+    }
+
     /// Looks if that is due. Returns the size seen when it is above the limit.
-    pub(super) fn look(&mut self, leader: Pid, now: Instant) -> Option<u64> {
+    pub(super) fn look(&mut self, leader: Pid, among: Among, now: Instant) -> Option<u64> {
         let table = self.table.filter(|_| now >= self.next)?;
         let above = match self.limit {
-            Some(limit) => self.look_at_group(table, leader, limit),
+            Some(limit) => self.look_at(table, leader, among, limit),
             None => None,
         };
         self.note(table.peak_resident_bytes(leader));
@@ -70,10 +75,16 @@ impl MemoryWatch {
         told.max(self.seen)
     }
 
-    /// The sum over the group, and where that is too much what the group really holds: a forked
+    /// The sum over the processes, and where that is too much what they really hold: a forked
     /// process shares most of its memory with its parent.
-    fn look_at_group(&mut self, table: ProcessTable, leader: Pid, limit: u64) -> Option<u64> {
-        let members = table.living_members(leader);
+    fn look_at(
+        &mut self,
+        table: ProcessTable,
+        leader: Pid,
+        among: Among,
+        limit: u64,
+    ) -> Option<u64> {
+        let members = table.living(among);
         let sum = resident_bytes(&members);
         let held = if sum > limit { table.shared_out_bytes(&members) } else { sum };
         // Until the leader runs its own program its memory is ours.
@@ -115,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_over_the_group_above_the_kernels_figure_stands() {
+    fn a_sum_over_the_processes_above_the_kernels_figure_stands() {
         assert_eq!(watch(Some(0), Some(100 << 20)).peak(50 << 20), Some(100 << 20));
     }
 }

@@ -8,6 +8,9 @@
 //! the embedding process is changed, unless it [installs](Signals::install) the handling of
 //! signals or lends its terminal by [`Stdin::Inherit`].
 //!
+//! With a [`Guard`] a process stands between this one and the command: it kills all that the
+//! command started when this process is gone, and the limits hold for all of that.
+//!
 //! Every execution ends within a bound of its command's end: see [`TERMINATE_GRACE`],
 //! [`INTERRUPT_GRACE`], [`STRAY_GRACE`], [`LAST_DRAIN`] and [`SINK_GRACE`]. What no bound can
 //! promise: a command that runs with another user's rights cannot be killed, so it is waited for;
@@ -21,9 +24,17 @@ mod child_calls;
 mod command;
 mod envelope;
 mod environment;
+mod guard;
+#[cfg(target_os = "linux")]
+mod guard_messages;
+#[cfg(target_os = "linux")]
+mod guard_process;
+#[cfg(target_os = "linux")]
+mod guarded;
 mod leader;
 mod memory;
 mod output;
+mod own_child;
 mod own_signals;
 mod process_table;
 mod report;
@@ -33,6 +44,8 @@ mod secrets;
 mod signals;
 mod stream;
 mod terminal;
+#[cfg(target_os = "linux")]
+mod tree;
 mod visible;
 
 pub use capture::CapturedOutput;
@@ -40,9 +53,16 @@ pub(crate) use child_calls::{forks, user_namespace_number};
 pub use command::{CommandSpec, Stdin};
 pub use envelope::{ENVELOPE_TAG, ENVELOPE_VERSION, InstructionEnvelope};
 pub use environment::{EnvironmentPolicy, ShownValue};
-pub use output::{Discard, OutputSink, OutputStream, PassThrough};
+#[cfg(not(target_os = "linux"))]
+pub use guard::serve_as_guard;
+pub use guard::{GUARD_NAME, Guard};
+#[cfg(target_os = "linux")]
+pub use guard_process::serve_as_guard;
+pub use output::{Discard, Notice, OutputSink, OutputStream, PassThrough};
 pub use own_signals::Signals;
-pub use report::{ExecuteError, ExecutionReport, Outcome, SinkFailure, signal_name};
+pub use report::{
+    Containment, ExecuteError, ExecutionReport, Outcome, SinkFailure, Survivor, signal_name,
+};
 pub use resolve::{Obstacle, StartRefusal, resolve};
 pub use run::{INTERRUPT_GRACE, LAST_DRAIN, SINK_GRACE, STRAY_GRACE, TERMINATE_GRACE, execute};
 pub use signals::{

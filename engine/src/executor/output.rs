@@ -38,12 +38,28 @@ pub trait OutputSink {
     /// [`descriptor`](Self::descriptor) is `None`.
     fn accept(&mut self, stream: OutputStream, chunk: &[u8]) -> io::Result<usize>;
 
+    /// Takes note of something that a person should know while the command runs.
+    fn notice(&mut self, notice: Notice) {
+        let _ = notice;
+    }
+
     /// The descriptor to wait for before output is offered, so that [`accept`](Self::accept)
     /// need not block. Without one, a sink that blocks delays timeouts and signals.
     fn descriptor(&self, stream: OutputStream) -> Option<BorrowedFd<'_>> {
         let _ = stream;
         None
     }
+}
+
+/// Something to tell while the command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// The command was stopped, because it wants to read from the terminal or to change it, and was
+    /// not lent one. It stays stopped.
+    WantsTerminal,
+    /// The command runs without the guard that was asked for, because this system has no means for
+    /// one: what leaves its process group is out of reach.
+    NotContained,
 }
 
 /// Drops all output; it is captured all the same.

@@ -1,5 +1,6 @@
 //! What `/proc` says about processes: their groups and their memory.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -17,12 +18,23 @@ const FORKED_WITHOUT_EXEC: u64 = 0x40;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProcessTable(());
 
+/// Which processes are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Among {
+    /// Those of a group.
+    Group(Pid),
+    /// What a process started, and what that started, wherever it went.
+    Descendants(Pid),
+}
+
 /// One process, as its `stat` file describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Process {
-    pid: i32,
+    pub(super) pid: i32,
     parent: i32,
-    group: i32,
+    pub(super) group: i32,
+    /// When it was started, in the kernel's ticks: with the number, what tells it from every other.
+    pub(super) started: u64,
     has_ended: bool,
     has_executed: bool,
     resident_bytes: u64,
@@ -36,13 +48,56 @@ impl ProcessTable {
         (own == expected).then_some(Self(()))
     }
 
+    /// The processes among some that have not ended.
+    pub(super) fn living(self, among: Among) -> Vec<Process> {
+        match among {
+            Among::Group(group) => self.living_members(group),
+            Among::Descendants(of) => self.living_descendants(of),
+        }
+    }
+
     /// The processes of a group that have not ended.
     pub(super) fn living_members(self, group: Pid) -> Vec<Process> {
-        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        let processes = pids.filter_map(|pid: i32| self.process(pid));
         let group = group.as_raw_nonzero().get();
-        processes.filter(|process| process.group == group && !process.has_ended).collect()
+        let is_member = |process: &Process| process.group == group && !process.has_ended;
+        self.all().filter(is_member).collect()
+    }
+
+    /// What a process started and what that started, as far as it has not ended. One that lost its
+    /// parent while this looked can be missing: look again.
+    fn living_descendants(self, of: Pid) -> Vec<Process> {
+        let mut by_parent: BTreeMap<i32, Vec<Process>> = BTreeMap::new();
+        self.all().for_each(|process| by_parent.entry(process.parent).or_default().push(process));
+        let mut parents = vec![of.as_raw_nonzero().get()];
+        let mut found = Vec::new();
+        // Each list of children is taken out, so that no process is met twice.
+        while let Some(children) = parents.pop().map(|parent| by_parent.remove(&parent)) {
+            let children = children.unwrap_or_default();
+            parents.extend(children.iter().map(|child| child.pid));
+            found.extend(children.into_iter().filter(|child| !child.has_ended));
+        }
+        found
+    }
+
+    /// The direct children of this process, of one thread, as the kernel lists them. Empty where it
+    /// does not.
+    pub(super) fn own_children(self) -> BTreeSet<i32> {
+        let pid = rustix::process::getpid().as_raw_nonzero();
+        let listed = fs::read_to_string(format!("/proc/self/task/{pid}/children"));
+        let listed = listed.unwrap_or_default();
+        listed.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect()
+    }
+
+    /// Whether a process is still the one that was seen.
+    pub(super) fn is_still(self, seen: &Process) -> bool {
+        self.process(seen.pid).is_some_and(|now| now.started == seen.started)
+    }
+
+    /// The name that a process gave itself or was given; any bytes.
+    pub(super) fn name(self, process: &Process) -> Option<Vec<u8>> {
+        let mut name = fs::read(format!("/proc/{}/comm", process.pid)).ok()?;
+        name.pop_if(|last| *last == b'\n');
+        Some(name)
     }
 
     /// The largest resident size that a process has had since it executed its program, in bytes.
@@ -83,6 +138,12 @@ impl ProcessTable {
         living.map_or(0, |process| process.resident_bytes)
     }
 
+    fn all(self) -> impl Iterator<Item = Process> {
+        let entries = fs::read_dir("/proc").into_iter().flatten();
+        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        pids.filter_map(move |pid: i32| self.process(pid))
+    }
+
     fn process(self, pid: i32) -> Option<Process> {
         // The name of the program in it may be any bytes.
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
@@ -104,11 +165,13 @@ fn parse_stat(pid: i32, stat: &str) -> Option<Process> {
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
     let flags: u64 = fields.nth(3)?.parse().ok()?;
-    let pages: u64 = fields.nth(14)?.parse().ok()?;
+    let started = fields.nth(12)?.parse().ok()?;
+    let pages: u64 = fields.nth(1)?.parse().ok()?;
     Some(Process {
         pid,
         parent,
         group,
+        started,
         has_ended: matches!(state, "Z" | "X" | "x"),
         has_executed: flags & FORKED_WITHOUT_EXEC == 0,
         resident_bytes: pages.saturating_mul(rustix::param::page_size() as u64),
@@ -135,6 +198,7 @@ mod tests {
             pid: 77,
             parent: 5,
             group: 42,
+            started: 99,
             has_ended: false,
             has_executed: true,
             resident_bytes: 3 * page,

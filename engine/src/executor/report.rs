@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use std::os::unix::process::ExitStatusExt;
 
+use serde::{Deserialize, Serialize};
+
 use super::capture::CapturedOutput;
 use super::output::OutputStream;
 use super::resolve::StartRefusal;
@@ -39,10 +41,45 @@ pub struct ExecutionReport {
     /// was started. Below that it says nothing, and what was sampled while the command ran stands
     /// instead: then the true peak may be higher, but is not above the peak of this process.
     pub peak_memory_bytes: Option<u64>,
-    /// Whether processes of the group outlived the command, past a short grace. They were killed.
+    /// Whether processes of the group outlived the command, past a short grace; with a guard, any
+    /// process of a command that was stopped. They were killed.
     pub left_behind: bool,
+    /// What ended with the command, and would have ended with this process.
+    pub containment: Containment,
+    /// Who lives on, and was left alone: what left the group of a command that was not stopped, and
+    /// what another user's rights keep from being killed. At most 32 of them, and none are known
+    /// without a guard.
+    pub survivors: Vec<Survivor>,
     /// The first failure to pass output on, if any. The capture goes on regardless.
     pub sink_failure: Option<SinkFailure>,
+}
+
+/// How far the processes of a command are held together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Containment {
+    /// A guard looked after everything that the command started, wherever it went.
+    Tree,
+    /// Only the command's process group: a process that left it was out of reach.
+    Group,
+}
+
+impl Containment {
+    /// The name in text and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tree => "tree",
+            Self::Group => "group",
+        }
+    }
+}
+
+/// A process that outlived its command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Survivor {
+    /// Its number.
+    pub pid: i32,
+    /// The name that it gave itself: any text.
+    pub name: String,
 }
 
 /// How an execution ended. A cause from outside counts before the status that it led to.
@@ -77,6 +114,9 @@ pub enum Outcome {
         /// Where that signal came from.
         origin: SignalOrigin,
     },
+    /// Its guard was killed or did not answer any more; so it was killed, with what could be found
+    /// of what it had started.
+    GuardLost,
 }
 
 impl Outcome {
@@ -117,6 +157,17 @@ pub enum ExecuteError {
     #[error("{program:?} could not be started: {source}")]
     Start {
         /// The resolved program.
+        program: PathBuf,
+        /// What the system answered.
+        source: io::Error,
+    },
+    /// The guard of the command could not be started, or is none. The command does not run.
+    #[error(
+        "the guard of the command, {program:?}, could not do its work: {source}; check that the \
+         program is there, and that this user may start another process"
+    )]
+    Guard {
+        /// The program that was to be the guard.
         program: PathBuf,
         /// What the system answered.
         source: io::Error,

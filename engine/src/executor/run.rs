@@ -8,11 +8,11 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use super::command::CommandSpec;
-use super::leader::Leader;
+use super::leader::{End, Leader, start};
 use super::memory::MemoryWatch;
-use super::output::{OutputSink, OutputStream};
-use super::process_table::ProcessTable;
-use super::report::{ExecuteError, ExecutionReport, Outcome, exit_status};
+use super::output::{Notice, OutputSink, OutputStream};
+use super::process_table::{Among, ProcessTable};
+use super::report::{Containment, ExecuteError, ExecutionReport, Outcome, exit_status};
 use super::signals::{ForwardedSignal, ReceivedSignal, SignalOrigin, SignalSource};
 use super::stream::{Awaits, READ_BYTES, Stream};
 use super::terminal::LentTerminal;
@@ -34,6 +34,8 @@ pub const SINK_GRACE: Duration = Duration::from_secs(1);
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 /// How often a command with a lent terminal is asked whether it was stopped.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
+/// How often one without it is, where nobody tells of stops.
+const STOP_TOLD_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Runs a command to its end, whatever that is, and reports.
 ///
@@ -49,11 +51,14 @@ pub fn execute(
 ) -> Result<ExecutionReport, ExecuteError> {
     let path = spec.resolve()?;
     let mut run = Run::start(spec, &path)?;
+    if spec.guard.is_some() && run.leader.containment() == Containment::Group {
+        sink.notice(Notice::NotContained);
+    }
     loop {
         run.heed_signals(signals);
         run.move_output(sink)?;
         run.heed_the_end()?;
-        run.heed_the_clock()?;
+        run.heed_the_clock(sink)?;
         if run.stage == Stage::Over {
             return run.report();
         }
@@ -92,7 +97,7 @@ enum Cause {
 
 /// An execution under way.
 struct Run {
-    leader: Leader,
+    leader: Box<dyn Leader>,
     streams: [Stream; 2],
     buffer: Box<[u8]>,
     terminal: Option<LentTerminal>,
@@ -107,6 +112,7 @@ struct Run {
     /// When a sink that is behind is given up; `None` as long as nothing is being stopped.
     patience_until: Option<Instant>,
     left_behind: bool,
+    has_told_of_stop: bool,
 }
 
 impl Run {
@@ -114,7 +120,7 @@ impl Run {
         let table = ProcessTable::find();
         let memory = MemoryWatch::new(table, spec.max_memory_bytes);
         let started = Instant::now();
-        let (leader, pipes) = Leader::start(spec, path)?;
+        let (leader, pipes) = start(spec, path, table)?;
         let stream = |name, pipe| {
             Stream::new(name, pipe, spec.max_output_bytes)
                 .map_err(|source| ExecuteError::Watch { during: "preparing its output", source })
@@ -137,6 +143,7 @@ impl Run {
             kill_at: None,
             patience_until: None,
             left_behind: false,
+            has_told_of_stop: false,
         })
     }
 
@@ -200,7 +207,7 @@ impl Run {
         if now < until && !self.is_drained() {
             return Ok(self.stage);
         }
-        let survives = self.group_survives()?;
+        let survives = self.survives()?;
         if self.is_drained() && !survives {
             return Ok(Stage::Over);
         }
@@ -213,24 +220,38 @@ impl Run {
     }
 
     /// Does what is due by the clock while the leader runs.
-    fn heed_the_clock(&mut self) -> Result<(), ExecuteError> {
+    fn heed_the_clock(&mut self, sink: &mut dyn OutputSink) -> Result<(), ExecuteError> {
         if self.stage != Stage::Running {
             return Ok(());
         }
         let now = Instant::now();
-        if let Some(terminal) = &self.terminal {
-            terminal.heed_stop(&self.leader)?;
-        }
-        if let Some(seen) = self.memory.look(self.leader.pid(), now) {
+        self.heed_stop(sink)?;
+        let (leader, among) = (self.leader.pid(), self.leader.among());
+        if let Some(seen) = self.memory.look(leader, among, now) {
             self.stop(Cause::MemoryExceeded { seen }, Duration::ZERO);
         }
         if self.cause.is_none() && self.deadline.is_some_and(|deadline| now >= deadline) {
-            self.leader.signal_group(Signal::TERM);
+            self.leader.signal_all(Signal::TERM);
             self.stop(Cause::TimedOut, TERMINATE_GRACE);
         }
         if self.kill_at.is_some_and(|kill_at| now >= kill_at) {
-            self.leader.signal_group(Signal::KILL);
+            self.leader.kill_all();
             self.kill_at = None;
+        }
+        Ok(())
+    }
+
+    /// A command that wants the terminal gets it where it may, and is told of where it may not.
+    fn heed_stop(&mut self, sink: &mut dyn OutputSink) -> Result<(), ExecuteError> {
+        if let Some(terminal) = &self.terminal {
+            return terminal.heed_stop(&mut *self.leader);
+        }
+        if self.has_told_of_stop {
+            return Ok(());
+        }
+        if let Some(libc::SIGTTIN | libc::SIGTTOU) = self.leader.stopped_by()? {
+            self.has_told_of_stop = true;
+            sink.notice(Notice::WantsTerminal);
         }
         Ok(())
     }
@@ -239,8 +260,8 @@ impl Run {
     fn wait(&self, sink: &dyn OutputSink, signals: &dyn SignalSource) -> Result<(), ExecuteError> {
         let mut watched: Vec<PollFd<'_>> = Vec::with_capacity(4);
         if self.stage == Stage::Running {
-            let notice = self.leader.exit_notice();
-            watched.extend(notice.map(|notice| PollFd::new(notice, PollFlags::IN)));
+            let notice = self.leader.notice();
+            watched.extend(notice.map(|it| PollFd::from_borrowed_fd(it, PollFlags::IN)));
         }
         let wake = signals.wake();
         watched.extend(wake.map(|wake| PollFd::from_borrowed_fd(wake, PollFlags::IN)));
@@ -256,10 +277,15 @@ impl Run {
 
     /// Puts the facts together.
     fn report(mut self) -> Result<ExecutionReport, ExecuteError> {
-        let (status, usage) = self.leader.reap()?;
+        let containment = self.leader.containment();
+        let End { status, usage, survivors, starters_peak, lost_guard } = self.leader.finish()?;
         let wall = self.started.elapsed();
+        self.memory.started_by(starters_peak);
         let peak_memory_bytes = self.memory.peak(usage.max_resident_bytes);
-        let outcome = self.outcome(Outcome::of_status(status), peak_memory_bytes);
+        let outcome = match lost_guard {
+            true => Outcome::GuardLost,
+            false => self.outcome(Outcome::of_status(status), peak_memory_bytes),
+        };
         let [stdout, stderr] = self.streams;
         let (stdout, stdout_failure) = stdout.finish();
         let (stderr, stderr_failure) = stderr.finish();
@@ -273,6 +299,8 @@ impl Run {
             system_cpu: usage.system_cpu,
             peak_memory_bytes,
             left_behind: self.left_behind,
+            containment,
+            survivors,
             sink_failure: stdout_failure.or(stderr_failure),
         })
     }
@@ -333,18 +361,24 @@ impl Run {
         }
     }
 
-    fn kill_the_rest(&self) {
-        // The leader is not reaped, or its group was just seen to live: no stranger is hit.
-        if self.table.is_some() || self.left_behind {
+    /// Of a command that was stopped nothing is to live on; otherwise what left its group may.
+    fn kill_the_rest(&mut self) {
+        if self.cause.is_some() {
+            self.leader.kill_all();
+        } else if self.table.is_some() || self.left_behind {
+            // The leader is not reaped, or its group was just seen to live: no stranger is hit.
             self.leader.signal_group(Signal::KILL);
         }
     }
 
-    fn group_survives(&mut self) -> Result<bool, ExecuteError> {
-        match self.table {
-            Some(table) => Ok(!table.living_members(self.leader.pid()).is_empty()),
-            None => self.leader.group_survives(),
-        }
+    /// Whether somebody is left who is not to outlive the command.
+    fn survives(&mut self) -> Result<bool, ExecuteError> {
+        let Some(table) = self.table else { return self.leader.group_survives() };
+        let among = match self.cause {
+            Some(_) => self.leader.among(),
+            None => Among::Group(self.leader.pid()),
+        };
+        Ok(!table.living(among).is_empty())
     }
 
     fn is_drained(&self) -> bool {
@@ -370,9 +404,18 @@ impl Run {
         earliest([patience, of_stage])
     }
 
+    /// How often it is looked whether the command was stopped, if ever.
+    fn stop_interval(&self) -> Option<Duration> {
+        match self.terminal {
+            Some(_) => Some(STOP_INTERVAL),
+            None if self.leader.tells_of_stops() || self.has_told_of_stop => None,
+            None => Some(STOP_TOLD_INTERVAL),
+        }
+    }
+
     fn due_while_running(&self, now: Instant) -> Option<Instant> {
-        let look = self.leader.exit_notice().is_none().then_some(now + LOOK_INTERVAL);
-        let stop = self.terminal.as_ref().map(|_| now + STOP_INTERVAL);
+        let look = self.leader.notice().is_none().then_some(now + LOOK_INTERVAL);
+        let stop = self.stop_interval().map(|interval| now + interval);
         let deadline = self.deadline.filter(|_| self.cause.is_none());
         earliest([look, stop, deadline, self.kill_at, self.memory.due()])
     }

@@ -38,11 +38,12 @@ impl LentTerminal {
     ///
     /// If it was stopped by the key for that, this process stops as well, as one job with it, and
     /// goes on when the shell continues it. If it only asked for the terminal, it gets it.
-    pub(super) fn heed_stop(&self, leader: &Leader) -> Result<(), ExecuteError> {
+    pub(super) fn heed_stop(&self, leader: &mut dyn Leader) -> Result<(), ExecuteError> {
         match leader.stopped_by()? {
             None => {}
             Some(libc::SIGTTIN | libc::SIGTTOU) => self.give(),
             Some(_) => {
+                leader.forget_stop();
                 self.take_back();
                 let _ = kill_current_process_group(Signal::TSTP);
                 self.give();

@@ -185,7 +185,8 @@ impl<'a, S: Storage> Runner<'a, S> {
             return Ok(false);
         }
         self.is_recorded = false;
-        let is_permitted = match execute(&self.run.command, sink, signals) {
+        let command = self.seat.guarded(&self.run.command);
+        let is_permitted = match execute(&command, sink, signals) {
             Ok(report) => self.executed(report)?,
             Err(error) => self.not_executed(&error).map(|()| false)?,
         };
@@ -257,7 +258,7 @@ impl<'a, S: Storage> Runner<'a, S> {
         self.details = None;
         self.is_evidence_dropped = false;
         self.wall = self.wall.saturating_add(report.wall);
-        let (told, exit, evidence) = (told(&report), exit(&report), evidence(&report));
+        let (told, exit, evidence) = (told(&report), exit(&report), evidence(self.run, &report));
         self.execution = Some(report);
         self.capture(evidence)?;
         Ok(match told {

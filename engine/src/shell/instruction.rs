@@ -4,7 +4,9 @@
 use super::engine::Engine;
 use super::error::SubmitError;
 use super::run::GovernedRun;
-use crate::executor::{CapturedOutput, ExecutionReport, InstructionEnvelope, command_line};
+use crate::executor::{
+    CapturedOutput, Containment, ExecutionReport, InstructionEnvelope, command_line,
+};
 use crate::log::Storage;
 use holdpoint_domain::command::{EvidenceItem, Handshake, InitializeLoop, ObserverExpectation};
 use holdpoint_domain::event::{OutputStream, ResourceUsage};
@@ -54,19 +56,36 @@ pub(super) fn initialize<S: Storage>(
     })
 }
 
-/// Both streams, and what the attempt used.
-pub(super) fn evidence(report: &ExecutionReport) -> Vec<EvidenceItem> {
+/// Both streams, what the attempt used, and which processes were not under control.
+pub(super) fn evidence(run: &GovernedRun, report: &ExecutionReport) -> Vec<EvidenceItem> {
     let usage = ResourceUsage {
         wall_ns: nanoseconds(report.wall),
         user_cpu_ns: nanoseconds(report.user_cpu),
         system_cpu_ns: nanoseconds(report.system_cpu),
         peak_memory_bytes: report.peak_memory_bytes.unwrap_or(0),
     };
-    vec![
+    let mut items = vec![
         output(OutputStream::Stdout, &report.stdout),
         output(OutputStream::Stderr, &report.stderr),
         EvidenceItem::ResourceSnapshot(usage),
-    ]
+    ];
+    items.extend(processes(run, report).map(EvidenceItem::TimestampEvent));
+    items
+}
+
+/// What became of processes that outlived the command, or could leave it unseen although a guard
+/// was asked for. Nothing where there were none.
+fn processes(run: &GovernedRun, report: &ExecutionReport) -> Option<Vec<u8>> {
+    let lacks_guard = run.command.guard.is_some() && report.containment == Containment::Group;
+    if !lacks_guard && !report.left_behind && report.survivors.is_empty() {
+        return None;
+    }
+    let told = serde_json::json!({
+        "containment": report.containment.name(),
+        "killed_after_the_command": report.left_behind,
+        "left_running": report.survivors,
+    });
+    Some(told.to_string().into_bytes())
 }
 
 fn output(stream: OutputStream, captured: &CapturedOutput) -> EvidenceItem {

@@ -1,12 +1,9 @@
 //! Whether the number of this process's user says who it is.
 
-use crate::executor::user_namespace_number;
+use crate::executor::{GUARD_NAME, user_namespace_number};
 use rustix::fs::{FsWord, fstatfs};
 use std::fs::File;
 use std::io::Read;
-
-/// What recorders' guards call themselves, for the processes below them.
-pub(crate) const GUARD_NAME: &str = "holdpoint-guard";
 
 /// The number of the initial user namespace (`PROC_USER_INIT_INO` of the kernel's interface).
 const INITIAL_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
@@ -42,7 +39,8 @@ pub(super) fn below_recorder() -> bool {
 
 /// Whether this is a guard, by the name that it gave itself.
 fn is_guard(pid: i32) -> bool {
-    proc_file(&format!("/proc/{pid}/comm")).is_some_and(|name| name.trim_end() == GUARD_NAME)
+    proc_file(&format!("/proc/{pid}/comm"))
+        .is_some_and(|name| name.trim_end().as_bytes() == GUARD_NAME.to_bytes())
 }
 
 fn parent_of(pid: i32) -> Option<i32> {

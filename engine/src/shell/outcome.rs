@@ -9,6 +9,7 @@
 //! | killed by another signal n | fault CRASH | 128 + n |
 //! | timed out | fault TIMEOUT | 124 |
 //! | over the memory limit | fault RESOURCE_EXHAUSTED | 137 |
+//! | lost its guard and was killed | fault CRASH | 137 |
 //! | Ctrl-C or Ctrl-\ at the terminal: signal n | stop condition HUMAN_ABORT | 128 + n |
 //! | interrupted by any other signal n | halt INTERRUPTED | 128 + n |
 //!
@@ -62,6 +63,12 @@ pub(super) fn told(report: &ExecutionReport) -> Told {
                 _ => fault(ExecutionFaultType::Crash, message),
             }
         }
+        Outcome::GuardLost => fault(
+            ExecutionFaultType::Crash,
+            "its guard was killed or gave no answer: it was killed too, with what was found of \
+             what it had started"
+                .to_string(),
+        ),
         Outcome::Exited { code } if is_partial(report) => fault(
             ExecutionFaultType::Partial,
             format!("exited with status {code}, and its output could not be read to its end"),
@@ -81,7 +88,7 @@ pub(super) fn exit_status(report: &ExecutionReport) -> u8 {
     match report.outcome {
         Outcome::Exited { .. } | Outcome::Signaled { .. } => report.exit_status,
         Outcome::TimedOut => EXIT_TIMED_OUT,
-        Outcome::MemoryExceeded { .. } => of_signal(libc::SIGKILL),
+        Outcome::MemoryExceeded { .. } | Outcome::GuardLost => of_signal(libc::SIGKILL),
         Outcome::Interrupted { signal, .. } => of_signal(signal),
     }
 }
@@ -96,9 +103,10 @@ pub(super) fn exit(report: &ExecutionReport) -> Exit {
     match &report.outcome {
         Outcome::Exited { code } => Exit::Status(i32::from(*code)),
         Outcome::Signaled { signal, .. } => Exit::Signal(*signal),
-        Outcome::TimedOut | Outcome::MemoryExceeded { .. } | Outcome::Interrupted { .. } => {
-            Exit::Unknown
-        }
+        Outcome::TimedOut
+        | Outcome::MemoryExceeded { .. }
+        | Outcome::Interrupted { .. }
+        | Outcome::GuardLost => Exit::Unknown,
     }
 }
 

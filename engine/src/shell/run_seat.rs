@@ -5,6 +5,7 @@ use super::engine::Core;
 use super::error::SubmitError;
 use super::metrics_storage::Measured;
 use super::submit::begin_run;
+use crate::executor::CommandSpec;
 use crate::log::{AppendError, RunFile, Storage};
 
 /// The place of a run. Without a word its file stays, unlocked: then the recorder is lost.
@@ -35,6 +36,16 @@ impl<'a, S: Storage> RunSeat<'a, S> {
             Some(_) => self.core.log.reserve_room(&self.loop_id),
             None => Ok(()),
         }
+    }
+
+    /// The command, whose guard holds the run's file as well: as long as one of both lives, nobody
+    /// takes the run for lost.
+    pub(super) fn guarded(&self, command: &CommandSpec) -> CommandSpec {
+        let mut command = command.clone();
+        if let Some(file) = &self.file {
+            command.guard = command.guard.map(|guard| guard.holding(file.descriptor()));
+        }
+        command
     }
 
     /// The end is on the log, or the question is left to whoever answers.

@@ -197,6 +197,7 @@ pub(crate) fn run_of(program: &str, arguments: &[&str]) -> GovernedRun {
             timeout: None,
             max_memory_bytes: None,
             max_output_bytes: 1024 * 1024,
+            guard: None,
         },
         environment: EnvironmentPolicy::default(),
         actor: actor(),

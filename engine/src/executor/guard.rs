@@ -1,0 +1,100 @@
+//! Naming the guard of a command.
+
+use std::ffi::CStr;
+use std::os::fd::OwnedFd;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[cfg(target_os = "linux")]
+/// The first argument with which a program is started as a guard.
+pub(super) const GUARD_VERB: &str = "__guard";
+#[cfg(target_os = "linux")]
+/// The second one: what a recorder and a guard say to each other, by number.
+pub(super) const GUARD_VERSION: &str = "1";
+/// The name that a guard shows in the table of processes: a process with a guard among its
+/// ancestors runs under a recorder.
+pub const GUARD_NAME: &CStr = c"holdpoint-guard";
+
+/// A process between this one and the command, which ends the command with everything that it
+/// started, `setsid` or not, when this process is gone.
+///
+/// It is another start of a program that calls [`serve_as_guard`](super::serve_as_guard) first of
+/// all: `holdpoint` does, and so can the program that embeds this library. With it limits of time
+/// and memory hold for the whole tree of the command. Only Linux has what it takes, and only where
+/// `/proc` shows this process; elsewhere a command runs without one, which is told
+/// ([`Notice::NotContained`](super::Notice)) and reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    program: PathBuf,
+    held: Vec<Held>,
+    adopts: bool,
+}
+
+impl Guard {
+    /// A guard that is a start of this program.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), held: Vec::new(), adopts: false }
+    }
+
+    /// A guard that is another start of the very program that runs now, also where its file was
+    /// replaced since.
+    pub fn of_own_program() -> Self {
+        Self::new("/proc/self/exe")
+    }
+
+    /// Lets the guard keep this open too, until it ends: a lock on an open file, say, is then held
+    /// as long as the recorder or the guard lives. The command does not inherit it. At most 12.
+    #[must_use]
+    pub fn holding(mut self, descriptor: Arc<OwnedFd>) -> Self {
+        self.held.push(Held(descriptor));
+        self
+    }
+
+    /// Makes this process the one to which the system gives the orphans below it, so that it can
+    /// kill them all if somebody kills the guard. Everything below this process is then taken for
+    /// the command's: only for a program that starts nothing but one command at a time.
+    #[must_use]
+    pub fn adopting(mut self) -> Self {
+        self.adopts = true;
+        self
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn adopts(&self) -> bool {
+        self.adopts
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn held(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.held.iter().map(|held| held.0.as_fd())
+    }
+}
+
+/// Equal if it is the same descriptor.
+#[derive(Debug, Clone)]
+struct Held(Arc<OwnedFd>);
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Held {}
+
+/// There are no guards on this system: no process was started as one.
+///
+/// # Errors
+///
+/// None.
+#[cfg(not(target_os = "linux"))]
+pub fn serve_as_guard() -> Option<std::io::Result<()>> {
+    None
+}

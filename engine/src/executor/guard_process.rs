@@ -1,0 +1,327 @@
+//! The guard: a process between the recorder and the command, which ends the command with
+//! everything that it started when the recorder is gone.
+//!
+//! It is the one to which the system gives the orphans below it, so that no process of the command
+//! leaves its tree, however it was started. It leads a group of its own, so that no key of a
+//! terminal and no signal to the recorder's group reaches it.
+
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, set_child_subreaper, waitid,
+};
+
+use super::child_calls::{Disposition, Usage, disposition, ended_child, wait_with_usage};
+use super::guard::{GUARD_NAME, GUARD_VERB, GUARD_VERSION};
+use super::guard_messages::{Finished, Incoming, Order, Report, Request, send};
+use super::own_child::command;
+use super::process_table::ProcessTable;
+use super::tree::Tree;
+
+/// How long the recorder waits at most for the answer that all were killed.
+const KILLING_MAX: Duration = Duration::from_millis(500);
+/// How long it is waited for what was killed before it is looked for again.
+const KILLING_PAUSE: Duration = Duration::from_millis(2);
+
+/// What would end or stop this process. Stops by a terminal are among it, for the group of a guard
+/// is never in the foreground.
+const SIGNALS_HEEDED_NOT: [i32; 12] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGTSTP,
+    libc::SIGTTIN,
+    libc::SIGTTOU,
+    libc::SIGXCPU,
+    libc::SIGXFSZ,
+];
+
+/// Does the work of a guard if this process was started as one, and says whether it was.
+///
+/// A program that names itself as the [`Guard`](super::Guard) of its commands calls this first in
+/// its `main`, before it starts a thread, and ends when the answer is not `None`.
+///
+/// # Errors
+///
+/// Inside of the answer: nobody speaks to this guard as a recorder of this version does, or the
+/// system refused what a guard needs. The command is then not running.
+pub fn serve_as_guard() -> Option<io::Result<()>> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().as_deref() != Some(OsStr::new(GUARD_VERB)) {
+        return None;
+    }
+    let is_ours = arguments.next().as_deref() == Some(OsStr::new(GUARD_VERSION));
+    Some(if is_ours { serve() } else { Err(not_by_hand()) })
+}
+
+fn serve() -> io::Result<()> {
+    let channel = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3).map_err(|_| not_by_hand())?;
+    let channel = UnixStream::from(channel);
+    channel.peer_addr().map_err(|_| not_by_hand())?;
+    rustix::thread::set_name(GUARD_NAME)?;
+    set_child_subreaper(Some(getpid()))?;
+    let bell = outlive_signals()?;
+    let table = ProcessTable::find().ok_or(ErrorKind::Unsupported)?;
+    let Some((order, incoming)) = receive_order(&channel)? else { return Ok(()) };
+    let Some((leader, held)) = start(&channel, order, incoming.descriptors)? else { return Ok(()) };
+    let guard = GuardProcess {
+        channel,
+        bell,
+        incoming: Incoming::default(),
+        table,
+        tree: Tree::of(table, getpid()),
+        leader,
+        has_ended: false,
+        reaped: None,
+        _held: held,
+    };
+    guard.watch()
+}
+
+/// Handlers that do nothing: the command does not inherit them, and so has the default action. What
+/// was ignored stays ignored, for the command as well. Readable when a child has changed.
+fn outlive_signals() -> io::Result<UnixStream> {
+    for signal in SIGNALS_HEEDED_NOT {
+        if disposition(signal)? == Disposition::Default {
+            signal_hook::flag::register(signal, Arc::default())?;
+        }
+    }
+    let (reading, writing) = UnixStream::pair()?;
+    reading.set_nonblocking(true)?;
+    signal_hook::low_level::pipe::register(libc::SIGCHLD, writing)?;
+    Ok(reading)
+}
+
+/// Waits for the first message: `None` if the recorder is gone before.
+fn receive_order(channel: &UnixStream) -> io::Result<Option<(Order, Incoming)>> {
+    let mut incoming = Incoming::default();
+    while incoming.read(channel, RecvFlags::empty())? {
+        if let Some(order) = incoming.take()? {
+            return Ok(Some((order, incoming)));
+        }
+    }
+    Ok(None)
+}
+
+/// Starts the command: its number, and what is to be kept open.
+fn start(
+    channel: &UnixStream,
+    order: Order,
+    descriptors: Vec<OwnedFd>,
+) -> io::Result<Option<(Pid, Vec<OwnedFd>)>> {
+    let mut descriptors = descriptors.into_iter();
+    let mut stream = || descriptors.next().map(Stdio::from).ok_or(ErrorKind::InvalidData);
+    let (stdout, stderr) = (stream()?, stream()?);
+    let stdin = if order.has_stdin { stream()? } else { Stdio::null() };
+    let mut command = command(
+        order.path.as_ref(),
+        &order.name,
+        &order.arguments,
+        order.directory.as_ref(),
+        &order.environment,
+    );
+    let started = command.stdin(stdin).stdout(stdout).stderr(stderr).spawn();
+    // The ends of the pipes that only the command is to hold.
+    drop(command);
+    match started {
+        Ok(child) => {
+            let leader = Pid::from_child(&child);
+            send(channel, &Report::Started { pid: leader.as_raw_nonzero().get() })?;
+            Ok(Some((leader, descriptors.collect())))
+        }
+        Err(error) => {
+            let (errno, message) = (error.raw_os_error(), error.to_string());
+            send(channel, &Report::NotStarted { errno, message })?;
+            Ok(None)
+        }
+    }
+}
+
+/// A guard whose command was started.
+struct GuardProcess {
+    channel: UnixStream,
+    bell: UnixStream,
+    incoming: Incoming,
+    table: ProcessTable,
+    tree: Tree,
+    leader: Pid,
+    /// Whether the recorder was told that the leader has ended.
+    has_ended: bool,
+    reaped: Option<(ExitStatus, Usage)>,
+    /// Open as long as this process lives, for whoever looks whether it does.
+    _held: Vec<OwnedFd>,
+}
+
+impl GuardProcess {
+    /// Does what the recorder asks, until it has what it wants or is gone.
+    fn watch(mut self) -> io::Result<()> {
+        loop {
+            let request = match self.attend() {
+                Ok(Some(request)) => request,
+                // Whatever is wrong with the channel, nobody records the command any more.
+                Ok(None) | Err(_) => {
+                    self.kill_tree(None);
+                    return Ok(());
+                }
+            };
+            let answered = match request {
+                Request::Kill => {
+                    self.kill_tree(Some(Instant::now() + KILLING_MAX));
+                    self.tell_end().and_then(|()| send(&self.channel, &Report::Killed))
+                }
+                Request::Finish => return self.finish(),
+            };
+            if answered.is_err() {
+                self.kill_tree(None);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Tells of the command until something is asked; `None` when the recorder is gone.
+    fn attend(&mut self) -> io::Result<Option<Request>> {
+        loop {
+            self.look_at_children()?;
+            if let Some(request) = self.incoming.take()? {
+                return Ok(Some(request));
+            }
+            wait_for(&[&self.channel, &self.bell], None);
+            self.silence_bell();
+            if !self.incoming.read(&self.channel, RecvFlags::DONTWAIT)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reaps orphans, and tells what became of the leader, which is reaped last: until then its
+    /// number and that of its group are nobody else's.
+    fn look_at_children(&mut self) -> io::Result<()> {
+        if self.reaped.is_none() {
+            self.tell_stops()?;
+        }
+        loop {
+            match ended_child() {
+                Ok(Some(child)) if child == self.leader => return self.tell_end(),
+                Ok(Some(child)) => drop(wait_with_usage(child)),
+                Ok(None) | Err(_) => return Ok(()),
+            }
+        }
+    }
+
+    fn tell_stops(&self) -> io::Result<()> {
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
+        while let Ok(Some(status)) = waitid(WaitId::Pid(self.leader), options) {
+            let report = match status.stopping_signal() {
+                Some(signal) => Report::Stopped { signal },
+                None => Report::Continued,
+            };
+            send(&self.channel, &report)?;
+        }
+        Ok(())
+    }
+
+    fn tell_end(&mut self) -> io::Result<()> {
+        let is_over =
+            self.reaped.is_some() || ended_child().is_ok_and(|it| it == Some(self.leader));
+        if !is_over || self.has_ended {
+            return Ok(());
+        }
+        self.has_ended = true;
+        send(&self.channel, &Report::Ended)
+    }
+
+    /// Kills all that is below this process, until nothing is left or only what it may not kill,
+    /// or until the recorder wants an answer.
+    fn kill_tree(&mut self, until: Option<Instant>) {
+        loop {
+            self.signal_children(Signal::STOP);
+            self.tree.kill();
+            self.signal_children(Signal::KILL);
+            if self.reap_all() || self.tree_is_beyond_us() {
+                return;
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return;
+            }
+            wait_for(&[&self.bell], Some(KILLING_PAUSE));
+            self.silence_bell();
+        }
+    }
+
+    /// Children of this very process cannot vanish, so their numbers are safe; and a process that
+    /// forks and ends without pause becomes one each time.
+    fn signal_children(&self, signal: Signal) {
+        for child in self.table.own_children().into_iter().filter_map(Pid::from_raw) {
+            let _ = kill_process(child, signal);
+        }
+    }
+
+    fn tree_is_beyond_us(&self) -> bool {
+        !self.tree.living().is_empty() && self.tree.is_beyond_us()
+    }
+
+    /// Reaps whoever has ended. Whether no child is left, and so no descendant: it would have
+    /// become a child.
+    fn reap_all(&mut self) -> bool {
+        loop {
+            match ended_child() {
+                Ok(Some(child)) => {
+                    let reaped = wait_with_usage(child);
+                    if child == self.leader {
+                        self.reaped = reaped.ok();
+                    }
+                }
+                Ok(None) => return false,
+                Err(error) => return error.raw_os_error() == Some(libc::ECHILD),
+            }
+        }
+    }
+
+    /// The command is over. What it left behind goes on without this process.
+    fn finish(mut self) -> io::Result<()> {
+        let (status, usage) = match self.reaped.take() {
+            Some(reaped) => reaped,
+            None => wait_with_usage(self.leader)?,
+        };
+        let finished = Finished {
+            status: status.into_raw(),
+            usage,
+            own_peak: self.table.own_peak_resident_bytes(),
+            survivors: self.tree.survivors(),
+        };
+        send(&self.channel, &Report::Finished(finished))
+    }
+
+    fn silence_bell(&mut self) {
+        let mut rings = [0; 64];
+        while self.bell.read(&mut rings).is_ok_and(|count| count == rings.len()) {}
+    }
+}
+
+/// Waits until one of them is readable, or for so long.
+fn wait_for(channels: &[&UnixStream], at_most: Option<Duration>) {
+    let mut watched: Vec<PollFd<'_>> =
+        channels.iter().map(|channel| PollFd::new(*channel, PollFlags::IN)).collect();
+    let at_most = at_most.and_then(|time| Timespec::try_from(time).ok());
+    // An error other than an interruption would only make this busy, and nothing can cause one.
+    let _: Result<usize, Errno> = poll(&mut watched, at_most.as_ref());
+}
+
+fn not_by_hand() -> io::Error {
+    let advice = "a guard is started by the recorder of a command, of the same version";
+    io::Error::new(ErrorKind::InvalidInput, advice)
+}

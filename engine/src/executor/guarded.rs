@@ -1,0 +1,331 @@
+//! A command that is a child of a guard.
+
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::RecvFlags;
+use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group, set_child_subreaper};
+
+use super::child_calls::Usage;
+use super::command::{CommandSpec, Stdin};
+use super::guard::{GUARD_NAME, GUARD_VERB, GUARD_VERSION, Guard};
+use super::guard_messages::{Finished, Incoming, Order, Report, Request, send, send_with};
+use super::leader::{End, Leader, Pipes, start_error};
+use super::process_table::{Among, ProcessTable};
+use super::report::{Containment, ExecuteError};
+use super::tree::Tree;
+
+/// How long a guard has for an answer before it counts as dead. The answer to a request to kill
+/// comes within half a second.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+/// How often a guard that has yet to answer is set going, in case somebody stopped it.
+const CONTINUE_INTERVAL: Duration = Duration::from_millis(50);
+/// How long those are looked for at most that a dead guard left behind.
+const KILLING_MAX: Duration = Duration::from_millis(500);
+/// How long it is waited between two looks.
+const KILLING_PAUSE: Duration = Duration::from_millis(2);
+
+/// A started command and its guard.
+///
+/// The guard reaps the command only when it is asked for the end of it, or to kill: until then a
+/// signal to the group cannot hit a stranger. If this value is dropped before, the guard kills all.
+pub(super) struct Guarded {
+    process: Child,
+    guard: Pid,
+    leader: Pid,
+    channel: UnixStream,
+    incoming: Incoming,
+    table: ProcessTable,
+    /// What is below the guard.
+    tree: Tree,
+    /// Whether orphans come to this process once the guard is dead, and nobody else is below it.
+    adopts: bool,
+    stopped_by: Option<i32>,
+    has_ended: bool,
+    /// Whether the guard was asked to kill, and so may have reaped the leader.
+    is_reaped: bool,
+    awaits_killing: bool,
+    finished: Option<Finished>,
+    /// Whether the guard is gone or silent without having said how the command ended.
+    is_lost: bool,
+}
+
+impl Guarded {
+    /// Starts the guard, and by it the command.
+    pub(super) fn start(
+        guard: &Guard,
+        spec: &CommandSpec,
+        path: &Path,
+        table: ProcessTable,
+    ) -> Result<(Self, Pipes), ExecuteError> {
+        let failed = |source| ExecuteError::Guard { program: guard.program().into(), source };
+        let (process, channel) = spawn(guard).map_err(failed)?;
+        let guard_pid = Pid::from_child(&process);
+        let mut guarded = Self {
+            process,
+            guard: guard_pid,
+            // Until it is known: nothing is signalled before.
+            leader: guard_pid,
+            channel,
+            incoming: Incoming::default(),
+            tree: Tree::of(table, guard_pid),
+            stopped_by: None,
+            has_ended: false,
+            is_reaped: true,
+            awaits_killing: false,
+            finished: None,
+            is_lost: false,
+            adopts: guard.adopts(),
+            table,
+        };
+        let pipes = order(&guarded.channel, guard, spec, path).map_err(failed)?;
+        match guarded.first_report().map_err(failed)? {
+            Report::Started { pid } => {
+                let unknown = || failed(ErrorKind::InvalidData.into());
+                guarded.leader = Pid::from_raw(pid).ok_or_else(unknown)?;
+                guarded.is_reaped = false;
+                Ok((guarded, pipes))
+            }
+            Report::NotStarted { errno, message } => {
+                let other = || io::Error::new(ErrorKind::InvalidInput, message);
+                let error = errno.map_or_else(other, io::Error::from_raw_os_error);
+                Err(start_error(spec, path, error))
+            }
+            _ => Err(failed(ErrorKind::InvalidData.into())),
+        }
+    }
+
+    /// Whether the command started: the guard answers as soon as the system does.
+    fn first_report(&mut self) -> io::Result<Report> {
+        loop {
+            if let Some(report) = self.incoming.take()? {
+                return Ok(report);
+            }
+            if !self.incoming.read(&self.channel, RecvFlags::empty())? {
+                let what = "it ended before it had started the command";
+                return Err(io::Error::new(ErrorKind::UnexpectedEof, what));
+            }
+        }
+    }
+
+    /// Takes in what the guard has told. Does not wait.
+    fn listen(&mut self) {
+        if self.is_lost || self.finished.is_some() {
+            return;
+        }
+        let is_open = self.incoming.read(&self.channel, RecvFlags::DONTWAIT).unwrap_or(false);
+        while let Ok(Some(report)) = self.incoming.take() {
+            self.note(report);
+        }
+        if !is_open && self.finished.is_none() {
+            self.lose_guard();
+        }
+    }
+
+    fn note(&mut self, report: Report) {
+        match report {
+            Report::Stopped { signal } => self.stopped_by = Some(signal),
+            Report::Continued => self.stopped_by = None,
+            Report::Ended => (self.has_ended, self.stopped_by) = (true, None),
+            Report::Finished(finished) => self.finished = Some(finished),
+            Report::Killed => self.awaits_killing = false,
+            Report::Started { .. } | Report::NotStarted { .. } => {}
+        }
+    }
+
+    /// Asks, and waits for what shows the answer. A guard that was stopped is set going.
+    fn ask(&mut self, request: Request, is_answered: impl Fn(&Self) -> bool) {
+        let until = Instant::now() + ANSWER_MAX;
+        if !self.is_lost && send(&self.channel, &request).is_err() {
+            self.lose_guard();
+        }
+        while !self.is_lost && !is_answered(self) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                self.lose_guard();
+                return;
+            }
+            let _ = kill_process(self.guard, Signal::CONT);
+            wait_for_news(&self.channel, left.min(CONTINUE_INTERVAL));
+            self.listen();
+        }
+    }
+
+    /// The guard is dead, or does not answer: what can be found is killed from here.
+    fn lose_guard(&mut self) {
+        (self.is_lost, self.has_ended, self.stopped_by) = (true, true, None);
+        self.tree.kill();
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        if !self.is_reaped {
+            let _ = kill_process_group(self.leader, Signal::KILL);
+        }
+        let own = Tree::of(self.table, getpid());
+        let until = Instant::now() + KILLING_MAX;
+        while self.adopts && !own.living().is_empty() && Instant::now() < until {
+            own.kill();
+            wait_for_news(&self.channel, KILLING_PAUSE);
+        }
+    }
+}
+
+impl Leader for Guarded {
+    fn pid(&self) -> Pid {
+        self.leader
+    }
+
+    fn containment(&self) -> Containment {
+        Containment::Tree
+    }
+
+    fn among(&self) -> Among {
+        Among::Descendants(self.guard)
+    }
+
+    fn notice(&self) -> Option<BorrowedFd<'_>> {
+        (!self.is_lost).then(|| self.channel.as_fd())
+    }
+
+    fn signal_group(&self, signal: Signal) {
+        if !self.is_reaped && !self.is_lost {
+            let _ = kill_process_group(self.leader, signal);
+        }
+    }
+
+    fn signal_all(&self, signal: Signal) {
+        self.signal_group(signal);
+        self.tree.signal_outside(self.leader, signal);
+    }
+
+    fn kill_all(&mut self) {
+        (self.awaits_killing, self.is_reaped) = (true, true);
+        self.ask(Request::Kill, |guarded| !guarded.awaits_killing);
+    }
+
+    fn has_ended(&mut self) -> Result<bool, ExecuteError> {
+        self.listen();
+        Ok(self.has_ended)
+    }
+
+    fn stopped_by(&mut self) -> Result<Option<i32>, ExecuteError> {
+        self.listen();
+        Ok(self.stopped_by)
+    }
+
+    fn forget_stop(&mut self) {
+        self.stopped_by = None;
+    }
+
+    fn tells_of_stops(&self) -> bool {
+        true
+    }
+
+    fn group_survives(&mut self) -> Result<bool, ExecuteError> {
+        Ok(!self.table.living_members(self.leader).is_empty())
+    }
+
+    fn finish(&mut self) -> Result<End, ExecuteError> {
+        self.ask(Request::Finish, |guarded| guarded.finished.is_some());
+        let Some(finished) = self.finished.clone() else {
+            return Ok(End {
+                status: ExitStatus::from_raw(libc::SIGKILL),
+                usage: Usage::default(),
+                survivors: Vec::new(),
+                starters_peak: None,
+                lost_guard: true,
+            });
+        };
+        // It has nothing left to do, and somebody may have stopped it.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        Ok(End {
+            status: ExitStatus::from_raw(finished.status),
+            usage: finished.usage,
+            survivors: finished.survivors,
+            starters_peak: finished.own_peak,
+            lost_guard: false,
+        })
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        if self.is_lost || self.finished.is_some() {
+            return;
+        }
+        // To the guard this is the end of its recorder. It closes its side when all are killed.
+        let _ = self.channel.shutdown(Shutdown::Write);
+        let until = Instant::now() + ANSWER_MAX;
+        while self.incoming.read(&self.channel, RecvFlags::DONTWAIT).unwrap_or(false) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                self.tree.kill();
+                break;
+            }
+            let _ = kill_process(self.guard, Signal::CONT);
+            wait_for_news(&self.channel, left.min(CONTINUE_INTERVAL));
+        }
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Starts a guard, with one end of a channel as its standard input.
+fn spawn(guard: &Guard) -> io::Result<(Child, UnixStream)> {
+    if guard.adopts() {
+        set_child_subreaper(Some(getpid()))?;
+    }
+    let (ours, theirs) = UnixStream::pair()?;
+    let process = Command::new(guard.program())
+        .arg0(OsStr::from_bytes(GUARD_NAME.to_bytes()))
+        .args([GUARD_VERB, GUARD_VERSION])
+        .stdin(OwnedFd::from(theirs))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()?;
+    Ok((process, ours))
+}
+
+/// Tells the guard what to start. The ends of the pipes that the command writes to are the guard's
+/// alone afterwards.
+fn order(
+    channel: &UnixStream,
+    guard: &Guard,
+    spec: &CommandSpec,
+    path: &Path,
+) -> io::Result<Pipes> {
+    let (stdout, stdout_of_command) = io::pipe()?;
+    let (stderr, stderr_of_command) = io::pipe()?;
+    let stdin = io::stdin();
+    let has_stdin = spec.stdin == Stdin::Inherit;
+    let mut descriptors = vec![stdout_of_command.as_fd(), stderr_of_command.as_fd()];
+    descriptors.extend(has_stdin.then(|| stdin.as_fd()));
+    descriptors.extend(guard.held());
+    let order = Order {
+        path: path.into(),
+        name: spec.program.clone(),
+        arguments: spec.arguments.clone(),
+        directory: spec.directory.clone().into_os_string(),
+        environment: spec.environment.clone(),
+        has_stdin,
+    };
+    send_with(channel, &order, &descriptors)?;
+    Ok(Pipes { stdout: stdout.into(), stderr: stderr.into() })
+}
+
+fn wait_for_news(channel: &UnixStream, at_most: Duration) {
+    let mut watched = [PollFd::new(channel, PollFlags::IN)];
+    let at_most = Timespec::try_from(at_most).ok();
+    // Whoever waits looks at the clock and asks again.
+    let _ = poll(&mut watched, at_most.as_ref());
+}

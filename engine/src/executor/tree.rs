@@ -1,0 +1,95 @@
+//! Everything that a process started, and everything that this started, wherever it went.
+
+use std::collections::BTreeSet;
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal, test_kill_process,
+};
+
+use super::process_table::{Among, Process, ProcessTable};
+use super::report::Survivor;
+
+/// How often those are looked for that were forked while others were stopped. Each look stops all
+/// that it finds, so that only what a look missed can fork on.
+const FREEZING_ROUNDS: usize = 64;
+/// How many survivors are named.
+const NAMED_MAX: usize = 32;
+
+/// The descendants of a process. Nobody leaves them while that process is the one to which the
+/// system gives orphans.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tree {
+    table: ProcessTable,
+    root: Pid,
+}
+
+impl Tree {
+    pub(super) fn of(table: ProcessTable, root: Pid) -> Self {
+        Self { table, root }
+    }
+
+    /// Those that have not ended.
+    pub(super) fn living(self) -> Vec<Process> {
+        self.table.living(Among::Descendants(self.root))
+    }
+
+    /// Sends a signal to all but the processes of one group.
+    pub(super) fn signal_outside(self, group: Pid, signal: Signal) {
+        let group = group.as_raw_nonzero().get();
+        for process in self.living().iter().filter(|process| process.group != group) {
+            let _ = self.send(process, signal);
+        }
+    }
+
+    /// Stops all, so that nobody can fork while others are still looked for, and then kills all.
+    pub(super) fn kill(self) {
+        let mut stopped = BTreeSet::new();
+        for _ in 0..FREEZING_ROUNDS {
+            let mut found_more = false;
+            for process in self.living() {
+                let is_new = stopped.insert((process.pid, process.started));
+                found_more |= is_new && self.send(&process, Signal::STOP).is_ok();
+            }
+            if !found_more {
+                break;
+            }
+        }
+        for process in self.living() {
+            let _ = self.send(&process, Signal::KILL);
+        }
+    }
+
+    /// Whether nobody is left but those that belong to another user.
+    pub(super) fn is_beyond_us(self) -> bool {
+        let may_not = |pid: Pid| test_kill_process(pid) == Err(Errno::PERM);
+        self.living().iter().all(|process| Pid::from_raw(process.pid).is_some_and(may_not))
+    }
+
+    /// Who is left, with the name of each.
+    pub(super) fn survivors(self) -> Vec<Survivor> {
+        let named = |process: Process| {
+            let name = self.table.name(&process).unwrap_or_default();
+            Survivor { pid: process.pid, name: String::from_utf8_lossy(&name).into_owned() }
+        };
+        self.living().into_iter().take(NAMED_MAX).map(named).collect()
+    }
+
+    /// A number can belong to another process by now: it is held before it is looked at again.
+    fn send(self, process: &Process, signal: Signal) -> Result<(), Errno> {
+        let pid = Pid::from_raw(process.pid).ok_or(Errno::SRCH)?;
+        let held = match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(held) => Some(held),
+            Err(Errno::SRCH) => return Err(Errno::SRCH),
+            // A kernel before 5.3, or no descriptor left.
+            Err(_) => None,
+        };
+        if !self.table.is_still(process) {
+            return Err(Errno::SRCH);
+        }
+        match held {
+            Some(held) => pidfd_send_signal(held, signal),
+            None => kill_process(pid, signal),
+        }
+    }
+}
