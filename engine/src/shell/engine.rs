@@ -16,6 +16,7 @@ use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_bell::{Bell, LastRing};
 use super::ticket::Ticket;
 use super::ticket_desk::{Desk, QueueError};
+use crate::floors::{FloorFiles, Floors, FloorsError, is_governed};
 use crate::log::{CloseError, Level, Log, OpenReport, Options, Storage};
 use crate::sync::Mutex;
 use holdpoint_domain::command::{Command, Entropy, SystemEvent};
@@ -46,6 +47,8 @@ pub struct EngineOptions {
     pub fingerprints: FingerprintDistance,
     /// Who runs this process, as far as that is proven.
     pub identity: Identity,
+    /// The files that say what every hold point has to keep.
+    pub floors: FloorFiles,
     /// How many commands may wait for their turn after [`Engine::submit_later`]; at least 1.
     pub queue: usize,
 }
@@ -61,6 +64,7 @@ impl Default for EngineOptions {
             metrics: Arc::new(NoMetrics),
             fingerprints: FingerprintDistance::default(),
             identity: Identity::of_process(),
+            floors: FloorFiles::of_machine(),
             queue: 256,
         }
     }
@@ -95,6 +99,8 @@ pub(super) struct Core<S: Storage> {
     pub(super) fingerprints: FingerprintDistance,
     /// Who runs this process.
     pub(super) identity: Identity,
+    /// Read anew for whatever they govern.
+    floors: FloorFiles,
     /// The same disk, for what is derived from the log.
     pub(super) caches: Arc<S>,
 }
@@ -138,6 +144,7 @@ impl<S: Storage> Engine<S> {
             bell: Bell::default(),
             fingerprints: options.fingerprints,
             identity: options.identity,
+            floors: options.floors,
             caches,
         };
         let last_ring = LastRing(core.bell.clone());
@@ -153,6 +160,14 @@ impl<S: Storage> Engine<S> {
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.core.identity
+    }
+
+    /// What the files of the machine and of its user demand of every hold point, as they are now.
+    ///
+    /// # Errors
+    /// One cannot be believed, or two contradict each other: then nothing that they govern begins.
+    pub fn floors(&self) -> Result<Floors, FloorsError> {
+        self.core.floors.read()
     }
 
     /// What opening found and did.
@@ -351,6 +366,15 @@ impl<S: Storage> Core<S> {
     pub(super) fn acknowledged(&self, newest: u64, level: Level) {
         let is_synced = matches!(level, Level::Always | Level::Witnessed);
         self.bell.ring(is_synced.then_some(newest));
+    }
+
+    /// What the files of the machine demand of a command now; of one that they do not govern,
+    /// nothing.
+    pub(super) fn floors_for(&self, command: &Command) -> Result<Floors, FloorsError> {
+        match is_governed(command) {
+            true => self.floors.read(),
+            false => Ok(Floors::default()),
+        }
     }
 
     /// Writes a snapshot whose fingerprint is on the log.
