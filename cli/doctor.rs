@@ -6,6 +6,7 @@ mod command;
 mod hooks;
 mod log;
 mod matcher;
+mod policy;
 mod script;
 mod settings;
 
@@ -42,6 +43,7 @@ fn examine(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let (of_log, verifies) = log::check(global);
     let mut checks = of_log;
     checks.push(configuration(global));
+    checks.push(policy::check());
     checks.extend(settings::check(&args.settings, &global.log));
     let worst = checks.iter().map(|check| check.state).max().unwrap_or(State::Ok);
     let mut out = Output::stdout();

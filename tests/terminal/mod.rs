@@ -25,12 +25,16 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts the program there.
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
+        Self::start_command(place, &place.command(arguments))
+    }
+
+    /// Starts any program there, in the same directory.
+    pub(crate) fn start_command(place: &Place, program: &Command) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave = File::options().read(true).write(true).open(&device).unwrap();
-        let program = place.command(arguments);
         // A session of its own, with the terminal on standard input as its terminal.
         let mut command = Command::new("setsid");
         command.arg("--ctty").arg(program.get_program()).args(program.get_args());

@@ -88,7 +88,7 @@ fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement<'_>) -
         Event::RecoveryPerformed(_) | Event::HeadMissingAccepted(_) | Event::ClockStepped(_) => {}
         Event::CommandRefused(_) => {}
         Event::Salvaged(_) => {}
-        Event::RecordsLost(_) => world.hot.gates.is_policy_lost = true,
+        Event::RecordsLost(_) => policy::records_lost(world, record),
         Event::HistoryArchived(body) => world.hot.indexes.archived(body.anchor_sequence),
         Event::ConfigurationChanged(body) => world.hot.configuration = body.digest,
         Event::FingerprintRecorded(body) => log::fingerprint_recorded(world, body, judgement),

@@ -254,7 +254,10 @@ impl GatePolicy {
     }
 
     /// Whom a question may be passed on to: somebody whom the policy names, where it names any.
-    fn check_target(&self, target: &EscalationTarget) -> Result<(), Loosened> {
+    ///
+    /// # Errors
+    /// [`Loosened`] says whom it names.
+    pub fn check_target(&self, target: &EscalationTarget) -> Result<(), Loosened> {
         if self.approvers.is_empty() {
             return Ok(());
         }

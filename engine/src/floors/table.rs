@@ -190,7 +190,13 @@ fn proof<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Authentication>, D
 fn names<'de, D: Deserializer<'de>>(from: D) -> Result<Option<List<Text>>, D::Error> {
     let names = Vec::<Name>::deserialize(from)?;
     check_count::<D>(names.len())?;
-    Ok(Some(names.into_iter().map(|name| name.0).collect()))
+    let mut once: Vec<Text> = Vec::new();
+    for Name(name) in names {
+        if !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    Ok(Some(once.into_iter().collect()))
 }
 
 fn check_count<'de, D: Deserializer<'de>>(found: usize) -> Result<(), D::Error> {

@@ -23,10 +23,17 @@ pub(super) fn changed(
     match check(world, record, body) {
         Ok(()) => {
             world.hot.gates.policy = Some(body.policy.clone());
+            world.hot.gates.policy_record = record.sequence;
             world.hot.gates.is_policy_lost = false;
         }
         Err((expected, found)) => judgement.forbid(Rule::PolicyInForce, expected, found),
     }
+}
+
+/// Records that a salvage lost may have held a policy. A salvage is Holdpoint's own; what a process
+/// says of lost records takes the policy from nobody.
+pub(super) fn records_lost(world: &mut World, record: Record<'_>) {
+    world.hot.gates.is_policy_lost |= record.envelope.proof.is_none();
 }
 
 type Fault = (&'static str, alloc::string::String);
