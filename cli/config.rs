@@ -51,7 +51,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use check::{Args, main, rows_of};
 pub(crate) use demands::{AskedApproval, Demands, floors};
-pub(crate) use in_force::{Asked, InForce, restated};
+pub(crate) use in_force::{Asked, InForce};
 
 /// The file that is looked for where none is named.
 const DEFAULT_FILE: &str = "holdpoint.toml";

@@ -27,6 +27,7 @@ use holdpoint_log_files::DirectoryStorage;
 use program::{Place, json, skip, status, text};
 use serde_json::{Value, json};
 use std::fs::{self, Permissions};
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -156,7 +157,7 @@ fn with_approvers_in_a_floor_nothing_but_their_own_process_passes() {
         "submit": {
             "command": "human_decision.answer", "request_id": request, "actor": "HUMAN",
             "human_id": "alice", "decision": "CONTINUE",
-            "means": { "channel": "TERMINAL", "detail": "forged" },
+            "means": { "channel": "API", "detail": "forged" },
         },
     });
     fs::write(machine.place.directory.path().join("lines"), format!("{line}\n")).unwrap();
@@ -218,14 +219,17 @@ fn what_is_asked_for_is_no_looser_than_the_floor_whoever_says_it() {
         vec!["--authentication", "claimed", "--approvers", "alice"],
         vec!["--approvers", "alice", "--allow-agents"],
     ] {
-        let created =
-            machine.call(0, &[&["decision", "create", "--prompt", "May it?"], &*options].concat());
-        assert_refused(&created, 5, &[SYSTEM, "policy"]);
+        let created = machine.call(
+            0,
+            &[&["decision", "create", "--prompt", "May it?", "--option", "a:A"], &*options]
+                .concat(),
+        );
+        assert_refused(&created, 5, &[SYSTEM, "the policy of"]);
     }
     // What is not said is as tight as it has to be.
     let options = ["decision", "create", "--prompt", "May it?", "--blocks", "x", "--json"];
     let created = json(&machine.call(0, &options));
-    assert_eq!(created["policy"]["approvers"], json!(["alice"]), "{created:#}");
+    assert_eq!(created["approvers"], json!(["alice"]), "{created:#}");
     assert_refused(&run(&["--no-wait"]), 122, &[]);
     let checked = json(&machine.call(0, &["config", "check", "--json"]));
     assert_eq!(checked["hold"]["policy"], "AFTER");
@@ -244,12 +248,12 @@ fn the_environment_hides_no_floor_and_adds_one() {
         let output = machine.command(ALICE, &[], &never).env(name, value).output().unwrap();
         assert_refused(&output, 125, &["/etc/homes/alice/.config/holdpoint/config.toml"]);
     }
-    assert_eq!(status(&machine.call(BOB, &never)), 0, "bob's home demands nothing");
-    machine.place.directory.path().read_dir().unwrap().count();
+    let own = ["run", "--log", "own", "--hold", "never", "--", "true"];
+    assert_eq!(status(&machine.call(BOB, &own)), 0, "bob's home demands nothing");
     let more = machine.etc.path().join("more/holdpoint");
     fs::create_dir_all(&more).unwrap();
     machine.floor(&more.join("config.toml"), 0, "[hold]\ndefault = \"on-failure\"\n");
-    let mut added = machine.command(BOB, &[], &never);
+    let mut added = machine.command(BOB, &[], &own);
     let added = added.env("XDG_CONFIG_HOME", "/etc/more").output().unwrap();
     assert_refused(&added, 125, &["/etc/more/holdpoint/config.toml"]);
     // Another number in a namespace of its own still has the floor of its own home.
@@ -470,6 +474,36 @@ fn the_policy_of_a_log_is_a_persons_at_a_terminal_and_only_tightened() {
     place.verified();
 }
 
+/// The hook about a call of a tool.
+fn hook(place: &Place, options: &[&str]) -> Output {
+    let mut command = place.command(&[&["hook", "pre-tool-use"], options].concat());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let call = json!({
+        "session_id": "s", "cwd": "/w", "permission_mode": "default",
+        "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": "ls" },
+    });
+    child.stdin.take().unwrap().write_all(call.to_string().as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_hook_asks_whom_the_policy_names_and_denies_where_it_was_told_to_ask_others() {
+    let place = Place::new();
+    let limits = ["--approvers", "alice,bob", "--quorum", "2", "--approval-timeout", "10m"];
+    assert_set(&place, &limits);
+    assert_refused(&hook(&place, &["--approvers", "carol,dave"]), 2, &["this log", "approvers"]);
+    assert_refused(&hook(&place, &["--timeout", "1h"]), 2, &["this log", "approval_timeout"]);
+    let listed = json(&place.holdpoint(&["decision", "list", "--json"]));
+    assert_eq!(listed, json!([]), "nobody is asked on other terms");
+    let asked = hook(&place, &[]);
+    assert!(told(&asked).contains("pending"), "{}", told(&asked));
+    let listed = json(&place.holdpoint(&["decision", "list", "--json"]));
+    let id = listed[0]["id"].as_str().unwrap();
+    let asked = json(&place.holdpoint(&["decision", "show", id, "--json"]));
+    assert_eq!((&asked["approvers"], &asked["quorum"]), (&json!(["alice", "bob"]), &json!(2)));
+}
+
 #[test]
 fn a_looser_policy_is_approved_by_those_whom_the_one_before_names() {
     let place = Place::new();
@@ -480,8 +514,8 @@ fn a_looser_policy_is_approved_by_those_whom_the_one_before_names() {
     assert_eq!(status(&asked), 10, "{}", told(&asked));
     let id = json(&asked)["decision_id"].as_str().unwrap().to_string();
     let shown = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
-    assert_eq!(shown["policy"]["approvers"], json!([holdpoint_engine::shell::user_name()]));
-    assert_eq!(shown["policy"]["authentication"], "terminal");
+    assert_eq!(shown["approvers"], json!([holdpoint_engine::shell::user_name()]));
+    assert_eq!(shown["authentication"], "terminal");
 
     let respond = ["decision", "respond", &id, "--option", "approve"];
     assert_eq!(status(&place.holdpoint(&respond)), 5, "nobody sits at a terminal");
@@ -513,7 +547,7 @@ fn a_policy_goes_with_its_log_into_copies_archives_and_what_is_salvaged() {
     assert_set(&place, &["--hold", "after", "--approvers", "alice"]);
     let never =
         |log: &str| place.holdpoint(&["run", "--log", log, "--hold", "never", "--", "true"]);
-    assert_eq!(status(&place.holdpoint(&["log", "copy", "copied"])), 0);
+    assert_eq!(status(&place.holdpoint(&["log", "copy", "log", "copied"])), 0);
     assert_refused(&never("copied"), 125, &["this log"]);
     assert_eq!(status(&place.holdpoint(&["salvage", "log", "salvaged"])), 0);
     assert_refused(&never("salvaged"), 125, &["this log"]);
@@ -548,7 +582,7 @@ fn a_salvage_that_may_have_lost_the_policy_holds_everything_until_a_person_sets_
     assert!(said.contains("policy set"), "{said}");
     let never = ["run", "--log", "new", "--hold", "never", "--", "true"];
     assert_refused(&place.holdpoint(&never), 125, &["policy set"]);
-    let asked = ["decision", "create", "--log", "new", "--prompt", "x", "--approvers", "alice"];
+    let asked = ["decision", "create", "--log", "new", "--prompt", "x", "--blocks", "y"];
     assert_refused(&place.holdpoint(&asked), 5, &["policy set"]);
     assert_set(&place, &["--log", "new"]);
     assert_eq!(status(&place.holdpoint(&never)), 0);

@@ -145,6 +145,10 @@ impl Demands {
     ) {
         let people = AskedApproval { allow_requester: true, ..AskedApproval::default() };
         let needs_more = question.needs_person() && !self.policy.is_none();
+        if asked.is_none() && needs_more {
+            // The terms of who answers change, and not in which form.
+            question.allow_text.get_or_insert(question.binding.is_none());
+        }
         let Some(asked) = asked.or(Some(&people).filter(|_| needs_more)) else { return };
         let (policy, separation) = self.approval(asked);
         (question.policy, question.separation) = (Some(policy), separation);

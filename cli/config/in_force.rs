@@ -168,7 +168,7 @@ impl Demands {
 
 /// A policy with what is stated in the place of what it said: moments are added but for `never`,
 /// and an empty list of approvers states nothing.
-pub(crate) fn restated(policy: &GatePolicy, stated: &HoldTable) -> GatePolicy {
+fn restated(policy: &GatePolicy, stated: &HoldTable) -> GatePolicy {
     let own = || (policy.before, policy.after);
     let (before, after) = match stated.moments {
         None => own(),

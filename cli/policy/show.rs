@@ -49,6 +49,8 @@ fn value(floors: &Floors, demands: &Demands, in_force: &InForce, world: &World) 
         "pinned": pins.collect::<Vec<_>>(),
         "lost": world.is_policy_lost(),
         "in_force": in_force.policy,
+        "approval": in_force.approval,
+        "approval_timeout_ms": in_force.approval_timeout,
         "sources": in_force.gate.sources,
     })
 }
