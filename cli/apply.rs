@@ -3,7 +3,7 @@
 //! A line of input is `{"submit": {"command": NAME, ...}}` and, beside `submit`, what is known of
 //! its origin: `actor` (else this user, as AUTOMATION), `correlation` (else a story of its own),
 //! `causation`, `idempotency`, `expected_version`. `apply --schema` says all of it. Random bits
-//! that a command leaves away are drawn, the terms of a hold are as configured, and no line can set
+//! that a command leaves away are drawn, the terms of a hold and its gate are as in force, and no line can set
 //! the time. Who asks or answers in a command on a decision point is proven by this process alone:
 //! `by.authenticated_by` and `by.means` are replaced.
 //!
@@ -23,7 +23,7 @@ mod submission;
 mod turn;
 
 use crate::arguments::Global;
-use crate::config::Configuration;
+use crate::config::{Asked, Configuration, Demands, InForce, floors};
 use crate::damage::LogError;
 use crate::exit::{Exit, Failure};
 use crate::hold::open_log;
@@ -89,10 +89,13 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 
 fn apply(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let configuration = Configuration::load(global)?;
+    floors()?;
     let mut input = input_of(args.file.as_deref())?;
     let engine = open(global, args.lock_wait)?;
     configuration.record(&engine).map_err(|error| failed(global, &error))?;
-    let applied = Applier::new(global, &engine, &configuration).apply(&mut input);
+    let demands = Demands::of(&global.log, &engine)?;
+    let in_force = demands.in_force(&configuration, &Asked::default())?;
+    let applied = Applier::new(global, &engine, &in_force).apply(&mut input);
     let closed = engine.close();
     let exit = applied?;
     closed.map_err(|error| {
@@ -147,8 +150,8 @@ struct Applier<'a> {
 }
 
 impl<'a> Applier<'a> {
-    fn new(global: &'a Global, engine: &'a Engine, configuration: &Configuration) -> Self {
-        let defaults = Defaults::of(configuration);
+    fn new(global: &'a Global, engine: &'a Engine, in_force: &InForce) -> Self {
+        let defaults = Defaults::of(in_force);
         Self { global, engine, defaults, out: Output::stdout(), worst: Exit::DONE }
     }
 

@@ -4,8 +4,8 @@ use crate::exit::Failure;
 pub(crate) use crate::locate::program;
 use crate::{
     apply, bench, bisect, completions, config, decision, diff, doctor, export, health, hold, hook,
-    init, locate, log_archive, log_copy, log_show, log_stat, log_tail, man, mcp, replay, run,
-    salvage, thread, trace, verify,
+    init, locate, log_archive, log_copy, log_show, log_stat, log_tail, man, mcp, policy, replay,
+    run, salvage, thread, trace, verify,
 };
 use clap::{Args, Parser, Subcommand};
 use holdpoint_log_format::limits::FORMAT_VERSION;
@@ -111,6 +111,9 @@ pub(crate) enum Verb {
     /// Look at the configuration.
     #[command(subcommand)]
     Config(ConfigVerb),
+    /// Look at who may pass a hold point, and change what the log demands.
+    #[command(subcommand)]
+    Policy(policy::PolicyVerb),
     /// Check the log, its lock, the configuration and the hook settings.
     Doctor(doctor::Args),
     /// Measure how fast logs are written and verified on this disk, beside what nothing can beat.

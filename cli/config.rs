@@ -1,16 +1,21 @@
 //! The configuration: a TOML file with the policies that a person sets once. `holdpoint config
 //! check` says what is in force.
 //!
-//! It is the file that `--config FILE` or `HOLDPOINT_CONFIG` names, else `holdpoint.toml` in the
-//! working directory, else nothing: then the defaults below are in force. Options of the command
-//! line go before it. Whatever a key does not know is refused with line and column.
+//! A project's is the file that `--config FILE` or `HOLDPOINT_CONFIG` names, else `holdpoint.toml`
+//! in the working directory, else nothing. Options of the command line go before it. What the
+//! files of the machine and of its user demand, and the policy of the log, neither can loosen.
+//! Whatever a key does not know is refused with line and column.
 //!
 //! ```toml
 //! [hold]
-//! default = "on-failure"         # never, on-failure or always
+//! default = "on-failure"         # never, before, on-failure, after, before,on-failure or always
 //! decision_timeout = "5m"        # 1ms to 366 days
+//! approval_timeout = "1h"
 //! retry_needs_person = true
 //! approvers = ["alice"]          # empty: any person
+//! quorum = 1                     # of a start; what comes after it one person decides
+//! authentication = "os-user"     # claimed, os-user or terminal
+//! separation = false             # true: only another user than the one who asks
 //! override_approvers = ["carol"] # empty: nobody
 //!
 //! [[hold.escalation_targets]]
@@ -24,7 +29,9 @@
 //! ```
 
 mod check;
+mod demands;
 mod file;
+mod in_force;
 
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
@@ -35,14 +42,16 @@ use holdpoint_domain::command::{Command, SystemEvent};
 use holdpoint_domain::event::ConfigurationChanged;
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::hash::{Digest, sha256};
-use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_engine::Engine;
+use holdpoint_engine::floors::{HoldTable, parse};
 use holdpoint_engine::shell::{Origin, SubmitError};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-pub(crate) use check::{Args, main};
+pub(crate) use check::{Args, main, rows_of};
+pub(crate) use demands::{AskedApproval, Demands, floors};
+pub(crate) use in_force::{Asked, InForce};
 
 /// The file that is looked for where none is named.
 const DEFAULT_FILE: &str = "holdpoint.toml";
@@ -50,10 +59,10 @@ const DEFAULT_FILE: &str = "holdpoint.toml";
 /// The longest file that is read, in bytes (1 MiB).
 const FILE_BYTES_MAX: usize = 1024 * 1024;
 
-/// What is in force.
+/// What a project's file says.
 #[derive(Clone, Debug)]
 pub(crate) struct Configuration {
-    /// Where it comes from. `None`: the defaults.
+    /// Where it comes from. `None`: there is none.
     file: Option<PathBuf>,
     /// SHA-256 of the file.
     digest: Option<Digest>,
@@ -73,16 +82,16 @@ impl Configuration {
     /// Reads the configuration in this file.
     fn read(file: &Path) -> Result<Self, Failure> {
         let bytes = bytes_of(file)?;
-        let settings = file::parse(&bytes).map_err(|fault| {
+        let settings = parse(&bytes).map_err(|fault| {
             let message = format!("{}:{fault}", path(file));
             Failure::new(Exit::USAGE, "configuration", message)
         })?;
         Ok(Self { file: Some(file.to_path_buf()), digest: Some(sha256(&bytes)), settings })
     }
 
-    /// The terms of a hold, under the configured policy.
-    pub(crate) fn terms(&self) -> HoldTerms {
-        self.settings.hold.clone()
+    /// What it says of when and how a person is asked.
+    pub(crate) fn hold(&self) -> &HoldTable {
+        &self.settings.hold
     }
 
     /// Names of variables to record, and parts of names to keep secret, besides the usual ones.

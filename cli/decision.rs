@@ -33,16 +33,14 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};
 use clap::Subcommand;
 
+pub(crate) use desk::{Desk, Only};
 pub(crate) use look::Look;
 pub(crate) use name::all;
 pub(crate) use policy::Proof;
 pub(crate) use principal::{claimed, user};
+pub(crate) use shown::how_to_answer;
 #[cfg(feature = "mcp")]
-pub(crate) use {
-    desk::{Desk, Only, is_late},
-    list::place,
-    name::resolve,
-};
+pub(crate) use {desk::is_late, list::place, name::resolve};
 
 /// What to do with decisions.
 #[derive(Debug, Subcommand)]

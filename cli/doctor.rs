@@ -7,6 +7,7 @@ mod command;
 mod hooks;
 mod log;
 mod matcher;
+mod policy;
 mod runs;
 mod script;
 mod settings;
@@ -56,6 +57,7 @@ fn examine(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let (of_log, exit_of_log) = log::check(global);
     let mut checks = of_log;
     checks.push(configuration(global));
+    checks.push(policy::check());
     let is_required = args.require.contains(&Required::Hooks);
     checks.extend(settings::check(&args.settings, &global.log, is_required));
     let worst = checks.iter().map(|check| check.state).max().unwrap_or(State::Ok);

@@ -95,6 +95,11 @@ impl Failure {
         self
     }
 
+    /// The same failure of `run`, where nothing was started.
+    pub(crate) fn of_run(self) -> Self {
+        Self { exit: Exit::HOLDPOINT_FAILED, ..self }.adding("; the command was not started")
+    }
+
     /// What programs tell it from others by.
     pub(crate) fn code(&self) -> &str {
         &self.code

@@ -83,6 +83,12 @@ pub(crate) fn read(directory: &Directory, until: Until) -> Result<Rebuilt, Failu
     })
 }
 
+/// The state at the end of the log, read without writing anything; an empty one where there is no
+/// log yet.
+pub(crate) fn read_end(directory: &Directory) -> Result<Rebuilt, Failure> {
+    read(directory, Until::End)
+}
+
 /// Opens the log for writing. A log that is not there is not made.
 pub(crate) fn open(global: &Global, turn: &Turn) -> Result<Engine, Failure> {
     open_or_make(global, turn, false)
@@ -125,13 +131,18 @@ fn not_opened(global: &Global, error: &EngineError) -> Failure {
 
 /// The log failed on the way, or does not verify.
 pub(crate) fn failed(global: &Global, error: impl LogError) -> Failure {
+    failed_at(&global.log, error)
+}
+
+/// As [`failed`], of the log in this directory.
+pub(crate) fn failed_at(log: &Path, error: impl LogError) -> Failure {
     let said = visible(&error.to_string()).to_string();
     let advice = match said.contains("`holdpoint verify`") {
         true => "",
         false => "; `holdpoint verify` says how it stands",
     };
     let (exit, code) = error.exit();
-    Failure::new(exit, code, format!("log {}: {said}{advice}", path(&global.log)))
+    Failure::new(exit, code, format!("log {}: {said}{advice}", path(log)))
 }
 
 /// What every id begins with: by itself it names nothing, whatever there is.

@@ -29,6 +29,7 @@ mod man;
 mod mcp;
 mod missing;
 mod output;
+mod policy;
 mod progress;
 mod reading;
 mod replay;
@@ -85,6 +86,7 @@ fn main() -> ExitCode {
         Verb::Log(LogVerb::Archive(args)) => log_archive::main(&global, args),
         Verb::Log(LogVerb::Stat(args)) => log_stat::main(&global, args),
         Verb::Config(ConfigVerb::Check(args)) => config::main(&global, args),
+        Verb::Policy(verb) => policy::main(&global, verb),
         Verb::Doctor(args) => doctor::main(&global, &args),
         Verb::Bench(args) => bench::main(&global, &args),
         Verb::Completions(args) => completions::main(&global, &args),

@@ -6,16 +6,14 @@ mod screen;
 mod told;
 
 use crate::arguments::Global;
-use crate::config::Configuration;
+use crate::config::{Asked, Configuration, Demands, InForce, floors};
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::text::{counted, path};
 use ask::Person;
 use clap::ValueEnum;
 use holdpoint_domain::ActorId;
-use holdpoint_domain::event::List;
 use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::human_decision::{DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms};
-use holdpoint_domain::policy::GateTerms;
+use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
 use holdpoint_domain::sandbox_fault::RetryPolicy;
 use holdpoint_domain::text::visible;
 use holdpoint_engine::Engine;
@@ -87,7 +85,7 @@ pub(crate) struct Args {
 /// When and how a person is asked: where nothing is said here, the configuration says it.
 #[derive(Debug, clap::Args)]
 struct HoldArgs {
-    /// When a person decides what becomes of the run. [default: on-failure]
+    /// When a person decides what becomes of the run. [default: never]
     #[arg(long, value_name = "WHEN", value_enum)]
     hold: Option<Hold>,
     /// How long the person has, 1ms to 366d; then it is ABORT. [default: 5m]
@@ -124,21 +122,15 @@ enum Hold {
 }
 
 impl HoldArgs {
-    /// The configured terms, as far as the command line does not say otherwise.
-    fn terms(&self, configured: HoldTerms) -> HoldTerms {
-        let decision_timeout_ms = self.decision_timeout.unwrap_or(configured.decision_timeout_ms);
-        let target = |name: &String| EscalationTarget {
-            target: name.as_str().into(),
-            approvers: List::default(),
-            timeout_ms: decision_timeout_ms,
-        };
-        let targets = configured.escalation_targets.iter().cloned();
-        HoldTerms {
-            policy: self.hold.map_or(configured.policy, Hold::policy),
-            retry_needs_person: self.retry_needs_person.unwrap_or(configured.retry_needs_person),
-            decision_timeout_ms,
-            escalation_targets: targets.chain(self.escalate_to.iter().map(target)).collect(),
-            ..configured
+    /// What the command line asks for.
+    fn asked(&self) -> Asked {
+        Asked {
+            never: self.hold == Some(Hold::Never),
+            after: self.hold.map(Hold::policy),
+            decision_timeout: self.decision_timeout,
+            retry_needs_person: self.retry_needs_person,
+            escalate_to: self.escalate_to.clone(),
+            ..Asked::default()
         }
     }
 }
@@ -179,15 +171,18 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     let mut signals = Signals::install().map_err(|error| not_started("signals", error))?;
     file_size_limit_is_an_error().map_err(|error| not_started("signals", error))?;
     let configuration = Configuration::load(global)?;
-    let terms = args.hold.terms(configuration.terms());
-    let (lock_wait, without_head) = (args.lock_wait, args.without_head);
-    terms.check().map_err(|fault| not_started("hold", fault))?;
+    // A policy that cannot be known is told before a log is made.
+    floors().map_err(Failure::of_run)?;
     let mut person = Person::new(global, args.hold.no_wait);
-    let run = governed(args, &terms, &configuration)?;
-    let engine = open(global, lock_wait, without_head)?;
+    let engine = open(global, args.lock_wait, args.without_head)?;
+    let demands = Demands::of(&global.log, &engine).map_err(Failure::of_run)?;
+    let in_force = demands.in_force(&configuration, &args.hold.asked());
+    let in_force = in_force.map_err(Failure::of_run)?;
+    let terms = &in_force.hold;
+    let run = governed(args, &in_force, &configuration)?;
     configuration.record(&engine).map_err(|error| unrecorded(global, error.into()))?;
     let mut screen = Screen::new(global.json, run.command.stdin);
-    let outcome = engine.run_held(&run, &terms, &mut person, &mut screen, &mut signals);
+    let outcome = engine.run_held(&run, terms, &mut person, &mut screen, &mut signals);
     let closed = engine.close();
     match outcome.map_err(|error| unrecorded(global, error))? {
         HeldRun::Ended(report) => {
@@ -203,7 +198,7 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
 
 fn governed(
     args: Args,
-    terms: &HoldTerms,
+    in_force: &InForce,
     configuration: &Configuration,
 ) -> Result<GovernedRun, Failure> {
     let evidence = configuration.evidence();
@@ -213,7 +208,7 @@ fn governed(
     let recorded: Vec<OsString> = recorded.collect();
     warn_of_everything(&recorded);
     let policy = recorded.into_iter().fold(EnvironmentPolicy::default(), EnvironmentPolicy::allow);
-    let most = if terms.policy == HoldPolicy::Never { 1 } else { MAX_ATTEMPTS_HELD };
+    let most = if in_force.hold.policy == HoldPolicy::Never { 1 } else { MAX_ATTEMPTS_HELD };
     Ok(GovernedRun {
         command: CommandSpec {
             program: words.next().unwrap_or_default(),
@@ -230,7 +225,7 @@ fn governed(
         actor: ActorId { kind: Actor::Automation, id: user_name() },
         max_attempts: args.max_attempts.unwrap_or(most),
         retry_ceiling: RetryPolicy::RetryLimited,
-        gate: GateTerms::default(),
+        gate: in_force.gate.clone(),
         approval: None,
     })
 }

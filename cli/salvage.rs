@@ -1,7 +1,9 @@
 //! `holdpoint salvage`: what verifies of a damaged log, copied into a new one.
 
-use crate::arguments::Global;
+use crate::arguments::{Global, program};
+use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
+use crate::hold::read_end;
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::{bytes, counted, path};
@@ -45,7 +47,8 @@ fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let salvaged = salvage(&args.old, &args.new, &SystemClock, &mut update);
     drop(bar);
     let report = salvaged.map_err(|error| failure(&error))?;
-    show(global, &report)?;
+    let made = read_end(&Directory::open_other(&args.new)?)?;
+    show(global, &report, made.world.is_policy_lost())?;
     Ok(Exit::DONE)
 }
 
@@ -74,7 +77,7 @@ fn failure(error: &SalvageError) -> Failure {
     Failure::new(exit, code, error)
 }
 
-fn show(global: &Global, report: &SalvageReport) -> Result<(), Failure> {
+fn show(global: &Global, report: &SalvageReport, is_policy_lost: bool) -> Result<(), Failure> {
     let mut out = Output::stdout();
     if global.json {
         out.json(&json!({
@@ -85,14 +88,15 @@ fn show(global: &Global, report: &SalvageReport) -> Result<(), Failure> {
             "withheld": report.withheld,
             "salvaged": report.salvaged,
             "losses": report.losses,
+            "policy_lost": is_policy_lost,
         }));
     } else {
-        show_to_person(&mut out, report);
+        show_to_person(&mut out, report, is_policy_lost);
     }
     out.finish()
 }
 
-fn show_to_person(out: &mut Output, report: &SalvageReport) {
+fn show_to_person(out: &mut Output, report: &SalvageReport, is_policy_lost: bool) {
     let salvaged = &report.salvaged;
     out.line(format_args!("new log         {}", path(&report.path)));
     out.line(format_args!("                {}, of log {}", report.log, salvaged.source_log));
@@ -110,6 +114,13 @@ fn show_to_person(out: &mut Output, report: &SalvageReport) {
     out.line(format_args!("lost            {}", lost(report)));
     show_losses(out, &report.losses);
     show_findings(out, report);
+    if is_policy_lost {
+        let program = program(&report.path);
+        out.line("policy          it may have been lost: nothing begins in the new log before a");
+        out.line(format_args!(
+            "                person sets one, at a terminal: {program} policy set"
+        ));
+    }
     out.line(format_args!("next            holdpoint verify --log {}", path(&report.path)));
 }
 

@@ -15,7 +15,7 @@ use program::{Place, json, status, text};
 use serde_json::{Value, json};
 
 const FILE: &str = r#"[hold]
-default = "always"
+default = "after"
 decision_timeout = "90s"
 retry_needs_person = false
 approvers = ["alice", "bob"]
@@ -52,10 +52,7 @@ fn fingerprint(place: &Place) {
 fn what_is_in_force_is_shown_aligned_and_as_json() {
     let place = Place::new();
     let defaults = json(&place.holdpoint(&["config", "check", "--json"]));
-    assert_eq!(
-        (&defaults["file"], &defaults["hold"]["policy"]),
-        (&Value::Null, &"ON_FAILURE".into())
-    );
+    assert_eq!((&defaults["file"], &defaults["hold"]["policy"]), (&Value::Null, &"NEVER".into()));
     write(&place, "holdpoint.toml", FILE);
     let found = json(&place.holdpoint(&["config", "check", "--json"]));
     assert_eq!(found["file"], "holdpoint.toml");
@@ -63,8 +60,8 @@ fn what_is_in_force_is_shown_aligned_and_as_json() {
     assert_eq!(found["hold"]["escalation_targets"][0]["timeout_ms"], 1_800_000);
     assert_eq!(found["evidence"]["redact"], json!(["PIN"]));
     let shown = text(&place.holdpoint(&["config", "check"]).stdout);
-    assert!(shown.contains("\napprovers           alice, bob\n"), "{shown}");
-    assert!(shown.contains("\nescalation target   on-call: on-call, 30m\n"), "{shown}");
+    assert!(shown.contains("\napprovers             alice, bob\n"), "{shown}");
+    assert!(shown.contains("\nescalation target     on-call: on-call, 30m\n"), "{shown}");
     assert!(!place.log.exists(), "checking writes nothing");
 }
 
@@ -92,7 +89,7 @@ fn a_file_that_is_named_goes_before_the_one_in_the_working_directory() {
         }
         json(&command.output().unwrap())["hold"]["policy"].clone()
     };
-    assert_eq!(policy(&["config", "check", "--json"], None), "ALWAYS");
+    assert_eq!(policy(&["config", "check", "--json"], None), "AFTER");
     assert_eq!(policy(&["config", "check", "--json"], Some("other.toml")), "NEVER");
     let named = ["--config", "other.toml", "config", "check", "--json"];
     assert_eq!(policy(&named, Some("holdpoint.toml")), "NEVER");
@@ -145,6 +142,6 @@ fn the_terms_of_a_hold_that_a_command_leaves_away_are_the_configured_ones() {
     assert!(answers(&output)[0]["receipt"].is_object(), "{}", text(&output.stdout));
     let shown = place.holdpoint(&["log", "show", "--json", "--kind", "execution_loop.initialized"]);
     let hold = json(&shown)["event"]["hold"].clone();
-    assert_eq!(hold["policy"], "ALWAYS");
+    assert_eq!(hold["policy"], "AFTER");
     assert_eq!(hold["approvers"], json!(["alice", "bob"]));
 }

@@ -120,7 +120,10 @@ fn a_question_that_was_asked_and_answered_in_between_has_its_records_and_the_ans
     let place = Place::new();
     place.shell("echo one");
     let first = place.verified()["head"]["sequence"].as_u64().unwrap();
-    assert_eq!(status(&place.holdpoint(&["run", "--no-wait", "--", "false"])), 122);
+    assert_eq!(
+        status(&place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"])),
+        122
+    );
     let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
     let request = listed[0]["request_id"].as_str().unwrap();
     let answer = ["hold", "answer", request, "--yes", "--decision", "ABORT", "--reason", "enough"];

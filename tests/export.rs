@@ -30,7 +30,7 @@ const SECRET: &str = "hunter2-secret-output";
 fn told() -> Place {
     let place = Place::new();
     assert_eq!(status(&place.shell(&format!("printf {SECRET}"))), 0);
-    let held = place.holdpoint(&["run", "--no-wait", "--", "false"]);
+    let held = place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
     assert_eq!(status(&held), 122, "{}", text(&held.stderr));
     let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
     let request = listed[0]["request_id"].as_str().unwrap();

@@ -38,7 +38,7 @@ fn await_request(place: &Place) -> String {
 
 /// Leaves a question open about a command that failed.
 fn leave_open(place: &Place) -> String {
-    let output = place.holdpoint(&["run", "--no-wait", "--", "false"]);
+    let output = place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
     assert_eq!(status(&output), 122, "{}", text(&output.stderr));
     await_request(place)
 }
@@ -132,8 +132,18 @@ fn what_is_typed_at_the_waiting_terminal_is_the_answer() {
 #[test]
 fn a_failure_asks_by_default_and_success_does_not() {
     let place = Place::new();
-    assert_eq!(status(&place.holdpoint(&["run", "--", "true"])), 0);
-    let output = place.holdpoint(&["run", "--no-wait", "--json", "--", "sh", "-c", "exit 7"]);
+    assert_eq!(status(&place.holdpoint(&["run", "--hold", "on-failure", "--", "true"])), 0);
+    let output = place.holdpoint(&[
+        "run",
+        "--hold",
+        "on-failure",
+        "--no-wait",
+        "--json",
+        "--",
+        "sh",
+        "-c",
+        "exit 7",
+    ]);
     assert_eq!(status(&output), 122);
     let told = json(&output);
     let request = open_request(&place).unwrap();
@@ -141,10 +151,11 @@ fn a_failure_asks_by_default_and_success_does_not() {
     assert_eq!((&told["exit_status"], &told["attempts"]), (&json!(122), &json!(1)));
     // A crash that Phase-21 lets be tried again needs the person as well, unless told otherwise.
     let crash = ["--", "sh", "-c", "kill -SEGV $$"];
-    let needs = place.holdpoint(&[&["run", "--no-wait"][..], &crash].concat());
+    let needs =
+        place.holdpoint(&[&["run", "--hold", "on-failure", "--no-wait"][..], &crash].concat());
     assert_eq!(status(&needs), 122);
     assert_eq!(place.newest_loop()["attempts"].as_array().unwrap().len(), 1);
-    let options = ["run", "--no-wait", "--retry-needs-person=false"];
+    let options = ["run", "--hold", "on-failure", "--no-wait", "--retry-needs-person=false"];
     // The last one is what Phase-21 terminates: there is nothing left to decide.
     assert_eq!(status(&place.holdpoint(&[&options[..], &crash].concat())), 139);
     assert_eq!(place.newest_loop()["attempts"].as_array().unwrap().len(), 3);
@@ -153,7 +164,7 @@ fn a_failure_asks_by_default_and_success_does_not() {
 #[test]
 fn continue_passes_the_commands_own_status_on() {
     let place = Place::new();
-    let waiting = start(&place, &["run", "--", "sh", "-c", "exit 9"]);
+    let waiting = start(&place, &["run", "--hold", "on-failure", "--", "sh", "-c", "exit 9"]);
     let request = await_request(&place);
     assert_eq!(status(&answer(&place, &request, &["CONTINUE"])), 0);
     let output = waiting.wait_with_output().unwrap();
@@ -273,7 +284,16 @@ fn what_is_hidden_is_absent_even_by_name_and_what_hides_is_made_visible() {
     let script = place.directory.path().join("job");
     std::fs::write(&script, "echo THE-OUTPUT; echo THE-ERROR >&2; exit 1\n").unwrap();
     let odd = "a\u{202e}b\u{1b}[31mc\nd";
-    let output = place.holdpoint(&["run", "--no-wait", "--", "sh", script.to_str().unwrap(), odd]);
+    let output = place.holdpoint(&[
+        "run",
+        "--hold",
+        "on-failure",
+        "--no-wait",
+        "--",
+        "sh",
+        script.to_str().unwrap(),
+        odd,
+    ]);
     assert_eq!(status(&output), 122);
     let request = await_request(&place);
     let person = place.holdpoint(&["hold", "show", &request]).stdout;

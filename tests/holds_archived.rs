@@ -89,7 +89,7 @@ fn start(place: &Place, arguments: &[&str]) -> Child {
 #[test]
 fn a_question_asked_before_the_anchor_is_answered_and_again_and_not_otherwise() {
     let place = Place::new();
-    let left = place.holdpoint(&["run", "--no-wait", "--", "false"]);
+    let left = place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
     assert_eq!(status(&left), 122, "{}", text(&left.stderr));
     let request = await_request(&place);
     archive(&place);

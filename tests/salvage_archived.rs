@@ -18,7 +18,7 @@ const LONG_OUTPUT: &str = "head -c 20000 /dev/zero | tr '\\000' x";
 /// An open question, and records behind it that fill segments.
 fn place() -> (Place, String) {
     let place = Place::new();
-    let output = place.holdpoint(&["run", "--no-wait", "--", "false"]);
+    let output = place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
     assert_eq!(status(&output), 122, "{}", text(&output.stderr));
     grow(&place);
     let request = open_requests(&place.holdpoint(&["hold", "list", "--json"])).pop().unwrap();

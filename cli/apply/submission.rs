@@ -4,7 +4,7 @@ use super::fault::Fault;
 use super::json::{Member, Node, Value, parse};
 use super::lines::{InputLine, LINE_BYTES_MAX};
 use super::reader::{read, read_without};
-use crate::config::Configuration;
+use crate::config::InForce;
 use holdpoint_domain::command::Entropy;
 use holdpoint_domain::event::Text;
 use holdpoint_domain::execution_loop::Actor;
@@ -12,8 +12,8 @@ use holdpoint_domain::human_decision::AnswerChannel;
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, user_name};
 use schemars::JsonSchema;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 
 /// Names under which other programs would give a time.
 const TIMES: [&str; 4] = ["at", "time", "timestamp", "recorded_at"];
@@ -21,16 +21,18 @@ const TIMES: [&str; 4] = ["at", "time", "timestamp", "recorded_at"];
 /// What a line leaves away.
 pub(super) struct Defaults {
     actor: ActorId,
-    /// The configured terms of a hold.
+    /// The terms of a hold that are in force.
     hold: Option<Value>,
+    /// The other terms of a run's gate.
+    gate: Option<Value>,
 }
 
 impl Defaults {
-    pub(super) fn of(configuration: &Configuration) -> Self {
-        let terms = serde_json::to_vec(&configuration.terms()).ok();
+    pub(super) fn of(in_force: &InForce) -> Self {
         Self {
             actor: ActorId { kind: Actor::Automation, id: user_name() },
-            hold: terms.and_then(|terms| parse(&terms).ok()).map(|node| node.value),
+            hold: value_of(&in_force.hold),
+            gate: value_of(&in_force.gate),
         }
     }
 }
@@ -226,7 +228,8 @@ fn command(node: &mut Node, defaults: &Defaults) -> Result<Command, Fault> {
     };
     let (at, name) = (*at, name.clone());
     if name == "execution_loop.initialize" {
-        add_hold(members, node.at, defaults);
+        add(members, node.at, "hold", defaults.hold.as_ref());
+        add(members, node.at, "gate", defaults.gate.as_ref());
     }
     let mut command = body(&name, node).unwrap_or_else(|| Err(unknown(at, &name)))?;
     through_the_api(node.at, &command)?;
@@ -245,13 +248,18 @@ fn unknown(at: usize, name: &str) -> Fault {
         .inside("command")
 }
 
-/// The terms of a hold that are left away are the configured ones.
-fn add_hold(members: &mut Vec<Member>, at: usize, defaults: &Defaults) {
-    if let Some(value) = &defaults.hold
-        && !members.iter().any(|member| member.name == "hold")
+/// The terms that are left away are those in force.
+fn add(members: &mut Vec<Member>, at: usize, name: &str, value: Option<&Value>) {
+    if let Some(value) = value
+        && !members.iter().any(|member| member.name == name)
     {
-        members.push(Member { at, name: "hold".into(), node: Node { at, value: value.clone() } });
+        members.push(Member { at, name: name.into(), node: Node { at, value: value.clone() } });
     }
+}
+
+fn value_of(terms: &impl Serialize) -> Option<Value> {
+    let terms = serde_json::to_vec(terms).ok()?;
+    parse(&terms).ok().map(|node| node.value)
 }
 
 /// The body of the command of this name; `None` for a name that no line may use.

@@ -1,11 +1,17 @@
-//! `holdpoint config check`: what is in force.
+//! `holdpoint config check`: what is in force, and where it comes from.
 
-use super::Configuration;
+use super::demands::Demands;
+use super::in_force::{Asked, InForce};
+use super::{Configuration, floors};
 use crate::arguments::Global;
+use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
+use crate::hold::read_end;
 use crate::output::Output;
 use crate::text::path;
 use holdpoint_domain::event::{List, Text};
+use holdpoint_domain::human_decision::HoldTerms;
+use holdpoint_domain::policy::{GatePolicy, GateTerms};
 use holdpoint_domain::text::visible;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -20,7 +26,7 @@ pub(crate) struct Args {
 }
 
 /// Shows what is in force. Exit 2 when the file says something that it may not, with line and
-/// column; 3 when there is no such file.
+/// column; 3 when there is no such file; 5 when it asks for less than is demanded.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, check(global, args))
 }
@@ -30,11 +36,15 @@ fn check(global: &Global, args: Args) -> Result<Exit, Failure> {
         Some(file) => Configuration::read(&file)?,
         None => Configuration::load(global)?,
     };
+    let floors = floors()?;
+    let rebuilt = read_end(&Directory::open(global)?)?;
+    let demands = Demands::read(&floors, Some(&rebuilt.world))?;
+    let in_force = demands.in_force(&configuration, &Asked::default())?;
     let mut out = Output::stdout();
     if global.json {
-        out.json(&Shown::of(&configuration));
+        out.json(&Shown::of(&configuration, &in_force));
     } else {
-        show(&mut out, &configuration);
+        show(&mut out, &configuration, &in_force);
     }
     out.finish()?;
     Ok(Exit::DONE)
@@ -45,48 +55,89 @@ fn check(global: &Global, args: Args) -> Result<Exit, Failure> {
 struct Shown<'a> {
     file: Option<String>,
     sha256: Option<String>,
-    #[serde(flatten)]
-    settings: &'a super::file::Settings,
+    hold: &'a HoldTerms,
+    gate: &'a GateTerms,
+    policy: &'a GatePolicy,
+    evidence: &'a super::file::Evidence,
 }
 
 impl<'a> Shown<'a> {
-    fn of(configuration: &'a Configuration) -> Self {
+    fn of(configuration: &'a Configuration, in_force: &'a InForce) -> Self {
         Self {
             file: configuration.file.as_deref().map(|file| file.to_string_lossy().into_owned()),
             sha256: configuration.digest.map(|digest| digest.to_string()),
-            settings: &configuration.settings,
+            hold: &in_force.hold,
+            gate: &in_force.gate,
+            policy: &in_force.policy,
+            evidence: configuration.evidence(),
         }
     }
 }
 
-fn show(out: &mut Output, configuration: &Configuration) {
-    let file = configuration.file.as_deref().map_or("none: these are the defaults".into(), path);
+fn show(out: &mut Output, configuration: &Configuration, in_force: &InForce) {
+    let file = configuration.file.as_deref().map_or("none".into(), path);
     row(out, "file", file);
     if let Some(digest) = configuration.digest {
         row(out, "sha256", digest);
     }
-    let hold = configuration.terms();
-    row(out, "hold", hold.policy.name().to_lowercase().replace('_', "-"));
-    row(out, "decision timeout", duration(hold.decision_timeout_ms.milliseconds()));
-    row(out, "retry needs person", hold.retry_needs_person);
-    row(out, "approvers", names(&hold.approvers, "any person"));
-    row(out, "override approvers", names(&hold.override_approvers, "nobody"));
-    for entry in hold.escalation_targets.iter() {
+    for (name, value) in rows_of(&in_force.policy) {
+        row(out, name, value);
+    }
+    for entry in in_force.hold.escalation_targets.iter() {
         let approvers = names(&entry.approvers, &entry.target);
         let timeout = duration(entry.timeout_ms.milliseconds());
-        row(
-            out,
-            "escalation target",
-            format!("{}: {approvers}, {timeout}", visible(&entry.target)),
-        );
+        let target = visible(&entry.target);
+        row(out, "escalation target", format!("{target}: {approvers}, {timeout}"));
     }
     let evidence = configuration.evidence();
     row(out, "record env", listed(&evidence.record_env, "the usual names"));
     row(out, "redact", listed(&evidence.redact, "the usual words"));
+    for source in in_force.gate.sources.iter() {
+        row(out, "from", visible(source));
+    }
+}
+
+/// A policy, line by line.
+pub(crate) fn rows_of(policy: &GatePolicy) -> Vec<(&'static str, String)> {
+    let least = policy.least_proof().name();
+    let time = |time: Option<holdpoint_domain::human_decision::DecisionTimeout>| {
+        time.map_or_else(|| "any".to_string(), |time| duration(time.milliseconds()))
+    };
+    let mut rows = vec![
+        ("hold", moments(policy)),
+        ("approvers", names(&policy.approvers, "any person")),
+        ("quorum", policy.quorum.to_string()),
+        ("authentication", if least == "none" { "claimed".to_string() } else { least.to_string() }),
+        ("separation", policy.separation.to_string()),
+        ("retry needs person", policy.retry_needs_person.to_string()),
+        ("decision timeout", time(policy.decision_timeout_ms)),
+        ("approval timeout", time(policy.approval_timeout_ms)),
+    ];
+    let lists = [
+        ("escalation approvers", &policy.escalation_approvers),
+        ("override approvers", &policy.override_approvers),
+    ];
+    for (name, list) in lists {
+        if let Some(list) = list {
+            rows.push((name, names(list, "nobody")));
+        }
+    }
+    rows
+}
+
+/// When a person is asked, as `default` and `--hold` have it.
+fn moments(policy: &GatePolicy) -> String {
+    let after = policy.after.name().to_lowercase().replace('_', "-");
+    match (policy.before, after.as_str()) {
+        (true, "never") => "before".to_string(),
+        (true, "after") => "always".to_string(),
+        (true, after) => format!("before,{after}"),
+        (false, after) => after.to_string(),
+    }
 }
 
 fn row(out: &mut Output, name: &str, value: impl std::fmt::Display) {
-    out.line(format_args!("{name:<20}{value}"));
+    out.line(format_args!("{name:<22}{value}"));
 }
 
 fn names(names: &List<Text>, nobody: &str) -> String {

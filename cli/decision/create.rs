@@ -10,6 +10,7 @@ use super::shown::how_to_answer;
 use super::wait::wait_for;
 use super::{claimed, user};
 use crate::arguments::Global;
+use crate::config::floors;
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::Turn;
 use crate::output::Output;
@@ -131,8 +132,10 @@ struct PurposeArgs {
 /// a rule says no.
 pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
     // Whatever is wrong with the command line is told before a log is made.
-    let mut command = args.command()?;
+    let (mut command, asked) = (args.command()?, args.policy.read()?);
+    floors()?;
     let desk = Desk::open(global, &args.turn, true)?;
+    desk.demands()?.tighten(&mut command, asked.as_ref());
     if let Some(wanted) = &args.purpose.supersedes {
         command.supersedes = Some(desk.find(wanted)?.decision_id.into_string());
     }
@@ -197,13 +200,13 @@ impl Args {
             on_timeout: time.on_timeout,
             max_iterations: self.max_iterations,
             urgency: self.urgency,
-            policy: self.policy.read()?,
+            policy: None,
             blocks: each_once(&purpose.blocks),
             evidence: evidence.collect::<Result<_, Failure>>()?,
             binding: bound.map(|(tool, input)| binding(tool, input)).transpose()?,
             valid_for_ms: valid_for.transpose()?,
             supersedes: None,
-            separation: self.policy.wants_separation(),
+            separation: false,
         })
     }
 }

@@ -3,6 +3,7 @@
 use super::look::now;
 use super::name::{all, resolve};
 use crate::arguments::Global;
+use crate::config::Demands;
 use crate::exit::{Exit, Failure};
 use crate::hold::{Turn, failed, open_or_make};
 use crate::text::visible_once;
@@ -60,6 +61,11 @@ impl<'g> Desk<'g> {
     /// Opens the log. Where there is none it is made only if that is asked for.
     pub(crate) fn open(global: &'g Global, turn: &Turn, make: bool) -> Result<Self, Failure> {
         Ok(Self { global, engine: open_or_make(global, turn, make)? })
+    }
+
+    /// What is demanded of whatever is asked here.
+    pub(crate) fn demands(&self) -> Result<Demands, Failure> {
+        Demands::of(&self.global.log, &self.engine)
     }
 
     /// Fresh random bits.

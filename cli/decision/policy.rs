@@ -1,9 +1,10 @@
 //! Who has to approve, as it is given on the command line.
 
 use super::desk::no;
+use crate::config::AskedApproval;
 use crate::exit::Failure;
 use clap::ValueEnum;
-use holdpoint_domain::decision_point::{ApprovalPolicy, Authentication};
+use holdpoint_domain::decision_point::Authentication;
 use holdpoint_domain::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::refusal::DecisionPointRefusal;
 
@@ -45,27 +46,22 @@ pub(crate) enum Proof {
 }
 
 impl PolicyArgs {
-    /// The policy; `None` where nothing of it is given.
-    pub(super) fn read(&self) -> Result<Option<ApprovalPolicy>, Failure> {
+    /// What is asked for; `None` where nothing of it is given.
+    pub(super) fn read(&self) -> Result<Option<AskedApproval>, Failure> {
         let (expected, found) = (MAX_LIST_ITEMS, self.approvers.len());
         if found > expected {
             let field = "approvers";
             return Err(no(DecisionPointRefusal::TooMany { field, expected, found }));
         }
-        let policy = ApprovalPolicy {
+        let asked = AskedApproval {
             approvers: self.approvers.iter().map(|name| name.trim().into()).collect(),
-            quorum: self.quorum.unwrap_or(1),
+            quorum: self.quorum,
+            authentication: self.authentication.map(Proof::authentication),
+            separation: self.separation,
             allow_requester: self.allow_requester,
             allow_agents: self.allow_agents,
-            authentication: self.authentication.unwrap_or(Proof::OsUser).authentication(),
-            default_approves: false,
         };
-        Ok(self.is_given().then_some(policy))
-    }
-
-    /// Whether only another user may answer.
-    pub(super) fn wants_separation(&self) -> bool {
-        self.separation
+        Ok(self.is_given().then_some(asked))
     }
 
     fn is_given(&self) -> bool {

@@ -33,7 +33,7 @@ pub(super) fn lines(
 }
 
 /// The command line that answers it, and what else may be answered; nothing once it is over.
-pub(super) fn how_to_answer(global: &Global, point: &DecisionPoint) -> Vec<String> {
+pub(crate) fn how_to_answer(global: &Global, point: &DecisionPoint) -> Vec<String> {
     let mut page = Page::new(columns());
     add_answer(&mut page, global, point);
     page.lines()

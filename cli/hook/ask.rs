@@ -4,6 +4,7 @@
 use super::pre_tool_use::Args;
 use super::session::is_hook;
 use super::words::quoted;
+use crate::config::Demands;
 use holdpoint_domain::command::{Command, CreateDecisionPoint, Entropy};
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, DecisionOption, OnTimeout, Principal,
@@ -32,6 +33,7 @@ pub(super) struct Ask {
     prompt: String,
     context: String,
     policy: ApprovalPolicy,
+    separation: bool,
     timeout_ms: u64,
     valid_for_ms: u64,
 }
@@ -49,16 +51,18 @@ pub(super) struct Call<'a> {
 }
 
 impl Ask {
-    /// The question about a call.
-    pub(super) fn new(by: Principal, call: &Call<'_>, args: &Args) -> Self {
+    /// The question about a call, under what is demanded of it.
+    pub(super) fn new(by: Principal, call: &Call<'_>, args: &Args, demands: &Demands) -> Self {
         let Call { tool, input, digest, cwd } = call;
+        let (policy, separation) = demands.approval(&args.asked());
         Self {
             by,
             binding: ActionBinding { tool: (*tool).into(), input_sha256: *digest },
             prompt: prompt(tool, input, *cwd),
             context: context(input),
-            policy: args.policy(),
-            timeout_ms: args.timeout_ms(),
+            policy,
+            separation,
+            timeout_ms: args.timeout_ms(demands),
             valid_for_ms: args.valid_for_ms(),
         }
     }
@@ -87,6 +91,7 @@ impl Ask {
             on_timeout: Some(OnTimeout::Abort),
             max_iterations: Some(1),
             policy: Some(self.policy.clone()),
+            separation: self.separation,
             binding: Some(self.binding.clone()),
             valid_for_ms: Some(self.valid_for_ms),
             ..CreateDecisionPoint::asking(entropy, by, &self.prompt, options)

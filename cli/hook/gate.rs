@@ -5,6 +5,7 @@ use super::LOCK_WAIT;
 use super::answer::Answer;
 use super::ask::Ask;
 use super::words;
+use crate::config::{Demands, floors};
 use crate::hold::open_log;
 use crate::text::visible_once;
 use holdpoint_domain::command::{Command, ConsumeApproval, Entropy};
@@ -56,14 +57,22 @@ struct Progress {
 
 impl Gate {
     /// Opens the log. Where there is none it is not made: a hook that an agent could lead to an
-    /// empty log would forget what people said.
-    pub(super) fn open(log: &Path, ask: Ask, asks_again: bool) -> Result<Self, String> {
+    /// empty log would forget what people said. What is asked is worded under what is demanded
+    /// there.
+    pub(super) fn open(
+        log: &Path,
+        asks_again: bool,
+        ask: impl FnOnce(&Demands) -> Ask,
+    ) -> Result<Self, String> {
+        floors().map_err(|failure| failure.message().to_string())?;
         let log: PathBuf = log.components().collect();
         let engine = open_log(&log, LOCK_WAIT, false).map_err(|error| match error {
             EngineError::Open(OpenError::NothingHere { .. }) => words::no_log(&log),
             error => said(error),
         })?;
-        Ok(Self { log, engine, ask, asks_again })
+        let demands = Demands::of(&log, &engine);
+        let demands = demands.map_err(|failure| failure.message().to_string())?;
+        Ok(Self { log, engine, ask: ask(&demands), asks_again })
     }
 
     /// Closes the log. What was recorded is durable already.

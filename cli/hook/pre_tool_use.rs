@@ -8,6 +8,7 @@ use super::gate::Gate;
 use super::input::{Input, PRE_TOOL_USE, read};
 use super::own::only_looks;
 use super::session::requester;
+use crate::config::{AskedApproval, Demands};
 use crate::decision::Proof;
 use crate::text::excerpt;
 use holdpoint_domain::decision_point::{ApprovalPolicy, MAX_TIMEOUT_MS, check_policy};
@@ -23,6 +24,9 @@ use std::time::{Duration, Instant};
 /// The longest wait for a person: longer ones run into the bounds of hosts.
 const WAIT_MAX: Duration = Duration::from_secs(45);
 
+/// How long a person has to answer where nobody says otherwise.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+
 /// Options of `hook pre-tool-use`.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Args {
@@ -37,15 +41,15 @@ pub(crate) struct Args {
     /// Who may approve, by the names of their users; left away: every person.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     approvers: Vec<String>,
-    /// How many people have to approve, 1 to 16.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    quorum: u8,
-    /// What at least has to prove who approves.
-    #[arg(long, value_name = "PROOF", default_value = "os-user")]
-    authentication: Proof,
-    /// How long a person has to answer.
-    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = bounded_time)]
-    timeout: Duration,
+    /// How many people have to approve, 1 to 16. [default: 1]
+    #[arg(long, value_name = "N")]
+    quorum: Option<u8>,
+    /// What at least has to prove who approves. [default: os-user]
+    #[arg(long, value_name = "PROOF")]
+    authentication: Option<Proof>,
+    /// How long a person has to answer. [default: 1h]
+    #[arg(long, value_name = "DURATION", value_parser = bounded_time)]
+    timeout: Option<Duration>,
     /// How long an approval may be used, from the answer on.
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = bounded_time)]
     valid_for: Duration,
@@ -69,9 +73,10 @@ impl Args {
         self.ask_again
     }
 
-    /// How long a person has, in milliseconds.
-    pub(super) fn timeout_ms(&self) -> u64 {
-        milliseconds(self.timeout)
+    /// How long a person has, in milliseconds: as it is given here, or as is usual and demanded.
+    pub(super) fn timeout_ms(&self, demands: &Demands) -> u64 {
+        let (asked, usual) = (self.timeout.map(milliseconds), milliseconds(USUAL_TIMEOUT));
+        demands.approval_time(asked, Some(usual)).unwrap_or(usual)
     }
 
     /// How long an approval is good, in milliseconds.
@@ -79,15 +84,13 @@ impl Args {
         milliseconds(self.valid_for)
     }
 
-    /// People only, and never whoever asks.
-    pub(super) fn policy(&self) -> ApprovalPolicy {
-        ApprovalPolicy {
+    /// People only, and never whoever asks. What is not given here is as it is demanded.
+    pub(super) fn asked(&self) -> AskedApproval {
+        AskedApproval {
             approvers: self.approvers.iter().map(|name| Text::from(name.trim())).collect(),
             quorum: self.quorum,
-            allow_requester: false,
-            allow_agents: false,
-            authentication: self.authentication.authentication(),
-            default_approves: false,
+            authentication: self.authentication.map(Proof::authentication),
+            ..AskedApproval::default()
         }
     }
 
@@ -110,7 +113,12 @@ impl Args {
         if self.approvers.len() > MAX_LIST_ITEMS {
             return Err(format!("more than {MAX_LIST_ITEMS} approvers: name fewer"));
         }
-        check_policy(&self.policy(), "").map_err(|refusal| refusal.to_string())
+        let policy = ApprovalPolicy {
+            approvers: self.asked().approvers,
+            quorum: self.quorum.unwrap_or(1),
+            ..ApprovalPolicy::people()
+        };
+        check_policy(&policy, "").map_err(|refusal| refusal.to_string())
     }
 }
 
@@ -140,7 +148,7 @@ fn decide(log: &Path, args: &Args) -> Result<Answer, String> {
     }
     let digest = sha256(canonical.as_bytes());
     let call = Call { tool, input: &canonical, digest, cwd: input.cwd() };
-    let gate = Gate::open(log, Ask::new(by, &call, args), args.asks_again())?;
+    let gate = Gate::open(log, args.asks_again(), |demands| Ask::new(by, &call, args, demands))?;
     let answer = gate.answer(until);
     gate.close();
     answer

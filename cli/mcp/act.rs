@@ -3,15 +3,14 @@
 
 use super::arguments::{Binding, Cancel, Create, Refine, Respond};
 use super::caller::Caller;
+use crate::config::{AskedApproval, floors};
 use crate::decision::{Desk, Only, is_late};
 use crate::exit::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::command::{
     CancelDecisionPoint, CreateDecisionPoint, RefineDecisionPoint, RespondToDecisionPoint,
 };
-use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, Authentication, Principal, Response,
-};
+use holdpoint_domain::decision_point::{ActionBinding, Principal, Response};
 use holdpoint_domain::event::Text;
 use holdpoint_engine::shell::canonical_input_sha256;
 use serde_json::{Value, json};
@@ -25,14 +24,16 @@ const ENDED: &str = "It ended already: decision tells how.";
 /// `decision_create`.
 pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Failure> {
     let binding = arguments.binding.as_ref().map(bound).transpose()?;
+    floors()?;
     let desk = caller.desk(true)?;
     let supersedes = arguments.supersedes.as_deref().map(|wanted| desk.find(wanted)).transpose()?;
     let only = Only::under_key(arguments.idempotency_key.clone());
     let issue = arguments.issue_id.clone();
-    let command = CreateDecisionPoint {
+    let asked = asked_approval(&arguments);
+    let mut command = CreateDecisionPoint {
         entropy: desk.entropy()?,
         by: caller.by.clone(),
-        policy: policy(&arguments),
+        policy: None,
         issue_id: arguments.issue_id,
         prompt: arguments.prompt,
         context: arguments.context,
@@ -50,7 +51,9 @@ pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Fa
         binding,
         valid_for_ms: arguments.valid_for_seconds.map(milliseconds),
         supersedes: supersedes.map(|point| point.decision_id.into_string()),
+        separation: false,
     };
+    desk.demands()?.tighten(&mut command, asked.as_ref());
     let command = Command::CreateDecisionPoint(Box::new(command));
     let submitted = desk.submit_new(issue.as_deref(), &caller.by, &only, &command)?;
     let (receipt, replayed) = desk.carried_out(None, submitted)?;
@@ -149,16 +152,13 @@ fn bound(binding: &Binding) -> Result<ActionBinding, Failure> {
 
 /// Approval by people: an agent does not loosen the gate that it stands at. What is asked for an
 /// action is one always.
-fn policy(arguments: &Create) -> Option<ApprovalPolicy> {
+fn asked_approval(arguments: &Create) -> Option<AskedApproval> {
     let is_named = arguments.quorum.is_some() || !arguments.approvers.is_empty();
     let is_approval = is_named || arguments.binding.is_some();
-    is_approval.then(|| ApprovalPolicy {
+    is_approval.then(|| AskedApproval {
         approvers: arguments.approvers.clone(),
-        quorum: arguments.quorum.unwrap_or(1),
-        allow_requester: false,
-        allow_agents: false,
-        authentication: Authentication::OsUser,
-        default_approves: false,
+        quorum: arguments.quorum,
+        ..AskedApproval::default()
     })
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn wait(text: &str) -> Result<Duration, String> {
 }
 
 /// A time in which a person decides: a millisecond to 366 days.
-pub(super) fn decision(text: &str) -> Result<DecisionTimeout, String> {
+pub(crate) fn decision(text: &str) -> Result<DecisionTimeout, String> {
     let milliseconds = u64::try_from(wait(text)?.as_millis()).unwrap_or(u64::MAX);
     DecisionTimeout::from_milliseconds(milliseconds).map_err(|error| error.to_string())
 }

@@ -4,6 +4,7 @@
 compile_error!("Holdpoint runs on Linux, and builds on macOS; on Windows use WSL 2.");
 
 pub mod executor;
+pub mod floors;
 pub mod log;
 pub mod shell;
 #[cfg(feature = "simulated-disk")]

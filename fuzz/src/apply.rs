@@ -22,7 +22,7 @@ mod reader;
 #[path = "../../cli/apply/submission.rs"]
 mod submission;
 
-use super::config::Configuration;
+use super::config::InForce;
 use fault::Fault;
 use json::{Node, Value, parse};
 use lines::{InputLine, next_line};
@@ -30,7 +30,7 @@ use submission::{Defaults, Submission};
 
 /// Reads lines and asserts what must hold whatever they are.
 pub fn read(mut bytes: &[u8]) {
-    let defaults = Defaults::of(&Configuration);
+    let defaults = Defaults::of(&InForce::nothing());
     let mut all = Vec::new();
     while let Some(line) = next_line(&mut bytes).expect("memory can be read") {
         check_json(&line);

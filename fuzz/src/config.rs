@@ -1,13 +1,20 @@
-//! The one thing that the reader of `apply` asks the program's configuration.
+//! What is in force where nothing says anything: what the reading of commands takes of the
+//! program's configuration.
 
-use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms};
+use holdpoint_domain::human_decision::HoldTerms;
+use holdpoint_domain::policy::GateTerms;
 
-/// The configuration of who has no configuration file.
-pub struct Configuration;
+/// The terms of a run.
+pub struct InForce {
+    /// Of its hold.
+    pub hold: HoldTerms,
+    /// Of its gate.
+    pub gate: GateTerms,
+}
 
-impl Configuration {
-    /// The terms of a hold that a line leaves away.
-    pub fn terms(&self) -> HoldTerms {
-        HoldTerms::of(HoldPolicy::OnFailure)
+impl InForce {
+    /// No hold.
+    pub fn nothing() -> Self {
+        Self { hold: HoldTerms::never(), gate: GateTerms::default() }
     }
 }

@@ -32,6 +32,15 @@ impl Terminal {
 
     /// Starts the program at a terminal of so many rows and columns.
     pub(crate) fn sized(place: &Place, size: (u16, u16), arguments: &[&str]) -> Self {
+        Self::start_sized(place, size, &place.command(arguments))
+    }
+
+    /// Starts any program there, in the same directory.
+    pub(crate) fn start_command(place: &Place, program: &Command) -> Self {
+        Self::start_sized(place, (24, 80), program)
+    }
+
+    fn start_sized(place: &Place, size: (u16, u16), program: &Command) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -39,7 +48,6 @@ impl Terminal {
         tcsetwinsize(&master, Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave = File::options().read(true).write(true).open(&device).unwrap();
-        let program = place.command(arguments);
         // A session of its own, with the terminal on standard input as its terminal.
         let mut command = Command::new("setsid");
         command.arg("--ctty").arg(program.get_program()).args(program.get_args());

@@ -9,6 +9,7 @@ mod decision_point;
 mod dispatch;
 mod evidence;
 mod fault;
+mod floor;
 mod form;
 mod halt;
 mod human_decision;
@@ -32,6 +33,7 @@ use crate::refusal::{DecisionRefusal, Refusal};
 use crate::time::Timestamp;
 use crate::world::{ExecutionLoop, STATE_SCHEMA_VERSION, World};
 use batch::Batch;
+pub use floor::check_floor;
 pub(crate) use human_decision::entry_after;
 pub(crate) use words::shown;
 

@@ -21,6 +21,8 @@ use crate::text::{check_identifier, visible};
 pub const RUN_TOOL: &str = "holdpoint run";
 /// The tool that an approval of a looser policy is bound to; the input is [`relax_binding`].
 pub const RELAX_TOOL: &str = "holdpoint policy relax";
+/// Whose policy a log's own is, in refusals.
+pub const OF_THE_LOG: &str = "this log";
 
 /// What is demanded at least. The default demands nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,8 +37,8 @@ pub struct GatePolicy {
     pub approvers: List<Text>,
     /// How many distinct people have to approve before a start, 1 to 16.
     pub quorum: u8,
-    /// What at least has to prove who answers. `None`: nothing is demanded, and `os-user` holds
-    /// where nobody asks for something else; `none`: claimed names count.
+    /// What at least has to prove who answers. `None`: nothing is stated, and then a policy that
+    /// demands anything demands `os-user`; `none`: claimed names count.
     pub authentication: Option<Authentication>,
     /// Whether only another user than the one who asks may answer.
     pub separation: bool,
@@ -171,7 +173,7 @@ impl GatePolicy {
             after: self.after.max(other.after),
             approvers: both("approvers", &self.approvers, &other.approvers)?,
             quorum: self.quorum.max(other.quorum),
-            authentication: self.authentication.max(other.authentication),
+            authentication: self.proof_with(other),
             separation: self.separation || other.separation,
             retry_needs_person: self.retry_needs_person || other.retry_needs_person,
             decision_timeout_ms: least(self.decision_timeout_ms, other.decision_timeout_ms),
@@ -196,8 +198,8 @@ impl GatePolicy {
         demand("after", other.after >= self.after, &self.after, &other.after)?;
         check_names("approvers", &self.approvers, &other.approvers)?;
         demand("quorum", other.quorum >= self.quorum, &self.quorum, &other.quorum)?;
-        let (least_proof, proof) = (self.authentication, other.authentication);
-        demand("authentication", proof >= least_proof, &proven(least_proof), &proven(proof))?;
+        let (least_proof, proof) = (self.least_proof(), other.least_proof());
+        demand("authentication", proof >= least_proof, &least_proof, &proof)?;
         demand("separation", !self.separation || other.separation, &"another user", &"any user")?;
         let retry = !self.retry_needs_person || other.retry_needs_person;
         demand("retry_needs_person", retry, &true, &false)?;
@@ -244,8 +246,7 @@ impl GatePolicy {
         check_names("approvers", &self.approvers, &policy.approvers)?;
         demand("quorum", policy.quorum >= self.quorum, &self.quorum, &policy.quorum)?;
         self.check_proof(policy.authentication, separation)?;
-        let names_people = !self.approvers.is_empty() || self.authentication.is_some();
-        demand("agents", !(names_people && policy.allow_agents), &"people", &"agents too")?;
+        demand("agents", self.is_none() || !policy.allow_agents, &"people", &"agents too")?;
         let most = self.approval_timeout_ms.map(DecisionTimeout::milliseconds);
         let in_time = most.is_none_or(|most| left_ms.is_some_and(|left| left <= most));
         let found = left_ms.map_or_else(|| "no end".to_string(), |left| format!("{left} ms"));
@@ -253,7 +254,10 @@ impl GatePolicy {
     }
 
     /// Whom a question may be passed on to: somebody whom the policy names, where it names any.
-    fn check_target(&self, target: &EscalationTarget) -> Result<(), Loosened> {
+    ///
+    /// # Errors
+    /// [`Loosened`] says whom it names.
+    pub fn check_target(&self, target: &EscalationTarget) -> Result<(), Loosened> {
         if self.approvers.is_empty() {
             return Ok(());
         }
@@ -276,9 +280,25 @@ impl GatePolicy {
     }
 
     fn check_proof(&self, proof: Authentication, separation: bool) -> Result<(), Loosened> {
-        let least = self.authentication.unwrap_or(Authentication::None);
+        let least = self.least_proof();
         demand("authentication", proof >= least, &least, &proof)?;
         demand("separation", !self.separation || separation, &"another user", &"any user")
+    }
+
+    /// What at least has to prove who answers: whatever is demanded of people is demanded of people
+    /// who are proven to be, unless it is stated that claims are taken.
+    #[must_use]
+    pub fn least_proof(&self) -> Authentication {
+        let unstated = if self.is_none() { Authentication::None } else { Authentication::OsUser };
+        self.authentication.unwrap_or(unstated)
+    }
+
+    /// What both state: that claims are taken counts only where each says so.
+    fn proof_with(&self, other: &Self) -> Option<Authentication> {
+        let most = self.authentication.max(other.authentication);
+        let is_silent = |policy: &Self| policy.authentication.is_none() && !policy.is_none();
+        let is_claim = most == Some(Authentication::None);
+        most.filter(|_| !(is_claim && (is_silent(self) || is_silent(other))))
     }
 
     /// SHA-256 of everything that it says.
@@ -393,12 +413,67 @@ fn check_time(
     demand(field, is_kept, &said(most), &found.map_or_else(|| "no end".to_string(), said))
 }
 
-fn proven(proof: Option<Authentication>) -> &'static str {
-    proof.map_or("nothing", Authentication::name)
-}
-
 /// Names as a person reads them; none is anybody.
 fn names(list: &[Text]) -> String {
     let shown: Vec<String> = list.iter().map(|name| visible(name).to_string()).collect();
     if shown.is_empty() { "anybody".to_string() } else { shown.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(names: &[&str]) -> List<Text> {
+        names.iter().map(|name| Text::from(*name)).collect()
+    }
+
+    fn samples() -> Vec<GatePolicy> {
+        let none = GatePolicy::default();
+        let time = |ms| DecisionTimeout::from_milliseconds(ms).ok();
+        let claims = Some(Authentication::None);
+        Vec::from([
+            GatePolicy { before: true, ..none.clone() },
+            GatePolicy { after: HoldPolicy::OnFailure, ..none.clone() },
+            GatePolicy { after: HoldPolicy::After, ..none.clone() },
+            GatePolicy { approvers: named(&["a"]), ..none.clone() },
+            GatePolicy { approvers: named(&["a", "b"]), quorum: 2, ..none.clone() },
+            GatePolicy { authentication: claims, ..none.clone() },
+            GatePolicy { before: true, authentication: claims, ..none.clone() },
+            GatePolicy { authentication: Some(Authentication::Terminal), ..none.clone() },
+            GatePolicy { separation: true, retry_needs_person: true, ..none.clone() },
+            GatePolicy { decision_timeout_ms: time(5), ..none.clone() },
+            GatePolicy { approval_timeout_ms: time(7), ..none.clone() },
+            GatePolicy { escalation_approvers: Some(named(&["b"])), ..none.clone() },
+            GatePolicy { override_approvers: Some(named(&[])), ..none.clone() },
+            none,
+        ])
+    }
+
+    /// Over every pair: both together are kept by nothing that one of them is not kept by.
+    #[test]
+    fn both_at_once_keep_each() {
+        for one in &samples() {
+            assert_eq!(one.check_kept_by(one), Ok(()));
+            assert_eq!(one.and(&GatePolicy::default()).as_ref(), Ok(one));
+            for other in &samples() {
+                let Ok(both) = one.and(other) else { continue };
+                assert_eq!(one.check_kept_by(&both), Ok(()), "{one:?} {other:?}");
+                assert_eq!(other.check_kept_by(&both), Ok(()), "{one:?} {other:?}");
+                assert_eq!(other.and(one), Ok(both));
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_is_demanded_is_demanded_of_proven_people() {
+        for policy in samples() {
+            let stated = policy.authentication.is_some();
+            let claims = GateTerms { authentication: Authentication::None, ..GateTerms::default() };
+            let hold = HoldTerms::never();
+            let is_kept = policy.check_run(&hold, &claims).is_ok();
+            assert!(!is_kept || stated || policy.is_none(), "{policy:?}");
+            let agents = ApprovalPolicy { allow_agents: true, ..ApprovalPolicy::people() };
+            assert!(policy.check_approval(&agents, true, Some(1)).is_err() || policy.is_none());
+        }
+    }
 }

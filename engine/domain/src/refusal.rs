@@ -23,7 +23,7 @@ use crate::execution_loop::ExecutionLoopState;
 use crate::human_decision::TermsFault;
 use crate::interruption_thread::ReasonCode;
 use crate::limits::{MAX_CHAIN_RECORDS, MAX_ID_BYTES, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES};
-use crate::policy::{Loosened, PolicyFault};
+use crate::policy::{Loosened, OF_THE_LOG, PolicyFault};
 use crate::principal::NotAPerson;
 use crate::sandbox_fault::FaultMismatch;
 use crate::text::{IdentifierFault, bounded};
@@ -152,10 +152,7 @@ pub enum Refusal {
     #[error(transparent)]
     InterruptionThread(#[from] ThreadRefusal),
     /// Terms that demand less than the policy in force.
-    #[error(
-        "the policy of {floor} says otherwise: {loosened}; ask for at least that, or let its \
-         approvers relax it (`holdpoint policy relax`)"
-    )]
+    #[error("the policy of {floor} says otherwise: {loosened}; {}", advice(floor))]
     PolicyLoosened {
         /// Whose policy.
         floor: String,
@@ -221,6 +218,14 @@ pub enum Refusal {
         /// The record.
         record_id: String,
     },
+}
+
+/// What helps against a policy: that of a log can be relaxed, a file is its owner's.
+fn advice(floor: &str) -> &'static str {
+    match floor == OF_THE_LOG {
+        true => "ask for at least that, or let its approvers relax it (`holdpoint policy relax`)",
+        false => "ask for at least that: who may change the file decides about it",
+    }
 }
 
 impl Refusal {

@@ -17,6 +17,7 @@ use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_bell::{Bell, LastRing};
 use super::ticket::Ticket;
 use super::ticket_desk::{Desk, QueueError};
+use crate::floors::{FloorFiles, Floors, FloorsError, is_governed};
 use crate::log::{CloseError, Level, Log, OpenReport, Options, Storage};
 use crate::sync::Mutex;
 use holdpoint_domain::command::{Command, Entropy, SystemEvent};
@@ -48,6 +49,8 @@ pub struct EngineOptions {
     pub fingerprints: FingerprintDistance,
     /// Who runs this process, as far as that is proven.
     pub identity: Identity,
+    /// The files that say what every hold point has to keep.
+    pub floors: FloorFiles,
     /// How many commands may wait for their turn after [`Engine::submit_later`]; at least 1.
     pub queue: usize,
 }
@@ -63,6 +66,7 @@ impl Default for EngineOptions {
             metrics: Arc::new(NoMetrics),
             fingerprints: FingerprintDistance::default(),
             identity: Identity::of_process(),
+            floors: FloorFiles::of_machine(),
             queue: 256,
         }
     }
@@ -100,6 +104,8 @@ pub(super) struct Core<S: Storage> {
     /// Whether this engine has looked for runs whose recorder is gone.
     pub(super) has_looked_for_lost: AtomicBool,
     pub(super) settled: Mutex<Settled>,
+    /// Read anew for whatever they govern.
+    floors: FloorFiles,
     /// The same disk, for what is derived from the log.
     pub(super) caches: Arc<S>,
 }
@@ -145,6 +151,7 @@ impl<S: Storage> Engine<S> {
             identity: options.identity,
             has_looked_for_lost: AtomicBool::new(false),
             settled: Mutex::new(Settled::new()),
+            floors: options.floors,
             caches,
         };
         let last_ring = LastRing(core.bell.clone());
@@ -160,6 +167,14 @@ impl<S: Storage> Engine<S> {
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.core.identity
+    }
+
+    /// What the files of the machine and of its user demand of every hold point, as they are now.
+    ///
+    /// # Errors
+    /// One cannot be believed, or two contradict each other: then nothing that they govern begins.
+    pub fn floors(&self) -> Result<Floors, FloorsError> {
+        self.core.floors.read()
     }
 
     /// What opening found and did.
@@ -360,6 +375,15 @@ impl<S: Storage> Core<S> {
         self.bell.ring(is_synced.then_some(newest));
         let is_durable = |settled: &mut (u64, _)| is_synced && settled.0 <= newest;
         self.settled.lock().extract_if(.., is_durable).for_each(|(_, file)| file.remove());
+    }
+
+    /// What the files of the machine demand of a command now; of one that they do not govern,
+    /// nothing.
+    pub(super) fn floors_for(&self, command: &Command) -> Result<Floors, FloorsError> {
+        match is_governed(command) {
+            true => self.floors.read(),
+            false => Ok(Floors::default()),
+        }
     }
 
     /// Writes a snapshot whose fingerprint is on the log.

@@ -1,5 +1,6 @@
 //! What can go wrong between a command and its receipt. A refusal by a rule is not among it.
 
+use crate::floors::FloorsError;
 use crate::log::{AppendError, ArchiveError, OpenError};
 use holdpoint_domain::codec::{DecodeError, EncodeError};
 use holdpoint_log_files::{FollowError, ReadError};
@@ -69,6 +70,9 @@ pub enum SubmitError {
         /// Why not.
         message: String,
     },
+    /// What the files of the machine demand cannot be known: nothing that they govern begins.
+    #[error(transparent)]
+    Floors(#[from] FloorsError),
     /// An event beyond the codec's limits.
     #[error("the event cannot be recorded: {0}")]
     Encode(#[from] EncodeError),

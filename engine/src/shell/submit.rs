@@ -8,9 +8,11 @@ use super::fingerprint;
 use super::lookup::Scope;
 use super::lost;
 use super::metrics::TurnWatch;
+use super::owner::check_owner;
 use super::rebuild::{Hot, Recorded, evolve_all, recorded};
 use super::recall::{self, FoundRecord};
 use super::snapshot::Snapshot;
+use crate::floors::Floors;
 use crate::log::{Acknowledgement, Appended, Level, NewRecord, Recovered, RunFile, Storage, Turn};
 use holdpoint_domain::command::SystemEvent;
 use holdpoint_domain::event::{ClockStepped, Event, RecoveryPerformed, Text};
@@ -23,6 +25,7 @@ use holdpoint_domain::{
 use holdpoint_log_files::Onward;
 use holdpoint_log_format::names;
 use std::convert::Infallible;
+use std::path::Path;
 
 /// A step of the wall clock by this much or more is an event.
 const CLOCK_STEP_NS: i64 = 1_000_000_000;
@@ -136,6 +139,8 @@ pub(super) fn begin_where<'a, S: Storage, E>(
     }
     // Who acts comes from the process, and not from what a command says of it.
     let command = &*engine.identity.proven(command, proof);
+    // Files are read before the turn: nobody waits for them.
+    let floors = engine.floors_for(command)?;
     let by = By { origin, proof: Some(proof) };
     let level = engine.level_of(command);
     let (answer, pending) = in_turn(engine, level, |engine, hot, turn| {
@@ -146,7 +151,8 @@ pub(super) fn begin_where<'a, S: Storage, E>(
             return Ok(Err(objection));
         }
         let at = time_of_next(engine, turn);
-        carry_out(engine, hot, turn, by, conditions, command, at).map(Ok)
+        let asked = Asked { by, conditions, command, floors: &floors };
+        carry_out(engine, hot, turn, asked, at).map(Ok)
     })?;
     match answer {
         Ok(answer) => Ok(Ok(Begun { engine, answer, pending: Some(pending) })),
@@ -169,16 +175,24 @@ impl<S: Storage> Begun<'_, S> {
     }
 }
 
+/// A command, by whom, under which conditions, and what the machine demands of it.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    by: By<'a>,
+    conditions: &'a Conditions,
+    command: &'a Command,
+    floors: &'a Floors,
+}
+
 /// Decides, and appends what was decided, or that the command was refused.
 fn carry_out<S: Storage>(
     engine: &Core<S>,
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
-    by: By<'_>,
-    conditions: &Conditions,
-    command: &Command,
+    asked: Asked<'_>,
     at: Time,
 ) -> Result<Answer, SubmitError> {
+    let Asked { by, conditions, command, .. } = asked;
     let By { origin, proof } = by;
     let idempotency = conditions.idempotency(origin, command);
     if let Err(malformed) = command.check_form() {
@@ -188,7 +202,10 @@ fn carry_out<S: Storage>(
     let known = Known { idempotency: idempotency.as_ref(), recalled: recalled.as_ref() };
     let decided = match conditions.admit(&hot.world, origin, proof, command, known) {
         Ok(Some(done)) => return Ok(done_before(engine, hot, done)),
-        Ok(None) => recall::decide_knowing(engine, hot, turn, command, at)?,
+        Ok(None) => match demanded(&hot.world, engine.caches.root(), asked, at) {
+            Ok(()) => recall::decide_knowing(engine, hot, turn, command, at)?,
+            Err(refusal) => Err(refusal),
+        },
         Err(refusal) => Err(refusal),
     };
     // The ending of a run finds room where the disk has none.
@@ -207,6 +224,12 @@ fn carry_out<S: Storage>(
             Ok(Answer::Refused(refusal))
         }
     }
+}
+
+/// What the machine demands, beside what the rules say.
+fn demanded(world: &World, log: &Path, asked: Asked<'_>, at: Time) -> Result<(), Refusal> {
+    asked.floors.check(world, log, asked.command, at)?;
+    check_owner(world, log, asked.command)
 }
 
 /// The first receipt, where an index says where its records lie; else they are looked for when the

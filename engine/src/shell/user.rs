@@ -2,6 +2,7 @@
 
 use holdpoint_domain::text::check_identifier;
 use rustix::process::getuid;
+use std::path::PathBuf;
 
 /// Where names of local users stand.
 const USERS: &str = "/etc/passwd";
@@ -10,20 +11,41 @@ const USERS: &str = "/etc/passwd";
 /// `uid 1000` where it is not there. What the environment claims is not believed.
 #[must_use]
 pub fn user_name() -> String {
-    let uid = getuid().as_raw();
-    let users = std::fs::read(USERS).unwrap_or_default();
-    name_of(uid, &String::from_utf8_lossy(&users)).unwrap_or_else(|| format!("uid {uid}"))
+    name_of_user(getuid().as_raw())
 }
 
-/// The first line `name:password:uid:...` of this user, if the name may be recorded.
+/// The name of a user by number, as [`user_name`] has that of this process.
+#[must_use]
+pub fn name_of_user(uid: u32) -> String {
+    name_of(uid, &users()).unwrap_or_else(|| format!("uid {uid}"))
+}
+
+/// The home that the system's own list of users names, whatever the environment does.
+pub(crate) fn home_of_user(uid: u32) -> Option<PathBuf> {
+    let users = users();
+    let home = PathBuf::from(entry(uid, &users)?.nth(3)?);
+    home.is_absolute().then_some(home)
+}
+
+fn users() -> String {
+    String::from_utf8_lossy(&std::fs::read(USERS).unwrap_or_default()).into_owned()
+}
+
+/// The name in the entry of this user, if it may be recorded.
 fn name_of(uid: u32, users: &str) -> Option<String> {
-    let name = users.lines().find_map(|line| {
+    let name = entry(uid, users)?.next()?;
+    check_identifier("user", name).is_ok().then(|| name.to_string())
+}
+
+/// The fields of the first line `name:password:uid:gid:comment:home:shell` of this user, but for
+/// password and number.
+fn entry(uid: u32, users: &str) -> Option<impl Iterator<Item = &str>> {
+    users.lines().find_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?;
         let found: u32 = fields.nth(1)?.parse().ok()?;
-        (found == uid).then_some(name)
-    })?;
-    check_identifier("user", name).is_ok().then(|| name.to_string())
+        (found == uid).then(|| std::iter::once(name).chain(fields))
+    })
 }
 
 #[cfg(test)]

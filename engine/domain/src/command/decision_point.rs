@@ -196,6 +196,13 @@ impl CreateDecisionPoint {
         }
     }
 
+    /// Whether the answer is a person's: see [`Terms::needs_person`](
+    /// crate::decision_point::Terms::needs_person).
+    #[must_use]
+    pub fn needs_person(&self) -> bool {
+        self.policy.is_some() || self.binding.is_some() || !self.blocks.is_empty()
+    }
+
     /// The id that the new decision point will have.
     #[must_use]
     pub fn decision_id(&self) -> String {

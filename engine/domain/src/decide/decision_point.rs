@@ -4,12 +4,13 @@ use alloc::string::ToString as _;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::floor::check_question;
 use crate::command::{
     CancelDecisionPoint, Command, ConsumeApproval, CreateDecisionPoint, EscalateDecisionPoint,
     RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint, decision_id,
 };
 use crate::decision_point::{
-    ActionBinding, ApprovalPolicy, DEFAULT_MAX_ITERATIONS, DEFAULT_VALID_FOR_MS, DecisionOption,
+    ActionBinding, DEFAULT_MAX_ITERATIONS, DEFAULT_VALID_FOR_MS, DecisionOption,
     DecisionPointState, MAX_OPTIONS, MAX_REASON_BYTES, OnTimeout, OptionList, Principal, Proposal,
     Response, Terms, Urgency, check_binding, check_length, check_plain_name, check_response_form,
     check_terms,
@@ -114,11 +115,7 @@ fn check_new_terms(
     if world.is_policy_lost() {
         return Err(Refusal::PolicyLost);
     }
-    let people = ApprovalPolicy::people();
-    let policy = terms.policy.as_ref().unwrap_or(&people);
-    let left_ms = terms.expires_at.map(|end| end.nanoseconds_since(at) / 1_000_000);
-    let floor = world.policy();
-    floor.check_approval(policy, command.separation, left_ms).map_err(super::policy::loosened)
+    check_question(&world.policy(), command, at).map_err(super::policy::loosened)
 }
 
 /// The terms that a command states, with what it leaves away filled in.

@@ -5,10 +5,11 @@ use alloc::vec::Vec;
 
 use super::batch::{Batch, Ending};
 use super::decision_point::spend;
+use super::floor::check_start;
 use super::policy::loosened;
 use super::words::shown_command_line;
 use crate::command::InitializeLoop;
-use crate::decision_point::{ActionBinding, ApprovalPolicy};
+use crate::decision_point::ActionBinding;
 use crate::event::{Event, EvidenceContent, HaltReason, LoopInitialized, ObserverAttached};
 use crate::evidence_capture::{
     LoopStep, ObservationContext, ObserverMismatch, StopCondition, attach_observer,
@@ -20,7 +21,7 @@ use crate::execution_loop::{
 };
 use crate::hash::sha256;
 use crate::limits::MAX_RAW_BYTES;
-use crate::policy::{GatePolicy, RUN_TOOL, run_binding};
+use crate::policy::{Loosened, RUN_TOOL, run_binding};
 use crate::refusal::Refusal;
 use crate::sandbox_fault::DEFAULT_MAX_RETRIES;
 use crate::text::{check_identifier, id};
@@ -91,19 +92,18 @@ fn approval(
     if world.is_policy_lost() {
         return Err(Refusal::PolicyLost);
     }
-    world.policy().check_run(&command.hold, &command.gate).map_err(loosened)?;
+    check_start(world, &world.policy(), command).map_err(loosened)?;
     let Some(approval) = &command.approval else {
         return if command.gate.before { Err(Refusal::ApprovalNeeded) } else { Ok(None) };
     };
     let input_sha256 = run_binding(&command.instruction_envelope_hash, &approval.details);
     let binding = ActionBinding { tool: RUN_TOOL.into(), input_sha256 };
     let (point, spent) = spend(world, &approval.decision_id, &approval.by, &binding, at)?;
-    let people = ApprovalPolicy::people();
-    let policy = point.terms.policy.as_ref().unwrap_or(&people);
-    // How long there was to answer is over; everything else has to be as it is demanded now.
-    let floor = GatePolicy { approval_timeout_ms: None, ..world.policy() };
-    let separation = world.person_for_point(&point.decision_id).is_some_and(|p| p.separation);
-    floor.check_approval(policy, separation, None).map_err(loosened)?;
+    let agents = point.terms.policy.as_ref().is_some_and(|policy| policy.allow_agents);
+    if agents {
+        let (expected, found) = ("people".to_string(), "agents too".to_string());
+        return Err(loosened(Loosened { field: "agents", expected, found }));
+    }
     Ok(Some(spent))
 }
 

@@ -9,13 +9,10 @@ use super::decision_point::{check_principal, spend};
 use crate::command::ChangePolicy;
 use crate::decision_point::{ActionBinding, Authentication};
 use crate::event::{Event, PolicyChanged, Text};
-use crate::policy::{GatePolicy, Loosened, RELAX_TOOL, relax_binding};
+use crate::policy::{GatePolicy, Loosened, OF_THE_LOG, RELAX_TOOL, relax_binding};
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
 use crate::world::{DecisionPoint, World};
-
-/// Whose policy a log's own is, in refusals.
-pub(crate) const OF_THE_LOG: &str = "this log";
 
 /// A policy that demands at least what the one before did; any, where the one before was lost.
 pub(super) fn set(world: &World, command: &ChangePolicy) -> Result<Vec<Event>, Refusal> {

@@ -23,6 +23,7 @@ pub(super) fn changed(
     match check(world, record, body) {
         Ok(()) => {
             world.hot.gates.policy = Some(body.policy.clone());
+            world.hot.gates.policy_record = record.sequence;
             world.hot.gates.is_policy_lost = false;
         }
         Err((expected, found)) => judgement.forbid(Rule::PolicyInForce, expected, found),

@@ -18,6 +18,8 @@ use crate::principal::{PersonTerms, Proof};
 pub(crate) struct Gates {
     /// What a person recorded last; `None`: nothing yet.
     pub(crate) policy: Option<GatePolicy>,
+    /// The record that says so. 0: none.
+    pub(crate) policy_record: u64,
     /// Whether records were lost that may have held a policy.
     pub(crate) is_policy_lost: bool,
     loops: BTreeMap<String, Gate>,
@@ -102,6 +104,12 @@ impl World {
     #[must_use]
     pub fn policy(&self) -> GatePolicy {
         self.hot.gates.policy.clone().unwrap_or_default()
+    }
+
+    /// The record with which a person set the policy of the log; `None` where nobody did.
+    #[must_use]
+    pub fn policy_record(&self) -> Option<u64> {
+        self.hot.gates.policy.as_ref().map(|_| self.hot.gates.policy_record)
     }
 
     /// Whether the records that were lost may have held the policy of the log: then nothing begins

@@ -1,0 +1,197 @@
+//! What is in force for a run: what is demanded, and as much more as the project and the command
+//! line ask for.
+//!
+//! Options of the command line go before the project's file. Neither can loosen what is demanded:
+//! what is said to be looser is refused, and what is not said is as tight as it has to be.
+
+use super::Configuration;
+use super::demands::{Demands, refused};
+use crate::exit::{Exit, Failure};
+use crate::text::path;
+use holdpoint_domain::Refusal;
+use holdpoint_domain::decision_point::{ApprovalPolicy, Authentication};
+use holdpoint_domain::event::{List, Text};
+use holdpoint_domain::human_decision::{DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms};
+use holdpoint_domain::policy::{GatePolicy, GateTerms};
+use holdpoint_domain::text::bounded;
+use holdpoint_engine::floors::{HoldTable, Moments};
+
+/// How much of a source's name is kept, in bytes.
+const SOURCE_BYTES_MAX: usize = 256;
+
+/// What the command line asks for. Whatever is left away, the project's file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Whether a person is asked before the first attempt.
+    pub(crate) before: Option<bool>,
+    /// When a person is asked after an attempt.
+    pub(crate) after: Option<HoldPolicy>,
+    /// Whether nobody is to be asked at all.
+    pub(crate) never: bool,
+    /// Who may answer.
+    pub(crate) approvers: Option<Vec<String>>,
+    /// How many people have to approve a start.
+    pub(crate) quorum: Option<u8>,
+    /// What at least has to prove who answers.
+    pub(crate) authentication: Option<Authentication>,
+    /// Whether only another user than the one who asks may answer.
+    pub(crate) separation: Option<bool>,
+    /// How long people have before a start.
+    pub(crate) approval_timeout: Option<DecisionTimeout>,
+    /// How long a person has after an attempt.
+    pub(crate) decision_timeout: Option<DecisionTimeout>,
+    /// Whether a retry that Phase-21 permits needs a person too.
+    pub(crate) retry_needs_person: Option<bool>,
+    /// To whom a question may be passed on besides.
+    pub(crate) escalate_to: Vec<String>,
+}
+
+/// What is in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InForce {
+    /// All of it, as a policy.
+    pub(crate) policy: GatePolicy,
+    /// The terms of the hold after attempts.
+    pub(crate) hold: HoldTerms,
+    /// Whether a person is asked before the start, who counts as one, and where all of this comes
+    /// from.
+    pub(crate) gate: GateTerms,
+    /// Who has to approve a start.
+    pub(crate) approval: ApprovalPolicy,
+    /// How long people have before a start, where anybody says.
+    pub(crate) approval_timeout: Option<DecisionTimeout>,
+}
+
+impl Asked {
+    /// Those options that are given go before what the project says.
+    fn over(&self, project: &HoldTable) -> HoldTable {
+        let moments = match (self.never, self.before, self.after) {
+            (true, _, _) => Some(Moments { before: false, after: Some(HoldPolicy::Never) }),
+            (false, None, None) => project.moments,
+            (false, before, after) => Some(Moments { before: before.unwrap_or(false), after }),
+        };
+        let listed = |names: &Vec<String>| names.iter().map(Text::from).collect();
+        HoldTable {
+            moments,
+            decision_timeout: self.decision_timeout.or(project.decision_timeout),
+            approval_timeout: self.approval_timeout.or(project.approval_timeout),
+            retry_needs_person: self.retry_needs_person.or(project.retry_needs_person),
+            approvers: self.approvers.as_ref().map(listed).or_else(|| project.approvers.clone()),
+            quorum: self.quorum.or(project.quorum),
+            authentication: self.authentication.or(project.authentication),
+            separation: self.separation.or(project.separation),
+            override_approvers: project.override_approvers.clone(),
+            escalation_targets: project.escalation_targets.clone(),
+        }
+    }
+}
+
+impl Demands {
+    /// What is in force for a run, under a configuration and with what the command line asks for.
+    ///
+    /// # Errors
+    /// Something is said to be looser than it is demanded, or cannot be kept by anybody.
+    pub(crate) fn in_force(
+        &self,
+        configuration: &Configuration,
+        asked: &Asked,
+    ) -> Result<InForce, Failure> {
+        let stated = asked.over(configuration.hold());
+        self.each_keeps(|floor| floor.check_kept_by(&restated(floor, &stated)))?;
+        let policy = GatePolicy {
+            authentication: Some(stated.authentication.unwrap_or_else(|| self.usual_proof())),
+            retry_needs_person: stated.retry_needs_person.unwrap_or(true)
+                || self.policy.retry_needs_person,
+            ..restated(&self.policy, &stated)
+        };
+        policy.check().map_err(|fault| refused(&Refusal::InvalidPolicy(fault)))?;
+        let hold = self.hold(&policy, &stated, asked);
+        let gate = self.gate(&policy, configuration, asked);
+        hold.check().map_err(|fault| Failure::new(Exit::USAGE, "hold", fault))?;
+        self.each_keeps(|floor| floor.check_run(&hold, &gate))?;
+        let approval = ApprovalPolicy {
+            approvers: policy.approvers.clone(),
+            quorum: policy.quorum,
+            authentication: gate.authentication,
+            ..ApprovalPolicy::people()
+        };
+        let approval_timeout = policy.approval_timeout_ms;
+        Ok(InForce { policy, hold, gate, approval, approval_timeout })
+    }
+
+    fn usual_proof(&self) -> Authentication {
+        self.policy.authentication.unwrap_or(Authentication::OsUser)
+    }
+
+    fn hold(&self, policy: &GatePolicy, stated: &HoldTable, asked: &Asked) -> HoldTerms {
+        let most = policy.decision_timeout_ms.unwrap_or(DecisionTimeout::DEFAULT);
+        let decision_timeout_ms =
+            stated.decision_timeout.unwrap_or_else(|| most.min(DecisionTimeout::DEFAULT));
+        let usual = || self.targets.iter().cloned().collect();
+        let configured: List<EscalationTarget> =
+            stated.escalation_targets.clone().unwrap_or_else(usual);
+        let target = |name: &String| EscalationTarget {
+            target: name.as_str().into(),
+            approvers: List::default(),
+            timeout_ms: decision_timeout_ms,
+        };
+        let more = asked.escalate_to.iter().map(target);
+        HoldTerms {
+            policy: policy.after,
+            retry_needs_person: policy.retry_needs_person,
+            decision_timeout_ms,
+            approvers: policy.approvers.clone(),
+            escalation_targets: configured.iter().cloned().chain(more).collect(),
+            override_approvers: policy.override_approvers.clone().unwrap_or_default(),
+        }
+    }
+
+    fn gate(&self, policy: &GatePolicy, project: &Configuration, asked: &Asked) -> GateTerms {
+        let layers = self.layers().iter().filter(|layer| !layer.policy.is_none());
+        let mut sources: Vec<String> = layers.map(|layer| layer.source.clone()).collect();
+        if let Some((file, digest)) = project.file.as_ref().zip(project.digest)
+            && *project.hold() != HoldTable::default()
+        {
+            sources.push(format!("{} (sha256 {digest})", path(file)));
+        }
+        if *asked != Asked::default() {
+            sources.push("flags".to_string());
+        }
+        GateTerms {
+            before: policy.before,
+            authentication: policy.authentication.unwrap_or(Authentication::OsUser),
+            separation: policy.separation,
+            sources: sources.iter().map(|name| bounded(name, SOURCE_BYTES_MAX).into()).collect(),
+        }
+    }
+}
+
+/// A policy with what is stated in the place of what it said: moments are added but for `never`,
+/// and an empty list of approvers states nothing.
+fn restated(policy: &GatePolicy, stated: &HoldTable) -> GatePolicy {
+    let own = || (policy.before, policy.after);
+    let (before, after) = match stated.moments {
+        None => own(),
+        Some(Moments { before: false, after: Some(HoldPolicy::Never) }) => {
+            (false, HoldPolicy::Never)
+        }
+        Some(Moments { before, after }) => (policy.before || before, after.unwrap_or(policy.after)),
+    };
+    let approvers = stated.approvers.as_ref().filter(|names| !names.is_empty());
+    GatePolicy {
+        before,
+        after,
+        approvers: approvers.unwrap_or(&policy.approvers).clone(),
+        quorum: stated.quorum.unwrap_or(policy.quorum),
+        authentication: stated.authentication.or(policy.authentication),
+        separation: stated.separation.unwrap_or(policy.separation),
+        retry_needs_person: stated.retry_needs_person.unwrap_or(policy.retry_needs_person),
+        decision_timeout_ms: stated.decision_timeout.or(policy.decision_timeout_ms),
+        approval_timeout_ms: stated.approval_timeout.or(policy.approval_timeout_ms),
+        escalation_approvers: policy.escalation_approvers.clone(),
+        override_approvers: stated
+            .override_approvers
+            .clone()
+            .or_else(|| policy.override_approvers.clone()),
+    }
+}

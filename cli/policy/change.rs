@@ -1,0 +1,73 @@
+//! `holdpoint policy set`: the log demands more from now on.
+
+use super::given::Given;
+use crate::arguments::Global;
+use crate::config::rows_of;
+use crate::decision::{Desk, Only, user};
+use crate::exit::{Exit, Failure};
+use crate::hold::Turn;
+use crate::output::Output;
+use holdpoint_domain::command::{ChangePolicy, Command};
+use holdpoint_domain::decision_point::Authentication;
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::policy::GatePolicy;
+use holdpoint_engine::shell::Receipt;
+use serde_json::json;
+
+/// Options of `policy set`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SetArgs {
+    #[command(flatten)]
+    turn: Turn,
+    #[command(flatten)]
+    given: Given,
+}
+
+/// Records the policy. The log is made where there is none. Exit 5 where it would demand less, and
+/// where nobody sits at a terminal.
+pub(super) fn set(global: &Global, args: &SetArgs) -> Result<Exit, Failure> {
+    at_a_terminal("set a policy")?;
+    let desk = Desk::open(global, &args.turn, true)?;
+    let policy = args.given.over(&desk.look(|world| world.policy())?, false)?;
+    let by = user(Actor::Human);
+    let change = ChangePolicy { by: by.clone(), policy: policy.clone(), approval: None };
+    let command = Command::SetPolicy(Box::new(change));
+    let submitted = desk.submit_new(None, &by, &Only::default(), &command)?;
+    let (receipt, _) = desk.carried_out(None, submitted)?;
+    desk.close()?;
+    tell(global, &receipt, &policy)
+}
+
+/// Whether whoever runs this counts as a person here; told before anything is written.
+pub(super) fn at_a_terminal(what: &str) -> Result<(), Failure> {
+    let by = user(Actor::Human);
+    if by.authenticated_by == Authentication::Terminal {
+        return Ok(());
+    }
+    let message = format!(
+        "only a person at a terminal may {what}, and this is none ({}): do it at a terminal, \
+         outside of containers and of commands that are recorded",
+        by.means
+    );
+    Err(Failure::new(Exit::REFUSED, "no_terminal", message))
+}
+
+/// What the log demands now.
+pub(super) fn tell(
+    global: &Global,
+    receipt: &Receipt,
+    policy: &GatePolicy,
+) -> Result<Exit, Failure> {
+    let mut out = Output::stdout();
+    let record = receipt.last_sequence;
+    if global.json {
+        out.json(&json!({ "record": record, "policy": policy }));
+    } else {
+        out.line(format_args!("{:<22}{record}", "record"));
+        for (name, value) in rows_of(policy) {
+            out.line(format_args!("{name:<22}{value}"));
+        }
+    }
+    out.finish()?;
+    Ok(Exit::DONE)
+}

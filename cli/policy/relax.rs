@@ -1,0 +1,185 @@
+//! `holdpoint policy relax`: the log demands less, once those whom it names approve of that.
+
+use super::change::{at_a_terminal, tell};
+use super::given::Given;
+use crate::arguments::{Global, program};
+use crate::config::rows_of;
+use crate::decision::{Desk, Only, how_to_answer, user};
+use crate::exit::{Exit, Failure, complain};
+use crate::hold::Turn;
+use crate::output::Output;
+use holdpoint_domain::command::{ChangePolicy, Command, CreateDecisionPoint};
+use holdpoint_domain::decision_point::{
+    ActionBinding, ApprovalPolicy, Authentication, DecisionOption, OnTimeout,
+};
+use holdpoint_domain::event::{List, Text};
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::policy::{GatePolicy, RELAX_TOOL, relax_binding};
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_engine::shell::{Watch, owner_of};
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long a wait for news of the log is at most before it is looked at anyway.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// Options of `policy relax`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Wait for the answer, and change the policy when it is an approval. This is the default.
+    #[arg(long, conflicts_with_all = ["no_wait", "approval"])]
+    wait: bool,
+    /// Ask, print the id and exit with 10; `--approval ID` changes the policy later.
+    #[arg(long, conflicts_with = "approval")]
+    no_wait: bool,
+    /// The decision that approved exactly this change.
+    #[arg(long, value_name = "ID")]
+    approval: Option<String>,
+    #[command(flatten)]
+    turn: Turn,
+    #[command(flatten)]
+    given: Given,
+}
+
+/// Asks, waits, and changes the policy. Exit 5 where it is not approved, 10 where nobody waits.
+pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    if !args.no_wait {
+        at_a_terminal("relax a policy")?;
+    }
+    let desk = Desk::open(global, &args.turn, false)?;
+    let before = desk.look(|world| world.policy())?;
+    let after = args.given.over(&before, true)?;
+    let point = match &args.approval {
+        Some(wanted) => desk.find(wanted)?,
+        None => ask(global, &desk, &before, &after)?,
+    };
+    if args.no_wait {
+        desk.close()?;
+        return tell_id(global, &point);
+    }
+    let point = if args.approval.is_some() { point } else { answered(global, &desk, point)? };
+    let by = user(Actor::Human);
+    let approval = Some(point.decision_id.to_string());
+    let change = ChangePolicy { by: by.clone(), policy: after.clone(), approval };
+    let command = Command::RelaxPolicy(Box::new(change));
+    let submitted = desk.submit(&point, &by, &Only::default(), &command)?;
+    let (receipt, _) = desk.carried_out(Some(&point.decision_id), submitted)?;
+    desk.close()?;
+    tell(global, &receipt, &after)
+}
+
+/// Puts the question on record: may the policy before become the one after?
+fn ask(
+    global: &Global,
+    desk: &Desk<'_>,
+    before: &GatePolicy,
+    after: &GatePolicy,
+) -> Result<DecisionPoint, Failure> {
+    let by = user(Actor::Human);
+    let input_sha256 = relax_binding(before, after);
+    let question = CreateDecisionPoint {
+        context: Some(context(before, after)),
+        allow_text: Some(false),
+        on_timeout: Some(OnTimeout::Abort),
+        max_iterations: Some(1),
+        policy: Some(approvers(global, before)?),
+        timeout_ms: before.approval_timeout_ms.map(|most| most.milliseconds()),
+        binding: Some(ActionBinding { tool: RELAX_TOOL.into(), input_sha256 }),
+        separation: before.separation,
+        ..CreateDecisionPoint::asking(
+            desk.entropy()?,
+            by.clone(),
+            "May the policy of this log be relaxed?",
+            options().to_vec(),
+        )
+    };
+    let command = Command::CreateDecisionPoint(Box::new(question));
+    let submitted = desk.submit_new(None, &by, &Only::default(), &command)?;
+    let (receipt, _) = desk.carried_out(None, submitted)?;
+    desk.created(&receipt)
+}
+
+/// Those whom the policy before names; where it names nobody, the owner of the log at a terminal.
+fn approvers(global: &Global, before: &GatePolicy) -> Result<ApprovalPolicy, Failure> {
+    let least = before.least_proof().max(Authentication::OsUser);
+    let people = ApprovalPolicy { quorum: before.quorum, ..ApprovalPolicy::people() };
+    if !before.approvers.is_empty() {
+        let authentication = before.authentication.unwrap_or(least);
+        return Ok(ApprovalPolicy {
+            approvers: before.approvers.clone(),
+            authentication,
+            ..people
+        });
+    }
+    let log: PathBuf = global.log.components().collect();
+    let owner = owner_of(&log).ok_or_else(|| {
+        let message = "the owner of the log cannot be told: check that its directory can be read";
+        Failure::new(Exit::FAILED, "io", message)
+    })?;
+    let approvers: List<Text> = [Text::from(owner)].into_iter().collect();
+    Ok(ApprovalPolicy { approvers, authentication: Authentication::Terminal, ..people })
+}
+
+fn options() -> [DecisionOption; 2] {
+    [
+        ("approve", "Approve", "Let the log demand less from then on", false),
+        ("deny", "Deny", "Leave the policy as it is", true),
+    ]
+    .map(|(id, short, label, reject)| DecisionOption {
+        id: id.into(),
+        short: short.into(),
+        label: label.into(),
+        description: None,
+        reject,
+    })
+}
+
+/// Both policies, so that whoever answers sees what changes.
+fn context(before: &GatePolicy, after: &GatePolicy) -> String {
+    let lines = |title: &str, policy: &GatePolicy| {
+        let rows = rows_of(policy);
+        let rows = rows.iter().map(|(name, value)| format!("  {name:<22}{value}\n"));
+        std::iter::once(format!("{title}\n")).chain(rows).collect::<String>()
+    };
+    format!("{}{}", lines("before:", before), lines("after:", after))
+}
+
+/// Waits until the question ended, and gives it where that is an approval.
+fn answered(
+    global: &Global,
+    desk: &Desk<'_>,
+    asked: DecisionPoint,
+) -> Result<DecisionPoint, Failure> {
+    complain(&format!("decision {} waits for an answer:", asked.decision_id));
+    how_to_answer(global, &asked).iter().for_each(|line| complain(line));
+    let log: PathBuf = global.log.components().collect();
+    let watch = Watch::of_log(&log);
+    let mut point = asked;
+    while point.is_open() {
+        let _ = watch.wait(LOOK_EVERY);
+        point = desk.find(&point.decision_id)?;
+    }
+    if point.approves() {
+        return Ok(point);
+    }
+    let id = &point.decision_id;
+    let message = format!(
+        "the decision {id} is no approval, and the policy stays as it is: `{} decision show {id}` \
+         tells more",
+        program(&global.log)
+    );
+    Err(Failure::new(Exit::REFUSED, "not_approved", message))
+}
+
+fn tell_id(global: &Global, point: &DecisionPoint) -> Result<Exit, Failure> {
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&json!({ "decision_id": point.decision_id }));
+    } else {
+        out.line(&point.decision_id);
+        how_to_answer(global, point).iter().for_each(|line| out.line(line));
+    }
+    out.finish()?;
+    Ok(Exit::STILL_PENDING)
+}

@@ -1,0 +1,85 @@
+//! `holdpoint policy show`: every layer, and what is in force.
+
+use crate::arguments::Global;
+use crate::config::{Asked, Configuration, Demands, InForce, floors, rows_of};
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::hold::read_end;
+use crate::output::Output;
+use crate::text::path;
+use crate::verify::refuse_damaged_list;
+use holdpoint_domain::World;
+use holdpoint_domain::policy::GatePolicy;
+use holdpoint_domain::text::visible;
+use holdpoint_engine::floors::Floors;
+use serde_json::{Value, json};
+
+/// Options of `policy show`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Shows the layers, the strongest first, and what is in force. A log that is not there demands
+/// nothing. Exit 5 when the layers contradict each other or the project asks for less.
+pub(super) fn show(global: &Global, _: &Args) -> Result<Exit, Failure> {
+    let floors = floors()?;
+    let configuration = Configuration::load(global)?;
+    let rebuilt = read_end(&Directory::open(global)?)?;
+    refuse_damaged_list(global, &rebuilt.report)?;
+    let world = &rebuilt.world;
+    let demands = Demands::read(&floors, Some(world))?;
+    let in_force = demands.in_force(&configuration, &Asked::default())?;
+    let mut out = Output::stdout();
+    match global.json {
+        true => out.json(&value(&floors, &demands, &in_force, world)),
+        false => told(&mut out, &floors, &demands, &in_force, world),
+    }
+    out.finish()?;
+    Ok(Exit::DONE)
+}
+
+fn value(floors: &Floors, demands: &Demands, in_force: &InForce, world: &World) -> Value {
+    let layers = demands.layers().iter().map(|layer| {
+        let (floor, source) = (&layer.floor, &layer.source);
+        json!({ "floor": floor, "source": source, "policy": layer.policy })
+    });
+    let pinned = floors.each().iter().filter_map(|floor| Some((floor.name(), floor.log.as_ref()?)));
+    let pins = pinned.map(|(floor, log)| json!({ "floor": floor, "log": log.to_string_lossy() }));
+    json!({
+        "layers": layers.collect::<Vec<_>>(),
+        "pinned": pins.collect::<Vec<_>>(),
+        "lost": world.is_policy_lost(),
+        "in_force": in_force.policy,
+        "approval": in_force.approval,
+        "approval_timeout_ms": in_force.approval_timeout,
+        "sources": in_force.gate.sources,
+    })
+}
+
+fn told(out: &mut Output, floors: &Floors, demands: &Demands, in_force: &InForce, world: &World) {
+    for layer in demands.layers() {
+        out.line(visible(&layer.source));
+        show_policy(out, &layer.policy);
+    }
+    for floor in floors.each() {
+        if let Some(log) = &floor.log {
+            out.line(format_args!("{}: only the log {}", floor.name(), path(log)));
+        }
+    }
+    if world.is_policy_lost() {
+        out.line(
+            "records of the log were lost, and its policy may have been among them: nothing \
+             begins before a person sets one (`holdpoint policy set`)",
+        );
+    }
+    out.line("in force");
+    show_policy(out, &in_force.policy);
+    for source in in_force.gate.sources.iter() {
+        out.line(format_args!("  {:<22}{}", "from", visible(source)));
+    }
+}
+
+fn show_policy(out: &mut Output, policy: &GatePolicy) {
+    for (name, value) in rows_of(policy) {
+        out.line(format_args!("  {name:<22}{value}"));
+    }
+}

@@ -1,0 +1,153 @@
+//! Floors: what the files of the machine and of its user demand of every hold point.
+//!
+//! Three files count: `/etc/holdpoint/config.toml`, `.config/holdpoint/config.toml` in the home
+//! that the user database names, and one in `XDG_CONFIG_HOME`, which is added and takes the place
+//! of none. Each demands something for itself, and what is begun keeps all of them. A file that is
+//! missing demands nothing; one that cannot be believed lets nothing begin.
+
+mod fault;
+mod places;
+mod settings;
+mod table;
+mod trusted;
+
+pub use fault::FloorsError;
+pub use places::FloorFiles;
+pub use settings::{FileFault, parse};
+pub use table::{HoldTable, Moments};
+
+use holdpoint_domain::decide::check_floor;
+use holdpoint_domain::event::List;
+use holdpoint_domain::hash::Digest;
+use holdpoint_domain::human_decision::EscalationTarget;
+use holdpoint_domain::policy::{GatePolicy, Loosened};
+use holdpoint_domain::text::visible;
+use holdpoint_domain::{Command, Refusal, Time, World};
+use std::path::{Path, PathBuf};
+
+/// What one file demands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Floor {
+    /// The file, as it is looked for.
+    pub path: PathBuf,
+    /// SHA-256 of what it says.
+    pub sha256: Digest,
+    /// What every hold point has to keep.
+    pub policy: GatePolicy,
+    /// To whom a question may be passed on where nobody says otherwise.
+    pub escalation_targets: List<EscalationTarget>,
+    /// The one log that may be written to under it.
+    pub log: Option<PathBuf>,
+}
+
+/// What all files demand, the strongest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Floors {
+    floors: Vec<Floor>,
+    policy: GatePolicy,
+}
+
+impl Floor {
+    /// The file's name, as refusals have it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        visible(&self.path.to_string_lossy()).to_string()
+    }
+
+    fn refusal(&self, loosened: Loosened) -> Refusal {
+        Refusal::PolicyLoosened { floor: self.name(), loosened }
+    }
+
+    /// The same log, by whatever name.
+    fn check_log(&self, log: &Path) -> Result<(), Refusal> {
+        let Some(pinned) = &self.log else { return Ok(()) };
+        let (expected, found) = (place_of(pinned), place_of(log));
+        if expected == found {
+            return Ok(());
+        }
+        let shown = |path: &Path| visible(&path.to_string_lossy()).to_string();
+        let (expected, found) = (shown(&expected), shown(&found));
+        Err(self.refusal(Loosened { field: "log", expected, found }))
+    }
+}
+
+impl Floors {
+    /// Adds one floor after another.
+    ///
+    /// # Errors
+    /// Two of them contradict each other.
+    fn of(found: Vec<Floor>) -> Result<Self, FloorsError> {
+        let mut floors: Vec<Floor> = Vec::new();
+        let mut policy = GatePolicy::default();
+        for floor in found {
+            let both = policy.and(&floor.policy).map_err(|loosened| loosened.to_string());
+            let both = both.and_then(|both| match both.check() {
+                Ok(()) => Ok(both),
+                Err(fault) => Err(fault.to_string()),
+            });
+            policy = both.map_err(|reason| contradiction(&floors, &floor, reason))?;
+            floors.push(floor);
+        }
+        Ok(Self { floors, policy })
+    }
+
+    /// Each file that is there, the system's first.
+    #[must_use]
+    pub fn each(&self) -> &[Floor] {
+        &self.floors
+    }
+
+    /// What all of them demand together.
+    #[must_use]
+    pub fn policy(&self) -> &GatePolicy {
+        &self.policy
+    }
+
+    /// Whether a command to a log keeps each of them.
+    ///
+    /// # Errors
+    /// The refusal names the file and the field.
+    pub fn check(
+        &self,
+        world: &World,
+        log: &Path,
+        command: &Command,
+        at: Time,
+    ) -> Result<(), Refusal> {
+        for floor in self.floors.iter().filter(|_| is_governed(command)) {
+            floor.check_log(log)?;
+            let kept = check_floor(world, &floor.policy, command, at);
+            kept.map_err(|loosened| floor.refusal(loosened))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a command begins something that floors govern.
+pub(crate) fn is_governed(command: &Command) -> bool {
+    match command {
+        Command::InitializeLoop(_) | Command::ConsumeApproval(_) => true,
+        Command::CreateDecisionPoint(command) => command.needs_person(),
+        _ => false,
+    }
+}
+
+/// Names the first of those before that leaves nothing over together with this one.
+fn contradiction(before: &[Floor], floor: &Floor, reason: String) -> FloorsError {
+    let leaves_nothing = |other: &&Floor| {
+        let both = other.policy.and(&floor.policy);
+        !both.is_ok_and(|both| both.check().is_ok())
+    };
+    let other = before.iter().find(leaves_nothing).or(before.last()).unwrap_or(floor);
+    FloorsError::Contradiction { one: other.name(), other: floor.name(), reason }
+}
+
+/// A directory without links, as far as it exists.
+fn place_of(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    absolute.canonicalize().unwrap_or_else(|_| {
+        let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
+        let joined = parent.zip(absolute.file_name()).map(|(parent, name)| parent.join(name));
+        joined.unwrap_or(absolute)
+    })
+}

@@ -1,0 +1,107 @@
+//! What a policy file may say, and where it says something else.
+
+use super::table::HoldTable;
+use holdpoint_domain::text::visible;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::path::PathBuf;
+
+/// The longest file that is read, in bytes (1 MiB).
+pub(super) const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// A whole file. What is not stated demands nothing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Settings {
+    /// Who is asked, when and how.
+    pub(super) hold: HoldTable,
+    /// For which log.
+    pub(super) policy: PolicyTable,
+}
+
+/// The table `policy`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct PolicyTable {
+    /// The one log that may be written to.
+    pub(super) log: Option<PathBuf>,
+}
+
+/// What is wrong with a file, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileFault {
+    line: usize,
+    column: usize,
+    message: String,
+}
+
+/// As compilers do: `line:column: what is wrong`.
+impl fmt::Display for FileFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, visible(&self.message))
+    }
+}
+
+/// Reads what a TOML file says.
+///
+/// # Errors
+/// [`FileFault`] says what it may not say, and where.
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FileFault> {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => return Err(fault(bytes, error.valid_up_to(), "this byte is not UTF-8")),
+    };
+    toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        fault(bytes, at, error.message())
+    })
+}
+
+/// A fault after so many bytes. Lines and columns count from 1, columns in bytes.
+fn fault(bytes: &[u8], at: usize, message: &str) -> FileFault {
+    let before = bytes.get(..at).unwrap_or(bytes);
+    let line = before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1);
+    let column = before.iter().rev().take_while(|byte| **byte != b'\n').count().saturating_add(1);
+    FileFault { line, column, message: message.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_policy_may_not_say_is_told_with_line_and_column() {
+        let table: [(&[u8], &str, &str); 15] = [
+            (b"[hold]\nwait = 1\n", "2:1: ", "unknown field `wait`"),
+            (b"x = 1", "1:1: ", "unknown field `x`"),
+            (b"[evidence]\n", "1:2: ", "unknown field `evidence`"),
+            (b"[hold]\ndefault = \"sometimes\"", "2:11: ", "never, before, on-failure"),
+            (b"[hold]\ndefault = \"\"", "2:11: ", "never, before, on-failure"),
+            (b"[hold]\ndecision_timeout = \"0s\"", "2:20: ", "out of range"),
+            (b"[hold]\napproval_timeout = \"400days\"", "2:20: ", "out of range"),
+            (b"[hold]\ndecision_timeout = 5", "2:20: ", "expected a string"),
+            (b"[hold]\napprovers = [\"a\", \" \"]", "2:13: ", "missing or invisible"),
+            (b"[hold]\napprovers = [\"a\\u202eb\"]", "2:13: ", "hidden character"),
+            (b"[hold]\nquorum = 300", "2:10: ", "u8"),
+            (b"[hold]\nauthentication = \"vibes\"", "2:18: ", "unknown variant"),
+            (b"[hold]\n\n[hold]\n", "3:2: ", "duplicate"),
+            (b"[hold\n", "1:6: ", ""),
+            (b"a = \"\xff\"", "1:6: ", "UTF-8"),
+        ];
+        for (file, place, message) in table {
+            let found = parse::<Settings>(file).unwrap_err().to_string();
+            assert!(found.starts_with(place), "{place}: {found}");
+            assert!(found.contains(message), "{message}: {found}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_stated_demands_nothing() {
+        for file in ["", "[hold]\n[policy]\n", "[hold]\ndefault = \"never\"\nseparation = false\n"]
+        {
+            let read = parse::<Settings>(file.as_bytes()).unwrap();
+            assert!(read.hold.policy().is_none() && read.policy.log.is_none(), "{file}");
+        }
+    }
+}

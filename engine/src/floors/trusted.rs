@@ -1,0 +1,124 @@
+//! Reading a file that only its owner can have written: every directory on the way to it, through
+//! links and behind them, and the file itself.
+
+use super::FloorsError;
+use rustix::fs::{Mode, OFlags, open};
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::{File, Metadata};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+/// How many links are followed, as the kernel does.
+const LINKS_MAX: u32 = 40;
+/// What lets the group and others write.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// Whose a file may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trust {
+    user: u32,
+}
+
+impl Trust {
+    /// The system's alone.
+    pub(super) const fn of_root() -> Self {
+        Self { user: 0 }
+    }
+
+    /// The system's, or this user's.
+    pub(super) const fn of_root_or(user: u32) -> Self {
+        Self { user }
+    }
+
+    fn check(self, path: &Path, what: &Path, found: &Metadata) -> Result<(), FloorsError> {
+        let (path, what, owner) = (path.to_path_buf(), what.to_path_buf(), found.uid());
+        if owner != 0 && owner != self.user {
+            return Err(FloorsError::ForeignOwner { path, what, owner });
+        }
+        match found.mode() & OTHERS_WRITE == 0 {
+            true => Ok(()),
+            false => Err(FloorsError::WritableByOthers { path, what }),
+        }
+    }
+}
+
+/// What a file says; `None` where there is none.
+pub(super) fn read(path: &Path, trust: Trust, most: u64) -> Result<Option<Vec<u8>>, FloorsError> {
+    let unreadable = |source| FloorsError::Unreadable { path: path.to_path_buf(), source };
+    let Some(resolved) = resolve(path, trust)? else { return Ok(None) };
+    // Opening a pipe must not wait for whoever writes to it.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = open(&resolved, flags | OFlags::NOCTTY, Mode::empty());
+    let file = File::from(file.map_err(|error| unreadable(io::Error::from(error)))?);
+    let metadata = file.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(FloorsError::NotAFile { path: path.to_path_buf() });
+    }
+    trust.check(path, &resolved, &metadata)?;
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
+    match u64::try_from(bytes.len()).is_ok_and(|length| length <= most) {
+        true => Ok(Some(bytes)),
+        false => Err(FloorsError::TooLong { path: path.to_path_buf(), most }),
+    }
+}
+
+/// The file without links; `None` where there is none. Whatever directory it takes to get there is
+/// trusted, or the first that is not is the error.
+fn resolve(path: &Path, trust: Trust) -> Result<Option<PathBuf>, FloorsError> {
+    let unreadable = |source| FloorsError::Unreadable { path: path.to_path_buf(), source };
+    let mut place = PathBuf::from("/");
+    let mut left: VecDeque<OsString> = words(path);
+    let mut links = 0;
+    let mut distrusted = None;
+    let mut note = |what: &Path, found: &Metadata| {
+        if let Err(error) = trust.check(path, what, found) {
+            distrusted.get_or_insert(error);
+        }
+    };
+    note(&place, &place.symlink_metadata().map_err(unreadable)?);
+    while let Some(word) = left.pop_front() {
+        if word == ".." {
+            place.pop();
+            continue;
+        }
+        let next = place.join(&word);
+        let found = match next.symlink_metadata() {
+            Ok(found) => found,
+            Err(error) if is_missing(&error) => return Ok(None),
+            Err(error) => return Err(unreadable(error)),
+        };
+        if found.is_symlink() {
+            links += 1;
+            if links > LINKS_MAX {
+                return Err(unreadable(io::Error::from(ErrorKind::InvalidInput)));
+            }
+            let target = next.read_link().map_err(unreadable)?;
+            if target.is_absolute() {
+                place = PathBuf::from("/");
+            }
+            words(&target).into_iter().rev().for_each(|word| left.push_front(word));
+            continue;
+        }
+        if !left.is_empty() {
+            note(&next, &found);
+        }
+        place = next;
+    }
+    distrusted.map_or(Ok(Some(place)), Err)
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn words(path: &Path) -> VecDeque<OsString> {
+    let word = |component: Component<'_>| match component {
+        Component::Normal(word) => Some(word.to_os_string()),
+        Component::ParentDir => Some(OsString::from("..")),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    };
+    path.components().filter_map(word).collect()
+}
