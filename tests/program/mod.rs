@@ -8,9 +8,11 @@
     reason = "a helper that fails, fails its test"
 )]
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -50,6 +52,9 @@ impl Place {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = command_in(self.directory.path(), &[]);
         command.arg("--log").arg(&self.log).args(arguments);
+        if is_answer(arguments) {
+            command.stdin(terminal());
+        }
         command
     }
 
@@ -98,6 +103,24 @@ pub(crate) fn command_in(directory: &Path, arguments: &[&str]) -> Command {
     ours.iter().fold(&mut command, |command, name| command.env_remove(name));
     command.current_dir(directory).args(arguments);
     command
+}
+
+/// Whether only a person may do this, which takes a terminal.
+fn is_answer(arguments: &[&str]) -> bool {
+    let verbs = [["decision", "respond"], ["hold", "answer"], ["policy", "set"]];
+    verbs.iter().any(|verb| arguments.windows(2).any(|words| words == verb))
+}
+
+/// A terminal at which nobody types.
+pub(crate) fn terminal() -> File {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let slave = File::options().read(true).write(true).open(&device).unwrap();
+    // The terminal is there as long as the tests run.
+    std::mem::forget(master);
+    slave
 }
 
 /// Every loop in what `replay --json` printed.
