@@ -35,13 +35,14 @@ use clap::Subcommand;
 
 pub(crate) use look::Look;
 pub(crate) use name::all;
+pub(crate) use name::resolve;
 pub(crate) use policy::Proof;
 pub(crate) use principal::{claimed, user};
+pub(crate) use shown::{how_to_answer, outcome};
 #[cfg(feature = "mcp")]
 pub(crate) use {
     desk::{Desk, Only, is_late},
     list::place,
-    name::resolve,
 };
 
 /// What to do with decisions.

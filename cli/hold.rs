@@ -161,6 +161,11 @@ fn resolve<'a>(
     }
 }
 
+/// The request that is meant, among those that an open log remembers.
+pub(crate) fn find(engine: &Engine, wanted: &str) -> Option<String> {
+    engine.query(|world| resolve(wanted, answer::request_ids(world))).ok()?.ok()?
+}
+
 fn shown_empty(wanted: &str) -> &str {
     if wanted.is_empty() { "an empty name" } else { wanted }
 }

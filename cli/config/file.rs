@@ -21,7 +21,7 @@ pub(super) struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { hold: HoldTerms::of(HoldPolicy::OnFailure), evidence: Evidence::default() }
+        Self { hold: HoldTerms::never(), evidence: Evidence::default() }
     }
 }
 
@@ -76,7 +76,7 @@ fn fault(bytes: &[u8], at: usize, message: &str) -> FileFault {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Hold {
-    #[serde(default = "on_failure")]
+    #[serde(default = "never")]
     default: Policy,
     #[serde(default = "five_minutes", deserialize_with = "timeout")]
     decision_timeout: DecisionTimeout,
@@ -175,8 +175,8 @@ fn variables<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error
     Ok(names.into_iter().map(|name| name.0.into_string()).collect())
 }
 
-const fn on_failure() -> Policy {
-    Policy::OnFailure
+const fn never() -> Policy {
+    Policy::Never
 }
 
 const fn five_minutes() -> DecisionTimeout {

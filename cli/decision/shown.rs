@@ -25,7 +25,7 @@ pub(super) fn lines(global: &Global, point: &DecisionPoint, now: Time) -> Vec<St
 }
 
 /// The command line that answers it, and what else may be answered; nothing once it is over.
-pub(super) fn how_to_answer(global: &Global, point: &DecisionPoint) -> Vec<String> {
+pub(crate) fn how_to_answer(global: &Global, point: &DecisionPoint) -> Vec<String> {
     let id = &point.decision_id;
     let verb = |rest: String| format!("{} decision {rest}", program(&global.log));
     match point.state {
@@ -77,7 +77,7 @@ fn doubt(by: &Principal) -> Option<String> {
 }
 
 /// How it ended, in one line, with what proves who ended it.
-pub(super) fn outcome(point: &DecisionPoint) -> String {
+pub(crate) fn outcome(point: &DecisionPoint) -> String {
     let by = point.ending.as_ref().and_then(|ending| ending.by.as_ref());
     match by.and_then(doubt) {
         Some(doubt) => format!("{} ({doubt})", point.outcome_line()),

@@ -34,9 +34,11 @@ mod outcome;
 mod person_terminal;
 mod rebuild;
 mod recall;
+mod resume;
 mod run;
 mod salvage;
 mod snapshot;
+mod start;
 mod submit;
 mod subscription;
 mod subscription_bell;
@@ -67,11 +69,15 @@ pub use identity::Identity;
 pub use metrics::{AppendMeasure, Metrics, NoMetrics, TurnMeasure};
 pub use person_terminal::{PersonTerminal, terminal_name, user_number};
 pub use recall::FoundRecord;
+pub use resume::ResumeError;
 pub use run::{
     EXIT_ABORTED, EXIT_HOLDPOINT_FAILED, EXIT_LEFT_WAITING, EXIT_NOBODY_ANSWERED, FaultOutcome,
     GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
 };
 pub use salvage::{SalvageError, SalvageProgress, SalvageReport, salvage, writer_of};
+pub use start::{
+    APPROVE, ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound, DENY, StartAsker, StartError,
+};
 pub use submit::{Origin, Receipt, Submitted};
 pub use subscription::{Delivered, Subscription, SubscriptionError};
 pub use threads::{AuditRow, ReadMode, RowContent, ThreadReadError};
