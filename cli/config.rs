@@ -7,7 +7,7 @@
 //!
 //! ```toml
 //! [hold]
-//! default = "on-failure"         # never, on-failure or always
+//! default = "on-failure"         # never, on-failure or always; left away: never
 //! decision_timeout = "5m"        # 1ms to 366 days
 //! retry_needs_person = true
 //! approvers = ["alice"]          # empty: any person

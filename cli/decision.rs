@@ -33,9 +33,11 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};
 use clap::Subcommand;
 
-pub(crate) use look::Look;
+pub(crate) use following::Following;
+pub(crate) use look::{Look, now};
 pub(crate) use name::all;
 pub(crate) use name::resolve;
+pub(crate) use overdue::{Attempt, Overdue};
 pub(crate) use policy::Proof;
 pub(crate) use principal::{claimed, user};
 pub(crate) use shown::{how_to_answer, outcome};

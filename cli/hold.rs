@@ -5,6 +5,7 @@ mod expire;
 mod list;
 mod show;
 mod shown;
+mod wait;
 
 use crate::arguments::Global;
 use crate::closest::closest;
@@ -14,7 +15,9 @@ use crate::exit::{Exit, Failure, settle};
 use crate::progress::Bar;
 use crate::text::path;
 use clap::Subcommand;
+use holdpoint_domain::World;
 use holdpoint_domain::text::visible;
+use holdpoint_domain::world::{ExecutionLoop, HeldRequest};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{OpenError, Options};
 use holdpoint_engine::shell::{EngineError, EngineOptions};
@@ -37,6 +40,8 @@ pub(crate) enum HoldVerb {
     Answer(answer::Args),
     /// Record the warnings and timeouts that are due, also of threads and decisions; nothing else.
     Expire(expire::Args),
+    /// Wait until a question is answered; the exit code tells how.
+    Wait(wait::Args),
 }
 
 /// How a verb that writes gets its turn.
@@ -69,6 +74,7 @@ pub(crate) fn main(global: &Global, verb: HoldVerb) -> Exit {
         HoldVerb::Show(args) => show::show(global, &args),
         HoldVerb::Answer(args) => answer::answer(global, args),
         HoldVerb::Expire(args) => expire::expire(global, &args),
+        HoldVerb::Wait(args) => wait::wait(global, &args),
     };
     settle(global, outcome)
 }
@@ -80,6 +86,12 @@ fn read(directory: &Directory, until: Until) -> Result<Rebuilt, Failure> {
         let mut progress = |progress| bar.update(progress);
         rebuild(storage, until, options, &mut progress, &mut |_| {})
     })
+}
+
+/// Every request of a loop that is known, with its loop.
+fn requests(world: &World) -> impl Iterator<Item = (&ExecutionLoop, &HeldRequest)> {
+    let loops = world.live_loops().chain(world.settled_loops());
+    loops.flat_map(|entity| entity.decisions.requests.iter().map(move |held| (entity, held)))
 }
 
 /// Opens the log for writing. A log that is not there is not made.

@@ -52,10 +52,7 @@ fn fingerprint(place: &Place) {
 fn what_is_in_force_is_shown_aligned_and_as_json() {
     let place = Place::new();
     let defaults = json(&place.holdpoint(&["config", "check", "--json"]));
-    assert_eq!(
-        (&defaults["file"], &defaults["hold"]["policy"]),
-        (&Value::Null, &"ON_FAILURE".into())
-    );
+    assert_eq!((&defaults["file"], &defaults["hold"]["policy"]), (&Value::Null, &"NEVER".into()));
     write(&place, "holdpoint.toml", FILE);
     let found = json(&place.holdpoint(&["config", "check", "--json"]));
     assert_eq!(found["file"], "holdpoint.toml");

@@ -1,12 +1,14 @@
 //! A terminal at which a test sits: a pseudo-terminal of its own session.
 
+#![allow(dead_code, reason = "every test file uses its own part")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper that fails, fails its test")]
 
 use crate::program::Place;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::process::{Child, Command};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Output};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -25,10 +27,7 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts the program there.
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let (master, device) = terminal();
         let slave = File::options().read(true).write(true).open(&device).unwrap();
         let program = place.command(arguments);
         // A session of its own, with the terminal on standard input as its terminal.
@@ -86,4 +85,26 @@ fn read_on(mut screen: File) -> Receiver<String> {
         }
     });
     receiver
+}
+
+/// The program as a person runs it, who sits at a terminal of their own; what it prints is kept
+/// apart.
+pub(crate) fn at_terminal(place: &Place, arguments: &[&str]) -> Output {
+    let (_keyboard, device) = terminal();
+    let slave = File::options().read(true).write(true).open(device).unwrap();
+    let program = place.command(arguments);
+    let mut command = Command::new("setsid");
+    command.arg("--ctty").arg(program.get_program()).args(program.get_args());
+    command.current_dir(place.directory.path());
+    command.env_remove("HOLDPOINT_LOG").env_remove("HOLDPOINT_LOCK_WAIT");
+    command.stdin(slave).output().unwrap()
+}
+
+/// A new terminal: where keys are pressed, and the device's name.
+fn terminal() -> (OwnedFd, String) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    (master, device)
 }
