@@ -53,7 +53,7 @@ fn await_question(place: &Place) -> String {
     loop {
         let listed = place.holdpoint(&["decision", "list", "--json"]);
         let listed: Value = serde_json::from_slice(&listed.stdout).unwrap_or_default();
-        if let Some(id) = listed[0]["decision_id"].as_str() {
+        if let Some(id) = listed[0]["id"].as_str() {
             return id.to_string();
         }
         std::thread::yield_now();
@@ -395,6 +395,32 @@ fn only_those_who_are_named_and_as_many_as_are_asked_for_let_it_start() {
         let arguments = [&["--json", "run"], options, &["--", "touch", "f"]].concat();
         refused(&run(&place, &arguments));
     }
+    assert!(!file(&place, "f").exists() && place.loops().is_empty());
+}
+
+#[test]
+fn a_question_that_shows_something_else_than_it_is_bound_to_starts_nothing() {
+    let place = Place::new();
+    let id = leave_open(&place, &[], &["touch", "f"]);
+    let asked = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
+    // Somebody who may write to the log asks about something harmless, bound to the very same.
+    let create = json!({ "command": "decision_point.create", "entropy": "7".repeat(32),
+        "by": { "kind": "AGENT", "id": "planner", "authenticated_by": "none", "means": "" },
+        "prompt": "Start `true`?", "context": asked["context"], "options": asked["options"],
+        "binding": asked["binding"] });
+    let mut apply = command(&place, &["apply"]).stdin(Stdio::piped()).spawn().unwrap();
+    let line = json!({ "submit": create, "actor": { "kind": "AGENT", "id": "planner" } });
+    apply.stdin.take().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+    let answered = apply.wait_with_output().unwrap();
+    assert_eq!(status(&answered), 0, "{}", text(&answered.stdout));
+    let forged = format!("DP-{}", "7".repeat(32));
+    let key = |id: &str| file(&place, "state/holdpoint/keys").join(format!("{id}.key"));
+    std::fs::copy(key(&id), key(&forged)).unwrap();
+    assert_eq!(answer(&place, &forged, "approve"), 0);
+    let spend = ["--json", "run", "--approval", &forged, "--", "touch", "f"];
+    let (code, message) = refused(&run(&place, &spend));
+    assert_eq!(code, "BINDING_MISMATCH");
+    assert!(message.contains("shows something else"), "{message}");
     assert!(!file(&place, "f").exists() && place.loops().is_empty());
 }
 

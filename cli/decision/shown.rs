@@ -25,7 +25,7 @@ pub(super) fn lines(global: &Global, point: &DecisionPoint, now: Time) -> Vec<St
 }
 
 /// The command line that answers it, and what else may be answered; nothing once it is over.
-pub(crate) fn how_to_answer(global: &Global, point: &DecisionPoint) -> Vec<String> {
+pub(super) fn how_to_answer(global: &Global, point: &DecisionPoint) -> Vec<String> {
     let id = &point.decision_id;
     let verb = |rest: String| format!("{} decision {rest}", program(&global.log));
     match point.state {

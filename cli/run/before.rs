@@ -3,8 +3,8 @@
 use super::approve::StartPerson;
 use super::terms::StartArgs;
 use super::{Carried, not_started, unrecorded};
-use crate::arguments::Global;
-use crate::decision::{how_to_answer, outcome, resolve};
+use crate::arguments::{Global, program};
+use crate::decision::{outcome, resolve};
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::text::visible_once;
@@ -12,7 +12,7 @@ use holdpoint_domain::decision_point::DecisionPointState;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_engine::executor::{SignalSource, Signals};
 use holdpoint_engine::shell::{
-    ApprovalKeys, AskBefore, Asked, Bound, DENY, EXIT_ABORTED, EXIT_LEFT_WAITING,
+    APPROVE, ApprovalKeys, AskBefore, Asked, Bound, DENY, EXIT_ABORTED, EXIT_LEFT_WAITING,
     EXIT_NOBODY_ANSWERED, StartError,
 };
 use serde::Serialize;
@@ -145,8 +145,11 @@ impl NotStarted {
             out.json(&Told { decision_id: id, outcome, exit_status: exit, details });
         } else if is_open {
             out.line(id);
-            how_to_answer(global, &self.point).iter().for_each(|line| complain(line));
-            complain(&format!("or `--option {DENY}`; then spend it: `run --approval {id} -- ...`"));
+            let program = program(&global.log);
+            complain(&format!(
+                "a person decides: `{program} decision respond {id} --option {APPROVE}`, or \
+                 {DENY}; then `{program} run --approval {id} -- CMD` spends the approval"
+            ));
         } else {
             complain(&format!("{id}: {}; the command was not started", self.said));
         }

@@ -1,8 +1,9 @@
 //! The start that an approval was given for: everything is looked at again, and the approval is
 //! spent in the very batch in which the loop begins to exist.
 
+use super::ask::shows;
 use super::context::differences;
-use super::{Bound, StartError};
+use super::{ApprovalKeys, Bound, StartError};
 use crate::executor::{InstructionEnvelope, OutputSink, SignalSource};
 use crate::log::Storage;
 use crate::shell::asker::Asker;
@@ -59,11 +60,11 @@ impl<S: Storage> Engine<S> {
         start: &ApprovedStart<'_>,
     ) -> Result<(GovernedRun, super::ProgramFile), StartError> {
         let decision_id = start.decision_id;
-        let point = self.spendable(decision_id)?;
         let keys = &start.bound.keys;
+        let point = self.spendable(decision_id, keys)?;
         let Some(key) = keys.find(decision_id) else {
             // Somebody else may just have spent it.
-            self.spendable(decision_id)?;
+            self.spendable(decision_id, keys)?;
             let (decision_id, file) = (decision_id.to_string(), keys.file(decision_id));
             return Err(StartError::KeyMissing { decision_id, file });
         };
@@ -77,6 +78,11 @@ impl<S: Storage> Engine<S> {
             let decision_id = decision_id.to_string();
             return Err(StartError::Differs { decision_id, differences });
         }
+        if !shows(&point, start.run, &facts) {
+            let differences = vec!["the question shows something else than it is bound to".into()];
+            let decision_id = decision_id.to_string();
+            return Err(StartError::Differs { decision_id, differences });
+        }
         let actor = &start.run.actor;
         let by = self.identity().principal(actor.kind, &actor.id);
         let approval = SpentApproval { decision_id: decision_id.to_string(), by, details };
@@ -86,8 +92,13 @@ impl<S: Storage> Engine<S> {
         Ok((run, facts.program))
     }
 
-    /// The question, where it is one before a start and its approval can be spent.
-    fn spendable(&self, decision_id: &str) -> Result<DecisionPoint, StartError> {
+    /// The question, where it is one before a start and its approval can be spent. The key of one
+    /// that is over is removed.
+    fn spendable(
+        &self,
+        decision_id: &str,
+        keys: &ApprovalKeys,
+    ) -> Result<DecisionPoint, StartError> {
         self.expire()?;
         let point = self.decision_point(decision_id)?.ok_or_else(|| {
             let decision_id = visible(decision_id).to_string();
@@ -105,7 +116,12 @@ impl<S: Storage> Engine<S> {
         }
         match point.spendable_until() {
             Some(_) => Ok(point),
-            None => Err(point.not_spendable().into()),
+            None => {
+                if !point.is_live() {
+                    keys.remove(decision_id);
+                }
+                Err(point.not_spendable().into())
+            }
         }
     }
 }

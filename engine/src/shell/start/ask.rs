@@ -1,6 +1,7 @@
 //! The question before a start: put on record, asked, and waited for. Nothing else exists.
 
 use super::context::context;
+use super::facts::Facts;
 use super::{Bound, StartError};
 use crate::executor::{InstructionEnvelope, SignalSource, command_line};
 use crate::log::Storage;
@@ -128,8 +129,6 @@ impl<S: Storage> Engine<S> {
         let facts = bound.facts(self, run, &key)?;
         let envelope = InstructionEnvelope::of(&run.command, &run.environment).hex();
         let input_sha256 = run_binding(&envelope, &facts.digest());
-        let line = command_line(&run.command.program, &run.command.arguments);
-        let prompt = format!("Start `{}`?", bounded(&line, PROMPT_COMMAND_BYTES));
         let command = CreateDecisionPoint {
             context: Some(context(&facts)),
             allow_text: Some(false),
@@ -139,7 +138,7 @@ impl<S: Storage> Engine<S> {
             policy: Some(ask.policy.clone()),
             binding: Some(ActionBinding { tool: RUN_TOOL.into(), input_sha256 }),
             separation: ask.separation,
-            ..CreateDecisionPoint::asking(entropy, by.clone(), &prompt, options())
+            ..CreateDecisionPoint::asking(entropy, by.clone(), &prompt(run), options())
         };
         let id = command.decision_id();
         let origin =
@@ -168,6 +167,21 @@ impl<S: Storage> Engine<S> {
         over.iter().for_each(|id| bound.keys.remove(id));
         Ok(())
     }
+}
+
+/// The question in a sentence.
+fn prompt(run: &GovernedRun) -> String {
+    let line = command_line(&run.command.program, &run.command.arguments);
+    format!("Start `{}`?", bounded(&line, PROMPT_COMMAND_BYTES))
+}
+
+/// Whether a question shows exactly this start, and nothing else: anybody who may write to the log
+/// can ask something else and bind it to the same.
+pub(super) fn shows(point: &DecisionPoint, run: &GovernedRun, facts: &Facts) -> bool {
+    let proposal = &point.terms.proposal;
+    *proposal.prompt == *prompt(run)
+        && proposal.context.as_deref() == Some(&context(facts))
+        && proposal.options.iter().eq(options().iter())
 }
 
 fn options() -> Vec<DecisionOption> {

@@ -7,6 +7,7 @@ use crate::executor::{CommandSpec, ShownValue, command_line, visible};
 use crate::shell::run::GovernedRun;
 use crate::shell::{user_name, user_number};
 use holdpoint_domain::hash::{Digest, HashBuilder, Sha256Stream, sha256};
+use holdpoint_domain::text::bounded;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -22,6 +23,8 @@ const DIGEST_VERSION: u16 = 1;
 /// How a variable's value is bound: by itself, or under the key of its question.
 const PLAIN: u8 = 0;
 const KEYED: u8 = 1;
+/// How many digits of a keyed digest are shown: enough to see that it is another one.
+const SHOWN_DIGITS: usize = 16;
 
 /// One thing that a start is bound to.
 pub(super) struct Fact {
@@ -193,7 +196,8 @@ fn variables(run: &GovernedRun, key: &Key) -> Vec<Fact> {
                 let digest = key.digest(name.as_bytes(), value.as_bytes());
                 let why = if redacted.is_some() { "kept secret" } else { "not recorded" };
                 let bound = [&[KEYED], digest.as_bytes().as_slice()].concat();
-                (bound, format!("({why}; keyed digest {digest})"))
+                let digest = digest.to_string();
+                (bound, format!("({why}; keyed digest {})", bounded(&digest, SHOWN_DIGITS)))
             }
         };
         Fact { kind: "variable", name: name.as_bytes().to_vec(), value: bound, shown }
