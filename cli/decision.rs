@@ -34,13 +34,16 @@ use crate::exit::{Exit, Failure, settle};
 use clap::Subcommand;
 
 pub(crate) use desk::{Desk, Only};
-pub(crate) use look::Look;
+pub(crate) use following::Following;
+pub(crate) use look::{Look, now};
 pub(crate) use name::all;
+pub(crate) use name::resolve;
+pub(crate) use overdue::{Attempt, Overdue};
 pub(crate) use policy::Proof;
 pub(crate) use principal::{claimed, user};
-pub(crate) use shown::how_to_answer;
+pub(crate) use shown::{how_to_answer, outcome};
 #[cfg(feature = "mcp")]
-pub(crate) use {desk::is_late, list::place, name::resolve};
+pub(crate) use {desk::is_late, list::place};
 
 /// What to do with decisions.
 #[derive(Debug, Subcommand)]

@@ -42,6 +42,10 @@ impl Exit {
     pub(crate) const SUPERSEDED: Self = Self(14);
     /// Of `decision wait`: guidance led to another round.
     pub(crate) const ITERATED: Self = Self(15);
+    /// Of waits: the answer says no; of `hold wait`: ABORT.
+    pub(crate) const SAID_NO: Self = Self(16);
+    /// Of `hold wait`: RETRY.
+    pub(crate) const RETRY: Self = Self(17);
     /// Of `run`: Holdpoint itself failed, as `timeout` and `env` say it.
     pub(crate) const HOLDPOINT_FAILED: Self = Self(EXIT_HOLDPOINT_FAILED);
 

@@ -5,6 +5,7 @@ mod expire;
 mod list;
 mod show;
 mod shown;
+mod wait;
 
 use crate::arguments::Global;
 use crate::closest::closest;
@@ -15,7 +16,9 @@ use crate::locate::how_to_make;
 use crate::progress::Bar;
 use crate::text::path;
 use clap::Subcommand;
+use holdpoint_domain::World;
 use holdpoint_domain::text::visible;
+use holdpoint_domain::world::{ExecutionLoop, HeldRequest};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{OpenError, Options};
 use holdpoint_engine::shell::{EngineError, EngineOptions};
@@ -38,6 +41,8 @@ pub(crate) enum HoldVerb {
     Answer(answer::Args),
     /// Record the warnings and timeouts that are due, also of threads and decisions; nothing else.
     Expire(expire::Args),
+    /// Wait until a question is answered; the exit code tells how.
+    Wait(wait::Args),
 }
 
 /// How a verb that writes gets its turn.
@@ -70,6 +75,7 @@ pub(crate) fn main(global: &Global, verb: HoldVerb) -> Exit {
         HoldVerb::Show(args) => show::show(global, &args),
         HoldVerb::Answer(args) => answer::answer(global, args),
         HoldVerb::Expire(args) => expire::expire(global, &args),
+        HoldVerb::Wait(args) => wait::wait(global, &args),
     };
     settle(global, outcome)
 }
@@ -87,6 +93,12 @@ pub(crate) fn read(directory: &Directory, until: Until) -> Result<Rebuilt, Failu
 /// log yet.
 pub(crate) fn read_end(directory: &Directory) -> Result<Rebuilt, Failure> {
     read(directory, Until::End)
+}
+
+/// Every request of a loop that is known, with its loop.
+fn requests(world: &World) -> impl Iterator<Item = (&ExecutionLoop, &HeldRequest)> {
+    let loops = world.live_loops().chain(world.settled_loops());
+    loops.flat_map(|entity| entity.decisions.requests.iter().map(move |held| (entity, held)))
 }
 
 /// Opens the log for writing. A log that is not there is not made.
@@ -175,6 +187,11 @@ fn resolve<'a>(
             Err(Failure::new(Exit::USAGE, "ambiguous_request", message))
         }
     }
+}
+
+/// The request that is meant, among those that an open log remembers.
+pub(crate) fn find(engine: &Engine, wanted: &str) -> Option<String> {
+    engine.query(|world| resolve(wanted, answer::request_ids(world))).ok()?.ok()?
 }
 
 fn shown_empty(wanted: &str) -> &str {

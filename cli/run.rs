@@ -1,27 +1,32 @@
 //! `holdpoint run`: a command under an execution loop, all of it on the record.
 
+mod approve;
 mod ask;
+mod before;
 pub(crate) mod limits;
 mod screen;
+mod terms;
 mod told;
 
 use crate::arguments::Global;
-use crate::config::{Asked, Configuration, Demands, InForce, floors};
+use crate::config::{Configuration, Demands, InForce, floors};
 use crate::exit::{Exit, Failure, complain, settle};
-use crate::text::{counted, path};
+use crate::hold;
+use crate::text::{counted, path, visible_once};
 use ask::Person;
-use clap::ValueEnum;
+use before::NotStarted;
 use holdpoint_domain::ActorId;
 use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
 use holdpoint_domain::sandbox_fault::RetryPolicy;
 use holdpoint_domain::text::visible;
 use holdpoint_engine::Engine;
-use holdpoint_engine::executor::{CommandSpec, EnvironmentPolicy, Guard, Signals, Stdin};
+use holdpoint_engine::executor::{
+    CommandSpec, EnvironmentPolicy, Guard, OutputSink, Signals, Stdin,
+};
 use holdpoint_engine::log::{CloseError, OpenError, OpenReport, Options};
 use holdpoint_engine::shell::{
-    EXIT_LEFT_WAITING, EngineError, EngineOptions, GovernedRun, HeldRun, RunError,
-    file_size_limit_is_an_error, user_name,
+    ApprovedStart, EXIT_LEFT_WAITING, EngineError, EngineOptions, GovernedRun, HeldRun,
+    ResumeError, RunError, file_size_limit_is_an_error, user_name,
 };
 use holdpoint_log_files::{DirectoryStorage, SurveyError};
 use holdpoint_log_format::recovery::Row;
@@ -31,9 +36,7 @@ use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// How many attempts a person may allow where nothing else is said.
-const MAX_ATTEMPTS_HELD: u8 = 3;
+use terms::{HoldArgs, StartArgs, attempts};
 
 /// Options of `run`.
 #[derive(Debug, clap::Args)]
@@ -48,20 +51,18 @@ pub(crate) struct Args {
     /// Kill it when its processes hold more memory: 64MiB, 2GiB.
     #[arg(long, value_name = "SIZE", value_parser = limits::memory)]
     max_memory: Option<u64>,
-    /// Keep this much of each of its streams, at most 16MiB: of a longer one the beginning and the
-    /// end, half of it each. Length and digest are of the whole.
+    /// Keep this much of each of its streams, at most 16MiB; length and digest are of the whole.
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = limits::output)]
     max_output: u64,
     /// Let it read this program's standard input instead of nothing.
     #[arg(long)]
     stdin: bool,
     #[command(flatten)]
-    hold: HoldArgs,
+    start: StartArgs,
     /// Record this variable of the environment too; a * at the end stands for any rest.
     #[arg(long, value_name = "NAME")]
     record_env: Vec<OsString>,
-    /// Keep the values of variables secret whose names contain this, besides those that look like
-    /// secrets.
+    /// Keep the values of variables secret whose names contain this.
     #[arg(long, value_name = "PART")]
     redact: Vec<OsString>,
     /// How long to wait for another process that writes to the log.
@@ -77,72 +78,11 @@ pub(crate) struct Args {
     /// far the log had reached.
     #[arg(long)]
     without_head: bool,
+    #[command(flatten)]
+    hold: HoldArgs,
     /// The command and its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
-}
-
-/// When and how a person is asked: where nothing is said here, the configuration says it.
-#[derive(Debug, clap::Args)]
-struct HoldArgs {
-    /// When a person decides what becomes of the run. [default: never]
-    #[arg(long, value_name = "WHEN", value_enum)]
-    hold: Option<Hold>,
-    /// How long the person has, 1ms to 366d; then it is ABORT. [default: 5m]
-    #[arg(long, value_name = "DURATION", value_parser = limits::decision)]
-    decision_timeout: Option<DecisionTimeout>,
-    /// Leave the question open and exit with 122 instead of waiting for the answer.
-    #[arg(long)]
-    no_wait: bool,
-    /// Ask a person also where another attempt is permitted after a crash or timeout. [default:
-    /// true]
-    #[arg(
-        long,
-        value_name = "BOOL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
-    retry_needs_person: Option<bool>,
-    /// Let a question be passed on to this person too; may be given several times.
-    #[arg(long, value_name = "NAME")]
-    escalate_to: Vec<String>,
-}
-
-/// When a person is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Hold {
-    /// Never: what Phase-21 permits is done at once.
-    Never,
-    /// When the command did not end well.
-    OnFailure,
-    /// After every attempt.
-    Always,
-}
-
-impl HoldArgs {
-    /// What the command line asks for.
-    fn asked(&self) -> Asked {
-        Asked {
-            never: self.hold == Some(Hold::Never),
-            after: self.hold.map(Hold::policy),
-            decision_timeout: self.decision_timeout,
-            retry_needs_person: self.retry_needs_person,
-            escalate_to: self.escalate_to.clone(),
-            ..Asked::default()
-        }
-    }
-}
-
-impl Hold {
-    fn policy(self) -> HoldPolicy {
-        match self {
-            Self::Never => HoldPolicy::Never,
-            Self::OnFailure => HoldPolicy::OnFailure,
-            Self::Always => HoldPolicy::After,
-        }
-    }
 }
 
 /// How a guard ends. What is wrong is said to whoever started one by hand.
@@ -173,25 +113,90 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     let configuration = Configuration::load(global)?;
     // A policy that cannot be known is told before a log is made.
     floors().map_err(Failure::of_run)?;
-    let mut person = Person::new(global, args.hold.no_wait);
+    let (hold, start) = (args.hold.clone(), args.start.clone());
     let engine = open(global, args.lock_wait, args.without_head)?;
     let demands = Demands::of(&global.log, &engine).map_err(Failure::of_run)?;
-    let in_force = demands.in_force(&configuration, &args.hold.asked());
-    let in_force = in_force.map_err(Failure::of_run)?;
-    let terms = &in_force.hold;
+    let in_force = demands.in_force(&configuration, &hold.asked()?).map_err(Failure::of_run)?;
     let run = governed(args, &in_force, &configuration)?;
     configuration.record(&engine).map_err(|error| unrecorded(global, error.into()))?;
     let mut screen = Screen::new(global.json, run.command.stdin);
-    let outcome = engine.run_held(&run, terms, &mut person, &mut screen, &mut signals);
+    let mut carried = Carried { global, engine: &engine, in_force: &in_force, hold: &hold, run };
+    let outcome = carried.out(&start, &mut screen, &mut signals);
     let closed = engine.close();
-    match outcome.map_err(|error| unrecorded(global, error))? {
-        HeldRun::Ended(report) => {
+    match outcome? {
+        Outcome::Run(HeldRun::Ended(report)) => {
             let exit = exit_of(global, report.exit_status, closed);
             told::tell(global, &report, exit).map(|()| exit)
         }
-        HeldRun::LeftOpen(open) => {
+        Outcome::Run(HeldRun::LeftOpen(open)) => {
             let exit = exit_of(global, EXIT_LEFT_WAITING, closed);
             told::tell_open(global, &open, exit).map(|()| exit)
+        }
+        Outcome::NotStarted(not) => {
+            let exit = exit_of(global, not.exit_status, closed);
+            not.tell(global, exit).map(|()| exit)
+        }
+    }
+}
+
+/// What became of what was asked for.
+enum Outcome {
+    /// A loop began, or went on.
+    Run(HeldRun),
+    /// A person was asked before, and there is no loop.
+    NotStarted(NotStarted),
+}
+
+/// A run that is to be carried out on an open log.
+struct Carried<'a> {
+    global: &'a Global,
+    engine: &'a Engine,
+    in_force: &'a InForce,
+    hold: &'a HoldArgs,
+    run: GovernedRun,
+}
+
+impl Carried<'_> {
+    /// Asks where that is needed, and starts or goes on.
+    fn out(
+        &mut self,
+        start: &StartArgs,
+        sink: &mut dyn OutputSink,
+        signals: &mut Signals,
+    ) -> Result<Outcome, Failure> {
+        let (global, engine) = (self.global, self.engine);
+        let mut person = Person::new(global, self.hold.no_wait);
+        if let Some(request) = &start.resume {
+            let request = hold::find(engine, request).unwrap_or_else(|| request.clone());
+            let resumed = engine.resume_held(&self.run, &request, &mut person, sink, signals);
+            return resumed.map(Outcome::Run).map_err(|error| not_resumed(global, error));
+        }
+        if !self.in_force.gate.before && start.approval.is_none() {
+            let terms = &self.in_force.hold;
+            let ran = engine.run_held(&self.run, terms, &mut person, sink, signals);
+            return ran.map(Outcome::Run).map_err(|error| unrecorded(global, error));
+        }
+        let bound = before::bind(self, start, signals)?;
+        let decision_id = match &start.approval {
+            Some(wanted) => before::find(self, wanted)?,
+            None => match before::ask(self, &bound, signals)? {
+                Ok(approved) => approved,
+                Err(not_started) => return Ok(Outcome::NotStarted(not_started)),
+            },
+        };
+        let (run, terms) = (&self.run, &self.in_force.hold);
+        let approved = ApprovedStart { run, terms, bound: &bound, decision_id: &decision_id };
+        let ran = engine.run_approved(&approved, &mut person, sink, signals);
+        ran.map(Outcome::Run).map_err(|error| before::failure(global, error))
+    }
+}
+
+fn not_resumed(global: &Global, error: ResumeError) -> Failure {
+    match error {
+        ResumeError::Run(error) => unrecorded(global, error),
+        error => {
+            let (code, message) = (error.code(), visible_once(&error.to_string()));
+            not_started(code, format!("{message} ({code})"))
         }
     }
 }
@@ -201,6 +206,7 @@ fn governed(
     in_force: &InForce,
     configuration: &Configuration,
 ) -> Result<GovernedRun, Failure> {
+    let max_attempts = attempts(in_force, args.max_attempts)?;
     let evidence = configuration.evidence();
     let mut words = args.command.into_iter();
     let recorded = evidence.record_env.iter().map(OsString::from).chain(args.record_env);
@@ -208,7 +214,6 @@ fn governed(
     let recorded: Vec<OsString> = recorded.collect();
     warn_of_everything(&recorded);
     let policy = recorded.into_iter().fold(EnvironmentPolicy::default(), EnvironmentPolicy::allow);
-    let most = if in_force.hold.policy == HoldPolicy::Never { 1 } else { MAX_ATTEMPTS_HELD };
     Ok(GovernedRun {
         command: CommandSpec {
             program: words.next().unwrap_or_default(),
@@ -223,14 +228,13 @@ fn governed(
         },
         environment: redacted.fold(policy, EnvironmentPolicy::redact),
         actor: ActorId { kind: Actor::Automation, id: user_name() },
-        max_attempts: args.max_attempts.unwrap_or(most),
+        max_attempts,
         retry_ceiling: RetryPolicy::RetryLimited,
         gate: in_force.gate.clone(),
         approval: None,
     })
 }
 
-/// Whoever records every variable relies on what a name or a value gives away.
 fn warn_of_everything(recorded: &[OsString]) {
     if recorded.iter().any(|name| name == "*") {
         complain(
@@ -317,6 +321,9 @@ fn unrecorded(global: &Global, error: RunError) -> Failure {
         }
         RunError::NotConcluded { .. } => {
             Failure::new(Exit::HOLDPOINT_FAILED, "not_concluded", format!("log {log}: {error}"))
+        }
+        RunError::Refused(ref refusal) => {
+            not_started(refusal.code(), format!("log {log}: {}", visible_once(&error.to_string())))
         }
         error => not_started("log", format!("log {log}: {error}")),
     }

@@ -18,7 +18,7 @@ use program::{Place, contents, json, status, text};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::process::{Child, Output, Stdio};
-use terminal::Terminal;
+use terminal::{Terminal, at_terminal};
 
 /// The only open request, as `hold list --json` has it; none where there is no log yet.
 fn open_request(place: &Place) -> Option<Value> {
@@ -44,7 +44,7 @@ fn leave_open(place: &Place) -> String {
 }
 
 fn answer(place: &Place, request: &str, options: &[&str]) -> Output {
-    place.holdpoint(&[&["hold", "answer", request, "--yes", "--decision"], options].concat())
+    at_terminal(place, &[&["hold", "answer", request, "--decision"], options].concat())
 }
 
 fn show(place: &Place, request: &str) -> Value {
@@ -67,7 +67,7 @@ fn start(place: &Place, arguments: &[&str]) -> Child {
 #[test]
 fn two_terminals_one_waits_and_the_other_answers() {
     let place = Place::new();
-    let mut waiting = Terminal::start(&place, &["run", "--hold", "always", "--", "false"]);
+    let mut waiting = Terminal::start(&place, &["run", "--hold", "after", "--", "false"]);
     let asked = waiting.wait_for("CONTINUE, RETRY, ABORT? ");
     for shown in ["\r| false\r", "CLAIMED FAILURE", "attempt 1 of 3", "left, until"] {
         assert!(asked.contains(shown), "{shown}: {asked}");
@@ -104,7 +104,7 @@ fn two_terminals_one_waits_and_the_other_answers() {
 #[test]
 fn what_is_typed_at_the_waiting_terminal_is_the_answer() {
     let place = Place::new();
-    let mut waiting = Terminal::start(&place, &["run", "--hold", "always", "--", "true"]);
+    let mut waiting = Terminal::start(&place, &["run", "--hold", "after", "--", "true"]);
     waiting.wait_for("CONTINUE, RETRY, ABORT? ");
     waiting.type_line("perhaps");
     waiting.wait_for("CONTINUE, RETRY, ABORT? ");
@@ -130,20 +130,14 @@ fn what_is_typed_at_the_waiting_terminal_is_the_answer() {
 }
 
 #[test]
-fn a_failure_asks_by_default_and_success_does_not() {
+fn a_failure_asks_where_that_is_asked_for_and_success_does_not() {
     let place = Place::new();
-    assert_eq!(status(&place.holdpoint(&["run", "--hold", "on-failure", "--", "true"])), 0);
-    let output = place.holdpoint(&[
-        "run",
-        "--hold",
-        "on-failure",
-        "--no-wait",
-        "--json",
-        "--",
-        "sh",
-        "-c",
-        "exit 7",
-    ]);
+    // A recorder changes nothing of what a pipeline does.
+    assert_eq!(status(&place.holdpoint(&["run", "--", "false"])), 1);
+    let on_failure = ["run", "--hold", "on-failure", "--no-wait"];
+    assert_eq!(status(&place.holdpoint(&[&on_failure[..], &["--", "true"]].concat())), 0);
+    let fails = ["--json", "--", "sh", "-c", "exit 7"];
+    let output = place.holdpoint(&[&on_failure[..], &fails].concat());
     assert_eq!(status(&output), 122);
     let told = json(&output);
     let request = open_request(&place).unwrap();
@@ -151,11 +145,10 @@ fn a_failure_asks_by_default_and_success_does_not() {
     assert_eq!((&told["exit_status"], &told["attempts"]), (&json!(122), &json!(1)));
     // A crash that Phase-21 lets be tried again needs the person as well, unless told otherwise.
     let crash = ["--", "sh", "-c", "kill -SEGV $$"];
-    let needs =
-        place.holdpoint(&[&["run", "--hold", "on-failure", "--no-wait"][..], &crash].concat());
+    let needs = place.holdpoint(&[&on_failure[..], &crash].concat());
     assert_eq!(status(&needs), 122);
     assert_eq!(place.newest_loop()["attempts"].as_array().unwrap().len(), 1);
-    let options = ["run", "--hold", "on-failure", "--no-wait", "--retry-needs-person=false"];
+    let options = [&on_failure[..], &["--retry-needs-person=false"]].concat();
     // The last one is what Phase-21 terminates: there is nothing left to decide.
     assert_eq!(status(&place.holdpoint(&[&options[..], &crash].concat())), 139);
     assert_eq!(place.newest_loop()["attempts"].as_array().unwrap().len(), 3);
@@ -176,7 +169,8 @@ fn continue_passes_the_commands_own_status_on() {
 #[test]
 fn escalation_asks_somebody_else_and_the_waiting_goes_on() {
     let place = Place::new();
-    let waiting = start(&place, &["run", "--escalate-to", "the board", "--", "false"]);
+    let waiting =
+        start(&place, &["run", "--hold", "after", "--escalate-to", "the board", "--", "false"]);
     let request = await_request(&place);
     let options = ["ESCALATE", "--reason", "above me", "--target", "the board"];
     let unknown = ["ESCALATE", "--reason", "above me", "--target", "nobody"];
@@ -188,7 +182,7 @@ fn escalation_asks_somebody_else_and_the_waiting_goes_on() {
         (&json!("the board"), &json!(request))
     );
     let second = second["request_id"].as_str().unwrap();
-    let output = answer(&place, second, &["ABORT"]);
+    let output = answer(&place, second, &["CONTINUE"]);
     assert_eq!(status(&output), 5, "only the board may answer now: {}", text(&output.stderr));
     let pid = Pid::from_raw(waiting.id().cast_signed()).unwrap();
     kill_process(pid, Signal::INT).unwrap();
@@ -217,7 +211,8 @@ fn assert_timed_out(place: &Place, request: &str) {
 #[test]
 fn nobody_answers_and_the_waiting_run_warns_and_aborts() {
     let place = Place::new();
-    let output = place.holdpoint(&["run", "--decision-timeout", "2s", "--", "false"]);
+    let output =
+        place.holdpoint(&["run", "--hold", "after", "--decision-timeout", "2s", "--", "false"]);
     let said = text(&output.stderr);
     assert_eq!(status(&output), 121, "{said}");
     assert!(said.contains("WARNING: 80 %") && said.contains("DECISION_TIMED_OUT"), "{said}");
@@ -232,7 +227,8 @@ fn nobody_answers_and_the_waiting_run_warns_and_aborts() {
 #[test]
 fn nobody_answers_and_whoever_looks_first_records_it() {
     let place = Place::new();
-    let mut waiting = start(&place, &["run", "--decision-timeout", "4s", "--", "false"]);
+    let mut waiting =
+        start(&place, &["run", "--hold", "after", "--decision-timeout", "4s", "--", "false"]);
     let request = await_request(&place);
     waiting.kill().unwrap();
     waiting.wait().unwrap();
@@ -257,10 +253,14 @@ fn of_two_answers_at_once_exactly_one_counts() {
     let place = Place::new();
     for round in 0..200 {
         let request = leave_open(&place);
-        let one = ["hold", "answer", &request, "--yes", "--json", "--decision", "ABORT"];
-        let other = ["hold", "answer", &request, "--yes", "--json", "--decision", "CONTINUE"];
-        let (one, other) = (start(&place, &one), start(&place, &other));
-        let outputs = [one.wait_with_output().unwrap(), other.wait_with_output().unwrap()];
+        let outputs = std::thread::scope(|scope| {
+            let answers = ["ABORT", "CONTINUE"];
+            let racers = answers.map(|decision| {
+                let (place, request) = (&place, &request);
+                scope.spawn(move || answer(place, request, &[decision, "--json"]))
+            });
+            racers.map(|racer| racer.join().unwrap())
+        });
         let mut exits = outputs.each_ref().map(status);
         exits.sort_unstable();
         assert_eq!(exits, [0, 4], "round {round}");
@@ -344,8 +344,8 @@ fn a_bad_answer_is_refused_with_its_code_and_changes_nothing_but_what_is_told() 
     assert_eq!(records(&place, "log.command_refused").len(), 3);
     let means = |request: &str| show(&place, request)["decision"]["means"].clone();
     assert_eq!(status(&answer(&place, &request, &["ABORT"])), 0);
-    assert_eq!(means(&request)["channel"], "YES_FLAG");
-    assert!(means(&request)["detail"].as_str().unwrap().contains("no terminal"));
+    assert_eq!(means(&request)["channel"], "TERMINAL");
+    assert!(means(&request)["detail"].as_str().unwrap().contains("/dev/"));
     place.verified();
 }
 

@@ -13,6 +13,7 @@ mod filler;
 mod program;
 #[path = "../engine/tests/shell_support/mod.rs"]
 mod shell_support;
+mod terminal;
 
 use apply_support::{answers, apply};
 use filler::fill;
@@ -37,6 +38,7 @@ use serde_json::{Value, json};
 use shell_support::{SECOND_NS, SetClock, shell};
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
+use terminal::at_terminal;
 
 /// So many fill more than a segment.
 const FILLERS: u64 = 40;
@@ -76,7 +78,7 @@ fn await_request(place: &Place) -> String {
 }
 
 fn answer(place: &Place, request: &str, options: &[&str]) -> Output {
-    place.holdpoint(&[&["hold", "answer", request, "--yes", "--decision"], options].concat())
+    at_terminal(place, &[&["hold", "answer", request, "--decision"], options].concat())
 }
 
 /// A run in the background, with nobody at a terminal.
@@ -89,7 +91,7 @@ fn start(place: &Place, arguments: &[&str]) -> Child {
 #[test]
 fn a_question_asked_before_the_anchor_is_answered_and_again_and_not_otherwise() {
     let place = Place::new();
-    let left = place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
+    let left = place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "false"]);
     assert_eq!(status(&left), 122, "{}", text(&left.stderr));
     let request = await_request(&place);
     archive(&place);
@@ -120,7 +122,7 @@ fn a_question_asked_before_the_anchor_is_answered_and_again_and_not_otherwise() 
 fn a_run_that_waits_gets_its_answer_while_the_log_is_archived_under_it() {
     for (decision, expected) in [("CONTINUE", 9), ("ABORT", 120)] {
         let place = Place::new();
-        let waiting = start(&place, &["run", "--hold", "always", "--", "sh", "-c", "exit 9"]);
+        let waiting = start(&place, &["run", "--hold", "after", "--", "sh", "-c", "exit 9"]);
         let request = await_request(&place);
         archive(&place);
         let answered = answer(&place, &request, &[decision]);
@@ -135,7 +137,7 @@ fn a_run_that_waits_gets_its_answer_while_the_log_is_archived_under_it() {
 #[test]
 fn a_run_that_waits_tries_again_and_asks_again_after_an_archive() {
     let place = Place::new();
-    let waiting = start(&place, &["run", "--hold", "always", "--", "false"]);
+    let waiting = start(&place, &["run", "--hold", "after", "--", "false"]);
     let first = await_request(&place);
     archive(&place);
     let retried = answer(&place, &first, &["RETRY", "--reason", "flaky"]);
@@ -150,7 +152,7 @@ fn a_run_that_waits_tries_again_and_asks_again_after_an_archive() {
 #[test]
 fn nobody_answers_an_archived_question_and_the_run_times_out() {
     let place = Place::new();
-    let options = ["run", "--hold", "always", "--decision-timeout", "3s", "--", "true"];
+    let options = ["run", "--hold", "after", "--decision-timeout", "3s", "--", "true"];
     let waiting = start(&place, &options);
     await_request(&place);
     archive(&place);

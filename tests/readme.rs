@@ -184,7 +184,7 @@ fn every_outcome_of_run_is_what_the_table_says() {
             panic!("{row:?}");
         };
         let place = Place::new();
-        let output = shell(&place, &format!("holdpoint run --hold never {}", code(example)));
+        let output = shell(&place, &format!("holdpoint run {}", code(example)));
         let said = text(&output.stderr);
         assert_eq!(status(&output).to_string(), *exit, "{example}: {said}");
         if ending.is_empty() {

@@ -378,7 +378,7 @@ fn what_is_no_command_line_is_a_usage_error_and_touches_no_log() {
         assert!(!place.log.exists());
     }
     let said = text(&place.holdpoint(&["run", "--hold", "sometimes", "--", "true"]).stderr);
-    assert!(said.contains("[possible values: never, on-failure, always]"), "{said}");
+    assert!(said.contains("[possible values: never, before, on-failure, after, always]"), "{said}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ const READINGS_MAX: usize = 8;
 
 /// The decisions of a log, as it grows. It is watched before it is read, so that nothing that is
 /// written after the reading is slept through. Only durable records are taken in.
-pub(super) struct Following {
+pub(crate) struct Following {
     directory: Directory,
     watch: Watch,
     state: State,
@@ -43,12 +43,21 @@ struct State {
     applied: u64,
     /// The newest record that is known to be durable.
     durable: u64,
+    /// Whether the state follows every record; else those about decisions alone.
+    is_whole: bool,
 }
 
 impl Following {
     /// Follows what the records come to.
     pub(super) fn of_state(global: &Global) -> Result<Self, Failure> {
         Self::begin(global, None, false)
+    }
+
+    /// Follows what the records come to, also those that are not about decisions.
+    pub(crate) fn of_everything(global: &Global) -> Result<Self, Failure> {
+        let mut following = Self::begin(global, None, false)?;
+        following.state.is_whole = true;
+        Ok(following)
     }
 
     /// Follows each record from `from` on, 0 standing for the first one and `None` for the next
@@ -65,13 +74,15 @@ impl Following {
     }
 
     /// Takes in what is new and durable, each record once and in order; does not wait.
-    pub(super) fn catch_up(&mut self, see: &mut dyn FnMut(&Delivered)) -> Result<(), Failure> {
+    pub(crate) fn catch_up(&mut self, see: &mut dyn FnMut(&Delivered)) -> Result<(), Failure> {
         if self.take_new(see).is_ok() {
             return Ok(());
         }
         // The place was moved to an archive, or the log is damaged: reading it anew tells.
         let from = self.sees_each.then(|| self.subscription.next_sequence());
+        let is_whole = self.state.is_whole;
         (self.state, self.subscription) = open(&self.directory, from)?;
+        self.state.is_whole = is_whole;
         self.take_new(see).map_err(|error| not_followed(&self.directory, &error))
     }
 
@@ -85,7 +96,7 @@ impl Following {
 
     /// Waits until the log may have grown, at most this long, and at most about a second: clocks
     /// are set. Whether it may have grown.
-    pub(super) fn block(&mut self, at_most: Duration) -> bool {
+    pub(crate) fn block(&mut self, at_most: Duration) -> bool {
         if !self.subscription.awaits_proof() {
             self.next_look = FIRST_LOOK;
             return self.watch.wait(at_most);
@@ -96,18 +107,23 @@ impl Following {
     }
 
     /// The state.
-    pub(super) fn world(&self) -> &World {
+    pub(crate) fn world(&self) -> &World {
         &self.state.world
     }
 
     /// Whether a decision point ended, and the record that says so is durable.
     pub(super) fn has_ended(&self, point: &DecisionPoint) -> bool {
         let ending = point.ending.as_ref().filter(|_| !point.is_open());
-        ending.is_some_and(|ending| ending.sequence <= self.state.durable)
+        ending.is_some_and(|ending| self.is_durable(ending.sequence))
+    }
+
+    /// Whether a record is known to be durable.
+    pub(crate) fn is_durable(&self, sequence: u64) -> bool {
+        sequence <= self.state.durable
     }
 
     /// Whether another process has the log open for writing.
-    pub(super) fn is_locked(&self) -> bool {
+    pub(crate) fn is_locked(&self) -> bool {
         is_locked(&self.directory.storage)
     }
 
@@ -128,7 +144,7 @@ impl State {
         let Rebuilt { world, head, report, .. } = rebuilt;
         let applied = head.map_or(0, |head| head.sequence);
         let durable = report.unproven.map_or(applied, |unproven| unproven.first.saturating_sub(1));
-        Ok(Self { world, links, applied, durable })
+        Ok(Self { world, links, applied, durable, is_whole: false })
     }
 
     /// Takes in a durable record. Only what is about decisions can change them.
@@ -141,8 +157,10 @@ impl State {
         self.applied = *sequence;
         if let Some(id) = envelope.event.decision_point() {
             self.links.take(id, *sequence, link);
-            self.world.evolve(*sequence, *at, envelope);
+        } else if !self.is_whole {
+            return;
         }
+        self.world.evolve(*sequence, *at, envelope);
     }
 }
 

@@ -4,7 +4,6 @@ use crate::arguments::Global;
 use crate::exit::complain;
 use crate::hold::open_log;
 use holdpoint_domain::text::visible;
-use holdpoint_domain::world::DecisionPoint;
 use std::time::{Duration, Instant};
 
 /// How long another process may hold the log before this one goes on waiting.
@@ -14,7 +13,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LAST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Records what is due, again and again until it is on record.
-pub(super) struct Overdue<'g> {
+pub(crate) struct Overdue<'g> {
     global: &'g Global,
     next_try: Option<Instant>,
     pause: Duration,
@@ -22,7 +21,7 @@ pub(super) struct Overdue<'g> {
 
 /// What became of the attempt to record what is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attempt {
+pub(crate) enum Attempt {
     /// It is on record.
     Recorded,
     /// It is not time to try again, or another process writes: it may be what that writes.
@@ -33,15 +32,15 @@ pub(super) enum Attempt {
 }
 
 impl<'g> Overdue<'g> {
-    pub(super) fn new(global: &'g Global) -> Self {
+    pub(crate) fn new(global: &'g Global) -> Self {
         Self { global, next_try: None, pause: FIRST_PAUSE }
     }
 
-    /// Records what is due, if it is time to try; nothing else. Another writer is waited for at
-    /// most so long. Where it cannot be done that is said.
-    pub(super) fn record(
+    /// Records what is due, if it is time to try; nothing else. `what` was waited for. Another
+    /// writer is waited for at most so long. Where it cannot be done that is said.
+    pub(crate) fn record(
         &mut self,
-        point: &DecisionPoint,
+        what: &str,
         at_most: Duration,
         is_locked: impl FnOnce() -> bool,
     ) -> Attempt {
@@ -56,10 +55,9 @@ impl<'g> Overdue<'g> {
             Err(_) if is_locked() => Attempt::NotYet,
             Err(why) => {
                 complain(&format!(
-                    "the time of decision {} is over, and this process cannot record that: {}; it \
+                    "the time of {what} is over, and this process cannot record that: {}; it \
                      is not on record until somebody who may write does that (`holdpoint decision \
                      expire`)",
-                    visible(&point.decision_id),
                     visible(&why)
                 ));
                 Attempt::Impossible
@@ -68,7 +66,7 @@ impl<'g> Overdue<'g> {
     }
 
     /// How long until it is time to try again.
-    pub(super) fn next_try_in(&self) -> Duration {
+    pub(crate) fn next_try_in(&self) -> Duration {
         self.next_try.map_or(Duration::ZERO, |next| next.saturating_duration_since(Instant::now()))
     }
 }

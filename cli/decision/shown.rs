@@ -73,7 +73,7 @@ fn doubt(by: &Principal) -> Option<String> {
 }
 
 /// How it ended, in one line, with what proves who ended it.
-pub(super) fn outcome(point: &DecisionPoint) -> String {
+pub(crate) fn outcome(point: &DecisionPoint) -> String {
     let Some(ending) = &point.ending else { return "nobody answered yet".to_string() };
     let by = ending.by.as_ref().map_or_else(|| "the deadline".to_string(), |by| named(&by.id));
     let what = match (&ending.kind, &ending.response) {

@@ -110,7 +110,8 @@ impl<'g> Wait<'g> {
     fn record_what_is_due(&mut self, at_most: Duration) -> Result<Attempt, Failure> {
         let Some(due) = self.due()?.cloned() else { return Ok(Attempt::NotYet) };
         let is_locked = || self.following.is_locked();
-        Ok(self.overdue.record(&due, at_most, is_locked))
+        let what = format!("decision {}", visible(&due.decision_id));
+        Ok(self.overdue.record(&what, at_most, is_locked))
     }
 
     /// The first of the decisions whose time is over.

@@ -95,7 +95,7 @@ pub(super) fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
     tell(global, &request_id, &submitted, outcome.as_ref())
 }
 
-fn request_ids(world: &World) -> impl Iterator<Item = &str> {
+pub(super) fn request_ids(world: &World) -> impl Iterator<Item = &str> {
     let live = world.live_loops().flat_map(|entity| &entity.decisions.requests);
     live.chain(world.closed_requests()).map(HeldRequest::request_id)
 }

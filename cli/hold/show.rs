@@ -1,7 +1,7 @@
 //! `holdpoint hold show`: a question, as the person sees it.
 
 use super::shown::{Shown, lines};
-use super::{resolve, unknown};
+use super::{requests, resolve, unknown};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
@@ -10,7 +10,7 @@ use crate::screen::columns;
 use crate::travel::parse_until;
 use crate::verify::{exit_of, not_found, warn};
 use holdpoint_domain::Time;
-use holdpoint_domain::world::{ExecutionLoop, HeldRequest, RequestPlace, World};
+use holdpoint_domain::world::{RequestPlace, World};
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
 use holdpoint_replay::Until;
 
@@ -56,9 +56,4 @@ fn find(world: &World, wanted: &str) -> Result<Question, Failure> {
     // Answers that come after the loop settled are counted where requests are remembered.
     let held = world.find_request(&id).map_or(held, RequestPlace::held);
     Ok(Question::of(entity, held))
-}
-
-fn requests(world: &World) -> impl Iterator<Item = (&ExecutionLoop, &HeldRequest)> {
-    let loops = world.live_loops().chain(world.settled_loops());
-    loops.flat_map(|entity| entity.decisions.requests.iter().map(move |held| (entity, held)))
 }

@@ -8,7 +8,8 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::process::{Child, Command};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Output};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -41,12 +42,9 @@ impl Terminal {
     }
 
     fn start_sized(place: &Place, size: (u16, u16), program: &Command) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
+        let (master, device) = terminal();
         let (ws_row, ws_col) = size;
         tcsetwinsize(&master, Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-        let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave = File::options().read(true).write(true).open(&device).unwrap();
         // A session of its own, with the terminal on standard input as its terminal.
         let mut command = Command::new("setsid");
@@ -110,4 +108,26 @@ fn read_on(mut screen: File) -> Receiver<String> {
         }
     });
     receiver
+}
+
+/// The program as a person runs it, who sits at a terminal of their own; what it prints is kept
+/// apart.
+pub(crate) fn at_terminal(place: &Place, arguments: &[&str]) -> Output {
+    let (_keyboard, device) = terminal();
+    let slave = File::options().read(true).write(true).open(device).unwrap();
+    let program = place.command(arguments);
+    let mut command = Command::new("setsid");
+    command.arg("--ctty").arg(program.get_program()).args(program.get_args());
+    command.current_dir(place.directory.path());
+    command.env_remove("HOLDPOINT_LOG").env_remove("HOLDPOINT_LOCK_WAIT");
+    command.stdin(slave).output().unwrap()
+}
+
+/// A new terminal: where keys are pressed, and the device's name.
+fn terminal() -> (OwnedFd, String) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    (master, device)
 }

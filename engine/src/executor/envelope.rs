@@ -71,6 +71,30 @@ impl InstructionEnvelope {
         bytes
     }
 
+    /// The envelope that an encoding is of. `None`: it is none of this version.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes.strip_prefix(ENVELOPE_TAG)?.strip_prefix(&[ENVELOPE_VERSION])?;
+        let program = take_text(&mut rest)?;
+        let count = take_number(&mut rest)?;
+        // Each takes eight bytes at least, so that no count asks for more memory than there is.
+        let arguments = (0..count).map(|_| take_text(&mut rest)).collect::<Option<Vec<_>>>()?;
+        let directory = take_text(&mut rest)?.into();
+        let count = take_number(&mut rest)?;
+        let mut environment = BTreeMap::new();
+        for _ in 0..count {
+            let name = take_text(&mut rest)?;
+            let (kind, behind) = rest.split_first()?;
+            rest = behind;
+            let value = match *kind {
+                REDACTED => ShownValue::Redacted,
+                SHOWN => ShownValue::Shown(take_text(&mut rest)?),
+                _ => return None,
+            };
+            environment.insert(name, value);
+        }
+        rest.is_empty().then_some(Self { program, arguments, directory, environment })
+    }
+
     /// SHA-256 of the canonical encoding.
     pub fn hash(&self) -> [u8; 32] {
         Sha256::digest(self.encode()).into()
@@ -89,6 +113,19 @@ fn push_text(bytes: &mut Vec<u8>, text: &OsStr) {
 
 fn push_number(bytes: &mut Vec<u8>, number: usize) {
     bytes.extend_from_slice(&(number as u64).to_le_bytes());
+}
+
+fn take_number(rest: &mut &[u8]) -> Option<u64> {
+    let (number, behind) = rest.split_first_chunk::<8>()?;
+    *rest = behind;
+    Some(u64::from_le_bytes(*number))
+}
+
+fn take_text(rest: &mut &[u8]) -> Option<OsString> {
+    let length = usize::try_from(take_number(rest)?).ok()?;
+    let (text, behind) = rest.split_at_checked(length)?;
+    *rest = behind;
+    Some(OsStr::from_bytes(text).to_os_string())
 }
 
 #[cfg(test)]
@@ -174,5 +211,9 @@ mod tests {
         expected.extend([&number(1)[..], b"v", &number(5), b"B_KEY", &[0]].concat());
         assert_eq!(envelope.encode(), expected);
         assert_eq!(envelope.hex(), base16ct::lower::encode_string(&Sha256::digest(&expected)));
+        assert_eq!(InstructionEnvelope::decode(&expected), Some(envelope));
+        for length in 0..expected.len() {
+            assert_eq!(InstructionEnvelope::decode(&expected[..length]), None, "{length}");
+        }
     }
 }

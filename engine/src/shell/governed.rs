@@ -14,6 +14,7 @@ use super::run::{
     RunError, RunReport,
 };
 use super::run_seat::RunSeat;
+use super::start::ProgramFile;
 use super::submit::{Origin, Receipt, Submitted};
 use crate::executor::{
     ExecuteError, ExecutionReport, InstructionEnvelope, OutputSink, SignalSource, StartRefusal,
@@ -31,6 +32,7 @@ use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::execution_loop::ExecutorResponseType;
 use holdpoint_domain::human_decision::{DecisionRecord, HoldPolicy, HoldTerms};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
+use holdpoint_domain::world::{Decided, ExecutionLoop};
 use holdpoint_domain::{ActorId, Proof};
 use std::time::Duration;
 
@@ -68,11 +70,7 @@ impl<S: Storage> Engine<S> {
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<HeldRun, RunError> {
-        let mut runner = Runner::begin(self, run, terms)?;
-        match runner.carry_out(asker, sink, signals) {
-            Ok(()) => runner.into_outcome(),
-            Err(error) => Err(runner.told_of(error)),
-        }
+        Runner::begin(self, run, terms)?.conclude(asker, sink, signals)
     }
 }
 
@@ -99,10 +97,13 @@ pub(super) struct Runner<'a, S: Storage> {
     is_evidence_dropped: bool,
     pub(super) details: Option<String>,
     pub(super) exit_status: u8,
+    /// The file that was approved as the program of the first attempt.
+    approved_program: Option<ProgramFile>,
 }
 
 impl<'a, S: Storage> Runner<'a, S> {
-    fn begin(
+    /// The loop begins to exist.
+    pub(super) fn begin(
         engine: &'a Engine<S>,
         run: &'a GovernedRun,
         terms: &'a HoldTerms,
@@ -110,14 +111,31 @@ impl<'a, S: Storage> Runner<'a, S> {
         let envelope = InstructionEnvelope::of(&run.command, &run.environment);
         let initialize = initialize(engine, run, terms, &envelope)?;
         let origin = origin(engine, run)?;
-        let mut runner = Self {
+        let mut runner = Self::new(engine, run, terms, origin, initialize.loop_id())?;
+        match runner.submit(&Command::InitializeLoop(initialize)) {
+            Ok(_) => Ok(runner),
+            Err(error) => {
+                runner.seat.leave();
+                Err(error)
+            }
+        }
+    }
+
+    fn new(
+        engine: &'a Engine<S>,
+        run: &'a GovernedRun,
+        terms: &'a HoldTerms,
+        origin: Origin,
+        loop_id: String,
+    ) -> Result<Self, RunError> {
+        Ok(Self {
             engine,
             run,
             terms,
             origin,
-            seat: RunSeat::take(engine.core(), initialize.loop_id())?,
-            envelope_hash: envelope.hex(),
-            loop_id: initialize.loop_id(),
+            seat: RunSeat::take(engine.core(), loop_id.clone())?,
+            envelope_hash: InstructionEnvelope::of(&run.command, &run.environment).hex(),
+            loop_id,
             attempts: 0,
             first_sequence: 0,
             halted: None,
@@ -130,16 +148,55 @@ impl<'a, S: Storage> Runner<'a, S> {
             is_evidence_dropped: false,
             details: None,
             exit_status: EXIT_HOLDPOINT_FAILED,
+            approved_program: None,
+        })
+    }
+
+    /// A loop that exists, whose last question was decided as RETRY when nobody waited for it.
+    pub(super) fn resume(
+        engine: &'a Engine<S>,
+        run: &'a GovernedRun,
+        entity: &'a ExecutionLoop,
+        decided: &Decided,
+    ) -> Result<Self, RunError> {
+        let origin = Origin {
+            actor: run.actor.clone(),
+            correlation: entity.correlation.clone(),
+            causation: Some(decided.sequence),
         };
-        match runner.submit(&Command::InitializeLoop(initialize)) {
-            Ok(receipt) => {
-                runner.first_sequence = receipt.first_sequence;
-                Ok(runner)
-            }
-            Err(error) => {
-                runner.seat.leave();
-                Err(error)
-            }
+        let loop_id = entity.loop_id().to_string();
+        let mut runner = Self::new(engine, run, &entity.hold, origin, loop_id)?;
+        runner.attempts = entity.attempt_count();
+        runner.decision = Some(decided.record.clone());
+        Ok(runner)
+    }
+
+    /// Whether a person was asked before the first attempt.
+    pub(super) fn is_asked_before(&self) -> bool {
+        self.run.gate.before
+    }
+
+    /// The first attempt starts this file and no other.
+    pub(super) fn expect_program(&mut self, program: ProgramFile) {
+        self.approved_program = Some(program);
+    }
+
+    /// Whether another file stands in the place of the one that was approved.
+    fn is_program_replaced(&mut self) -> bool {
+        let approved = self.approved_program.take();
+        approved.is_some_and(|approved| ProgramFile::of(&self.run.command) != Some(approved))
+    }
+
+    /// Carries the run out, and says what came of it.
+    pub(super) fn conclude(
+        mut self,
+        asker: &mut dyn Asker,
+        sink: &mut dyn OutputSink,
+        signals: &mut dyn SignalSource,
+    ) -> Result<HeldRun, RunError> {
+        match self.carry_out(asker, sink, signals) {
+            Ok(()) => self.into_outcome(),
+            Err(error) => Err(self.told_of(error)),
         }
     }
 
@@ -183,6 +240,12 @@ impl<'a, S: Storage> Runner<'a, S> {
         self.submit(&Command::AwaitResponse(AwaitResponse { loop_id, entropy }))?;
         if self.halted.is_some() || !self.has_room()? {
             return Ok(false);
+        }
+        if self.is_program_replaced() {
+            let facts = StopFacts { authorization_present: Some(false), ..StopFacts::default() };
+            let details = "another file stands in the place of the approved program".to_string();
+            self.details = Some(details.clone());
+            return self.stop(StopCondition::MissingAuthorization, facts, details).map(|()| false);
         }
         self.is_recorded = false;
         let command = self.seat.guarded(&self.run.command);
@@ -423,6 +486,9 @@ impl<'a, S: Storage> Runner<'a, S> {
             Submitted::Refused(refusal) => return Err(RunError::Refused(refusal)),
         };
         self.origin.causation = Some(receipt.last_sequence);
+        if self.first_sequence == 0 {
+            self.first_sequence = receipt.first_sequence;
+        }
         for event in &receipt.events {
             match event {
                 Event::LoopHalted(halted) => self.halted = Some(halted.clone()),

@@ -59,8 +59,10 @@ impl<S: Storage> Runner<'_, S> {
         asker: &mut dyn Asker,
         signals: &mut dyn SignalSource,
     ) -> Result<Next, RunError> {
-        let unheld = if is_permitted { Next::Again } else { Next::Complete };
-        let needs_nobody = is_permitted && !self.terms.retry_needs_person;
+        // An approval before the start is for one start: another one needs a person's RETRY.
+        let is_unasked = is_permitted && !self.is_asked_before();
+        let unheld = if is_unasked { Next::Again } else { Next::Complete };
+        let needs_nobody = is_unasked && !self.terms.retry_needs_person;
         if needs_nobody || self.terms.policy == HoldPolicy::Never {
             return Ok(unheld);
         }

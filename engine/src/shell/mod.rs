@@ -37,10 +37,12 @@ mod owner;
 mod person_terminal;
 mod rebuild;
 mod recall;
+mod resume;
 mod run;
 mod run_seat;
 mod salvage;
 mod snapshot;
+mod start;
 mod submit;
 mod subscription;
 mod subscription_bell;
@@ -72,11 +74,15 @@ pub use metrics::{AppendMeasure, Metrics, NoMetrics, TurnMeasure};
 pub use owner::owner_of;
 pub use person_terminal::{PersonTerminal, terminal_name, user_number};
 pub use recall::FoundRecord;
+pub use resume::ResumeError;
 pub use run::{
     EXIT_ABORTED, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, EXIT_LEFT_WAITING,
     EXIT_NOBODY_ANSWERED, FaultOutcome, GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
 };
 pub use salvage::{SalvageError, SalvageProgress, SalvageReport, salvage, writer_of};
+pub use start::{
+    APPROVE, ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound, DENY, StartAsker, StartError,
+};
 pub use submit::{Origin, Receipt, Submitted};
 pub use subscription::{Delivered, Subscription, SubscriptionError};
 pub use threads::{AuditRow, ReadMode, RowContent, ThreadReadError};

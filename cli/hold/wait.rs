@@ -1,0 +1,197 @@
+//! `holdpoint hold wait`: block until a person decided; the exit code tells what.
+
+use super::shown::{ShownDecision, outcome_line};
+use super::{requests, resolve, unknown};
+use crate::arguments::Global;
+use crate::decision::{Attempt, Following, Overdue, now};
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use holdpoint_domain::World;
+use holdpoint_domain::human_decision::{DecisionOutcome, HumanDecision};
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::{HeldRequest, RequestOutcome};
+use serde::Serialize;
+use std::time::{Duration, Instant};
+
+/// Options of `hold wait`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The request, or the beginning of its id.
+    #[arg(value_name = "REQ")]
+    request: String,
+    /// How long to wait; left away: for as long as it takes. Giving up changes nothing.
+    #[arg(long, value_name = "DURATION", value_parser = crate::run::limits::wait)]
+    timeout: Option<Duration>,
+}
+
+/// What a wait came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Came {
+    Continue,
+    Retry,
+    Abort,
+    TimedOut,
+    Withdrawn,
+    StillPending,
+}
+
+impl Came {
+    const fn exit(self) -> Exit {
+        match self {
+            Self::Continue => Exit::DONE,
+            Self::Retry => Exit::RETRY,
+            Self::Abort => Exit::SAID_NO,
+            Self::TimedOut => Exit::ABORTED,
+            Self::Withdrawn => Exit::CANCELLED,
+            Self::StillPending => Exit::STILL_PENDING,
+        }
+    }
+}
+
+/// What a program is told.
+#[derive(Serialize)]
+struct Told<'a> {
+    /// The question that was decided, or is waited for: another one where it was passed on.
+    request_id: &'a str,
+    /// The question that was named.
+    asked: &'a str,
+    outcome: Came,
+    /// The decision that counts.
+    decision: Option<ShownDecision<'a>>,
+}
+
+/// Waits. Exit 0 for CONTINUE, 17 for RETRY, 16 for ABORT, 12 where nobody answered in time, 10
+/// where nobody had answered at the wait's own timeout, 13 where the loop ended before. Whoever is
+/// asked instead after ESCALATE is waited for too.
+pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let end = args.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let mut following = Following::of_everything(global)?;
+    let asked = find(following.world(), &args.request)?;
+    let mut waiting = Waiting { id: asked.clone(), overdue: Overdue::new(global) };
+    loop {
+        following.catch_up(&mut |_| {})?;
+        if let Some(came) = waiting.look(&following) {
+            return waiting.tell(global, following.world(), &asked, came);
+        }
+        let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+        match waiting.record_what_is_due(&following, left) {
+            Attempt::Recorded => continue,
+            Attempt::Impossible => {
+                return waiting.tell(global, following.world(), &asked, Came::TimedOut);
+            }
+            Attempt::NotYet => {}
+        }
+        if left.is_zero() {
+            return waiting.tell(global, following.world(), &asked, Came::StillPending);
+        }
+        let next = waiting.next_look(following.world());
+        following.block(left.min(next));
+    }
+}
+
+/// The question that is waited for now.
+struct Waiting<'g> {
+    id: String,
+    overdue: Overdue<'g>,
+}
+
+impl Waiting<'_> {
+    /// What became of it, where that is durable. From one that was passed on to the next.
+    fn look(&mut self, following: &Following) -> Option<Came> {
+        let world = following.world();
+        loop {
+            match request(world, &self.id)?.outcome.as_ref()? {
+                RequestOutcome::Withdrawn { sequence, .. } => {
+                    return following.is_durable(*sequence).then_some(Came::Withdrawn);
+                }
+                RequestOutcome::Decided(decided) if !following.is_durable(decided.sequence) => {
+                    return None;
+                }
+                RequestOutcome::Decided(decided) if decided.outcome == DecisionOutcome::Timeout => {
+                    return Some(Came::TimedOut);
+                }
+                RequestOutcome::Decided(decided) => match decided.record.decision {
+                    HumanDecision::Continue => return Some(Came::Continue),
+                    HumanDecision::Retry => return Some(Came::Retry),
+                    HumanDecision::Abort => return Some(Came::Abort),
+                    HumanDecision::Escalate => self.id = passed_on(world, &self.id)?,
+                },
+            }
+        }
+    }
+
+    fn record_what_is_due(&mut self, following: &Following, at_most: Duration) -> Attempt {
+        match request(following.world(), &self.id).map(time_left) {
+            Some(Some(Duration::ZERO)) => {
+                let what = format!("request {}", visible(&self.id));
+                self.overdue.record(&what, at_most, || following.is_locked())
+            }
+            _ => Attempt::NotYet,
+        }
+    }
+
+    fn next_look(&self, world: &World) -> Duration {
+        match request(world, &self.id).and_then(time_left) {
+            Some(Duration::ZERO) => self.overdue.next_try_in(),
+            Some(left) => left,
+            None => Duration::MAX,
+        }
+    }
+
+    fn tell(
+        &self,
+        global: &Global,
+        world: &World,
+        asked: &str,
+        came: Came,
+    ) -> Result<Exit, Failure> {
+        let outcome = request(world, &self.id).and_then(|held| held.outcome.as_ref());
+        let mut out = Output::stdout();
+        if global.json {
+            let decision = match outcome {
+                Some(RequestOutcome::Decided(decided)) => Some(ShownDecision::of(decided)),
+                _ => None,
+            };
+            out.json(&Told { request_id: &self.id, asked, outcome: came, decision });
+        } else {
+            let line = match (outcome, came) {
+                (Some(outcome), _) => outcome_line(outcome),
+                (None, Came::TimedOut) => "its time is over: ABORT, not recorded yet".to_string(),
+                (None, _) => "still pending".to_string(),
+            };
+            let words: Vec<&str> = line.split_whitespace().collect();
+            out.line(format_args!("{}  {}", visible(&self.id), words.join(" ")));
+        }
+        out.finish()?;
+        Ok(came.exit())
+    }
+}
+
+fn find(world: &World, wanted: &str) -> Result<String, Failure> {
+    let ids = || {
+        let closed = world.closed_requests();
+        requests(world)
+            .map(|(_, held)| held.request_id())
+            .chain(closed.map(HeldRequest::request_id))
+    };
+    resolve(wanted, ids())?.ok_or_else(|| unknown(wanted, ids()))
+}
+
+fn request<'w>(world: &'w World, id: &str) -> Option<&'w HeldRequest> {
+    world.find_request(id).map(|place| place.held())
+}
+
+/// The question in which somebody else was asked instead.
+fn passed_on(world: &World, id: &str) -> Option<String> {
+    let live = requests(world).map(|(_, held)| held);
+    let mut all = live.chain(world.closed_requests());
+    let next = all.find(|held| held.context.escalated_from.as_deref() == Some(id));
+    next.map(|held| held.request_id().to_string())
+}
+
+/// How much time is left to answer; `None` where it is answered.
+fn time_left(held: &HeldRequest) -> Option<Duration> {
+    let left_ns = held.request.timeout_at.nanoseconds_since(now());
+    held.is_open().then(|| Duration::from_nanos(left_ns))
+}

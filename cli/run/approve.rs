@@ -1,0 +1,140 @@
+//! Asking the person whether a command may start: on the terminal where there is one, and at the
+//! same time from any other process.
+
+use crate::arguments::{Global, program};
+use crate::exit::complain;
+use crate::text::{moment, visible_once};
+use holdpoint_domain::Refusal;
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_engine::shell::{APPROVE, DENY, Patience, PersonTerminal, StartAsker, Wake};
+
+/// Puts the question before a start to a person.
+pub(super) struct StartPerson<'a> {
+    global: &'a Global,
+    patience: Patience,
+    /// `None`: there is no terminal, or nobody types any more.
+    terminal: Option<PersonTerminal>,
+}
+
+impl<'a> StartPerson<'a> {
+    /// Asks on the terminal if there is one and somebody is to be waited for.
+    pub(super) fn new(global: &'a Global, no_wait: bool) -> Self {
+        let patience = if no_wait { Patience::Leave } else { Patience::Wait };
+        let terminal = if no_wait { None } else { PersonTerminal::open() };
+        Self { global, patience, terminal }
+    }
+
+    fn say(&mut self, line: &str) {
+        match &mut self.terminal {
+            Some(terminal) => terminal.say(&format!("holdpoint: {line}\n")),
+            None => complain(line),
+        }
+    }
+
+    fn prompt(&mut self) {
+        if let Some(terminal) = &mut self.terminal {
+            terminal.say(&format!("{APPROVE}, {DENY}? "));
+        }
+    }
+
+    /// Shows what is bound first, which others wrote, and then what is asked.
+    fn show(&mut self, question: &DecisionPoint) {
+        let id = visible(&question.decision_id).to_string();
+        let until = question.terms.expires_at.map(moment).unwrap_or_default();
+        let how = format!("{} decision respond {id} --option {APPROVE}", program(&self.global.log));
+        let Some(terminal) = &mut self.terminal else {
+            complain(&format!(
+                "a person decides whether this starts: {id} waits for an answer until {until}; \
+                 `{how}`, or {DENY}"
+            ));
+            return;
+        };
+        terminal.forget_typed();
+        let context = question.terms.proposal.context.as_deref().unwrap_or_default();
+        for line in context.lines() {
+            terminal.say(&format!("  {}\n", visible_once(line)));
+        }
+        let prompt = visible_once(&question.terms.proposal.prompt);
+        terminal.say(&format!(
+            "holdpoint: a person decides whether this starts, until {until}; else it does not\n\
+             or from another terminal: `{how}`, or {DENY}\n{prompt}\n"
+        ));
+    }
+
+    /// One line of the terminal.
+    fn heard(&mut self, question: &DecisionPoint) -> Option<bool> {
+        let line = match self.terminal.as_mut()?.line() {
+            Ok(line) => line?,
+            Err(_) => {
+                self.terminal = None;
+                self.show(question);
+                return None;
+            }
+        };
+        let answer = read(&line);
+        if answer.is_none() {
+            self.prompt();
+        }
+        answer
+    }
+}
+
+impl StartAsker for StartPerson<'_> {
+    fn asked(&mut self, question: &DecisionPoint) -> Patience {
+        if self.patience == Patience::Wait {
+            self.show(question);
+            self.prompt();
+        }
+        self.patience
+    }
+
+    fn wait(&mut self, question: &DecisionPoint, wake: &Wake<'_>) -> Option<bool> {
+        let own = self.terminal.as_ref().and_then(PersonTerminal::readable);
+        if wake.wait(own) { self.heard(question) } else { None }
+    }
+
+    fn changed(&mut self, question: &DecisionPoint) {
+        let quorum = question.terms.policy.as_ref().map_or(1, |policy| policy.quorum);
+        self.say(&format!("{} of {quorum} approved", question.votes.len()));
+        self.prompt();
+    }
+
+    fn refused(&mut self, _question: &DecisionPoint, refusal: &Refusal) {
+        self.say(&visible_once(&refusal.to_string()));
+        self.prompt();
+    }
+
+    fn settled(&mut self, question: &DecisionPoint) {
+        self.say(&crate::decision::outcome(question));
+    }
+}
+
+/// An answer is its name or its first letter; nothing else is one, and no line is one.
+fn read(line: &str) -> Option<bool> {
+    let typed = line.trim().to_ascii_lowercase();
+    let means = |name: &str| typed == name || (typed.len() == 1 && name.starts_with(&typed));
+    match (means(APPROVE), means(DENY)) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_typed_in_full_or_by_its_letter_and_enter_alone_is_none() {
+        for typed in ["approve", " Approve ", "a", "A"] {
+            assert_eq!(read(typed), Some(true), "{typed:?}");
+        }
+        for typed in ["deny", "DENY", "d"] {
+            assert_eq!(read(typed), Some(false), "{typed:?}");
+        }
+        for typed in ["", " ", "y", "yes", "approved", "ap", "\u{202e}"] {
+            assert_eq!(read(typed), None, "{typed:?}");
+        }
+    }
+}

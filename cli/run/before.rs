@@ -1,0 +1,159 @@
+//! Asking before the start: what the question came to, and what is said where nothing starts.
+
+use super::approve::StartPerson;
+use super::terms::StartArgs;
+use super::{Carried, not_started, unrecorded};
+use crate::arguments::{Global, program};
+use crate::decision::{outcome, resolve};
+use crate::exit::{Exit, Failure, complain};
+use crate::output::Output;
+use crate::text::visible_once;
+use holdpoint_domain::decision_point::DecisionPointState;
+use holdpoint_domain::human_decision::DecisionTimeout;
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_engine::executor::{SignalSource, Signals};
+use holdpoint_engine::shell::{
+    APPROVE, ApprovalKeys, AskBefore, Asked, Bound, DENY, EXIT_ABORTED, EXIT_LEFT_WAITING,
+    EXIT_NOBODY_ANSWERED, StartError,
+};
+use serde::Serialize;
+
+/// What a signal adds to its number to make a status.
+const OF_SIGNAL: i32 = 128;
+
+/// A run that was asked about, and not started.
+#[derive(Clone, Debug)]
+pub(super) struct NotStarted {
+    /// The question.
+    point: DecisionPoint,
+    /// Why, for programs.
+    outcome: &'static str,
+    /// Why, for people.
+    said: String,
+    /// The status to exit with.
+    pub(super) exit_status: u8,
+}
+
+/// What a program is told.
+#[derive(Serialize)]
+struct Told<'a> {
+    decision_id: &'a str,
+    /// Why nothing was started; `pending`: the approval can be spent later.
+    outcome: &'static str,
+    exit_status: Exit,
+    details: &'a str,
+}
+
+/// Everything that the start is bound to.
+pub(super) fn bind(
+    carried: &Carried<'_>,
+    start: &StartArgs,
+    signals: &mut Signals,
+) -> Result<Bound, Failure> {
+    let keys = ApprovalKeys::of_user();
+    let bound = keys.and_then(|keys| {
+        Bound::take(&carried.run, start.bind_file.clone(), keys, signals as &mut dyn SignalSource)
+    });
+    bound.map_err(|error| failure(carried.global, error))
+}
+
+/// The decision that is meant. What nothing is called is for the rules to refuse.
+pub(super) fn find(carried: &Carried<'_>, wanted: &str) -> Result<String, Failure> {
+    let found = carried.engine.query(|world| match resolve(world, wanted) {
+        Ok(point) => Ok(point.decision_id.to_string()),
+        Err(unknown) if unknown.code() == "not_found" => Ok(wanted.to_string()),
+        Err(failure) => Err(not_started("ambiguous_decision", failure.message())),
+    });
+    found.map_err(|error| unrecorded(carried.global, error.into()))?
+}
+
+/// Asks, and waits. The approved question, or why nothing is started.
+pub(super) fn ask(
+    carried: &Carried<'_>,
+    bound: &Bound,
+    signals: &mut Signals,
+) -> Result<Result<String, NotStarted>, Failure> {
+    let (global, in_force) = (carried.global, carried.in_force);
+    let ask = AskBefore {
+        policy: in_force.approval.clone(),
+        separation: in_force.gate.separation,
+        timeout: in_force.approval_timeout.unwrap_or(DecisionTimeout::DEFAULT),
+    };
+    let mut person = StartPerson::new(global, carried.hold.no_wait);
+    let asked = carried.engine.ask_before(&carried.run, bound, &ask, &mut person, signals);
+    Ok(match asked.map_err(|error| failure(global, error))? {
+        Asked::Approved(point) => Ok(point.decision_id.to_string()),
+        Asked::Ended(point) => Err(NotStarted::ended(*point)),
+        Asked::LeftOpen(point) => Err(NotStarted::left_open(*point)),
+        Asked::Interrupted { signal, question } => Err(NotStarted::interrupted(*question, signal)),
+    })
+}
+
+/// Nothing was started, and why.
+pub(super) fn failure(global: &Global, error: StartError) -> Failure {
+    let (code, said) = (error.code(), visible_once(&error.to_string()));
+    match error {
+        StartError::Run(error) => unrecorded(global, error),
+        StartError::Submit(error) => unrecorded(global, error.into()),
+        StartError::Program(refusal) => {
+            let message = format!("{said}; the command was not started");
+            Failure::new(Exit::of_command(refusal.exit_status()), code, message)
+        }
+        StartError::Interrupted { signal } => {
+            let message = format!("{said}; the command was not started");
+            Failure::new(Exit::of_command(of_signal(signal)), code, message)
+        }
+        _ => not_started(code, format!("{said} ({code})")),
+    }
+}
+
+fn of_signal(signal: i32) -> u8 {
+    u8::try_from(signal.saturating_add(OF_SIGNAL)).unwrap_or(u8::MAX)
+}
+
+impl NotStarted {
+    fn ended(point: DecisionPoint) -> Self {
+        let (outcome, exit_status) = match point.state {
+            DecisionPointState::Cancelled => ("cancelled", EXIT_ABORTED),
+            DecisionPointState::Superseded => ("superseded", EXIT_ABORTED),
+            DecisionPointState::Aborted | DecisionPointState::Expired => {
+                ("timed_out", EXIT_NOBODY_ANSWERED)
+            }
+            _ => ("denied", EXIT_ABORTED),
+        };
+        let said = self::outcome(&point);
+        Self { point, outcome, said, exit_status }
+    }
+
+    fn left_open(point: DecisionPoint) -> Self {
+        let said = "nobody answered yet".to_string();
+        Self { point, outcome: "pending", said, exit_status: EXIT_LEFT_WAITING }
+    }
+
+    fn interrupted(point: DecisionPoint, signal: i32) -> Self {
+        let said = format!("interrupted by signal {signal}, {}", self::outcome(&point));
+        Self { point, outcome: "interrupted", said, exit_status: of_signal(signal) }
+    }
+
+    /// Tells that nothing was started: on stderr to a person, on stdout with `--json`. The id of a
+    /// question that was left open stands on stdout alone.
+    pub(super) fn tell(&self, global: &Global, exit: Exit) -> Result<(), Failure> {
+        let id = &*self.point.decision_id;
+        let is_open = self.exit_status == EXIT_LEFT_WAITING;
+        let mut out = Output::stdout();
+        if global.json {
+            let (outcome, details) = (self.outcome, &*self.said);
+            out.json(&Told { decision_id: id, outcome, exit_status: exit, details });
+        } else if is_open {
+            out.line(id);
+            let program = program(&global.log);
+            complain(&format!(
+                "a person decides: `{program} decision respond {id} --option {APPROVE}`, or \
+                 {DENY}; then `{program} run --approval {id} -- CMD` spends the approval"
+            ));
+        } else {
+            complain(&format!("{id}: {}; the command was not started", self.said));
+        }
+        out.finish()
+    }
+}

@@ -1,0 +1,135 @@
+//! When and how a person is asked: what the command line says of it.
+
+use super::{limits, not_started};
+use crate::config::{Asked, InForce};
+use crate::exit::Failure;
+use clap::ValueEnum;
+use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
+use holdpoint_domain::limits::MAX_LIST_ITEMS;
+use std::path::PathBuf;
+
+/// How many attempts a person may allow where nothing else is said.
+const MAX_ATTEMPTS_HELD: u8 = 3;
+
+/// When and how a person is asked: where nothing is said here, the configuration says it.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Hold points")]
+pub(super) struct HoldArgs {
+    /// When a person decides: before the command starts, or what becomes of it afterwards.
+    /// [default: never]
+    #[arg(long, value_name = "WHEN", value_enum, conflicts_with = "resume")]
+    hold: Option<Hold>,
+    /// Who may answer; left away: every person.
+    #[arg(long, value_name = "NAME", num_args = 1.., conflicts_with = "resume")]
+    approver: Vec<String>,
+    /// How many distinct people have to approve before the start, 1 to 16. [default: 1]
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    quorum: Option<u8>,
+    /// How long there is to approve before the start; then nothing is started. [default: 5m]
+    #[arg(long, value_name = "DURATION", value_parser = limits::decision)]
+    approval_timeout: Option<DecisionTimeout>,
+    /// How long the person has after an attempt, 1ms to 366d; then it is ABORT. [default: 5m]
+    #[arg(long, value_name = "DURATION", value_parser = limits::decision)]
+    decision_timeout: Option<DecisionTimeout>,
+    /// Leave the question open and exit with 122 instead of waiting for the answer.
+    #[arg(long)]
+    pub(super) no_wait: bool,
+    /// Ask a person also where another attempt is permitted after a crash or timeout. [default:
+    /// true]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    retry_needs_person: Option<bool>,
+    /// Let a question be passed on to this person too; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    escalate_to: Vec<String>,
+}
+
+/// What a start is bound to, and what lets it begin.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct StartArgs {
+    /// Bind the approval to this file too: its path and content.
+    #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with = "resume")]
+    pub(super) bind_file: Vec<PathBuf>,
+    /// Spend this approval, given to a question that `--hold before --no-wait` left open.
+    #[arg(long, value_name = "ID", conflicts_with = "resume")]
+    pub(super) approval: Option<String>,
+    /// Begin the next attempt of the run whose question was decided RETRY when nobody waited.
+    #[arg(long, value_name = "REQ")]
+    pub(super) resume: Option<String>,
+}
+
+/// When a person is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Hold {
+    /// Never: the command is recorded, and what Phase-21 permits is done at once.
+    Never,
+    /// Before the first attempt starts.
+    Before,
+    /// After an attempt that did not end well.
+    OnFailure,
+    /// After every attempt that Phase-21 did not terminate.
+    After,
+    /// Before the first attempt, and after every one.
+    Always,
+}
+
+impl Hold {
+    const fn is_before(self) -> bool {
+        matches!(self, Self::Before | Self::Always)
+    }
+
+    const fn after(self) -> HoldPolicy {
+        match self {
+            Self::Never | Self::Before => HoldPolicy::Never,
+            Self::OnFailure => HoldPolicy::OnFailure,
+            Self::After | Self::Always => HoldPolicy::After,
+        }
+    }
+}
+
+/// How many attempts there may be. One approval before the start is for one start.
+pub(super) fn attempts(in_force: &InForce, wanted: Option<u8>) -> Result<u8, Failure> {
+    let is_held = in_force.hold.policy != HoldPolicy::Never;
+    let most = if is_held { MAX_ATTEMPTS_HELD } else { 1 };
+    match wanted {
+        Some(2..) if in_force.gate.before && !is_held => {
+            let advice = "leave --max-attempts away, or give --hold always, where a person \
+                          decides about every further attempt";
+            Err(not_started("attempts", format!("an approval is for one start: {advice}")))
+        }
+        wanted => Ok(wanted.unwrap_or(most)),
+    }
+}
+
+impl HoldArgs {
+    /// What the command line asks for.
+    pub(super) fn asked(&self) -> Result<Asked, Failure> {
+        if self.approver.len() > MAX_LIST_ITEMS {
+            let found = self.approver.len();
+            let message = format!("{found} approvers; the limit is {MAX_LIST_ITEMS}");
+            return Err(not_started("hold", message));
+        }
+        Ok(Asked {
+            never: self.hold == Some(Hold::Never),
+            before: self.hold.map(Hold::is_before),
+            after: self.hold.map(Hold::after),
+            approvers: (!self.approver.is_empty()).then(|| self.approvers()),
+            quorum: self.quorum,
+            approval_timeout: self.approval_timeout,
+            decision_timeout: self.decision_timeout,
+            retry_needs_person: self.retry_needs_person,
+            escalate_to: self.escalate_to.clone(),
+            ..Asked::default()
+        })
+    }
+
+    fn approvers(&self) -> Vec<String> {
+        self.approver.iter().map(|name| name.trim().to_string()).collect()
+    }
+}

@@ -1,0 +1,178 @@
+//! Going on with a loop that a person let be tried again when nobody waited for the answer.
+
+use super::asker::Asker;
+use super::engine::Engine;
+use super::error::SubmitError;
+use super::governed::Runner;
+use super::run::{GovernedRun, HeldRun, RunError};
+use super::submit::read_events;
+use crate::executor::{InstructionEnvelope, OutputSink, ShownValue, SignalSource};
+use crate::executor::{command_line, visible as shown};
+use crate::log::Storage;
+use holdpoint_domain::event::{Event, EvidenceContent};
+use holdpoint_domain::execution_loop::ExecutionLoopState;
+use holdpoint_domain::human_decision::HumanDecision;
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::{Decided, ExecutionLoop, RequestOutcome, RequestPlace};
+use holdpoint_domain::{World, refusal::DecisionRefusal};
+use holdpoint_log_files::Onward;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use thiserror::Error;
+
+/// A loop was not gone on with. Unless it is [`ResumeError::Run`], nothing was recorded.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ResumeError {
+    /// The log failed or cannot be read.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// No question has this id, or none that is still remembered.
+    #[error("{0}")]
+    Unknown(DecisionRefusal),
+    /// The question was not decided as RETRY, or what follows was begun already.
+    #[error("{request_id} lets nothing be tried again: {found}")]
+    NoRetry {
+        /// The question.
+        request_id: String,
+        /// How it stands.
+        found: String,
+    },
+    /// The command is not the one that was asked about.
+    #[error("{request_id} was about another command: {}", .differences.join("; "))]
+    Differs {
+        /// The question.
+        request_id: String,
+        /// What differs, item by item.
+        differences: Vec<String>,
+    },
+    /// The run could not be recorded as it should.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+impl ResumeError {
+    /// The stable reason code.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Submit(_) => "NOT_RECORDED",
+            Self::Unknown(refusal) => refusal.code(),
+            Self::NoRetry { .. } => "NOTHING_TO_RESUME",
+            Self::Differs { .. } => "ENVELOPE_HASH_MISMATCH",
+            Self::Run(RunError::Refused(refusal)) => refusal.code(),
+            Self::Run(_) => "NOT_RECORDED",
+        }
+    }
+}
+
+impl<S: Storage> Engine<S> {
+    /// Begins the next attempt of a loop whose question was decided as RETRY, and goes on as
+    /// [`Engine::run_held`] does under the terms that the loop began with. The command has to be
+    /// the loop's own, to the byte. Of two that try, one begins the attempt.
+    ///
+    /// # Errors
+    /// See [`ResumeError`].
+    pub fn resume_held(
+        &self,
+        run: &GovernedRun,
+        request_id: &str,
+        asker: &mut dyn Asker,
+        sink: &mut dyn OutputSink,
+        signals: &mut dyn SignalSource,
+    ) -> Result<HeldRun, ResumeError> {
+        self.expire()?;
+        let (entity, decided) = self.query(|world| to_resume(world, request_id))??;
+        let envelope = InstructionEnvelope::of(&run.command, &run.environment);
+        if envelope.hex() != entity.context.instruction_envelope_hash() {
+            let differences = match self.envelope_of(&entity) {
+                Some(before) => differences(&before, &envelope),
+                None => vec![format!("the command was `{}`", entity.command_line)],
+            };
+            return Err(ResumeError::Differs { request_id: request_id.to_string(), differences });
+        }
+        // Whether the start was approved is not asked: another attempt needs a person here.
+        let mut run = run.clone();
+        run.gate.before = true;
+        let runner = Runner::resume(self, &run, &entity, &decided);
+        Ok(runner?.conclude(asker, sink, signals)?)
+    }
+
+    /// The instruction that a loop began with, where the log still holds it.
+    fn envelope_of(&self, entity: &ExecutionLoop) -> Option<InstructionEnvelope> {
+        let mut found = None;
+        let read = read_events(self.core(), entity.started_sequence, &mut |event| match event
+            .envelope
+            .event
+        {
+            Event::EvidenceCaptured(captured)
+                if captured.content == EvidenceContent::Instruction
+                    && *captured.loop_id == *entity.loop_id() =>
+            {
+                found = InstructionEnvelope::decode(captured.raw_data.as_bytes());
+                Onward::Stop
+            }
+            _ => Onward::Go,
+        });
+        // What was moved to an archive is not there to be compared.
+        read.ok().and(found)
+    }
+}
+
+/// The loop that waits for its next attempt, and the RETRY that lets it.
+fn to_resume(world: &World, request_id: &str) -> Result<(ExecutionLoop, Decided), ResumeError> {
+    let no = |found: String| {
+        let request_id = visible(request_id).to_string();
+        ResumeError::NoRetry { request_id, found }
+    };
+    let Some(place) = world.find_request(request_id) else {
+        let request_id = visible(request_id).to_string();
+        return Err(ResumeError::Unknown(DecisionRefusal::UnknownRequest { request_id }));
+    };
+    let decided = match &place.held().outcome {
+        Some(RequestOutcome::Decided(decided)) => decided,
+        Some(RequestOutcome::Withdrawn { .. }) => {
+            return Err(no("its loop ended before anybody answered".to_string()));
+        }
+        None => return Err(no("nobody answered it yet".to_string())),
+    };
+    if decided.record.decision != HumanDecision::Retry {
+        return Err(no(format!("it was decided {}", decided.record.decision)));
+    }
+    let RequestPlace::Live(entity, held) = place else {
+        return Err(no("its loop ended since".to_string()));
+    };
+    let is_last = held.context.attempt == entity.attempt_count();
+    if !is_last || entity.state() != ExecutionLoopState::Evaluated {
+        return Err(no("the next attempt was begun already".to_string()));
+    }
+    Ok((entity.clone(), Decided::clone(decided)))
+}
+
+/// What differs between two instructions, item by item.
+fn differences(before: &InstructionEnvelope, now: &InstructionEnvelope) -> Vec<String> {
+    let of = |envelope: &InstructionEnvelope| {
+        let line = command_line(&envelope.program, &envelope.arguments);
+        let directory = shown(envelope.directory.as_os_str());
+        let mut items =
+            BTreeMap::from([("command".to_string(), line), ("directory".to_string(), directory)]);
+        items.extend(envelope.environment.iter().map(|(name, value)| {
+            let value = match value {
+                ShownValue::Shown(value) => shown(value),
+                ShownValue::Redacted => "(kept secret)".to_string(),
+            };
+            (format!("variable {}", shown(&OsString::from(name))), value)
+        }));
+        items
+    };
+    let (before, now) = (of(before), of(now));
+    let names = before.keys().chain(now.keys().filter(|name| !before.contains_key(*name)));
+    let differing = names.filter(|name| before.get(*name) != now.get(*name));
+    let nothing = "nothing".to_string();
+    let told = differing.map(|name| {
+        let then = before.get(name).unwrap_or(&nothing);
+        let now = now.get(name).unwrap_or(&nothing);
+        format!("{name}: {then} was asked about, {now} is given")
+    });
+    told.collect()
+}

@@ -1,0 +1,127 @@
+//! The start that an approval was given for: everything is looked at again, and the approval is
+//! spent in the very batch in which the loop begins to exist.
+
+use super::ask::shows;
+use super::context::differences;
+use super::{ApprovalKeys, Bound, StartError};
+use crate::executor::{InstructionEnvelope, OutputSink, SignalSource};
+use crate::log::Storage;
+use crate::shell::asker::Asker;
+use crate::shell::engine::Engine;
+use crate::shell::governed::Runner;
+use crate::shell::run::{GovernedRun, HeldRun, RunError};
+use holdpoint_domain::command::SpentApproval;
+use holdpoint_domain::human_decision::HoldTerms;
+use holdpoint_domain::policy::{RUN_TOOL, run_binding};
+use holdpoint_domain::refusal::DecisionPointRefusal;
+use holdpoint_domain::text::visible;
+use holdpoint_domain::world::DecisionPoint;
+
+/// A start, and the approval for it.
+#[derive(Clone, Copy, Debug)]
+pub struct ApprovedStart<'a> {
+    /// What to run.
+    pub run: &'a GovernedRun,
+    /// When and how a person is asked after an attempt.
+    pub terms: &'a HoldTerms,
+    /// What else the start is bound to.
+    pub bound: &'a Bound,
+    /// The question that was approved.
+    pub decision_id: &'a str,
+}
+
+impl<S: Storage> Engine<S> {
+    /// As [`Engine::run_held`], for a start that a person approved. The approval is spent by it,
+    /// once; the run belongs to the story of the question, and is caused by its answer.
+    ///
+    /// # Errors
+    /// As [`Engine::run_held`], and where the approval is none, is not for exactly this start, or
+    /// is spent: nothing is started then.
+    pub fn run_approved(
+        &self,
+        start: &ApprovedStart<'_>,
+        asker: &mut dyn Asker,
+        sink: &mut dyn OutputSink,
+        signals: &mut dyn SignalSource,
+    ) -> Result<HeldRun, StartError> {
+        let (run, program) = self.check_approved(start)?;
+        let mut runner = match Runner::begin(self, &run, start.terms) {
+            Err(RunError::Refused(refusal)) => return Err(StartError::Refused(refusal)),
+            begun => begun?,
+        };
+        start.bound.keys.remove(start.decision_id);
+        runner.expect_program(program);
+        Ok(runner.conclude(asker, sink, signals)?)
+    }
+
+    /// The run with its approval, where it is for exactly this.
+    fn check_approved(
+        &self,
+        start: &ApprovedStart<'_>,
+    ) -> Result<(GovernedRun, super::ProgramFile), StartError> {
+        let decision_id = start.decision_id;
+        let keys = &start.bound.keys;
+        let point = self.spendable(decision_id, keys)?;
+        let Some(key) = keys.find(decision_id) else {
+            // Somebody else may just have spent it.
+            self.spendable(decision_id, keys)?;
+            let (decision_id, file) = (decision_id.to_string(), keys.file(decision_id));
+            return Err(StartError::KeyMissing { decision_id, file });
+        };
+        let facts = start.bound.facts(self, start.run, &key)?;
+        let details = facts.digest();
+        let envelope = InstructionEnvelope::of(&start.run.command, &start.run.environment).hex();
+        let approved = point.binding().map(|binding| binding.input_sha256);
+        if approved != Some(run_binding(&envelope, &details)) {
+            let asked = point.terms.proposal.context.as_deref().unwrap_or_default();
+            let differences = differences(asked, &facts);
+            let decision_id = decision_id.to_string();
+            return Err(StartError::Differs { decision_id, differences });
+        }
+        if !shows(&point, start.run, &facts) {
+            let differences = vec!["the question shows something else than it is bound to".into()];
+            let decision_id = decision_id.to_string();
+            return Err(StartError::Differs { decision_id, differences });
+        }
+        let actor = &start.run.actor;
+        let by = self.identity().principal(actor.kind, &actor.id);
+        let approval = SpentApproval { decision_id: decision_id.to_string(), by, details };
+        let mut run = start.run.clone();
+        run.approval = Some(approval);
+        run.gate.before = true;
+        Ok((run, facts.program))
+    }
+
+    /// The question, where it is one before a start and its approval can be spent. The key of one
+    /// that is over is removed.
+    fn spendable(
+        &self,
+        decision_id: &str,
+        keys: &ApprovalKeys,
+    ) -> Result<DecisionPoint, StartError> {
+        self.expire()?;
+        let point = self.decision_point(decision_id)?.ok_or_else(|| {
+            let decision_id = visible(decision_id).to_string();
+            DecisionPointRefusal::UnknownDecision { decision_id }
+        })?;
+        let tool = point.binding().map(|binding| binding.tool.to_string());
+        if tool.as_deref() != Some(RUN_TOOL) {
+            return Err(DecisionPointRefusal::BindingMismatch {
+                decision_id: decision_id.to_string(),
+                expected: tool
+                    .map_or_else(|| "no action".to_string(), |tool| visible(&tool).to_string()),
+                found: RUN_TOOL.to_string(),
+            }
+            .into());
+        }
+        match point.spendable_until() {
+            Some(_) => Ok(point),
+            None => {
+                if !point.is_live() {
+                    keys.remove(decision_id);
+                }
+                Err(point.not_spendable().into())
+            }
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! The question before a start: put on record, asked, and waited for. Nothing else exists.
+
+use super::context::context;
+use super::facts::Facts;
+use super::{Bound, StartError};
+use crate::executor::{InstructionEnvelope, SignalSource, command_line};
+use crate::log::Storage;
+use crate::shell::engine::Engine;
+use crate::shell::run::GovernedRun;
+use crate::shell::start::keys::Key;
+use crate::shell::submit::{Origin, Submitted};
+use crate::shell::watch::{Wake, Watch};
+use crate::shell::{Patience, SubmitError};
+use holdpoint_domain::command::{
+    CancelDecisionPoint, Command, CreateDecisionPoint, RespondToDecisionPoint,
+};
+use holdpoint_domain::decision_point::{
+    ActionBinding, ApprovalPolicy, DecisionOption, OnTimeout, Principal, Response,
+};
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::human_decision::DecisionTimeout;
+use holdpoint_domain::policy::{RUN_TOOL, run_binding};
+use holdpoint_domain::refusal::DecisionPointRefusal;
+use holdpoint_domain::text::bounded;
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::{ActorId, Refusal};
+use std::time::Duration;
+
+/// The option that approves the start.
+pub const APPROVE: &str = "approve";
+/// The option that denies it.
+pub const DENY: &str = "deny";
+
+/// How much of a command line the question's first sentence has, in bytes.
+const PROMPT_COMMAND_BYTES: usize = 1024;
+
+/// Who has to approve a start, and in what time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskBefore {
+    /// Who counts, and how many are needed.
+    pub policy: ApprovalPolicy,
+    /// Whether only another user than the one who asks counts.
+    pub separation: bool,
+    /// How long there is to answer.
+    pub timeout: DecisionTimeout,
+}
+
+/// What the question came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// It was approved: the approval can be spent.
+    Approved(Box<DecisionPoint>),
+    /// It ended otherwise, and its state says how.
+    Ended(Box<DecisionPoint>),
+    /// Nobody waits for the answer.
+    LeftOpen(Box<DecisionPoint>),
+    /// A signal asked for the end, and the question was taken back where it was still open.
+    Interrupted {
+        /// The signal's number.
+        signal: i32,
+        /// The question.
+        question: Box<DecisionPoint>,
+    },
+}
+
+/// Puts the question before a start to a person. The first answer that suffices counts, whichever
+/// process it comes from, and nobody holds a lock meanwhile.
+pub trait StartAsker {
+    /// The question stands on the log, durable. Whether to wait for its answer.
+    fn asked(&mut self, question: &DecisionPoint) -> Patience;
+
+    /// Waits until the person answers or something [wakes](Wake::wait): then the log is looked at,
+    /// and this is called again while the question is open. `true` approves.
+    fn wait(&mut self, question: &DecisionPoint, wake: &Wake<'_>) -> Option<bool>;
+
+    /// Somebody voted, reminded or passed it on; the question is still open.
+    fn changed(&mut self, question: &DecisionPoint);
+
+    /// A rule said no to the answer that [`StartAsker::wait`] gave: the question is still open.
+    fn refused(&mut self, question: &DecisionPoint, refusal: &Refusal);
+
+    /// The question is over.
+    fn settled(&mut self, question: &DecisionPoint);
+}
+
+impl<S: Storage> Engine<S> {
+    /// Asks whether a command may start, in the name of whoever the run is for, and waits for the
+    /// answer. The question is bound to everything that the start is made of: approved, it is spent
+    /// by [`Engine::run_approved`].
+    ///
+    /// # Errors
+    /// Something cannot be bound, the log failed, or a rule said no to the question.
+    pub fn ask_before(
+        &self,
+        run: &GovernedRun,
+        bound: &Bound,
+        ask: &AskBefore,
+        asker: &mut dyn StartAsker,
+        signals: &mut dyn SignalSource,
+    ) -> Result<Asked, StartError> {
+        // Watched first, looked at then: an answer in between wakes the wait.
+        let watch = Watch::of_log(self.root());
+        self.forget_keys_of_what_is_over(bound)?;
+        let by = self.identity().principal(run.actor.kind, &run.actor.id);
+        let decision_id = self.put_question(run, bound, ask, &by)?;
+        let waiting = Waiting { engine: self, decision_id, by, watch };
+        let asked = waiting.until_over(asker, signals);
+        let over = match &asked {
+            Ok(Asked::Ended(point) | Asked::Interrupted { question: point, .. }) => {
+                !point.is_live()
+            }
+            _ => false,
+        };
+        if over {
+            bound.keys.remove(&waiting.decision_id);
+        }
+        asked
+    }
+
+    /// Puts the question on record, and keeps its key.
+    fn put_question(
+        &self,
+        run: &GovernedRun,
+        bound: &Bound,
+        ask: &AskBefore,
+        by: &Principal,
+    ) -> Result<String, StartError> {
+        let (entropy, key) = (self.entropy()?, Key::fresh()?);
+        let facts = bound.facts(self, run, &key)?;
+        let envelope = InstructionEnvelope::of(&run.command, &run.environment).hex();
+        let input_sha256 = run_binding(&envelope, &facts.digest());
+        let command = CreateDecisionPoint {
+            context: Some(context(&facts)),
+            allow_text: Some(false),
+            max_iterations: Some(1),
+            on_timeout: Some(OnTimeout::Abort),
+            timeout_ms: Some(ask.timeout.milliseconds()),
+            policy: Some(ask.policy.clone()),
+            binding: Some(ActionBinding { tool: RUN_TOOL.into(), input_sha256 }),
+            separation: ask.separation,
+            ..CreateDecisionPoint::asking(entropy, by.clone(), &prompt(run), options())
+        };
+        let id = command.decision_id();
+        let origin =
+            Origin { actor: run.actor.clone(), correlation: entropy.to_string(), causation: None };
+        bound.keys.keep(&id, &key)?;
+        let submitted = self.submit(&origin, &Command::CreateDecisionPoint(command.into()));
+        match submitted {
+            Ok(Submitted::Accepted(_) | Submitted::Repeated(_)) => Ok(id),
+            Ok(Submitted::Refused(refusal)) => {
+                bound.keys.remove(&id);
+                Err(StartError::Refused(refusal))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes the keys of questions of this log that nobody can spend any more.
+    fn forget_keys_of_what_is_over(&self, bound: &Bound) -> Result<(), SubmitError> {
+        let kept = bound.keys.questions();
+        let is_over = |id: &String, world: &holdpoint_domain::World| {
+            world.decision_point(id).is_some_and(|point| !point.is_live())
+        };
+        let over = self.query(|world| {
+            kept.into_iter().filter(|id| is_over(id, world)).collect::<Vec<String>>()
+        })?;
+        over.iter().for_each(|id| bound.keys.remove(id));
+        Ok(())
+    }
+}
+
+/// The question in a sentence.
+fn prompt(run: &GovernedRun) -> String {
+    let line = command_line(&run.command.program, &run.command.arguments);
+    format!("Start `{}`?", bounded(&line, PROMPT_COMMAND_BYTES))
+}
+
+/// Whether a question shows exactly this start, and nothing else: anybody who may write to the log
+/// can ask something else and bind it to the same.
+pub(super) fn shows(point: &DecisionPoint, run: &GovernedRun, facts: &Facts) -> bool {
+    let proposal = &point.terms.proposal;
+    *proposal.prompt == *prompt(run)
+        && proposal.context.as_deref() == Some(&context(facts))
+        && proposal.options.iter().eq(options().iter())
+}
+
+fn options() -> Vec<DecisionOption> {
+    let option = |id: &str, label: &str, reject| DecisionOption {
+        id: id.into(),
+        short: id.into(),
+        label: label.into(),
+        description: None,
+        reject,
+    };
+    vec![
+        option(APPROVE, "Start it, exactly so and once", false),
+        option(DENY, "Do not start it", true),
+    ]
+}
+
+/// A question that is waited for.
+struct Waiting<'a, S: Storage> {
+    engine: &'a Engine<S>,
+    decision_id: String,
+    by: Principal,
+    watch: Watch,
+}
+
+impl<S: Storage> Waiting<'_, S> {
+    fn until_over(
+        &self,
+        asker: &mut dyn StartAsker,
+        signals: &mut dyn SignalSource,
+    ) -> Result<Asked, StartError> {
+        let mut known: Option<DecisionPoint> = None;
+        loop {
+            let point = self.look()?;
+            if !point.is_open() {
+                asker.settled(&point);
+                return Ok(match point.approves() {
+                    true => Asked::Approved(point.into()),
+                    false => Asked::Ended(point.into()),
+                });
+            }
+            match &known {
+                None if asker.asked(&point) == Patience::Leave => {
+                    return Ok(Asked::LeftOpen(point.into()));
+                }
+                Some(before) if before.version != point.version => asker.changed(&point),
+                _ => {}
+            }
+            if let Some(signal) = self.wait(&point, asker, signals)? {
+                let question = self.take_back(signal)?.into();
+                return Ok(Asked::Interrupted { signal, question });
+            }
+            known = Some(point);
+        }
+    }
+
+    fn look(&self) -> Result<DecisionPoint, StartError> {
+        let found = self.engine.decision_point(&self.decision_id)?;
+        let decision_id = self.decision_id.clone();
+        found.ok_or_else(|| DecisionPointRefusal::UnknownDecision { decision_id }.into())
+    }
+
+    /// Waits until there is a reason to look again. The signal that asked for the end, if one did.
+    fn wait(
+        &self,
+        point: &DecisionPoint,
+        asker: &mut dyn StartAsker,
+        signals: &mut dyn SignalSource,
+    ) -> Result<Option<i32>, StartError> {
+        loop {
+            let Some(at_most) = self.time_left(point) else {
+                self.engine.expire()?;
+                return Ok(None);
+            };
+            let wake = Wake { watch: &self.watch, signals: signals.wake(), at_most };
+            let answer = asker.wait(point, &wake);
+            if let Some(signal) = signals.take().into_iter().find(|s| s.signal.asks_for_the_end()) {
+                return Ok(Some(signal.signal.number()));
+            }
+            if let Some(approves) = answer {
+                self.answer(point, approves, asker)?;
+                return Ok(None);
+            }
+            if self.watch.may_have_grown() {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn time_left(&self, point: &DecisionPoint) -> Option<Duration> {
+        let due = point.deadline()?.nanoseconds();
+        due.checked_sub(self.engine.wall_ns()).filter(|left| *left > 0).map(Duration::from_nanos)
+    }
+
+    /// Hands the answer in as the person's own, caused by the question.
+    fn answer(
+        &self,
+        point: &DecisionPoint,
+        approves: bool,
+        asker: &mut dyn StartAsker,
+    ) -> Result<(), StartError> {
+        let identity = self.engine.identity();
+        let by = identity.principal(Actor::Human, identity.name());
+        let origin = self.origin(point, by.actor());
+        let command = Command::RespondToDecisionPoint(RespondToDecisionPoint {
+            decision_id: self.decision_id.clone(),
+            entropy: self.engine.entropy()?,
+            by,
+            response: Response::option(if approves { APPROVE } else { DENY }),
+            comment: None,
+        });
+        if let Submitted::Refused(refusal) = self.engine.submit(&origin, &command)? {
+            // Where somebody was first, the next look shows who.
+            asker.refused(point, &refusal);
+        }
+        Ok(())
+    }
+
+    /// The question is taken back, unless it is over by then.
+    fn take_back(&self, signal: i32) -> Result<DecisionPoint, StartError> {
+        let point = self.look()?;
+        let reason = Some(format!("interrupted by signal {signal}"));
+        let cancel = CancelDecisionPoint {
+            decision_id: self.decision_id.clone(),
+            by: self.by.clone(),
+            reason,
+        };
+        let origin = self.origin(&point, self.by.actor());
+        self.engine.submit(&origin, &Command::CancelDecisionPoint(cancel))?;
+        self.look()
+    }
+
+    fn origin(&self, point: &DecisionPoint, actor: ActorId) -> Origin {
+        let (correlation, causation) = (point.correlation.clone(), Some(point.created_sequence));
+        Origin { actor, correlation, causation }
+    }
+}

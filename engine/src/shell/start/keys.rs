@@ -1,0 +1,141 @@
+//! The keys of questions that are asked before a start: what is bound and not recorded is on the
+//! log as a keyed digest, and the key is kept outside of it, until its question is over.
+
+use super::StartError;
+use hmac::{Hmac, KeyInit, Mac};
+use holdpoint_domain::hash::Digest;
+use sha2::Sha256;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// How long a key is, in bytes: one block of the digest.
+const KEY_BYTES: usize = 64;
+/// How the file of a key ends.
+const ENDING: &str = ".key";
+/// Where the keys are below a directory of states.
+const FOLDER: &str = "holdpoint/keys";
+
+/// The key of one question.
+#[derive(Clone)]
+pub(super) struct Key([u8; KEY_BYTES]);
+
+/// Where the keys of questions are kept: one file each, which only its user may read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalKeys {
+    directory: PathBuf,
+}
+
+impl Key {
+    /// Fresh random bits.
+    pub(super) fn fresh() -> Result<Self, StartError> {
+        let mut bytes = [0; KEY_BYTES];
+        getrandom::fill(&mut bytes).map_err(StartError::Random)?;
+        Ok(Self(bytes))
+    }
+
+    /// The digest of a variable's name and value under this key.
+    pub(super) fn digest(&self, name: &[u8], value: &[u8]) -> Digest {
+        // The length parts the two; a key of this length fits every such digest.
+        let length = (name.len() as u64).to_le_bytes();
+        let mac = Hmac::<Sha256>::new(&self.0.into());
+        let mac = [length.as_slice(), name, value].into_iter().fold(mac, |mut mac, part| {
+            mac.update(part);
+            mac
+        });
+        Digest::from_bytes(mac.finalize().into_bytes().into())
+    }
+}
+
+impl ApprovalKeys {
+    /// The keys of this user: `holdpoint/keys` in `XDG_STATE_HOME`, else in `.local/state` of the
+    /// home that the system's list of users names.
+    ///
+    /// # Errors
+    /// The user has no home.
+    pub fn of_user() -> Result<Self, StartError> {
+        let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+        let states = named.filter(|path| path.is_absolute()).or_else(|| {
+            super::super::user::home_of_user(rustix::process::getuid().as_raw())
+                .map(|home| home.join(".local").join("state"))
+        });
+        Ok(Self::in_directory(&states.ok_or(StartError::NoHome)?.join(FOLDER)))
+    }
+
+    /// The keys in this directory, which is made when the first one is kept.
+    #[must_use]
+    pub fn in_directory(directory: &Path) -> Self {
+        Self { directory: directory.to_path_buf() }
+    }
+
+    /// Keeps the key of a question that is about to be asked.
+    pub(super) fn keep(&self, decision_id: &str, key: &Key) -> Result<(), StartError> {
+        let file = self.file(decision_id);
+        let kept = || {
+            DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+            let options = OpenOptions::new().write(true).create_new(true).mode(0o600).to_owned();
+            let mut opened = options.open(&file)?;
+            opened.write_all(&key.0)?;
+            opened.sync_all()
+        };
+        kept().map_err(|source| StartError::Io { what: "keep the key", path: file.clone(), source })
+    }
+
+    /// The key of a question, if it is still kept.
+    pub(super) fn find(&self, decision_id: &str) -> Option<Key> {
+        let mut key = [0; KEY_BYTES];
+        File::open(self.file(decision_id)).ok()?.read_exact(&mut key).ok()?;
+        Some(Key(key))
+    }
+
+    /// Removes the key of a question that is over. Where it cannot be, it opens nothing any more.
+    pub(super) fn remove(&self, decision_id: &str) {
+        let _ = std::fs::remove_file(self.file(decision_id));
+    }
+
+    /// The questions whose keys are kept here, of whichever log.
+    pub(super) fn questions(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter_map(|name| name.strip_suffix(ENDING).map(str::to_string)).collect()
+    }
+
+    /// Where the key of a question is, or was.
+    pub(super) fn file(&self, decision_id: &str) -> PathBuf {
+        // An id is checked before a key is looked for: it has no slash.
+        self.directory.join(format!("{decision_id}{ENDING}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// RFC 4231 has no case with a length in front; this pins ours.
+    #[test]
+    fn a_keyed_digest_parts_name_and_value_and_depends_on_the_key() {
+        let (key, other) = (Key([7; KEY_BYTES]), Key([8; KEY_BYTES]));
+        let digest = key.digest(b"AB", b"C");
+        assert_ne!(digest, key.digest(b"A", b"BC"));
+        assert_ne!(digest, other.digest(b"AB", b"C"));
+        assert_eq!(digest, key.digest(b"AB", b"C"));
+    }
+
+    #[test]
+    fn a_key_is_its_users_alone_and_gone_when_it_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let keys = ApprovalKeys::in_directory(&directory.path().join("a/keys"));
+        assert!(keys.questions().is_empty() && keys.find("DP-1").is_none());
+        let key = Key::fresh().unwrap();
+        keys.keep("DP-1", &key).unwrap();
+        let mode = keys.file("DP-1").metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(keys.find("DP-1").unwrap().0, key.0);
+        assert!(keys.keep("DP-1", &key).is_err(), "a key is written once");
+        assert_eq!(keys.questions(), ["DP-1"]);
+        keys.remove("DP-1");
+        assert!(keys.find("DP-1").is_none());
+    }
+}
