@@ -11,6 +11,7 @@ mod apply_support;
 mod program;
 
 use apply_support::{HASH, Session, answers, apply, initialize, story};
+use holdpoint_engine::shell::user_name;
 use program::{Place, json, skip, status, text};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -41,28 +42,43 @@ fn a_whole_story_goes_through_apply_and_every_line_is_answered_in_order() {
     place.verified();
 }
 
+/// Whoever answers or stops a loop as a person is one whom this process proves, whatever the line
+/// says.
 #[test]
-fn a_person_s_answer_through_apply_is_recorded_as_api() {
+fn nobody_answers_or_aborts_through_apply_under_a_name_that_is_not_theirs() {
     let place = Place::new();
     let (id, mut lines) = (format!("LOOP-{}", "2".repeat(32)), story(&"2".repeat(32)));
     lines.pop();
-    lines[0]["submit"]["hold"] = json!({ "policy": "ALWAYS" });
+    lines[0]["submit"]["hold"] = json!({ "policy": "AFTER" });
     lines.push(json!({ "submit": { "command": "human_decision.request", "loop_id": id } }));
     let found = answers(&apply(&place, &lines));
     let request = found.last().unwrap()["receipt"]["request_id"].as_str().unwrap().to_string();
-    let answer = |channel: &str| {
-        json!({ "actor": { "kind": "HUMAN", "id": "ada" }, "submit": {
+    let answer = |who: &str, channel: &str| {
+        json!({ "actor": { "kind": "HUMAN", "id": who }, "submit": {
             "command": "human_decision.answer", "request_id": request, "actor": "HUMAN",
-            "human_id": "ada", "decision": "ABORT", "reason": "enough",
+            "human_id": who, "decision": "CONTINUE",
             "means": { "channel": channel, "detail": "a program" } } })
     };
+    let abort = json!({ "actor": { "kind": "HUMAN", "id": "ada" }, "submit": {
+        "command": "execution_loop.stop", "loop_id": id, "condition": "HUMAN_ABORT",
+        "facts": { "human_abort_signaled": true }, "details": "enough" } });
     let held = json!({ "submit": { "command": "execution_loop.complete", "loop_id": id } });
-    let lines = [held, answer("TERMINAL"), answer("API"), answer("API")];
+    let own = user_name();
+    let lines = [held, answer("ada", "TERMINAL"), answer("ada", "API"), abort];
     let found = answers(&apply(&place, &lines));
     assert_eq!(found[0]["refusal"]["code"], "HOLD_APPLIES", "{found:#?}");
     assert_eq!(found[1]["error"]["field"], "submit.means.channel", "{found:#?}");
-    assert!(found[2]["receipt"]["decision_id"].is_string(), "{found:#?}");
-    assert_eq!(found[3]["receipt"]["repeated"], true, "{found:#?}");
+    for refused in &found[2..] {
+        assert_eq!(refused["refusal"]["code"], "CLAIM_NOT_TAKEN", "{found:#?}");
+    }
+    // The same user without a terminal is a program.
+    let mut session = Session::begin(&place);
+    let refused = session.ask(answer(&own, "API").to_string().as_bytes());
+    assert_eq!(refused["refusal"]["code"], "NO_TERMINAL", "{refused:#}");
+    assert_eq!(session.end(), 5);
+    let found = answers(&apply(&place, &[answer(&own, "API"), answer(&own, "API")]));
+    assert!(found[0]["receipt"]["decision_id"].is_string(), "{found:#?}");
+    assert_eq!(found[1]["receipt"]["repeated"], true, "{found:#?}");
     place.verified();
 }
 
@@ -334,7 +350,7 @@ fn a_vote_through_apply_proves_no_more_than_the_process_does() {
     let found = answers(&apply(&place, &lines));
     assert!(found[0]["receipt"].is_object(), "{found:#?}");
     for refused in &found[1..] {
-        assert_eq!(refused["refusal"]["code"], "NOT_AUTHENTICATED", "{found:#?}");
+        assert_eq!(refused["refusal"]["code"], "CLAIM_NOT_TAKEN", "{found:#?}");
     }
     let shown = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
     assert_eq!((&shown["state"], &shown["requested_by"]), (&"pending".into(), &"planner".into()));

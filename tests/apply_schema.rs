@@ -17,7 +17,7 @@ use program::{Place, json};
 use serde_json::{Map, Value, json};
 use thread_support::{LEASE, chat, interruption, line, setting, turn};
 
-const GOLDEN: &str = include_str!("../engine/domain/tests/golden/events_v1.txt");
+const GOLDEN: &str = include_str!("../engine/domain/tests/golden/events_v2.txt");
 
 fn schemas() -> Value {
     json(&Place::new().holdpoint(&["apply", "--schema"]))

@@ -7,7 +7,7 @@
     reason = "a helper that fails, fails its test"
 )]
 
-use crate::program::{Place, text};
+use crate::program::{Place, terminal, text};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Output, Stdio};
@@ -60,8 +60,8 @@ pub(crate) fn apply(place: &Place, lines: &[Value]) -> Output {
     let file = place.directory.path().join("lines");
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     std::fs::write(&file, text).unwrap();
-    let input = std::fs::File::open(&file).unwrap();
-    place.command(&["apply"]).stdin(input).output().unwrap()
+    // At a terminal, where the user of the tests is a person.
+    place.command(&["apply", file.to_str().unwrap()]).stdin(terminal()).output().unwrap()
 }
 
 pub(crate) fn answers(output: &Output) -> Vec<Value> {

@@ -9,6 +9,7 @@
 
 use crate::apply_support::{answers, apply};
 use crate::program::Place;
+use holdpoint_engine::shell::user_name;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -26,7 +27,7 @@ pub(crate) fn setting(tenant: &str, correlation: &str) -> Vec<Value> {
     let grant = json!({ "actor_kind": "AUTOMATION", "actor_id": "selene-os",
         "capability": "SELENE_OS_ONLY", "is_granted": true });
     let mut granted = line("change_capability", grant);
-    granted["actor"] = json!({ "kind": "HUMAN", "id": "grace" });
+    granted["actor"] = json!({ "kind": "HUMAN", "id": user_name() });
     let registered = [
         ("tenant", json!({ "status": "ACTIVE" })),
         ("user", json!({ "user_id": "ada", "status": "ACTIVE" })),
