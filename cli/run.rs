@@ -144,7 +144,7 @@ enum Outcome {
     /// A loop began, or went on.
     Run(HeldRun),
     /// A person was asked before, and there is no loop.
-    NotStarted(NotStarted),
+    NotStarted(Box<NotStarted>),
 }
 
 /// A run that is to be carried out on an open log.
@@ -184,8 +184,9 @@ impl Carried<'_> {
                 Err(not_started) => return Ok(Outcome::NotStarted(not_started)),
             },
         };
-        let (run, terms) = (&self.run, &self.in_force.hold);
-        let approved = ApprovedStart { run, terms, bound: &bound, decision_id: &decision_id };
+        let (run, terms, policy) = (&self.run, &self.in_force.hold, &self.in_force.policy);
+        let (bound, decision_id) = (&bound, &*decision_id);
+        let approved = ApprovedStart { run, terms, policy, bound, decision_id };
         let ran = engine.run_approved(&approved, &mut person, sink, signals);
         ran.map(Outcome::Run).map_err(|error| before::failure(global, error))
     }

@@ -117,7 +117,7 @@ fn what_fails_open_is_found() {
 
 #[test]
 fn where_a_guard_is_required_there_is_one_for_some_tool() {
-    let place = Place::new();
+    let place = Place::with_log();
     let required = |settings: &str| doctor(&place, settings, &["--require", "hooks"]);
     assert_eq!(status(&required(&documented().to_string())), 0);
     let with = |matcher: Option<&str>, options: &str| {

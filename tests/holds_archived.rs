@@ -64,7 +64,7 @@ fn archive(place: &Place) {
 
 fn open_request(place: &Place) -> Option<String> {
     let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
-    let first = listed.as_array().unwrap().first().cloned();
+    let first = listed.as_array()?.first().cloned();
     first.map(|request| request["request_id"].as_str().unwrap().to_string())
 }
 

@@ -308,13 +308,14 @@ fn the_advised_way_to_wait_is_let_through_and_nothing_behind_it_is() {
 
 #[test]
 fn tools_that_wait_are_let_through_for_a_server_that_is_named_as_our_own() {
-    let place = Place::new();
+    let place = Place::with_log();
+    let before = contents(&place.log);
     let mut waiting = call("s", "ls");
     waiting["tool_name"] = "mcp__holdpoint__decision_wait".into();
     let options = ["pre-tool-use", "--own-mcp", "holdpoint"];
     let output = run(&place, &options, &waiting);
     assert_eq!((status(&output), json(&output)), (0, json!({})));
-    assert!(!place.log.exists(), "nothing is asked");
+    assert!(before == contents(&place.log), "nothing is asked");
     denied(&place, &[], &waiting, "pending");
     denied(&place, &["--own-mcp", "other"], &waiting, "pending");
     waiting["tool_name"] = "mcp__holdpoint__decision_respond".into();

@@ -162,7 +162,7 @@ fn output_beyond_the_bound_is_no_fault_and_still_passed_through_whole() {
 fn a_long_output_under_a_hold_asks_and_keeps_its_first_and_last_bytes() {
     let place = Place::new();
     let script = "printf FIRST; head -c 5000000 /dev/zero; printf LAST";
-    let words = ["run", "--hold", "always", "--no-wait", "--json", "--", "sh", "-c", script];
+    let words = ["run", "--hold", "after", "--no-wait", "--json", "--", "sh", "-c", script];
     let output = place.holdpoint(&words);
     assert_eq!(status(&output), 122, "{}", text(&output.stderr));
     assert!(json(&output)["request_id"].as_str().is_some());
@@ -189,7 +189,7 @@ fn output_that_cannot_be_read_to_its_end_is_partial_and_under_a_hold_exits_123()
     let script = "rm -f left; setsid sh -c 'echo > left; exec sleep 5' &
         while [ ! -e left ]; do sleep 0.01; done; exit ";
     for (hold, own, expected) in
-        [("never", 0, 0), ("never", 7, 7), ("always", 0, 123), ("always", 7, 7)]
+        [("never", 0, 0), ("never", 7, 7), ("after", 0, 123), ("after", 7, 7)]
     {
         let place = Place::new();
         let script = format!("{script}{own}");

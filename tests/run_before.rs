@@ -380,6 +380,11 @@ fn only_those_who_are_named_and_as_many_as_are_asked_for_let_it_start() {
     let id = leave_open(&place, &[], &["touch", "f"]);
     let respond = ["decision", "respond", &id, "--option", "approve"];
     assert_eq!(status(&place.holdpoint(&respond)), 5);
+    // An approval of anybody is none where somebody is named by now.
+    assert_eq!(answer(&place, &id, "approve"), 0);
+    let spend = ["--json", "run", "--approver", "nobody-here", "--approval", &id, "--"];
+    let output = run(&place, &[&spend[..], &["touch", "f"]].concat());
+    assert_eq!(refused(&output).0, "POLICY_LOOSENED");
     let id = leave_open(&place, &["--quorum", "2"], &["touch", "f"]);
     assert_eq!(answer(&place, &id, "approve"), 0);
     assert_eq!(answer(&place, &id, "approve"), 0, "the same again is the same vote");

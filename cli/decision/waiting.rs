@@ -26,12 +26,15 @@ pub(crate) struct Waited {
     /// The same for a person.
     #[serde(skip)]
     pub(crate) line: String,
+    /// The same for a shell.
+    #[serde(skip)]
+    exit: Exit,
 }
 
 impl Waited {
-    /// The exit code that says how it ended. An answer that says no is an answer.
+    /// The exit code that says how it ended.
     pub(super) fn exit(&self) -> Exit {
-        exit_of(self.outcome)
+        self.exit
     }
 }
 
@@ -157,7 +160,11 @@ impl<'g> Wait<'g> {
             WaitOutcome::StillPending => format!("{id}  still {}{overdue}", point.state),
             _ => format!("{id}  {}: {}", point.state, shown::outcome(point)),
         };
-        Waited { decision, outcome, line }
+        let exit = match outcome {
+            WaitOutcome::Answered => exit_of_answer(point),
+            outcome => exit_of(outcome),
+        };
+        Waited { decision, outcome, line, exit }
     }
 
     /// Says on a terminal what is waited for.
@@ -176,6 +183,17 @@ impl<'g> Wait<'g> {
 fn left(point: &DecisionPoint) -> Option<Duration> {
     let left_ns = point.deadline()?.nanoseconds_since(now());
     Some(Duration::from_nanos(left_ns))
+}
+
+/// Where approval was asked for, only what approves is a success, and only while it can be spent.
+fn exit_of_answer(point: &DecisionPoint) -> Exit {
+    let is_approval = point.terms.policy.is_some() || point.terms.binding.is_some();
+    let is_over = point.consumed.is_some() || point.lapsed_at.is_some();
+    match (is_approval, point.approves()) {
+        (true, false) => Exit::SAID_NO,
+        (true, true) if is_over => Exit::REFUSED,
+        _ => Exit::DONE,
+    }
 }
 
 const fn exit_of(outcome: WaitOutcome) -> Exit {

@@ -72,7 +72,7 @@ pub(super) fn ask(
     carried: &Carried<'_>,
     bound: &Bound,
     signals: &mut Signals,
-) -> Result<Result<String, NotStarted>, Failure> {
+) -> Result<Result<String, Box<NotStarted>>, Failure> {
     let (global, in_force) = (carried.global, carried.in_force);
     let ask = AskBefore {
         policy: in_force.approval.clone(),
@@ -112,7 +112,7 @@ fn of_signal(signal: i32) -> u8 {
 }
 
 impl NotStarted {
-    fn ended(point: DecisionPoint) -> Self {
+    fn ended(point: DecisionPoint) -> Box<Self> {
         let (outcome, exit_status) = match point.state {
             DecisionPointState::Cancelled => ("cancelled", EXIT_ABORTED),
             DecisionPointState::Superseded => ("superseded", EXIT_ABORTED),
@@ -122,17 +122,17 @@ impl NotStarted {
             _ => ("denied", EXIT_ABORTED),
         };
         let said = self::outcome(&point);
-        Self { point, outcome, said, exit_status }
+        Box::new(Self { point, outcome, said, exit_status })
     }
 
-    fn left_open(point: DecisionPoint) -> Self {
+    fn left_open(point: DecisionPoint) -> Box<Self> {
         let said = "nobody answered yet".to_string();
-        Self { point, outcome: "pending", said, exit_status: EXIT_LEFT_WAITING }
+        Box::new(Self { point, outcome: "pending", said, exit_status: EXIT_LEFT_WAITING })
     }
 
-    fn interrupted(point: DecisionPoint, signal: i32) -> Self {
+    fn interrupted(point: DecisionPoint, signal: i32) -> Box<Self> {
         let said = format!("interrupted by signal {signal}, {}", self::outcome(&point));
-        Self { point, outcome: "interrupted", said, exit_status: of_signal(signal) }
+        Box::new(Self { point, outcome: "interrupted", said, exit_status: of_signal(signal) })
     }
 
     /// Tells that nothing was started: on stderr to a person, on stdout with `--json`. The id of a

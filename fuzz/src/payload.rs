@@ -36,8 +36,11 @@ fn payloads(bytes: &[u8]) {
         let kind = u16::from(*kind);
         if let Ok(envelope) = decode(kind, *version, payload) {
             let encoded = encode(&envelope).expect("no longer than a payload may be");
-            assert_eq!((encoded.kind, encoded.version), (kind, *version));
-            assert_eq!(encoded.payload, payload, "what decodes encodes to the same bytes");
+            assert_eq!(encoded.kind, kind);
+            // What an older version wrote is written in the newest one.
+            if encoded.version == *version {
+                assert_eq!(encoded.payload, payload, "what decodes encodes to the same bytes");
+            }
             assert_eq!(kind_name(kind), Some(envelope.event.kind().name));
             worlds.evolve(&envelope);
         }

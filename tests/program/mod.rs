@@ -107,7 +107,7 @@ pub(crate) fn command_in(directory: &Path, arguments: &[&str]) -> Command {
 
 /// Whether only a person may do this, which takes a terminal.
 fn is_answer(arguments: &[&str]) -> bool {
-    let verbs = [["decision", "respond"], ["hold", "answer"], ["policy", "set"]];
+    let verbs = [["decision", "respond"], ["hold", "answer"]];
     verbs.iter().any(|verb| arguments.windows(2).any(|words| words == verb))
 }
 

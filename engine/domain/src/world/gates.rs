@@ -75,7 +75,9 @@ impl Gates {
     ) {
         let Some(Proof { user, .. }) = proof else { return };
         let policy = point.terms.policy.as_ref();
-        let authentication = policy.map_or(Authentication::OsUser, |p| p.authentication);
+        let of_log = self.policy.as_ref().and_then(|policy| policy.authentication);
+        let usual = of_log.unwrap_or(Authentication::OsUser);
+        let authentication = policy.map_or(usual, |policy| policy.authentication);
         let gate = Gate { asked_by: user, authentication, separation };
         self.points.insert(String::from(point.decision_id.as_str()), gate);
     }

@@ -103,7 +103,8 @@ impl World {
         proof: Option<Proof>,
     ) -> Result<(), Refusal> {
         let Some(point) = self.known_point(decision_id) else { return Ok(()) };
-        if self.person_for_point(decision_id).is_none() || point.requested_by.is(actor) {
+        let is_gated = self.person_for_point(decision_id).is_some() && point.needs_person();
+        if !is_gated || actor.kind != Actor::Human || point.requested_by.is(actor) {
             return Ok(());
         }
         let (authentication, separation) = (Authentication::OsUser, false);

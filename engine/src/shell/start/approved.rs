@@ -10,9 +10,11 @@ use crate::shell::asker::Asker;
 use crate::shell::engine::Engine;
 use crate::shell::governed::Runner;
 use crate::shell::run::{GovernedRun, HeldRun, RunError};
+use holdpoint_domain::Refusal;
 use holdpoint_domain::command::SpentApproval;
+use holdpoint_domain::decision_point::ApprovalPolicy;
 use holdpoint_domain::human_decision::HoldTerms;
-use holdpoint_domain::policy::{RUN_TOOL, run_binding};
+use holdpoint_domain::policy::{GatePolicy, RUN_TOOL, run_binding};
 use holdpoint_domain::refusal::DecisionPointRefusal;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
@@ -24,6 +26,8 @@ pub struct ApprovedStart<'a> {
     pub run: &'a GovernedRun,
     /// When and how a person is asked after an attempt.
     pub terms: &'a HoldTerms,
+    /// What is demanded of the approval now, however it was asked for.
+    pub policy: &'a GatePolicy,
     /// What else the start is bound to.
     pub bound: &'a Bound,
     /// The question that was approved.
@@ -62,6 +66,7 @@ impl<S: Storage> Engine<S> {
         let decision_id = start.decision_id;
         let keys = &start.bound.keys;
         let point = self.spendable(decision_id, keys)?;
+        self.check_policy(start.policy, &point)?;
         let Some(key) = keys.find(decision_id) else {
             // Somebody else may just have spent it.
             self.spendable(decision_id, keys)?;
@@ -90,6 +95,20 @@ impl<S: Storage> Engine<S> {
         run.approval = Some(approval);
         run.gate.before = true;
         Ok((run, facts.program))
+    }
+
+    /// Whether those were asked whom the policy in force demands now. How long there was to answer
+    /// is over.
+    fn check_policy(&self, policy: &GatePolicy, point: &DecisionPoint) -> Result<(), StartError> {
+        let policy = GatePolicy { approval_timeout_ms: None, ..policy.clone() };
+        let people = ApprovalPolicy::people();
+        let asked = point.terms.policy.as_ref().unwrap_or(&people);
+        let terms = self.query(|world| world.person_for_point(&point.decision_id))?;
+        let separation = terms.is_some_and(|terms| terms.separation);
+        policy.check_approval(asked, separation, None).map_err(|loosened| {
+            let floor = "this run".to_string();
+            StartError::Refused(Refusal::PolicyLoosened { floor, loosened })
+        })
     }
 
     /// The question, where it is one before a start and its approval can be spent. The key of one

@@ -4,14 +4,13 @@ use super::StartError;
 use crate::executor::{SignalSource, Stdin};
 use holdpoint_domain::hash::{Digest, Sha256Stream};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{FileType, SeekFrom, fstat, seek};
+use rustix::fs::{FileType, SeekFrom, Stat, fstat, seek, stat};
 use rustix::io::{Errno, pread, read};
 use rustix::stdio::{dup2_stdin, stdin};
 use rustix::termios::isatty;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 
 /// The most that is read of a pipe, in bytes (64 MiB): it is kept for the command.
 const PIPE_BYTES_MAX: usize = 64 << 20;
@@ -59,7 +58,7 @@ impl Input {
         Ok(Ok(match FileType::from_raw_mode(found.st_mode) {
             FileType::RegularFile => Self::File,
             FileType::CharacterDevice if isatty(stdin()) => Self::Terminal,
-            FileType::CharacterDevice if is_null(found.st_rdev) => Self::Nothing,
+            FileType::CharacterDevice if is_null(&found) => Self::Nothing,
             FileType::Fifo | FileType::Socket => return keep_whole(signals),
             other => return Err(StartError::Input { found: kind_name(other) }),
         }))
@@ -140,7 +139,7 @@ fn in_memory(bytes: &[u8]) -> std::io::Result<OwnedFd> {
 #[cfg(not(target_os = "linux"))]
 fn in_memory(bytes: &[u8]) -> std::io::Result<OwnedFd> {
     let mut random = [0; 16];
-    getrandom::fill(&mut random)?;
+    getrandom::fill(&mut random).map_err(|error| std::io::Error::other(error.to_string()))?;
     let path = std::env::temp_dir().join(format!("holdpoint-{:032x}", u128::from_le_bytes(random)));
     let mut file = File::create_new(&path)?;
     file.write_all(bytes)?;
@@ -150,8 +149,8 @@ fn in_memory(bytes: &[u8]) -> std::io::Result<OwnedFd> {
 }
 
 /// Whether a device is the one that is nothing.
-fn is_null(device: u64) -> bool {
-    std::fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == device)
+fn is_null(device: &Stat) -> bool {
+    stat("/dev/null").is_ok_and(|null| null.st_rdev == device.st_rdev)
 }
 
 fn failed(errno: Errno) -> StartError {
