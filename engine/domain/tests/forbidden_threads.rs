@@ -136,7 +136,7 @@ fn asked_in_a_session() -> (Stage, TurnTaken, RowCommitted) {
 
 const SESSION: [&str; 4] = ["acme", "s", "alice", "phone"];
 
-/// What the branch table says of a yes after that, in this session as it is said to be, and its row.
+/// What the branch table says of a yes after that, in this session as it is said to be; its row.
 fn yes(
     stage: &Stage,
     (taken, row): (&TurnTaken, &RowCommitted),

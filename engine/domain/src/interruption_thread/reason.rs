@@ -71,7 +71,8 @@ reason_codes! {
     0x20 BufferExpired "X_BUFFER_EXPIRED"
         "What was left unsaid was kept for its time, and is gone.",
     0x21 ReturnCheckExpired "X_RETURN_CHECK_EXPIRED" "Nobody answered whether to go back.",
-    0x22 SessionClosed "X_SESSION_CLOSED" "The session ended with words left unsaid, or something asked.",
+    0x22 SessionClosed "X_SESSION_CLOSED"
+        "The session ended with words left unsaid, or something asked.",
     0x23 ThreadClosed "X_THREAD_CLOSED" "The thread ended.",
     0x40 FailWorkOrderScopeInvalid "X_FAIL_WORK_ORDER_SCOPE_INVALID"
         "The work order is not of this tenant and correlation, or not as stated.",
