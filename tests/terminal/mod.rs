@@ -1,5 +1,6 @@
 //! A terminal at which a test sits: a pseudo-terminal of its own session.
 
+#![allow(dead_code, reason = "every test file uses its own part")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper that fails, fails its test")]
 
 use crate::program::Place;
