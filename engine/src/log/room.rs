@@ -3,8 +3,8 @@
 //!
 //! # Invariants
 //!
-//! - A file of room is no segment, and holds nothing but zeros, until a roll gives it a header and a
-//!   segment's name: then nothing new is asked of the disk.
+//! - A file of room is no segment, and holds nothing but zeros, until a roll gives it a header and
+//!   a segment's name: then nothing new is asked of the disk.
 //! - Only appends that say whose room they may take get it: what else is written fails for want of
 //!   space as it did before.
 

@@ -50,7 +50,9 @@ impl RunFile {
 
 /// Makes a run's file and takes its lock.
 pub(super) fn begin(storage: &DirectoryStorage, loop_id: &str) -> io::Result<RunFile> {
-    storage.create_directory(names::RUNS)?;
+    if check_place(storage).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        storage.create_directory(names::RUNS)?;
+    }
     check_place(storage)?;
     let path = storage.path(&names::run(loop_id));
     let mode = file_mode(storage.root())?;

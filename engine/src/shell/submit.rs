@@ -13,7 +13,7 @@ use super::rebuild::{Hot, Recorded, evolve_all, recorded};
 use super::recall::{self, FoundRecord};
 use super::snapshot::Snapshot;
 use crate::floors::Floors;
-use crate::log::{Acknowledgement, Appended, Level, NewRecord, Recovered, RunFile, Storage, Turn};
+use crate::log::{Acknowledgement, Appended, Level, NewRecord, Recovered, Storage, Turn};
 use holdpoint_domain::command::SystemEvent;
 use holdpoint_domain::event::{ClockStepped, Event, RecoveryPerformed, Text};
 use holdpoint_domain::terms::Term;
@@ -23,7 +23,6 @@ use holdpoint_domain::{
     ActorId, Command, Envelope, Idempotency, Proof, Refusal, Time, World, codec, decide,
 };
 use holdpoint_log_files::Onward;
-use holdpoint_log_format::names;
 use std::convert::Infallible;
 use std::path::Path;
 
@@ -395,21 +394,8 @@ pub(super) fn permitted<S: Storage, T>(
     })
 }
 
-/// Makes and locks the file of a run, before its loop is initialized.
-pub(super) fn begin_run<S: Storage>(
-    engine: &Core<S>,
-    loop_id: &str,
-) -> Result<Option<RunFile>, SubmitError> {
-    with_turn(engine, |engine, _, _| {
-        engine.caches.begin_run(loop_id).map_err(|source| SubmitError::RunFile {
-            path: engine.caches.root().join(names::run(loop_id)),
-            source,
-        })
-    })
-}
-
 /// A turn whose result is given when what it depends on is as durable as the engine's level asks.
-fn with_turn<S: Storage, T>(
+pub(super) fn with_turn<S: Storage, T>(
     engine: &Core<S>,
     work: impl FnOnce(&Core<S>, &mut Hot, &mut Turn<'_, S>) -> Result<T, SubmitError>,
 ) -> Result<T, SubmitError> {
