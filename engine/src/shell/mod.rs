@@ -35,6 +35,7 @@ mod owner;
 mod person_terminal;
 mod rebuild;
 mod recall;
+mod receipt;
 mod run;
 mod salvage;
 mod snapshot;
