@@ -1,5 +1,4 @@
-//! One turn, in order: expiries that are due, command, decide, encode, append, evolve, sync,
-//! receipt.
+//! One turn, in order: what is due, command, decide, encode, append, evolve, sync, receipt.
 
 use super::conditions::{Conditions, DoneBefore, Known, check_story};
 use super::engine::{Core, system_actor};
