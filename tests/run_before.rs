@@ -60,6 +60,12 @@ fn await_question(place: &Place) -> String {
     }
 }
 
+/// The circumstances that whoever is asked sees.
+fn context(place: &Place, id: &str) -> String {
+    let shown = json(&place.holdpoint(&["decision", "show", id, "--json"]));
+    shown["context"].as_str().unwrap().to_string()
+}
+
 /// A person answers at a terminal.
 fn answer(place: &Place, id: &str, option: &str) -> i32 {
     let output = at_terminal(place, &["decision", "respond", id, "--option", option]);
@@ -90,7 +96,7 @@ fn nothing_exists_before_the_answer_and_the_story_leads_to_the_person_and_back()
     let id = await_question(&place);
     assert!(!file(&place, "f").exists());
     assert!(place.loops().is_empty(), "no loop exists before the answer");
-    let shown = text(&place.holdpoint(&["decision", "show", &id]).stdout);
+    let shown = context(&place, &id);
     for bound in ["touch f", "directory", "/touch, SHA-256 ", "variable   PATH = ", "Not bound"] {
         assert!(shown.contains(bound), "{bound}: {shown}");
     }
@@ -334,7 +340,7 @@ fn a_pipe_is_read_before_the_question_and_given_to_the_command() {
     let mut waiting = command(&place, &arguments).stdin(Stdio::piped()).spawn().unwrap();
     waiting.stdin.take().unwrap().write_all(b"through a pipe").unwrap();
     let id = await_question(&place);
-    let shown = text(&place.holdpoint(&["decision", "show", &id]).stdout);
+    let shown = context(&place, &id);
     assert!(shown.contains("input      = a pipe, 14 bytes, SHA-256 "), "{shown}");
     assert_eq!(answer(&place, &id, "approve"), 0);
     let output = waiting.wait_with_output().unwrap();

@@ -23,7 +23,9 @@ pub enum FloorsError {
         source: io::Error,
     },
     /// A pipe, a device or a directory.
-    #[error("the policy {} is not a regular file: put one in its place, or remove it", shown(.path))]
+    #[error(
+        "the policy {} is not a regular file: put one in its place, or remove it", shown(.path)
+    )]
     NotAFile {
         /// The file.
         path: PathBuf,

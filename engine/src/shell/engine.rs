@@ -162,8 +162,8 @@ impl<S: Storage> Engine<S> {
         Ok(engine)
     }
 
-    /// Who runs this process, as far as that is proven: what every command that is submitted here is
-    /// recorded with, whatever it says of itself.
+    /// Who runs this process, as far as that is proven: what every command that is submitted here
+    /// is recorded with, whatever it says of itself.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.core.identity

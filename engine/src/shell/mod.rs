@@ -37,6 +37,7 @@ mod owner;
 mod person_terminal;
 mod rebuild;
 mod recall;
+mod receipt;
 mod resume;
 mod run;
 mod run_seat;

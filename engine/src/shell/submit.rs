@@ -1,5 +1,4 @@
-//! One turn, in order: expiries that are due, command, decide, encode, append, evolve, sync,
-//! receipt.
+//! One turn, in order: what is due, command, decide, encode, append, evolve, sync, receipt.
 
 use super::conditions::{Conditions, DoneBefore, Known, check_story};
 use super::engine::{Core, system_actor};
@@ -11,6 +10,7 @@ use super::metrics::TurnWatch;
 use super::owner::check_owner;
 use super::rebuild::{Hot, Recorded, evolve_all, recorded};
 use super::recall::{self, FoundRecord};
+pub use super::receipt::{Receipt, Submitted};
 use super::snapshot::Snapshot;
 use crate::floors::Floors;
 use crate::log::{Acknowledgement, Appended, Level, NewRecord, Recovered, Storage, Turn};
@@ -53,44 +53,6 @@ impl<'a> By<'a> {
     pub(super) const fn holdpoint(origin: &'a Origin) -> Self {
         Self { origin, proof: None }
     }
-}
-
-/// What became of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Submitted {
-    /// Recorded.
-    Accepted(Receipt),
-    /// Recorded before, under the same idempotency key or as exactly this answer: the first
-    /// receipt, without its events where they were moved to an archive. Nothing was written.
-    Repeated(Receipt),
-    /// A rule said no. Nothing came of the command; a refusal on scope, idempotency, gating or
-    /// continuity is itself on the record (property E3).
-    Refused(Refusal),
-}
-
-impl Submitted {
-    /// The receipt of a command that is carried out, now or before.
-    #[must_use]
-    pub fn receipt(&self) -> Option<&Receipt> {
-        match self {
-            Self::Accepted(receipt) | Self::Repeated(receipt) => Some(receipt),
-            Self::Refused(_) => None,
-        }
-    }
-}
-
-/// Proof that a command was carried out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Receipt {
-    /// Sequence of its first event.
-    pub first_sequence: u64,
-    /// Sequence of its last event; of the first one where the last is not known, because the
-    /// events were moved to an archive.
-    pub last_sequence: u64,
-    /// Time of its events; `None` where they were moved to an archive.
-    pub at: Option<Time>,
-    /// The events; none where they were moved to an archive.
-    pub events: Vec<Event>,
 }
 
 /// What a turn came to.

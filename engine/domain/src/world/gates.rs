@@ -1,4 +1,4 @@
-//! By whom, and under which policy, what waits for a person was asked: what its answer is judged by.
+//! By whom, and under which policy, what waits for a person was asked: what judges its answer.
 //!
 //! Only what was recorded with proofs is here. What is older is judged by the rules of its time.
 
