@@ -4,8 +4,8 @@
 //! its origin: `actor` (else this user, as AUTOMATION), `correlation` (else a story of its own),
 //! `causation`, `idempotency`, `expected_version`. `apply --schema` says all of it. Random bits
 //! that a command leaves away are drawn, the terms of a hold and its gate are as in force, and no
-//! line can set the time. Who asks or answers in a command on a decision point is proven by this process alone:
-//! `by.authenticated_by` and `by.means` are replaced.
+//! line can set the time. Who asks or answers in a command on a decision point is proven by this
+//! process alone: `by.authenticated_by` and `by.means` are replaced.
 //!
 //! A line of output is the number of its line of input and either a `receipt`, or the `refusal` of
 //! a rule, or an `error` with line, column and field: then the line was not understood, and nothing

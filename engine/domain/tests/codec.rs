@@ -57,77 +57,78 @@ fn golden_file_has_every_kind() {
 }
 
 /// The registry once more: whoever changes a number or a name breaks every log.
+const PINNED: &[(u16, &str)] = &[
+    (1, "log.recovery_performed"),
+    (2, "log.head_missing_accepted"),
+    (3, "log.clock_stepped"),
+    (4, "log.fingerprint_recorded"),
+    (5, "log.command_refused"),
+    (6, "log.configuration_changed"),
+    (7, "log.salvaged"),
+    (8, "log.records_lost"),
+    (9, "log.history_archived"),
+    (10, "log.segment_indexed"),
+    (11, "log.policy_changed"),
+    (12, "log.policy_unknown"),
+    (32, "execution_loop.initialized"),
+    (33, "execution_loop.dispatched"),
+    (34, "execution_loop.response_awaited"),
+    (35, "execution_loop.response_evaluated"),
+    (36, "execution_loop.halted"),
+    (64, "evidence_capture.observer_attached"),
+    (65, "evidence_capture.evidence_captured"),
+    (66, "evidence_capture.stop_condition_detected"),
+    (67, "evidence_capture.chain_sealed"),
+    (96, "sandbox_fault.fault_reported"),
+    (97, "sandbox_fault.sandbox_decided"),
+    (128, "human_decision.requested"),
+    (129, "human_decision.visibility_overridden"),
+    (130, "human_decision.warned"),
+    (131, "human_decision.answered"),
+    (132, "human_decision.timed_out"),
+    (133, "human_decision.late_answer_recorded"),
+    (134, "human_decision.request_withdrawn"),
+    (160, "interruption_thread.capability_changed"),
+    (161, "interruption_thread.tenant_registered"),
+    (162, "interruption_thread.user_registered"),
+    (163, "interruption_thread.device_registered"),
+    (164, "interruption_thread.session_registered"),
+    (165, "interruption_thread.work_order_registered"),
+    (166, "interruption_thread.lease_registered"),
+    (167, "interruption_thread.turn_taken"),
+    (168, "interruption_thread.row_committed"),
+    (169, "interruption_thread.row_refused"),
+    (170, "interruption_thread.buffer_expired"),
+    (171, "interruption_thread.return_check_expired"),
+    (172, "interruption_thread.remainders_discarded"),
+    (173, "interruption_thread.rows_read"),
+    (174, "interruption_thread.thread_closed"),
+    (175, "interruption_thread.pending_disarmed"),
+    (176, "interruption_thread.thread_moved"),
+    (192, "decision_point.created"),
+    (193, "decision_point.refined"),
+    (194, "decision_point.guidance_given"),
+    (195, "decision_point.round_opened"),
+    (196, "decision_point.vote"),
+    (197, "decision_point.resolved"),
+    (198, "decision_point.default_taken"),
+    (199, "decision_point.aborted"),
+    (200, "decision_point.cancelled"),
+    (201, "decision_point.superseded"),
+    (202, "decision_point.reminded"),
+    (203, "decision_point.escalated"),
+    (204, "decision_point.late_response"),
+    (205, "decision_point.consumed"),
+    (206, "decision_point.approval_lapsed"),
+    (207, "decision_point.released"),
+];
+
 #[test]
 fn table_kinds_are_pinned() {
-    let pinned = [
-        (1, "log.recovery_performed"),
-        (2, "log.head_missing_accepted"),
-        (3, "log.clock_stepped"),
-        (4, "log.fingerprint_recorded"),
-        (5, "log.command_refused"),
-        (6, "log.configuration_changed"),
-        (7, "log.salvaged"),
-        (8, "log.records_lost"),
-        (9, "log.history_archived"),
-        (10, "log.segment_indexed"),
-        (11, "log.policy_changed"),
-        (12, "log.policy_unknown"),
-        (32, "execution_loop.initialized"),
-        (33, "execution_loop.dispatched"),
-        (34, "execution_loop.response_awaited"),
-        (35, "execution_loop.response_evaluated"),
-        (36, "execution_loop.halted"),
-        (64, "evidence_capture.observer_attached"),
-        (65, "evidence_capture.evidence_captured"),
-        (66, "evidence_capture.stop_condition_detected"),
-        (67, "evidence_capture.chain_sealed"),
-        (96, "sandbox_fault.fault_reported"),
-        (97, "sandbox_fault.sandbox_decided"),
-        (128, "human_decision.requested"),
-        (129, "human_decision.visibility_overridden"),
-        (130, "human_decision.warned"),
-        (131, "human_decision.answered"),
-        (132, "human_decision.timed_out"),
-        (133, "human_decision.late_answer_recorded"),
-        (134, "human_decision.request_withdrawn"),
-        (160, "interruption_thread.capability_changed"),
-        (161, "interruption_thread.tenant_registered"),
-        (162, "interruption_thread.user_registered"),
-        (163, "interruption_thread.device_registered"),
-        (164, "interruption_thread.session_registered"),
-        (165, "interruption_thread.work_order_registered"),
-        (166, "interruption_thread.lease_registered"),
-        (167, "interruption_thread.turn_taken"),
-        (168, "interruption_thread.row_committed"),
-        (169, "interruption_thread.row_refused"),
-        (170, "interruption_thread.buffer_expired"),
-        (171, "interruption_thread.return_check_expired"),
-        (172, "interruption_thread.remainders_discarded"),
-        (173, "interruption_thread.rows_read"),
-        (174, "interruption_thread.thread_closed"),
-        (175, "interruption_thread.pending_disarmed"),
-        (176, "interruption_thread.thread_moved"),
-        (192, "decision_point.created"),
-        (193, "decision_point.refined"),
-        (194, "decision_point.guidance_given"),
-        (195, "decision_point.round_opened"),
-        (196, "decision_point.vote"),
-        (197, "decision_point.resolved"),
-        (198, "decision_point.default_taken"),
-        (199, "decision_point.aborted"),
-        (200, "decision_point.cancelled"),
-        (201, "decision_point.superseded"),
-        (202, "decision_point.reminded"),
-        (203, "decision_point.escalated"),
-        (204, "decision_point.late_response"),
-        (205, "decision_point.consumed"),
-        (206, "decision_point.approval_lapsed"),
-        (207, "decision_point.released"),
-    ];
     let found: Vec<_> = REGISTRY.iter().map(|entry| (entry.kind, entry.name)).collect();
-    assert_eq!(found, pinned);
+    assert_eq!(found, PINNED);
     for kind in 0..=u16::MAX {
-        let name = pinned.iter().find(|entry| entry.0 == kind).map(|entry| entry.1);
+        let name = PINNED.iter().find(|entry| entry.0 == kind).map(|entry| entry.1);
         assert_eq!(kind_name(kind), name);
     }
 }
@@ -402,8 +403,8 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         };
     }
     by_kind! {
-        PolicyChanged PolicyUnknown RecoveryPerformed HeadMissingAccepted ClockStepped FingerprintRecorded
-        LoopInitialized
+        PolicyChanged PolicyUnknown RecoveryPerformed HeadMissingAccepted ClockStepped
+        FingerprintRecorded LoopInitialized
         LoopDispatched ResponseAwaited ResponseEvaluated LoopHalted ObserverAttached
         EvidenceCaptured StopConditionDetected ChainSealed FaultReported SandboxDecided
         CommandRefused ConfigurationChanged DecisionRequested VisibilityOverridden DecisionWarned

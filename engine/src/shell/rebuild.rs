@@ -1,5 +1,6 @@
 //! The state that follows the log: records in, batches whole, evolved in order.
 
+use super::engine::Core;
 use super::error::SubmitError;
 use super::fingerprint::Since;
 use super::lookup::Lookup;
@@ -7,7 +8,7 @@ use crate::log::{Log, Storage, Turn};
 use holdpoint_domain::event::{Event, HistoryArchived, kind_name};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Envelope, Time, World, codec};
-use holdpoint_log_files::{FollowError, Follower};
+use holdpoint_log_files::{FollowError, Follower, Onward};
 use holdpoint_log_format::{ChainPosition, Record};
 
 /// The state and the place in the log that it stands for.
@@ -152,4 +153,26 @@ pub(super) fn recorded(record: &Record<'_>) -> Result<Recorded, SubmitError> {
         envelope,
         length: record.payload.len(),
     })
+}
+
+/// Sequence of the first record that the log holds now: those before are in an archive.
+pub(super) fn first_kept<S: Storage>(engine: &Core<S>) -> Result<u64, SubmitError> {
+    Ok(engine.log.beginning()?.header.first_sequence())
+}
+
+/// Shows the recorded events from a sequence on. Called outside of a turn.
+pub(super) fn read_events<S: Storage>(
+    engine: &Core<S>,
+    from: u64,
+    visit: &mut dyn FnMut(Recorded) -> Onward,
+) -> Result<(), SubmitError> {
+    let mut failure = None;
+    engine.log.read_from(from, &mut |_, record| match recorded(record) {
+        Ok(event) => visit(event),
+        Err(error) => {
+            failure = Some(error);
+            Onward::Stop
+        }
+    })?;
+    failure.map_or(Ok(()), Err)
 }

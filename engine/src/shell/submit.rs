@@ -8,7 +8,7 @@ use super::lookup::Scope;
 use super::lost;
 use super::metrics::TurnWatch;
 use super::owner::check_owner;
-use super::rebuild::{Hot, Recorded, evolve_all, recorded};
+use super::rebuild::{Hot, Recorded, evolve_all, first_kept, read_events};
 use super::recall::{self, FoundRecord};
 pub use super::receipt::{Receipt, Submitted};
 use super::snapshot::Snapshot;
@@ -247,28 +247,6 @@ fn read_receipt<S: Storage>(engine: &Core<S>, done: DoneBefore) -> Result<Receip
         if is_last { Onward::Stop } else { Onward::Go }
     })?;
     Ok(receipt)
-}
-
-/// Sequence of the first record that the log holds now: those before are in an archive.
-pub(super) fn first_kept<S: Storage>(engine: &Core<S>) -> Result<u64, SubmitError> {
-    Ok(engine.log.beginning()?.header.first_sequence())
-}
-
-/// Shows the recorded events from a sequence on. Called outside of a turn.
-pub(super) fn read_events<S: Storage>(
-    engine: &Core<S>,
-    from: u64,
-    visit: &mut dyn FnMut(Recorded) -> Onward,
-) -> Result<(), SubmitError> {
-    let mut failure = None;
-    engine.log.read_from(from, &mut |_, record| match recorded(record) {
-        Ok(event) => visit(event),
-        Err(error) => {
-            failure = Some(error);
-            Onward::Stop
-        }
-    })?;
-    failure.map_or(Ok(()), Err)
 }
 
 /// Before the log is closed: what indexes were built, and the state's fingerprint where one is

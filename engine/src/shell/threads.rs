@@ -3,7 +3,8 @@
 use super::engine::Engine;
 use super::error::SubmitError;
 use super::rebuild::Recorded;
-use super::submit::{Origin, Submitted, first_kept, permitted, read_events};
+use super::rebuild::{first_kept, read_events};
+use super::submit::{Origin, Submitted, permitted};
 use crate::log::Storage;
 use holdpoint_domain::command::ThreadCommand;
 use holdpoint_domain::event::{Event, RowCommitted, RowRefused};

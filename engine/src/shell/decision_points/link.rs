@@ -2,7 +2,7 @@
 
 use super::super::engine::Engine;
 use super::super::error::SubmitError;
-use super::super::submit::first_kept;
+use super::super::rebuild::first_kept;
 use crate::log::Storage;
 use holdpoint_domain::hash::Digest;
 use holdpoint_log_files::Onward;
