@@ -271,7 +271,7 @@ fn a_claimed_name_counts_for_nothing_where_the_system_has_to_prove_it() {
     let (exit, error) = refused(&place, &["respond", &id, "--option", "a", "--as", "ada"]);
     assert_eq!((exit, &error["code"]), (5, &json!("claim_not_taken")));
     let told = done(&place, &["respond", &id, "--option", "a"]);
-    assert_eq!(told["decision"]["authenticated_by"], "terminal");
+    assert_eq!(told["decision"]["authenticated_by"], "os-user");
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn every_event_of_a_decision_is_a_line_at_once_and_says_the_same_as_the_log() {
     tell(&mut session, &about("ann", "decision_point.remind", &id));
     assert_eq!(watcher.next(1), kinds(&[("reminded", 1)]));
     tell(&mut session, &option("ann", &id, "yes"));
-    assert_eq!(watcher.next(2), kinds(&[("resolved", 1), ("released", 1)]));
+    assert_eq!(watcher.next(3), kinds(&[("vote", 1), ("resolved", 1), ("released", 1)]));
     tell(&mut session, &option("ben", &id, "later"));
     let late = watcher.value();
     let record = records(&place, "decision_point.late_response").pop().unwrap();

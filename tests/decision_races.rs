@@ -160,7 +160,7 @@ fn race_of_verbs(place: &Place, round: u64) -> String {
 fn an_answer_and_a_cancellation_at_the_same_moment_leave_one_ending() {
     let place = in_memory();
     let ids = asked(&place, 150, &json!({ "blocks": ["deploy"] }));
-    let cancel = |id: &str| about("ben", "decision_point.cancel", id);
+    let cancel = |id: &str| about("asker", "decision_point.cancel", id);
     let answers = race(&place, &ids, &|id| option("ann", id, "yes"), &cancel);
     let released = distinct(&place, "decision_point.released");
     for ([answered, cancelled], id) in answers.iter().zip(&ids) {
@@ -169,7 +169,7 @@ fn an_answer_and_a_cancellation_at_the_same_moment_leave_one_ending() {
             assert!(!released.contains(id));
         } else {
             assert_eq!(cancelled["refusal"]["code"], "ALREADY_ENDED", "{id}");
-            assert_eq!(events(answered)[0], "decision_point.resolved", "{id}");
+            assert!(events(answered).contains(&"decision_point.resolved"), "{id}");
             assert!(released.contains(id));
         }
     }

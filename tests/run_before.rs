@@ -108,7 +108,7 @@ fn nothing_exists_before_the_answer_and_the_story_leads_to_the_person_and_back()
     let of = |kind: &str| lines.iter().find(|line| line["kind"] == kind).unwrap();
     let begun = &of("execution_loop.initialized")["event"];
     assert_eq!((&begun["approval"], &begun["gate"]["before"]), (&json!(id), &json!(true)));
-    let answered = of("decision_point.resolved")["sequence"].as_u64().unwrap();
+    let answered = of("decision_point.vote")["sequence"].as_u64().unwrap();
     // From every record of the run to the person who let it start.
     let first = of("execution_loop.initialized")["sequence"].as_u64().unwrap();
     for sequence in first..=lines.len() as u64 {
@@ -189,7 +189,8 @@ fn an_approval_is_spent_later_and_once() {
     assert_eq!(answer(&place, &id, "approve"), 0);
     assert!(!file(&place, "f").exists());
     // Not by the verb that spends approvals of tools, and not on another log.
-    let consume = ["decision", "consume", &id, "--tool", "holdpoint run", "--input", "{}"];
+    let consume =
+        ["decision", "consume", &id, "--bind-tool", "holdpoint run", "--bind-input", "{}"];
     assert_eq!(status(&place.holdpoint(&consume)), 5);
     let mut elsewhere = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
     elsewhere.arg("--log").arg(file(&place, "other")).args(spend);
@@ -385,7 +386,8 @@ fn only_those_who_are_named_and_as_many_as_are_asked_for_let_it_start() {
     // A program of the same user is no person.
     let id = leave_open(&place, &[], &["touch", "f"]);
     let respond = ["decision", "respond", &id, "--option", "approve"];
-    assert_eq!(status(&place.holdpoint(&respond)), 5);
+    let by_program = place.command(&respond).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(status(&by_program), 5);
     // An approval of anybody is none where somebody is named by now.
     assert_eq!(answer(&place, &id, "approve"), 0);
     let spend = ["--json", "run", "--approver", "nobody-here", "--approval", &id, "--"];

@@ -242,7 +242,7 @@ fn check_response(
     comment: Option<&str>,
 ) -> Checked {
     check_speaker(record, by)?;
-    accepted(world.check_respondent(point, by.kind, record.envelope.proof))?;
+    accepted(world.check_respondent(point, (by.kind, &by.id), record.envelope.proof))?;
     check_proof(record, by)?;
     refused(point.check_response(by, response, record.at))?;
     accepted(check_response_form(response, comment))

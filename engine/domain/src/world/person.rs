@@ -10,6 +10,7 @@ use crate::execution_loop::Actor;
 use crate::interruption_thread::ReasonCode;
 use crate::principal::{NotAPerson, PersonTerms, Proof};
 use crate::refusal::{DecisionPointRefusal, Refusal, ThreadRefusal};
+use crate::text::visible;
 
 impl World {
     /// Whether somebody with this proof may give a command that only a person may give. Which
@@ -35,7 +36,7 @@ impl World {
                 self.check_aborter(&c.loop_id, actor, proof)
             }
             Command::RespondToDecisionPoint(c) => match self.known_point(&c.decision_id) {
-                Some(point) => self.check_respondent(point, actor.kind, proof),
+                Some(point) => self.check_respondent(point, (actor.kind, &actor.id), proof),
                 None => Ok(()),
             },
             Command::CancelDecisionPoint(c) => self.check_other(&c.decision_id, actor, proof),
@@ -76,7 +77,7 @@ impl World {
     pub(crate) fn check_respondent(
         &self,
         point: &DecisionPoint,
-        kind: Actor,
+        (kind, id): (Actor, &str),
         proof: Option<Proof>,
     ) -> Result<(), Refusal> {
         let Some(terms) = self.person_for_point(&point.decision_id) else { return Ok(()) };
@@ -89,7 +90,7 @@ impl World {
             Actor::Agent | Actor::Automation if lets_agents => Ok(()),
             _ => Err(DecisionPointRefusal::AgentExcluded {
                 decision_id: alloc::string::ToString::to_string(&point.decision_id),
-                by: alloc::string::ToString::to_string(kind.name()),
+                by: alloc::string::ToString::to_string(&visible(id)),
             }
             .into()),
         }
