@@ -127,7 +127,7 @@ fn check_options(args: &hook::Args) -> Option<Check> {
 /// looked at was not looked at.
 fn check_log(log: Option<&Path>, ours: &Path) -> Option<Check> {
     let Some(log) = log.filter(|log| log.is_absolute()) else {
-        let log = log.map_or("the nearest .holdpoint".to_string(), |log| path(log));
+        let log = log.map_or("the nearest .holdpoint".to_string(), path);
         let message = format!("its log is {log}, wherever the agent happens to be");
         let advice = "name it: --log \"$CLAUDE_PROJECT_DIR/.holdpoint\"";
         return Some(Check::warn(HOOKS, message, advice));

@@ -50,10 +50,9 @@ pub(super) fn bind(
     start: &StartArgs,
     signals: &mut Signals,
 ) -> Result<Bound, Failure> {
-    let keys = ApprovalKeys::of_user();
-    let bound = keys.and_then(|keys| {
-        Bound::take(&carried.run, start.bind_file.clone(), keys, signals as &mut dyn SignalSource)
-    });
+    let keys = ApprovalKeys::of_user().map_err(|error| failure(carried.global, error))?;
+    let signals = signals as &mut dyn SignalSource;
+    let bound = Bound::take(&carried.run, start.bind_file.clone(), keys, signals);
     bound.map_err(|error| failure(carried.global, error))
 }
 

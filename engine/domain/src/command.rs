@@ -51,6 +51,10 @@ macro_rules! commands {
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "command", deny_unknown_fields)]
+        #[expect(
+            clippy::large_enum_variant,
+            reason = "a command is made once and carried out; a box would be one more allocation"
+        )]
         pub enum Command {
             $($(#[$doc])* #[serde(rename = $name)] $Variant $(($Body))?,)+
         }

@@ -106,7 +106,8 @@ fn table_every_command_in_every_state_moves_as_the_table_says_or_halts() {
 #[test]
 fn a_signal_and_a_lost_recorder_halt_a_loop_in_every_state_without_a_stop_condition() {
     let sender = Some((4_711, 1_000));
-    let ends: [(fn(&Story, _) -> Command, _, _); 3] = [
+    type End = fn(&Story, Option<(u32, u32)>) -> Command;
+    let ends: [(End, _, _); 3] = [
         (
             |s, sender| s.interrupt(15, sender),
             HaltReason::Interrupted,

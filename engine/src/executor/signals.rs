@@ -60,7 +60,7 @@ impl ForwardedSignal {
     }
 
     /// The signal, without a word on where it came from.
-    fn from_somewhere(self) -> ReceivedSignal {
+    fn of_unknown_origin(self) -> ReceivedSignal {
         ReceivedSignal { signal: self, origin: SignalOrigin::Unknown }
     }
 }
@@ -169,7 +169,7 @@ impl SignalSource for SignalReceiver {
                     let numbers = buffer.iter().take(count);
                     let signals =
                         numbers.filter_map(|n| ForwardedSignal::from_number(i32::from(*n)));
-                    taken.extend(signals.map(ForwardedSignal::from_somewhere));
+                    taken.extend(signals.map(ForwardedSignal::of_unknown_origin));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -198,7 +198,7 @@ mod tests {
         for signal in ForwardedSignal::ALL {
             sender.send(signal).expect("the receiver lives");
         }
-        assert_eq!(receiver.take(), ForwardedSignal::ALL.map(ForwardedSignal::from_somewhere));
+        assert_eq!(receiver.take(), ForwardedSignal::ALL.map(ForwardedSignal::of_unknown_origin));
         assert!(receiver.wake().is_some());
         drop(sender);
         assert_eq!(receiver.take(), []);

@@ -92,7 +92,7 @@ fn anything(story: &Story, random: &mut Gen) -> Command {
     match u8::arbitrary(random) % 15 {
         11 => story.ask(),
         12 => decision(story, random),
-        13 => story.interrupt(15, one_in(random, 2).then(|| (4_711, 1_000))),
+        13 => story.interrupt(15, one_in(random, 2).then_some((4_711, 1_000))),
         14 => story.declare_lost(),
         0 => story.dispatch(),
         1 => story.retry(),

@@ -138,7 +138,7 @@ impl<S: Storage> Engine<S> {
             policy: Some(ask.policy.clone()),
             binding: Some(ActionBinding { tool: RUN_TOOL.into(), input_sha256 }),
             separation: ask.separation,
-            ..CreateDecisionPoint::asking(entropy, by.clone(), &prompt(run), options())
+            ..CreateDecisionPoint::asking(entropy, by.clone(), prompt(run), options())
         };
         let id = command.decision_id();
         let origin =
