@@ -151,7 +151,7 @@ impl Play {
             allow_requester: self.one_in(4),
             allow_agents: self.one_in(4),
             authentication: self.pick(Authentication::ALL),
-            default_approves: self.one_in(2),
+            default_approves: self.one_in(12),
             ..policy(approvers, quorum)
         })
     }
