@@ -218,10 +218,7 @@ fn a_watch_loses_nothing_and_repeats_nothing_while_the_log_is_archived() {
     for round in 2..=4 {
         let engine = Engine::open_with(
             holdpoint_log_files::DirectoryStorage::new(&place.log),
-            holdpoint_engine::shell::EngineOptions {
-                identity: holdpoint_engine::shell::Identity::simulated(),
-                ..Default::default()
-            },
+            holdpoint_engine::shell::EngineOptions::simulated(),
         )
         .unwrap();
         fill(&engine, 60);

@@ -419,10 +419,7 @@ fn a_log_that_grows_and_is_archived_during_the_wait_confuses_nobody() {
         waiters.push(waiting(&place, &[&id, "--timeout", "120s"]));
         let engine = Engine::open_with(
             holdpoint_log_files::DirectoryStorage::new(&place.log),
-            holdpoint_engine::shell::EngineOptions {
-                identity: holdpoint_engine::shell::Identity::simulated(),
-                ..Default::default()
-            },
+            holdpoint_engine::shell::EngineOptions::simulated(),
         )
         .unwrap();
         fill(&engine, 60);

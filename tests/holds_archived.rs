@@ -44,11 +44,7 @@ use terminal::at_terminal;
 const FILLERS: u64 = 40;
 
 fn engine(log: &Path) -> Engine {
-    let options = EngineOptions {
-        level: Level::Os,
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { level: Level::Os, ..EngineOptions::simulated() };
     Engine::open_with(DirectoryStorage::new(log), options).unwrap()
 }
 
@@ -197,8 +193,7 @@ impl Meanwhile<'_> {
         let options = EngineOptions {
             clock: Box::new(self.clock.clone()),
             level: Level::Os,
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..EngineOptions::default()
+            ..EngineOptions::simulated()
         };
         let storage = DirectoryStorage::new(&self.place.log);
         let other = Engine::open_with(storage, options).unwrap();
@@ -257,11 +252,7 @@ impl Asker for Meanwhile<'_> {
 
 fn run_meanwhile(decision: Option<HumanDecision>) -> Result<HeldRun, RunError> {
     let (place, clock) = (Place::new(), SetClock::new());
-    let options = EngineOptions {
-        clock: Box::new(clock.clone()),
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { clock: Box::new(clock.clone()), ..EngineOptions::simulated() };
     let engine = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
     let timeout = DecisionTimeout::from_milliseconds(10_000).unwrap();
     let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };

@@ -31,11 +31,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 fn engine_on<S: Storage>(storage: S) -> Engine<S> {
-    let options = EngineOptions {
-        log: quiet(),
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { log: quiet(), ..EngineOptions::simulated() };
     Engine::open_with(storage, options).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -323,11 +319,7 @@ fn tampering_with_the_beginning_or_with_the_archive_is_found() {
     let corrupt = |what: &str| {
         let report = verified(&place.log);
         assert!(report.failed(), "{what}: {report:#?}");
-        let options = EngineOptions {
-            log: quiet(),
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..EngineOptions::default()
-        };
+        let options = EngineOptions { log: quiet(), ..EngineOptions::simulated() };
         let opened = Engine::open_with(DirectoryStorage::new(&place.log), options);
         assert!(opened.is_err(), "{what}");
         duplicate(&whole, &place.log);
@@ -485,11 +477,7 @@ fn an_archive_is_read_and_never_written_to() {
     let archived = beside(&place, "archive");
     archive(&place.log, &archived, ArchivePlan::default()).unwrap();
     let before = contents(&archived);
-    let options = EngineOptions {
-        log: quiet(),
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { log: quiet(), ..EngineOptions::simulated() };
     let opened = Engine::open_with(DirectoryStorage::new(&archived), options).map(drop);
     assert!(matches!(opened, Err(EngineError::Open(OpenError::Archive { .. }))), "{opened:?}");
     let of_archive = Place { log: archived.clone(), directory: tempfile::tempdir().unwrap() };
@@ -538,11 +526,7 @@ fn an_unfinished_archive_is_named_as_one_and_finished_by_the_next_move() {
             assert!(said.contains("unfinished archive"), "{said}");
             assert!(said.contains("log archive"), "{said}");
         }
-        let options = EngineOptions {
-            log: quiet(),
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..EngineOptions::default()
-        };
+        let options = EngineOptions { log: quiet(), ..EngineOptions::simulated() };
         let opened = Engine::open_with(DirectoryStorage::new(&archived), options).map(drop);
         assert!(matches!(opened, Err(EngineError::Open(OpenError::Archive { .. }))));
     }

@@ -28,11 +28,7 @@ use std::process::{Child, ChildStdout, Stdio};
 const FILLERS: u64 = 40;
 
 fn engine(place: &Place) -> Engine {
-    let options = EngineOptions {
-        level: Level::Os,
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { level: Level::Os, ..EngineOptions::simulated() };
     Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap()
 }
 

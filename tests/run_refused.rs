@@ -149,11 +149,7 @@ fn recorded_bytes(place: &Place) -> Vec<(PathBuf, Vec<u8>)> {
 fn a_log_that_another_process_holds_is_waited_for_and_then_its_holder_named() {
     let place = recorded();
     let log = Options { ownership: Ownership::Exclusive, ..Options::default() };
-    let options = EngineOptions {
-        log,
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { log, ..EngineOptions::simulated() };
     let holder = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
     let named = format!("locked by process {}", std::process::id());
     assert_refused_untouched(&place, &[&named, "waited"]);

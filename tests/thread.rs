@@ -299,11 +299,7 @@ fn submit(engine: &Engine, line: &Value) {
 fn interrupted_then(place: &Place) -> (Engine, Arc<AtomicU64>) {
     let clock = Arc::new(AtomicU64::new(THEN));
     let standing = Box::new(Standing(Arc::clone(&clock)));
-    let options = EngineOptions {
-        clock: standing,
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { clock: standing, ..EngineOptions::simulated() };
     let engine = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
     let mut lines = setting("acme", "talk");
     lines.push(turn("acme", "talk", 1, chat(TEXT)));
@@ -349,10 +345,7 @@ fn a_thread_whose_records_were_archived_keeps_its_state_and_its_story_is_in_the_
     let before = read(&place, &["thread", "show", "talk"]);
     let engine = Engine::open_with(
         holdpoint_log_files::DirectoryStorage::new(&place.log),
-        holdpoint_engine::shell::EngineOptions {
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..Default::default()
-        },
+        holdpoint_engine::shell::EngineOptions::simulated(),
     )
     .unwrap();
     fill(&engine, 40);

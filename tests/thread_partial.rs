@@ -24,10 +24,7 @@ fn archived() -> (Place, u64) {
     interrupted(&place, "acme", "talk", "It is sunny today.");
     let engine = Engine::open_with(
         holdpoint_log_files::DirectoryStorage::new(&place.log),
-        holdpoint_engine::shell::EngineOptions {
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..Default::default()
-        },
+        holdpoint_engine::shell::EngineOptions::simulated(),
     )
     .unwrap();
     fill(&engine, 40);

@@ -519,10 +519,7 @@ fn job_of_another_process() {
     let Some(job) = process::job() else { return };
     let engine = Engine::open_with(
         holdpoint_log_files::DirectoryStorage::new(&job.directory),
-        holdpoint_engine::shell::EngineOptions {
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..Default::default()
-        },
+        holdpoint_engine::shell::EngineOptions::simulated(),
     )
     .expect("the log opens");
     for number in 0..job.number {
@@ -557,10 +554,7 @@ fn the_seeds_examples_work() {
     assert!(text.ends_with(last), "{text}");
     let engine = Engine::open_with(
         holdpoint_log_files::DirectoryStorage::new(place.beside("handling")),
-        holdpoint_engine::shell::EngineOptions {
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..Default::default()
-        },
+        holdpoint_engine::shell::EngineOptions::simulated(),
     )
     .expect("the log opens");
     handling_response::ask(&engine).expect("it is asked");

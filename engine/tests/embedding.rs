@@ -86,11 +86,7 @@ fn one_round(seed: u64) {
     let place = Place::new();
     let engine = Engine::open_with(
         place.storage(),
-        EngineOptions {
-            queue: 4,
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..EngineOptions::default()
-        },
+        EngineOptions { queue: 4, ..EngineOptions::simulated() },
     );
     let engine = engine.expect("the log opens");
     let early = engine.subscribe(0).expect("it can be followed");

@@ -70,12 +70,7 @@ impl Metrics for Counting {
 fn options(metrics: &Arc<Counting>) -> EngineOptions {
     let log = Options { head_delay: Duration::MAX, ..Options::default() };
     let metrics: Arc<Counting> = Arc::clone(metrics);
-    EngineOptions {
-        log,
-        metrics,
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    }
+    EngineOptions { log, metrics, ..EngineOptions::simulated() }
 }
 
 fn counted<S: Storage>(storage: S) -> (Engine<S>, Arc<Counting>) {
@@ -114,11 +109,7 @@ fn a_lock_that_is_not_to_be_had_is_counted() {
     let waiting = EngineOptions { log: log.clone(), ..options(&metrics) };
     let waiting = Engine::open_with(place.storage(), waiting).expect("the log opens");
     let log = Options { ownership: Ownership::Exclusive, ..log };
-    let owner = EngineOptions {
-        log,
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let owner = EngineOptions { log, ..EngineOptions::simulated() };
     let owner = Engine::open_with(place.storage(), owner).expect("the log opens");
     waiting.submit(&origin(), &dispatch("LOOP-unknown")).expect_err("the lock is held");
     assert_eq!((metrics.so_far().turns, metrics.so_far().turns_not_had), (1, 1));
@@ -163,11 +154,7 @@ fn what_is_told_of_a_command_is_told_outside_of_every_lock() {
     let place = Place::new();
     let metrics = Arc::new(Asking::default());
     let hooks: Arc<Asking> = Arc::clone(&metrics);
-    let options = EngineOptions {
-        metrics: hooks,
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { metrics: hooks, ..EngineOptions::simulated() };
     let engine = Engine::open_with(place.storage(), options).expect("the log opens");
     let engine = Arc::new(engine);
     metrics.engine.set(Arc::downgrade(&engine)).expect("it is set once");
@@ -181,11 +168,7 @@ fn hooks_that_are_not_written_do_nothing() {
     struct Silent;
     impl Metrics for Silent {}
     let place = Place::new();
-    let options = EngineOptions {
-        metrics: Arc::new(Silent),
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { metrics: Arc::new(Silent), ..EngineOptions::simulated() };
     let engine = Engine::open_with(place.storage(), options).expect("the log opens");
     accept(&engine, 1);
     engine.close().expect("it closes");

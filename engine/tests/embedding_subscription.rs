@@ -182,10 +182,7 @@ fn job_of_another_process() {
     let Some(job) = process::job() else { return };
     let engine = Engine::open_with(
         holdpoint_log_files::DirectoryStorage::new(&job.directory),
-        holdpoint_engine::shell::EngineOptions {
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..Default::default()
-        },
+        holdpoint_engine::shell::EngineOptions::simulated(),
     )
     .expect("the log opens");
     for number in 0..job.number {
@@ -215,14 +212,8 @@ fn records_of_other_processes_are_delivered() {
 fn what_no_sync_covers_is_not_delivered() {
     let place = Place::new();
     let disk = Brittle::new(place.storage());
-    let engine = Engine::open_with(
-        disk.clone(),
-        EngineOptions {
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..Default::default()
-        },
-    )
-    .expect("the log opens");
+    let engine =
+        Engine::open_with(disk.clone(), EngineOptions::simulated()).expect("the log opens");
     let mut durable = engine.subscribe(0).expect("it can be followed");
     let mut written = engine.subscribe(0).expect("it can be followed").with_unproven();
     accept(&engine, 1);
@@ -265,11 +256,7 @@ fn an_owners_own_syncs_are_known_at_once() {
     let place = Place::new();
     let ownership = Ownership::Exclusive;
     let log = Options { ownership, head_delay: Duration::MAX, ..Options::default() };
-    let options = EngineOptions {
-        log,
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { log, ..EngineOptions::simulated() };
     let engine = Engine::open_with(place.storage(), options).expect("the log opens");
     let mut subscription = engine.subscribe(0).expect("it can be followed");
     for number in 0..3 {

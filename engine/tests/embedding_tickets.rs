@@ -239,11 +239,8 @@ impl Metrics for Panicking {
 #[test]
 fn a_hook_that_panics_leaves_no_ticket_waiting() {
     let place = Place::new();
-    let options = EngineOptions {
-        metrics: Arc::new(Panicking::default()),
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options =
+        EngineOptions { metrics: Arc::new(Panicking::default()), ..EngineOptions::simulated() };
     let engine = Engine::open_with(place.storage(), options).expect("the log opens");
     let (first, second) = (hand_over(&engine, 1), hand_over(&engine, 2));
     assert!(matches!(first.wait(), Err(SubmitError::Panicked)));
@@ -261,11 +258,7 @@ fn a_panic_in_a_turn_discards_the_state_and_the_log_stays_whole() {
         }
     }
     let place = Place::new();
-    let options = EngineOptions {
-        clock: Box::new(Broken),
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { clock: Box::new(Broken), ..EngineOptions::simulated() };
     let engine = Engine::open_with(place.storage(), options).expect("the log opens");
     let (first, second) = (hand_over(&engine, 1), hand_over(&engine, 2));
     assert!(matches!(first.wait(), Err(SubmitError::Panicked)));

@@ -439,14 +439,7 @@ fn each_step_is_caused_by_the_last_record_of_the_step_before() {
 fn a_command_does_not_start_when_the_log_cannot_be_written() {
     let place = Place::new();
     let disk = Brittle::new(place.storage());
-    let engine = Engine::open_with(
-        disk.clone(),
-        EngineOptions {
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..Default::default()
-        },
-    )
-    .expect("it opens");
+    let engine = Engine::open_with(disk.clone(), EngineOptions::simulated()).expect("it opens");
     disk.break_down();
     let witness = place.beside("witness");
     let run = shell(&format!("touch {}", witness.display()));
@@ -469,14 +462,7 @@ impl OutputSink for Saboteur {
 fn a_log_that_fails_under_a_command_is_told_with_the_status_that_the_command_ran_to() {
     let place = Place::new();
     let disk = Brittle::new(place.storage());
-    let engine = Engine::open_with(
-        disk.clone(),
-        EngineOptions {
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..Default::default()
-        },
-    )
-    .expect("it opens");
+    let engine = Engine::open_with(disk.clone(), EngineOptions::simulated()).expect("it opens");
     let run = shell("echo hello; exit 7");
     let failed = engine.run(&run, &mut Saboteur(disk), &mut NoSignals);
     assert!(matches!(failed, Err(RunError::NotRecorded { exit_status: 7, .. })), "{failed:?}");

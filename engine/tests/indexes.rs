@@ -38,8 +38,7 @@ fn engine(place: &Place) -> Engine {
         level: Level::Os,
         // Opened again and again: each goes on from a snapshot.
         fingerprints: FingerprintDistance { records_at_close: 1, ..FingerprintDistance::default() },
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
+        ..EngineOptions::simulated()
     };
     Engine::open_with(place.storage(), options).expect("the log opens")
 }

@@ -37,13 +37,8 @@ fn engine(place: &Place) -> Engine {
     let log = Options { ownership: Ownership::Exclusive, ..Options::default() };
     let fingerprints =
         FingerprintDistance { records_at_close: 1, ..FingerprintDistance::default() };
-    let options = EngineOptions {
-        log,
-        level: Level::Os,
-        fingerprints,
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options =
+        EngineOptions { log, level: Level::Os, fingerprints, ..EngineOptions::simulated() };
     Engine::open_with(place.storage(), options).expect("the log opens")
 }
 

@@ -75,14 +75,7 @@ fn engine(place: &Place, clock: &SetClock) -> Engine {
         FingerprintDistance { records_at_close: 1, ..FingerprintDistance::default() };
     let clock = Box::new(clock.clone());
     let level = Level::Os;
-    let options = EngineOptions {
-        log,
-        level,
-        clock,
-        fingerprints,
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { log, level, clock, fingerprints, ..EngineOptions::simulated() };
     Engine::open_with(place.storage(), options).expect("the log opens")
 }
 

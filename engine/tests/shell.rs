@@ -254,10 +254,7 @@ fn a_log_without_head_is_refused_untouched_unless_told_to_go_on_and_that_is_on_r
     let before = place.bytes();
     let refused = Engine::open_with(
         holdpoint_log_files::DirectoryStorage::new(place.log()),
-        holdpoint_engine::shell::EngineOptions {
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..Default::default()
-        },
+        holdpoint_engine::shell::EngineOptions::simulated(),
     )
     .err()
     .expect("it is refused");
@@ -267,11 +264,7 @@ fn a_log_without_head_is_refused_untouched_unless_told_to_go_on_and_that_is_on_r
     assert_eq!(place.bytes(), before);
 
     let log = Options { without_head: true, ..Options::default() };
-    let options = EngineOptions {
-        log,
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { log, ..EngineOptions::simulated() };
     let engine = Engine::open_with(place.storage(), options).expect("it goes on");
     let Some(Event::HeadMissingAccepted(event)) = place.events().pop() else {
         unreachable!("it is the newest event")
@@ -286,14 +279,7 @@ fn a_log_without_head_is_refused_untouched_unless_told_to_go_on_and_that_is_on_r
 fn a_failed_sync_poisons_the_engine_with_its_first_cause_and_discards_the_state() {
     let place = Place::new();
     let disk = Brittle::new(place.storage());
-    let engine = Engine::open_with(
-        disk.clone(),
-        EngineOptions {
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..Default::default()
-        },
-    )
-    .expect("it opens");
+    let engine = Engine::open_with(disk.clone(), EngineOptions::simulated()).expect("it opens");
     let acknowledged = initialize(1);
     let command = Command::InitializeLoop(acknowledged.clone());
     engine.submit(&origin(), &command).expect("the disk still works");

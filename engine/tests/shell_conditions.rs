@@ -189,21 +189,10 @@ fn nothing_derived_from_what_is_not_durable_leaves() {
         let loop_id = command.loop_id();
         let command = Command::InitializeLoop(command);
         // Written by another engine and not synced by anybody.
-        let options = EngineOptions {
-            level: Level::Os,
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..EngineOptions::default()
-        };
+        let options = EngineOptions { level: Level::Os, ..EngineOptions::simulated() };
         let writer = Engine::open_with(place.storage(), options).expect("the log opens");
         let disk = Brittle::new(place.storage());
-        let engine = Engine::open_with(
-            disk.clone(),
-            EngineOptions {
-                identity: holdpoint_engine::shell::Identity::simulated(),
-                ..Default::default()
-            },
-        )
-        .expect("it opens");
+        let engine = Engine::open_with(disk.clone(), EngineOptions::simulated()).expect("it opens");
         let written = writer.submit_when(&origin(), &key("first"), &command);
         assert!(matches!(written, Ok(Submitted::Accepted(_))));
         disk.break_down();

@@ -59,11 +59,7 @@ fn opened(place: &Place, options: EngineOptions) -> (Engine<GatedStorage>, Gated
 }
 
 fn options(log: Options) -> EngineOptions {
-    EngineOptions {
-        log,
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    }
+    EngineOptions { log, ..EngineOptions::simulated() }
 }
 
 #[test]

@@ -95,12 +95,7 @@ fn state(engine: &Engine) -> ([u8; 32], u64) {
 
 fn open(place: &Place, clock: &SetClock) -> Engine {
     let clock = Box::new(clock.clone());
-    let options = EngineOptions {
-        clock,
-        level: Level::Os,
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { clock, level: Level::Os, ..EngineOptions::simulated() };
     Engine::open_with(place.storage(), options).expect("the log opens")
 }
 

@@ -27,11 +27,7 @@ const DISTANCE: u64 = 8;
 fn engine(place: &Place) -> Engine {
     let fingerprints =
         FingerprintDistance { records: DISTANCE, bytes: u64::MAX, records_at_close: u64::MAX };
-    let options = EngineOptions {
-        fingerprints,
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options = EngineOptions { fingerprints, ..EngineOptions::simulated() };
     Engine::open_with(place.storage(), options).expect("the log opens")
 }
 
@@ -226,11 +222,7 @@ fn closing_records_a_fingerprint_only_where_enough_was_recorded_since() {
     let place = Place::new();
     let open = |records_at_close| {
         let fingerprints = FingerprintDistance { records_at_close, ..FingerprintDistance::NEVER };
-        let options = EngineOptions {
-            fingerprints,
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..EngineOptions::default()
-        };
+        let options = EngineOptions { fingerprints, ..EngineOptions::simulated() };
         Engine::open_with(place.storage(), options).unwrap()
     };
     let engine = open(100);

@@ -404,11 +404,7 @@ fn a_closed_session_gives_up_the_words_left_in_it_in_the_threads_own_story() {
 fn a_thread_remembers_its_keys_while_it_lives_and_the_log_remembers_them_afterwards() {
     let place = Place::new();
     let open = || {
-        let options = EngineOptions {
-            level: Level::Os,
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..EngineOptions::default()
-        };
+        let options = EngineOptions { level: Level::Os, ..EngineOptions::simulated() };
         Engine::open_with(place.storage(), options).expect("the log opens")
     };
     let engine = open();
@@ -466,12 +462,8 @@ mod on_a_simulated_disk {
 
     fn open(disk: &SimulatedDisk, clock: &SetClock) -> Engine<SimulatedDisk> {
         let log = Options { head_delay: Duration::MAX, ..Options::default() };
-        let options = EngineOptions {
-            log,
-            clock: Box::new(clock.clone()),
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..Default::default()
-        };
+        let options =
+            EngineOptions { log, clock: Box::new(clock.clone()), ..EngineOptions::simulated() };
         Engine::open_with(disk.clone(), options).expect("the log opens")
     }
 

@@ -97,12 +97,8 @@ fn live_is_rebuilt(image: &SimulatedDisk, acknowledged: u64) -> Result<(), Strin
 }
 
 fn open(disk: &SimulatedDisk) -> Result<Engine<SimulatedDisk>, String> {
-    let options = EngineOptions {
-        log: quiet(false),
-        clock: Box::new(Still),
-        identity: holdpoint_engine::shell::Identity::simulated(),
-        ..EngineOptions::default()
-    };
+    let options =
+        EngineOptions { log: quiet(false), clock: Box::new(Still), ..EngineOptions::simulated() };
     Engine::open_with(disk.clone(), options).map_err(|error| format!("no engine: {error}"))
 }
 

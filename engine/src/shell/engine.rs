@@ -55,6 +55,15 @@ pub struct EngineOptions {
     pub queue: usize,
 }
 
+impl EngineOptions {
+    /// Options of a test in which whoever is named counts as proven.
+    #[cfg(feature = "simulated-people")]
+    #[must_use]
+    pub fn simulated() -> Self {
+        Self { identity: Identity::simulated(), ..Self::default() }
+    }
+}
+
 impl Default for EngineOptions {
     fn default() -> Self {
         Self {

@@ -59,20 +59,14 @@ impl Place {
     pub(crate) fn engine(&self) -> Engine {
         Engine::open_with(
             holdpoint_log_files::DirectoryStorage::new(self.log()),
-            holdpoint_engine::shell::EngineOptions {
-                identity: holdpoint_engine::shell::Identity::simulated(),
-                ..Default::default()
-            },
+            holdpoint_engine::shell::EngineOptions::simulated(),
         )
         .expect("the log opens")
     }
 
     pub(crate) fn engine_with(&self, clock: &SetClock) -> Engine {
-        let options = EngineOptions {
-            clock: Box::new(clock.clone()),
-            identity: holdpoint_engine::shell::Identity::simulated(),
-            ..EngineOptions::default()
-        };
+        let options =
+            EngineOptions { clock: Box::new(clock.clone()), ..EngineOptions::simulated() };
         Engine::open_with(self.storage(), options).expect("the log opens")
     }
 
