@@ -3,14 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper that fails, fails the bench")]
 
 mod floors;
-#[path = "../replay/tests/support/mod.rs"]
-mod support;
 
 use criterion::Criterion;
 use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey};
 use holdpoint_log_format::BootId;
 use holdpoint_replay::{Filter, ReadOptions, Verdict, records, verify};
-use support::HandMade;
+use holdpoint_testing::hand_made::HandMade;
 use tempfile::TempDir;
 
 /// Runs of a command on the log: 13 records each.

@@ -14,12 +14,12 @@
 //! further line is carried out.
 
 mod answer;
-mod fault;
-mod json;
-mod lines;
+pub(crate) mod fault;
+pub(crate) mod json;
+pub(crate) mod lines;
 mod reader;
 mod schema;
-mod submission;
+pub(crate) mod submission;
 mod turn;
 
 use crate::arguments::Global;

@@ -2,7 +2,7 @@
 //! caused that.
 
 mod command;
-mod predicate;
+pub(crate) mod predicate;
 
 use crate::arguments::Global;
 use crate::diff::of_record;

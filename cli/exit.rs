@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Exit(u8);
+pub struct Exit(u8);
 
 impl Exit {
     /// Done.
@@ -21,7 +21,7 @@ impl Exit {
     /// The disk or this program failed.
     pub(crate) const FAILED: Self = Self(1);
     /// The command line, the configuration or the input is wrong.
-    pub(crate) const USAGE: Self = Self(2);
+    pub const USAGE: Self = Self(2);
     /// Not found, or nothing there.
     pub(crate) const NOT_FOUND: Self = Self(3);
     /// Somebody else was first.
@@ -63,8 +63,9 @@ impl From<Exit> for ExitCode {
 
 /// Why a verb gives no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
-    exit: Exit,
+pub struct Failure {
+    /// How the program ends.
+    pub exit: Exit,
     code: Cow<'static, str>,
     message: String,
     /// What else a program is told of it.
@@ -105,17 +106,17 @@ impl Failure {
     }
 
     /// What programs tell it from others by.
-    pub(crate) fn code(&self) -> &str {
+    pub fn code(&self) -> &str {
         &self.code
     }
 
     /// The sentence.
-    pub(crate) fn message(&self) -> &str {
+    pub fn message(&self) -> &str {
         &self.message
     }
 
     /// The value that a program is told.
-    pub(crate) fn value(&self) -> Value {
+    pub fn value(&self) -> Value {
         let mut error = Map::new();
         error.insert("code".into(), json!(self.code));
         error.insert("message".into(), json!(self.message));

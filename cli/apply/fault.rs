@@ -8,7 +8,7 @@ const MESSAGE_BYTES_MAX: usize = 400;
 
 /// What is wrong with a line, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub struct Fault {
     at: Option<usize>,
     field: String,
     message: String,
@@ -16,12 +16,12 @@ pub(super) struct Fault {
 
 impl Fault {
     /// A fault after so many bytes of the line.
-    pub(super) fn at(at: usize, message: impl Into<String>) -> Self {
+    pub fn at(at: usize, message: impl Into<String>) -> Self {
         Self { at: Some(at), ..Self::somewhere(message) }
     }
 
     /// The fault as the object or list around it sees it: `step` is a name or `[index]`.
-    pub(super) fn inside(mut self, step: &str) -> Self {
+    pub fn inside(mut self, step: &str) -> Self {
         let step = visible(bounded(step, MESSAGE_BYTES_MAX)).to_string();
         let dot = if self.field.is_empty() || self.field.starts_with('[') { "" } else { "." };
         self.field = format!("{step}{dot}{}", self.field);
@@ -29,23 +29,23 @@ impl Fault {
     }
 
     /// The fault at this place, unless it has one.
-    pub(super) fn or_at(mut self, at: usize) -> Self {
+    pub fn or_at(mut self, at: usize) -> Self {
         self.at.get_or_insert(at);
         self
     }
 
     /// Where: bytes from 1.
-    pub(super) fn column(&self) -> usize {
+    pub fn column(&self) -> usize {
         self.at.unwrap_or(0).saturating_add(1)
     }
 
     /// In which field, as `submit.items[0].raw_data`; empty for the line as a whole.
-    pub(super) fn field(&self) -> &str {
+    pub fn field(&self) -> &str {
         &self.field
     }
 
     /// What is wrong.
-    pub(super) fn message(&self) -> &str {
+    pub fn message(&self) -> &str {
         &self.message
     }
 

@@ -13,22 +13,27 @@ const VALUES_MAX: usize = 65_536;
 
 /// A value and where it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Node {
+pub struct Node {
     /// Bytes before it in its line.
-    pub(super) at: usize,
+    pub at: usize,
     /// What it is.
-    pub(super) value: Value,
+    pub value: Value,
 }
 
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub enum Value {
     /// `null`.
     Null,
     /// `true` or `false`.
     Bool(bool),
     /// A whole number: its sign, then the rest.
-    Number { is_negative: bool, magnitude: u64 },
+    Number {
+        /// Whether a minus stands before it.
+        is_negative: bool,
+        /// The number without its sign.
+        magnitude: u64,
+    },
     /// Text.
     Text(String),
     /// A list.
@@ -39,18 +44,18 @@ pub(super) enum Value {
 
 /// A member of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Member {
+pub struct Member {
     /// Bytes before its name.
-    pub(super) at: usize,
+    pub at: usize,
     /// Its name.
-    pub(super) name: String,
+    pub name: String,
     /// Its value.
-    pub(super) node: Node,
+    pub node: Node,
 }
 
 impl Node {
     /// Whether it is an object with a member of this name.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         match &self.value {
             Value::Object(members) => members.iter().any(|member| member.name == name),
             _ => false,
@@ -59,7 +64,7 @@ impl Node {
 }
 
 /// Reads a line as exactly one JSON value.
-pub(super) fn parse(line: &[u8]) -> Result<Node, Fault> {
+pub fn parse(line: &[u8]) -> Result<Node, Fault> {
     let text = std::str::from_utf8(line)
         .map_err(|error| Fault::at(error.valid_up_to(), "this byte is not UTF-8"))?;
     let mut parser = Parser { text, at: 0, values: 0 };

@@ -3,11 +3,11 @@
 use std::io::{self, BufRead};
 
 /// The longest line that is read, in bytes without its end (16 MiB).
-pub(super) const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub(crate) const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// One line of input, without its end.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum InputLine {
+pub enum InputLine {
     /// The line.
     Whole(Vec<u8>),
     /// It has this many bytes, more than [`LINE_BYTES_MAX`].
@@ -16,7 +16,7 @@ pub(super) enum InputLine {
 
 /// The next line, or `None` at the end. What follows the last newline is a line if it is not
 /// empty.
-pub(super) fn next_line(input: &mut impl BufRead) -> io::Result<Option<InputLine>> {
+pub fn next_line(input: &mut impl BufRead) -> io::Result<Option<InputLine>> {
     let mut line = Vec::new();
     let mut length = 0_u64;
     let mut is_there = false;

@@ -8,7 +8,8 @@ use crate::config::InForce;
 use holdpoint_domain::command::Entropy;
 use holdpoint_domain::event::Text;
 use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::human_decision::AnswerChannel;
+use holdpoint_domain::human_decision::{AnswerChannel, HoldTerms};
+use holdpoint_domain::policy::GateTerms;
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, user_name};
 use schemars::JsonSchema;
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 const TIMES: [&str; 4] = ["at", "time", "timestamp", "recorded_at"];
 
 /// What a line leaves away.
-pub(super) struct Defaults {
+pub struct Defaults {
     actor: ActorId,
     /// The terms of a hold that are in force.
     hold: Option<Value>,
@@ -29,20 +30,24 @@ pub(super) struct Defaults {
 
 impl Defaults {
     pub(super) fn of(in_force: &InForce) -> Self {
-        Self {
-            actor: ActorId { kind: Actor::Automation, id: user_name() },
-            hold: value_of(&in_force.hold),
-            gate: value_of(&in_force.gate),
-        }
+        Self::with(&in_force.hold, &in_force.gate)
+    }
+
+    /// Under such terms.
+    pub fn with(hold: &HoldTerms, gate: &GateTerms) -> Self {
+        let actor = ActorId { kind: Actor::Automation, id: user_name() };
+        Self { actor, hold: value_of(hold), gate: value_of(gate) }
     }
 }
 
 /// A command, who asks for it, and under which conditions.
-pub(super) struct Submission {
+pub struct Submission {
     /// An empty correlation stands for a story of its own.
-    pub(super) origin: Origin,
-    pub(super) conditions: Conditions,
-    pub(super) command: Command,
+    pub origin: Origin,
+    /// Its key, and the version that it expects.
+    pub conditions: Conditions,
+    /// The command itself.
+    pub command: Command,
     /// Whether the line gave random bits for the command.
     has_entropy: bool,
 }
@@ -106,7 +111,7 @@ struct LineKey {
 
 impl Submission {
     /// Reads a line.
-    pub(super) fn read(input: &InputLine, defaults: &Defaults) -> Result<Self, Fault> {
+    pub fn read(input: &InputLine, defaults: &Defaults) -> Result<Self, Fault> {
         let mut root = match input {
             InputLine::Whole(bytes) => parse(bytes)?,
             InputLine::TooLong(length) => {

@@ -36,7 +36,7 @@ const FIELDS_MAX: usize = 1 << 16;
 const PARTS: [&str; 5] = ["head", "fingerprint", "state_schema", "totals", "decision_point_totals"];
 
 /// An expression that was understood.
-pub(super) struct Predicate {
+pub struct Predicate {
     text: String,
     engine: RefCell<Engine>,
     parsed: AST,
@@ -74,7 +74,7 @@ impl Effort {
 impl Predicate {
     /// Understands an expression, or says in which column it cannot be understood. A name that is
     /// no part of the state is not understood.
-    pub(super) fn parse(text: &str, with_entity: bool) -> Result<Self, Failure> {
+    pub fn parse(text: &str, with_entity: bool) -> Result<Self, Failure> {
         if text.len() > TEXT_BYTES_MAX {
             let message = format!("the expression has more than {TEXT_BYTES_MAX} bytes");
             return Err(Failure::new(Exit::USAGE, "bad_predicate", message));
@@ -99,7 +99,7 @@ impl Predicate {
     }
 
     /// Whether it holds of a state.
-    pub(super) fn holds(&self, state: &Value) -> Result<bool, Failure> {
+    pub fn holds(&self, state: &Value) -> Result<bool, Failure> {
         let mut engine = self.engine.borrow_mut();
         Size::of(state).allow(&mut engine);
         self.effort.begin();

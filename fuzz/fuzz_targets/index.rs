@@ -1,4 +1,4 @@
 //! `cargo fuzz run index`
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| holdpoint_fuzz::index::read(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| holdpoint_fuzz_targets::index::read(bytes));

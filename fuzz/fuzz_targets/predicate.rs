@@ -1,4 +1,4 @@
 //! `cargo fuzz run predicate`
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| holdpoint_fuzz::predicate::read(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| holdpoint_fuzz_targets::predicate::read(bytes));

@@ -1,4 +1,4 @@
 //! `cargo fuzz run travel`
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| holdpoint_fuzz::travel::read(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| holdpoint_fuzz_targets::travel::read(bytes));

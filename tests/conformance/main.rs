@@ -30,8 +30,6 @@ mod phase32;
 mod report;
 mod sessions;
 mod tamper;
-#[path = "../../engine/domain/tests/threads_support/mod.rs"]
-mod threads_support;
 mod vectors;
 
 use std::collections::BTreeMap;

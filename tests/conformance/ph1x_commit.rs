@@ -27,7 +27,7 @@ use serde_json::{Map, Value, json};
 
 use crate::decode::{Decoded, text, typed};
 use crate::ph1x_report::{Report, Verdict};
-use crate::threads_support::{Outcome, Stage, lease_of, rows, work_order_of};
+use holdpoint_testing::threads::{Outcome, Stage, lease_of, rows, work_order_of};
 
 /// The first number of the reference's reason ids; its first 22 agree in both of its copies.
 const REASON_BASE: u64 = 0x5800_0000;

@@ -12,7 +12,7 @@ use crate::decode::{Decoded, typed};
 use crate::ph1x::{TurnCase, sequence_cases};
 use crate::ph1x_decode::{request, request_id, session_status};
 use crate::ph1x_report::Report;
-use crate::threads_support::{Outcome, Stage, turn, turns};
+use holdpoint_testing::threads::{Outcome, Stage, turn, turns};
 
 const TENANT: &str = "tenant_a";
 const DEVICE: &str = "device";

@@ -1,15 +1,10 @@
 //! The engine, crashed at every call of a story: the state that it serves afterwards is the one
 //! that the records give when they are replayed, and no receipt is forgotten.
 
-#[path = "../../engine/tests/shell_support/commands.rs"]
-#[allow(dead_code, reason = "stories are told with some of the commands")]
-mod commands;
-
 use crate::life::{DISK_SEED, quiet};
 use crate::random::Random;
 use crate::survivors::survivors;
 use crate::tally::Tally;
-use commands::{fault, initialize, retry, whole_story};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{ActorId, Command, World};
@@ -18,6 +13,7 @@ use holdpoint_engine::log::Storage;
 use holdpoint_engine::shell::{Clock, EngineOptions, Origin, Reading, Submitted};
 use holdpoint_engine::simulation::{Moment, SimulatedDisk};
 use holdpoint_replay::{ReadOptions, Until, rebuild};
+use holdpoint_testing::shell::commands::{fault, initialize, retry, whole_story};
 
 /// Surviving images judged at one moment.
 const IMAGES: usize = 12;

@@ -10,8 +10,6 @@
     reason = "a helper that fails, fails the bench"
 )]
 
-#[path = "../../tests/story/mod.rs"]
-mod story;
 pub(crate) mod table;
 mod talk;
 
@@ -26,9 +24,9 @@ use std::hint::black_box;
 use std::ops::Range;
 
 use holdpoint_domain::command::EvidenceItem;
-use story::held::terms;
-use story::points::{binding, option, person};
-use story::{Story, envelope, output_item};
+use holdpoint_testing::story::held::{terms, timeout};
+use holdpoint_testing::story::points::{binding, option, person};
+use holdpoint_testing::story::{Story, envelope, output_item};
 use talk::Talk;
 
 /// How many loops wait for a person at any time.
@@ -215,7 +213,7 @@ impl Author {
     fn begins(&mut self, policy: HoldPolicy) {
         let mut command = self.story.initialize();
         command.hold = terms(policy);
-        command.hold.decision_timeout_ms = story::held::timeout(86_400_000);
+        command.hold.decision_timeout_ms = timeout(86_400_000);
         self.story.loop_id = command.loop_id();
         self.give(Command::InitializeLoop(command));
         self.give(self.story.dispatch());

@@ -1,8 +1,5 @@
 //! Conversations: one tenant, some people, and threads that live for twenty turns.
 
-#[path = "../../tests/threads_support/requests.rs"]
-mod requests;
-
 use holdpoint_domain::command::{
     ChangeCapability, RegisterDevice, RegisterLease, RegisterTenant, RegisterUser,
     RegisterWorkOrder, TakeTurn, ThreadCommand,
@@ -14,7 +11,7 @@ use holdpoint_domain::interruption_thread::{
 };
 use holdpoint_domain::{ActorId, Command, Time, World};
 
-use requests::{chat, request};
+use holdpoint_testing::threads::requests::{chat, request};
 
 const TENANT: &str = "tenant-1";
 const USER: &str = "ann";

@@ -1,0 +1,109 @@
+//! The program `holdpoint`: what a person types. It parses arguments, shows results and chooses
+//! exit codes; it holds no rule and knows no byte of the format.
+
+mod apply;
+mod arguments;
+mod bench;
+mod bisect;
+mod closest;
+mod completions;
+mod config;
+mod damage;
+mod decision;
+mod diff;
+mod directory;
+mod doctor;
+mod exit;
+mod export;
+mod health;
+mod hold;
+mod hook;
+mod init;
+mod locate;
+mod log_archive;
+mod log_copy;
+mod log_show;
+mod log_stat;
+mod log_tail;
+mod man;
+mod mcp;
+mod missing;
+mod output;
+mod policy;
+mod progress;
+pub mod readers;
+mod reading;
+mod replay;
+mod run;
+mod salvage;
+mod screen;
+mod text;
+mod thread;
+mod trace;
+mod travel;
+mod usage;
+mod verify;
+mod wanted;
+
+use arguments::{Arguments, ConfigVerb, Global, LogVerb, Verb};
+use clap::Parser;
+use exit::{Exit, Failure, settle};
+use std::process::ExitCode;
+
+/// Does what the arguments of this process say.
+#[must_use]
+pub fn main() -> ExitCode {
+    // No verb of a person's, and so in no help: `run` starts this program once more as its guard.
+    if let Some(served) = holdpoint_engine::executor::serve_as_guard() {
+        return run::guard_exit(served).into();
+    }
+    let Arguments { given, verb } = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage::tell(&error).into(),
+    };
+    let named = given.log.clone();
+    let (global, refusal) = given.located();
+    if let Some(failure) = refusal.filter(|_| !verb.needs_no_log()) {
+        return refuse(&global, &verb, failure).into();
+    }
+    let exit = match verb {
+        Verb::Init(args) => init::main(global, named, &args),
+        Verb::Run(args) => run::main(&global, args),
+        Verb::Apply(args) => apply::main(&global, args),
+        Verb::Hold(verb) => hold::main(&global, verb),
+        Verb::Decision(verb) => decision::main(&global, verb),
+        Verb::Hook(args) => hook::main(&global, &args),
+        Verb::Mcp(args) => mcp::main(&global, &args),
+        Verb::Thread(verb) => thread::main(&global, verb),
+        Verb::Health(args) => health::main(&global, args),
+        Verb::Verify(args) => verify::main(&global, args),
+        Verb::Replay(args) => replay::main(&global, args),
+        Verb::Diff(args) => diff::main(&global, args),
+        Verb::Bisect(args) => bisect::main(&global, args),
+        Verb::Trace(args) => trace::main(&global, args),
+        Verb::Export(args) => export::main(&global, args),
+        Verb::Salvage(args) => salvage::main(&global, args),
+        Verb::Log(LogVerb::Show(args)) => log_show::main(&global, args),
+        Verb::Log(LogVerb::Tail(args)) => log_tail::main(&global, args),
+        Verb::Log(LogVerb::Copy(args)) => log_copy::main(&global, args),
+        Verb::Log(LogVerb::Archive(args)) => log_archive::main(&global, args),
+        Verb::Log(LogVerb::Stat(args)) => log_stat::main(&global, args),
+        Verb::Config(ConfigVerb::Check(args)) => config::main(&global, args),
+        Verb::Policy(verb) => policy::main(&global, verb),
+        Verb::Doctor(args) => doctor::main(&global, &args),
+        Verb::Bench(args) => bench::main(&global, &args),
+        Verb::Completions(args) => completions::main(&global, &args),
+        Verb::Man(args) => man::main(&global, &args),
+    };
+    exit.into()
+}
+
+/// Tells that the log that was found is not used, as each verb tells what stops it.
+fn refuse(global: &Global, verb: &Verb, failure: Failure) -> Exit {
+    match verb {
+        Verb::Run(_) => run::refuse(global, &failure),
+        Verb::Hook(args) => hook::refuse(args, failure.message()),
+        Verb::Apply(_) => failure.tell(),
+        _ => settle(global, Err(failure)),
+    }
+}

@@ -1,0 +1,351 @@
+//! The hot state as bytes: whoever takes it up goes on as if every record had been replayed, and
+//! no bytes do harm.
+
+use std::collections::BTreeSet;
+
+use holdpoint_domain::codec::{self, Encoded};
+use holdpoint_domain::decision_point::DecisionPointState;
+use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
+use holdpoint_domain::human_decision::{HoldPolicy, HumanDecision};
+use holdpoint_domain::limits::MAX_RETIRED_KEYS;
+use holdpoint_domain::world::{CarriedError, DecisionPoint};
+use holdpoint_domain::{Command, Envelope, Event, Time, World};
+use holdpoint_testing::story::held::terms;
+use holdpoint_testing::story::points::{binding, every_corner};
+use holdpoint_testing::story::random::on_random_stories;
+use holdpoint_testing::story::samples::samples;
+use holdpoint_testing::story::{Story, rebuilt, seed};
+use quickcheck::{Arbitrary as _, Gen};
+
+/// A small state with something in every room that there was first, in hex.
+const GOLDEN: &str = include_str!("../golden/carried_v2.txt");
+
+/// The same, as it was carried when every room was in its first version.
+const GOLDEN_V1: &str = include_str!("../golden/carried_v1.txt");
+
+type Section = (String, u32, Vec<u8>);
+
+fn sections_of(bytes: &[u8]) -> Vec<Section> {
+    let configuration = bincode::config::standard();
+    bincode::serde::decode_from_slice(bytes, configuration).unwrap().0
+}
+
+fn carried(sections: &[Section]) -> Vec<u8> {
+    bincode::serde::encode_to_vec(sections, bincode::config::standard()).unwrap()
+}
+
+/// One loop waits for a person, one has settled, and every room holds something.
+fn small() -> World {
+    let mut story = Story::evaluated_under(terms(HoldPolicy::After), ExecutorResponseType::Failure);
+    story.given(story.ask());
+    story.given(story.decides(HumanDecision::Abort));
+    let initialize = story.initialize();
+    story.loop_id = initialize.loop_id();
+    story.given(Command::InitializeLoop(initialize));
+    story.advance_to(ExecutionLoopState::AwaitingResponse);
+    for sample in samples().into_iter().take(SAMPLES_OF_SMALL).rev().take(12) {
+        story.record_envelope(sample);
+    }
+    rebuilt(&story.records, World::default())
+}
+
+/// Samples that there were when the small state was pinned.
+const SAMPLES_OF_SMALL: usize = 197;
+
+/// Samples that there were before those of decision points.
+const SAMPLES_WITH_THREADS: usize = 333;
+
+/// A small state with something in the rooms of threads as well.
+fn with_threads() -> World {
+    let mut world = small();
+    let samples = samples().into_iter().take(SAMPLES_WITH_THREADS);
+    for sample in samples.skip(SAMPLES_OF_SMALL) {
+        let totals = world.totals();
+        world.evolve(totals.last_sequence + 1, totals.last_at, &sample);
+    }
+    world
+}
+
+#[test]
+fn replay_carried_state_equals_the_state() {
+    on_random_stories(|story| {
+        let hot = rebuilt(&story.records, World::default());
+        let bytes = story.world.carry();
+        assert_eq!(bytes, hot.carry());
+        let taken_up = World::from_carried(&bytes).unwrap();
+        assert_eq!(taken_up, hot);
+        assert_eq!(taken_up.fingerprint(), story.world.fingerprint());
+    });
+}
+
+/// Events that the rules forbid leave states that no command leads to.
+#[test]
+fn replay_carried_state_equals_the_state_after_forbidden_events_too() {
+    on_random_stories(|story| {
+        let mut story = story.clone();
+        for (index, sample) in samples().into_iter().enumerate() {
+            let Encoded { kind, version, payload } =
+                story.records[index * 7 % story.records.len()].encoded.clone();
+            story.record_envelope(codec::decode(kind, version, &payload).unwrap());
+            story.record_envelope(sample);
+        }
+        let hot = rebuilt(&story.records, World::default());
+        assert!(hot.totals().forbidden_events > 0);
+        assert_eq!(World::from_carried(&hot.carry()), Ok(hot));
+    });
+}
+
+/// A log that begins behind any of its records says the same as the whole log.
+#[test]
+fn replay_goes_on_from_a_carried_state() {
+    on_random_stories(|story| {
+        let place = story.records.len() / 3;
+        let (before, after) = story.records.split_at(place);
+        let carried = rebuilt(before, World::default()).carry();
+        let taken_up = World::from_carried(&carried).unwrap();
+        let whole = rebuilt(&story.records, World::default());
+        assert_eq!(rebuilt(after, taken_up.clone()), whole);
+        let kept = rebuilt(after, taken_up.keeping_settled());
+        assert_eq!(kept.fingerprint(), whole.fingerprint());
+        let settled_after = whole.totals().loops_settled.values().sum::<u64>()
+            - rebuilt(before, World::default()).totals().loops_settled.values().sum::<u64>();
+        assert_eq!(kept.settled_loops().count() as u64, settled_after);
+    });
+}
+
+#[test]
+fn golden_bytes_of_a_small_state_are_pinned() {
+    let found = base16ct::lower::encode_string(&small().carry());
+    assert_eq!(found, GOLDEN.trim_end());
+    let rooms: Vec<(String, u32)> = sections_of(&small().carry())
+        .into_iter()
+        .map(|(name, version, _)| (name, version))
+        .collect();
+    let pinned = ["execution_loop", "human_decision", "idempotency", "totals", "configuration"];
+    let versions = [2, 2, 2, 1, 1];
+    assert!(
+        rooms
+            .iter()
+            .map(|(name, version)| (name.as_str(), *version))
+            .eq(pinned.into_iter().zip(versions))
+    );
+    let fingerprint = small().fingerprint_digest().to_string();
+    assert_eq!(fingerprint, "1b9e83f0c686e5ad90b86ebbd52d39fd98452eddf38484e7f502866986bf2913");
+}
+
+#[test]
+fn golden_states_are_read_for_ever() {
+    for golden in [GOLDEN, GOLDEN_V1] {
+        let bytes = base16ct::lower::decode_vec(golden.trim_end()).unwrap();
+        assert_eq!(World::from_carried(&bytes), Ok(small()));
+    }
+}
+
+/// What the state no longer holds is found through the indexes: both are part of it.
+#[test]
+fn carried_indexes_and_what_was_forgotten_equal_what_they_were() {
+    let mut world = small();
+    let beginning = world.totals().last_sequence;
+    let indexed = |sample: &Envelope| matches!(sample.event, Event::SegmentIndexed(_));
+    for sample in samples().into_iter().filter(indexed) {
+        world.evolve(beginning + 1, world.totals().last_at, &sample);
+    }
+    assert_eq!(world.segment_indexes().iter().count(), 1);
+    let mut sample = samples().remove(0);
+    for number in 0..=MAX_RETIRED_KEYS as u64 {
+        let key = sample.idempotency.get_or_insert_with(|| panic!("the sample has a key"));
+        key.key = format!("one of many {number}");
+        world.evolve(beginning + 2 + number, world.totals().last_at, &sample);
+    }
+    assert!(world.keys_forgotten() > 0);
+    let bytes = world.carry();
+    let rooms: Vec<String> = sections_of(&bytes).into_iter().map(|(name, _, _)| name).collect();
+    assert_eq!(rooms.last().map(String::as_str), Some("segment_index"));
+    assert_eq!(World::from_carried(&bytes), Ok(world.clone()));
+    assert_eq!(World::from_snapshot(&bytes, world.fingerprint_digest()), Ok(world));
+}
+
+#[test]
+fn a_state_is_taken_from_a_snapshot_only_with_its_fingerprint() {
+    let (bytes, expected) = (small().carry(), small().fingerprint_digest());
+    assert_eq!(World::from_snapshot(&bytes, expected), Ok(small()));
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        let found = World::from_snapshot(&damaged, expected);
+        assert!(matches!(found, Err(CarriedError::OtherFingerprint { .. })), "byte {at}");
+    }
+}
+
+#[test]
+fn carried_threads_and_registrations_equal_what_they_were() {
+    let (world, bytes) = (with_threads(), with_threads().carry());
+    let rooms: Vec<String> = sections_of(&bytes).into_iter().map(|(name, _, _)| name).collect();
+    assert_eq!(rooms[5..], ["registry", "interruption_thread", "registry_ended"]);
+    assert_eq!(World::from_carried(&bytes), Ok(world));
+    for length in 0..bytes.len() {
+        assert!(World::from_carried(&bytes[..length]).is_err(), "{length}");
+    }
+    for place in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[place] ^= 0xff;
+        assert_canonical(&changed);
+    }
+}
+
+/// The story of a state with decision points in every corner of their room.
+fn with_decision_points() -> Story {
+    let mut story = Story::new();
+    every_corner(&mut story);
+    story
+}
+
+#[test]
+fn carried_decision_points_equal_what_they_were() {
+    let story = with_decision_points();
+    let (world, bytes) = (rebuilt(&story.records, World::default()), story.world.carry());
+    let states: BTreeSet<_> = all_points(&world).iter().map(|point| point.state).collect();
+    assert_eq!(states.into_iter().collect::<Vec<_>>(), DecisionPointState::ALL);
+    let rooms: Vec<String> = sections_of(&bytes).into_iter().map(|(name, _, _)| name).collect();
+    assert_eq!(rooms, ["totals", "decision_point"]);
+    let taken_up = World::from_carried(&bytes).unwrap();
+    assert_eq!(taken_up, world);
+    assert_eq!(taken_up.fingerprint(), story.world.fingerprint());
+    assert_eq!(taken_up.decision_point_totals(), story.world.decision_point_totals());
+    for length in 0..bytes.len() {
+        assert!(World::from_carried(&bytes[..length]).is_err(), "{length}");
+    }
+    for place in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[place] ^= 0xff;
+        assert_canonical(&changed);
+    }
+}
+
+/// What is looked up is made again, not carried.
+#[test]
+fn carried_decision_points_are_found_as_before() {
+    let story = with_decision_points();
+    let world = World::from_carried(&story.world.carry()).unwrap();
+    let ids = |points: Vec<&DecisionPoint>| -> Vec<String> {
+        points.iter().map(|point| point.decision_id.to_string()).collect()
+    };
+    let bound = |world: &World| ids(world.decisions_bound_to(&binding()).collect());
+    let open = |world: &World| ids(world.open_decisions_of("gt-1").collect());
+    assert_eq!((bound(&world).len(), open(&world).len()), (1, 3));
+    assert_eq!((bound(&world), open(&world)), (bound(&story.world), open(&story.world)));
+    for point in all_points(&story.world) {
+        assert_eq!(world.decision_point(&point.decision_id), Some(point));
+    }
+    let end = Time::from_nanoseconds(u64::MAX);
+    assert_eq!(world.next_due(), story.world.next_due());
+    assert_eq!(world.due(end), story.world.due(end));
+    assert_eq!(world.due(end).len(), world.live_decision_points().count());
+}
+
+fn all_points(world: &World) -> Vec<&DecisionPoint> {
+    world.live_decision_points().chain(world.closed_decision_points()).collect()
+}
+
+#[test]
+fn an_absent_room_is_empty_and_an_empty_room_is_absent() {
+    assert_eq!(World::default().carry(), [0]);
+    assert_eq!(World::from_carried(&[0]), Ok(World::default()));
+    let sections = sections_of(&small().carry());
+    for index in 0..sections.len() {
+        let mut fewer = sections.clone();
+        fewer.remove(index);
+        let world = World::from_carried(&carried(&fewer)).unwrap();
+        assert_eq!(sections_of(&world.carry()), fewer);
+    }
+    let no_loops = vec![("execution_loop".to_owned(), 2, vec![0])];
+    let refused = World::from_carried(&carried(&no_loops));
+    assert_eq!(refused, Err(CarriedError::NotCanonical { offset: 0 }));
+}
+
+#[test]
+fn rooms_and_versions_of_a_newer_program_are_named() {
+    let mut sections = sections_of(&small().carry());
+    sections.push(("room to come".into(), 1, vec![0]));
+    let refused = World::from_carried(&carried(&sections)).unwrap_err();
+    assert_eq!(refused, CarriedError::UnknownRoom { found: "room to come".into() });
+    assert!(refused.to_string().contains("newer holdpoint"), "{refused}");
+    sections.pop();
+    for found in [0, 3, u32::MAX] {
+        sections[2].1 = found;
+        let refused = World::from_carried(&carried(&sections)).unwrap_err();
+        let (room, expected) = ("idempotency", 2);
+        assert_eq!(refused, CarriedError::UnknownVersion { room, expected, found });
+    }
+}
+
+#[test]
+fn rooms_out_of_order_twice_or_too_long_are_refused() {
+    let sections = sections_of(&small().carry());
+    let mut swapped = sections.clone();
+    swapped.swap(0, 1);
+    let twice = [sections.clone(), vec![sections[4].clone()]].concat();
+    for other in [swapped, twice] {
+        let refused = World::from_carried(&carried(&other));
+        assert!(matches!(refused, Err(CarriedError::NotCanonical { .. })), "{refused:?}");
+    }
+    let mut longer = sections;
+    longer[3].2.push(0);
+    let refused = World::from_carried(&carried(&longer));
+    assert_eq!(refused, Err(CarriedError::Trailing { place: "totals", found: 1 }));
+    let bytes = [small().carry(), vec![0]].concat();
+    let place = "list of sections";
+    assert_eq!(World::from_carried(&bytes), Err(CarriedError::Trailing { place, found: 1 }));
+}
+
+#[test]
+fn every_prefix_is_refused() {
+    let bytes = small().carry();
+    for length in 0..bytes.len() {
+        let refused = World::from_carried(&bytes[..length]);
+        assert!(matches!(refused, Err(CarriedError::Malformed { .. })), "{length}: {refused:?}");
+    }
+}
+
+#[test]
+fn changed_bytes_never_panic_and_are_canonical_if_they_are_read() {
+    let bytes = small().carry();
+    for place in 0..bytes.len() {
+        for mask in [0x01, 0x80, 0xff] {
+            let mut changed = bytes.clone();
+            changed[place] ^= mask;
+            assert_canonical(&changed);
+        }
+    }
+}
+
+#[test]
+fn random_rooms_never_panic_and_are_canonical_if_they_are_read() {
+    let seed = seed();
+    eprintln!("HOLDPOINT_SEED={seed}");
+    let mut random = Gen::from_size_and_seed(60, seed);
+    let sections = sections_of(&small().carry());
+    for _ in 0..5_000 {
+        let mut other = sections.clone();
+        let index = usize::arbitrary(&mut random) % other.len();
+        let bytes = &mut other[index].2;
+        let start = usize::arbitrary(&mut random) % bytes.len();
+        let end = (start + usize::arbitrary(&mut random) % 9).min(bytes.len());
+        bytes.splice(start..end, Vec::<u8>::arbitrary(&mut random));
+        assert_canonical(&carried(&other));
+        assert_canonical(&Vec::arbitrary(&mut random));
+    }
+}
+
+/// Whatever is read can also be gone on from: a stray state is a state.
+fn assert_canonical(bytes: &[u8]) {
+    let Ok(world) = World::from_carried(bytes) else { return };
+    assert_eq!(world.carry(), bytes);
+    assert_eq!(World::from_carried(bytes), Ok(world.clone()));
+    let last = world.totals().last_sequence;
+    let mut going_on = world;
+    for (sequence, sample) in (last.saturating_add(1)..).zip(samples().iter().rev().take(9)) {
+        going_on.evolve(sequence, going_on.totals().last_at, sample);
+    }
+    drop(going_on.due(Time::from_nanoseconds(u64::MAX)));
+}

@@ -1,0 +1,435 @@
+//! Property E2: an event that the rules forbid is kept, does no harm, and is found.
+
+use holdpoint_testing::story;
+use std::collections::BTreeSet;
+
+use holdpoint_domain::codec::{decode, encode};
+use holdpoint_domain::event::{
+    ClockStepped, EvidenceCaptured, EvidenceContent, FingerprintRecorded, HaltReason,
+    LoopDispatched, OutputCut, ResponseAwaited, SegmentIndexed, StopConditionDetected,
+};
+use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, RawData, StopCondition};
+use holdpoint_domain::evolve::Rule;
+use holdpoint_domain::execution_loop::{ExecutionDecision, ExecutionLoopState};
+use holdpoint_domain::hash::sha256;
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
+use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_domain::{Command, Event, ForbiddenEvent, Time, World, decide};
+use holdpoint_testing::story::random::next_command;
+use holdpoint_testing::story::samples::samples;
+use holdpoint_testing::story::{SECRET, Story, cut_item, envelope, rebuilt, seed};
+use quickcheck::{Arbitrary as _, Gen};
+
+use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
+
+/// The events that a command leads to, before they are recorded.
+fn would(story: &Story, command: Command) -> Vec<Event> {
+    decide(&story.world, &command, story.now).unwrap()
+}
+
+/// The events of a command, each changed, then recorded; what is found about them.
+fn forged(story: &mut Story, command: Command, change: impl Fn(&mut Event)) -> Vec<ForbiddenEvent> {
+    let mut events = would(story, command);
+    events.iter_mut().for_each(change);
+    events.into_iter().flat_map(|event| story.record(event)).collect()
+}
+
+/// Captures output, with the evidence changed.
+fn forged_evidence(change: impl Fn(&mut EvidenceCaptured)) -> Vec<ForbiddenEvent> {
+    let mut story = Story::in_state(AwaitingResponse);
+    let output = story.output(SECRET);
+    forged(&mut story, output, |event| {
+        if let Event::EvidenceCaptured(body) = event {
+            change(body);
+        }
+    })
+}
+
+#[track_caller]
+fn assert_found(findings: &[ForbiddenEvent], rule: Rule) {
+    let found: BTreeSet<Rule> = findings.iter().map(|finding| finding.rule).collect();
+    assert!(found.contains(&rule), "{rule} is not among {found:?}");
+}
+
+#[test]
+fn a_transition_that_the_table_has_not_halts_and_is_found() {
+    let mut story = Story::initialized();
+    let event = ResponseAwaited { loop_id: story.loop_id.as_str().into(), attempt: 0 };
+    let findings = story.record(event.into());
+    assert_found(&findings, Rule::Transition);
+    assert_eq!(findings.last().unwrap().found, "INIT -> AWAITING_RESPONSE");
+    assert_eq!(story.entity().state(), Halted);
+    assert_eq!(story.when(story.dispatch()).unwrap_err().code(), "LOOP_NOT_LIVE");
+}
+
+#[test]
+fn an_event_about_no_live_loop_is_found() {
+    let mut story = Story::in_state(Halted);
+    let event = ResponseAwaited { loop_id: story.loop_id.as_str().into(), attempt: 1 };
+    let before = story.entity().clone();
+    assert_found(&story.record(event.into()), Rule::LoopIsLive);
+    assert_eq!(*story.entity(), before);
+}
+
+#[test]
+fn what_happens_after_halted_is_found() {
+    let mut story = Story::in_state(Evaluated);
+    let events = would(&story, story.complete());
+    let [evidence, halt, seal] = events.try_into().unwrap();
+    assert_eq!(story.record(evidence), []);
+    assert_eq!(story.record(halt.clone()), []);
+    assert_found(&story.record(halt), Rule::HaltedIsFinal);
+    let details = "late".into();
+    let condition = StopCondition::HumanAbort;
+    let loop_id = story.loop_id.as_str().into();
+    let late = StopConditionDetected { loop_id, condition, details };
+    assert_found(&story.record(late.into()), Rule::HaltedIsFinal);
+    assert_eq!(story.record(seal), []);
+}
+
+#[test]
+fn a_second_or_malformed_initialization_is_found() {
+    let mut story = Story::initialized();
+    let initialize = Command::InitializeLoop(story.initialize());
+    let Some(Event::LoopInitialized(mut body)) = would(&story, initialize).into_iter().next()
+    else {
+        panic!("an initialization comes first");
+    };
+    body.loop_id = story.loop_id.as_str().into();
+    body.command_line = "changed".into();
+    assert_found(&story.record(body.clone().into()), Rule::Initialization);
+    assert_eq!(story.entity().command_line, "sh -c true");
+    body.loop_id = "no prefix".into();
+    assert_found(&story.record(body.clone().into()), Rule::Initialization);
+    body.loop_id = "LOOP-2".into();
+    body.max_attempts = 200;
+    assert_found(&story.record(body.into()), Rule::Initialization);
+}
+
+#[test]
+fn a_transition_without_its_evidence_is_found() {
+    let mut story = Story::in_state(AwaitingResponse);
+    let report = story.report(holdpoint_domain::execution_loop::ExecutorResponseType::Success);
+    let events = would(&story, report);
+    let bare: Vec<Event> =
+        events.into_iter().filter(|e| !matches!(e, Event::EvidenceCaptured(_))).collect();
+    let findings: Vec<_> = bare.into_iter().flat_map(|event| story.record(event)).collect();
+    assert_found(&findings, Rule::TransitionEvidence);
+    let complete = story.complete();
+    assert_found(&forged(&mut story, complete, |_| {}), Rule::TransitionEvidence);
+}
+
+#[test]
+fn attempts_out_of_order_and_beyond_the_maximum_are_found() {
+    let mut story = Story::initialized();
+    let dispatch = story.dispatch();
+    let findings = forged(&mut story, dispatch, |event| {
+        if let Event::LoopDispatched(body) = event {
+            body.attempt = 4;
+        }
+    });
+    assert_found(&findings, Rule::AttemptNumber);
+}
+
+#[test]
+fn a_dispatch_that_nobody_permitted_is_found() {
+    let mut story = Story::in_state(Evaluated);
+    let loop_id = story.loop_id.as_str().into();
+    let again = LoopDispatched {
+        loop_id,
+        attempt: 2,
+        permitted_by_fault: None,
+        permitted_by_decision: None,
+    };
+    assert_found(&story.record(again.into()), Rule::RetryPermission);
+}
+
+#[test]
+fn a_response_without_raw_output_is_found() {
+    let story = Story::in_state(AwaitingResponse);
+    let status = holdpoint_domain::execution_loop::ExecutorResponseType::Success;
+    let events = would(&story, story.report(status));
+    let mut bare = Story::in_state(Dispatched);
+    bare.given(bare.await_response());
+    let findings: Vec<_> = events.into_iter().flat_map(|event| bare.record(event)).collect();
+    assert_found(&findings, Rule::RawOutputFirst);
+}
+
+#[test]
+fn a_response_worth_more_than_the_table_says_is_found() {
+    let mut story = Story::in_state(AwaitingResponse);
+    let status = holdpoint_domain::execution_loop::ExecutorResponseType::Failure;
+    let report = story.report(status);
+    let findings = forged(&mut story, report, |event| {
+        if let Event::ResponseEvaluated(body) = event {
+            body.execution_decision = ExecutionDecision::Continue;
+        }
+    });
+    assert_found(&findings, Rule::ResponseTable);
+    let mut story = Story::in_state(AwaitingResponse);
+    let report = story.report(status);
+    let findings = forged(&mut story, report, |event| {
+        if let Event::ResponseEvaluated(body) = event {
+            body.confidence = holdpoint_domain::confidence::Confidence::MAX;
+        }
+    });
+    assert_found(&findings, Rule::ResponseTable);
+}
+
+/// Privileges never grow: a forged permission is found, and the table's outcome counts.
+#[test]
+fn a_forged_retry_permission_is_found_and_not_granted() {
+    let mut story = Story::in_state(AwaitingResponse);
+    let fault = story.fault(ExecutionFaultType::ResourceExhausted);
+    let findings = forged(&mut story, fault, |event| {
+        if let Event::SandboxDecided(body) = event {
+            body.sandbox_decision = SandboxDecision::Retry;
+            body.reason_code = "SBX-OK".into();
+        }
+    });
+    assert_found(&findings, Rule::FaultTable);
+    assert_eq!(story.when(story.retry()).unwrap_err().code(), "RETRY_NOT_PERMITTED");
+}
+
+#[test]
+fn a_halt_for_a_reason_that_is_none_is_found() {
+    let mut story = Story::in_state(AwaitingResponse);
+    let status = holdpoint_domain::execution_loop::ExecutorResponseType::Failure;
+    story.given(story.report(status));
+    let complete = story.complete();
+    let findings = forged(&mut story, complete, |event| {
+        if let Event::LoopHalted(body) = event {
+            body.reason = HaltReason::Completed;
+        }
+    });
+    assert_found(&findings, Rule::HaltReason);
+}
+
+#[test]
+fn an_observer_that_should_be_halted_is_found() {
+    let mut story = Story::new();
+    let mut command = story.initialize();
+    command.observer.executor_id = "evil".into();
+    let findings = forged(&mut story, Command::InitializeLoop(command), |event| {
+        if let Event::ObserverAttached(body) = event {
+            body.is_halted = false;
+        }
+    });
+    assert_found(&findings, Rule::Observer);
+}
+
+#[test]
+fn forged_evidence_is_found() {
+    let raw = || RawData::from(b"forged".to_vec()).into();
+    assert_found(&forged_evidence(|body| body.raw_data = raw()), Rule::ChainLink);
+    assert_found(&forged_evidence(|body| body.prior_hash = "".into()), Rule::ChainLink);
+    assert_found(&forged_evidence(|body| body.self_hash = "ab".into()), Rule::ChainLink);
+    assert_found(&forged_evidence(|body| body.injective_hash = sha256(b"")), Rule::ChainLink);
+    assert_found(&forged_evidence(|body| body.index = 0), Rule::ChainPlace);
+    assert_found(&forged_evidence(|body| body.chain_id = "CHAIN-x".into()), Rule::ChainPlace);
+    let time = "2026-01-25T15:00:00.000000000Z";
+    assert_found(&forged_evidence(|body| body.timestamp = time.into()), Rule::EvidenceTime);
+    let point = ObservationPoint::PostEvaluate;
+    assert_found(&forged_evidence(|body| body.observation_point = point), Rule::EvidencePlace);
+    let kind = EvidenceType::StopCondition;
+    assert_found(&forged_evidence(|body| body.evidence_type = kind), Rule::EvidencePlace);
+}
+
+/// Beginning, end and what is missing between them are the whole.
+#[test]
+fn an_output_whose_parts_do_not_make_up_the_whole_is_found() {
+    let forged_cut = |change: fn(&mut OutputCut)| {
+        let mut story = Story::in_state(AwaitingResponse);
+        let captured = story.capture(vec![cut_item(b"abj", 2, 10)]);
+        forged(&mut story, captured, |event| {
+            if let Event::EvidenceCaptured(body) = event
+                && let EvidenceContent::OutputCut(cut) = &mut body.content
+            {
+                change(cut);
+            }
+        })
+    };
+    assert_eq!(forged_cut(|_| ()), []);
+    assert_found(&forged_cut(|cut| cut.head_length = 4), Rule::OutputExtent);
+    assert_found(&forged_cut(|cut| cut.gap_length = 6), Rule::OutputExtent);
+    assert_found(&forged_cut(|cut| cut.true_length = 11), Rule::OutputExtent);
+    let whole = |cut: &mut OutputCut| (cut.true_length, cut.gap_length) = (3, 0);
+    assert_found(&forged_cut(whole), Rule::OutputExtent);
+}
+
+#[test]
+fn a_repeated_record_id_is_found() {
+    let mut story = Story::in_state(AwaitingResponse);
+    let record_id = story.entity().chain.as_ref().unwrap().records[0].record_id.clone();
+    let output = story.output(SECRET);
+    let findings = forged(&mut story, output, |event| {
+        if let Event::EvidenceCaptured(body) = event {
+            body.record_id = record_id.as_str().into();
+        }
+    });
+    assert_found(&findings, Rule::RecordId);
+}
+
+/// A chain that an event contradicted is not continued: the loop stops.
+#[test]
+fn a_loop_with_a_broken_chain_stops_at_its_next_command() {
+    let mut story = Story::in_state(AwaitingResponse);
+    let output = story.output(SECRET);
+    let findings = forged(&mut story, output, |event| {
+        if let Event::EvidenceCaptured(body) = event {
+            body.prior_hash = "".into();
+        }
+    });
+    assert_found(&findings, Rule::ChainLink);
+    let status = holdpoint_domain::execution_loop::ExecutorResponseType::Success;
+    let events = would(&story, story.report(status));
+    let body = story::halt(&events).unwrap();
+    assert_eq!(body.stop_condition, Some(StopCondition::EvidenceChainBroken));
+}
+
+#[test]
+fn a_forged_seal_and_what_follows_a_seal_are_found() {
+    let mut story = Story::in_state(Evaluated);
+    let complete = story.complete();
+    let findings = forged(&mut story, complete, |event| {
+        if let Event::ChainSealed(body) = event {
+            body.length = 3;
+        }
+    });
+    assert_found(&findings, Rule::Seal);
+
+    let mut story = Story::in_state(Evaluated);
+    let events = would(&story, story.complete());
+    let [evidence, _, seal] = events.try_into().unwrap();
+    let findings = story.record(seal);
+    assert_found(&findings, Rule::Seal);
+    assert_found(&story.record(evidence), Rule::Seal);
+}
+
+#[test]
+fn a_fingerprint_of_another_state_is_found_and_one_of_another_schema_is_not_checked() {
+    let mut story = Story::initialized();
+    story.given(Command::RecordFingerprint);
+    let fingerprint = sha256(b"another state");
+    let forged = FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint };
+    assert_found(&story.record(forged.into()), Rule::Fingerprint);
+    let unknown = FingerprintRecorded { schema: STATE_SCHEMA_VERSION + 1, fingerprint };
+    assert_eq!(story.record(unknown.into()), []);
+}
+
+#[test]
+fn an_index_of_records_that_are_not_before_it_is_found_and_not_believed() {
+    let mut story = Story::initialized();
+    let indexed = |first_sequence, last_sequence| {
+        let digest = sha256(b"index");
+        SegmentIndexed { first_sequence, last_sequence, format: 1, digest }
+    };
+    for (first, last) in [(0, 1), (2, 1), (1, u64::MAX)] {
+        assert_found(&story.record(indexed(first, last).into()), Rule::SegmentIndex);
+        assert_eq!(story.world.segment_indexes().iter().count(), 0);
+    }
+    assert_eq!(story.record(indexed(1, 1).into()), []);
+    let known = story.world.segment_indexes().of(1).map(|index| index.last_sequence);
+    assert_eq!(known, Some(1));
+}
+
+#[test]
+fn records_out_of_order_are_found() {
+    let mut world = World::default();
+    let record = envelope(ClockStepped { step_ns: 1 }.into());
+    let at = Time::from_nanoseconds;
+    assert_eq!(world.evolve(7, at(10), &record), []);
+    assert_eq!(world.evolve(8, at(10), &record), []);
+    assert_found(&world.evolve(10, at(11), &record), Rule::RecordOrder);
+    assert_found(&world.evolve(11, at(10), &record), Rule::RecordOrder);
+}
+
+/// Every rule has a test that names it, here or in one of the files beside it.
+#[test]
+fn every_rule_has_a_test() {
+    let source = concat!(
+        include_str!("forbidden_events.rs"),
+        include_str!("forbidden_decisions.rs"),
+        include_str!("forbidden_approvals.rs"),
+        include_str!("forbidden_decision_points.rs"),
+        include_str!("forbidden_threads.rs"),
+        include_str!("registrations.rs"),
+        include_str!("policy.rs"),
+    );
+    for rule in Rule::ALL {
+        assert!(source.contains(&format!("Rule::{rule:?})")), "{rule} has no test");
+    }
+}
+
+#[test]
+fn findings_say_where_and_are_counted() {
+    let mut story = Story::initialized();
+    let event = ResponseAwaited { loop_id: story.loop_id.as_str().into(), attempt: 0 };
+    let findings = story.record(event.into());
+    let last = story.records.last().unwrap();
+    for finding in &findings {
+        assert_eq!(finding.sequence, last.sequence);
+        assert_eq!(finding.kind, last.encoded.kind);
+        assert_eq!(finding.loop_id.as_deref(), Some(story.loop_id.as_str()));
+        assert!(!finding.expected.is_empty() && !finding.found.is_empty());
+    }
+    assert_eq!(story.world.totals().forbidden_events, findings.len() as u64);
+}
+
+/// Records dropped, repeated, swapped, and samples that belong nowhere: no panic, the same
+/// findings and the same fingerprint in every kind of world, and no raw evidence in sight.
+#[test]
+fn replay_survives_any_events_in_any_order() {
+    let seed = seed();
+    let secret = String::from_utf8(SECRET.to_vec()).unwrap();
+    for round in 0..40 {
+        eprintln!("HOLDPOINT_SEED={}", seed + round);
+        let mut random = Gen::from_size_and_seed(30, seed + round);
+        let story = disordered(&mut random);
+        let retained = rebuilt(&story.records, World::retaining_settled());
+        let hot = rebuilt(&story.records, World::default());
+        assert_eq!(retained.fingerprint(), hot.fingerprint());
+        assert_eq!(retained.totals(), hot.totals());
+        assert!(!serde_json::to_string(&retained).unwrap().contains(&secret));
+    }
+}
+
+/// Commands go on being decided in the world that results.
+fn disordered(random: &mut Gen) -> Story {
+    let mut story = Story::new();
+    for _ in 0..80 {
+        let command = next_command(&mut story, random);
+        let Ok(mut events) = decide(&story.world, &command, story.now) else { continue };
+        match u8::arbitrary(random) % 6 {
+            0 => drop(events.pop()),
+            1 => events.reverse(),
+            2 => events.extend(events.clone()),
+            3 => events.push(random.choose(&samples()).unwrap().event.clone()),
+            _ => {}
+        }
+        for event in events {
+            story.record(event);
+        }
+        let step = u64::arbitrary(random) % 1_000_000;
+        story.now = Time::from_nanoseconds(story.now.nanoseconds() + step);
+    }
+    story
+}
+
+/// Content is what evidence says of itself; a halt's evidence says which condition it was.
+#[test]
+fn forged_payloads_decode_as_what_they_are() {
+    let mut story = Story::initialized();
+    let stop = story.stop(StopCondition::HumanAbort, Default::default());
+    let evidence = would(&story, stop)
+        .into_iter()
+        .find(|event| matches!(event, Event::EvidenceCaptured(_)))
+        .unwrap();
+    let Event::EvidenceCaptured(body) = &evidence else { panic!("evidence") };
+    assert_eq!(body.content, EvidenceContent::Stop(StopCondition::HumanAbort));
+    let encoded = encode(&envelope(evidence.clone())).unwrap();
+    let decoded = decode(encoded.kind, encoded.version, &encoded.payload).unwrap();
+    assert_eq!(decoded.event, evidence);
+    assert_eq!(story.entity().state(), Init);
+    story.given(story.dispatch());
+}

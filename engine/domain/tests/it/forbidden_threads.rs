@@ -1,0 +1,252 @@
+//! Property E2 for interruption threads: an event that the rules forbid is kept, and is found.
+
+use holdpoint_domain::event::{
+    BufferExpired, PendingDisarmed, RemaindersDiscarded, ReturnCheckExpired, RowCommitted,
+    SessionRegistered, ThreadMoved, TurnTaken,
+};
+use holdpoint_domain::evolve::Rule;
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::interruption_thread::{
+    ConfirmAnswer, DecidedBy, Directive, Fate, FateReason, IntentClass, PendingState, ReasonCode,
+    Remainder, ResumePolicy, RowEventType, RowPayload, SessionStatus, Severity, Turn, TurnInput,
+    decide_turn,
+};
+use holdpoint_domain::{ActorId, Command, Envelope, Event, ForbiddenEvent, Time};
+use holdpoint_testing::threads::{CALLER, Stage, lease_of, requests, rows, turn, turns};
+
+/// A thread whose only turn left words unsaid, and the turn and its row.
+fn interrupted() -> (Stage, TurnTaken, RowCommitted) {
+    let mut stage = Stage::with_tenant("acme");
+    stage.user("acme", "alice", "phone");
+    stage.work_order("acme", "t");
+    let at = 10_000_000_000;
+    let request = requests::request("alice", "weather", TurnInput::None);
+    let request = requests::interrupting(request, at, "It will rain. Take a coat.", 13);
+    let command = turn(&stage, ["acme", "t", "alice", "phone"], 1, request);
+    let events = stage.give(&Command::TakeTurn(command), at).events();
+    let (taken, row) = (turns(&events)[0].clone(), rows(&events)[0].clone());
+    (stage, taken, row)
+}
+
+/// Puts an event on the record, whether or not the rules would have made it.
+fn forged(stage: &mut Stage, event: impl Into<Event>) -> Vec<ForbiddenEvent> {
+    stage.sequence += 1;
+    let envelope = Envelope {
+        proof: None,
+        actor: ActorId { kind: Actor::Automation, id: CALLER.into() },
+        correlation: "t".into(),
+        causation: None,
+        idempotency: None,
+        event: event.into(),
+    };
+    let at = stage.world.totals().last_at;
+    stage.world.evolve(stage.sequence, at, &envelope)
+}
+
+#[track_caller]
+fn assert_found(findings: &[ForbiddenEvent], rule: Rule) {
+    assert!(findings.iter().any(|finding| finding.rule == rule), "{rule}: {findings:?}");
+}
+
+#[test]
+fn a_turn_out_of_order_or_that_came_to_something_else_is_found() {
+    let (mut stage, taken, _) = interrupted();
+    assert_found(&forged(&mut stage, taken.clone()), Rule::ThreadTurn);
+    let (mut stage, _, _) = interrupted();
+    let mut other = TurnTaken { turn_id: 2, ..taken };
+    other.decision.directive = Directive::Dispatch;
+    assert_found(&forged(&mut stage, other), Rule::ThreadTurn);
+}
+
+#[test]
+fn a_second_row_of_a_turn_and_a_row_out_of_scope_are_found() {
+    let (mut stage, _, row) = interrupted();
+    assert_found(&forged(&mut stage, row.clone()), Rule::ThreadRow);
+    let elsewhere = RowCommitted { device_id: "tablet".into(), ..row };
+    assert_found(&forged(&mut stage, elsewhere), Rule::ThreadRow);
+}
+
+#[test]
+fn an_expiry_before_its_time_is_found() {
+    let (mut stage, taken, _) = interrupted();
+    let buffer = stage.state("acme", "t").resume_buffers[0].clone();
+    let expired = BufferExpired {
+        tenant_id: taken.tenant_id.clone(),
+        correlation_id: taken.correlation_id.clone(),
+        captured_turn: buffer.captured_turn,
+        answer_id: buffer.answer_id,
+        speaker_user_id: buffer.speaker_user_id,
+        expires_at: buffer.expires_at,
+        interrupt_resume_policy: ResumePolicy::Discard,
+        reason_code: ReasonCode::BufferExpired,
+    };
+    assert_found(&forged(&mut stage, expired), Rule::ThreadExpiry);
+    let expired = ReturnCheckExpired {
+        tenant_id: taken.tenant_id,
+        correlation_id: taken.correlation_id,
+        expires_at: Time::from_nanoseconds(1),
+        interrupt_resume_policy: ResumePolicy::ResumeLater,
+        reason_code: ReasonCode::ReturnCheckExpired,
+    };
+    assert_found(&forged(&mut stage, expired), Rule::ThreadExpiry);
+}
+
+#[test]
+fn giving_up_words_that_nobody_kept_is_found() {
+    let (mut stage, taken, _) = interrupted();
+    let remainder = Remainder {
+        captured_turn: 99,
+        answer_id: 1,
+        speaker_user_id: "alice".into(),
+        fate: Fate::Discarded,
+        reason: FateReason::SessionClosed,
+    };
+    let discarded = RemaindersDiscarded {
+        tenant_id: taken.tenant_id,
+        correlation_id: taken.correlation_id,
+        session_id: None,
+        remainders: [remainder].into_iter().collect(),
+        reason_code: ReasonCode::SessionClosed,
+    };
+    assert_found(&forged(&mut stage, discarded), Rule::ThreadRemainder);
+}
+
+/// A thread in Alice's session that waits for a yes, and the turn and row that asked for it.
+fn asked_in_a_session() -> (Stage, TurnTaken, RowCommitted) {
+    let mut stage = Stage::with_tenant("acme");
+    stage.user("acme", "alice", "phone");
+    stage.work_order("acme", "t");
+    stage.session(SESSION, SessionStatus::Active, 1).events();
+    let request = requests::request("alice", "lights", requests::intent(IntentClass::Impactful));
+    let mut command = turn(&stage, ["acme", "t", "alice", "phone"], 1, request);
+    command.session_id = Some("s".into());
+    let events = stage.give(&Command::TakeTurn(command), 1).events();
+    let (taken, row) = (turns(&events)[0].clone(), rows(&events)[0].clone());
+    (stage, taken, row)
+}
+
+const SESSION: [&str; 4] = ["acme", "s", "alice", "phone"];
+
+/// What the branch table says of a yes after that, in this session as it is said to be; its row.
+fn yes(
+    stage: &Stage,
+    (taken, row): (&TurnTaken, &RowCommitted),
+    session_id: Option<&str>,
+    session_status: SessionStatus,
+) -> (TurnTaken, RowCommitted) {
+    let request = requests::request("alice", "lights", TurnInput::None);
+    let request = requests::answering(request, ConfirmAnswer::Yes);
+    let (state, at) = (stage.state("acme", "t"), stage.world.totals().last_at);
+    let turn = Turn { turn_id: 2, session_id, session_status, request: &request, at };
+    let decision = decide_turn(&state, &turn).unwrap();
+    let row = RowCommitted {
+        turn_id: 2,
+        session_id: session_id.map(Into::into),
+        event_type: RowEventType::of(decision.directive),
+        severity: Severity::of(decision.directive),
+        reason_code: decision.reason_code,
+        dropped_pending: decision.dropped_pending,
+        payload: RowPayload {
+            directive: decision.directive,
+            confirm_kind: None,
+            dispatch_target: Some(decision.kind.clone()),
+            pending_state: state.pending_state(),
+            lease_token_hash: Some(lease_of("t")),
+            ..row.payload.clone()
+        },
+        ..row.clone()
+    };
+    let taken = TurnTaken {
+        turn_id: 2,
+        session_id: session_id.map(Into::into),
+        session_status,
+        state_before: state.digest(),
+        state_after: state.after_turn(&turn, &decision).digest(),
+        decision: decision.into(),
+        request: request.into(),
+        ..taken.clone()
+    };
+    (taken, row)
+}
+
+#[test]
+fn a_turn_or_row_that_speaks_in_a_session_that_is_not_active_counts_for_nothing() {
+    for status in [SessionStatus::Suspended, SessionStatus::Closed] {
+        let (mut stage, taken, row) = asked_in_a_session();
+        // As earlier rules closed a session: nothing says what became of the question.
+        let closing = SessionRegistered {
+            tenant_id: "acme".into(),
+            session_id: "s".into(),
+            user_id: "alice".into(),
+            device_id: "phone".into(),
+            status,
+        };
+        assert_eq!(forged(&mut stage, closing), []);
+        let before = stage.world.thread("acme", "t").cloned();
+        let (turn, its_row) = yes(&stage, (&taken, &row), Some("s"), SessionStatus::Active);
+        assert_eq!(turn.decision.directive, Directive::Dispatch);
+        assert_found(&forged(&mut stage, turn), Rule::ThreadSession);
+        assert_found(&forged(&mut stage, its_row.clone()), Rule::ThreadSession);
+        let by_caller = RowCommitted { decided_by: DecidedBy::Caller, ..its_row };
+        assert_found(&forged(&mut stage, by_caller), Rule::ThreadSession);
+        assert_eq!(stage.world.thread("acme", "t").cloned(), before, "it still waits");
+    }
+}
+
+/// Earlier rules let a turn without a session speak wherever the thread's own session was.
+#[test]
+fn a_turn_without_a_session_is_judged_by_the_rules_of_its_time() {
+    for is_newer in [false, true] {
+        let (mut stage, taken, row) = asked_in_a_session();
+        if is_newer {
+            // Somewhere else in the log is what only the rules of sessions make.
+            stage.work_order("acme", "other");
+            stage.session(OTHERS, SessionStatus::Active, 1).events();
+            let request = requests::request("alice", "lights", requests::nlp_clarify());
+            let mut asking = turn(&stage, ["acme", "other", "alice", "phone"], 1, request);
+            asking.session_id = Some("s-2".into());
+            stage.give(&Command::TakeTurn(asking), 1).events();
+            let events = stage.session(OTHERS, SessionStatus::Closed, 1).events();
+            assert!(matches!(&events[..], [_, Event::PendingDisarmed(_)]), "{events:?}");
+        }
+        let before = stage.world.thread("acme", "t").cloned();
+        let (turn, its_row) = yes(&stage, (&taken, &row), None, SessionStatus::Active);
+        let found = [forged(&mut stage, turn), forged(&mut stage, its_row)];
+        let after = stage.world.thread("acme", "t").cloned();
+        if is_newer {
+            found.iter().for_each(|found| assert_found(found, Rule::ThreadSession));
+            assert_eq!(after, before);
+        } else {
+            assert_eq!(found, [Vec::new(), Vec::new()]);
+            assert_eq!(after.unwrap().last_turn_id, 2);
+        }
+    }
+}
+
+const OTHERS: [&str; 4] = ["acme", "s-2", "alice", "phone"];
+
+#[test]
+fn disarming_what_is_not_pending_and_moving_to_where_nobody_speaks_is_found() {
+    let (mut stage, taken, _) = asked_in_a_session();
+    let disarmed = PendingDisarmed {
+        tenant_id: taken.tenant_id.clone(),
+        correlation_id: taken.correlation_id.clone(),
+        session_id: "s".into(),
+        pending_state: PendingState::Confirm,
+        return_check: None,
+        reason_code: ReasonCode::SessionClosed,
+    };
+    assert_found(&forged(&mut stage, disarmed), Rule::ThreadSession);
+    let (tenant_id, correlation_id) = (taken.tenant_id, taken.correlation_id);
+    let moved = ThreadMoved { tenant_id, correlation_id, session_id: "nowhere".into() };
+    let before = stage.world.thread("acme", "t").cloned();
+    assert_found(&forged(&mut stage, moved), Rule::ThreadSession);
+    assert_eq!(stage.world.thread("acme", "t").cloned(), before);
+}
+
+#[test]
+fn a_turn_that_says_of_its_session_what_is_not_registered_is_found() {
+    let (mut stage, taken, row) = asked_in_a_session();
+    let (turn, _) = yes(&stage, (&taken, &row), Some("s"), SessionStatus::Suspended);
+    assert_found(&forged(&mut stage, turn), Rule::ThreadSession);
+}

@@ -1,0 +1,53 @@
+//! What the domain promises: a module for each promise.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails, fails its test"
+)]
+
+mod advice;
+#[cfg(feature = "arbitrary")]
+mod arbitrary;
+mod carried;
+mod codec;
+mod commands_readable;
+mod decision_point_approvals;
+mod decision_point_bugs;
+mod decision_point_product;
+mod decision_point_random;
+mod decision_points;
+mod duplex;
+mod forbidden;
+mod forbidden_approvals;
+mod forbidden_decision_points;
+mod forbidden_decisions;
+mod forbidden_events;
+mod forbidden_threads;
+mod health;
+mod idempotency;
+mod log_events;
+mod phase21_seed_table;
+mod phase31_seed_table;
+mod phase32_seed_table;
+mod points;
+mod policy;
+mod registrations;
+mod registrations_ended;
+mod replay_determinism;
+mod rules_evidence_capture;
+mod rules_execution_loop;
+mod rules_human_decision;
+mod rules_sandbox_fault;
+mod sessions;
+mod terms;
+mod thread_belongings;
+mod thread_product;
+mod thread_random;
+mod thread_rows;
+mod thread_sessions;
+mod thread_turns;
+mod tool_render;
+mod weaknesses;
+mod weaknesses_decisions;

@@ -1,0 +1,248 @@
+//! The policy of a log: it binds what begins, gets tighter by a person, and looser only with the
+//! approval of those whom it names. What is recorded against it counts for nothing.
+
+use holdpoint_domain::command::{ChangePolicy, InitializeLoop, SpentApproval};
+use holdpoint_domain::decision_point::{ActionBinding, ApprovalPolicy, Authentication};
+use holdpoint_domain::event::{List, PolicyChanged, PolicyUnknown, Text};
+use holdpoint_domain::evolve::Rule;
+use holdpoint_domain::hash::{Digest, sha256};
+use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms};
+use holdpoint_domain::policy::{
+    GatePolicy, GateTerms, RELAX_TOOL, RUN_TOOL, relax_binding, run_binding,
+};
+use holdpoint_domain::{Command, Envelope, Event, ForbiddenEvent, Proof};
+use holdpoint_testing::story::points::{agent, option, person};
+use holdpoint_testing::story::{Story, envelope};
+
+fn names(names: &[&str]) -> List<Text> {
+    names.iter().map(|name| Text::from(*name)).collect()
+}
+
+fn strict() -> GatePolicy {
+    GatePolicy { before: true, approvers: names(&["alice", "bob"]), ..GatePolicy::default() }
+}
+
+fn set(policy: GatePolicy) -> Command {
+    Command::SetPolicy(Box::new(ChangePolicy { by: person("alice"), policy, approval: None }))
+}
+
+fn approved_by(approvers: &[&str]) -> ApprovalPolicy {
+    ApprovalPolicy { approvers: names(approvers), ..ApprovalPolicy::people() }
+}
+
+/// Asks for an approval of this action, and says yes.
+fn approval(story: &mut Story, tool: &str, input_sha256: Digest, approvers: &[&str]) -> String {
+    let id = story.asks_with(|c| {
+        c.policy = Some(approved_by(approvers));
+        c.binding = Some(ActionBinding { tool: tool.into(), input_sha256 });
+    });
+    story.given(story.responds(&id, person("alice"), option("go")));
+    id
+}
+
+fn held(story: &Story, approval: Option<SpentApproval>) -> InitializeLoop {
+    let gate = GateTerms { before: true, ..GateTerms::default() };
+    InitializeLoop { gate, approval, ..story.initialize() }
+}
+
+fn refused(story: &mut Story, command: Command) -> &'static str {
+    story.when(command).unwrap_err().code()
+}
+
+fn is_found(findings: &[ForbiddenEvent], rule: Rule) -> bool {
+    findings.iter().any(|finding| finding.rule == rule)
+}
+
+#[test]
+fn a_policy_gets_tighter_and_never_looser_by_being_set() {
+    let mut story = Story::new();
+    story.given(set(strict()));
+    assert_eq!(story.world.policy(), strict());
+    let tighter = GatePolicy { approvers: names(&["alice"]), separation: true, ..strict() };
+    story.given(set(tighter.clone()));
+    for looser in [
+        GatePolicy::default(),
+        strict(),
+        GatePolicy { before: false, ..tighter.clone() },
+        GatePolicy { approvers: names(&["alice", "mallory"]), ..tighter.clone() },
+        GatePolicy { separation: false, ..tighter.clone() },
+    ] {
+        assert_eq!(refused(&mut story, set(looser)), "POLICY_LOOSENED");
+    }
+    assert_eq!(story.world.policy(), tighter);
+}
+
+#[test]
+fn what_no_policy_can_mean_is_refused() {
+    let mut story = Story::new();
+    for bad in [
+        GatePolicy { quorum: 0, ..strict() },
+        GatePolicy { quorum: 3, ..strict() },
+        GatePolicy { quorum: 17, approvers: List::default(), ..strict() },
+        GatePolicy { quorum: 2, after: HoldPolicy::After, ..strict() },
+        GatePolicy { approvers: names(&[" "]), ..strict() },
+    ] {
+        assert!(story.when(set(bad.clone())).is_err(), "{bad:?}");
+    }
+    assert!(story.world.policy().is_none());
+}
+
+#[test]
+fn a_looser_policy_needs_the_approval_of_exactly_this_change() {
+    let mut story = Story::new();
+    story.given(set(strict()));
+    let after = GatePolicy { before: false, ..strict() };
+    let relax = |approval: &str, policy: &GatePolicy| {
+        let approval = Some(approval.to_owned());
+        let policy = policy.clone();
+        let change = ChangePolicy { by: person("alice"), policy, approval };
+        Command::RelaxPolicy(Box::new(change))
+    };
+    let bound = relax_binding(&strict(), &after);
+    let other = approval(&mut story, RELAX_TOOL, sha256(b"another change"), &["alice"]);
+    assert_eq!(refused(&mut story, relax(&other, &after)), "BINDING_MISMATCH");
+    let fitting = approval(&mut story, RELAX_TOOL, bound, &["alice"]);
+    assert_eq!(refused(&mut story, relax(&fitting, &GatePolicy::default())), "BINDING_MISMATCH");
+    let consume = story.consumes(&fitting);
+    assert_eq!(refused(&mut story, consume), "SPENT_ELSEWHERE");
+    story.given(relax(&fitting, &after));
+    assert_eq!(story.world.policy(), after);
+    assert_eq!(refused(&mut story, relax(&fitting, &GatePolicy::default())), "BINDING_MISMATCH");
+}
+
+/// The question about a looser policy is for those whom the policy names.
+#[test]
+fn whoever_the_policy_does_not_name_relaxes_nothing() {
+    let mut story = Story::new();
+    story.given(set(strict()));
+    let question = |approvers: &[&str]| {
+        let mut asked = story.question();
+        asked.policy = Some(approved_by(approvers));
+        Command::CreateDecisionPoint(asked.into())
+    };
+    let (anybody, mallory) = (question(&[]), question(&["mallory"]));
+    for command in [anybody, mallory] {
+        assert_eq!(refused(&mut story, command), "POLICY_LOOSENED");
+    }
+}
+
+#[test]
+fn nothing_starts_without_the_approval_of_exactly_this_start() {
+    let mut story = Story::new();
+    story.given(set(strict()));
+    let details = sha256(b"where and with what");
+    let spent = |decision_id: &str, details| {
+        Some(SpentApproval { decision_id: decision_id.to_owned(), by: agent(), details })
+    };
+    let begin = |story: &Story, approval| Command::InitializeLoop(held(story, approval));
+    let unheld = Command::InitializeLoop(story.initialize());
+    assert_eq!(refused(&mut story, unheld), "POLICY_LOOSENED");
+    let command = begin(&story, None);
+    assert_eq!(refused(&mut story, command), "APPROVAL_NEEDED");
+    let hash = story.initialize().instruction_envelope_hash;
+    let id = approval(&mut story, RUN_TOOL, run_binding(&hash, &details), &["alice"]);
+    let command = begin(&story, spent(&id, sha256(b"elsewhere")));
+    assert_eq!(refused(&mut story, command), "BINDING_MISMATCH");
+    let mut other = held(&story, spent(&id, details));
+    other.envelope = b"another command".to_vec();
+    other.instruction_envelope_hash = sha256(&other.envelope).to_string();
+    let command = Command::InitializeLoop(other);
+    assert_eq!(refused(&mut story, command), "BINDING_MISMATCH");
+    let command = begin(&story, spent(&id, details));
+    let events = story.given(command.clone());
+    assert!(matches!(&events[..2], [Event::ApprovalConsumed(_), Event::LoopInitialized(body)]
+        if body.approval.as_deref() == Some(&*id)));
+    let again = begin(&story, spent(&id, details));
+    assert_eq!(refused(&mut story, again), "ALREADY_CONSUMED");
+}
+
+/// An approval that was given under a looser policy is none under the one of now.
+#[test]
+fn an_approval_keeps_the_policy_of_the_time_when_it_is_spent() {
+    let mut story = Story::new();
+    let details = sha256(b"details");
+    let hash = story.initialize().instruction_envelope_hash;
+    let id = approval(&mut story, RUN_TOOL, run_binding(&hash, &details), &[]);
+    story.given(set(strict()));
+    let spent = Some(SpentApproval { decision_id: id, by: agent(), details });
+    let command = Command::InitializeLoop(held(&story, spent));
+    assert_eq!(refused(&mut story, command), "POLICY_LOOSENED");
+}
+
+#[test]
+fn a_loop_that_was_recorded_against_the_policy_does_not_exist() {
+    let mut story = Story::new();
+    let command = Command::InitializeLoop(held(&story, None));
+    let began = |story: &Story, hold: HoldTerms, before: bool| {
+        let command = InitializeLoop { hold, ..story.initialize() };
+        let events =
+            holdpoint_domain::decide(&story.world, &Command::InitializeLoop(command), story.now);
+        let began = events.unwrap().into_iter().find_map(|event| match event {
+            Event::LoopInitialized(body) => Some(body),
+            _ => None,
+        });
+        let mut body = began.unwrap();
+        body.gate = Some(GateTerms { before, ..GateTerms::default() });
+        body
+    };
+    assert_eq!(refused(&mut story, command), "APPROVAL_NEEDED");
+    let forged = began(&story, HoldTerms::never(), true);
+    let loop_id = forged.loop_id.clone();
+    let findings = story.record(forged.into());
+    assert!(is_found(&findings, Rule::PolicyInForce));
+    assert!(story.world.live_loop(&loop_id).is_none());
+    let unheld = began(&story, HoldTerms::never(), false);
+    story.given(set(GatePolicy { after: HoldPolicy::OnFailure, ..GatePolicy::default() }));
+    let findings = story.record(unheld.into());
+    assert!(is_found(&findings, Rule::PolicyInForce));
+    assert!(story.world.live_loop(&loop_id).is_none());
+}
+
+#[test]
+fn a_policy_that_nobody_may_set_is_not_in_force() {
+    let mut story = Story::new();
+    let changed = |policy, approval: Option<&str>| -> Event {
+        PolicyChanged { by: person("alice"), policy, approval: approval.map(Text::from) }.into()
+    };
+    story.given(set(strict()));
+    for event in [
+        changed(GatePolicy::default(), None),
+        changed(GatePolicy::default(), Some("DP-0")),
+        changed(GatePolicy { quorum: 0, ..strict() }, None),
+    ] {
+        assert!(is_found(&story.record(event), Rule::PolicyInForce));
+        assert_eq!(story.world.policy(), strict());
+    }
+    let tighter = GatePolicy { separation: true, ..strict() };
+    for by in [Authentication::None, Authentication::OsUser] {
+        let proof = Some(Proof { user: 1000, by });
+        let forged = Envelope { proof, ..envelope(changed(tighter.clone(), None)) };
+        assert!(is_found(&story.record_envelope(forged), Rule::PolicyInForce));
+        assert_eq!(story.world.policy(), strict());
+    }
+}
+
+#[test]
+fn nothing_that_a_policy_could_hold_begins_where_it_may_be_lost() {
+    let mut story = Story::new();
+    story.given(set(strict()));
+    assert_eq!(story.record(PolicyUnknown { records_lost: 1 }.into()), []);
+    assert!(story.world.is_policy_lost());
+    let begin = Command::InitializeLoop(story.initialize());
+    assert_eq!(refused(&mut story, begin), "POLICY_LOST");
+    let mut question = story.question();
+    question.policy = Some(approved_by(&["alice"]));
+    assert_eq!(refused(&mut story, Command::CreateDecisionPoint(question.into())), "POLICY_LOST");
+    story.given(set(GatePolicy::default()));
+    assert!(!story.world.is_policy_lost() && story.world.policy().is_none());
+    story.given(Command::InitializeLoop(story.initialize()));
+}
+
+#[test]
+fn a_policy_is_carried_with_the_state() {
+    let mut story = Story::new();
+    story.given(set(strict()));
+    let carried = holdpoint_domain::World::from_carried(&story.world.carry()).unwrap();
+    assert_eq!(carried.policy(), strict());
+    assert_eq!(carried.fingerprint(), story.world.fingerprint());
+}

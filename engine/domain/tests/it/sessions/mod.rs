@@ -1,0 +1,52 @@
+//! Sessions and chains that several tests start from.
+
+pub(crate) mod decisions;
+
+use holdpoint_domain::evidence_capture::{
+    EvidenceChain, EvidenceType, ObservationContext, ObservationPoint, RawData, capture_evidence,
+    create_empty_chain,
+};
+
+/// When everything in these tests happens.
+pub(crate) const AT: &str = "2026-01-25T16:00:00Z";
+
+/// A complete session.
+pub(crate) fn session() -> ObservationContext {
+    ObservationContext {
+        session_id: "OBS-00000001".into(),
+        loop_id: "LOOP-00000001".into(),
+        executor_id: "exec-1".into(),
+        envelope_hash: "ab".repeat(32),
+        created_at: AT.into(),
+        is_halted: false,
+    }
+}
+
+/// A halted session.
+pub(crate) fn halted_session() -> ObservationContext {
+    ObservationContext { is_halted: true, ..session() }
+}
+
+/// Captures one more record.
+pub(crate) fn capture(
+    context: &ObservationContext,
+    chain: EvidenceChain,
+    point: ObservationPoint,
+    raw: &[u8],
+) -> EvidenceChain {
+    let entropy = format!("{:08x}", chain.length);
+    let raw = RawData::from(raw.to_vec());
+    capture_evidence(context, point, EvidenceType::StateTransition, raw, AT, chain, &entropy)
+        .expect("the chain is intact")
+}
+
+/// A chain of so many records.
+pub(crate) fn chain_of(length: usize) -> EvidenceChain {
+    let points = ObservationPoint::ALL.iter().copied().cycle();
+    points
+        .take(length)
+        .enumerate()
+        .fold(create_empty_chain(None, "00000001"), |chain, (i, point)| {
+            capture(&session(), chain, point, format!("raw {i}").as_bytes())
+        })
+}

@@ -1,0 +1,188 @@
+//! A record is looked up by what it is about, whose it is, who did it, its kind and its key; and no
+//! two terms are taken for one another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holdpoint_domain::codec::{Encoded, encode};
+use holdpoint_domain::event::REGISTRY;
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::terms::{TERMS_VERSION, Term, terms_of, terms_of_record};
+use holdpoint_domain::{ActorId, Envelope, Event, Idempotency};
+use holdpoint_testing::story::samples::samples;
+use holdpoint_testing::story::seed;
+use quickcheck::{Arbitrary as _, Gen};
+
+/// Every term of an envelope, by its canonical bytes.
+fn canonical(envelope: &Envelope) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    terms_of(envelope, &mut |term| found.push(term.canonical()));
+    found
+}
+
+fn has(envelope: &Envelope, term: Term<'_>) -> bool {
+    canonical(envelope).contains(&term.canonical())
+}
+
+/// Events that are about nothing that has an id: the log itself, and what an actor may do.
+const ABOUT_NOTHING: [&str; 12] = [
+    "interruption_thread.capability_changed",
+    "log.clock_stepped",
+    "log.configuration_changed",
+    "log.fingerprint_recorded",
+    "log.head_missing_accepted",
+    "log.history_archived",
+    "log.policy_changed",
+    "log.policy_unknown",
+    "log.records_lost",
+    "log.recovery_performed",
+    "log.salvaged",
+    "log.segment_indexed",
+];
+
+#[test]
+fn every_event_is_found_by_what_it_is_about() {
+    let mut kinds: BTreeSet<&str> = REGISTRY.iter().map(|kind| kind.name).collect();
+    for sample in samples() {
+        let mut entities = 0;
+        terms_of(&sample, &mut |term| entities += u32::from(is_entity(&term)));
+        if entities > 0 {
+            kinds.remove(sample.event.kind().name);
+        }
+        let expected = [
+            sample.event.loop_id().map(Term::Loop),
+            sample.event.decision_point().map(Term::DecisionPoint),
+            sample.event.thread().map(|(tenant, correlation)| Term::Thread { tenant, correlation }),
+        ];
+        assert!(expected.into_iter().flatten().all(|term| has(&sample, term)), "{sample:?}");
+    }
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), ABOUT_NOTHING);
+}
+
+fn is_entity(term: &Term<'_>) -> bool {
+    match term {
+        Term::Loop(_)
+        | Term::Request(_)
+        | Term::DecisionPoint(_)
+        | Term::Thread { .. }
+        | Term::Tenant(_)
+        | Term::Session { .. }
+        | Term::WorkOrder { .. }
+        | Term::Refused(_) => true,
+        Term::Correlation(_) | Term::Actor { .. } | Term::Kind(_) | Term::Key { .. } => false,
+    }
+}
+
+#[test]
+fn every_event_of_a_request_is_found_by_the_request() {
+    let mut systems = BTreeMap::new();
+    for sample in samples() {
+        let kind = sample.event.kind();
+        let mut of_request = false;
+        terms_of(&sample, &mut |term| of_request |= matches!(term, Term::Request(_)));
+        *systems.entry(kind.system).or_insert(of_request) &= of_request;
+    }
+    let with: Vec<_> = systems.into_iter().filter(|(_, all)| *all).map(|(name, _)| name).collect();
+    assert_eq!(with, ["human_decision"]);
+}
+
+#[test]
+fn every_event_is_found_by_its_story_its_actor_its_kind_and_its_key() {
+    for sample in samples() {
+        let (kind, id) = (sample.actor.kind, sample.actor.id.as_str());
+        assert!(has(&sample, Term::Correlation(&sample.correlation)));
+        assert!(has(&sample, Term::Actor { kind, id }));
+        assert!(has(&sample, Term::Kind(sample.event.kind().kind)));
+        let mut keys = Vec::new();
+        terms_of(&sample, &mut |term| {
+            if term.is_key() {
+                keys.push(term.canonical());
+            }
+        });
+        let due = sample.idempotency.as_ref().map(|own| key_of(own, &sample.correlation));
+        assert_eq!(keys, due.map(|key| key.canonical()).into_iter().collect::<Vec<_>>());
+    }
+}
+
+fn key_of<'a>(own: &'a Idempotency, correlation: &'a str) -> Term<'a> {
+    Term::Key { tenant: &own.tenant, engine: &own.engine, correlation, key: &own.key }
+}
+
+#[test]
+fn a_record_has_the_terms_of_its_envelope_and_one_that_cannot_be_read_has_none() {
+    for sample in samples() {
+        let Encoded { kind, version, mut payload } = encode(&sample).unwrap();
+        let of_record = |kind, version, payload: &[u8]| {
+            let mut found = Vec::new();
+            terms_of_record(kind, version, payload, &mut |term, is_key| {
+                found.push((term.to_vec(), is_key));
+            });
+            found
+        };
+        let mut due = Vec::new();
+        terms_of(&sample, &mut |term| due.push((term.canonical(), term.is_key())));
+        assert_eq!(of_record(kind, version, &payload), due);
+        assert_eq!(of_record(kind, version + 1, &payload), []);
+        payload.push(0);
+        assert_eq!(of_record(kind, version, &payload), []);
+    }
+}
+
+/// Texts that run into each other when nothing keeps them apart.
+const TEXTS: [&str; 6] = ["", "a", "ab", "b", "\0", "\u{1}\0\0\0\0\0\0\0a"];
+
+#[test]
+fn table_no_two_terms_have_the_same_canonical_bytes() {
+    let mut terms: Vec<Term<'_>> = vec![Term::Kind(0), Term::Kind(1), Term::Kind(256)];
+    for one in TEXTS {
+        terms.extend([Term::Loop(one), Term::Request(one), Term::DecisionPoint(one)]);
+        terms.extend([Term::Tenant(one), Term::Refused(one), Term::Correlation(one)]);
+        terms.extend(Actor::ALL.iter().map(|kind| Term::Actor { kind: *kind, id: one }));
+        for other in TEXTS {
+            terms.push(Term::Thread { tenant: one, correlation: other });
+            terms.push(Term::Session { tenant: one, session: other });
+            terms.push(Term::WorkOrder { tenant: one, work_order: other });
+            for (engine, key) in TEXTS.iter().flat_map(|third| TEXTS.map(|last| (*third, last))) {
+                terms.push(Term::Key { tenant: one, engine, correlation: other, key });
+            }
+        }
+    }
+    let bytes: BTreeSet<Vec<u8>> = terms.iter().map(Term::canonical).collect();
+    assert_eq!(bytes.len(), terms.len());
+}
+
+#[test]
+fn scopes_of_random_texts_have_the_same_canonical_bytes_only_if_they_are_the_same() {
+    let seed = seed();
+    let mut random = Gen::from_size_and_seed(6, seed);
+    let mut seen: BTreeMap<Vec<u8>, [String; 4]> = BTreeMap::new();
+    for _ in 0..5_000 {
+        let texts: [String; 4] = std::array::from_fn(|_| String::arbitrary(&mut random));
+        let [tenant, engine, correlation, key] = texts.each_ref().map(String::as_str);
+        let bytes = Term::Key { tenant, engine, correlation, key }.canonical();
+        let known = seen.entry(bytes).or_insert(texts.clone());
+        assert_eq!(*known, texts, "HOLDPOINT_SEED={seed}");
+    }
+}
+
+#[test]
+fn canonical_bytes_are_pinned_for_as_long_as_their_version_is() {
+    assert_eq!(TERMS_VERSION, 2);
+    let thread = Term::Thread { tenant: "t", correlation: "c\u{e9}" };
+    let bytes = b"\x04\x01\0\0\0\0\0\0\0t\x03\0\0\0\0\0\0\0c\xc3\xa9";
+    assert_eq!(thread.canonical(), bytes);
+    assert_eq!(Term::Kind(0x0102).canonical(), [9, 2, 1]);
+    let actor = Term::Actor { kind: Actor::Human, id: "" };
+    assert_eq!(actor.canonical(), b"\x08\x05\0\0\0\0\0\0\0HUMAN\0\0\0\0\0\0\0\0");
+}
+
+#[test]
+fn a_refused_command_is_found_by_what_it_named() {
+    let found = samples().into_iter().find_map(|sample| match &sample.event {
+        Event::CommandRefused(body) => body.subject.clone().map(|subject| (sample, subject)),
+        _ => None,
+    });
+    let (sample, subject) = found.unwrap();
+    assert!(has(&sample, Term::Refused(&subject)));
+    let other = Envelope { actor: ActorId { kind: Actor::Agent, id: "x".into() }, ..sample };
+    assert!(has(&other, Term::Refused(&subject)));
+}

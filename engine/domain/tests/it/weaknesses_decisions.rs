@@ -1,0 +1,351 @@
+//! One test for each row of `src/weaknesses.md` about decisions, by the name that the row gives.
+
+use crate::sessions::decisions::{
+    accepted, after, at, audit_of, bindings, context, request, request_in, summary,
+};
+use crate::sessions::{AT, chain_of};
+use holdpoint_domain::Command;
+use holdpoint_domain::confidence::Confidence;
+use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, create_empty_chain};
+use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
+use holdpoint_domain::hash::{Digest, sha256};
+use holdpoint_domain::human_decision::{
+    AnswerRefusal, AuditAnchor, AuditFinding, AuditPlace, DecisionAudit, DecisionOutcome,
+    DecisionRecord, DecisionRequest, DecisionTimeout, EvidenceSummary, HumanDecision,
+    RequestContext, RequestRefusal, accept_decision, accept_decision_in_time, apply_decision,
+    create_request, create_timeout_decision, injective_decision_hash, injective_request_hash,
+    inspect_anchored_audit, inspect_audit, record_decision, record_hash, request_from_summary,
+    shown_hash, validate_audit_chain,
+};
+use holdpoint_domain::time::Timestamp;
+use holdpoint_testing::story::Story;
+use holdpoint_testing::story::held::TIMEOUT_MS;
+
+use ExecutionLoopState::{Evaluated, Halted};
+use HumanDecision::{Abort, Continue, Escalate, Retry};
+
+fn injective(record: &DecisionRecord) -> Digest {
+    let prior = sha256(b"prior");
+    let (audit_id, session_id) = ("AUDIT-1", "OBS-1");
+    let place = AuditPlace { audit_id, session_id, index: 0, prior: &prior };
+    injective_decision_hash(place, record, &sha256(b"shown"), None)
+}
+
+fn with(reason: Option<&str>, target: Option<&str>) -> DecisionRecord {
+    DecisionRecord {
+        reason: reason.map(Into::into),
+        escalation_target: target.map(Into::into),
+        ..accepted(Escalate)
+    }
+}
+
+fn rehashed(mut audit: DecisionAudit) -> DecisionAudit {
+    audit.length = audit.records.len() as u64;
+    audit.head_hash = audit.records.iter().fold(String::new(), |prior, r| record_hash(r, &prior));
+    audit
+}
+
+#[test]
+fn w1_bytes_moved_between_a_decisions_fields_change_its_hash() {
+    let pairs = [
+        (with(Some("r"), Some("t\0boss")), with(Some("r\0t"), Some("boss"))),
+        (with(None, None), with(Some(""), Some(""))),
+        (
+            DecisionRecord { decision: Abort, ..with(Some("CONTINUE\0looks fine"), Some("")) },
+            DecisionRecord {
+                human_id: "alice\0ABORT".into(),
+                decision: Continue,
+                ..with(Some("looks fine"), Some(""))
+            },
+        ),
+    ];
+    for (one, other) in pairs {
+        assert_eq!(record_hash(&one, ""), record_hash(&other, ""));
+        assert_ne!(injective(&one), injective(&other), "{one:?}");
+    }
+}
+
+#[test]
+fn w2_an_audit_belongs_to_its_session_and_id() {
+    let (audit, bound) = (audit_of(3), bindings(3));
+    let recorded = AuditAnchor::of(&audit, &bound);
+    let renamed = DecisionAudit { audit_id: "OTHER".into(), ..audit.clone() };
+    let moved = DecisionAudit { session_id: "OTHER".into(), ..audit };
+    for other in [renamed, moved] {
+        assert!(validate_audit_chain(&other));
+        let found = inspect_anchored_audit(&other, &bound, &recorded);
+        assert!(matches!(found, Err(AuditFinding::Genesis { .. })), "{found:?}");
+    }
+}
+
+#[test]
+fn w3_truncated_rewritten_and_extended_audits_are_located() {
+    let (audit, bound) = (audit_of(4), bindings(4));
+    let recorded = AuditAnchor::of(&audit, &bound);
+    let inspect = |audit: &DecisionAudit| inspect_anchored_audit(audit, &bound, &recorded);
+    let mut truncated = audit.clone();
+    truncated.records.pop();
+    let expected = AuditFinding::Truncated { expected: 4, found: 3 };
+    assert_eq!(inspect(&rehashed(truncated)), Err(expected));
+    let mut rewritten = audit.clone();
+    rewritten.records[2].reason = Some("another".into());
+    let found = inspect(&rehashed(rewritten));
+    assert!(matches!(found, Err(AuditFinding::Record { index: 2, .. })), "{found:?}");
+    let extended = rehashed(audit_of(5));
+    let found = inspect_anchored_audit(&extended, &bindings(5), &recorded);
+    assert_eq!(found, Err(AuditFinding::Truncated { expected: 4, found: 5 }));
+}
+
+#[test]
+fn w4_validation_remembers_nothing() {
+    let honest = audit_of(3);
+    let mut tampered = honest.clone();
+    tampered.records[0].human_id = "mallory".into();
+    tampered.records[0].decision = Continue;
+    let mut grown = audit_of(4);
+    grown.records[..3].clone_from_slice(&[
+        tampered.records[0].clone(),
+        tampered.records[1].clone(),
+        tampered.records[2].clone(),
+    ]);
+    for _ in 0..3 {
+        assert!(validate_audit_chain(&honest));
+        assert!(!validate_audit_chain(&tampered));
+        assert!(!validate_audit_chain(&grown));
+        assert!(validate_audit_chain(&audit_of(2)));
+    }
+}
+
+#[test]
+fn w5_a_broken_trail_and_an_incomplete_record_are_refused() {
+    let broken = DecisionAudit { length: 7, ..audit_of(0) };
+    assert!(record_decision(broken, accepted(Abort)).is_err());
+    let headless = DecisionAudit { head_hash: "deadbeef".into(), ..audit_of(3) };
+    assert!(record_decision(headless, accepted(Abort)).is_err());
+    let unnamed = DecisionRecord { human_id: "".into(), ..accepted(Abort) };
+    let unreasoned = DecisionRecord { reason: None, ..accepted(Retry) };
+    let untargeted = DecisionRecord { escalation_target: None, ..accepted(Escalate) };
+    for record in [unnamed, unreasoned, untargeted] {
+        let refused = record_decision(audit_of(1), record);
+        assert!(matches!(refused, Err(AuditFinding::Incomplete { index: 1, .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn w5_a_decision_and_a_request_stand_once_in_a_trail() {
+    let mut audit = audit_of(2);
+    audit.records.push(audit.records[0].clone());
+    let found = inspect_audit(&rehashed(audit.clone()));
+    assert!(matches!(found, Err(AuditFinding::DuplicateDecisionId { index: 2, first: 0, .. })));
+    audit.records[2].decision_id = "DEC-new".into();
+    audit.records[2].decision = Continue;
+    let found = inspect_audit(&rehashed(audit));
+    assert!(matches!(found, Err(AuditFinding::AnsweredTwice { index: 2, first: 0, .. })));
+}
+
+#[test]
+fn w6_an_answer_counts_only_between_creation_and_deadline() {
+    let answer = |at: &str| {
+        let at: Timestamp = at.parse().unwrap();
+        accept_decision_in_time(&request(), Abort, "alice", None, None, at, "1")
+    };
+    for at in ["2031-01-25T16:00:00Z", "1970-01-01T00:00:00Z", "2026-01-25T16:05:00Z"] {
+        assert!(answer(at).is_err(), "{at}");
+    }
+    assert!(answer("2026-01-25T16:04:59.999999999Z").is_ok());
+    for text in ["", "not a time", "2026-01-25"] {
+        assert!(text.parse::<Timestamp>().is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn w6_nobody_answers_as_the_timeout() {
+    let refused = accept_decision(&request(), Continue, "SYSTEM_TIMEOUT", None, None, AT, "1");
+    assert_eq!(refused, Err(AnswerRefusal::HumanReserved));
+}
+
+#[test]
+fn w6_text_that_nobody_can_see_is_missing() {
+    for hidden in ["\u{200b}", "\0", "\u{2060}", "\u{feff}", "\u{7f}", "\u{202e}", "\u{ad}"] {
+        let by = accept_decision(&request(), Abort, hidden, None, None, AT, "1");
+        assert_eq!(by, Err(AnswerRefusal::HumanMissing), "{hidden:?}");
+        let reason = accept_decision(&request(), Retry, "alice", Some(hidden), None, AT, "1");
+        assert_eq!(reason, Err(AnswerRefusal::ReasonMissing { decision: Retry }), "{hidden:?}");
+        let (reason, target) = (Some("r"), Some(hidden));
+        let target = accept_decision(&request(), Escalate, "alice", reason, target, AT, "1");
+        assert_eq!(target, Err(AnswerRefusal::TargetMissing), "{hidden:?}");
+    }
+}
+
+#[test]
+fn w6_abort_is_always_allowed() {
+    let nothing = request().without(Continue).without(Retry).without(Escalate);
+    assert!(accept_decision(&nothing, Abort, "alice", None, None, AT, "1").is_ok());
+    assert!(accept_decision(&nothing, Continue, "alice", None, None, AT, "1").is_err());
+    assert!(nothing.clone().without(Abort).allows(Abort));
+}
+
+#[test]
+fn w6_an_answer_is_used_once_with_its_means_on_record() {
+    let mut story = Story::asked();
+    let answer = story.answer(Escalate);
+    story.given(Command::AnswerDecision(answer.clone()));
+    assert!(story.when(Command::AnswerDecision(answer)).is_err());
+    let first = &story.entity().decisions.requests[0];
+    let means = first.decided().unwrap().means.as_ref().unwrap();
+    assert_eq!(means.detail.as_str(), "/dev/pts/3");
+    let mut kept = Story::asked();
+    let mut targeted = kept.answer(Continue);
+    targeted.escalation_target = Some("boss".into());
+    let refusal = kept.when(Command::AnswerDecision(targeted)).unwrap_err();
+    assert_eq!(refusal.code(), "UNEXPECTED_TARGET");
+}
+
+#[test]
+fn w7_a_deadline_is_a_time_within_bounds() {
+    for seconds in [0, -5, i64::MIN, i64::MAX] {
+        assert!(DecisionTimeout::from_seconds(seconds).is_err(), "{seconds}");
+    }
+    assert_eq!(request().timeout_at, after(300));
+    let late = Timestamp::from_nanoseconds(u64::MAX);
+    let refused = request_from_summary("OBS-1", summary(), DecisionTimeout::DEFAULT, late, "1");
+    assert!(matches!(refused, Err(RequestRefusal::NoDeadline { .. })), "{refused:?}");
+}
+
+#[test]
+fn w7_confidence_and_names_are_of_closed_sets() {
+    for basis_points in [10_000, 25_000, u16::MAX] {
+        assert!(Confidence::from_basis_points(basis_points).is_err(), "{basis_points}");
+    }
+    let honest = serde_json::to_value(summary()).unwrap();
+    for (field, value) in [
+        ("observation_point", "<script>RAW</script>".into()),
+        ("execution_state", "NO_SUCH_STATE".into()),
+        ("evidence_type", "".into()),
+        ("chain_length", (-9).into()),
+        ("confidence_basis_points", 10_000.into()),
+    ] {
+        let mut forged = honest.clone();
+        forged[field] = value;
+        assert!(serde_json::from_value::<EvidenceSummary>(forged).is_err(), "{field}");
+    }
+}
+
+#[test]
+fn w7_evidence_is_verified_before_anybody_is_asked() {
+    let confidence = summary().confidence_score;
+    let ask = |chain: &_| {
+        let timeout = DecisionTimeout::DEFAULT;
+        create_request("OBS-1", chain, Evaluated, confidence, timeout, at(), "1")
+    };
+    let honest = chain_of(3);
+    let request = ask(&honest).unwrap();
+    assert_eq!(request.evidence_summary.chain_hash.as_str(), honest.head_hash);
+    assert_eq!(request.evidence_summary.chain_length, 3);
+    let mut broken = honest.clone();
+    broken.head_hash = "00".into();
+    assert!(matches!(ask(&broken), Err(RequestRefusal::Broken(_))));
+    let empty = create_empty_chain(None, "1");
+    assert_eq!(ask(&empty), Err(RequestRefusal::NoEvidence));
+    let timeless = EvidenceSummary { timestamp: "soon".into(), ..summary() };
+    let refused = request_from_summary("OBS-1", timeless, DecisionTimeout::DEFAULT, at(), "1");
+    assert!(matches!(refused, Err(RequestRefusal::EvidenceTime(_))), "{refused:?}");
+}
+
+#[test]
+fn w7_a_halted_loop_offers_nothing_but_abort() {
+    assert_eq!(request_in(Halted).allowed_decisions.to_vec(), [Abort]);
+    for state in ExecutionLoopState::ALL.iter().filter(|state| **state != Halted) {
+        assert_eq!(request_in(*state).allowed_decisions.to_vec(), HumanDecision::ALL, "{state}");
+    }
+}
+
+#[test]
+fn w7_a_timeout_is_recorded_only_when_it_is_due() {
+    let mut story = Story::asked();
+    let expire = story.expire(story.held().request_id());
+    assert_eq!(story.when(expire.clone()).unwrap_err().code(), "NOT_DUE");
+    story.wait(TIMEOUT_MS);
+    story.given(expire);
+    assert!(!story.held().is_open());
+}
+
+type Change = fn(&mut DecisionRequest, &mut RequestContext);
+
+#[test]
+fn w7_a_decision_binds_all_that_the_person_saw() {
+    let changes: [Change; 20] = [
+        |r, _| r.request_id = "x".into(),
+        |r, _| r.session_id = "x".into(),
+        |r, _| r.evidence_summary.observation_point = ObservationPoint::HaltEntry,
+        |r, _| r.evidence_summary.evidence_type = EvidenceType::StopCondition,
+        |r, _| r.evidence_summary.timestamp = "2026-01-25T16:00:01Z".into(),
+        |r, _| r.evidence_summary.chain_length += 1,
+        |r, _| r.evidence_summary.execution_state = Halted,
+        |r, _| r.evidence_summary.confidence_score = Confidence::MAX,
+        |r, _| r.evidence_summary.chain_hash = "x".into(),
+        |r, _| *r = r.clone().without(Retry),
+        |r, _| r.created_at = after(1),
+        |r, _| r.timeout_at = after(1),
+        |r, _| r.timeout_decision = Continue,
+        |_, c| c.loop_id = "x".into(),
+        |_, c| c.attempt = 2,
+        |_, c| c.command_line = "x".into(),
+        |_, c| c.executor_claim = ExecutorResponseType::Success,
+        |_, c| c.escalation_depth = 1,
+        |_, c| c.asked_of = Some("".into()),
+        |_, c| c.escalated_from = Some("x".into()),
+    ];
+    let mut seen = vec![injective_request_hash(&context(), &request())];
+    for change in changes {
+        let (mut request, mut context) = (request(), context());
+        change(&mut request, &mut context);
+        seen.push(injective_request_hash(&context, &request));
+    }
+    let count = seen.len();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), count);
+    let disclosed = [sha256(b"exit")];
+    assert_ne!(shown_hash(&seen[0], &[]), shown_hash(&seen[0], &disclosed));
+}
+
+#[test]
+fn w8_a_halted_loop_takes_neither_continue_nor_retry() {
+    for decision in [Continue, Retry] {
+        let outcome = apply_decision(&accepted(decision), Halted, 0, 3);
+        assert_eq!(outcome, DecisionOutcome::Rejected, "{decision}");
+    }
+    for name in ["", "NOPE", "halted", " HALTED"] {
+        assert_eq!(ExecutionLoopState::from_name(name), None, "{name:?}");
+    }
+    let mut story = Story::in_state(Halted);
+    assert_eq!(story.when(story.ask()).unwrap_err().code(), "LOOP_NOT_LIVE");
+}
+
+#[test]
+fn w8_retries_are_counted_from_zero() {
+    for count in [-1, -5, i64::MIN, 3, i64::MAX] {
+        let outcome = apply_decision(&accepted(Retry), Evaluated, count, 3);
+        assert_eq!(outcome, DecisionOutcome::Rejected, "{count}");
+    }
+}
+
+#[test]
+fn w8_an_incomplete_decision_is_not_applied() {
+    let unreasoned = DecisionRecord { reason: None, ..accepted(Retry) };
+    let untargeted = with(Some("r"), Some("  "));
+    let unnamed = DecisionRecord { human_id: " ".into(), ..accepted(Continue) };
+    for record in [unreasoned, untargeted, unnamed] {
+        let outcome = apply_decision(&record, Evaluated, 0, 3);
+        assert_eq!(outcome, DecisionOutcome::Rejected, "{record:?}");
+    }
+}
+
+#[test]
+fn w8_a_timeout_has_its_own_outcome() {
+    let record = create_timeout_decision(&request(), AT, "1");
+    for state in ExecutionLoopState::ALL {
+        assert_eq!(apply_decision(&record, *state, 0, 3), DecisionOutcome::Timeout, "{state}");
+    }
+}

@@ -1,0 +1,172 @@
+//! What an embedder can measure, and that measuring holds nothing up.
+
+use crate::embedder::{accept, hand_over};
+use holdpoint_engine::Engine;
+use holdpoint_engine::log::{Options, Ownership, PoisonCause, Storage};
+use holdpoint_engine::shell::{AppendMeasure, EngineOptions, Metrics, TurnMeasure};
+use holdpoint_testing::shell::brittle::Brittle;
+use holdpoint_testing::shell::commands::dispatch;
+use holdpoint_testing::shell::{Place, origin};
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+/// What was told so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    appends: usize,
+    records: u64,
+    refusals: usize,
+    turns: usize,
+    turns_not_had: usize,
+    syncs: usize,
+    bytes: u64,
+    poisons: Vec<PoisonCause>,
+}
+
+#[derive(Default)]
+struct Counting(Mutex<Counts>);
+
+impl Counting {
+    fn so_far(&self) -> Counts {
+        self.0.lock().clone()
+    }
+}
+
+impl Metrics for Counting {
+    fn appended(&self, append: &AppendMeasure) {
+        let mut counts = self.0.lock();
+        counts.appends += 1;
+        counts.records += append.records;
+    }
+
+    fn refused(&self, _latency: Duration) {
+        self.0.lock().refusals += 1;
+    }
+
+    fn turn_ended(&self, turn: &TurnMeasure) {
+        let mut counts = self.0.lock();
+        counts.turns += 1;
+        counts.turns_not_had += usize::from(turn.held.is_none());
+    }
+
+    fn written(&self, bytes: u64, _took: Duration) {
+        self.0.lock().bytes += bytes;
+    }
+
+    fn synced(&self, _took: Duration) {
+        self.0.lock().syncs += 1;
+    }
+
+    fn poisoned(&self, cause: &PoisonCause) {
+        self.0.lock().poisons.push(cause.clone());
+    }
+}
+
+/// HEAD follows at the end only, so that the counts depend on nothing but what is submitted.
+fn options(metrics: &Arc<Counting>) -> EngineOptions {
+    let log = Options { head_delay: Duration::MAX, ..Options::default() };
+    let metrics: Arc<Counting> = Arc::clone(metrics);
+    EngineOptions { log, metrics, ..EngineOptions::simulated() }
+}
+
+fn counted<S: Storage>(storage: S) -> (Engine<S>, Arc<Counting>) {
+    let metrics = Arc::new(Counting::default());
+    let engine = Engine::open_with(storage, options(&metrics)).expect("the log opens");
+    (engine, metrics)
+}
+
+#[test]
+fn appends_refusals_turns_syncs_and_bytes_are_counted() {
+    let place = Place::new();
+    let (engine, metrics) = counted(place.storage());
+    let before = metrics.so_far();
+    assert!(before.syncs > 0 && before.bytes > 0, "making a log writes and syncs");
+    assert_eq!((before.appends, before.turns), (0, 0));
+    for number in 0..3 {
+        accept(&engine, number);
+    }
+    hand_over(&engine, 3).wait().expect("the log works");
+    engine.submit(&origin(), &dispatch("LOOP-unknown")).expect("the log works");
+    engine.query(|_| ()).expect("the log works");
+    let after = metrics.so_far();
+    assert_eq!((after.appends, after.records, after.refusals, after.turns), (4, 4, 1, 6));
+    // Each batch is one record here, and one sync; a refusal may be a record of its own.
+    let lines = place.lines().len();
+    assert_eq!((after.syncs - before.syncs, after.turns_not_had), (lines, 0));
+    assert!(after.bytes - before.bytes > lines as u64 * 64);
+    assert_eq!(after.poisons, []);
+}
+
+#[test]
+fn a_lock_that_is_not_to_be_had_is_counted() {
+    let place = Place::new();
+    let metrics = Arc::new(Counting::default());
+    let log = Options { lock_wait: Duration::ZERO, ..options(&metrics).log };
+    let waiting = EngineOptions { log: log.clone(), ..options(&metrics) };
+    let waiting = Engine::open_with(place.storage(), waiting).expect("the log opens");
+    let log = Options { ownership: Ownership::Exclusive, ..log };
+    let owner = EngineOptions { log, ..EngineOptions::simulated() };
+    let owner = Engine::open_with(place.storage(), owner).expect("the log opens");
+    waiting.submit(&origin(), &dispatch("LOOP-unknown")).expect_err("the lock is held");
+    assert_eq!((metrics.so_far().turns, metrics.so_far().turns_not_had), (1, 1));
+    owner.close().expect("it closes");
+    accept(&waiting, 1);
+    assert_eq!((metrics.so_far().turns, metrics.so_far().turns_not_had), (2, 1));
+    assert_eq!(metrics.so_far().poisons, []);
+}
+
+#[test]
+fn poison_is_told_once_with_its_first_cause() {
+    let place = Place::new();
+    let disk = Brittle::new(place.storage());
+    let (engine, metrics) = counted(disk.clone());
+    accept(&engine, 1);
+    assert_eq!(metrics.so_far().poisons, []);
+    disk.break_down();
+    for _ in 0..3 {
+        hand_over(&engine, 2).wait().expect_err("the disk is gone");
+    }
+    let [cause]: [PoisonCause; 1] = metrics.so_far().poisons.try_into().expect("one cause");
+    assert_eq!((cause.operation, cause.message.as_str()), ("sync", "the disk is gone"));
+}
+
+/// Asks the engine whenever a command was recorded.
+#[derive(Default)]
+struct Asking {
+    engine: OnceLock<Weak<Engine>>,
+    seen: Mutex<Vec<u64>>,
+}
+
+impl Metrics for Asking {
+    fn appended(&self, _append: &AppendMeasure) {
+        let engine = self.engine.get().and_then(Weak::upgrade).expect("the engine lives");
+        let newest = engine.query(|world| world.totals().last_sequence).expect("the log works");
+        self.seen.lock().push(newest);
+    }
+}
+
+#[test]
+fn what_is_told_of_a_command_is_told_outside_of_every_lock() {
+    let place = Place::new();
+    let metrics = Arc::new(Asking::default());
+    let hooks: Arc<Asking> = Arc::clone(&metrics);
+    let options = EngineOptions { metrics: hooks, ..EngineOptions::simulated() };
+    let engine = Engine::open_with(place.storage(), options).expect("the log opens");
+    let engine = Arc::new(engine);
+    metrics.engine.set(Arc::downgrade(&engine)).expect("it is set once");
+    accept(&engine, 1);
+    accept(&engine, 2);
+    assert_eq!(*metrics.seen.lock(), [1, 2]);
+}
+
+#[test]
+fn hooks_that_are_not_written_do_nothing() {
+    struct Silent;
+    impl Metrics for Silent {}
+    let place = Place::new();
+    let options = EngineOptions { metrics: Arc::new(Silent), ..EngineOptions::simulated() };
+    let engine = Engine::open_with(place.storage(), options).expect("the log opens");
+    accept(&engine, 1);
+    engine.close().expect("it closes");
+}

@@ -1,0 +1,222 @@
+//! Locks as processes really hold them: children that inherit one, owners that are killed, and the
+//! file LOCK removed behind everybody's back.
+
+use crate::writers::skip;
+use holdpoint_engine::log::{AppendError, Level, OpenError, Options};
+use holdpoint_log_format::recovery::Row;
+use holdpoint_log_format::{Lock, OwnerState};
+use holdpoint_testing::log::process::{self, Other};
+use holdpoint_testing::log::{
+    append, exclusive, open, open_reporting, quiet, record, records_of, survey_whole, try_open,
+};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+use std::io::{BufRead, BufReader};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Waits for nobody.
+fn impatient() -> Options {
+    Options { lock_wait: Duration::ZERO, ..quiet() }
+}
+
+fn lock_of(directory: &Path) -> Lock {
+    Lock::decode(&std::fs::read(directory.join("LOCK")).unwrap()).unwrap()
+}
+
+// ---- Children ----------------------------------------------------------------------------------
+
+/// The descriptor under which this or another process has the file LOCK open.
+fn descriptor_of_lock(process: u32, directory: &Path) -> i32 {
+    let lock = directory.canonicalize().unwrap().join("LOCK");
+    let listed = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    let mut open = listed.map(|entry| entry.unwrap().path());
+    let found = open.find(|entry| std::fs::read_link(entry).is_ok_and(|to| to == lock));
+    found.unwrap().file_name().unwrap().to_str().unwrap().parse().unwrap()
+}
+
+/// The lock of a process as its forked child has it: one more descriptor of the same open file.
+fn inherited_lock(process: u32, directory: &Path) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(i32::try_from(process).unwrap()).unwrap();
+    let process_file = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    let descriptor = descriptor_of_lock(process, directory);
+    pidfd_getfd(process_file, descriptor, PidfdGetfdFlags::empty()).ok()
+}
+
+/// A process that has the descriptor open as its input, and lives until it is killed.
+fn child_with(descriptor: OwnedFd) -> Child {
+    let mut child = Command::new("sh");
+    child.args(["-c", "echo here; exec sleep 600"]).stdin(descriptor).stdout(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "here\n");
+    child
+}
+
+fn end(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn job_of_another_process() {
+    let Some(job) = process::job() else { return };
+    match job.name.as_str() {
+        "own until killed" => {
+            let log = open(&job.directory, exclusive());
+            process::say(append(&log, 1, 100));
+            process::wait_for_release();
+        }
+        "own with a command until killed" => {
+            let log = open(&job.directory, exclusive());
+            process::say(append(&log, 1, 100));
+            let mut command = Command::new("sleep");
+            command.arg("600").stdin(Stdio::null()).stdout(Stdio::null());
+            let child = command.stderr(Stdio::null()).spawn().unwrap();
+            process::say(u64::from(child.id()));
+            process::wait_for_release();
+            end(child);
+        }
+        "append in turns" => {
+            let log = open(&job.directory, quiet());
+            process::say(append(&log, 1, 100));
+            process::wait_for_release();
+            process::say(append(&log, 2, 100));
+        }
+        other => panic!("{other:?} is no job"),
+    }
+}
+
+#[test]
+fn a_child_that_inherited_the_lock_does_not_keep_it_when_the_owner_leaves() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = open(directory.path(), exclusive());
+    append(&log, 1, 100);
+    let Some(lock) = inherited_lock(std::process::id(), directory.path()) else {
+        return skip("an inherited lock: descriptors cannot be taken over here");
+    };
+    let child = child_with(lock);
+    assert!(matches!(try_open(directory.path(), impatient()), Err(OpenError::Locked { .. })));
+    log.close().unwrap();
+    let log = open(directory.path(), impatient());
+    assert_eq!(append(&log, 2, 100), 2);
+    end(child);
+}
+
+/// Nobody but the owner gives the lock back: where it was killed, a child that was forked and
+/// became no other program keeps it, and is waited for like any owner. The log is as it was left.
+#[test]
+fn crash_a_forked_child_keeps_the_lock_of_an_owner_who_was_killed_and_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut owner = Other::start(module_path!(), "own until killed", directory.path(), 0);
+    assert_eq!(owner.heard(), Some(1));
+    let Some(lock) = inherited_lock(owner.id(), directory.path()) else {
+        return skip("an inherited lock: descriptors cannot be taken over here");
+    };
+    let child = child_with(lock);
+    owner.kill();
+    let refused = try_open(directory.path(), impatient()).map(drop);
+    assert!(matches!(refused, Err(OpenError::Locked { .. })), "{refused:?}");
+    end(child);
+    let (log, report) = open_reporting(directory.path(), impatient());
+    assert_eq!(report.position.sequence, 1);
+    append(&log, 2, 100);
+    log.close().unwrap();
+    assert_eq!(survey_whole(directory.path()).row, Row::Clean);
+}
+
+#[test]
+fn crash_a_command_that_the_owner_started_does_not_keep_its_lock() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut owner =
+        Other::start(module_path!(), "own with a command until killed", directory.path(), 0);
+    assert_eq!(owner.heard(), Some(1));
+    let command = i32::try_from(owner.heard().unwrap()).unwrap();
+    owner.kill();
+    let log = open(directory.path(), impatient());
+    assert_eq!(append(&log, 2, 100), 2);
+    rustix::process::kill_process(Pid::from_raw(command).unwrap(), rustix::process::Signal::KILL)
+        .unwrap();
+}
+
+// ---- LOCK removed ------------------------------------------------------------------------------
+
+#[test]
+fn crash_a_lock_removed_while_nobody_has_it_is_made_again_and_the_tail_written_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut owner = Other::start(module_path!(), "own until killed", directory.path(), 0);
+    assert_eq!(owner.heard(), Some(1));
+    owner.kill();
+    std::fs::remove_file(directory.path().join("LOCK")).unwrap();
+    let (log, report) = open_reporting(directory.path(), quiet());
+    let recovered = report.recovered;
+    assert_eq!((recovered.newest_sequence, recovered.cut_bytes), (1, 0));
+    assert_eq!(recovered.rewritten_bytes, 64 + 104, "nothing is known of the last owner");
+    append(&log, 2, 100);
+    log.close().unwrap();
+    assert_eq!(lock_of(directory.path()).state, OwnerState::Idle);
+    assert_eq!(records_of(directory.path()).len(), 2);
+}
+
+#[test]
+fn a_lock_removed_while_another_process_is_between_turns_keeps_both_in_turns() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut other = Other::start(module_path!(), "append in turns", directory.path(), 0);
+    assert_eq!(other.heard(), Some(1));
+    std::fs::remove_file(directory.path().join("LOCK")).unwrap();
+    let log = open(directory.path(), quiet());
+    assert_eq!(append(&log, 3, 100), 2);
+    assert_eq!(other.finish(), [3], "it takes the lock that has the name now");
+    assert_eq!(append(&log, 4, 100), 4);
+    log.close().unwrap();
+    let tags: Vec<u64> = records_of(directory.path()).iter().map(|one| one.tag()).collect();
+    assert_eq!(tags, [1, 3, 2, 4]);
+    assert_eq!(survey_whole(directory.path()).row, Row::Clean);
+}
+
+/// Removes LOCK, or puts another file in its place.
+fn take_away(directory: &Path, is_replaced: bool) {
+    std::fs::remove_file(directory.join("LOCK")).unwrap();
+    if is_replaced {
+        std::fs::write(directory.join("LOCK"), "").unwrap();
+    }
+}
+
+/// Whoever opens then finds no lock taken, and appends where the owner would have.
+#[test]
+fn crash_an_owner_whose_lock_was_removed_writes_nothing_over_what_others_append() {
+    for (is_replaced, length) in [(false, 100), (true, 100), (false, 300), (true, 20)] {
+        let directory = tempfile::tempdir().unwrap();
+        let owner = open(directory.path(), exclusive());
+        append(&owner, 1, 100);
+        take_away(directory.path(), is_replaced);
+        let other = open(directory.path(), quiet());
+        assert_eq!(append(&other, 10, 100), 2);
+        let refused = owner.append(&[record(2, length)], 2, Level::Always);
+        let Err(AppendError::Failed(cause)) = refused else { panic!("{refused:?}") };
+        let message = cause.to_string();
+        assert!(message.contains("LOCK: it was removed or replaced"), "{message}");
+        assert_eq!(append(&other, 11, 50), 3);
+        other.close().unwrap();
+        assert!(owner.close().is_err());
+        let tags: Vec<u64> = records_of(directory.path()).iter().map(|one| one.tag()).collect();
+        assert_eq!(tags, [1, 10, 11]);
+        assert_eq!(survey_whole(directory.path()).row, Row::Clean);
+    }
+}
+
+#[test]
+fn crash_an_owner_whose_lock_was_removed_says_so_also_when_it_only_closes() {
+    let directory = tempfile::tempdir().unwrap();
+    let owner = open(directory.path(), exclusive());
+    append(&owner, 1, 100);
+    take_away(directory.path(), false);
+    assert!(owner.close().is_err());
+    let (log, report) = open_reporting(directory.path(), quiet());
+    assert_eq!(report.position.sequence, 1);
+    append(&log, 2, 100);
+    log.close().unwrap();
+    assert_eq!(survey_whole(directory.path()).row, Row::Clean);
+}

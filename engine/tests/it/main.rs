@@ -1,0 +1,43 @@
+//! What the engine promises: a module for each promise.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails, fails its test"
+)]
+
+mod conversation;
+mod damaged;
+mod decision_points;
+mod embedder;
+mod embedding;
+mod embedding_metrics;
+mod embedding_subscription;
+mod embedding_tickets;
+mod executor;
+mod governed;
+mod indexes;
+mod log_ahead;
+mod log_claims;
+mod log_failing;
+mod log_group_commit;
+mod log_killed;
+mod log_real_clock;
+mod log_real_failing;
+mod log_real_killed;
+mod log_real_lock;
+mod log_real_syncs;
+mod log_recovery;
+mod log_writing;
+mod salvage;
+mod salvage_images;
+mod settled;
+mod settled_scope;
+mod shell;
+mod shell_conditions;
+mod shell_group_commit;
+mod shell_replay;
+mod snapshots;
+mod threads;
+mod writers;

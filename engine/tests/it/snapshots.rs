@@ -1,0 +1,310 @@
+//! Opening goes on from a snapshot that the chain vouches for (properties E1 and E9), and whatever
+//! else lies in its place changes nothing.
+
+use holdpoint_domain::command::Command;
+use holdpoint_domain::event::Event;
+use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_engine::Engine;
+use holdpoint_engine::shell::{EngineOptions, FingerprintDistance};
+use holdpoint_log_format::{SnapshotHeader, names};
+use holdpoint_testing::shell::commands::{dispatch, initialize};
+use holdpoint_testing::shell::{Place, origin};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Records between two fingerprints here.
+const DISTANCE: u64 = 8;
+
+fn engine(place: &Place) -> Engine {
+    let fingerprints =
+        FingerprintDistance { records: DISTANCE, bytes: u64::MAX, records_at_close: u64::MAX };
+    let options = EngineOptions { fingerprints, ..EngineOptions::simulated() };
+    Engine::open_with(place.storage(), options).expect("the log opens")
+}
+
+/// Begins so many loops, which live on.
+fn live(engine: &Engine, loops: u64) {
+    for _ in 0..loops {
+        let begin = initialize(1);
+        let loop_id = begin.loop_id();
+        engine.submit(&origin(), &Command::InitializeLoop(begin)).unwrap();
+        engine.submit(&origin(), &dispatch(&loop_id)).unwrap();
+    }
+}
+
+fn snapshots(place: &Place) -> Vec<PathBuf> {
+    let listed = fs::read_dir(place.log().join(names::SNAPSHOTS));
+    let mut paths: Vec<PathBuf> =
+        listed.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+/// The state that an opening gives, and where it stands.
+fn opened(place: &Place) -> ([u8; 32], u64) {
+    let engine = engine(place);
+    let found = engine.query(|world| (world.fingerprint(), world.totals().last_sequence)).unwrap();
+    engine.close().unwrap();
+    found
+}
+
+fn assert_as_rebuilt(place: &Place, what: &str) {
+    let rebuilt = place.rebuilt();
+    let expected = (rebuilt.fingerprint(), rebuilt.totals().last_sequence);
+    assert_eq!(opened(place), expected, "{what}");
+}
+
+/// A log with two snapshots and some records behind the newer one.
+fn with_snapshots() -> Place {
+    let place = Place::new();
+    let engine = engine(&place);
+    live(&engine, 20);
+    engine.close().unwrap();
+    assert_eq!(snapshots(&place).len(), 2, "the newest, and the one before it");
+    place
+}
+
+#[test]
+fn fingerprints_are_recorded_at_their_distance_and_replay_finds_them_right() {
+    let place = with_snapshots();
+    let lines = place.lines();
+    let is_fingerprint = |event: &Event| matches!(event, Event::FingerprintRecorded(_));
+    let places: Vec<u64> = lines
+        .iter()
+        .filter(|line| is_fingerprint(&line.envelope.event))
+        .map(|line| line.sequence)
+        .collect();
+    assert!(places.len() >= 4, "{places:?}");
+    let longest_command = 4;
+    for pair in places.windows(2) {
+        let between = pair[1] - pair[0] - 1;
+        assert!((DISTANCE..DISTANCE + longest_command).contains(&between), "{places:?}");
+    }
+    // It asserts that the rules forbid no event: each fingerprint is that of the state before it.
+    place.rebuilt();
+    place.assert_intact();
+}
+
+#[test]
+fn an_opening_from_a_snapshot_gives_the_state_that_the_whole_log_gives() {
+    let place = with_snapshots();
+    assert_as_rebuilt(&place, "snapshots as they are");
+    let engine = engine(&place);
+    live(&engine, 3);
+    let live_state = engine.query(|world| world.fingerprint()).unwrap();
+    engine.close().unwrap();
+    assert_eq!(live_state, place.rebuilt().fingerprint());
+}
+
+/// The segment's first records are ruined; an opening from a snapshot does not look at them.
+#[test]
+fn an_opening_from_a_snapshot_reads_nothing_before_it() {
+    let place = with_snapshots();
+    let before = opened(&place);
+    let segment = place.log().join("segments/00000000000000000001.seg");
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[4_096 + 70] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    assert_eq!(opened(&place), before);
+    for snapshot in snapshots(&place) {
+        fs::remove_file(snapshot).unwrap();
+    }
+    let engine = engine(&place);
+    assert!(engine.query(|_| ()).is_err(), "without one the damage is found");
+}
+
+#[test]
+fn a_missing_or_damaged_snapshot_is_ignored_and_the_state_is_the_same() {
+    let place = with_snapshots();
+    let kept = Kept::of(&place);
+    for path in kept.paths() {
+        fs::remove_file(path).unwrap();
+    }
+    assert_as_rebuilt(&place, "none");
+    let length = kept.newest().len();
+    for at in (0..length).step_by(length / 97 + 1).chain(0..136) {
+        kept.with_newest(|file| file[at.min(length - 1)] ^= 0x41);
+        assert_as_rebuilt(&place, &format!("byte {at} flipped"));
+    }
+    for cut in [0, 1, 64, 127, 128, 129, length - 1] {
+        kept.with_newest(|file| file.truncate(cut));
+        assert_as_rebuilt(&place, &format!("cut to {cut} bytes"));
+    }
+    kept.with_newest(|file| file.extend_from_slice(&[0; 4_096]));
+    assert_as_rebuilt(&place, "longer than it says");
+    kept.with_newest(|file| file.fill(0));
+    assert_as_rebuilt(&place, "zeros");
+}
+
+#[test]
+fn a_snapshot_of_another_log_another_place_or_another_state_is_not_believed() {
+    let place = with_snapshots();
+    let kept = Kept::of(&place);
+    let other = Kept::of(&with_snapshots());
+    kept.with_newest(|file| *file = other.newest().to_vec());
+    assert_as_rebuilt(&place, "another log's");
+    let foreign = SnapshotHeader::decode(other.newest()).unwrap();
+    kept.with_newest(|file| {
+        let own = SnapshotHeader::decode(file).unwrap().0;
+        *file = own.encode_with(foreign.1);
+    });
+    assert_as_rebuilt(&place, "another log's state at this log's place");
+    kept.with_newest(|file| *file = kept.older().to_vec());
+    assert_as_rebuilt(&place, "an older one under a newer name");
+    kept.with_newest(|file| {
+        let (own, state) = SnapshotHeader::decode(file).unwrap();
+        let mut chain = own.chain;
+        chain.link.0[0] ^= 1;
+        *file = SnapshotHeader { chain, ..own }.encode_with(state);
+    });
+    assert_as_rebuilt(&place, "behind another link");
+    kept.with_newest(|file| {
+        let (own, state) = SnapshotHeader::decode(file).unwrap();
+        let schema = STATE_SCHEMA_VERSION + 1;
+        *file = SnapshotHeader { state_schema: schema, ..own }.encode_with(state);
+    });
+    assert_as_rebuilt(&place, "of another state schema");
+    let (own, _) = SnapshotHeader::decode(kept.newest()).unwrap();
+    for end_offset in [0, 1, 4_096, own.record_offset, u64::MAX] {
+        kept.with_newest(|file| {
+            let (own, state) = SnapshotHeader::decode(file).unwrap();
+            *file = SnapshotHeader { end_offset, ..own }.encode_with(state);
+        });
+        assert_as_rebuilt(&place, &format!("a place that ends at {end_offset}"));
+    }
+    for segment in [0, 2, own.segment + 1, u64::MAX] {
+        kept.with_newest(|file| {
+            let (own, state) = SnapshotHeader::decode(file).unwrap();
+            *file = SnapshotHeader { segment, ..own }.encode_with(state);
+        });
+        assert_as_rebuilt(&place, &format!("a place in segment {segment}"));
+    }
+}
+
+#[test]
+fn a_snapshot_behind_the_newest_record_or_without_its_fingerprint_is_not_believed() {
+    let place = with_snapshots();
+    let kept = Kept::of(&place);
+    let newest = place.lines().last().unwrap().sequence;
+    for sequence in [newest, newest + 1, u64::MAX] {
+        let path = place.log().join(names::SNAPSHOTS).join(names::snapshot(sequence));
+        fs::write(&path, kept.newest()).unwrap();
+        assert_as_rebuilt(&place, &format!("one that says to be behind {sequence}"));
+        fs::remove_file(path).unwrap();
+    }
+    fs::write(place.log().join(names::SNAPSHOTS).join("notes.txt"), b"mine").unwrap();
+    assert_as_rebuilt(&place, "a name that is no snapshot's");
+}
+
+#[test]
+fn snapshots_that_cannot_be_written_fail_nothing() {
+    let place = Place::new();
+    engine(&place).close().unwrap();
+    fs::write(place.log().join(names::SNAPSHOTS), b"in the way").unwrap();
+    let engine = engine(&place);
+    live(&engine, 20);
+    engine.close().unwrap();
+    assert_as_rebuilt(&place, "a file where the directory would be");
+    place.assert_intact();
+}
+
+#[test]
+fn closing_records_a_fingerprint_only_where_enough_was_recorded_since() {
+    let place = Place::new();
+    let open = |records_at_close| {
+        let fingerprints = FingerprintDistance { records_at_close, ..FingerprintDistance::NEVER };
+        let options = EngineOptions { fingerprints, ..EngineOptions::simulated() };
+        Engine::open_with(place.storage(), options).unwrap()
+    };
+    let engine = open(100);
+    live(&engine, 4);
+    engine.close().unwrap();
+    assert_eq!(snapshots(&place).len(), 0);
+    let engine = open(5);
+    engine.query(|_| ()).unwrap();
+    engine.close().unwrap();
+    assert_eq!(snapshots(&place).len(), 1);
+    let engine = open(5);
+    engine.query(|_| ()).unwrap();
+    engine.close().unwrap();
+    assert_eq!(snapshots(&place).len(), 1, "nothing was recorded since");
+    assert_as_rebuilt(&place, "the one at closing");
+}
+
+/// A fingerprint that a command asks for has no snapshot, and keeps none from being written.
+#[test]
+fn fingerprints_that_commands_ask_for_put_no_snapshot_off() {
+    let place = Place::new();
+    let engine = engine(&place);
+    for _ in 0..4 {
+        live(&engine, 3);
+        engine.submit(&origin(), &Command::RecordFingerprint).unwrap();
+    }
+    engine.close().unwrap();
+    assert_eq!(snapshots(&place).len(), 2);
+    assert_as_rebuilt(&place, "commands asked for fingerprints");
+}
+
+#[test]
+fn where_every_snapshot_is_gone_the_next_opening_that_writes_makes_one() {
+    let place = with_snapshots();
+    snapshots(&place).into_iter().for_each(|path| fs::remove_file(path).unwrap());
+    let engine = engine(&place);
+    live(&engine, 1);
+    engine.close().unwrap();
+    assert_eq!(snapshots(&place).len(), 1);
+    assert_as_rebuilt(&place, "written anew");
+}
+
+/// A link leads out of the log: nothing there is read, changed or removed.
+#[test]
+fn a_link_in_the_place_of_the_snapshots_is_not_followed() {
+    let (place, other) = (with_snapshots(), with_snapshots());
+    let theirs = Kept::of(&other);
+    fs::remove_dir_all(place.log().join(names::SNAPSHOTS)).unwrap();
+    let to = other.log().join(names::SNAPSHOTS);
+    std::os::unix::fs::symlink(&to, place.log().join(names::SNAPSHOTS)).unwrap();
+    let engine = engine(&place);
+    live(&engine, 20);
+    engine.close().unwrap();
+    assert_as_rebuilt(&place, "a link");
+    assert!(Kept::of(&other).files == theirs.files, "they are as they were");
+}
+
+/// The snapshots of a log as they were.
+struct Kept {
+    files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl Kept {
+    fn of(place: &Place) -> Self {
+        let read = |path: PathBuf| {
+            let bytes = fs::read(&path).unwrap();
+            (path, bytes)
+        };
+        Self { files: snapshots(place).into_iter().map(read).collect() }
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|(path, _)| path.as_path())
+    }
+
+    fn newest(&self) -> &[u8] {
+        &self.files.last().unwrap().1
+    }
+
+    fn older(&self) -> &[u8] {
+        &self.files[0].1
+    }
+
+    /// Only the newest snapshot is there, and not as it was.
+    fn with_newest(&self, change: impl FnOnce(&mut Vec<u8>)) {
+        for path in self.paths() {
+            let _ = fs::remove_file(path);
+        }
+        let (path, bytes) = self.files.last().unwrap();
+        let mut changed = bytes.clone();
+        change(&mut changed);
+        fs::write(path, changed).unwrap();
+    }
+}

@@ -1,0 +1,14 @@
+//! What reading and replaying promise: a module for each promise.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails, fails its test"
+)]
+
+mod caches;
+mod mapping;
+mod rebuilding;
+mod salvaged;
+mod verifying;

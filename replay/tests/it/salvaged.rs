@@ -1,0 +1,117 @@
+//! What is said of a salvaged log: events behind a place where records were lost are not blamed for
+//! lacking them, and everything else is judged as ever.
+
+use holdpoint_domain::event::{
+    Event, FingerprintRecorded, List, LoopDispatched, RecordsLost, Salvaged,
+};
+use holdpoint_domain::hash::Digest;
+use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_log_files::DirectoryStorage;
+use holdpoint_replay::{AxisState, ReadOptions, Report, Verdict, verify};
+use holdpoint_testing::hand_made::{HandMade, OTHER_BOOT};
+use tempfile::TempDir;
+
+fn report_of(log: &HandMade) -> Report {
+    let directory = TempDir::new().unwrap();
+    log.write(directory.path());
+    let storage = DirectoryStorage::new(directory.path());
+    let options = ReadOptions { boot: OTHER_BOOT, is_locked: &|| false };
+    verify(&storage, options, &mut |_| {}).unwrap()
+}
+
+/// The report that a salvage of `records_kept` records writes first.
+fn salvaged(records_kept: u64) -> Event {
+    Event::Salvaged(Salvaged {
+        source_log: "00".into(),
+        source_first_sequence: 1,
+        source_last_sequence: records_kept,
+        records_kept,
+        records_lost: 0,
+        bytes_not_kept: 0,
+        salvaged_at: Timestamp::default(),
+        runs: List::default(),
+        runs_total: 0,
+        findings: List::default(),
+        findings_total: 0,
+    })
+}
+
+/// A place where the records from `first` on are missing; 0: bytes alone.
+fn lost(first: u64) -> Event {
+    Event::RecordsLost(RecordsLost {
+        source_first_sequence: first,
+        source_last_sequence: first,
+        file: "segments/1.seg".into(),
+        offset: 64,
+        length: 8,
+        copied_to: None,
+        problem: "damaged".into(),
+    })
+}
+
+/// An event of a loop that nothing began.
+fn orphan() -> Event {
+    let loop_id = "lost".into();
+    let (permitted_by_fault, permitted_by_decision) = (None, None);
+    LoopDispatched { loop_id, attempt: 1, permitted_by_fault, permitted_by_decision }.into()
+}
+
+fn log_of(events: Vec<Event>) -> Report {
+    let mut log = HandMade::new();
+    events.into_iter().for_each(|event| log.events(vec![event]));
+    report_of(&log)
+}
+
+#[test]
+fn an_orphan_behind_lost_records_is_a_note_and_the_log_is_intact() {
+    let report = log_of(vec![salvaged(1), lost(1), orphan()]);
+    assert_eq!((report.verdict, report.findings.len()), (Verdict::Intact, 0), "{report:#?}");
+    assert_eq!(report.axes.meaning.state, AxisState::NotChecked);
+    assert!(report.axes.meaning.reason.contains("record 2 tells of records lost"), "{report:#?}");
+    assert!(!report.notes.is_empty());
+    assert!(report.notes.iter().all(|note| note.place.sequence == 3));
+    assert!(report.axes.meaning.reason.contains("; 1 event there lacks"), "{report:#?}");
+}
+
+#[test]
+fn an_orphan_without_lost_records_before_it_is_a_finding() {
+    let without = [
+        vec![salvaged(1), orphan()],
+        vec![salvaged(1), orphan(), lost(2)],
+        vec![salvaged(1), lost(0), orphan()],
+        vec![lost(1), orphan()],
+        vec![lost(1), salvaged(1), orphan()],
+    ];
+    for events in without {
+        let report = log_of(events.clone());
+        assert_eq!(report.verdict, Verdict::ForbiddenEvents, "{events:?}");
+        assert_eq!(report.axes.meaning.state, AxisState::Failed, "{events:?}");
+        assert_eq!(report.notes, [], "{events:?}");
+    }
+}
+
+#[test]
+fn lost_records_at_the_end_leave_everything_judged() {
+    let mut log = HandMade::new();
+    log.events(vec![salvaged(20)]);
+    log.run();
+    log.events(vec![lost(21)]);
+    let report = report_of(&log);
+    assert_eq!(report.axes.meaning.state, AxisState::Proven, "{report:#?}");
+}
+
+#[test]
+fn a_fingerprint_of_the_old_log_is_not_checked_and_one_of_the_new_log_is() {
+    let fingerprint = Digest::from_bytes([9; 32]);
+    let foreign = Event::FingerprintRecorded(FingerprintRecorded {
+        schema: STATE_SCHEMA_VERSION,
+        fingerprint,
+    });
+    let copied = log_of(vec![salvaged(1), foreign.clone()]);
+    assert_eq!(copied.verdict, Verdict::Intact, "{copied:#?}");
+    assert!(copied.axes.meaning.reason.contains("or log were not checked"), "{copied:#?}");
+    let appended = log_of(vec![salvaged(1), foreign.clone(), foreign]);
+    assert_eq!(appended.verdict, Verdict::ForbiddenEvents);
+    assert_eq!(appended.findings[0].place.sequence, 3);
+}

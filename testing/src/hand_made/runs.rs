@@ -1,0 +1,133 @@
+//! Runs of a command, as the rules record them.
+
+use super::{HandMade, SECRET};
+use holdpoint_domain::Command;
+use holdpoint_domain::command::{
+    AwaitResponse, CaptureEvidence, CompleteLoop, DispatchFacts, DispatchLoop, Entropy,
+    EvidenceItem, Handshake, InitializeLoop, ObserverExpectation, ReportFault, ReportResponse,
+};
+use holdpoint_domain::event::{Exit, OutputStream};
+use holdpoint_domain::execution_loop::{ExecutorIdentityStatus, ExecutorResponseType};
+use holdpoint_domain::hash::sha256;
+use holdpoint_domain::human_decision::HoldTerms;
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
+
+const ENVELOPE: &[u8] = b"envelope of sh -c true";
+
+impl HandMade {
+    /// A whole run of a command that ends well: six batches. Gives the loop's id.
+    pub fn run(&mut self) -> String {
+        self.run_of("sh -c true")
+    }
+
+    pub fn run_of(&mut self, command_line: &str) -> String {
+        let loop_id = self.awaited(command_line);
+        let (hash, entropy) = (envelope_hash(), self.entropy());
+        self.command(&Command::ReportResponse(ReportResponse {
+            loop_id: loop_id.clone(),
+            entropy,
+            executor_id: "sh".into(),
+            instruction_hash: hash,
+            reported_status: ExecutorResponseType::Success,
+            error: None,
+            exit: Exit::Status(0),
+        }));
+        let entropy = self.entropy();
+        self.command(&Command::CompleteLoop(CompleteLoop { loop_id: loop_id.clone(), entropy }));
+        loop_id
+    }
+
+    /// A run that a signal ended: CRASH, terminated.
+    pub fn crash(&mut self) -> String {
+        let loop_id = self.awaited("sh -c 'kill -SEGV $$'");
+        let entropy = self.entropy();
+        self.command(&Command::ReportFault(ReportFault {
+            loop_id: loop_id.clone(),
+            entropy,
+            attempt: 1,
+            fault_type: ExecutionFaultType::Crash,
+            fault_message: "killed by signal 11".into(),
+            exit: Exit::Signal(11),
+        }));
+        if self.world.live_loop(&loop_id).is_some() {
+            let (loop_id, entropy) = (loop_id.clone(), self.entropy());
+            self.command(&Command::CompleteLoop(CompleteLoop { loop_id, entropy }));
+        }
+        loop_id
+    }
+
+    /// A loop whose output is captured and whose response is awaited: four batches.
+    pub fn awaited(&mut self, command_line: &str) -> String {
+        let initialize = self.initialize(command_line);
+        let loop_id = initialize.loop_id();
+        self.command(&Command::InitializeLoop(initialize));
+        let dispatch = DispatchLoop {
+            loop_id: loop_id.clone(),
+            entropy: self.entropy(),
+            envelope_hash: envelope_hash(),
+            facts: clear(),
+        };
+        self.command(&Command::DispatchLoop(dispatch));
+        let entropy = self.entropy();
+        self.command(&Command::AwaitResponse(AwaitResponse { loop_id: loop_id.clone(), entropy }));
+        let entropy = self.entropy();
+        let items = vec![stdout()];
+        self.command(&Command::CaptureEvidence(CaptureEvidence {
+            loop_id: loop_id.clone(),
+            entropy,
+            items,
+        }));
+        loop_id
+    }
+
+    pub fn initialize(&mut self, command_line: &str) -> InitializeLoop {
+        let hash = envelope_hash();
+        InitializeLoop {
+            gate: holdpoint_domain::policy::GateTerms::default(),
+            approval: None,
+            entropy: self.entropy(),
+            executor_id: "sh".into(),
+            envelope: ENVELOPE.to_vec(),
+            instruction_envelope_hash: hash.clone(),
+            command_line: command_line.into(),
+            max_attempts: 1,
+            retry_ceiling: RetryPolicy::RetryLimited,
+            timeout_ms: None,
+            hold: HoldTerms::never(),
+            handshake: Handshake {
+                executor_id: "sh".into(),
+                trust_status: ExecutorIdentityStatus::Registered,
+                instruction_envelope_hash: hash.clone(),
+            },
+            observer: ObserverExpectation { executor_id: "sh".into(), envelope_hash: hash },
+        }
+    }
+
+    pub fn entropy(&mut self) -> Entropy {
+        self.commands += 1;
+        Entropy::from_bytes(self.commands.to_be_bytes())
+    }
+}
+
+fn envelope_hash() -> String {
+    sha256(ENVELOPE).to_string()
+}
+
+fn clear() -> DispatchFacts {
+    DispatchFacts {
+        authorization_present: Some(true),
+        executor_registered: Some(true),
+        resources_available: Some(true),
+        intent_clear: Some(true),
+        human_abort_signaled: Some(false),
+    }
+}
+
+fn stdout() -> EvidenceItem {
+    EvidenceItem::ExecutorOutput {
+        stream: OutputStream::Stdout,
+        raw_data: SECRET.as_bytes().to_vec(),
+        true_length: SECRET.len() as u64,
+        whole_sha256: sha256(SECRET.as_bytes()),
+    }
+}

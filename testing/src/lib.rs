@@ -1,0 +1,25 @@
+//! What the tests of several crates share. No part of any program.
+
+#![allow(
+    missing_docs,
+    missing_debug_implementations,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::must_use_candidate,
+    clippy::missing_panics_doc,
+    clippy::new_without_default,
+    reason = "a helper that fails, fails its test"
+)]
+
+/// Logs whose records are written by hand, valid and forged.
+pub mod hand_made;
+/// The log beneath the engine: storage that fails or waits, other processes.
+pub mod log;
+/// The engine: places, clocks, commands.
+pub mod shell;
+/// Given commands, when a command, then events.
+pub mod story;
+/// Interruption threads.
+pub mod threads;

@@ -1,0 +1,103 @@
+//! A real directory whose syncs fail from a chosen moment on.
+
+use holdpoint_engine::log::{RootState, Storage};
+use holdpoint_log_files::{DirectoryStorage, Entry, ReadStorage};
+use holdpoint_log_format::BootId;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Fails every sync of a file once told to.
+#[derive(Clone)]
+pub struct Brittle {
+    disk: DirectoryStorage,
+    broken: Arc<AtomicBool>,
+}
+
+impl Brittle {
+    pub fn new(disk: DirectoryStorage) -> Self {
+        Self { disk, broken: Arc::default() }
+    }
+
+    /// From here on nothing can be synced.
+    pub fn break_down(&self) {
+        self.broken.store(true, Ordering::SeqCst);
+    }
+}
+
+impl ReadStorage for Brittle {
+    type File = <DirectoryStorage as ReadStorage>::File;
+
+    fn list(&self, directory: &str) -> io::Result<Vec<Entry>> {
+        self.disk.list(directory)
+    }
+
+    fn open(&self, path: &str) -> io::Result<Option<Self::File>> {
+        self.disk.open(path)
+    }
+}
+
+impl Storage for Brittle {
+    type Writer = <DirectoryStorage as Storage>::Writer;
+    type Lock = <DirectoryStorage as Storage>::Lock;
+
+    fn root(&self) -> &Path {
+        self.disk.root()
+    }
+
+    fn root_state(&self) -> io::Result<RootState> {
+        self.disk.root_state()
+    }
+
+    fn unreliable_file_system(&self) -> io::Result<Option<&'static str>> {
+        self.disk.unreliable_file_system()
+    }
+
+    fn create_directory(&self, path: &str) -> io::Result<()> {
+        self.disk.create_directory(path)
+    }
+
+    fn create(&self, path: &str, length: u64) -> io::Result<Self::Writer> {
+        self.disk.create(path, length)
+    }
+
+    fn open_writer(&self, path: &str) -> io::Result<Self::Writer> {
+        self.disk.open_writer(path)
+    }
+
+    fn write_some_at(&self, file: &Self::Writer, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        self.disk.write_some_at(file, offset, bytes)
+    }
+
+    fn sync(&self, file: &Self::Writer) -> io::Result<()> {
+        if self.broken.load(Ordering::SeqCst) {
+            return Err(io::Error::other("the disk is gone"));
+        }
+        self.disk.sync(file)
+    }
+
+    fn sync_directory(&self, path: &str) -> io::Result<()> {
+        self.disk.sync_directory(path)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+
+    fn punch(&self, file: &Self::Writer, offset: u64, length: u64) -> io::Result<()> {
+        self.disk.punch(file, offset, length)
+    }
+
+    fn try_lock(&self) -> io::Result<Option<Self::Lock>> {
+        self.disk.try_lock()
+    }
+
+    fn boot(&self) -> BootId {
+        self.disk.boot()
+    }
+}

@@ -1,0 +1,107 @@
+//! Loops that are held for a person.
+
+use holdpoint_domain::Command;
+use holdpoint_domain::command::{AnswerDecision, ExpireDue, OverrideVisibility, RequestDecision};
+use holdpoint_domain::event::Text;
+use holdpoint_domain::execution_loop::{Actor, ExecutionLoopState, ExecutorResponseType};
+use holdpoint_domain::human_decision::{
+    AnswerChannel, AnswerMeans, DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms,
+    HumanDecision, OverrideField,
+};
+use holdpoint_domain::world::HeldRequest;
+
+use super::Story;
+
+/// How long a person has in these stories.
+pub const TIMEOUT_MS: u64 = 1_000;
+
+/// Alice or bob answers; boss and board can be asked; carol may override.
+pub fn terms(policy: HoldPolicy) -> HoldTerms {
+    let texts = |names: &[&str]| names.iter().map(|name| Text::from(*name)).collect();
+    let target = |name: &str, approvers: &[&str]| EscalationTarget {
+        target: name.into(),
+        approvers: texts(approvers),
+        timeout_ms: timeout(2 * TIMEOUT_MS),
+    };
+    HoldTerms {
+        decision_timeout_ms: timeout(TIMEOUT_MS),
+        approvers: texts(&["alice", "bob"]),
+        escalation_targets: [target("boss", &[]), target("board", &["dave"])].into_iter().collect(),
+        override_approvers: texts(&["carol"]),
+        ..HoldTerms::of(policy)
+    }
+}
+
+pub fn timeout(milliseconds: u64) -> DecisionTimeout {
+    DecisionTimeout::from_milliseconds(milliseconds).unwrap()
+}
+
+impl Story {
+    /// An evaluated loop under these terms.
+    pub fn evaluated_under(terms: HoldTerms, status: ExecutorResponseType) -> Self {
+        let mut story = Self::initialized_with(|command| command.hold = terms);
+        story.advance_to(ExecutionLoopState::AwaitingResponse);
+        story.given(story.report(status));
+        story
+    }
+
+    /// A failed loop that is held, and about which a person is asked.
+    pub fn asked() -> Self {
+        let terms = terms(HoldPolicy::After);
+        let mut story = Self::evaluated_under(terms, ExecutorResponseType::Failure);
+        story.given(story.ask());
+        story
+    }
+
+    pub fn ask(&self) -> Command {
+        let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
+        Command::RequestDecision(RequestDecision { loop_id, entropy })
+    }
+
+    /// The last request of this story's loop.
+    pub fn held(&self) -> &HeldRequest {
+        self.entity().decisions.requests.last().expect("somebody was asked")
+    }
+
+    /// An answer of alice, with a reason and, for ESCALATE, to boss.
+    pub fn answer(&self, decision: HumanDecision) -> AnswerDecision {
+        let target = (decision == HumanDecision::Escalate).then(|| "boss".to_owned());
+        AnswerDecision {
+            request_id: self.held().request_id().to_owned(),
+            loop_id: None,
+            entropy: self.entropy(),
+            actor: Actor::Human,
+            human_id: "alice".into(),
+            decision,
+            reason: Some("it is flaky".into()),
+            escalation_target: target,
+            means: terminal(),
+        }
+    }
+
+    /// Alice decides.
+    pub fn decides(&self, decision: HumanDecision) -> Command {
+        Command::AnswerDecision(self.answer(decision))
+    }
+
+    pub fn expire(&self, request_id: &str) -> Command {
+        let (request_id, entropy) = (request_id.to_owned(), self.entropy());
+        Command::ExpireDue(ExpireDue { request_id, entropy })
+    }
+
+    /// Carol allows a field to be shown.
+    pub fn overrides(&self, field: OverrideField) -> OverrideVisibility {
+        OverrideVisibility {
+            request_id: self.held().request_id().to_owned(),
+            actor: Actor::Human,
+            human_id: "carol".into(),
+            field,
+            reason: "it is needed".into(),
+            means: terminal(),
+        }
+    }
+}
+
+pub fn terminal() -> AnswerMeans {
+    AnswerMeans { channel: AnswerChannel::Terminal, detail: "/dev/pts/3".into() }
+}

@@ -1,0 +1,380 @@
+//! Given commands, when a command, then events: a world that records everything that it is told.
+
+pub mod held;
+pub mod points;
+pub mod random;
+pub mod samples;
+
+use holdpoint_domain::codec::{self, Encoded};
+use holdpoint_domain::command::{
+    AwaitResponse, CaptureEvidence, CompleteLoop, DeclareLost, DispatchFacts, DispatchLoop,
+    Entropy, EvidenceItem, Handshake, InitializeLoop, InterruptLoop, ObserverExpectation,
+    ReportFault, ReportResponse, StopLoop,
+};
+use holdpoint_domain::decision_point::Principal;
+use holdpoint_domain::event::{Exit, HaltReason, LoopHalted, OutputStream, Text};
+use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
+use holdpoint_domain::execution_loop::{
+    Actor, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType,
+};
+use holdpoint_domain::hash::sha256;
+use holdpoint_domain::human_decision::HoldTerms;
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
+use holdpoint_domain::world::ExecutionLoop;
+use holdpoint_domain::{
+    ActorId, Command, Envelope, Event, ForbiddenEvent, Refusal, Time, World, decide,
+};
+
+/// Raw evidence that no readable view may show.
+pub const SECRET: &[u8] = b"hunter2-secret-output";
+
+/// The instruction of every story.
+pub const ENVELOPE: &[u8] = b"envelope of sh -c true";
+
+/// Every fact stated, none of them a reason to stop.
+pub const CLEAR: DispatchFacts = DispatchFacts {
+    authorization_present: Some(true),
+    executor_registered: Some(true),
+    resources_available: Some(true),
+    intent_clear: Some(true),
+    human_abort_signaled: Some(false),
+};
+
+/// One record as a log would hold it.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    pub sequence: u64,
+    pub at: Time,
+    pub encoded: Encoded,
+}
+
+/// A live world, what it recorded, and the loop that the story is about.
+#[derive(Debug, Clone)]
+pub struct Story {
+    pub world: World,
+    pub records: Vec<Recorded>,
+    pub loop_id: String,
+    pub now: Time,
+    commands: u64,
+}
+
+impl Story {
+    /// Nothing has happened.
+    pub fn new() -> Self {
+        Self {
+            world: World::retaining_settled(),
+            records: Vec::new(),
+            loop_id: String::new(),
+            now: Time::from_nanoseconds(1_769_356_800_000_000_000),
+            commands: 0,
+        }
+    }
+
+    /// A loop in INIT that may have three attempts.
+    pub fn initialized() -> Self {
+        Self::initialized_with(|_| {})
+    }
+
+    /// A loop in INIT after this change to its command.
+    pub fn initialized_with(change: impl FnOnce(&mut InitializeLoop)) -> Self {
+        let mut story = Self::new();
+        let mut command = story.initialize();
+        change(&mut command);
+        story.loop_id = command.loop_id();
+        story.given(Command::InitializeLoop(command));
+        story
+    }
+
+    /// A loop in this state, having got there the ordinary way.
+    pub fn in_state(state: ExecutionLoopState) -> Self {
+        let mut story = Self::initialized();
+        story.advance_to(state);
+        story
+    }
+
+    /// Goes on to a state in the ordinary way.
+    pub fn advance_to(&mut self, state: ExecutionLoopState) {
+        use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
+        let steps: &[ExecutionLoopState] = match state {
+            Init => &[],
+            Dispatched => &[Dispatched],
+            AwaitingResponse => &[Dispatched, AwaitingResponse],
+            Evaluated => &[Dispatched, AwaitingResponse, Evaluated],
+            Halted => &[Dispatched, AwaitingResponse, Evaluated, Halted],
+        };
+        for step in steps {
+            match step {
+                Dispatched => drop(self.given(self.dispatch())),
+                AwaitingResponse => {
+                    self.given(self.await_response());
+                    self.given(self.output(SECRET));
+                }
+                Evaluated => drop(self.given(self.report(ExecutorResponseType::Success))),
+                _ => drop(self.given(self.complete())),
+            }
+        }
+    }
+
+    /// Records a command that must be accepted, and that must break no rule.
+    pub fn given(&mut self, command: Command) -> Vec<Event> {
+        self.when(command).unwrap_or_else(|refusal| panic!("{}: {refusal}", refusal.code()))
+    }
+
+    /// Decides, encodes, records, decodes and applies.
+    pub fn when(&mut self, command: Command) -> Result<Vec<Event>, Refusal> {
+        self.commands += 1;
+        let events = decide(&self.world, &command, self.now)?;
+        for event in &events {
+            let found = self.record(event.clone());
+            assert_eq!(found, [], "decide made what evolve forbids: {event:?}");
+        }
+        self.now = Time::from_nanoseconds(self.now.nanoseconds() + 1_000_000);
+        Ok(events)
+    }
+
+    /// Puts an event on the record, whether or not the rules would have made it.
+    pub fn record(&mut self, event: Event) -> Vec<ForbiddenEvent> {
+        self.record_envelope(envelope(event))
+    }
+
+    /// Puts an envelope on the record.
+    pub fn record_envelope(&mut self, envelope: Envelope) -> Vec<ForbiddenEvent> {
+        let encoded = codec::encode(&envelope).expect("the event fits");
+        let sequence = self.records.last().map_or(0, |r| r.sequence) + 1;
+        self.records.push(Recorded { sequence, at: self.now, encoded });
+        self.world.evolve(sequence, self.now, &envelope)
+    }
+
+    /// As a shell does it: what is due comes first, and a refusal that is a fact is recorded.
+    pub fn submit(&mut self, command: Command) -> Result<Vec<Event>, Refusal> {
+        while let Some(due) = self.world.due(self.now).into_iter().next() {
+            self.given(due.command.with_entropy(self.entropy()));
+        }
+        self.when(command.clone()).inspect_err(|refusal| {
+            if let Some(event) = refusal.audit(&command) {
+                assert_eq!(self.record(event), []);
+            }
+        })
+    }
+
+    /// Lets time pass.
+    pub fn wait(&mut self, milliseconds: u64) {
+        self.now = Time::from_nanoseconds(self.now.nanoseconds() + milliseconds * 1_000_000);
+    }
+
+    /// The loop of this story, live or settled.
+    pub fn entity(&self) -> &ExecutionLoop {
+        self.world.find_loop(&self.loop_id).expect("the loop exists")
+    }
+
+    /// The readable form of the loop of this story.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::to_value(self.entity().view()).expect("a view serializes")
+    }
+
+    /// Entropy that no command before it had, refused or recorded.
+    pub fn entropy(&self) -> Entropy {
+        let records = self.records.len() as u64;
+        Entropy::from_bytes(((u128::from(self.commands) << 64) | u128::from(records)).to_be_bytes())
+    }
+
+    pub fn initialize(&self) -> InitializeLoop {
+        let hash = sha256(ENVELOPE).to_string();
+        InitializeLoop {
+            gate: holdpoint_domain::policy::GateTerms::default(),
+            approval: None,
+            entropy: self.entropy(),
+            executor_id: "/bin/sh".into(),
+            envelope: ENVELOPE.to_vec(),
+            instruction_envelope_hash: hash.clone(),
+            command_line: "sh -c true".into(),
+            max_attempts: 3,
+            retry_ceiling: RetryPolicy::RetryLimited,
+            timeout_ms: Some(1000),
+            hold: HoldTerms::never(),
+            handshake: Handshake {
+                executor_id: "/bin/sh".into(),
+                trust_status: ExecutorIdentityStatus::Registered,
+                instruction_envelope_hash: hash.clone(),
+            },
+            observer: ObserverExpectation { executor_id: "/bin/sh".into(), envelope_hash: hash },
+        }
+    }
+
+    fn dispatch_with(&self, facts: DispatchFacts) -> DispatchLoop {
+        DispatchLoop {
+            loop_id: self.loop_id.clone(),
+            entropy: self.entropy(),
+            envelope_hash: sha256(ENVELOPE).to_string(),
+            facts,
+        }
+    }
+
+    pub fn dispatch(&self) -> Command {
+        Command::DispatchLoop(self.dispatch_with(CLEAR))
+    }
+
+    pub fn dispatch_knowing(&self, facts: DispatchFacts) -> Command {
+        Command::DispatchLoop(self.dispatch_with(facts))
+    }
+
+    pub fn retry(&self) -> Command {
+        Command::RetryLoop(self.dispatch_with(CLEAR))
+    }
+
+    pub fn await_response(&self) -> Command {
+        let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
+        Command::AwaitResponse(AwaitResponse { loop_id, entropy })
+    }
+
+    pub fn capture(&self, items: Vec<EvidenceItem>) -> Command {
+        let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
+        Command::CaptureEvidence(CaptureEvidence { loop_id, entropy, items })
+    }
+
+    pub fn output(&self, raw: &[u8]) -> Command {
+        self.capture(vec![output_item(raw)])
+    }
+
+    pub fn report(&self, reported_status: ExecutorResponseType) -> Command {
+        Command::ReportResponse(self.response(reported_status))
+    }
+
+    pub fn response(&self, reported_status: ExecutorResponseType) -> ReportResponse {
+        ReportResponse {
+            loop_id: self.loop_id.clone(),
+            entropy: self.entropy(),
+            executor_id: "/bin/sh".into(),
+            instruction_hash: sha256(ENVELOPE).to_string(),
+            reported_status,
+            error: None,
+            exit: Exit::Status(0),
+        }
+    }
+
+    pub fn fault(&self, fault_type: ExecutionFaultType) -> Command {
+        let attempt = self.world.live_loop(&self.loop_id).map_or(1, ExecutionLoop::attempt_count);
+        Command::ReportFault(self.fault_of(fault_type, attempt))
+    }
+
+    pub fn fault_of(&self, fault_type: ExecutionFaultType, attempt: u8) -> ReportFault {
+        ReportFault {
+            loop_id: self.loop_id.clone(),
+            entropy: self.entropy(),
+            attempt,
+            fault_type,
+            fault_message: "it went wrong".into(),
+            exit: Exit::Signal(11),
+        }
+    }
+
+    pub fn complete(&self) -> Command {
+        let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
+        Command::CompleteLoop(CompleteLoop { loop_id, entropy })
+    }
+
+    pub fn stop(&self, condition: StopCondition, facts: StopFacts) -> Command {
+        Command::StopLoop(StopLoop {
+            loop_id: self.loop_id.clone(),
+            entropy: self.entropy(),
+            condition,
+            facts,
+            details: "because".into(),
+        })
+    }
+
+    /// A signal, and the process and user number that sent it.
+    pub fn interrupt(&self, signal: i32, sender: Option<(u32, u32)>) -> Command {
+        Command::InterruptLoop(InterruptLoop {
+            loop_id: self.loop_id.clone(),
+            entropy: self.entropy(),
+            signal,
+            sender_pid: sender.map(|(pid, _)| pid),
+            sender_uid: sender.map(|(_, uid)| uid),
+        })
+    }
+
+    pub fn declare_lost(&self) -> Command {
+        let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
+        Command::DeclareLost(DeclareLost { loop_id, entropy })
+    }
+}
+
+/// Standard output of which everything was captured.
+pub fn output_item(raw: &[u8]) -> EvidenceItem {
+    EvidenceItem::ExecutorOutput {
+        stream: OutputStream::Stdout,
+        raw_data: raw.to_vec(),
+        true_length: raw.len() as u64,
+        whole_sha256: sha256(raw),
+    }
+}
+
+/// Standard error, of which these bytes are the first ones, as many as said, and the last ones.
+pub fn cut_item(raw: &[u8], head_length: u64, true_length: u64) -> EvidenceItem {
+    EvidenceItem::ExecutorOutputCut {
+        stream: OutputStream::Stderr,
+        raw_data: raw.to_vec(),
+        head_length,
+        true_length,
+        whole_sha256: sha256(b"the whole, which nobody here has"),
+    }
+}
+
+/// An event in the envelope that every story uses; a person's own in theirs.
+pub fn envelope(event: Event) -> Envelope {
+    let operator = Text::from("operator");
+    let human = match &event {
+        Event::DecisionAnswered(body) => Some(&body.record.human_id),
+        Event::VisibilityOverridden(body) => Some(&body.human_id),
+        Event::LateAnswerRecorded(body) => Some(&body.human_id),
+        Event::CapabilityChanged(_) => Some(&operator),
+        _ => None,
+    };
+    let person = |id: &str| ActorId { kind: Actor::Human, id: id.to_owned() };
+    let automation = || ActorId { kind: Actor::Automation, id: "ci".into() };
+    let speaker = points::speaker(&event).map(Principal::actor);
+    Envelope {
+        proof: None,
+        actor: human.map(|id| person(id)).or(speaker).unwrap_or_else(automation),
+        correlation: "00112233445566778899aabbccddeeff".into(),
+        causation: None,
+        idempotency: None,
+        event,
+    }
+}
+
+/// The halt among some events.
+pub fn halt(events: &[Event]) -> Option<&LoopHalted> {
+    events.iter().find_map(|event| match event {
+        Event::LoopHalted(body) => Some(body),
+        _ => None,
+    })
+}
+
+/// The reason of the halt among some events.
+pub fn halt_reason(events: &[Event]) -> Option<HaltReason> {
+    halt(events).map(|body| body.reason)
+}
+
+/// The names of some events, without their system.
+pub fn names(events: &[Event]) -> Vec<&'static str> {
+    events.iter().filter_map(|event| event.kind().name.split('.').nth(1)).collect()
+}
+
+/// The world rebuilt from records alone.
+pub fn rebuilt(records: &[Recorded], mut world: World) -> World {
+    for record in records {
+        let Encoded { kind, version, payload } = &record.encoded;
+        let envelope = codec::decode(*kind, *version, payload).expect("a record decodes");
+        world.evolve(record.sequence, record.at, &envelope);
+    }
+    world
+}
+
+/// A seed for this run: HOLDPOINT_SEED, or the time. Failures print it.
+pub fn seed() -> u64 {
+    let given = std::env::var("HOLDPOINT_SEED").ok().and_then(|seed| seed.parse().ok());
+    let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    given.unwrap_or_else(|| now().map_or(0, |elapsed| elapsed.as_nanos() as u64))
+}

@@ -1,0 +1,249 @@
+//! Random commands that get deep into the rules: mostly what the state asks for, sometimes not.
+
+use holdpoint_domain::Command;
+use holdpoint_domain::command::{
+    AnswerDecision, DispatchFacts, EvidenceItem, InitializeLoop, OverrideVisibility, ReportFault,
+    ReportResponse, SystemEvent,
+};
+use holdpoint_domain::event::{ClockStepped, Exit, ResourceUsage};
+use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
+use holdpoint_domain::execution_loop::{
+    Actor, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType,
+};
+use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms, HumanDecision, OverrideField};
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
+use quickcheck::{Arbitrary as _, Gen};
+
+use super::held::{terminal, terms, timeout};
+use super::{CLEAR, SECRET, Story, cut_item, output_item, seed};
+
+const ROUNDS: u64 = 60;
+const COMMANDS: u64 = 120;
+
+/// A story of random commands. Refusals leave no trace, but for those that are facts.
+pub fn random_story(random: &mut Gen) -> Story {
+    let mut story = Story::new();
+    for _ in 0..COMMANDS {
+        let command = next_command(&mut story, random);
+        let before = story.world.clone();
+        if let Err(refusal) = story.when(command.clone()) {
+            assert_eq!(story.world, before);
+            if let Some(event) = refusal.audit(&command) {
+                assert_eq!(story.record(event), []);
+            }
+        }
+    }
+    story
+}
+
+/// Runs a check on random stories; a failure names the seed that repeats it.
+pub fn on_random_stories(check: impl Fn(&Story) + std::panic::RefUnwindSafe) {
+    let seed = seed();
+    for round in 0..ROUNDS {
+        let run = || check(&random_story(&mut Gen::from_size_and_seed(40, seed + round)));
+        if let Err(cause) = std::panic::catch_unwind(run) {
+            eprintln!("this repeats it as its first round: HOLDPOINT_SEED={}", seed + round);
+            std::panic::resume_unwind(cause);
+        }
+    }
+}
+
+/// The next command for a story. New loops begin now and then, and the story turns to them.
+pub fn next_command(story: &mut Story, random: &mut Gen) -> Command {
+    if story.loop_id.is_empty() || one_in(random, 15) {
+        let command = initialize(story, random);
+        story.loop_id = command.loop_id();
+        return Command::InitializeLoop(command);
+    }
+    if one_in(random, 6) {
+        let ids: Vec<String> =
+            story.world.live_loops().map(|entity| entity.loop_id().to_owned()).collect();
+        if let Some(id) = random.choose(&ids) {
+            story.loop_id.clone_from(id);
+        }
+    }
+    if one_in(random, 8) { anything(story, random) } else { fitting(story, random) }
+}
+
+/// A command that the state of the loop asks for.
+fn fitting(story: &Story, random: &mut Gen) -> Command {
+    use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
+    let state = story.world.live_loop(&story.loop_id).map(|entity| entity.state());
+    match state {
+        Some(Init) => story.dispatch_knowing(facts(random)),
+        Some(Dispatched) => story.await_response(),
+        Some(AwaitingResponse) => match u8::arbitrary(random) % 4 {
+            0 => story.report(*random.choose(ExecutorResponseType::ALL).unwrap()),
+            1 => story.fault(*random.choose(ExecutionFaultType::ALL).unwrap()),
+            _ => capture(story, random),
+        },
+        Some(Evaluated) => match u8::arbitrary(random) % 6 {
+            0 => story.retry(),
+            1 => story.complete(),
+            2 => story.ask(),
+            _ => decision(story, random),
+        },
+        Some(Halted) | None => story.complete(),
+    }
+}
+
+/// Any command at all, with arbitrary content.
+fn anything(story: &Story, random: &mut Gen) -> Command {
+    match u8::arbitrary(random) % 15 {
+        11 => story.ask(),
+        12 => decision(story, random),
+        13 => story.interrupt(15, one_in(random, 2).then_some((4_711, 1_000))),
+        14 => story.declare_lost(),
+        0 => story.dispatch(),
+        1 => story.retry(),
+        2 => story.await_response(),
+        3 => capture(story, random),
+        4 => Command::ReportResponse(response(story, random)),
+        5 => Command::ReportFault(fault(story, random)),
+        6 => story.complete(),
+        7 => story.stop(*random.choose(StopCondition::ALL).unwrap(), stop_facts(random)),
+        8 => Command::RecordFingerprint,
+        9 => {
+            let step_ns = i64::arbitrary(random);
+            Command::RecordSystemEvent(SystemEvent::ClockStepped(ClockStepped { step_ns }))
+        }
+        _ => Command::InitializeLoop(initialize(story, random)),
+    }
+}
+
+/// Something about a request of any loop, settled ones included.
+fn decision(story: &Story, random: &mut Gen) -> Command {
+    let open = story.world.open_requests().map(|(_, held)| held);
+    let mut ids: Vec<String> = open.map(|held| held.request_id().to_owned()).collect();
+    if ids.is_empty() || one_in(random, 4) {
+        ids.extend(story.world.closed_requests().map(|held| held.request_id().to_owned()));
+    }
+    let request_id = random.choose(&ids).cloned().unwrap_or_default();
+    match u8::arbitrary(random) % 8 {
+        0 | 1 => story.expire(&request_id),
+        2 => Command::OverrideVisibility(OverrideVisibility {
+            request_id,
+            actor: actor(random),
+            human_id: person(random),
+            field: *random.choose(OverrideField::ALL).unwrap(),
+            reason: "it is needed".into(),
+            means: terminal(),
+        }),
+        _ => Command::AnswerDecision(AnswerDecision {
+            request_id,
+            loop_id: one_in(random, 9).then(|| story.loop_id.clone()),
+            entropy: story.entropy(),
+            actor: actor(random),
+            human_id: person(random),
+            decision: *random.choose(HumanDecision::ALL).unwrap(),
+            reason: (!one_in(random, 4)).then(|| String::arbitrary(random) + "x"),
+            escalation_target: one_in(random, 2).then(|| "boss".to_owned()),
+            means: terminal(),
+        }),
+    }
+}
+
+fn actor(random: &mut Gen) -> Actor {
+    if one_in(random, 9) { *random.choose(Actor::ALL).unwrap() } else { Actor::Human }
+}
+
+fn person(random: &mut Gen) -> String {
+    (*random.choose(&["alice", "bob", "boss", "carol", "carol", "alice"]).unwrap()).to_owned()
+}
+
+/// Most terms leave little time, so that timeouts happen.
+fn hold(random: &mut Gen) -> HoldTerms {
+    let policy = *random.choose(HoldPolicy::ALL).unwrap();
+    HoldTerms {
+        retry_needs_person: bool::arbitrary(random),
+        decision_timeout_ms: timeout(1 + u64::arbitrary(random) % 40),
+        ..terms(policy)
+    }
+}
+
+fn initialize(story: &Story, random: &mut Gen) -> InitializeLoop {
+    let mut command = story.initialize();
+    command.max_attempts = 1 + u8::arbitrary(random) % 3;
+    command.retry_ceiling = *random.choose(RetryPolicy::ALL).unwrap();
+    command.timeout_ms = Option::arbitrary(random);
+    command.hold = hold(random);
+    command.command_line = String::arbitrary(random);
+    match u8::arbitrary(random) % 16 {
+        0 => command.handshake.trust_status = ExecutorIdentityStatus::Revoked,
+        1 => command.observer.executor_id = "someone else".into(),
+        2 => command.envelope = Vec::arbitrary(random),
+        3 => command.executor_id = String::arbitrary(random),
+        4 => command.max_attempts = u8::arbitrary(random),
+        5 => command.observer.envelope_hash = String::arbitrary(random),
+        _ => {}
+    }
+    command
+}
+
+fn facts(random: &mut Gen) -> DispatchFacts {
+    if !one_in(random, 5) {
+        return CLEAR;
+    }
+    DispatchFacts {
+        authorization_present: Option::arbitrary(random),
+        executor_registered: Option::arbitrary(random),
+        resources_available: Option::arbitrary(random),
+        intent_clear: Option::arbitrary(random),
+        human_abort_signaled: Option::arbitrary(random),
+    }
+}
+
+fn stop_facts(random: &mut Gen) -> StopFacts {
+    let fact = Option::arbitrary(random);
+    StopFacts {
+        authorization_present: fact,
+        chain_valid: fact,
+        human_abort_signaled: Option::arbitrary(random),
+        ..StopFacts::default()
+    }
+}
+
+fn capture(story: &Story, random: &mut Gen) -> Command {
+    let count = usize::arbitrary(random) % 4;
+    story.capture((0..count).map(|_| item(random)).collect())
+}
+
+fn item(random: &mut Gen) -> EvidenceItem {
+    match u8::arbitrary(random) % 6 {
+        0 => EvidenceItem::TimestampEvent(Vec::arbitrary(random)),
+        1 => EvidenceItem::ResourceSnapshot(ResourceUsage {
+            wall_ns: u64::arbitrary(random),
+            user_cpu_ns: u64::arbitrary(random),
+            system_cpu_ns: u64::arbitrary(random),
+            peak_memory_bytes: u64::arbitrary(random),
+        }),
+        2 => output_item(&Vec::<u8>::arbitrary(random)),
+        3 => cut_item(SECRET, u64::arbitrary(random) % 9, SECRET.len() as u64 + 7),
+        _ => output_item(SECRET),
+    }
+}
+
+fn response(story: &Story, random: &mut Gen) -> ReportResponse {
+    let status = *random.choose(ExecutorResponseType::ALL).unwrap();
+    let mut response = story.response(status);
+    response.error = Option::arbitrary(random);
+    response.exit = Exit::Status(i32::arbitrary(random));
+    match u8::arbitrary(random) % 4 {
+        0 => response.executor_id = String::arbitrary(random),
+        1 => response.instruction_hash = String::arbitrary(random),
+        2 => response.loop_id = String::arbitrary(random),
+        _ => {}
+    }
+    response
+}
+
+fn fault(story: &Story, random: &mut Gen) -> ReportFault {
+    let fault_type = *random.choose(ExecutionFaultType::ALL).unwrap();
+    let mut fault = story.fault_of(fault_type, u8::arbitrary(random) % 5);
+    fault.fault_message = String::arbitrary(random);
+    fault
+}
+
+fn one_in(random: &mut Gen, n: u8) -> bool {
+    u8::arbitrary(random) % n == 0
+}

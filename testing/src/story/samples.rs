@@ -1,0 +1,536 @@
+//! At least one envelope of every kind, with every member of every closed enum that events hold.
+//!
+//! The counts beside `ALL` are those of payload version 1: a member that is added later disturbs
+//! no sample that is pinned already.
+
+mod decision_points;
+mod threads;
+
+use holdpoint_domain::confidence::Confidence;
+use holdpoint_domain::decision_point::{Authentication, Principal};
+use holdpoint_domain::event::{
+    AuditEntry, ChainSealed, ClockStepped, CommandRefused, ConfigurationChanged, DecisionAnswered,
+    DecisionRequested, DecisionTimedOut, DecisionWarned, EvidenceCaptured, EvidenceContent, Exit,
+    FaultReported, FingerprintRecorded, HaltReason, HeadMissingAccepted, HistoryArchived,
+    LateAnswerRecorded, List, LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached,
+    Offered, OutputCut, OutputExtent, OutputStream, PolicyChanged, PolicyUnknown, RecordsLost,
+    RecoveryPerformed, RefusalClass, RequestWithdrawn, ResourceUsage, ResponseAwaited,
+    ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided, SegmentIndexed,
+    StopConditionDetected, Text, VisibilityOverridden,
+};
+use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, RawData, StopCondition};
+use holdpoint_domain::execution_loop::{
+    Actor, ExecutionDecision, ExecutionLoopState, ExecutorResponseType, HandshakeDecision,
+    ResponseDecision,
+};
+use holdpoint_domain::hash::{Digest, sha256};
+use holdpoint_domain::human_decision::{
+    AnswerChannel, AnswerMeans, DecisionOutcome, DecisionRecord, DecisionRequest, DecisionTimeout,
+    EscalationTarget, EvidenceSummary, HoldPolicy, HoldTerms, HumanDecision, MAX_TIMEOUT_MS,
+    OverrideField, RequestContext,
+};
+use holdpoint_domain::policy::{GatePolicy, GateTerms};
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxDecision};
+use holdpoint_domain::{ActorId, Envelope, Event, Idempotency, Proof, Time};
+
+const LOOP: &str = "LOOP-000102030405060708090a0b0c0d0e0f";
+
+/// The samples, in a fixed order. Only ever append: the golden file follows this order.
+pub fn samples() -> Vec<Envelope> {
+    let mut events = log_events();
+    for turn in 0..10 {
+        events.extend(loop_events(turn));
+        events.extend(evidence_events(turn));
+        events.extend(fault_events(turn));
+    }
+    events.push(command_refused(0));
+    for turn in 0..10 {
+        events.extend(decision_events(turn));
+    }
+    events.extend((1..4).map(command_refused));
+    events.extend([Some(digest(14)), None].map(|digest| ConfigurationChanged { digest }.into()));
+    events.extend([salvaged(0), salvaged(3), records_lost(None), records_lost(Some("cut/1"))]);
+    events.push(history_archived());
+    events.extend(threads::thread_events());
+    events.extend(decision_points::decision_point_events());
+    events.push(segment_indexed());
+    events.push(output_cut());
+    events.extend(threads::session_events());
+    let mut samples: Vec<Envelope> =
+        events.into_iter().enumerate().map(|(i, event)| enveloped(i, event)).collect();
+    samples.extend(proven_samples());
+    samples
+}
+
+/// What came with proofs and policies.
+fn proven_samples() -> Vec<Envelope> {
+    let policy = GatePolicy {
+        before: true,
+        after: HoldPolicy::After,
+        approvers: [Text::from("ada"), Text::from("grace")].into_iter().collect(),
+        authentication: Some(Authentication::Terminal),
+        separation: true,
+        retry_needs_person: true,
+        decision_timeout_ms: Some(DecisionTimeout::DEFAULT),
+        override_approvers: Some(List::default()),
+        ..GatePolicy::default()
+    };
+    let by = Principal {
+        kind: Actor::Human,
+        id: "ada".into(),
+        authenticated_by: Authentication::Terminal,
+        means: "terminal /dev/pts/1, uid 1000".into(),
+    };
+    let gate = GateTerms {
+        before: true,
+        authentication: Authentication::OsUser,
+        separation: false,
+        sources: ["flags".into()].into_iter().collect(),
+    };
+    let began = match loop_events(0).remove(0) {
+        Event::LoopInitialized(body) => {
+            LoopInitialized { gate: Some(gate), approval: Some("DP-1".into()), ..body }.into()
+        }
+        other => other,
+    };
+    let changed = PolicyChanged { by, policy, approval: Some("DP-2".into()) }.into();
+    let events: [Event; 3] = [began, changed, PolicyUnknown { records_lost: 3 }.into()];
+    let proofs = Authentication::ALL.iter().zip([0, 1000, u32::MAX]);
+    events
+        .into_iter()
+        .zip(proofs)
+        .enumerate()
+        .map(|(i, (event, (by, user)))| Envelope {
+            proof: Some(Proof { user, by: *by }),
+            ..enveloped(i, event)
+        })
+        .collect()
+}
+
+fn enveloped(index: usize, event: Event) -> Envelope {
+    let key = Idempotency {
+        tenant: "tenant".into(),
+        engine: "engine".into(),
+        key: format!("key {index}"),
+        content: digest(7),
+    };
+    Envelope {
+        proof: None,
+        actor: ActorId { kind: nth(&Actor::ALL[..4], index), id: "someone \u{e9}".into() },
+        correlation: "00112233445566778899aabbccddeeff".into(),
+        causation: (!index.is_multiple_of(3)).then_some(u64::MAX >> (index * 7 % 64)),
+        idempotency: index.is_multiple_of(5).then_some(key),
+        event,
+    }
+}
+
+fn log_events() -> Vec<Event> {
+    vec![
+        RecoveryPerformed {
+            last_proven_sequence: 250,
+            last_kept_sequence: 251,
+            cut_bytes: 65_536,
+            copied_to: Some("cut/1".into()),
+        }
+        .into(),
+        RecoveryPerformed {
+            last_proven_sequence: 0,
+            last_kept_sequence: u64::MAX,
+            cut_bytes: 0,
+            copied_to: None,
+        }
+        .into(),
+        HeadMissingAccepted { first_sequence: 1, last_sequence: 4_294_967_296 }.into(),
+        ClockStepped { step_ns: i64::MIN }.into(),
+        ClockStepped { step_ns: 1_000_000_001 }.into(),
+        FingerprintRecorded { schema: 1, fingerprint: digest(1) }.into(),
+    ]
+}
+
+fn salvaged(runs: u64) -> Event {
+    let run = |i: u64| SalvagedRun {
+        source_first_sequence: 1 + 300 * i,
+        source_last_sequence: 200 + 300 * i,
+        first_sequence: 2 + 201 * i,
+    };
+    Salvaged {
+        source_log: "000102030405060708090a0b0c0d0e0f".into(),
+        source_first_sequence: runs.min(1),
+        source_last_sequence: 300 * runs,
+        records_kept: 200 * runs,
+        records_lost: 100 * runs,
+        bytes_not_kept: 65_536 * runs,
+        salvaged_at: at(9),
+        runs: (0..runs).map(run).collect(),
+        runs_total: runs,
+        findings: (0..runs).map(|i| Text::from(format!("record {i}: wrong link"))).collect(),
+        findings_total: u64::MAX >> (63 - runs),
+    }
+    .into()
+}
+
+fn records_lost(copied_to: Option<&str>) -> Event {
+    RecordsLost {
+        source_first_sequence: 201,
+        source_last_sequence: if copied_to.is_some() { 300 } else { 0 },
+        file: "segments/00000000000000000001.seg".into(),
+        offset: 65_536,
+        length: 4_294_967_296,
+        copied_to: copied_to.map(Text::from),
+        problem: "the checksum is wrong".into(),
+    }
+    .into()
+}
+
+fn history_archived() -> Event {
+    HistoryArchived {
+        first_sequence: 1,
+        anchor_sequence: 70_000,
+        anchor_link: digest(15),
+        archived_to: "/archive \u{e9}".into(),
+        state_schema: 2,
+        state_fingerprint: digest(16),
+        state: RawData::from(b"\0state\xff".to_vec()).into(),
+    }
+    .into()
+}
+
+fn segment_indexed() -> Event {
+    SegmentIndexed { first_sequence: 1, last_sequence: 2, format: 1, digest: digest(17) }.into()
+}
+
+/// The first two bytes and the last one of ten.
+fn output_cut() -> Event {
+    EvidenceCaptured {
+        loop_id: LOOP.into(),
+        chain_id: "CHAIN-1".into(),
+        index: 7,
+        record_id: "REC-7".into(),
+        observation_point: ObservationPoint::PreEvaluate,
+        evidence_type: EvidenceType::ExecutorOutput,
+        timestamp: "2026-01-25T16:00:00.000000000Z".into(),
+        raw_data: RawData::from(b"abj".to_vec()).into(),
+        prior_hash: digest(3).to_string().into(),
+        self_hash: digest(4).to_string().into(),
+        injective_hash: digest(5),
+        content: EvidenceContent::OutputCut(OutputCut {
+            stream: OutputStream::Stderr,
+            true_length: 10,
+            whole_sha256: sha256(b"abcdefghij"),
+            head_length: 2,
+            gap_length: 7,
+        }),
+        offered: None,
+    }
+    .into()
+}
+
+fn loop_events(turn: usize) -> Vec<Event> {
+    let attempt = 1 + (turn % 3) as u8;
+    vec![
+        LoopInitialized {
+            gate: None,
+            approval: None,
+            loop_id: LOOP.into(),
+            executor_id: "/bin/sh".into(),
+            instruction_envelope_hash: digest(2).to_string().into(),
+            command_line: "sh -c 'true'".into(),
+            max_attempts: attempt,
+            retry_ceiling: nth(&RetryPolicy::ALL[..4], turn),
+            timeout_ms: turn.is_multiple_of(2).then_some(1_000),
+            hold: terms(turn),
+            handshake_decision: nth(&HandshakeDecision::ALL[..2], turn),
+            handshake_reason: "because".into(),
+        }
+        .into(),
+        LoopDispatched {
+            loop_id: LOOP.into(),
+            attempt,
+            permitted_by_fault: (attempt > 1).then(|| "FAULT-1".into()),
+            permitted_by_decision: (attempt > 2).then(|| "DEC-1".into()),
+        }
+        .into(),
+        ResponseAwaited { loop_id: LOOP.into(), attempt }.into(),
+        ResponseEvaluated {
+            loop_id: LOOP.into(),
+            attempt,
+            response_type: nth(&ExecutorResponseType::ALL[..5], turn),
+            response_decision: nth(&ResponseDecision::ALL[..3], turn),
+            confidence: Confidence::from_basis_points(nth(&[0, 250, 8_500, 9_999], turn)).unwrap(),
+            reason: "Executor reported success (requires verification)".into(),
+            execution_decision: nth(&ExecutionDecision::ALL[..3], turn),
+            execution_reason: "Executor reported success".into(),
+            exit: nth(&[Exit::Unknown, Exit::Status(1), Exit::Signal(11)], turn),
+        }
+        .into(),
+        LoopHalted {
+            loop_id: LOOP.into(),
+            from: nth(&ExecutionLoopState::ALL[..5], turn),
+            requested: nth(&ExecutionLoopState::ALL[..5], turn + 4),
+            reason: nth(&HaltReason::ALL[..10], turn),
+            stop_condition: Some(nth(&StopCondition::ALL[..10], turn)),
+            fault_type: turn
+                .is_multiple_of(2)
+                .then(|| nth(&ExecutionFaultType::ALL[..6], turn / 2)),
+        }
+        .into(),
+    ]
+}
+
+fn evidence_events(turn: usize) -> Vec<Event> {
+    let raw = |bytes: &[u8]| RawData::from(bytes.to_vec()).into();
+    let offered = Offered {
+        observation_point: nth(&ObservationPoint::ALL[..5], turn + 1),
+        evidence_type: nth(&EvidenceType::ALL[..5], turn + 1),
+        raw_data: raw(b"offered"),
+    };
+    vec![
+        ObserverAttached {
+            session_id: "OBS-1".into(),
+            loop_id: LOOP.into(),
+            executor_id: "/bin/sh".into(),
+            envelope_hash: digest(2).to_string().into(),
+            created_at: "2026-01-25T16:00:00.000000000Z".into(),
+            is_halted: turn.is_multiple_of(2),
+            chain_id: "CHAIN-1".into(),
+        }
+        .into(),
+        EvidenceCaptured {
+            loop_id: LOOP.into(),
+            chain_id: "CHAIN-1".into(),
+            index: turn as u64,
+            record_id: "REC-1".into(),
+            observation_point: nth(&ObservationPoint::ALL[..5], turn),
+            evidence_type: nth(&EvidenceType::ALL[..5], turn),
+            timestamp: "2026-01-25T16:00:00.000000000Z".into(),
+            raw_data: raw(b"\0raw\xff"),
+            prior_hash: nth(&["".into(), digest(3).to_string()], turn).into(),
+            self_hash: digest(4).to_string().into(),
+            injective_hash: digest(5),
+            content: nth(&contents(turn), turn),
+            offered: turn.is_multiple_of(4).then_some(offered),
+        }
+        .into(),
+        StopConditionDetected {
+            loop_id: LOOP.into(),
+            condition: nth(&StopCondition::ALL[..10], turn),
+            details: "because".into(),
+        }
+        .into(),
+        ChainSealed {
+            loop_id: LOOP.into(),
+            chain_id: "CHAIN-1".into(),
+            length: 300,
+            head_hash: digest(4).to_string().into(),
+            injective_head: digest(5),
+            seal_hash: digest(6),
+        }
+        .into(),
+    ]
+}
+
+fn contents(turn: usize) -> Vec<EvidenceContent> {
+    let (from, to) = (ExecutionLoopState::Init, nth(&ExecutionLoopState::ALL[..5], turn));
+    vec![
+        EvidenceContent::Opaque,
+        EvidenceContent::Instruction,
+        EvidenceContent::Output(OutputExtent {
+            stream: nth(&OutputStream::ALL[..3], turn / 7),
+            true_length: 70_000,
+            whole_sha256: digest(8),
+            truncated: true,
+        }),
+        EvidenceContent::Resources(ResourceUsage {
+            wall_ns: 1,
+            user_cpu_ns: 251,
+            system_cpu_ns: 65_536,
+            peak_memory_bytes: u64::MAX,
+        }),
+        EvidenceContent::Transition { from, to },
+        EvidenceContent::Decision(nth(&ResponseDecision::ALL[..3], turn)),
+        EvidenceContent::Stop(nth(&StopCondition::ALL[..10], turn)),
+    ]
+}
+
+fn fault_events(turn: usize) -> Vec<Event> {
+    vec![
+        FaultReported {
+            fault_id: "FAULT-1".into(),
+            loop_id: LOOP.into(),
+            attempt: 1,
+            fault_type: nth(&ExecutionFaultType::ALL[..6], turn),
+            fault_message: "it went wrong".into(),
+            occurred_at: Time::from_nanoseconds(1_769_356_800_000_000_001),
+        }
+        .into(),
+        SandboxDecided {
+            loop_id: LOOP.into(),
+            fault_id: "FAULT-1".into(),
+            attempt: 1,
+            sandbox_decision: nth(&SandboxDecision::ALL[..3], turn),
+            retry_policy: nth(&RetryPolicy::ALL[..4], turn),
+            reason_code: "SBX-004".into(),
+            reason_description: "CRASH: max retries reached".into(),
+        }
+        .into(),
+    ]
+}
+
+fn terms(turn: usize) -> HoldTerms {
+    let target = |name: &str| EscalationTarget {
+        target: name.into(),
+        approvers: (0..turn % 3).map(|i| Text::from(format!("approver {i}"))).collect(),
+        timeout_ms: timeout(60_000),
+    };
+    HoldTerms {
+        policy: nth(&HoldPolicy::ALL[..3], turn),
+        retry_needs_person: turn.is_multiple_of(2),
+        decision_timeout_ms: timeout(nth(&[1, 300_000, MAX_TIMEOUT_MS], turn)),
+        approvers: (0..turn % 4).map(|i| Text::from(format!("approver {i}"))).collect(),
+        escalation_targets: ["boss", "board"].into_iter().take(turn % 3).map(target).collect(),
+        override_approvers: (0..turn % 2).map(|_| Text::from("carol")).collect(),
+    }
+}
+
+fn timeout(milliseconds: u64) -> DecisionTimeout {
+    DecisionTimeout::from_milliseconds(milliseconds).unwrap()
+}
+
+fn at(seconds: u64) -> Time {
+    Time::from_nanoseconds(1_769_356_800_000_000_000 + seconds * 1_000_000_000)
+}
+
+fn means(turn: usize) -> AnswerMeans {
+    AnswerMeans { channel: nth(&AnswerChannel::ALL[..3], turn), detail: "/dev/pts/3".into() }
+}
+
+fn decision_events(turn: usize) -> Vec<Event> {
+    let decision = nth(&HumanDecision::ALL[..4], turn);
+    vec![
+        requested(turn),
+        VisibilityOverridden {
+            loop_id: LOOP.into(),
+            request_id: "REQ-1".into(),
+            field: nth(&OverrideField::ALL[..4], turn),
+            human_id: "carol".into(),
+            reason: "the exit is needed".into(),
+            means: means(turn),
+            disclosed: digest(9),
+        }
+        .into(),
+        DecisionWarned { loop_id: LOOP.into(), request_id: "REQ-1".into(), due_at: at(240) }.into(),
+        DecisionAnswered {
+            loop_id: LOOP.into(),
+            record: record(turn, decision),
+            means: means(turn),
+            outcome: nth(&DecisionOutcome::ALL[..4], turn),
+            audit: audit(turn),
+        }
+        .into(),
+        DecisionTimedOut {
+            loop_id: LOOP.into(),
+            due_at: at(300),
+            record: record(turn, HumanDecision::Abort),
+            audit: audit(turn),
+        }
+        .into(),
+        LateAnswerRecorded {
+            loop_id: LOOP.into(),
+            request_id: "REQ-1".into(),
+            human_id: "alice".into(),
+            decision,
+            reason: turn.is_multiple_of(2).then(|| "because".into()),
+            escalation_target: turn.is_multiple_of(3).then(|| "boss".into()),
+            means: means(turn),
+            timeout_at: at(300),
+        }
+        .into(),
+        RequestWithdrawn { loop_id: LOOP.into(), request_id: "REQ-1".into() }.into(),
+    ]
+}
+
+fn requested(turn: usize) -> Event {
+    let summary = EvidenceSummary {
+        observation_point: nth(&ObservationPoint::ALL[..5], turn),
+        evidence_type: nth(&EvidenceType::ALL[..5], turn),
+        timestamp: "2026-01-25T16:00:00.000000000Z".into(),
+        chain_length: 300,
+        execution_state: nth(&ExecutionLoopState::ALL[..5], turn),
+        confidence_score: Confidence::from_basis_points(nth(&[0, 8_500], turn)).unwrap(),
+        chain_hash: digest(4).to_string().into(),
+    };
+    let request = DecisionRequest {
+        request_id: "REQ-1".into(),
+        session_id: "OBS-1".into(),
+        evidence_summary: summary,
+        allowed_decisions: HumanDecision::ALL.iter().copied().take(turn % 5).collect(),
+        created_at: at(0),
+        timeout_at: at(300),
+        timeout_decision: HumanDecision::Abort,
+    };
+    DecisionRequested {
+        audit_id: "AUDIT-1".into(),
+        request,
+        context: context(turn),
+        warning_at: at(240),
+        request_hash: digest(10),
+    }
+    .into()
+}
+
+fn context(turn: usize) -> RequestContext {
+    RequestContext {
+        loop_id: LOOP.into(),
+        attempt: 2,
+        command_line: "sh -c 'true'".into(),
+        executor_claim: nth(&ExecutorResponseType::ALL[..5], turn),
+        self_hash: digest(4).to_string().into(),
+        prior_hash: digest(3).to_string().into(),
+        escalation_depth: (turn % 3) as u8,
+        asked_of: turn.is_multiple_of(2).then(|| "boss".into()),
+        escalated_from: turn.is_multiple_of(2).then(|| "REQ-0".into()),
+    }
+}
+
+fn record(turn: usize, decision: HumanDecision) -> DecisionRecord {
+    DecisionRecord {
+        decision_id: "DEC-1".into(),
+        request_id: "REQ-1".into(),
+        human_id: "alice".into(),
+        decision,
+        reason: turn.is_multiple_of(2).then(|| "because".into()),
+        escalation_target: turn.is_multiple_of(3).then(|| "boss".into()),
+        timestamp: "2026-01-25T16:00:01.000000000Z".into(),
+        evidence_chain_hash: digest(4).to_string().into(),
+    }
+}
+
+fn audit(turn: usize) -> AuditEntry {
+    AuditEntry {
+        audit_id: "AUDIT-1".into(),
+        index: turn as u64,
+        shown_hash: digest(11),
+        prior_hash: nth(&["".into(), digest(3).to_string()], turn).into(),
+        self_hash: digest(12).to_string().into(),
+        injective_hash: digest(13),
+    }
+}
+
+fn command_refused(turn: usize) -> Event {
+    CommandRefused {
+        command: "human_decision.answer".into(),
+        class: nth(&RefusalClass::ALL[..4], turn),
+        code: "ALREADY_ANSWERED".into(),
+        subject: turn.is_multiple_of(2).then(|| "REQ-1".into()),
+        message: "request REQ-1 was answered before".into(),
+    }
+    .into()
+}
+
+fn digest(number: u8) -> Digest {
+    sha256(&[number])
+}
+
+fn nth<T: Clone>(values: &[T], index: usize) -> T {
+    values[index % values.len()].clone()
+}

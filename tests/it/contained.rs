@@ -1,0 +1,287 @@
+//! No process of a command escapes: not its limits, not the end of its recorder, whatever it does
+//! to leave.
+//!
+//! Every process of these commands holds a fifo open. Its end proves that they are gone, and what
+//! was written to it says whether they went by themselves.
+
+#![cfg(target_os = "linux")]
+
+use crate::program::{Place, json, skip, status, text};
+use crate::terminal::Terminal;
+use holdpoint_engine::executor::{
+    CommandSpec, Containment, Discard, ExecuteError, Guard, NoSignals, Stdin, execute,
+};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// Processes of every kind: in the group, in a session of its own, orphaned, and a chain of
+/// processes that each start the next and end.
+const RUNAWAYS: &str = r#"
+    exec 3> alive
+    stay='trap "" TERM HUP INT; echo >> up; sleep 300; echo survived >&3'
+    sh -c "$stay" &
+    setsid sh -c "$stay" &
+    setsid sh -c "setsid sh -c '$stay' & exit" &
+    echo 'sleep 0.01; test -e over || setsid sh chain &' > chain
+    setsid sh chain &
+    while [ "$(wc -l < up)" -lt 3 ]; do sleep 0.01; done 2> /dev/null
+"#;
+
+/// A place where a fifo tells who is alive.
+fn place() -> (Place, JoinHandle<String>) {
+    let place = Place::new();
+    let fifo = place.directory.path().join("alive");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let reader = std::thread::spawn(move || fs::read_to_string(fifo).unwrap());
+    (place, reader)
+}
+
+/// Nobody holds the fifo any more, and nobody got to say that it ended by itself.
+fn assert_gone(place: &Place, reader: JoinHandle<String>) {
+    assert_eq!(reader.join().unwrap(), "");
+    fs::write(place.directory.path().join("over"), "").unwrap();
+}
+
+/// Starts a run in a group of its own and waits until its command says `ready`.
+fn spawn_until_ready(place: &Place, script: &str) -> Child {
+    let mut command = place.command(&["run", "--hold", "never", "--", "sh", "-c", script]);
+    command.process_group(0).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    child
+}
+
+#[test]
+fn whoever_kills_the_recorder_kills_the_command_with_all_that_it_started() {
+    for kill in [kill_process, kill_process_group] {
+        let (place, reader) = place();
+        let mut child = spawn_until_ready(&place, &format!("{RUNAWAYS} echo ready; sleep 300"));
+        kill(Pid::from_child(&child), Signal::KILL).unwrap();
+        child.wait().unwrap();
+        assert_gone(&place, reader);
+    }
+}
+
+#[test]
+fn a_timeout_ends_all_that_the_command_started() {
+    let (place, reader) = place();
+    let script = format!("{RUNAWAYS} sleep 300");
+    let output = place.run_with(&["--timeout", "2s"], &["sh", "-c", &script]);
+    assert_eq!(status(&output), 124);
+    assert_gone(&place, reader);
+    let told = text(&output.stderr);
+    assert!(!told.contains("left behind"), "{told}");
+}
+
+#[test]
+fn an_interrupt_ends_all_that_the_command_started() {
+    let (place, reader) = place();
+    let mut child = spawn_until_ready(&place, &format!("{RUNAWAYS} echo ready; sleep 300"));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_gone(&place, reader);
+}
+
+#[test]
+fn memory_is_that_of_all_that_the_command_started() {
+    let (place, reader) = place();
+    let hog = "head -c 400000000 /dev/zero | tail -n 1 | wc -c; sleep 300; echo survived >&3";
+    let script = format!("exec 3> alive; setsid sh -c '{hog}' & sleep 300");
+    let output = place.run_with(&["--max-memory", "64MiB"], &["sh", "-c", &script]);
+    assert_eq!(status(&output), 137);
+    assert!(text(&output.stderr).contains("RESOURCE_EXHAUSTED"));
+    assert_gone(&place, reader);
+}
+
+#[test]
+fn who_left_the_group_of_a_command_that_ended_well_lives_on_and_is_named() {
+    let script = "setsid sh -c 'echo > left; exec sleep 300' > /dev/null 2>&1 &
+        while [ ! -e left ]; do sleep 0.01; done";
+    for json_asked in [true, false] {
+        let place = Place::new();
+        let options: &[&str] = if json_asked { &["--json"] } else { &[] };
+        let output = place.run_with(options, &["sh", "-c", script]);
+        assert_eq!(status(&output), 0);
+        let pid = match json_asked {
+            true => {
+                let told = json(&output);
+                assert_eq!(told["containment"], "tree");
+                assert_eq!(told["left_behind"].as_array().map(Vec::len), Some(1), "{told:#}");
+                assert!(told["left_behind"][0]["name"].is_string());
+                i32::try_from(told["left_behind"][0]["pid"].as_i64().unwrap()).unwrap()
+            }
+            false => {
+                let told = text(&output.stderr);
+                let (_, named) = told.split_once("still running: ").expect("it is named");
+                named.split(' ').next().unwrap().parse().unwrap()
+            }
+        };
+        let survivor = Pid::from_raw(pid).unwrap();
+        test_kill_process(survivor).expect("it was left alone");
+        kill_process(survivor, Signal::KILL).unwrap();
+    }
+}
+
+#[test]
+fn a_command_that_kills_its_guard_is_killed_with_all_that_it_started() {
+    let (place, reader) = place();
+    let output = place.shell(&format!("{RUNAWAYS} kill -KILL $PPID; sleep 300"));
+    assert_eq!(status(&output), 137);
+    let told = text(&output.stderr);
+    assert!(told.contains("its guard was killed"), "{told}");
+    assert_gone(&place, reader);
+    assert_eq!(place.newest_loop()["attempts"][0]["fault"]["fault_type"], "CRASH");
+    place.verified();
+}
+
+#[test]
+fn a_command_that_stops_its_guard_does_not_outlive_its_time() {
+    let (place, reader) = place();
+    let script = format!("{RUNAWAYS} kill -STOP $PPID; sleep 300");
+    let output = place.run_with(&["--timeout", "2s"], &["sh", "-c", &script]);
+    assert_eq!(status(&output), 124);
+    assert_gone(&place, reader);
+}
+
+#[test]
+fn what_cannot_be_contained_is_said_and_recorded() {
+    let place = Place::new();
+    // Below this /proc shows other numbers than those by which processes know themselves.
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--pid", "--fork"]);
+    let run = place.command(&["run", "--hold", "never", "--json", "--", "true"]);
+    command.arg(run.get_program()).args(run.get_args()).current_dir(place.directory.path());
+    let output = command.output().unwrap();
+    if output.stdout.is_empty() {
+        return skip("this user may not make a namespace of processes");
+    }
+    assert_eq!((status(&output), &json(&output)["containment"]), (0, &"group".into()));
+    let said = text(&output.stderr);
+    assert!(said.contains("no way to hold the processes of the command together"), "{said}");
+    let chain = place.newest_loop()["evidence_chain"]["records"].clone();
+    let kinds = chain.as_array().unwrap().iter().map(|record| record["evidence_type"].clone());
+    assert!(kinds.into_iter().any(|kind| kind == "TIMESTAMP_EVENT"), "{chain:#}");
+}
+
+#[test]
+fn a_guard_is_known_by_its_name_and_shows_nothing_of_the_command() {
+    let place = Place::new();
+    let script = "cat /proc/$PPID/comm; tr '\\0' ' ' < /proc/$PPID/cmdline";
+    let output = place.run(&["sh", "-c", script, "sh", "hidden word"]);
+    assert_eq!(text(&output.stdout), "holdpoint-guard\nholdpoint-guard __guard 1 ");
+}
+
+#[test]
+fn the_guard_is_nothing_that_a_person_is_offered() {
+    let place = Place::new();
+    for arguments in [&["__guard"][..], &["__guard", "1"], &["__guard", "2"]] {
+        let output = place.command(arguments).stdin(Stdio::null()).output().unwrap();
+        assert_eq!((status(&output), &*output.stdout), (2, &b""[..]), "{arguments:?}");
+    }
+    for verb in [&["--help"][..], &["man"], &["completions", "bash"]] {
+        assert!(!text(&place.holdpoint(verb).stdout).contains("__guard"), "{verb:?}");
+    }
+}
+
+#[test]
+fn a_command_that_waits_for_a_terminal_is_noticed_and_the_way_out_is_said() {
+    let place = Place::new();
+    let run = ["run", "--hold", "never", "--", "cat", "/dev/tty"];
+    let mut terminal = Terminal::start(&place, &run);
+    terminal.wait_for("the command has stopped");
+    terminal.wait_for("start it again with `--stdin`");
+    terminal.type_line("\x03");
+    assert_eq!(terminal.end().0, 130);
+}
+
+#[test]
+fn a_lent_terminal_is_the_commands_and_its_keys_reach_it() {
+    let place = Place::new();
+    let script = "echo ready; while read -r line; do echo \"<$line>\"; done";
+    let run = ["run", "--hold", "never", "--stdin", "--", "sh", "-c", script];
+    let mut terminal = Terminal::start(&place, &run);
+    terminal.wait_for("ready");
+    // Nobody here continues a stopped job, so it goes on by itself.
+    terminal.type_line("\x1a");
+    terminal.type_line("hello");
+    terminal.wait_for("<hello>");
+    terminal.type_line("\x03");
+    assert_eq!(terminal.end().0, 130);
+}
+
+/// A command of this very process, under a guard.
+fn guarded(place: &Place, guard: Guard, script: &str) -> CommandSpec {
+    CommandSpec {
+        program: "sh".into(),
+        arguments: vec!["-c".into(), script.into()],
+        directory: place.directory.path().into(),
+        environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+        stdin: Stdin::Null,
+        timeout: None,
+        max_memory_bytes: None,
+        max_output_bytes: 1 << 20,
+        guard: Some(guard),
+    }
+}
+
+#[test]
+fn a_guard_keeps_open_what_it_is_given_and_the_command_does_not_get_it() {
+    let place = Place::new();
+    let path = place.directory.path().join("lock");
+    let lock: Arc<OwnedFd> = Arc::new(File::create(&path).unwrap().into());
+    let guard = Guard::new(env!("CARGO_BIN_EXE_holdpoint")).holding(lock);
+    let script = "readlink /proc/$PPID/fd/*; echo --; readlink /proc/$$/fd/*; :";
+    let spec = guarded(&place, guard, script);
+    let report = execute(&spec, &mut Discard, &mut NoSignals).unwrap();
+    let listed = text(&report.stdout.bytes);
+    let (of_guard, of_command) = listed.split_once("--\n").unwrap();
+    let path = path.canonicalize().unwrap();
+    let is_open = |list: &str| list.lines().any(|line| path.to_str() == Some(line));
+    assert!(is_open(of_guard) && !is_open(of_command), "{listed}");
+    assert_eq!(report.containment, Containment::Tree);
+}
+
+#[test]
+fn a_library_without_a_guard_says_that_only_the_group_was_held_together() {
+    let place = Place::new();
+    let spec = CommandSpec { guard: None, ..guarded(&place, Guard::new(""), "exit 3") };
+    let report = execute(&spec, &mut Discard, &mut NoSignals).unwrap();
+    assert_eq!((report.containment, report.exit_status), (Containment::Group, 3));
+}
+
+#[test]
+fn without_the_guard_that_was_named_nothing_is_started() {
+    let place = Place::new();
+    for program in ["/no/such/guard", "/bin/true", "/bin/false"] {
+        let spec = guarded(&place, Guard::new(program), "echo > started");
+        let result = execute(&spec, &mut Discard, &mut NoSignals);
+        assert!(matches!(result, Err(ExecuteError::Guard { .. })), "{program}: {result:?}");
+    }
+    assert!(!place.directory.path().join("started").exists());
+}
+
+#[test]
+fn what_was_ignored_stays_ignored_and_nothing_else_is() {
+    let place = Place::new();
+    let run =
+        place.command(&["run", "--hold", "never", "--", "grep", "SigIgn", "/proc/self/status"]);
+    let ignored_under = |trap: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{trap} exec \"$0\" \"$@\"")]);
+        command.arg(run.get_program()).args(run.get_args());
+        text(&command.current_dir(place.directory.path()).output().unwrap().stdout)
+    };
+    let (none, hangup) = (ignored_under(""), ignored_under("trap '' HUP;"));
+    let bits = |line: &str| u64::from_str_radix(line.trim().rsplit('\t').next().unwrap(), 16);
+    assert_eq!(bits(&hangup).unwrap(), bits(&none).unwrap() | 1, "{none}{hangup}");
+    let direct = Command::new("grep").args(["SigIgn", "/proc/self/status"]).output().unwrap();
+    assert_eq!(none, text(&direct.stdout));
+}

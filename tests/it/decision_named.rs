@@ -1,0 +1,94 @@
+//! Decisions by the names that people give: of approvers, of what waits, of a decision in the log,
+//! and of one that ended so long ago that a writer remembers it no longer.
+
+use crate::decision_support::{asked, done, id_of, refused};
+use crate::program::{Place, status, text};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::Stdio;
+
+/// More than a writer remembers of what ended.
+const ENDED: u64 = 1_100;
+
+#[test]
+fn names_in_a_list_lose_their_blanks_and_what_waits_is_named_once() {
+    let place = Place::new();
+    let words = ["--approvers", "alice, bob", "--blocks", "x", "--blocks", "x"];
+    let id = asked(&place, &words);
+    let shown = done(&place, &["show", &id]);
+    assert_eq!(shown["approvers"], json!(["alice", "bob"]));
+    assert_eq!(shown["blocks"], json!(["x"]));
+}
+
+#[test]
+fn an_outcome_says_that_nothing_proves_the_name() {
+    let place = Place::new();
+    let id = asked(&place, &[]);
+    let words = ["decision", "respond", &id, "--option", "a", "--agent", "--as", "robot"];
+    let said = text(&place.holdpoint(&words).stdout);
+    assert!(said.contains("robot") && said.contains("(agent, name not proven)"), "{said}");
+    let said = text(&place.holdpoint(&["decision", "wait", &id]).stdout);
+    assert!(said.contains("(agent, name not proven)"), "{said}");
+}
+
+#[test]
+fn records_of_a_decision_are_shown_by_every_name_that_it_has() {
+    let place = Place::new();
+    let id = asked(&place, &["gt-12345"]);
+    asked(&place, &["gt-other"]);
+    let show = |name: &str| place.holdpoint(&["log", "show", "--json", "--decision", name]);
+    let by_id = show(&id);
+    assert_eq!((status(&by_id), text(&by_id.stdout).lines().count()), (0, 1));
+    for name in [&id[..16], "gt-12345"] {
+        assert_eq!(text(&show(name).stdout), text(&by_id.stdout), "{name}");
+    }
+    let unknown = show("gt-1234");
+    assert_eq!((status(&unknown), text(&unknown.stdout)), (3, String::new()));
+    assert!(text(&unknown.stderr).contains("gt-12345"), "{}", text(&unknown.stderr));
+}
+
+#[test]
+fn what_ended_long_ago_is_over_and_not_unknown() {
+    let place = Place::new();
+    let first = id_of(&done(&place, &["create", "--prompt", "Old?", "--option", "a:A"]));
+    let told = done(&place, &["respond", &first, "--option", "a"]);
+    many(&place);
+    let again = done(&place, &["respond", &first, "--option", "a"]);
+    assert_eq!((&again["replayed"], &again["decision"]), (&json!(true), &told["decision"]));
+    let (exit, error) = refused(&place, &["respond", &first, "--option", "a", "--as", "eve"]);
+    assert_eq!((exit, &error["code"]), (4, &json!("already_ended")));
+    assert_eq!(error["current"], told["decision"]);
+    assert_eq!(refused(&place, &["cancel", &first]).0, 4);
+    let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
+    let (exit, error) = refused(&place, &[&["consume", &first], &bind[..]].concat());
+    assert_eq!((exit, &error["code"]), (5, &json!("not_approved")));
+    assert_eq!(refused(&place, &["respond", "DP-ffff", "--option", "a"]).0, 3);
+}
+
+/// Asks and takes back so many questions.
+fn many(place: &Place) {
+    let by = json!({
+        "kind": "HUMAN", "id": "ada", "authenticated_by": "none", "means": "a test"
+    });
+    let line = |command: Value| {
+        let actor = json!({ "kind": "HUMAN", "id": "ada" });
+        format!("{}\n", json!({ "actor": actor, "correlation": "old", "submit": command }))
+    };
+    let lines = (1..=ENDED).map(|n| {
+        let entropy = format!("{n:032x}");
+        let create = json!({ "command": "decision_point.create", "entropy": entropy, "by": by,
+            "prompt": "Which?", "issue_id": null });
+        let cancel = json!({ "command": "decision_point.cancel",
+            "decision_id": format!("DP-{entropy}"), "by": by });
+        format!("{}{}", line(create), line(cancel))
+    });
+    let lines: String = lines.collect();
+    let mut apply = place.command(&["apply"]);
+    let apply = apply.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = apply.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all(lines.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    assert_eq!(status(&output), 0, "{}", text(&output.stdout).lines().next().unwrap_or_default());
+}

@@ -1,0 +1,244 @@
+//! Those who do not wait: loops that poll, and readers that follow every event.
+
+use crate::apply_support::Session;
+use crate::filler::fill;
+use crate::program::{Place, contents, json, skip, status, text};
+use crate::waiting_support::{
+    about, accepted, answer, ask, decision, id_of, in_memory, option, question, records, tell,
+};
+use holdpoint_engine::Engine;
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+/// The polling loop of the seed, corrected: it ends where the seed's goes on for ever, it says how
+/// many wait instead of calling a desktop, and it stops where the list cannot be read. There, the
+/// seed's loop compares nothing with a number.
+const LOOP: &str = r#"
+set -eu
+rounds=0
+while [ "$rounds" -lt 200 ]; do
+  pending=$("$HOLDPOINT" decision list --json | $LENGTH)
+  if [ "$pending" -gt 0 ]; then
+    echo "HP: $pending decisions pending"
+    exit 0
+  fi
+  echo "none"
+  rounds=$((rounds + 1))
+  "$HOLDPOINT" decision create bd-abc123 --prompt "Which approach?" \
+    --option "a:Use approach A" --option "b:Use approach B" --default a --json > created
+done
+exit 1
+"#;
+
+/// What counts the values of a JSON array: the seed's `jq`, or the next best.
+fn length() -> Option<&'static str> {
+    let python = "python3 -c 'import json,sys;print(len(json.load(sys.stdin)))'";
+    let counts = |counter: &str| {
+        let script = format!("test \"$(echo '[1, 2]' | {counter})\" = 2");
+        let status = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    ["jq length", python].into_iter().find(|counter| counts(counter))
+}
+
+fn script(place: &Place, script: &str, length: &str) -> Output {
+    let script = script.replace("$LENGTH", length);
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).current_dir(place.directory.path());
+    command.env_remove("HOLDPOINT_CONFIG").env_remove("HOLDPOINT_LOCK_WAIT");
+    command.env("HOLDPOINT", env!("CARGO_BIN_EXE_holdpoint")).env("HOLDPOINT_LOG", &place.log);
+    command.output().unwrap()
+}
+
+#[test]
+fn the_polling_loop_runs_as_it_stands_in_the_document() {
+    let Some(length) = length() else { return skip("the polling loop: neither jq nor python3") };
+    let place = in_memory();
+    place.init();
+    let output = script(&place, LOOP, length);
+    assert_eq!(text(&output.stdout), "none\nHP: 1 decisions pending\n", "{output:?}");
+    assert_eq!(status(&output), 0);
+    let created = std::fs::read(place.directory.path().join("created")).unwrap();
+    let created: Value = serde_json::from_slice(&created).unwrap();
+    let listed = json(&decision(&place, &["list"]));
+    assert_eq!(listed[0]["id"], created["id"]);
+    for (field, value) in [("issue_id", "bd-abc123"), ("prompt", "Which approach?")] {
+        assert_eq!(listed[0][field], value);
+    }
+    assert_eq!(listed[0]["options"].as_array().unwrap().len(), 2);
+}
+
+/// Bug 26: an empty list was `null`, which counts as nothing in some languages and fails in others.
+#[test]
+fn bug_26_the_empty_list_is_an_empty_array_and_without_a_log_there_is_none() {
+    let place = in_memory();
+    let output = decision(&place, &["list"]);
+    assert_eq!((status(&output), &json(&output)["error"]["code"]), (3, &json!("nothing_here")));
+    assert!(!place.log.exists(), "a list makes no log");
+    place.init();
+    let output = decision(&place, &["list"]);
+    assert_eq!((status(&output), text(&output.stdout)), (0, "[]\n".to_string()));
+    let id = ask(&place, 1, json!({}));
+    accepted(&place, &[option("ann", &id, "yes")]);
+    let output = decision(&place, &["list"]);
+    assert_eq!((status(&output), text(&output.stdout)), (0, "[]\n".to_string()));
+}
+
+/// Bug 27: `--all` did nothing.
+#[test]
+fn bug_27_what_is_over_is_listed_where_it_is_asked_for() {
+    let place = in_memory();
+    let id = ask(&place, 1, json!({}));
+    accepted(&place, &[option("ann", &id, "yes"), question(2, json!({}))]);
+    let ids = |arguments: &[&str]| -> Vec<String> {
+        let listed = json(&decision(&place, &[&["list"], arguments].concat()));
+        let listed = listed.as_array().unwrap().iter();
+        let mut ids: Vec<String> =
+            listed.map(|point| point["id"].as_str().unwrap().to_string()).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(ids(&[]), [id_of(2)]);
+    assert_eq!(ids(&["--state", "resolved"]), [id_of(1)]);
+    assert_eq!(ids(&["--state", "all"]), [id_of(1), id_of(2)]);
+}
+
+/// A `decision watch` in the background.
+struct Watcher {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Watcher {
+    fn start(place: &Place, arguments: &[&str]) -> Self {
+        let mut command = place.command(&[&["decision", "watch"], arguments].concat());
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    fn line(&mut self) -> String {
+        self.lines.next().unwrap().unwrap()
+    }
+
+    fn value(&mut self) -> Value {
+        serde_json::from_str(&self.line()).unwrap()
+    }
+
+    /// Kinds and decisions of the next lines.
+    fn next(&mut self, count: usize) -> Vec<(String, String)> {
+        let field = |value: &Value| value.as_str().unwrap().to_string();
+        let values: Vec<Value> = (0..count).map(|_| self.value()).collect();
+        values.iter().map(|value| (field(&value["kind"]), field(&value["decision_id"]))).collect()
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+fn kinds(expected: &[(&str, u64)]) -> Vec<(String, String)> {
+    let pairs = expected.iter();
+    pairs.map(|(kind, number)| (format!("decision_point.{kind}"), id_of(*number))).collect()
+}
+
+#[test]
+fn every_event_of_a_decision_is_a_line_at_once_and_says_the_same_as_the_log() {
+    let place = in_memory();
+    let id = ask(&place, 1, json!({ "blocks": ["deploy"] }));
+    let mut watcher = Watcher::start(&place, &["--from", "0", "--json"]);
+    assert_eq!(watcher.next(1), kinds(&[("created", 1)]));
+    let mut session = Session::begin(&place);
+    tell(&mut session, &about("ann", "decision_point.remind", &id));
+    assert_eq!(watcher.next(1), kinds(&[("reminded", 1)]));
+    tell(&mut session, &option("ann", &id, "yes"));
+    assert_eq!(watcher.next(3), kinds(&[("vote", 1), ("resolved", 1), ("released", 1)]));
+    tell(&mut session, &option("ben", &id, "later"));
+    let late = watcher.value();
+    let record = records(&place, "decision_point.late_response").pop().unwrap();
+    for key in ["sequence", "time", "kind", "actor", "event"] {
+        assert_eq!(late[key], record[key], "{key}");
+    }
+    assert_eq!((&late["decision_id"], late.as_object().unwrap().len()), (&json!(id), 6));
+    session.end();
+    watcher.kill();
+}
+
+#[test]
+fn a_watch_follows_one_question_through_its_rounds_and_one_issue_through_its_questions() {
+    let place = in_memory();
+    ask(&place, 1, json!({ "issue_id": "bd-1" }));
+    ask(&place, 2, json!({ "issue_id": "bd-2" }));
+    let id = id_of(1);
+    let mut by_id = Watcher::start(&place, &["--from", "0", "--id", &id, "--json"]);
+    let mut by_issue = Watcher::start(&place, &["--from", "0", "--issue", "bd-1", "--json"]);
+    for watcher in [&mut by_id, &mut by_issue] {
+        assert_eq!(watcher.next(1), kinds(&[("created", 1)]));
+    }
+    let mut guidance = answer("ann", &id, json!({ "guidance": "cheaper" }));
+    guidance["submit"]["entropy"] = json!(format!("{:032x}", 3));
+    let lines = [
+        about("ann", "decision_point.remind", &id_of(2)),
+        guidance,
+        question(4, json!({ "issue_id": "bd-1" })),
+        answer("ann", &id_of(3), json!("accept")),
+        option("ann", &id_of(4), "yes"),
+    ];
+    accepted(&place, &lines);
+    let rounds = [("guidance_given", 1), ("round_opened", 3), ("resolved", 3)];
+    assert_eq!(by_id.next(3), kinds(&rounds));
+    let all = [("guidance_given", 1), ("round_opened", 3), ("created", 4), ("resolved", 3)];
+    assert_eq!(by_issue.next(4), kinds(&all));
+    assert_eq!(by_issue.next(1), kinds(&[("resolved", 4)]));
+    by_id.kill();
+    by_issue.kill();
+}
+
+/// The log moves to other segments, and its beginning to an archive.
+#[test]
+fn a_watch_loses_nothing_and_repeats_nothing_while_the_log_is_archived() {
+    let place = in_memory();
+    ask(&place, 1, json!({}));
+    let mut watcher = Watcher::start(&place, &["--from", "0", "--json"]);
+    assert_eq!(watcher.next(1), kinds(&[("created", 1)]));
+    for round in 2..=4 {
+        let engine = Engine::open_with(
+            holdpoint_log_files::DirectoryStorage::new(&place.log),
+            holdpoint_engine::shell::EngineOptions::simulated(),
+        )
+        .unwrap();
+        fill(&engine, 60);
+        engine.close().unwrap();
+        ask(&place, round, json!({}));
+        let archive = place.directory.path().join("archive");
+        let archived = place.holdpoint(&["log", "archive", archive.to_str().unwrap()]);
+        assert_eq!(status(&archived), 0, "{}", text(&archived.stderr));
+        assert_eq!(watcher.next(1), kinds(&[("created", round)]));
+    }
+    watcher.kill();
+    let gone = place.holdpoint(&["decision", "watch", "--from", "1", "--json"]);
+    assert_eq!((status(&gone), gone.stdout.as_slice()), (3, &b""[..]));
+    assert!(text(&gone.stderr).contains("the log begins at record"), "{gone:?}");
+}
+
+#[test]
+fn a_watch_ends_quietly_when_nobody_reads_and_never_writes() {
+    let place = in_memory();
+    let id = ask(&place, 1, json!({}));
+    let mut watcher = Watcher::start(&place, &["--from", "0"]);
+    let line = watcher.line();
+    assert!(line.contains("decision_point.created") && line.ends_with(&id), "{line}");
+    let before = contents(&place.log);
+    drop(watcher.lines);
+    assert_eq!(contents(&place.log), before);
+    accepted(&place, &[option("ann", &id, "yes")]);
+    assert_eq!(watcher.child.wait().unwrap().code(), Some(0));
+    for (arguments, code) in [(["--id", "DP-none"], 3), (["--from", "x"], 2)] {
+        let refused = place.holdpoint(&[&["decision", "watch"], &arguments[..]].concat());
+        assert_eq!(status(&refused), code, "{refused:?}");
+    }
+    let nothing = in_memory().holdpoint(&["decision", "watch"]);
+    assert_eq!((status(&nothing), nothing.stdout.len()), (3, 0));
+}

@@ -1,0 +1,291 @@
+//! A copy of a log, taken at any time, is a log that verifies and holds everything that was
+//! acknowledged before.
+
+use crate::program::{Place, contents, json, sizes, status, text};
+use holdpoint_engine::log::{
+    Copied, CopyDirectoryError, CopyError, Level, Ownership, copy_directory,
+};
+use holdpoint_testing::log::{
+    append, append_each, exclusive, memory_directory, open, quiet, record, records_of, segments_of,
+    survey_whole,
+};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Enough for several rolls, and for copies to be made meanwhile.
+const WRITTEN_BATCHES: u32 = 200;
+
+fn copy(source: &Path, destination: &Path) -> Result<Copied, CopyDirectoryError> {
+    copy_directory(source, destination, &mut |_, _| {})
+}
+
+/// The names beside the log, which tell what a copy left behind.
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Some records in three segments.
+fn sample(directory: &Path) -> PathBuf {
+    let path = directory.join("log");
+    let log = open(&path, quiet());
+    append_each(&log, 1..30, 10_000);
+    log.close().unwrap();
+    assert!(segments_of(&path).len() >= 3);
+    path
+}
+
+#[test]
+fn a_copy_is_the_same_log_byte_for_byte_up_to_its_newest_record() {
+    let directory = memory_directory();
+    let log = sample(directory.path());
+    let before = contents(&log);
+    let destination = directory.path().join("copy");
+    let copied = copy(&log, &destination).unwrap();
+    assert_eq!(contents(&log), before);
+    assert_eq!((copied.records, copied.first_sequence, copied.newest.sequence), (29, 1, 29));
+    assert_eq!(records_of(&destination), records_of(&log));
+    for (of_copy, of_log) in segments_of(&destination).iter().zip(segments_of(&log)) {
+        assert!(std::fs::read(of_copy).unwrap() == std::fs::read(of_log).unwrap());
+    }
+    let survey = survey_whole(&destination);
+    assert_eq!(survey.findings, []);
+    assert_eq!((survey.mark, survey.head.valid().unwrap().newest_link), (29, copied.newest.link));
+    assert_eq!(names_in(&destination), [".gitignore", "HEAD", "segments"]);
+    assert_eq!(names_in(directory.path()), ["copy", "log"]);
+}
+
+#[test]
+fn files_of_a_copy_are_owner_only_and_take_no_more_space() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = sample(directory.path());
+    let destination = directory.path().join("copy");
+    copy(&log, &destination).unwrap();
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&destination), 0o700);
+    assert_eq!(mode(&destination.join("segments")), 0o700);
+    assert!(contents(&destination).keys().all(|path| mode(path) == 0o600));
+    let (of_log, of_copy) = (sizes(&log.join("segments")), sizes(&destination.join("segments")));
+    assert_eq!(of_log.0, of_copy.0);
+    assert!(of_copy.1 <= of_log.1 + 64 * 1_024, "{of_copy:?} against {of_log:?}");
+}
+
+#[test]
+fn a_copy_of_a_copy_is_the_same_and_goes_on_as_a_log() {
+    let directory = memory_directory();
+    let log = sample(directory.path());
+    let (first, second) = (directory.path().join("first"), directory.path().join("second"));
+    let of_log = copy(&log, &first).unwrap();
+    assert_eq!(copy(&first, &second).unwrap(), of_log);
+    assert_eq!(records_of(&second), records_of(&log));
+    let goes_on = open(&second, quiet());
+    assert_eq!(append(&goes_on, 30, 100), 30);
+    goes_on.close().unwrap();
+    assert_eq!(records_of(&second).len(), 30);
+}
+
+#[test]
+fn an_unfinished_write_and_an_empty_segment_are_copied_as_what_is_whole() {
+    let directory = memory_directory();
+    let path = directory.path().join("log");
+    open(&path, quiet()).close().unwrap();
+    let empty = copy(&path, &directory.path().join("empty")).unwrap();
+    assert_eq!((empty.records, empty.newest.sequence), (0, 0));
+    let log = open(&path, quiet());
+    append(&log, 1, 100);
+    log.close().unwrap();
+    let segment = segments_of(&path).pop().unwrap();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let end = survey_whole(&path).last.unwrap().run.end_offset as usize;
+    bytes[end..end + 2].copy_from_slice(&[0x90, 0x01]);
+    std::fs::write(&segment, bytes).unwrap();
+    // An owner of whom nothing is known may have left this behind.
+    std::fs::remove_file(path.join("LOCK")).unwrap();
+    let destination = directory.path().join("copy");
+    assert_eq!(copy(&path, &destination).unwrap().newest.sequence, 1);
+    assert_eq!(survey_whole(&destination).last.unwrap().tail_end, None);
+}
+
+#[test]
+fn every_copy_taken_while_others_write_holds_what_was_acknowledged_before() {
+    for ownership in [Ownership::PerTransaction, Ownership::Exclusive] {
+        let directory = memory_directory();
+        let path = directory.path().join("log");
+        let options = holdpoint_engine::log::Options { ownership, ..exclusive() };
+        let log = open(&path, options);
+        let acknowledged = AtomicU64::new(append(&log, 0, 9_000));
+        let copies = std::thread::scope(|threads| {
+            let writer = threads.spawn(|| {
+                for _ in 0..WRITTEN_BATCHES {
+                    let batch = [record(1, 9_000), record(2, 100)];
+                    let appended = log.append(&batch, 1, Level::Always).unwrap();
+                    acknowledged.store(appended.last_sequence, Ordering::Release);
+                }
+            });
+            let mut copies = 0;
+            while !writer.is_finished() {
+                let before = acknowledged.load(Ordering::Acquire);
+                let destination = directory.path().join("copy");
+                let copied = copy(&path, &destination).unwrap();
+                assert!(copied.newest.sequence >= before);
+                assert_eq!(records_of(&destination).len() as u64, copied.newest.sequence);
+                std::fs::remove_dir_all(&destination).unwrap();
+                copies += 1;
+            }
+            copies
+        });
+        assert!(copies > 0 && segments_of(&path).len() > 3, "{copies} copies");
+    }
+}
+
+#[test]
+fn every_damaged_byte_below_the_newest_record_is_refused_and_nothing_is_left_behind() {
+    let directory = memory_directory();
+    let path = directory.path().join("log");
+    let log = open(&path, quiet());
+    append_each(&log, 1..12, 9_000);
+    log.close().unwrap();
+    let segments = segments_of(&path);
+    for segment in &segments {
+        let whole = std::fs::read(segment).unwrap();
+        for offset in [0, 40, 4_096 + 4, 4_096 + 100, 4_096 + 8_000] {
+            if offset >= whole.len() || survey_end(&path, segment, &segments) <= offset {
+                continue;
+            }
+            let mut damaged = whole.clone();
+            damaged[offset] ^= 1;
+            std::fs::write(segment, damaged).unwrap();
+            let refused = copy(&path, &directory.path().join("copy"));
+            let is_damage = matches!(
+                refused,
+                Err(CopyDirectoryError::Copy(CopyError::Damaged { ref findings }))
+                    if !findings.is_empty()
+            );
+            assert!(is_damage, "{}, byte {offset}: {refused:?}", segment.display());
+            assert_eq!(names_in(directory.path()), ["log"]);
+        }
+        std::fs::write(segment, whole).unwrap();
+    }
+    copy(&path, &directory.path().join("copy")).unwrap();
+}
+
+/// Where the last segment's newest record ends; the others are full.
+fn survey_end(path: &Path, segment: &PathBuf, segments: &[PathBuf]) -> usize {
+    match segments.last() == Some(segment) {
+        true => survey_whole(path).last.unwrap().run.end_offset as usize,
+        false => usize::MAX,
+    }
+}
+
+#[test]
+fn the_place_of_a_copy_must_be_free_and_outside_of_the_log() {
+    let directory = memory_directory();
+    let log = sample(directory.path());
+    let place = |name: &str| directory.path().join(name);
+    std::fs::create_dir(place("full")).unwrap();
+    std::fs::write(place("full").join("note"), "mine").unwrap();
+    std::fs::write(place("file"), "mine").unwrap();
+    std::os::unix::fs::symlink("file", place("link")).unwrap();
+    std::fs::create_dir(place("free")).unwrap();
+    let before = contents(directory.path());
+    for name in ["full", "file", "link"] {
+        let refused = copy(&log, &place(name));
+        assert!(matches!(refused, Err(CopyDirectoryError::Taken { .. })), "{name}: {refused:?}");
+    }
+    let inside = copy(&log, &log.join("copy"));
+    assert!(matches!(inside, Err(CopyDirectoryError::Inside { .. })));
+    let nothing = copy(&place("nowhere"), &place("free"));
+    let is_nothing = matches!(nothing, Err(CopyDirectoryError::Copy(CopyError::NothingHere)));
+    assert!(is_nothing, "{nothing:?}");
+    assert_eq!(contents(directory.path()), before);
+    copy(&log, &place("free")).unwrap();
+}
+
+#[test]
+fn a_person_copies_a_log_and_is_told_how_far_it_reaches() {
+    let place = Place::new();
+    assert_eq!(status(&place.shell("echo recorded")), 0);
+    let destination = place.directory.path().join("copy");
+    let (log, copy) = (place.log.to_str().unwrap(), destination.to_str().unwrap());
+    let output = place.holdpoint(&["log", "copy", log, copy, "--json"]);
+    let (summary, report) = (json(&output), place.verified());
+    assert_eq!(status(&output), 0);
+    for key in ["log_id", "records", "record_bytes", "head"] {
+        assert_eq!(summary[key], report[key], "{key}");
+    }
+    let again = place.holdpoint(&["log", "copy", log, copy]);
+    assert_eq!(status(&again), 1);
+    assert!(text(&again.stderr).contains("not empty"), "{}", text(&again.stderr));
+    let nothing = place.holdpoint(&["log", "copy", "nowhere", "other"]);
+    assert_eq!(status(&nothing), 3);
+    let third = place.holdpoint(&["log", "copy", log, "third"]);
+    let shown = text(&third.stdout);
+    let sequence = report["head"]["sequence"].to_string();
+    assert!(shown.contains(&format!("up to           record {sequence},")), "{shown}");
+    let of_copy = Place { log: destination.clone(), ..place }.verified();
+    assert_eq!(
+        (&of_copy["axes"]["meaning"], &of_copy["mark"]),
+        (&report["axes"]["meaning"], &report["head"]["sequence"])
+    );
+}
+
+#[test]
+fn a_damaged_log_is_not_copied_and_salvage_is_named() {
+    let place = Place::new();
+    assert_eq!(status(&place.shell("echo recorded")), 0);
+    let segment = segments_of(&place.log).pop().unwrap();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[4_096 + 70] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let log = place.log.to_str().unwrap();
+    let refused = place.holdpoint(&["log", "copy", log, "copy", "--json"]);
+    assert_eq!((status(&refused), &json(&refused)["error"]["code"]), (6, &"damaged".into()));
+    assert!(text(&refused.stderr).contains("salvage"), "{}", text(&refused.stderr));
+    assert_eq!(names_in(place.directory.path()), ["log"]);
+}
+
+#[test]
+fn a_log_that_may_only_be_read_is_copied() {
+    let directory = memory_directory();
+    let log = sample(directory.path());
+    let mode = |mode| std::fs::Permissions::from_mode(mode);
+    for path in contents(&log).keys() {
+        std::fs::set_permissions(path, mode(0o400)).unwrap();
+    }
+    std::fs::set_permissions(log.join("segments"), mode(0o500)).unwrap();
+    std::fs::set_permissions(&log, mode(0o500)).unwrap();
+    let copied = copy(&log, &directory.path().join("copy"));
+    std::fs::set_permissions(log.join("segments"), mode(0o700)).unwrap();
+    std::fs::set_permissions(&log, mode(0o700)).unwrap();
+    assert_eq!(copied.unwrap().records, 29);
+}
+
+#[test]
+fn what_a_killed_copy_left_is_removed_by_the_next_one_to_the_same_place_and_nothing_else_is() {
+    let directory = memory_directory();
+    let log = sample(directory.path());
+    let left = |name: &str, file: &str| {
+        let path = directory.path().join(name);
+        std::fs::create_dir_all(path.join("segments")).unwrap();
+        std::fs::write(path.join(file), "").unwrap();
+        path
+    };
+    left(".copy.0123456789abcdef.copying", "HEAD");
+    let kept = [
+        left(".copy.0123456789abcdee.copying", "note"),
+        left(".copy.0123456789abcde.copying", "HEAD"),
+        left(".copy.0123456789abcdeg.copying", "HEAD"),
+        left(".other.0123456789abcdef.copying", "HEAD"),
+        left(".copy.0000000000000000.copying", "HEAD"),
+    ];
+    // Somebody copies into this one.
+    let held = std::fs::File::open(&kept[4]).unwrap();
+    held.try_lock().unwrap();
+    copy(&log, &directory.path().join("copy")).unwrap();
+    assert!(kept.iter().all(|path| path.exists()));
+    assert_eq!(names_in(directory.path()).len(), kept.len() + 2);
+}

@@ -1,0 +1,205 @@
+//! `log tail`: the newest records, and every one that follows, each once and in order, across
+//! rolls and archives, until nobody reads any more.
+
+use crate::filler::fill;
+use crate::program::{Place, json, status, text};
+use holdpoint_engine::Engine;
+use holdpoint_engine::log::Level;
+use holdpoint_engine::shell::EngineOptions;
+use holdpoint_log_files::DirectoryStorage;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Lines, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Stdio};
+
+/// So many fill more than a segment.
+const FILLERS: u64 = 40;
+
+fn engine(place: &Place) -> Engine {
+    let options = EngineOptions { level: Level::Os, ..EngineOptions::simulated() };
+    Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap()
+}
+
+/// A log with records in it.
+fn place() -> Place {
+    let place = Place::new();
+    let filling = engine(&place);
+    fill(&filling, FILLERS);
+    filling.close().unwrap();
+    place
+}
+
+/// A tail that follows.
+struct Tailing {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Tailing {
+    fn start(place: &Place, options: &[&str]) -> Self {
+        let mut command = place.command(&[&["log", "tail", "-f", "--json"], options].concat());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    fn next(&mut self) -> Value {
+        serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
+    }
+
+    fn next_sequence(&mut self) -> u64 {
+        self.next()["sequence"].as_u64().unwrap()
+    }
+
+    /// Exit status and standard error.
+    fn ended(mut self) -> (std::process::ExitStatus, String) {
+        drop(self.lines);
+        let mut stderr = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        (self.child.wait().unwrap(), stderr)
+    }
+}
+
+fn newest(place: &Place) -> u64 {
+    json(&place.holdpoint(&["log", "stat", "--json"]))["records"].as_u64().unwrap()
+}
+
+#[test]
+fn the_newest_so_many_records_are_shown() {
+    let place = place();
+    let newest = newest(&place);
+    for (options, count) in [(&[][..], 10), (&["-n", "3"], 3), (&["-n", "0"], 0)] {
+        let output = place.holdpoint(&[&["log", "tail", "--json"], options].concat());
+        assert_eq!((status(&output), text(&output.stderr).as_str()), (0, ""));
+        let shown: Vec<u64> = text(&output.stdout)
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["sequence"].as_u64().unwrap())
+            .collect();
+        assert_eq!(shown, (newest + 1 - count..=newest).collect::<Vec<u64>>());
+    }
+    let all = place.holdpoint(&["log", "tail", "-n", "100000"]);
+    assert_eq!(text(&all.stdout).lines().count() as u64, newest);
+    let some = place.holdpoint(&["log", "tail", "-n", "2", "--kind", "log.records_lost"]);
+    assert_eq!(text(&some.stdout).lines().count(), 2);
+    let none = place.holdpoint(&["log", "tail", "--actor", "nobody-of-that-name"]);
+    assert_eq!(status(&none), 3);
+}
+
+#[test]
+fn where_the_newest_segment_cannot_be_read_what_is_before_it_is_shown_and_that_it_is_damaged() {
+    let place = place();
+    let segments = place.log.join("segments");
+    let listed = std::fs::read_dir(&segments).unwrap().map(|entry| entry.unwrap().path());
+    let last = listed.filter(|path| path.extension().is_some_and(|is| is == "seg")).max().unwrap();
+    let first: u64 = last.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+    assert!(first > 1);
+    let spoil: [fn(&Path); 2] = [
+        |file| std::fs::write(file, "").unwrap(),
+        |file| {
+            std::fs::remove_file(file).unwrap();
+            std::fs::create_dir(file).unwrap();
+        },
+    ];
+    for spoil in spoil {
+        spoil(&last);
+        for options in [&["-n", "3", "--json"][..], &["-n", "3", "--json", "-f"]] {
+            let output = place.holdpoint(&[&["log", "tail"], options].concat());
+            assert_eq!(status(&output), 6, "{}", text(&output.stderr));
+            assert!(text(&output.stderr).contains("holdpoint verify"), "{}", text(&output.stderr));
+            let shown = text(&output.stdout);
+            let shown = shown.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            let shown: Vec<u64> = shown.filter_map(|line| line["sequence"].as_u64()).collect();
+            assert_eq!(shown, [first - 3, first - 2, first - 1]);
+        }
+    }
+}
+
+#[test]
+fn what_is_written_is_shown_once_and_in_order_across_rolls() {
+    let place = place();
+    let filling = engine(&place);
+    let begin = newest(&place);
+    let mut tailing = Tailing::start(&place, &["-n", "2"]);
+    // The engine tells of its indexes meanwhile.
+    let first = tailing.next_sequence();
+    assert!(first >= begin - 1);
+    let mut due = first + 1;
+    for round in 1..=3 {
+        fill(&filling, FILLERS);
+        let until = begin + round * FILLERS;
+        while due <= until {
+            assert_eq!(tailing.next_sequence(), due);
+            due += 1;
+        }
+    }
+    tailing.child.kill().unwrap();
+    let (_, stderr) = tailing.ended();
+    assert_eq!(stderr, "");
+}
+
+#[test]
+fn a_filter_holds_for_what_is_written_later() {
+    let place = place();
+    let mut tailing = Tailing::start(&place, &["-n", "1", "--kind", "execution_loop.initialized"]);
+    assert_eq!(status(&place.shell("true")), 0);
+    assert_eq!(tailing.next()["kind"], "execution_loop.initialized");
+    assert_eq!(status(&place.shell("true")), 0);
+    assert_eq!(tailing.next()["kind"], "execution_loop.initialized");
+    tailing.child.kill().unwrap();
+    tailing.ended();
+}
+
+#[test]
+fn following_goes_on_when_the_first_segments_move_to_an_archive() {
+    let place = place();
+    let begin = newest(&place);
+    let mut tailing = Tailing::start(&place, &["-n", "1"]);
+    assert_eq!(tailing.next_sequence(), begin);
+    let output = place.holdpoint(&["log", "archive", "archive", "--json"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let filling = engine(&place);
+    fill(&filling, FILLERS);
+    filling.close().unwrap();
+    for due in begin + 1..=begin + FILLERS {
+        assert_eq!(tailing.next_sequence(), due);
+    }
+    tailing.child.kill().unwrap();
+    let (_, stderr) = tailing.ended();
+    assert_eq!(stderr, "");
+}
+
+#[test]
+fn it_ends_quietly_when_nobody_reads_any_more_and_on_ctrl_c() {
+    let place = place();
+    let begin = newest(&place);
+    let mut tailing = Tailing::start(&place, &["-n", "1"]);
+    assert_eq!(tailing.next_sequence(), begin);
+    let Tailing { mut child, lines } = tailing;
+    drop(lines);
+    let filling = engine(&place);
+    fill(&filling, 1);
+    assert!(child.wait().unwrap().success());
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(stderr, "");
+
+    let mut tailing = Tailing::start(&place, &["-n", "1"]);
+    tailing.next();
+    let pid = Pid::from_child(&tailing.child);
+    kill_process(pid, Signal::INT).unwrap();
+    let (ended, stderr) = tailing.ended();
+    assert_eq!((ended.signal(), stderr.as_str()), (Some(Signal::INT.as_raw()), ""));
+}
+
+#[test]
+fn where_there_is_no_log_there_is_nothing_to_follow() {
+    let place = Place::new();
+    for options in [&[][..], &["-f"]] {
+        let output = place.holdpoint(&[&["log", "tail"], options].concat());
+        assert_eq!((status(&output), text(&output.stdout).as_str()), (3, ""));
+        assert!(text(&output.stderr).contains("no such directory"));
+    }
+}

@@ -1,0 +1,83 @@
+//! What the program promises: a module for each promise.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a helper that fails, fails its test"
+)]
+
+mod apply;
+mod apply_interleaved;
+mod apply_schema;
+mod apply_support;
+mod bench;
+mod bisect;
+mod completions;
+mod config;
+mod contained;
+mod damage_map;
+mod decision;
+mod decision_bad_input;
+mod decision_documented;
+mod decision_named;
+mod decision_polling;
+mod decision_races;
+mod decision_support;
+mod decision_wait;
+mod diff;
+mod diff_registrations;
+mod doctor;
+mod export;
+mod filler;
+mod fuzz_corpora;
+mod holds;
+mod holds_archived;
+mod hook;
+mod hook_bad_input;
+mod locate;
+mod log_archive;
+mod log_archive_claims;
+mod log_copy;
+mod log_show;
+mod log_tail;
+#[cfg(feature = "mcp")]
+mod mcp;
+#[cfg(feature = "mcp")]
+mod mcp_support;
+#[cfg(feature = "mcp")]
+mod mcp_wire;
+mod policy;
+mod program;
+mod reading_verbs;
+mod readme;
+mod real_bad_input;
+mod real_failing;
+mod real_support;
+mod records_support;
+mod run;
+mod run_before;
+mod run_refused;
+mod salvage;
+mod salvage_archived;
+mod screens;
+mod tamper;
+mod terminal;
+mod thread;
+mod thread_documented;
+mod thread_partial;
+mod thread_receipts;
+mod thread_settled;
+mod thread_support;
+mod tidy;
+mod time_travel;
+mod trace;
+mod travel_support;
+mod unfinished;
+mod verify_caches;
+mod verify_options;
+mod verify_py;
+mod verify_py_support;
+mod waiting_support;
+mod writers_on_damage;

@@ -1,0 +1,579 @@
+//! Who is governed cannot loosen: what the files of the machine and of its user demand, and what a
+//! person recorded in the log, holds against options, projects, variables, names and namespaces.
+
+use crate::apply_support::{answers, apply, initialize};
+use crate::filler;
+use crate::program::{Place, json, skip, status, text};
+use crate::terminal::Terminal;
+use holdpoint_domain::command::{Command as Act, CreateDecisionPoint, InitializeLoop};
+use holdpoint_domain::decision_point::ApprovalPolicy;
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::human_decision::HoldTerms;
+use holdpoint_domain::{ActorId, Refusal};
+use holdpoint_engine::Engine;
+use holdpoint_engine::floors::FloorFiles;
+use holdpoint_engine::log::Options;
+use holdpoint_engine::shell::{EngineOptions, Origin, Submitted};
+use holdpoint_log_files::DirectoryStorage;
+use serde_json::{Value, json};
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// Users of [`Machine`].
+const ALICE: u32 = 4001;
+const BOB: u32 = 4002;
+
+/// So many fill more than a segment.
+const FILLERS: u64 = 40;
+
+/// As the program names the system's floor.
+const SYSTEM: &str = "/etc/holdpoint/config.toml";
+
+/// A machine with users and floors of its own: another `/etc` in a mount namespace.
+struct Machine {
+    place: Place,
+    etc: TempDir,
+}
+
+impl Machine {
+    /// `None`, said visibly, where nothing may be mounted.
+    fn new() -> Option<Self> {
+        let may = Command::new("unshare").args(["-m", "true"]).output();
+        if !may.is_ok_and(|output| output.status.success()) {
+            skip("another /etc needs a mount namespace, and so root");
+            return None;
+        }
+        let etc = TempDir::new().unwrap();
+        fs::set_permissions(etc.path(), Permissions::from_mode(0o755)).unwrap();
+        for name in ["ld.so.cache", "nsswitch.conf", "group"] {
+            let _ = fs::copy(Path::new("/etc").join(name), etc.path().join(name));
+        }
+        let users = format!(
+            "root:x:0:0::/root:/bin/sh\nalice:x:{ALICE}:{ALICE}::/etc/homes/alice:/bin/sh\n\
+             bob:x:{BOB}:{BOB}::/etc/homes/bob:/bin/sh\n"
+        );
+        fs::write(etc.path().join("passwd"), users).unwrap();
+        let machine = Self { place: Place::new(), etc };
+        fs::set_permissions(machine.place.directory.path(), Permissions::from_mode(0o777)).unwrap();
+        machine.make("holdpoint", 0);
+        for (name, user) in [("alice", ALICE), ("bob", BOB)] {
+            for directory in ["", "/.config", "/.config/holdpoint"] {
+                machine.make(&format!("homes/{name}{directory}"), user);
+            }
+        }
+        Some(machine)
+    }
+
+    fn make(&self, directory: &str, owner: u32) {
+        let path = self.etc.path().join(directory);
+        fs::create_dir_all(&path).unwrap();
+        chown(&path, Some(owner), Some(owner)).unwrap();
+    }
+
+    fn system(&self) -> PathBuf {
+        self.etc.path().join("holdpoint/config.toml")
+    }
+
+    fn in_home(&self, name: &str) -> PathBuf {
+        self.etc.path().join(format!("homes/{name}/.config/holdpoint/config.toml"))
+    }
+
+    /// A floor that is written as it has to be.
+    fn floor(&self, path: &Path, owner: u32, content: &str) {
+        fs::write(path, content).unwrap();
+        chown(path, Some(owner), Some(owner)).unwrap();
+        fs::set_permissions(path, Permissions::from_mode(0o644)).unwrap();
+    }
+
+    /// The program on this machine, as a user, below another program where one is given.
+    fn command(&self, user: u32, below: &[&str], arguments: &[&str]) -> Command {
+        let program = self.place.command(arguments);
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", "mount --bind \"$0\" /etc && exec \"$@\""]);
+        command.arg(self.etc.path()).arg("setpriv");
+        command.args([format!("--reuid={user}"), format!("--regid={user}")]);
+        command.arg("--clear-groups").args(below);
+        command.arg(program.get_program()).args(program.get_args());
+        command.current_dir(self.place.directory.path()).stdin(Stdio::null());
+        for name in ["HOLDPOINT_LOG", "HOLDPOINT_CONFIG", "XDG_CONFIG_HOME"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    fn call(&self, user: u32, arguments: &[&str]) -> Output {
+        self.command(user, &[], arguments).output().unwrap()
+    }
+
+    /// Everything in the log is this user's from here on.
+    fn give_log(&self, user: u32) {
+        let owner = format!("{user}:{user}");
+        let given = Command::new("chown").args(["-R", &owner]).arg(&self.place.log).status();
+        assert!(given.unwrap().success());
+    }
+}
+
+fn told(output: &Output) -> String {
+    format!("{}{}", text(&output.stdout), text(&output.stderr))
+}
+
+#[track_caller]
+fn assert_refused(output: &Output, expected: i32, names: &[&str]) {
+    let said = told(output);
+    assert_eq!(status(output), expected, "{said}");
+    names.iter().for_each(|name| assert!(said.contains(name), "{name}: {said}"));
+}
+
+#[test]
+fn with_approvers_in_a_floor_nothing_but_their_own_process_passes() {
+    let Some(machine) = Machine::new() else { return };
+    let floor = "[hold]\ndefault = \"on-failure\"\napprovers = [\"alice\"]\n";
+    machine.floor(&machine.system(), 0, floor);
+    let ran = machine.call(0, &["run", "--no-wait", "--", "false"]);
+    assert_eq!(status(&ran), 122, "{}", told(&ran));
+    let listed = json(&machine.call(0, &["hold", "list", "--json"]));
+    let request = listed[0]["request_id"].as_str().unwrap().to_string();
+    let answer = ["hold", "answer", &request, "--yes", "--decision", "CONTINUE"];
+    assert_refused(&machine.call(0, &answer), 5, &[]);
+
+    // A line that says that it is alice.
+    let line = json!({
+        "actor": { "kind": "HUMAN", "id": "alice" },
+        "submit": {
+            "command": "human_decision.answer", "request_id": request, "actor": "HUMAN",
+            "human_id": "alice", "decision": "CONTINUE",
+            "means": { "channel": "API", "detail": "forged" },
+        },
+    });
+    fs::write(machine.place.directory.path().join("lines"), format!("{line}\n")).unwrap();
+    let applied = machine.call(0, &["apply", "lines"]);
+    assert_refused(&applied, 5, &["CLAIM_NOT_TAKEN"]);
+
+    // A namespace in which this process is alice's number.
+    let as_alice = format!("--map-user={ALICE}");
+    let mapped = machine.command(0, &["unshare", &as_alice], &answer).output().unwrap();
+    assert_ne!(status(&mapped), 0, "{}", told(&mapped));
+    assert_eq!(json(&machine.call(0, &["hold", "list", "--json"])).as_array().unwrap().len(), 1);
+
+    machine.give_log(ALICE);
+    let answered = machine.call(ALICE, &answer);
+    assert_eq!(status(&answered), 0, "{}", told(&answered));
+    assert_eq!(json(&machine.call(0, &["hold", "list", "--json"])), json!([]));
+}
+
+#[test]
+fn what_is_asked_for_is_no_looser_than_the_floor_whoever_says_it() {
+    let Some(machine) = Machine::new() else { return };
+    let floor = "[hold]\ndefault = \"after\"\napprovers = [\"alice\"]\ndecision_timeout = \"2m\"\n";
+    machine.floor(&machine.system(), 0, floor);
+    let file = machine.place.directory.path().join("made");
+    let made = file.to_str().unwrap();
+    let run =
+        |options: &[&str]| machine.call(0, &[&["run"], options, &["--", "touch", made]].concat());
+    for (options, field) in [
+        (vec!["--hold", "never"], "after"),
+        (vec!["--hold", "on-failure"], "after"),
+        (vec!["--decision-timeout", "1h"], "decision_timeout"),
+        (vec!["--escalate-to", "bob"], "escalation_approvers"),
+    ] {
+        assert_refused(&run(&options), 125, &[SYSTEM, field, "not started"]);
+        assert!(!file.exists(), "{options:?}");
+    }
+    for (project, field) in [
+        ("default = \"never\"", "after"),
+        ("approvers = [\"alice\", \"bob\"]", "approvers"),
+        ("authentication = \"claimed\"", "authentication"),
+        ("decision_timeout = \"1h\"", "decision_timeout"),
+        ("[[hold.escalation_targets]]\ntarget = \"bob\"\ntimeout = \"1m\"", "escalation"),
+    ] {
+        let path = machine.place.directory.path().join("holdpoint.toml");
+        fs::write(&path, format!("[hold]\n{project}\n")).unwrap();
+        assert_refused(&run(&[]), 125, &[SYSTEM, field]);
+        assert_refused(&machine.call(0, &["config", "check"]), 5, &[SYSTEM, field]);
+        fs::rename(&path, path.with_file_name("other.toml")).unwrap();
+        let mut named = machine.command(0, &[], &["run", "--", "touch", made]);
+        assert_refused(
+            &named.env("HOLDPOINT_CONFIG", "other.toml").output().unwrap(),
+            125,
+            &[SYSTEM],
+        );
+        assert!(!file.exists(), "{project}");
+    }
+    for options in [
+        vec!["--approvers", "root"],
+        vec!["--authentication", "claimed", "--approvers", "alice"],
+        vec!["--approvers", "alice", "--allow-agents"],
+    ] {
+        let created = machine.call(
+            0,
+            &[&["decision", "create", "--prompt", "May it?", "--option", "a:A"], &*options]
+                .concat(),
+        );
+        assert_refused(&created, 5, &[SYSTEM, "the policy of"]);
+    }
+    // What is not said is as tight as it has to be.
+    let options = ["decision", "create", "--prompt", "May it?", "--blocks", "x", "--json"];
+    let created = json(&machine.call(0, &options));
+    assert_eq!(created["approvers"], json!(["alice"]), "{created:#}");
+    assert_refused(&run(&["--no-wait"]), 122, &[]);
+    let checked = json(&machine.call(0, &["config", "check", "--json"]));
+    assert_eq!(checked["hold"]["policy"], "AFTER");
+    assert_eq!(checked["hold"]["decision_timeout_ms"], 120_000);
+    assert!(checked["gate"]["sources"][0].as_str().unwrap().starts_with(SYSTEM), "{checked:#}");
+    let shown = machine.call(0, &["policy", "show", "--json"]);
+    assert_eq!(json(&shown)["layers"][0]["floor"], SYSTEM);
+}
+
+#[test]
+fn the_environment_hides_no_floor_and_adds_one() {
+    let Some(machine) = Machine::new() else { return };
+    machine.floor(&machine.in_home("alice"), ALICE, "[hold]\ndefault = \"after\"\n");
+    let never = ["run", "--hold", "never", "--", "true"];
+    for (name, value) in [("HOME", "/nonexistent"), ("XDG_CONFIG_HOME", "/etc/homes/bob/.config")] {
+        let output = machine.command(ALICE, &[], &never).env(name, value).output().unwrap();
+        assert_refused(&output, 125, &["/etc/homes/alice/.config/holdpoint/config.toml"]);
+    }
+    let own = ["run", "--log", "own", "--hold", "never", "--", "true"];
+    assert_eq!(status(&machine.call(BOB, &own)), 0, "bob's home demands nothing");
+    let more = machine.etc.path().join("more/holdpoint");
+    fs::create_dir_all(&more).unwrap();
+    machine.floor(&more.join("config.toml"), 0, "[hold]\ndefault = \"on-failure\"\n");
+    let mut added = machine.command(BOB, &[], &own);
+    let added = added.env("XDG_CONFIG_HOME", "/etc/more").output().unwrap();
+    assert_refused(&added, 125, &["/etc/more/holdpoint/config.toml"]);
+    // Another number in a namespace of its own still has the floor of its own home.
+    let as_bob = format!("--map-user={BOB}");
+    let mapped = machine.command(ALICE, &["unshare", &as_bob], &never).output().unwrap();
+    assert_refused(&mapped, 125, &["/etc/homes/alice/.config/holdpoint/config.toml"]);
+}
+
+/// Makes something else of a good file.
+type Spoil = fn(&Machine, &Path);
+
+#[test]
+fn a_policy_that_cannot_be_believed_lets_nothing_begin() {
+    let Some(machine) = Machine::new() else { return };
+    let path = machine.system();
+    let table: [(&str, Spoil); 14] = [
+        ("not a regular file", |_, path| {
+            fs::remove_file(path).unwrap();
+            assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+        }),
+        ("not a regular file", |_, path| {
+            fs::remove_file(path).unwrap();
+            fs::create_dir(path).unwrap();
+        }),
+        ("", |_, path| {
+            fs::remove_file(path).unwrap();
+            symlink("/dev/null", path).unwrap();
+        }),
+        ("others can write", |_, path| {
+            fs::set_permissions(path, Permissions::from_mode(0o664)).unwrap();
+        }),
+        ("others can write", |machine, _| {
+            let directory = machine.etc.path().join("holdpoint");
+            fs::set_permissions(directory, Permissions::from_mode(0o777)).unwrap();
+        }),
+        ("others can write", |machine, path| {
+            let shared = machine.etc.path().join("shared");
+            fs::create_dir(&shared).unwrap();
+            fs::set_permissions(&shared, Permissions::from_mode(0o1777)).unwrap();
+            fs::rename(path, shared.join("policy")).unwrap();
+            symlink("/etc/shared/policy", path).unwrap();
+        }),
+        ("belongs to user 4001", |_, path| chown(path, Some(ALICE), None).unwrap()),
+        ("belongs to user 4002", |machine, _| {
+            chown(machine.etc.path().join("holdpoint"), Some(BOB), None).unwrap();
+        }),
+        ("not UTF-8", |_, path| fs::write(path, b"[hold]\napprovers = [\"\xff\"]").unwrap()),
+        ("unknown field", |_, path| fs::write(path, "[hold]\napprover = []\n").unwrap()),
+        ("missing or invisible", |_, path| fs::write(path, "[hold]\napprovers = [\" \"]").unwrap()),
+        ("hidden character", |_, path| {
+            fs::write(path, "[hold]\napprovers = [\"al\\u200bice\"]").unwrap();
+        }),
+        ("a quorum of 2", |_, path| {
+            fs::write(path, "[hold]\nquorum = 2\napprovers = [\"a\", \"a\"]").unwrap();
+        }),
+        ("longer than", |_, path| fs::write(path, "#".repeat(1024 * 1024 + 1)).unwrap()),
+    ];
+    for (reason, spoil) in table {
+        let directory = machine.etc.path().join("holdpoint");
+        let _ = fs::remove_dir_all(&directory);
+        machine.make("holdpoint", 0);
+        machine.floor(&path, 0, "[hold]\ndefault = \"on-failure\"\n");
+        spoil(&machine, &path);
+        let ran = machine.call(0, &["run", "--", "true"]);
+        assert_refused(&ran, 125, &[SYSTEM, reason, "not started"]);
+        let asked = ["decision", "create", "--prompt", "May it?", "--approvers", "alice"];
+        assert_refused(&machine.call(0, &asked), 5, &[SYSTEM, reason]);
+        assert_refused(&machine.call(0, &["policy", "show"]), 5, &[SYSTEM, reason]);
+        assert_refused(&machine.call(0, &["doctor"]), 3, &[SYSTEM, reason]);
+        assert!(!machine.place.log.exists(), "{reason}: nothing begins");
+    }
+    let _ = fs::remove_dir_all(machine.etc.path().join("holdpoint"));
+    machine.make("holdpoint", 0);
+    machine.floor(&path, 0, "[hold]\n");
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    assert_refused(&machine.call(ALICE, &["run", "--", "true"]), 125, &[SYSTEM, "cannot be read"]);
+}
+
+#[test]
+fn floors_that_contradict_each_other_are_refused_and_both_named() {
+    let Some(machine) = Machine::new() else { return };
+    machine.floor(&machine.system(), 0, "[hold]\napprovers = [\"alice\"]\n");
+    machine.floor(&machine.in_home("bob"), BOB, "[hold]\napprovers = [\"bob\"]\n");
+    let ran = machine.call(BOB, &["run", "--", "true"]);
+    assert_refused(&ran, 125, &[SYSTEM, "/etc/homes/bob/", "contradict", "alice", "bob"]);
+    let set = ["policy", "set", "--approvers", "bob"];
+    let (code, said) =
+        Terminal::start_command(&machine.place, &machine.command(0, &[], &set)).end();
+    assert_eq!(code, 0, "{said}");
+    let ran = machine.call(0, &["run", "--", "true"]);
+    assert_refused(&ran, 125, &[SYSTEM, "this log", "contradict"]);
+}
+
+#[test]
+fn a_policy_that_pins_a_log_lets_nothing_begin_in_another() {
+    let Some(machine) = Machine::new() else { return };
+    let log = machine.place.log.to_str().unwrap();
+    let floor = format!("[policy]\nlog = \"{log}\"\n");
+    machine.floor(&machine.system(), 0, &floor);
+    assert_eq!(status(&machine.call(0, &["run", "--", "true"])), 0);
+    let elsewhere = machine.call(0, &["run", "--log", "another", "--", "true"]);
+    assert_refused(&elsewhere, 125, &[SYSTEM, log, "another"]);
+    let asked = ["decision", "create", "--log", "another", "--prompt", "x", "--approvers", "alice"];
+    assert_refused(&machine.call(0, &asked), 5, &[SYSTEM]);
+    machine.floor(&machine.system(), 0, "[policy]\nlog = \"here\"\n");
+    assert_refused(&machine.call(0, &["run", "--", "true"]), 125, &[SYSTEM, "absolute"]);
+}
+
+/// An engine of somebody's own program, under the floor in this file.
+fn embedded(log: &Path, floor: &Path) -> Engine {
+    let options = EngineOptions {
+        log: Options::default(),
+        floors: FloorFiles::simulated(&[floor]),
+        ..EngineOptions::default()
+    };
+    Engine::open_with(DirectoryStorage::new(log), options).unwrap()
+}
+
+fn refusal(engine: &Engine, command: &Act) -> Refusal {
+    let actor = ActorId { kind: Actor::Automation, id: engine.identity().name().to_string() };
+    let origin = Origin { actor, correlation: "story".to_string(), causation: None };
+    match engine.submit(&origin, command).unwrap() {
+        Submitted::Refused(refusal) => refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_library_keeps_floors_for_whoever_embeds_it() {
+    let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let floor = directory.path().join("floor.toml");
+    fs::write(&floor, "[hold]\ndefault = \"always\"\napprovers = [\"alice\"]\n").unwrap();
+    fs::set_permissions(&floor, Permissions::from_mode(0o644)).unwrap();
+    let engine = embedded(&directory.path().join("log"), &floor);
+    let named = |refusal: &Refusal, of: &str| match refusal {
+        Refusal::PolicyLoosened { floor: found, loosened } => {
+            assert_eq!(*found, floor.to_string_lossy());
+            assert_eq!(loosened.field, of);
+        }
+        other => panic!("{other}"),
+    };
+    let mut line = initialize(&"1".repeat(32));
+    line.as_object_mut().unwrap().remove("command");
+    let mut start: InitializeLoop = serde_json::from_value(line).unwrap();
+    start.hold = HoldTerms::never();
+    named(&refusal(&engine, &Act::InitializeLoop(start.clone())), "hold");
+    start.gate.before = true;
+    named(&refusal(&engine, &Act::InitializeLoop(start.clone())), "hold");
+    let by = engine.identity().principal(Actor::Automation, engine.identity().name());
+    let mut question =
+        CreateDecisionPoint::asking(engine.entropy().unwrap(), by, "May it?", vec![]);
+    question.blocks = vec!["x".to_string()];
+    named(&refusal(&engine, &Act::CreateDecisionPoint(Box::new(question.clone()))), "approvers");
+    question.policy = Some(ApprovalPolicy::people());
+    named(&refusal(&engine, &Act::CreateDecisionPoint(Box::new(question))), "approvers");
+    fs::write(&floor, "[hold]\nwhat = 1\n").unwrap();
+    let actor = ActorId { kind: Actor::Automation, id: "x".to_string() };
+    let origin = Origin { actor, correlation: "story".to_string(), causation: None };
+    assert!(engine.submit(&origin, &Act::InitializeLoop(start)).is_err());
+    engine.close().unwrap();
+}
+
+/// Sets the log's policy at a terminal.
+fn set(place: &Place, options: &[&str]) -> (i32, String) {
+    Terminal::start(place, &[&["policy", "set"], options].concat()).end()
+}
+
+#[track_caller]
+fn assert_set(place: &Place, options: &[&str]) {
+    let (code, said) = set(place, options);
+    assert_eq!(code, 0, "{said}");
+}
+
+fn log_policy(place: &Place) -> Value {
+    let shown = json(&place.holdpoint(&["policy", "show", "--json"]));
+    let layers = shown["layers"].as_array().unwrap();
+    let of_log = layers.iter().find(|layer| layer["floor"] == "this log");
+    of_log.map_or(Value::Null, |layer| layer["policy"].clone())
+}
+
+#[test]
+fn the_policy_of_a_log_is_a_persons_at_a_terminal_and_only_tightened() {
+    let place = Place::new();
+    assert_refused(&place.holdpoint(&["policy", "set", "--before"]), 5, &["terminal"]);
+    assert!(!place.log.exists());
+    assert_eq!(status(&place.holdpoint(&["policy", "show"])), 0, "a log is not needed");
+    assert_set(&place, &["--hold", "on-failure", "--decision-timeout", "10m"]);
+    assert_set(&place, &["--hold", "after", "--approvers", "alice,bob"]);
+    for (options, field) in [
+        (vec!["--hold", "never"], "after"),
+        (vec!["--hold", "on-failure"], "after"),
+        (vec!["--approvers", "alice,carol"], "approvers"),
+        (vec!["--approvers", ""], "approvers"),
+        (vec!["--decision-timeout", "1h"], "decision_timeout"),
+        (vec!["--decision-timeout", "any"], "decision_timeout"),
+        (vec!["--authentication", "claimed"], "authentication"),
+        (vec![], "policy"),
+    ] {
+        let (code, said) = set(&place, &options);
+        assert_eq!(code, 5, "{options:?}: {said}");
+        assert!(said.contains(field), "{field}: {said}");
+    }
+    let policy = log_policy(&place);
+    assert_eq!(policy["after"], "AFTER");
+    assert_eq!(policy["approvers"], json!(["alice", "bob"]));
+    assert_eq!(policy["decision_timeout_ms"], 600_000);
+    let ran = place.holdpoint(&["run", "--hold", "never", "--", "true"]);
+    assert_refused(&ran, 125, &["this log", "after", "holdpoint policy relax"]);
+    // A line that leaves the terms away gets those that hold; one that says less is refused.
+    let mut less = initialize(&"2".repeat(32));
+    less["hold"] = json!({ "policy": "NEVER" });
+    let mut silent = initialize(&"3".repeat(32));
+    silent.as_object_mut().unwrap().remove("hold");
+    let output = apply(&place, &[json!({ "submit": less }), json!({ "submit": silent })]);
+    let answered = answers(&output);
+    assert_eq!(answered[0]["refusal"]["code"], "POLICY_LOOSENED", "{}", text(&output.stdout));
+    assert!(answered[1]["receipt"].is_object(), "{}", text(&output.stdout));
+    place.verified();
+}
+
+/// The hook about a call of a tool.
+fn hook(place: &Place, options: &[&str]) -> Output {
+    let mut command = place.command(&[&["hook", "pre-tool-use"], options].concat());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let call = json!({
+        "session_id": "s", "cwd": "/w", "permission_mode": "default",
+        "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": "ls" },
+    });
+    child.stdin.take().unwrap().write_all(call.to_string().as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_hook_asks_whom_the_policy_names_and_denies_where_it_was_told_to_ask_others() {
+    let place = Place::new();
+    let limits = ["--approvers", "alice,bob", "--quorum", "2", "--approval-timeout", "10m"];
+    assert_set(&place, &limits);
+    assert_refused(&hook(&place, &["--approvers", "carol,dave"]), 2, &["this log", "approvers"]);
+    assert_refused(&hook(&place, &["--timeout", "1h"]), 2, &["this log", "approval_timeout"]);
+    let listed = json(&place.holdpoint(&["decision", "list", "--json"]));
+    assert_eq!(listed, json!([]), "nobody is asked on other terms");
+    let asked = hook(&place, &[]);
+    assert!(told(&asked).contains("pending"), "{}", told(&asked));
+    let listed = json(&place.holdpoint(&["decision", "list", "--json"]));
+    let id = listed[0]["id"].as_str().unwrap();
+    let asked = json(&place.holdpoint(&["decision", "show", id, "--json"]));
+    assert_eq!((&asked["approvers"], &asked["quorum"]), (&json!(["alice", "bob"]), &json!(2)));
+}
+
+#[test]
+fn a_looser_policy_is_approved_by_those_whom_the_one_before_names() {
+    let place = Place::new();
+    assert_set(&place, &["--hold", "after"]);
+    let left = place.holdpoint(&["run", "--no-wait", "--", "true"]);
+    assert_eq!(status(&left), 122, "{}", told(&left));
+    let asked = place.holdpoint(&["policy", "relax", "--hold", "never", "--no-wait", "--json"]);
+    assert_eq!(status(&asked), 10, "{}", told(&asked));
+    let id = json(&asked)["decision_id"].as_str().unwrap().to_string();
+    let shown = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
+    assert_eq!(shown["approvers"], json!([holdpoint_engine::shell::user_name()]));
+    assert_eq!(shown["authentication"], "terminal");
+
+    let respond = ["decision", "respond", &id, "--option", "approve"];
+    let without = place.command(&respond).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(status(&without), 5, "nobody sits at a terminal");
+    let spend = |options: &[&str]| {
+        let words = [&["policy", "relax", "--approval", &id], options].concat();
+        Terminal::start(&place, &words).end()
+    };
+    let (code, said) = spend(&["--hold", "never"]);
+    assert_ne!(code, 0, "nobody approved: {said}");
+    let (code, said) = Terminal::start(&place, &respond).end();
+    assert_eq!(code, 0, "{said}");
+    let (code, said) = spend(&["--hold", "never", "--approvers", "mallory"]);
+    assert_ne!(code, 0, "another change: {said}");
+    let (code, said) = spend(&["--hold", "never"]);
+    assert_eq!(code, 0, "{said}");
+    let (code, _) = spend(&["--hold", "never"]);
+    assert_ne!(code, 0, "an approval is spent once");
+
+    assert_eq!(log_policy(&place)["after"], "NEVER");
+    assert_eq!(status(&place.holdpoint(&["run", "--", "false"])), 1);
+    let open = json(&place.holdpoint(&["hold", "list", "--json"]));
+    assert_eq!(open.as_array().unwrap().len(), 1, "the question of before still waits");
+    place.verified();
+}
+
+#[test]
+fn a_policy_goes_with_its_log_into_copies_archives_and_what_is_salvaged() {
+    let place = Place::new();
+    assert_set(&place, &["--hold", "after", "--approvers", "alice"]);
+    let never =
+        |log: &str| place.holdpoint(&["run", "--log", log, "--hold", "never", "--", "true"]);
+    assert_eq!(status(&place.holdpoint(&["log", "copy", "log", "copied"])), 0);
+    assert_refused(&never("copied"), 125, &["this log"]);
+    assert_eq!(status(&place.holdpoint(&["salvage", "log", "salvaged"])), 0);
+    assert_refused(&never("salvaged"), 125, &["this log"]);
+    let engine = Engine::open(&place.log).unwrap();
+    filler::fill(&engine, FILLERS);
+    engine.close().unwrap();
+    let archived = place.holdpoint(&["log", "archive", "archived", "--json"]);
+    assert_eq!(status(&archived), 0, "{}", told(&archived));
+    assert!(json(&archived)["anchor_sequence"].is_u64(), "something was moved");
+    assert_refused(&never("log"), 125, &["this log"]);
+    assert_eq!(log_policy(&place)["approvers"], json!(["alice"]));
+}
+
+#[test]
+fn a_salvage_that_may_have_lost_the_policy_holds_everything_until_a_person_sets_one() {
+    let place = Place::new();
+    assert_eq!(status(&place.run(&["true"])), 0);
+    let before = place.verified()["records"].as_u64().unwrap();
+    assert_set(&place, &["--hold", "after", "--approvers", "alice"]);
+    let segment = place.log.join("segments/00000000000000000001.seg");
+    let mut bytes = fs::read(&segment).unwrap();
+    let mut at = 4_096;
+    for _ in 0..before {
+        let size = u32::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
+        at += size.next_multiple_of(8);
+    }
+    bytes[at + 70] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    let output = place.holdpoint(&["salvage", "log", "new"]);
+    let said = told(&output);
+    assert_eq!(status(&output), 0, "{said}");
+    assert!(said.contains("policy set"), "{said}");
+    let never = ["run", "--log", "new", "--hold", "never", "--", "true"];
+    assert_refused(&place.holdpoint(&never), 125, &["policy set"]);
+    let asked = ["decision", "create", "--log", "new", "--prompt", "x", "--blocks", "y"];
+    assert_refused(&place.holdpoint(&asked), 5, &["policy set"]);
+    assert_set(&place, &["--log", "new"]);
+    assert_eq!(status(&place.holdpoint(&never)), 0);
+}

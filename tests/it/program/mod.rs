@@ -1,0 +1,189 @@
+//! The real program on a log of its own, as a person or a script meets it.
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::Value;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use tempfile::TempDir;
+
+/// A directory with a log in it, gone when the test is over.
+pub(crate) struct Place {
+    pub(crate) directory: TempDir,
+    pub(crate) log: PathBuf,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        heed_signals();
+        let directory = TempDir::new().unwrap();
+        let log = directory.path().join("log");
+        Self { directory, log }
+    }
+
+    /// A place in which a log without records is.
+    pub(crate) fn with_log() -> Self {
+        let place = Self::new();
+        place.init();
+        place
+    }
+
+    /// Makes the log, where there is none.
+    pub(crate) fn init(&self) {
+        let output = self.holdpoint(&["init"]);
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    }
+
+    /// The program, in this directory, on this log.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = command_in(self.directory.path(), &[]);
+        command.arg("--log").arg(&self.log).args(arguments);
+        if is_answer(arguments) {
+            command.stdin(terminal());
+        }
+        command
+    }
+
+    pub(crate) fn holdpoint(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// `run --hold never -- WORDS`.
+    pub(crate) fn run(&self, words: &[&str]) -> Output {
+        self.run_with(&[], words)
+    }
+
+    /// `run --hold never OPTIONS -- WORDS`.
+    pub(crate) fn run_with(&self, options: &[&str], words: &[&str]) -> Output {
+        self.holdpoint(&[&["run", "--hold", "never"], options, &["--"], words].concat())
+    }
+
+    /// `run -- sh -c SCRIPT`.
+    pub(crate) fn shell(&self, script: &str) -> Output {
+        self.run(&["sh", "-c", script])
+    }
+
+    /// `verify --json`, which must find the log intact.
+    pub(crate) fn verified(&self) -> Value {
+        let output = self.holdpoint(&["verify", "--json"]);
+        let report = json(&output);
+        assert_eq!((status(&output), &report["verdict"]), (0, &"intact".into()), "{report:#}");
+        report
+    }
+
+    /// Every loop that `replay --json` shows, first to last.
+    pub(crate) fn loops(&self) -> Vec<Value> {
+        loops(&self.holdpoint(&["replay", "--json"]))
+    }
+
+    /// The loop that began last.
+    pub(crate) fn newest_loop(&self) -> Value {
+        self.loops().pop().unwrap()
+    }
+}
+
+/// The program in a directory, with nothing in its environment that steers it.
+pub(crate) fn command_in(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    let ours = ["HOLDPOINT_LOG", "HOLDPOINT_CONFIG", "HOLDPOINT_LOCK_WAIT"];
+    ours.iter().fold(&mut command, |command, name| command.env_remove(name));
+    command.current_dir(directory).args(arguments);
+    command
+}
+
+/// Whether only a person may do this, which takes a terminal.
+fn is_answer(arguments: &[&str]) -> bool {
+    let verbs = [["decision", "respond"], ["hold", "answer"]];
+    verbs.iter().any(|verb| arguments.windows(2).any(|words| words == verb))
+}
+
+/// A terminal at which nobody types.
+pub(crate) fn terminal() -> File {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let slave = File::options().read(true).write(true).open(&device).unwrap();
+    // The terminal is there as long as the tests run.
+    std::mem::forget(master);
+    slave
+}
+
+/// Every loop in what `replay --json` printed.
+pub(crate) fn loops(output: &Output) -> Vec<Value> {
+    let shown = json(output);
+    find(&shown, "execution_loops").unwrap().as_array().unwrap().clone()
+}
+
+/// The value of a key, wherever it stands.
+fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(fields) => {
+            fields.get(key).or_else(|| fields.values().find_map(|inner| find(inner, key)))
+        }
+        _ => None,
+    }
+}
+
+/// Whoever runs the tests may ignore signals, as a shell lets what it starts in the background do,
+/// and so would everything that a test starts. What is handled here is not ignored there.
+fn heed_signals() {
+    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+        let applies = Arc::new(AtomicBool::new(true));
+        signal_hook::flag::register_conditional_default(signal, applies).unwrap();
+    }
+}
+
+/// What a shell would see.
+pub(crate) fn status(output: &Output) -> i32 {
+    output.status.code().unwrap_or_else(|| panic!("killed: {}", text(&output.stderr)))
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Standard output as exactly one JSON value.
+pub(crate) fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Every file below a directory, with its bytes.
+pub(crate) fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = files(directory).into_iter();
+    files.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+}
+
+/// What the files below a directory are long, and what they take on the disk, in bytes.
+pub(crate) fn sizes(directory: &Path) -> (u64, u64) {
+    let all = files(directory).into_iter().map(|path| path.metadata().unwrap());
+    all.fold((0, 0), |(length, taken), file| (length + file.size(), taken + file.blocks() * 512))
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Says that a test does not apply to this machine. Written past the capture of test output, so
+/// that it is seen also when all is well.
+pub(crate) fn skip(what: &str) {
+    let line = format!("skipped: {what}\n");
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
+}

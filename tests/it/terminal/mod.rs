@@ -1,0 +1,130 @@
+//! A terminal at which a test sits: a pseudo-terminal of its own session.
+
+use crate::program::Place;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Output};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// How long a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program on a terminal of its own.
+pub(crate) struct Terminal {
+    keyboard: File,
+    screen: Receiver<String>,
+    shown: String,
+    pub(crate) device: String,
+    child: Child,
+}
+
+impl Terminal {
+    /// Starts the program there.
+    pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
+        Self::sized(place, (24, 80), arguments)
+    }
+
+    /// Starts the program at a terminal of so many rows and columns.
+    pub(crate) fn sized(place: &Place, size: (u16, u16), arguments: &[&str]) -> Self {
+        Self::start_sized(place, size, &place.command(arguments))
+    }
+
+    /// Starts any program there, in the same directory.
+    pub(crate) fn start_command(place: &Place, program: &Command) -> Self {
+        Self::start_sized(place, (24, 80), program)
+    }
+
+    fn start_sized(place: &Place, size: (u16, u16), program: &Command) -> Self {
+        let (master, device) = terminal();
+        let (ws_row, ws_col) = size;
+        tcsetwinsize(&master, Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        let slave = File::options().read(true).write(true).open(&device).unwrap();
+        // A session of its own, with the terminal on standard input as its terminal.
+        let mut command = Command::new("setsid");
+        command.arg("--ctty").arg(program.get_program()).args(program.get_args());
+        command.current_dir(place.directory.path());
+        command.env_remove("HOLDPOINT_LOG").env_remove("HOLDPOINT_LOCK_WAIT");
+        command.env("TERM", "xterm");
+        command.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap());
+        let child = command.stderr(slave).spawn().unwrap();
+        drop(command);
+        let keyboard = File::from(master);
+        let screen = read_on(keyboard.try_clone().unwrap());
+        Self { keyboard, screen, shown: String::new(), device, child }
+    }
+
+    /// Waits until this is shown; what was shown up to there is not looked at again.
+    pub(crate) fn wait_for(&mut self, text: &str) -> String {
+        loop {
+            if let Some(at) = self.shown.find(text) {
+                let rest = self.shown.split_off(at + text.len());
+                return std::mem::replace(&mut self.shown, rest);
+            }
+            match self.screen.recv_timeout(PATIENCE) {
+                Ok(piece) => self.shown.push_str(&piece),
+                Err(_) => panic!("{text:?} was not shown, but {:?}", self.shown),
+            }
+        }
+    }
+
+    /// Types a line.
+    pub(crate) fn type_line(&mut self, line: &str) {
+        self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    /// Waits for the end: the status, and what was shown until then.
+    pub(crate) fn end(mut self) -> (i32, String) {
+        let status = self.child.wait().unwrap().code().unwrap();
+        while let Ok(piece) = self.screen.recv_timeout(PATIENCE) {
+            self.shown.push_str(&piece);
+        }
+        (status, self.shown)
+    }
+}
+
+/// What is shown, piece by piece, until nobody has the terminal open any more. No piece ends within
+/// a character.
+fn read_on(mut screen: File) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let (mut buffer, mut read) = ([0; 4096], Vec::new());
+        while let Ok(length @ 1..) = screen.read(&mut buffer) {
+            read.extend_from_slice(buffer.get(..length).unwrap());
+            let whole = match std::str::from_utf8(&read) {
+                Err(error) if error.error_len().is_none() => error.valid_up_to(),
+                _ => read.len(),
+            };
+            let piece: Vec<u8> = read.drain(..whole).collect();
+            if sender.send(String::from_utf8_lossy(&piece).into_owned()).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// The program as a person runs it, who sits at a terminal of their own; what it prints is kept
+/// apart.
+pub(crate) fn at_terminal(place: &Place, arguments: &[&str]) -> Output {
+    let (_keyboard, device) = terminal();
+    let slave = File::options().read(true).write(true).open(device).unwrap();
+    let program = place.command(arguments);
+    let mut command = Command::new("setsid");
+    command.arg("--ctty").arg(program.get_program()).args(program.get_args());
+    command.current_dir(place.directory.path());
+    command.env_remove("HOLDPOINT_LOG").env_remove("HOLDPOINT_LOCK_WAIT");
+    command.stdin(slave).output().unwrap()
+}
+
+/// A new terminal: where keys are pressed, and the device's name.
+fn terminal() -> (OwnedFd, String) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    (master, device)
+}

@@ -1,0 +1,137 @@
+//! What is said of a thread whose log is not whole: which records are not here, and where to look.
+
+use crate::filler::fill;
+use crate::program::{Place, json, status, text};
+use crate::thread_support::{accepted, chat, interrupted, turn};
+use holdpoint_engine::Engine;
+use std::process::Output;
+
+/// A log that begins behind an archive, in which one more turn of a thread was taken.
+fn archived() -> (Place, u64) {
+    let place = Place::new();
+    interrupted(&place, "acme", "talk", "It is sunny today.");
+    let engine = Engine::open_with(
+        holdpoint_log_files::DirectoryStorage::new(&place.log),
+        holdpoint_engine::shell::EngineOptions::simulated(),
+    )
+    .unwrap();
+    fill(&engine, 40);
+    engine.close().unwrap();
+    let moved = place.holdpoint(&["log", "archive", "archive", "--json"]);
+    let anchor = json(&moved)["anchor_sequence"].as_u64().unwrap();
+    accepted(&place, &[turn("acme", "talk", 3, chat("Hello."))]);
+    (place, anchor)
+}
+
+/// The line of a person's output that says what is not here, or nothing.
+fn not_here(output: &Output) -> String {
+    assert_eq!((status(output), text(&output.stderr).as_str()), (0, ""));
+    let all = text(&output.stdout);
+    let line = all.lines().find(|line| line.starts_with("not here: ")).unwrap_or_default();
+    line.to_string()
+}
+
+#[test]
+fn behind_an_archive_a_thread_says_what_is_there() {
+    let (place, anchor) = archived();
+    let missing = format!(
+        "records 1 to {anchor} are in the archive archive (`--log` shows it): the thread began \
+         there, with record 6"
+    );
+    for verb in ["story", "rows"] {
+        let output = place.holdpoint(&["thread", verb, "talk"]);
+        assert_eq!(not_here(&output), format!("not here: {missing}"));
+        assert!(text(&output.stdout).contains("turn-3"));
+        let output = place.holdpoint(&["thread", verb, "talk", "--json"]);
+        assert!(json(&output).is_array());
+        assert_eq!(text(&output.stderr), format!("holdpoint: {missing}\n"));
+    }
+}
+
+#[test]
+fn behind_an_archive_the_list_says_what_it_cannot_list() {
+    let (place, anchor) = archived();
+    let output = place.holdpoint(&["thread", "list"]);
+    let missing = format!(
+        "records 1 to {anchor} are in the archive archive (`--log` shows it): threads that ended \
+         there may not be listed"
+    );
+    assert_eq!(not_here(&output), format!("not here: {missing}"));
+    assert!(text(&output.stdout).contains("talk"));
+    let output = place.holdpoint(&["thread", "list", "--json"]);
+    assert_eq!(json(&output).as_array().map(Vec::len), Some(1));
+    assert_eq!(text(&output.stderr), format!("holdpoint: {missing}\n"));
+}
+
+#[test]
+fn an_archive_says_where_the_newer_records_are() {
+    let (place, anchor) = archived();
+    for verb in ["story", "rows"] {
+        let output = place.holdpoint(&["thread", verb, "talk", "--log", "archive"]);
+        let missing = format!(
+            "not here: records behind {anchor} are in the log that this archive was moved from: \
+             they may tell of the thread"
+        );
+        assert_eq!(not_here(&output), missing);
+    }
+}
+
+#[test]
+fn health_says_from_which_record_on_it_counts() {
+    let (place, anchor) = archived();
+    let output = place.holdpoint(&["health"]);
+    let not_counted = format!(
+        "records 1 to {anchor} are in the archive archive (`--log` shows it): they are not counted"
+    );
+    let line = format!("counted from record {} on; {not_counted}", anchor + 1);
+    assert_eq!(text(&output.stdout).lines().last(), Some(line.as_str()));
+    let report = json(&place.holdpoint(&["health", "--json"]));
+    assert_eq!(report["counted_from_record"], anchor + 1);
+    assert_eq!(report["not_counted"], not_counted);
+    assert!(report["rows"].is_array() && report["refusals"].is_object(), "{report:#}");
+}
+
+#[test]
+fn a_whole_log_lacks_nothing() {
+    let place = Place::new();
+    interrupted(&place, "acme", "talk", "It is sunny today.");
+    for verb in ["story", "rows"] {
+        assert_eq!(not_here(&place.holdpoint(&["thread", verb, "talk"])), "");
+    }
+    let report = json(&place.holdpoint(&["health", "--json"]));
+    assert_eq!(report["counted_from_record"], 1);
+    assert!(report.get("not_counted").is_none(), "{report:#}");
+    assert!(!text(&place.holdpoint(&["health"]).stdout).contains("counted from"));
+}
+
+#[test]
+fn a_salvaged_log_says_where_records_were_lost() {
+    let place = Place::new();
+    interrupted(&place, "acme", "talk", "It is sunny today.");
+    accepted(&place, &[turn("acme", "talk", 3, chat("Hello."))]);
+    damage(&place, 7);
+    let salvaged = place.holdpoint(&["salvage", "log", "new"]);
+    assert_eq!(status(&salvaged), 0, "{}", text(&salvaged.stderr));
+    let whole = place.holdpoint(&["log", "show", "--kind", "log.records_lost", "--log", "new"]);
+    let first: u64 = text(&whole.stdout).split_whitespace().next().unwrap().parse().unwrap();
+    let lost = format!("record {first} tells of records that were lost when this log was salvaged");
+    for verb in ["story", "rows"] {
+        let output = place.holdpoint(&["thread", verb, "talk", "--log", "new"]);
+        assert!(not_here(&output).starts_with(&format!("not here: {lost}")), "{output:?}");
+    }
+    let report = json(&place.holdpoint(&["health", "--json", "--log", "new"]));
+    assert!(report["not_counted"].as_str().unwrap().starts_with(&lost), "{report:#}");
+}
+
+/// Flips a byte of the payload of the record with this sequence.
+fn damage(place: &Place, sequence: u64) {
+    let path = place.log.join("segments/00000000000000000001.seg");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let mut at = 4_096;
+    for _ in 1..sequence {
+        let size = u32::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
+        at += size.next_multiple_of(8);
+    }
+    bytes[at + 70] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+}

@@ -1,0 +1,261 @@
+//! The repository polices itself: what the code base promises about its own shape is checked here.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const LINE_WIDTH_MAX: usize = 100;
+const FUNCTION_LINES_MAX: usize = 70;
+const FILE_LINES_MAX: usize = 600;
+
+/// The only files that may hold unsafe code, one for each crate that needs it.
+const UNSAFE_FILES: [&str; 4] = [
+    "benches/src/peers/heed.rs",
+    "engine/src/executor/child_calls.rs",
+    "log-format/files/src/map.rs",
+    "log-format/lanes/src/x86_64.rs",
+];
+
+/// Which rooms a room may know: the direction of DESIGN, by crate.
+const DIRECTIONS: [(&str, &[&str]); 10] = [
+    ("log-format/Cargo.toml", &[]),
+    ("log-format/lanes/Cargo.toml", &[]),
+    ("engine/domain/Cargo.toml", &[]),
+    ("log-format/files/Cargo.toml", &["log-format", "sha256-lanes"]),
+    ("log-format/index/Cargo.toml", &["log-format", "log-files"]),
+    // Itself: its tests ask for what only tests may have.
+    ("engine/Cargo.toml", &["log-format", "log-files", "log-index", "domain", "engine"]),
+    ("replay/Cargo.toml", &["log-format", "log-files", "log-index", "domain"]),
+    ("replay/export/Cargo.toml", &["log-files", "domain", "replay"]),
+    (
+        "benches/Cargo.toml",
+        &["log-format", "log-files", "sha256-lanes", "domain", "engine", "replay"],
+    ),
+    (
+        "Cargo.toml",
+        &[
+            "log-format",
+            "log-files",
+            "log-index",
+            "sha256-lanes",
+            "domain",
+            "engine",
+            "replay",
+            "export",
+            "measure",
+        ],
+    ),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file of the repository with one of these endings, except what is built or recorded.
+fn files(endings: &[&str]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    collect(root(), endings, &mut found);
+    found.sort();
+    assert!(!found.is_empty());
+    found
+}
+
+fn collect(directory: &Path, endings: &[&str], found: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = entry.file_name().unwrap().to_string_lossy().into_owned();
+        let is_skipped = ["target", ".git", "corpus", "golden", "artifacts"].contains(&&*name);
+        if entry.is_dir() && !is_skipped && !name.starts_with(".holdpoint") {
+            collect(&entry, endings, found);
+        } else if endings.iter().any(|ending| name.ends_with(ending)) {
+            found.push((relative(&entry), fs::read_to_string(&entry).unwrap()));
+        }
+    }
+}
+
+fn relative(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().to_string_lossy().into_owned()
+}
+
+/// Fails with every place, not only the first.
+fn assert_none(what: &str, places: &[String]) {
+    assert!(places.is_empty(), "{what}:\n{}", places.join("\n"));
+}
+
+fn lines_where(endings: &[&str], is_bad: impl Fn(&str, &str) -> bool) -> Vec<String> {
+    let mut places = Vec::new();
+    for (file, text) in files(endings) {
+        for (index, line) in text.lines().enumerate() {
+            if is_bad(&file, line) {
+                places.push(format!("{file}:{}: {}", index + 1, line.trim()));
+            }
+        }
+    }
+    places
+}
+
+#[test]
+fn source_is_ascii_and_lines_are_short() {
+    let places = lines_where(&[".rs"], |_, line| !line.is_ascii() || line.len() > LINE_WIDTH_MAX);
+    assert_none("not ASCII, or longer than 100", &places);
+}
+
+#[test]
+fn functions_and_files_are_short() {
+    let mut places = Vec::new();
+    for (file, text) in files(&[".rs"]) {
+        let before_tests = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+        let length = before_tests.lines().count();
+        if length > FILE_LINES_MAX {
+            places.push(format!("{file}: {length} lines"));
+        }
+        for (name, length) in functions(&text) {
+            if length > FUNCTION_LINES_MAX {
+                places.push(format!("{file}: {name}: {length} lines"));
+            }
+        }
+    }
+    assert_none("too long", &places);
+}
+
+/// Names and lengths of functions, told by the indentation of their closing brace.
+fn functions(text: &str) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    let mut open: Option<(String, usize, usize)> = None;
+    for (index, line) in text.lines().enumerate() {
+        let indent = line.len() - line.trim_start().len();
+        let code = line.trim_start();
+        if let Some(name) = function_name(code) {
+            open = Some((name, indent, index));
+        }
+        if let Some((name, at, start)) = open.take_if(|(_, at, _)| code == "}" && indent == *at) {
+            let _ = at;
+            found.push((name, index - start + 1));
+        }
+    }
+    found
+}
+
+fn function_name(code: &str) -> Option<String> {
+    let mut words = code
+        .split_whitespace()
+        .skip_while(|word| ["const", "unsafe", "async"].contains(word) || word.starts_with("pub"));
+    let is_function = words.next() == Some("fn");
+    let rest = words.next().filter(|_| is_function)?;
+    Some(rest.split(['(', '<']).next().unwrap_or(rest).to_string())
+}
+
+#[test]
+fn the_length_of_a_function_is_told_right() {
+    let text = "impl A {\n    pub(crate) fn one(\n    ) {\n        x\n    }\n}\nfn two() {\n}\n";
+    assert_eq!(functions(text), [("one".to_string(), 4), ("two".to_string(), 2)]);
+}
+
+#[test]
+fn nothing_is_left_undone() {
+    let notes = ["TO".to_string() + "DO", "FIX".to_string() + "ME", "XX".to_string() + "X"];
+    let macros = ["todo".to_string() + "!(", "unimplemented".to_string() + "!("];
+    let places = lines_where(&[".rs", ".toml", ".md"], |_, line| {
+        let mut words = line.split(|letter: char| !letter.is_ascii_alphanumeric());
+        words.any(|word| notes.iter().any(|note| word == note))
+            || macros.iter().any(|name| line.contains(name.as_str()))
+    });
+    assert_none("left undone", &places);
+}
+
+#[test]
+fn every_check_can_fail() {
+    let mut places = Vec::new();
+    for (file, text) in files(&[".rs"]) {
+        let mut before = "";
+        for (index, line) in text.lines().map(str::trim).enumerate() {
+            let begins_a_statement = before.is_empty() || before.ends_with([';', '{', '}']);
+            if begins_a_statement && line.starts_with("matches!(") && line.ends_with(';') {
+                places.push(format!("{file}:{}: {line}", index + 1));
+            }
+            before = line;
+        }
+    }
+    assert_none("a comparison that nobody asserts", &places);
+}
+
+#[test]
+fn no_test_waits_by_the_clock() {
+    let sleep = "thread::".to_string() + "sleep";
+    let is_test = |file: &str| file.starts_with("tests/") || file.contains("/tests/");
+    let places = lines_where(&[".rs"], |file, line| is_test(file) && line.contains(&sleep));
+    assert_none("waits by the clock", &places);
+}
+
+#[test]
+fn no_test_is_empty() {
+    let mut places = Vec::new();
+    for (file, text) in files(&[".rs"]) {
+        let compact: String = text.split_whitespace().collect();
+        for test in compact.split("#[test]fn").skip(1) {
+            let body = test.split_once(")").map_or("", |(_, body)| body);
+            if body.starts_with("{}") {
+                places.push(format!("{file}: {}", test.split('(').next().unwrap_or("")));
+            }
+        }
+    }
+    assert_none("empty tests", &places);
+}
+
+#[test]
+fn unsafe_code_is_in_one_file_of_each_crate_that_needs_it() {
+    let allow = "unsafe_code".to_string() + ",";
+    let places = lines_where(&[".rs"], |file, line| {
+        let opens = line.contains(&("unsafe".to_string() + " {")) || line.contains(&allow);
+        opens && !UNSAFE_FILES.contains(&file) && file != "tests/tidy.rs"
+    });
+    assert_none("unsafe code elsewhere", &places);
+    for file in UNSAFE_FILES {
+        assert!(root().join(file).is_file(), "{file} is gone: name the file that took its place");
+    }
+}
+
+#[test]
+fn the_format_and_the_rules_forbid_unsafe_and_know_no_standard_library() {
+    for file in ["log-format/src/lib.rs", "engine/domain/src/lib.rs"] {
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        assert!(text.contains("#![no_std]"), "{file}");
+        assert!(text.contains("#![forbid(unsafe_code)]"), "{file}");
+    }
+}
+
+#[test]
+fn rooms_know_only_the_rooms_that_the_design_allows() {
+    for (manifest, allowed) in DIRECTIONS {
+        let text = fs::read_to_string(root().join(manifest)).unwrap();
+        let of_package = text.split("[workspace.dependencies]").last().unwrap_or(&text);
+        let package = of_package.split("[package]").last().unwrap_or(of_package);
+        let known = package.lines().filter_map(|line| {
+            let name = line.strip_prefix("holdpoint-")?;
+            name.split(['.', ' ', '=']).next()
+        });
+        for name in known {
+            assert!(allowed.contains(&name), "{manifest} must not know {name}");
+        }
+    }
+}
+
+#[test]
+fn the_domain_and_the_log_meet_only_in_the_shell() {
+    let domain = "holdpoint_domain";
+    let places = lines_where(&[".rs"], |file, line| {
+        let below = file.starts_with("engine/src/log/") || file.starts_with("engine/src/executor/");
+        below && line.contains(domain)
+    });
+    assert_none("the disk and the executor know no rule", &places);
+}
+
+#[test]
+fn every_crate_is_fit_to_publish() {
+    let manifests: Vec<PathBuf> =
+        DIRECTIONS.iter().map(|(manifest, _)| root().join(manifest)).collect();
+    for manifest in manifests {
+        let text = fs::read_to_string(&manifest).unwrap();
+        for key in ["name", "description", "version", "license", "rust-version", "keywords"] {
+            let has = text.lines().any(|line| line.starts_with(key));
+            assert!(has, "{} lacks {key}", manifest.display());
+        }
+    }
+}

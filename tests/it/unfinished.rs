@@ -1,0 +1,412 @@
+//! How runs end that nobody lets end well: by a signal, by the death of their recorder, on a full
+//! disk. What is not known is never taken for a person's word, and nothing stays open unseen.
+
+use crate::apply_support::{answers, apply, awaited, dispatch, initialize};
+use crate::program;
+use crate::program::{Place, json, skip, status, text};
+use crate::real_support::SmallDisk;
+use crate::terminal::Terminal;
+use holdpoint_domain::ActorId;
+use holdpoint_domain::command::{Command as LogCommand, DeclareLost, Entropy};
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_engine::Engine;
+use holdpoint_engine::shell::{Origin, Submitted};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+
+/// Starts a run of a script without a hold, and waits until it says `ready`.
+fn start(place: &Place, script: &str) -> Child {
+    let mut command = place.command(&["run", "--hold", "never", "--", "sh", "-c", script]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    child
+}
+
+fn pid_of(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+/// The group of the command that a run started, as far as it can be seen.
+fn group_below(child: &Child) -> Option<Pid> {
+    let path = format!("/proc/{0}/task/{0}/children", child.id());
+    let children = std::fs::read_to_string(path).ok()?;
+    Pid::from_raw(children.split_whitespace().next()?.parse().ok()?)
+}
+
+/// Kills a recorder, and whatever is left of its command.
+fn kill_recorder(child: &mut Child) {
+    let group = group_below(child);
+    kill_process(pid_of(child), Signal::KILL).unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    if let Some(group) = group {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// `hold expire` until it has recorded something: whoever guards the command may take a moment to
+/// be gone as well.
+fn expire_until_recorded(place: &Place) -> Vec<Value> {
+    loop {
+        let output = place.holdpoint(&["hold", "expire", "--json"]);
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+        let recorded = json(&output).as_array().unwrap().clone();
+        if !recorded.is_empty() {
+            return recorded;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// What the log's segments hold, as text.
+fn segments(place: &Place) -> String {
+    let files = program::contents(&place.log.join("segments")).into_values();
+    files.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
+}
+
+/// Names in `runs/`.
+fn run_files(place: &Place) -> Vec<String> {
+    let entries = std::fs::read_dir(place.log.join("runs")).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+fn doctor(place: &Place) -> Vec<Value> {
+    let report = json(&place.holdpoint(&["doctor", "--json"]));
+    report["checks"].as_array().unwrap().clone()
+}
+
+fn assert_halted(place: &Place, reason: &str, condition: Option<&str>) {
+    let shown = place.newest_loop();
+    let found =
+        (&shown["halt_reason"], &shown["stop_condition"], &shown["evidence_chain"]["sealed"]);
+    assert_eq!(found, (&json!(reason), &json!(condition), &json!(true)), "{shown:#}");
+    place.verified();
+}
+
+// Signals.
+
+#[test]
+fn a_signal_from_another_process_halts_as_interrupted_and_names_its_sender() {
+    for (signal, number) in [(Signal::TERM, 15), (Signal::INT, 2), (Signal::HUP, 1)] {
+        let place = Place::new();
+        let child = start(&place, "echo ready; exec sleep 1000");
+        kill_process(pid_of(&child), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(status(&output), 128 + number, "{said}");
+        let sender = format!("process {} of user number", std::process::id());
+        assert!(said.contains("INTERRUPTED") && said.contains(&sender), "{said}");
+        assert_halted(&place, "INTERRUPTED", None);
+        let recorded = format!("INTERRUPTED: signal {number} from {sender}");
+        assert!(segments(&place).contains(&recorded));
+        assert_eq!(run_files(&place), [""; 0]);
+    }
+}
+
+#[test]
+fn a_key_of_the_terminal_is_a_persons_abort() {
+    let place = Place::new();
+    let words = ["run", "--hold", "never", "--", "sh", "-c", "echo ready; exec sleep 1000"];
+    let mut terminal = Terminal::start(&place, &words);
+    terminal.wait_for("ready");
+    terminal.type_line("\u{3}");
+    let (status, shown) = terminal.end();
+    assert_eq!(status, 130, "{shown}");
+    assert_halted(&place, "STOP_CONDITION", Some("HUMAN_ABORT"));
+}
+
+#[test]
+fn at_the_prompt_only_the_terminals_key_is_a_persons_abort() {
+    let ask = ["run", "--hold", "after", "--", "true"];
+    let place = Place::new();
+    let mut terminal = Terminal::start(&place, &ask);
+    terminal.wait_for("REQ-");
+    terminal.type_line("\u{3}");
+    let (status, shown) = terminal.end();
+    assert_eq!(status, 130, "{shown}");
+    assert_halted(&place, "STOP_CONDITION", Some("HUMAN_ABORT"));
+    let place = Place::new();
+    let child = wait_for_a_person(&place);
+    kill_process(pid_of(&child), Signal::INT).unwrap();
+    assert_eq!(program::status(&child.wait_with_output().unwrap()), 130);
+    assert_halted(&place, "INTERRUPTED", None);
+}
+
+/// A run that waits for somebody to answer.
+fn wait_for_a_person(place: &Place) -> Child {
+    let mut command = place.command(&["run", "--hold", "after", "--", "true"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    while open_requests(place).is_empty() {
+        std::thread::yield_now();
+    }
+    child
+}
+
+/// None also where there is no log yet.
+fn open_requests(place: &Place) -> Vec<Value> {
+    let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
+    listed.as_array().cloned().unwrap_or_default()
+}
+
+// Recorders that are gone.
+
+#[test]
+fn a_recorder_that_was_killed_is_recorded_as_lost_by_the_next_writer() {
+    let place = Place::new();
+    let mut child = start(&place, "echo ready; exec sleep 1000");
+    kill_recorder(&mut child);
+    let loop_id = place.newest_loop()["loop_id"].as_str().unwrap().to_string();
+    assert_eq!(place.newest_loop()["current_state"], "AWAITING_RESPONSE");
+    let recorded = expire_until_recorded(&place);
+    let told: Vec<_> = recorded.iter().map(|one| (&one["kind"], &one["loop_id"])).collect();
+    assert_eq!(told, [(&json!("execution_loop.halted"), &json!(loop_id))]);
+    assert_halted(&place, "RECORDER_LOST", None);
+    assert!(segments(&place).contains("what became of the command is not known"));
+    assert_eq!(run_files(&place), [""; 0]);
+    assert_eq!(json(&place.holdpoint(&["hold", "expire", "--json"])), json!([]));
+}
+
+#[test]
+fn another_run_is_a_writer_that_finds_the_lost_one() {
+    let place = Place::new();
+    let mut child = start(&place, "echo ready; exec sleep 1000");
+    kill_recorder(&mut child);
+    let reasons = || {
+        assert_eq!(status(&place.run(&["true"])), 0);
+        place.loops().iter().map(|one| one["halt_reason"].clone()).collect::<Vec<_>>()
+    };
+    let mut found = reasons();
+    while found[0].is_null() {
+        found = reasons();
+    }
+    assert_eq!(found[0], "RECORDER_LOST");
+    place.verified();
+}
+
+#[test]
+fn a_question_whose_recorder_was_killed_is_withdrawn_and_no_answer_counts() {
+    let place = Place::new();
+    let mut child = wait_for_a_person(&place);
+    let request = open_requests(&place)[0]["request_id"].as_str().unwrap().to_string();
+    kill_recorder(&mut child);
+    assert_eq!(expire_until_recorded(&place).len(), 1);
+    let words = ["hold", "answer", &request, "--yes", "--decision", "CONTINUE"];
+    assert_ne!(status(&place.holdpoint(&words)), 0);
+    assert_halted(&place, "RECORDER_LOST", None);
+}
+
+#[test]
+fn a_question_that_was_left_open_is_not_lost() {
+    let place = Place::new();
+    let output = place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "true"]);
+    assert_eq!(status(&output), 122, "{}", text(&output.stderr));
+    assert_eq!(run_files(&place), [""; 0]);
+    assert_eq!(json(&place.holdpoint(&["hold", "expire", "--json"])), json!([]));
+    let told = doctor(&place).into_iter().find(|check| check["name"] == "runs").unwrap();
+    assert!(told["message"].as_str().unwrap().contains("left open until a person"), "{told}");
+    let request = open_requests(&place)[0]["request_id"].as_str().unwrap().to_string();
+    let words = ["hold", "answer", &request, "--yes", "--decision", "CONTINUE"];
+    assert_eq!(status(&place.holdpoint(&words)), 0);
+    assert_halted(&place, "COMPLETED", None);
+}
+
+#[test]
+fn a_run_whose_recorder_lives_is_left_alone() {
+    let place = Place::new();
+    let child = start(&place, "echo ready; exec sleep 1000");
+    assert_eq!(json(&place.holdpoint(&["hold", "expire", "--json"])), json!([]));
+    assert_eq!(place.newest_loop()["current_state"], "AWAITING_RESPONSE");
+    let file = place.log.join("runs").join(place.newest_loop()["loop_id"].as_str().unwrap());
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let runs = place.log.join("runs").metadata().unwrap();
+    assert_eq!(runs.permissions().mode() & 0o777, 0o700);
+    let told = doctor(&place).into_iter().find(|check| check["name"] == "runs").unwrap();
+    assert_eq!(told["state"], "ok");
+    assert!(told["message"].as_str().unwrap().contains("under way"), "{told}");
+    kill_process(pid_of(&child), Signal::TERM).unwrap();
+    assert_eq!(status(&child.wait_with_output().unwrap()), 143);
+}
+
+#[test]
+fn doctor_tells_of_a_lost_recorder_before_it_is_on_record() {
+    let place = Place::new();
+    let mut child = start(&place, "echo ready; exec sleep 1000");
+    kill_recorder(&mut child);
+    let gone = |check: &Value| {
+        check["name"] == "runs" && check["state"] == "warn" && {
+            check["message"].as_str().unwrap().contains("is gone")
+        }
+    };
+    while !doctor(&place).iter().any(gone) {
+        std::thread::yield_now();
+    }
+    assert_eq!(place.newest_loop()["current_state"], "AWAITING_RESPONSE", "it only reads");
+}
+
+#[test]
+fn doctor_tells_what_of_the_log_others_can_write() {
+    let place = Place::new();
+    assert_eq!(status(&place.run(&["true"])), 0);
+    let access = || {
+        let checks = doctor(&place).into_iter();
+        checks.filter(|check| check["name"] == "access").collect::<Vec<_>>()
+    };
+    assert_eq!(access().len(), 1);
+    assert_eq!(access()[0]["state"], "ok", "{:#?}", access());
+    std::fs::set_permissions(place.log.join("HEAD"), PermissionsExt::from_mode(0o666)).unwrap();
+    std::fs::set_permissions(place.directory.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    let told: Vec<String> =
+        access().iter().map(|check| check["message"].as_str().unwrap().to_string()).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told.iter().all(|line| line.contains("can be written by everybody")), "{told:?}");
+}
+
+/// What stands under the names of runs' files is neither followed nor waited for, and a loop that
+/// no run holds is never judged.
+#[test]
+fn what_is_no_file_of_a_run_is_neither_believed_nor_followed() {
+    let place = Place::new();
+    let runs = place.log.join("runs");
+    let id = |digit: char| digit.to_string().repeat(32);
+    for digit in ['1', '2', '3', '4', '5'] {
+        let loop_id = format!("LOOP-{}", id(digit));
+        let lines = [initialize(&id(digit)), dispatch(&loop_id), awaited(&loop_id)];
+        let lines: Vec<Value> = lines.iter().map(|line| json!({ "submit": line })).collect();
+        assert_eq!(status(&apply(&place, &lines)), 0);
+    }
+    std::fs::create_dir_all(&runs).unwrap();
+    let elsewhere = place.directory.path().join("elsewhere");
+    std::fs::write(&elsewhere, "kept").unwrap();
+    let at = |digit: char| runs.join(format!("LOOP-{}", id(digit)));
+    symlink(&elsewhere, at('1')).unwrap();
+    assert!(Command::new("mkfifo").arg(at('2')).status().unwrap().success());
+    std::fs::create_dir(at('3')).unwrap();
+    std::fs::hard_link(&elsewhere, at('4')).unwrap();
+    let stale = runs.join(format!("LOOP-{}", id('a')));
+    std::fs::write(&stale, "").unwrap();
+    std::fs::write(runs.join("LOOP-x"), "").unwrap();
+    assert_eq!(json(&place.holdpoint(&["hold", "expire", "--json"])), json!([]));
+    let states: Vec<Value> =
+        place.loops().iter().map(|shown| shown["current_state"].clone()).collect();
+    assert_eq!(states, ["AWAITING_RESPONSE"; 5]);
+    assert!(!stale.exists(), "a file without a loop is removed");
+    assert_eq!(std::fs::read_to_string(&elsewhere).unwrap(), "kept");
+    assert!(at('1').symlink_metadata().is_ok() && runs.join("LOOP-x").exists());
+    place.verified();
+}
+
+#[test]
+fn a_link_in_the_place_of_the_runs_is_refused_and_nothing_starts() {
+    let place = Place::new();
+    assert_eq!(status(&place.run(&["true"])), 0);
+    let elsewhere = place.directory.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::remove_dir(place.log.join("runs")).unwrap();
+    symlink(&elsewhere, place.log.join("runs")).unwrap();
+    let witness = place.directory.path().join("witness");
+    let output = place.run(&["touch", witness.to_str().unwrap()]);
+    assert_eq!(status(&output), 125, "{}", text(&output.stderr));
+    assert!(!witness.exists());
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
+#[test]
+fn nobody_but_the_logs_own_writer_says_that_a_recorder_is_lost() {
+    let place = Place::new();
+    let loop_id = format!("LOOP-{}", "1".repeat(32));
+    let line =
+        json!({ "submit": { "command": "execution_loop.declare_lost", "loop_id": loop_id } });
+    let begin = json!({ "submit": initialize(&"1".repeat(32)) });
+    let told = answers(&apply(&place, &[begin, line]));
+    assert!(told[1]["error"].to_string().contains("no command is named"), "{told:#?}");
+    let engine = Engine::open(&place.log).unwrap();
+    let actor = ActorId { kind: Actor::System, id: "holdpoint".to_string() };
+    let origin = Origin { actor, correlation: "forged".to_string(), causation: None };
+    let lost = DeclareLost { loop_id, entropy: Entropy::default() };
+    let answer = engine.submit(&origin, &LogCommand::DeclareLost(lost)).unwrap();
+    let Submitted::Refused(refusal) = answer else { panic!("{answer:?}") };
+    assert_eq!(refusal.code(), "NOT_BY_CALLERS");
+    engine.close().unwrap();
+    assert_eq!(place.newest_loop()["current_state"], "INIT");
+}
+
+// Full disks.
+
+/// A place whose log is on a small disk of its own; `None` where none can be mounted.
+fn on_small_disk(size: &str) -> Option<(Place, SmallDisk)> {
+    let disk = SmallDisk::mount(size)?;
+    Some((Place { log: disk.path.join("log"), ..Place::new() }, disk))
+}
+
+/// Whatever space is left: either nothing is started, or the end is on the log.
+#[test]
+fn on_a_full_disk_no_command_starts_whose_end_could_not_be_recorded() {
+    let mut started = 0;
+    let steps: Vec<u64> = (0..=440).step_by(20).collect();
+    for left in &steps {
+        let Some((place, disk)) = on_small_disk("2m") else {
+            return skip("a full disk under a run: no small file system can be mounted here");
+        };
+        assert_eq!(status(&place.run(&["true"])), 0);
+        let free = rustix::fs::statvfs(&disk.path).unwrap();
+        let filler = (free.f_bavail * free.f_frsize).saturating_sub(left * 1_024);
+        std::fs::write(disk.path.join("filler"), vec![1; usize::try_from(filler).unwrap()])
+            .unwrap();
+        let witness = place.directory.path().join("witness");
+        let rest = disk.path.join("rest");
+        let script = format!(
+            "touch {}; head -c 50000 /dev/zero; cat /dev/zero > {} 2> /dev/null; exit 3",
+            witness.display(),
+            rest.display()
+        );
+        let output = place.shell(&script);
+        let said = text(&output.stderr);
+        if witness.exists() {
+            started += 1;
+            assert_eq!(status(&output), 3, "{left} KiB left: {said}");
+            assert_halted(&place, "RESPONSE_REJECTED", None);
+            let outputs = &place.newest_loop()["attempts"][0]["outputs"];
+            assert_eq!(outputs[0]["true_length"], 50_000);
+        } else {
+            assert_eq!(status(&output), 125, "{left} KiB left: {said}");
+            assert!(said.to_lowercase().contains("no space"), "{left} KiB left: {said}");
+            let open = place.loops().into_iter().filter(|one| one["halt_reason"].is_null());
+            assert_eq!(open.count(), 0, "{left} KiB left: {said}");
+        }
+        assert_eq!(run_files(&place), [""; 0]);
+    }
+    assert!((1..steps.len()).contains(&started), "{started} of {}", steps.len());
+}
+
+#[test]
+fn where_the_disk_fills_up_meanwhile_the_output_is_dropped_and_the_end_is_not() {
+    let Some((place, disk)) = on_small_disk("2m") else {
+        return skip("a disk that fills up under a run: no small file system can be mounted here");
+    };
+    let rest = disk.path.join("rest");
+    let script = format!(
+        "head -c 300000 /dev/zero; cat /dev/zero > {} 2> /dev/null; kill -SEGV $$",
+        rest.display()
+    );
+    let output = place.shell(&script);
+    let said = text(&output.stderr);
+    assert_eq!((status(&output), output.stdout.len()), (139, 300_000), "{said}");
+    assert!(
+        said.contains("the disk is full: what the command printed is not on the log"),
+        "{said}"
+    );
+    assert_halted(&place, "FAULT_TERMINATED", None);
+    let shown = place.newest_loop();
+    let stdout = &shown["attempts"][0]["outputs"][0];
+    let found = (&stdout["true_length"], &stdout["truncated"]);
+    assert_eq!(found, (&json!(300_000), &json!(true)), "{shown:#}");
+    std::fs::remove_file(rest).unwrap();
+    assert_eq!(status(&place.run(&["true"])), 0, "the log goes on");
+    assert_halted(&place, "COMPLETED", None);
+}
