@@ -3,7 +3,8 @@
 //! held to what was promised. What was explored is printed at the end, also when all passes.
 //!
 //! `cargo test --test crash -- --ignored` goes on until ten million states were seen, or as many as
-//! HOLDPOINT_CRASH_STATES says. A failure prints `HOLDPOINT_SEED` and the shortest history that
+//! HOLDPOINT_CRASH_STATES says; it keeps what it has seen in HOLDPOINT_CRASH_PROGRESS, and goes on from
+//! there when it is started again. A failure prints `HOLDPOINT_SEED` and the shortest history that
 //! still fails.
 #![allow(
     clippy::indexing_slicing,
@@ -18,6 +19,7 @@ mod faults;
 mod history;
 mod life;
 mod lives;
+mod long;
 mod model;
 mod oracle;
 mod random;
@@ -37,12 +39,6 @@ const LIFE_TESTS: u64 = 8;
 /// Appends of the short histories that are all explored.
 const SHORT_APPENDS: u32 = 3;
 const SHORT_TESTS: usize = 4;
-
-/// States of the long run.
-const LONG_STATES: usize = 10_000_000;
-
-/// Histories longer than the short ones for each life of the long run.
-const LONG_HISTORIES: usize = 64;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -104,27 +100,6 @@ fn random_lives(seed: u64, part: u64, tally: &Arc<Tally>) -> Trial {
 
 fn long_run(seed: u64, tally: &Arc<Tally>) -> Trial {
     let tally = Arc::clone(tally);
-    let run = move || {
-        let asked = std::env::var("HOLDPOINT_CRASH_STATES").ok();
-        let states = asked.and_then(|asked| asked.parse().ok()).unwrap_or(LONG_STATES);
-        let live_on = |thread: u64| {
-            let mut next = seed.wrapping_add(1 << 32).wrapping_add(thread);
-            while tally.states() < states {
-                lives::live(next, &tally)?;
-                let mut random = Random::of(next);
-                let histories: Vec<_> = (0..LONG_HISTORIES)
-                    .map(|_| history::longer(&mut random, SHORT_APPENDS as usize + 1))
-                    .collect();
-                exhaustive::explore(&histories, next, &tally)?;
-                next = next.wrapping_add(2);
-            }
-            Ok::<(), String>(())
-        };
-        std::thread::scope(|scope| {
-            let other = scope.spawn(|| live_on(1));
-            live_on(0)?;
-            other.join().unwrap()
-        })
-    };
-    trial("crash_ten_million_states".to_string(), run).with_ignored_flag(true)
+    trial("crash_ten_million_states".to_string(), move || long::run(seed, &tally))
+        .with_ignored_flag(true)
 }

@@ -1,0 +1,33 @@
+# The daily commands: `just NAME`, or what stands below each name, typed.
+
+# Names what there is.
+default:
+    @just --list
+
+# Looks for mistakes without running anything.
+check:
+    cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# Passes every test.
+test:
+    cargo test --locked
+
+# One promise of the program: `just promise run_before`.
+promise NAME:
+    cargo test --locked --test it {{NAME}}
+
+# What a change must pass.
+ci:
+    .ci/run
+
+# What a release must pass.
+ci-all:
+    .ci/run all
+
+# Looks for inputs that break a target: `just fuzz payload 1200`.
+fuzz TARGET SECONDS="60":
+    cd fuzz && cargo fuzz run {{TARGET}} -- -max_total_time={{SECONDS}}
+
+# Measures this machine's figures, a few minutes long.
+results:
+    cargo run --release --locked -p holdpoint-measure --bin results -- --quick
