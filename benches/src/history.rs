@@ -255,7 +255,7 @@ mod tests {
             clock: Box::new(history.clock()),
             entropy: Box::new(SeededEntropy::new(seed)),
             level: Level::Staged,
-            ..EngineOptions::default()
+            ..EngineOptions::simulated()
         };
         let engine = Engine::open_with(DirectoryStorage::new(at), options).expect("it opens");
         for _ in 0..commands {

@@ -80,7 +80,7 @@ impl LoopLife {
                 self.steps.push_front(Step::Wait);
                 return Move::Wait;
             }
-            Step::Answer => (person(), None),
+            Step::Answer | Step::Stop => (person(), None),
             Step::Begin => (automation(), self.key.take()),
             _ => (automation(), None),
         };

@@ -179,7 +179,7 @@ fn engine(at: &Path, clock: HistoryClock, seed: u64, level: Level) -> Result<Eng
         level,
         clock: Box::new(clock),
         entropy: Box::new(SeededEntropy::new(seed)),
-        ..EngineOptions::default()
+        ..EngineOptions::simulated()
     };
     Engine::open_with(DirectoryStorage::new(at), options).doing("open the engine")
 }

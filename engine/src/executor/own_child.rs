@@ -110,7 +110,8 @@ impl Leader for OwnChild {
     }
 
     fn stopped_by(&mut self) -> Result<Option<i32>, ExecuteError> {
-        let state = self.state(WaitIdOptions::STOPPED)?;
+        // Asked for stops alone, the kernel says of a child that has just ended that there is none.
+        let state = self.state(WaitIdOptions::EXITED | WaitIdOptions::STOPPED)?;
         Ok(state.and_then(|status| status.stopping_signal()))
     }
 
@@ -174,4 +175,20 @@ fn exit_notice(pid: Pid) -> Option<OwnedFd> {
 #[cfg(not(target_os = "linux"))]
 fn exit_notice(_: Pid) -> Option<OwnedFd> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_has_ended_is_not_stopped_and_is_not_lost() {
+        let path = Path::new("/bin/sh");
+        let mut child = command(path, "sh".as_ref(), &["-c".into(), ":".into()], "/".as_ref(), &[]);
+        let pid = Pid::from_child(&child.spawn().expect("it starts"));
+        let mut child = OwnChild { pid, exit_notice: None, reaped: None };
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).expect("it ends");
+        assert_eq!(child.stopped_by().expect("it is ours"), None);
+        assert!(child.has_ended().expect("it is ours"));
+    }
 }
