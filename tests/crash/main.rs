@@ -4,8 +4,8 @@
 //!
 //! `cargo test --test crash -- --ignored` goes on until ten million states were seen, or as many as
 //! HOLDPOINT_CRASH_STATES says; it keeps what it has seen in HOLDPOINT_CRASH_PROGRESS, and goes
-//! on from there when it is started again. A failure prints `HOLDPOINT_SEED` and the shortest history that
-//! still fails.
+//! on from there when it is started again. A failure prints `HOLDPOINT_SEED` and the shortest
+//! history that still fails.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
