@@ -11,7 +11,7 @@
 mod decision_support;
 mod program;
 
-use decision_support::{asked, created, done, id_of, newest_record, refused, shown};
+use decision_support::{asked, created, decision, done, id_of, newest_record, refused, shown};
 use program::{Place, contents, json, status, text};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -291,6 +291,26 @@ fn an_approval_is_spent_once_and_for_what_it_was_given() {
     assert!(!spent["decision"]["consumed_at"].is_null());
     let (exit, error) = refused(&place, &consume(same));
     assert_eq!((exit, &error["code"]), (5, &json!("already_consumed")));
+    place.verified();
+}
+
+#[test]
+fn silence_approves_nothing_and_nobody_can_agree_that_it_does() {
+    let place = Place::new();
+    let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
+    let default = ["--on-timeout", "default", "--default", "a"];
+    let ask = ["create", "--prompt", "Which?", "--option", "a:The one", "--option", "b:The other"];
+    let endless = refused(&place, &[&ask[..], &bind, &default].concat());
+    assert_eq!((endless.0, &endless.1["code"]), (5, &json!("bad_timeout")));
+    let option = [&ask[..], &bind, &default, &["--timeout", "1h", "--default-approves"]].concat();
+    assert_eq!(status(&decision(&place, &option)), 2, "there is no such option");
+    let id = asked(&place, &[&bind[..], &default, &["--timeout", "1ms", "--blocks", "x"]].concat());
+    let (exit, error) = refused(&place, &[&["consume", &id], &bind[..]].concat());
+    assert_eq!((exit, &error["code"]), (5, &json!("not_approved")));
+    let over = shown(&place, &id);
+    assert_eq!((&over["state"], &over["selected_option"]), (&json!("expired"), &json!("a")));
+    assert_eq!((&over["approved"], &over["released_at"]), (&json!(false), &Value::Null));
+    assert_eq!(status(&decision(&place, &["wait", &id])), 11);
     place.verified();
 }
 

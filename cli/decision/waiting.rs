@@ -185,14 +185,19 @@ fn left(point: &DecisionPoint) -> Option<Duration> {
     Some(Duration::from_nanos(left_ns))
 }
 
-/// Where approval was asked for, only what approves is a success, and only while it can be spent.
+/// Where approval was asked for, only what approves is a success, and only while it can be spent;
+/// where something waits for the answer, only what releases it.
 fn exit_of_answer(point: &DecisionPoint) -> Exit {
     let is_approval = point.terms.policy.is_some() || point.terms.binding.is_some();
+    let is_yes = match is_approval {
+        true => point.approves(),
+        false => point.releases() || !point.needs_person(),
+    };
     let is_over = point.consumed.is_some() || point.lapsed_at.is_some();
-    match (is_approval, point.approves()) {
-        (true, false) => Exit::SAID_NO,
-        (true, true) if is_over => Exit::REFUSED,
-        _ => Exit::DONE,
+    match is_yes {
+        false => Exit::SAID_NO,
+        true if is_approval && is_over => Exit::REFUSED,
+        true => Exit::DONE,
     }
 }
 
