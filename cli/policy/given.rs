@@ -80,12 +80,7 @@ impl Given {
             Some(moments) if is_relaxing => {
                 (moments.before, moments.after.unwrap_or(HoldPolicy::Never))
             }
-            Some(Moments { before: false, after: Some(HoldPolicy::Never) }) => {
-                (false, HoldPolicy::Never)
-            }
-            Some(Moments { before: start, after }) => {
-                (before.before || start, after.unwrap_or(before.after))
-            }
+            Some(moments) => moments.over(before),
         };
         let time = |given: Option<Limit>, own| given.map_or(own, |limit| limit.0);
         let approvers = named("--approvers", self.approvers.as_ref())?;

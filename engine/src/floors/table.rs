@@ -80,6 +80,18 @@ impl FromStr for Moments {
     }
 }
 
+impl Moments {
+    /// Before the first attempt and after an attempt, stated over a policy: what is stated is added
+    /// to its moments, but for `never`.
+    #[must_use]
+    pub fn over(self, policy: &GatePolicy) -> (bool, HoldPolicy) {
+        match self {
+            Self { before: false, after: Some(HoldPolicy::Never) } => (false, HoldPolicy::Never),
+            Self { before, after } => (policy.before || before, after.unwrap_or(policy.after)),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for Moments {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         String::deserialize(from)?.parse().map_err(D::Error::custom)
