@@ -115,17 +115,8 @@ impl Ask {
 
 /// What a person may answer.
 fn options() -> [DecisionOption; 2] {
-    [
-        ("approve", "Approve", "Let exactly this call run, once", false),
-        ("deny", "Deny", "Do not let it run", true),
-    ]
-    .map(|(id, short, label, reject)| DecisionOption {
-        id: id.into(),
-        short: short.into(),
-        label: label.into(),
-        description: None,
-        reject,
-    })
+    let labels = ["Let exactly this call run, once", "Do not let it run"];
+    DecisionOption::approve_or_deny(["Approve", "Deny"], labels)
 }
 
 /// The question. What the host names is quoted and visible, so that it can be nothing but a name;

@@ -9,8 +9,9 @@ mod input;
 mod keys;
 
 pub use approved::ApprovedStart;
-pub use ask::{APPROVE, AskBefore, Asked, DENY, StartAsker};
+pub use ask::{AskBefore, Asked, StartAsker};
 pub(super) use facts::ProgramFile;
+pub use holdpoint_domain::decision_point::{APPROVE, DENY};
 pub use keys::ApprovalKeys;
 
 use super::engine::Engine;
