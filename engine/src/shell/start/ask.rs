@@ -6,6 +6,7 @@ use super::{Bound, StartError};
 use crate::executor::{InstructionEnvelope, SignalSource, command_line};
 use crate::log::Storage;
 use crate::shell::engine::Engine;
+use crate::shell::interrupt::Interrupt;
 use crate::shell::run::GovernedRun;
 use crate::shell::start::keys::Key;
 use crate::shell::submit::{Origin, Submitted};
@@ -243,8 +244,8 @@ impl<S: Storage> Waiting<'_, S> {
             };
             let wake = Wake { watch: &self.watch, signals: signals.wake(), at_most };
             let answer = asker.wait(point, &wake);
-            if let Some(signal) = signals.take().into_iter().find(|s| s.signal.asks_for_the_end()) {
-                return Ok(Some(signal.signal.number()));
+            if let Some(interrupt) = Interrupt::take(signals) {
+                return Ok(Some(interrupt.signal));
             }
             if let Some(approves) = answer {
                 self.answer(point, approves, asker)?;

@@ -169,7 +169,6 @@ impl Bound {
         signals: &mut dyn SignalSource,
     ) -> Result<Self, StartError> {
         let input = Input::take(run.command.stdin, signals)?;
-        let input = input.map_err(|signal| StartError::Interrupted { signal })?;
         Ok(Self { files, input, keys })
     }
 
