@@ -14,7 +14,7 @@ mod trusted;
 pub use fault::FloorsError;
 pub use places::FloorFiles;
 pub use settings::{FileFault, parse};
-pub use table::{HoldTable, Moments};
+pub use table::{HoldTable, Moments, each_once};
 
 use holdpoint_domain::decide::check_floor;
 use holdpoint_domain::event::List;
