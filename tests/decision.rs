@@ -328,6 +328,19 @@ fn an_approval_that_says_no_releases_and_spends_nothing() {
 }
 
 #[test]
+fn a_no_to_what_something_waits_for_is_no_success_of_a_wait() {
+    let place = Place::new();
+    let answers = [(["--option", "b"], 16), (["--option", "a"], 0), (["--text", "As you like"], 0)];
+    for (answer, exit) in answers {
+        let id = asked(&place, &["--reject", "b", "--blocks", "deploy"]);
+        let told = done(&place, &[&["respond", id.as_str()], &answer[..]].concat());
+        assert_eq!(told["decision"]["released_at"].is_null(), exit != 0);
+        let waited = place.holdpoint(&["decision", "wait", &id]);
+        assert_eq!(status(&waited), exit, "{answer:?}");
+    }
+}
+
+#[test]
 fn cancelling_twice_is_fine_and_cancelling_what_was_answered_is_a_conflict() {
     let place = Place::new();
     let (first, second) = (asked(&place, &[]), asked(&place, &[]));
