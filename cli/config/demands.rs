@@ -8,7 +8,7 @@ use holdpoint_domain::command::CreateDecisionPoint;
 use holdpoint_domain::decision_point::{ApprovalPolicy, Authentication};
 use holdpoint_domain::event::{List, Text};
 use holdpoint_domain::human_decision::EscalationTarget;
-use holdpoint_domain::policy::{GatePolicy, Loosened, OF_THE_LOG};
+use holdpoint_domain::policy::{Contradiction, GatePolicy, Loosened, OF_THE_LOG};
 use holdpoint_domain::{Refusal, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::floors::{FloorFiles, Floors, FloorsError};
@@ -82,15 +82,8 @@ impl Demands {
             policy: floor.policy.clone(),
         };
         let layers: Vec<Layer> = floors.each().iter().map(of_file).chain(log).collect();
-        let mut policy = GatePolicy::default();
-        for layer in &layers {
-            let both = policy.and(&layer.policy).map_err(|loosened| loosened.to_string());
-            let checked = both.and_then(|both| match both.check() {
-                Ok(()) => Ok(both),
-                Err(fault) => Err(fault.to_string()),
-            });
-            policy = checked.map_err(|reason| contradiction(&layers, layer, &reason))?;
-        }
+        let policy = GatePolicy::join(&layers, |layer| &layer.policy)
+            .map_err(|found| contradiction(&found))?;
         let mut targets: Vec<EscalationTarget> = Vec::new();
         let offered = floors.each().iter().flat_map(|floor| floor.escalation_targets.iter());
         for target in offered {
@@ -183,14 +176,10 @@ pub(super) fn refused(refusal: &Refusal) -> Failure {
     Failure::new(Exit::REFUSED, code, visible_once(&refusal.to_string()))
 }
 
-/// Names the first of those before that leaves nothing over together with this one.
-fn contradiction(layers: &[Layer], layer: &Layer, reason: &str) -> Failure {
-    let leaves_nothing = |other: &&Layer| {
-        let both = other.policy.and(&layer.policy);
-        !both.is_ok_and(|both| both.check().is_ok())
-    };
-    let other = layers.iter().find(leaves_nothing).unwrap_or(layer);
-    let (one, other) = (&other.floor, &layer.floor);
+/// The failure of two that nobody could keep at once.
+fn contradiction(found: &Contradiction<'_, Layer>) -> Failure {
+    let Contradiction { one, other, reason } = found;
+    let (one, other) = (&one.floor, &other.floor);
     let message =
         format!("the policies of {one} and {other} contradict each other ({reason}): change one");
     Failure::new(Exit::REFUSED, "policy", visible_once(&message))

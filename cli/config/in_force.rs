@@ -169,14 +169,8 @@ impl Demands {
 /// A policy with what is stated in the place of what it said: moments are added but for `never`,
 /// and an empty list of approvers states nothing.
 fn restated(policy: &GatePolicy, stated: &HoldTable) -> GatePolicy {
-    let own = || (policy.before, policy.after);
-    let (before, after) = match stated.moments {
-        None => own(),
-        Some(Moments { before: false, after: Some(HoldPolicy::Never) }) => {
-            (false, HoldPolicy::Never)
-        }
-        Some(Moments { before, after }) => (policy.before || before, after.unwrap_or(policy.after)),
-    };
+    let moments = stated.moments.map(|moments| moments.over(policy));
+    let (before, after) = moments.unwrap_or((policy.before, policy.after));
     let approvers = stated.approvers.as_ref().filter(|names| !names.is_empty());
     GatePolicy {
         before,

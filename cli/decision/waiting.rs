@@ -185,14 +185,14 @@ fn left(point: &DecisionPoint) -> Option<Duration> {
     Some(Duration::from_nanos(left_ns))
 }
 
-/// Where approval was asked for, only what approves is a success, and only while it can be spent.
+/// Where approval was asked for, or something waits, only an answer that lets it go on is a
+/// success, and only while it can be spent.
 fn exit_of_answer(point: &DecisionPoint) -> Exit {
-    let is_approval = point.terms.policy.is_some() || point.terms.binding.is_some();
     let is_over = point.consumed.is_some() || point.lapsed_at.is_some();
-    match (is_approval, point.approves()) {
-        (true, false) => Exit::SAID_NO,
-        (true, true) if is_over => Exit::REFUSED,
-        _ => Exit::DONE,
+    match point.needs_person() && !point.releases() {
+        true => Exit::SAID_NO,
+        false if is_over => Exit::REFUSED,
+        false => Exit::DONE,
     }
 }
 

@@ -33,7 +33,8 @@ pub(super) struct Ask {
     prompt: String,
     context: String,
     policy: ApprovalPolicy,
-    separation: bool,
+    /// Whether only another user than the one who asks may answer.
+    pub(super) separation: bool,
     timeout_ms: u64,
     valid_for_ms: u64,
 }
@@ -115,17 +116,8 @@ impl Ask {
 
 /// What a person may answer.
 fn options() -> [DecisionOption; 2] {
-    [
-        ("approve", "Approve", "Let exactly this call run, once", false),
-        ("deny", "Deny", "Do not let it run", true),
-    ]
-    .map(|(id, short, label, reject)| DecisionOption {
-        id: id.into(),
-        short: short.into(),
-        label: label.into(),
-        description: None,
-        reject,
-    })
+    let labels = ["Let exactly this call run, once", "Do not let it run"];
+    DecisionOption::approve_or_deny(["Approve", "Deny"], labels)
 }
 
 /// The question. What the host names is quoted and visible, so that it can be nothing but a name;

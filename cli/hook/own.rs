@@ -40,7 +40,7 @@ pub(super) fn only_looks(tool: &str, input: &str, servers: &[String]) -> bool {
     is_known && command.is_some_and(is_own)
 }
 
-/// Waiting for a decision as a shell takes it, so that nobody is asked about it.
+/// Waiting for a decision as a shell takes it. Nobody is asked about it where it [`is_own`].
 pub(super) fn wait_command(log: &Path, decision_id: &str) -> String {
     let log = absolute(log).unwrap_or_else(|_| log.to_path_buf());
     let words = ["decision", "wait", decision_id, "--log"].map(Into::into);
@@ -50,7 +50,8 @@ pub(super) fn wait_command(log: &Path, decision_id: &str) -> String {
     command_line(program.as_os_str(), &words)
 }
 
-fn is_own(command: &str) -> bool {
+/// Whether a command of a shell only waits or looks.
+pub(super) fn is_own(command: &str) -> bool {
     let Some(words) = plain_words(command) else { return false };
     let [program, decision, verb, ..] = words.as_slice() else { return false };
     let is_looking = *decision == "decision" && VERBS.contains(verb);
@@ -67,13 +68,13 @@ fn plain_words(command: &str) -> Option<Vec<&str>> {
     words.iter().all(|word| !word.is_empty() && word.chars().all(is_plain)).then_some(words)
 }
 
-/// Whether a word is the path of the program that runs now, from the root on.
+/// Whether a word is the path of the program that runs now, from the root on, and no other name of
+/// it: what a link leads to may be something else once a shell follows it. `/proc/self/exe` is the
+/// shell there.
 fn is_this_program(word: &str) -> bool {
     let (word, this) = (Path::new(word), Path::new(SELF));
-    let is_path = word.is_absolute()
-        && matches!((word.canonicalize(), this.canonicalize()), (Ok(a), Ok(b)) if a == b);
     let of = |path: &Path| metadata(path).ok().map(|file| (file.dev(), file.ino()));
-    is_path && of(word).is_some() && of(word) == of(this)
+    this.read_link().is_ok_and(|path| path == word) && of(word).is_some() && of(word) == of(this)
 }
 
 /// Whether this program itself takes the words for waiting or looking.
@@ -109,6 +110,16 @@ mod tests {
         let unknown = json!({ "command": told, "shell": "/tmp/sh" }).to_string();
         assert!(!only_looks(SHELL, &unknown, &[]));
         assert!(!only_looks("Zsh", &more, &[]));
+    }
+
+    #[test]
+    fn another_name_of_this_program_is_asked_about() {
+        let place = tempfile::tempdir().unwrap();
+        let link = place.path().join("holdpoint");
+        std::os::unix::fs::symlink(current_exe().unwrap(), &link).unwrap();
+        for name in [link.to_str().unwrap(), "/proc/self/exe", "/proc/thread-self/exe"] {
+            assert!(!looks(&format!("{name} decision wait DP-1")), "{name}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What hooks say. An agent reads it, and a person may: what agents wrote is shown with control
 //! characters visible, and every "no" says what not to do next.
 
-use super::own::wait_command;
+use super::own::{is_own, wait_command};
 use crate::locate::program_on;
 use crate::text::{cut, path};
 use holdpoint_domain::Time;
@@ -38,10 +38,15 @@ pub(super) fn pending(log: &Path, point: &DecisionPoint, before: Option<&Decisio
     let id = &point.decision_id;
     let before = before.map(|point| format!("{}; ", was_before(point))).unwrap_or_default();
     let (program, wait) = (called(log), wait_command(log, id));
+    let meanwhile = match is_own(&wait) {
+        true => format!("Wait with `{wait}`, about which nobody is asked, or stop here"),
+        // The place of the log or of this program needs quotes: a person would be asked once more.
+        false => "Stop here".to_string(),
+    };
     format!(
         "{before}pending, decision {id}: {DO_NOT}. A person answers with `{program} decision \
-         respond {id} --option approve`, not you. Wait with `{wait}`, about which nobody is asked, \
-         or stop here; once it is approved, make exactly this call again"
+         respond {id} --option approve`, not you. {meanwhile}; once it is approved, make exactly \
+         this call again"
     )
 }
 

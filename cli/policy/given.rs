@@ -3,12 +3,11 @@
 use crate::decision::Proof;
 use crate::exit::{Exit, Failure};
 use crate::run::limits;
-use clap::ArgAction;
 use holdpoint_domain::event::{List, Text};
 use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
 use holdpoint_domain::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::policy::GatePolicy;
-use holdpoint_engine::floors::Moments;
+use holdpoint_engine::floors::{Moments, each_once};
 
 /// What of a policy is given. The rest stays as it is.
 #[derive(Debug, clap::Args)]
@@ -35,8 +34,7 @@ pub(super) struct Given {
         value_name = "BOOL",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "true",
-        action = ArgAction::Set
+        default_missing_value = "true"
     )]
     separation: Option<bool>,
     /// The longest time that a person has after an attempt; `any`: no limit.
@@ -51,8 +49,7 @@ pub(super) struct Given {
         value_name = "BOOL",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "true",
-        action = ArgAction::Set
+        default_missing_value = "true"
     )]
     retry_needs_person: Option<bool>,
     /// Who may answer besides once a question was passed on.
@@ -80,12 +77,7 @@ impl Given {
             Some(moments) if is_relaxing => {
                 (moments.before, moments.after.unwrap_or(HoldPolicy::Never))
             }
-            Some(Moments { before: false, after: Some(HoldPolicy::Never) }) => {
-                (false, HoldPolicy::Never)
-            }
-            Some(Moments { before: start, after }) => {
-                (before.before || start, after.unwrap_or(before.after))
-            }
+            Some(moments) => moments.over(before),
         };
         let time = |given: Option<Limit>, own| given.map_or(own, |limit| limit.0);
         let approvers = named("--approvers", self.approvers.as_ref())?;
@@ -113,12 +105,8 @@ impl Given {
 /// Each name once; empty ones name nobody.
 fn named(option: &str, given: Option<&Vec<String>>) -> Result<Option<List<Text>>, Failure> {
     let Some(given) = given else { return Ok(None) };
-    let mut names: Vec<Text> = Vec::new();
-    for name in given.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
-        if !names.iter().any(|known| **known == *name) {
-            names.push(name.into());
-        }
-    }
+    let names = given.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+    let names = each_once(names.map(Text::from));
     if names.len() > MAX_LIST_ITEMS {
         let message = format!("{option} has {} names; give at most {MAX_LIST_ITEMS}", names.len());
         return Err(Failure::new(Exit::USAGE, "too_many", message));

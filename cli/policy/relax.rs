@@ -122,17 +122,8 @@ fn approvers(global: &Global, before: &GatePolicy) -> Result<ApprovalPolicy, Fai
 }
 
 fn options() -> [DecisionOption; 2] {
-    [
-        ("approve", "Approve", "Let the log demand less from then on", false),
-        ("deny", "Deny", "Leave the policy as it is", true),
-    ]
-    .map(|(id, short, label, reject)| DecisionOption {
-        id: id.into(),
-        short: short.into(),
-        label: label.into(),
-        description: None,
-        reject,
-    })
+    let labels = ["Let the log demand less from then on", "Leave the policy as it is"];
+    DecisionOption::approve_or_deny(["Approve", "Deny"], labels)
 }
 
 /// Both policies, so that whoever answers sees what changes.

@@ -41,8 +41,7 @@ pub(super) struct HoldArgs {
         value_name = "BOOL",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
+        default_missing_value = "true"
     )]
     retry_needs_person: Option<bool>,
     /// Let a question be passed on to this person too; may be given several times.

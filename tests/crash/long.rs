@@ -32,7 +32,9 @@ pub(crate) fn run(seed: u64, tally: &Tally) -> Result<(), String> {
     let wanted = asked.and_then(|asked| asked.parse().ok()).unwrap_or(STATES);
     let run = LongRun::resume(seed, tally, wanted).map_err(|why| format!("to resume: {why}"))?;
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..THREADS).map(|n| scope.spawn(|| run.live_on(n))).collect();
+        let run = &run;
+        let others: Vec<_> =
+            (1..THREADS).map(|number| scope.spawn(move || run.live_on(number))).collect();
         let mut outcomes = vec![run.live_on(0)];
         outcomes.extend(others.into_iter().map(|other| other.join().unwrap()));
         outcomes.into_iter().collect()

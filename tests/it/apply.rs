@@ -72,6 +72,61 @@ fn nobody_answers_or_aborts_through_apply_under_a_name_that_is_not_theirs() {
     place.verified();
 }
 
+/// Neither in its own kind nor in a person's name.
+#[test]
+fn an_agent_grants_overrides_aborts_and_answers_nothing_through_apply() {
+    let place = Place::new();
+    let (id, mut lines) = (format!("LOOP-{}", "8".repeat(32)), story(&"8".repeat(32)));
+    lines.pop();
+    lines[0]["submit"]["hold"] = json!({ "policy": "AFTER", "override_approvers": ["ada"] });
+    lines[0]["submit"]["max_attempts"] = 2.into();
+    lines.push(json!({ "submit": { "command": "human_decision.request", "loop_id": id } }));
+    let found = answers(&apply(&place, &lines));
+    let request = found.last().unwrap()["receipt"]["request_id"].as_str().unwrap().to_string();
+    let means = json!({ "channel": "API", "detail": "" });
+    let facts = json!({ "authorization_present": true, "executor_registered": true,
+        "resources_available": true, "intent_clear": true, "human_abort_signaled": true });
+    let needs_person = [
+        json!({ "command": "interruption_thread.change_capability", "actor_kind": "AGENT",
+            "actor_id": "planner", "capability": "SELENE_OS_ONLY", "is_granted": true }),
+        json!({ "command": "human_decision.override_visibility", "request_id": request,
+            "actor": "HUMAN", "human_id": "ada", "field": "attempt_exit", "reason": "to see",
+            "means": means }),
+        json!({ "command": "human_decision.answer", "request_id": request, "actor": "HUMAN",
+            "human_id": "ada", "decision": "CONTINUE", "means": means }),
+        json!({ "command": "execution_loop.stop", "loop_id": id, "condition": "HUMAN_ABORT",
+            "facts": { "human_abort_signaled": true }, "details": "" }),
+        json!({ "command": "execution_loop.retry", "loop_id": id, "envelope_hash": HASH,
+            "facts": facts }),
+        json!({ "command": "policy.set", "by": { "kind": "HUMAN", "id": "ada",
+            "authenticated_by": "terminal", "means": "" }, "policy": {} }),
+    ];
+    for (kind, name) in [("AGENT", "planner"), ("AGENT", "ada"), ("HUMAN", "ada")] {
+        let actor = json!({ "kind": kind, "id": name });
+        let lines = needs_person.clone().map(|submit| json!({ "actor": actor, "submit": submit }));
+        for (answer, line) in answers(&apply(&place, &lines)).iter().zip(&lines) {
+            assert!(answer["refusal"]["code"].is_string(), "{line}: {answer}");
+        }
+    }
+    // What a hold bars is barred for whoever asks.
+    for command in ["execution_loop.complete", "execution_loop.retry"] {
+        let mut submit = json!({ "command": command, "loop_id": id });
+        if command.ends_with("retry") {
+            submit["envelope_hash"] = HASH.into();
+            submit["facts"] = facts.clone();
+            submit["facts"]["human_abort_signaled"] = false.into();
+        }
+        let found = answers(&apply(&place, &[json!({ "submit": submit })]));
+        assert_eq!(found[0]["refusal"]["code"], "HOLD_APPLIES", "{found:#?}");
+    }
+    let records = recorded(&place);
+    for kind in ["capability_changed", "visibility_overridden", "answered", "halted"] {
+        let is_it = |record: &Value| record["kind"].as_str().unwrap().ends_with(kind);
+        assert!(!records.iter().any(is_it), "{kind}");
+    }
+    place.verified();
+}
+
 /// A stream of which a program kept less than the whole: its two ends, or its beginning alone.
 #[test]
 fn an_output_that_is_not_whole_says_which_parts_of_it_are_there() {
@@ -265,6 +320,23 @@ fn a_key_is_good_for_one_command_also_after_a_restart() {
     let last = recorded(&place).pop().unwrap();
     assert_eq!(last["kind"], "log.command_refused", "the conflict is on record");
     place.verified();
+}
+
+#[test]
+fn a_key_is_no_way_to_be_told_what_somebody_else_did() {
+    let place = Place::new();
+    let by = |kind: &str, id: &str| {
+        json!({ "submit": { "command": "log.record_fingerprint" }, "correlation": "story",
+            "actor": { "kind": kind, "id": id },
+            "idempotency": { "tenant": "t", "engine": "e", "key": "k" } })
+    };
+    let lines = [by("AGENT", "one"), by("AGENT", "two"), by("HUMAN", "one"), by("AGENT", "one")];
+    let found = answers(&apply(&place, &lines));
+    assert!(found[0]["receipt"].is_object(), "{found:#?}");
+    for other in &found[1..3] {
+        assert_eq!(other["refusal"]["code"], "IDEMPOTENCY_CONFLICT", "{found:#?}");
+    }
+    assert_eq!(found[3]["receipt"]["repeated"], true, "{found:#?}");
 }
 
 #[test]

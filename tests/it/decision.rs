@@ -1,7 +1,9 @@
 //! Decisions by the program: asked, guided, refined, answered once, spent once, and the same at
 //! every record that the log is replayed to.
 
-use crate::decision_support::{asked, created, done, id_of, newest_record, refused, shown};
+use crate::decision_support::{
+    asked, created, decision, done, id_of, newest_record, refused, shown,
+};
 use crate::program::{Place, contents, json, status, text};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -285,6 +287,26 @@ fn an_approval_is_spent_once_and_for_what_it_was_given() {
 }
 
 #[test]
+fn silence_approves_nothing_and_nobody_can_agree_that_it_does() {
+    let place = Place::new();
+    let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
+    let default = ["--on-timeout", "default", "--default", "a"];
+    let ask = ["create", "--prompt", "Which?", "--option", "a:The one", "--option", "b:The other"];
+    let endless = refused(&place, &[&ask[..], &bind, &default].concat());
+    assert_eq!((endless.0, &endless.1["code"]), (5, &json!("bad_timeout")));
+    let option = [&ask[..], &bind, &default, &["--timeout", "1h", "--default-approves"]].concat();
+    assert_eq!(status(&decision(&place, &option)), 2, "there is no such option");
+    let id = asked(&place, &[&bind[..], &default, &["--timeout", "1ms", "--blocks", "x"]].concat());
+    let (exit, error) = refused(&place, &[&["consume", &id], &bind[..]].concat());
+    assert_eq!((exit, &error["code"]), (5, &json!("not_approved")));
+    let over = shown(&place, &id);
+    assert_eq!((&over["state"], &over["selected_option"]), (&json!("expired"), &json!("a")));
+    assert_eq!((&over["approved"], &over["released_at"]), (&json!(false), &Value::Null));
+    assert_eq!(status(&decision(&place, &["wait", &id])), 11);
+    place.verified();
+}
+
+#[test]
 fn an_approval_that_says_no_releases_and_spends_nothing() {
     let place = Place::new();
     let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
@@ -295,6 +317,19 @@ fn an_approval_that_says_no_releases_and_spends_nothing() {
     assert!(told["decision"]["released_at"].is_null());
     let (exit, error) = refused(&place, &[&["consume", &id], &bind[..]].concat());
     assert_eq!((exit, &error["code"]), (5, &json!("not_approved")));
+}
+
+#[test]
+fn a_no_to_what_something_waits_for_is_no_success_of_a_wait() {
+    let place = Place::new();
+    let answers = [(["--option", "b"], 16), (["--option", "a"], 0), (["--text", "As you like"], 0)];
+    for (answer, exit) in answers {
+        let id = asked(&place, &["--reject", "b", "--blocks", "deploy"]);
+        let told = done(&place, &[&["respond", id.as_str()], &answer[..]].concat());
+        assert_eq!(told["decision"]["released_at"].is_null(), exit != 0);
+        let waited = place.holdpoint(&["decision", "wait", &id]);
+        assert_eq!(status(&waited), exit, "{answer:?}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::waiting_support::{
     question, records, tell, waiting,
 };
 use holdpoint_engine::Engine;
+use holdpoint_engine::shell::user_name;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
@@ -442,4 +443,42 @@ fn a_wait_for_several_approvals_ends_with_the_one_that_suffices() {
     assert_eq!(told(&output).0, 0);
     assert_eq!(json(&output)["decision"]["approvals"].as_array().unwrap().len(), 2);
     assert_eq!(human("ben")["id"], json(&output)["decision"]["responded_by"]);
+}
+
+/// Whoever lets a wait gate a step goes on only where somebody said yes, and it still counts.
+#[test]
+fn a_wait_for_an_approval_is_0_only_for_a_yes_that_still_counts() {
+    let place = in_memory();
+    let binding = json!({ "tool": "deploy", "input_sha256": "a".repeat(64) });
+    let spent = line("asker", "decision_point.consume", json!({ "binding": binding }));
+    let no = json!({ "option": "no" });
+    let own = user_name();
+    for (number, (more, response, then, exit)) in [
+        (json!({}), json!({ "option": "yes" }), None, 0),
+        (json!({}), no.clone(), None, 16),
+        (json!({ "allow_text": true }), json!({ "text": "yes, go" }), None, 16),
+        (json!({}), json!({ "option": "yes" }), Some(spent), 5),
+        (json!({ "valid_for_ms": 1 }), json!({ "option": "yes" }), None, 5),
+        // Nobody is named, and something waits.
+        (json!({ "binding": null, "policy": null, "blocks": ["x"] }), no.clone(), None, 16),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut terms = json!({ "binding": binding });
+        terms.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let id = ask(&place, number as u64 + 1, terms);
+        accepted(&place, &[answer(&own, &id, response.clone())]);
+        if let Some(mut spend) = then {
+            spend["submit"]["decision_id"] = id.as_str().into();
+            accepted(&place, &[spend]);
+        }
+        if exit == 5 {
+            // Whoever writes next records that its time is over.
+            accepted(&place, &[json!({ "submit": { "command": "log.record_fingerprint" } })]);
+        }
+        let output = wait(&place, &[&id, "--timeout", "0s"]);
+        assert_eq!(told(&output).0, exit, "{more} {response}: {}", text(&output.stdout));
+    }
+    place.verified();
 }

@@ -340,6 +340,63 @@ fn a_bad_answer_is_refused_with_its_code_and_changes_nothing_but_what_is_told() 
 }
 
 #[test]
+fn everybody_who_is_proven_stops_a_hold_and_only_an_approver_lets_it_go_on() {
+    let place = Place::new();
+    let options = ["run", "--hold", "on-failure", "--approver", "nobody-here", "--no-wait"];
+    let output = place.holdpoint(&[&options[..], &["--", "false"]].concat());
+    assert_eq!(status(&output), 122, "{}", text(&output.stderr));
+    let request = await_request(&place);
+    for decision in [&["CONTINUE"][..], &["RETRY", "--reason", "flaky"]] {
+        let output = answer(&place, &request, &[decision, &["--json"]].concat());
+        let told = (status(&output), json(&output)["error"]["code"].clone());
+        assert_eq!(told, (5, json!("NOT_AN_APPROVER")), "{decision:?}");
+    }
+    // Stopping takes a person too: a program of the user who asks is none.
+    let abort = ["hold", "answer", &request, "--yes", "--decision", "ABORT", "--json"];
+    let by_program = place.command(&abort).stdin(Stdio::null()).output().unwrap();
+    let told = (status(&by_program), json(&by_program)["error"]["code"].clone());
+    assert_eq!(told, (5, json!("NO_TERMINAL")));
+    assert_eq!(status(&answer(&place, &request, &["ABORT"])), 0);
+    assert_eq!(place.newest_loop()["stop_condition"], "HUMAN_ABORT");
+    place.verified();
+}
+
+/// Waits for an orphan's exit code.
+const UNTIL_THERE: &str = "until test -s exit; do sleep 0.01; done; exit $(cat exit)";
+
+/// At a terminal that it was lent, in a session of its own, at a terminal that it made itself.
+#[test]
+fn a_command_that_is_recorded_is_never_the_person() {
+    let place = Place::new();
+    let request = leave_open(&place);
+    let created = ["decision", "create", "--prompt", "Deploy?", "--option", "yes:Yes"];
+    let created = place.holdpoint(&[&created[..], &["--blocks", "deploy", "--json"]].concat());
+    let id = json(&created)["id"].as_str().unwrap().to_string();
+    let program = format!("{} --log {}", env!("CARGO_BIN_EXE_holdpoint"), place.log.display());
+    for verb in [
+        format!("{program} hold answer {request} --yes --decision CONTINUE"),
+        format!("{program} decision respond {id} --option yes"),
+    ] {
+        for script in [
+            verb.clone(),
+            format!("setsid -w {verb}"),
+            format!("(setsid sh -c '{verb}; echo $? > exit' &); {UNTIL_THERE}"),
+            format!("script -qec '{verb}' /dev/null"),
+        ] {
+            let _ = std::fs::remove_file(place.directory.path().join("exit"));
+            let words = ["run", "--hold", "never", "--stdin", "--", "sh", "-c", &script];
+            let (exit, said) = Terminal::start(&place, &words).end();
+            assert_eq!(exit, 5, "{script}: {said}");
+            assert!(said.contains("is not proven"), "{script}: {said}");
+        }
+    }
+    assert_eq!(open_request(&place).unwrap()["request_id"], request);
+    let shown = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
+    assert_eq!(shown["state"], "pending");
+    place.verified();
+}
+
+#[test]
 fn a_decision_timeout_is_between_a_millisecond_and_366_days() {
     let place = Place::new();
     for timeout in ["0s", "0ms", "-5m", "100years", "367days", "soon", ""] {

@@ -42,6 +42,7 @@ mod log_archive_claims;
 mod log_copy;
 mod log_show;
 mod log_tail;
+mod machine;
 #[cfg(feature = "mcp")]
 mod mcp;
 #[cfg(feature = "mcp")]

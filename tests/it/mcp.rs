@@ -3,6 +3,7 @@
 
 use crate::mcp_support::{Client, Era};
 use crate::program::{Place, contents, json, skip, status, text};
+use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -263,6 +264,73 @@ fn an_approval_is_bound_to_its_action_and_no_argument_loosens_it() {
     for loose in ["allow_agents", "allow_requester", "default_approves", "authentication"] {
         let arguments = json!({ "prompt": "?", "options": options(), loose: true });
         client.refused("bad_arguments", "decision_create", &arguments);
+    }
+}
+
+/// Sets the policy of the log, at a terminal.
+fn set_policy(place: &Place, options: &[&str]) {
+    let (exit, said) = Terminal::start(place, &[&["policy", "set"], options].concat()).end();
+    assert_eq!(exit, 0, "{said}");
+}
+
+#[test]
+fn a_client_asks_whom_the_policy_names_and_neither_loosens_it_nor_answers_as_them() {
+    let place = Place::new();
+    set_policy(&place, &["--approvers", "ada,bob", "--quorum", "2", "--approval-timeout", "10m"]);
+    let mut client = Client::start(&place, Era::Stateless, &["--requested-by", "worker"]);
+    let bound = json!({ "tool": "Bash", "input": {} });
+    for loose in [
+        json!({ "approvers": ["ada", "bob", "mallory"] }),
+        json!({ "quorum": 1, "approvers": ["ada", "bob"] }),
+        json!({ "binding": bound, "timeout_seconds": 3_600 }),
+        json!({ "binding": bound, "timeout_seconds": 60, "on_timeout": "hold" }),
+    ] {
+        let mut arguments = json!({ "prompt": "Deploy?", "options": self::options() });
+        arguments.as_object_mut().unwrap().extend(loose.as_object().unwrap().clone());
+        let error = client.refused("policy_loosened", "decision_create", &arguments);
+        assert!(error["message"].as_str().unwrap().contains("this log"), "{loose}: {error}");
+    }
+    assert_eq!(client.done("decision_list", &json!({}))["total"], 0, "nobody is asked");
+    let mut asked_of = Vec::new();
+    for more in [json!({ "binding": bound }), json!({ "blocks": ["deploy"] })] {
+        let (created, id) = asked(&mut client, &more);
+        let decision = &created["decision"];
+        let found = (&decision["approvers"], &decision["quorum"], &decision["authentication"]);
+        assert_eq!(found, (&json!(["ada", "bob"]), &2.into(), &"os-user".into()), "{more}");
+        asked_of.push(id);
+    }
+    client.end();
+    // Under the name of an approver it is an agent all the same.
+    let options = ["--allow-respond", "--requested-by", "ada"];
+    let mut client = Client::start(&place, Era::Stateless, &options);
+    for id in asked_of {
+        let answer = json!({ "decision_id": id, "option": "yes" });
+        let error = client.refused("agent_excluded", "decision_respond", &answer);
+        assert_eq!(error["current"]["approvals"], json!([]), "{error}");
+    }
+    client.end();
+    place.verified();
+}
+
+#[test]
+fn a_claimed_name_approves_what_a_client_asks_only_where_the_policy_takes_claims() {
+    for (authentication, exit) in [("os-user", 5), ("claimed", 0)] {
+        let place = Place::new();
+        set_policy(&place, &["--approvers", "ada", "--authentication", authentication]);
+        let options = ["--allow-respond", "--requested-by", "worker"];
+        let mut client = Client::start(&place, Era::Stateless, &options);
+        let (_, id) = asked(&mut client, &json!({ "quorum": 1, "approvers": ["ada"] }));
+        let answer = json!({ "decision_id": id, "option": "yes" });
+        client.refused("agent_excluded", "decision_respond", &answer);
+        let claim = ["decision", "respond", &id, "--option", "yes", "--as", "ada", "--json"];
+        assert_eq!(status(&place.holdpoint(&claim)), exit, "{authentication}");
+        let shown = client.done("decision_show", &json!({ "decision_id": id }));
+        assert_eq!(shown["decision"]["approved"], exit == 0, "{shown:#}");
+        if exit == 0 {
+            assert_eq!(shown["decision"]["authenticated_by"], "none", "and is shown as one");
+        }
+        client.end();
+        place.verified();
     }
 }
 

@@ -3,7 +3,8 @@
 
 use crate::apply_support::{answers, apply, initialize};
 use crate::filler;
-use crate::program::{Place, json, skip, status, text};
+use crate::machine::{ALICE, BOB, Machine, assert_refused, told};
+use crate::program::{Place, json, status, text};
 use crate::terminal::Terminal;
 use holdpoint_domain::command::{Command as Act, CreateDecisionPoint, InitializeLoop};
 use holdpoint_domain::decision_point::ApprovalPolicy;
@@ -19,13 +20,9 @@ use serde_json::{Value, json};
 use std::fs::{self, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
-
-/// Users of [`Machine`].
-const ALICE: u32 = 4001;
-const BOB: u32 = 4002;
 
 /// So many fill more than a segment.
 const FILLERS: u64 = 40;
@@ -33,110 +30,12 @@ const FILLERS: u64 = 40;
 /// As the program names the system's floor.
 const SYSTEM: &str = "/etc/holdpoint/config.toml";
 
-/// A machine with users and floors of its own: another `/etc` in a mount namespace.
-struct Machine {
-    place: Place,
-    etc: TempDir,
-}
-
-impl Machine {
-    /// `None`, said visibly, where nothing may be mounted.
-    fn new() -> Option<Self> {
-        let may = Command::new("unshare").args(["-m", "true"]).output();
-        if !may.is_ok_and(|output| output.status.success()) {
-            skip("another /etc needs a mount namespace, and so root");
-            return None;
-        }
-        let etc = TempDir::new().unwrap();
-        fs::set_permissions(etc.path(), Permissions::from_mode(0o755)).unwrap();
-        for name in ["ld.so.cache", "nsswitch.conf", "group"] {
-            let _ = fs::copy(Path::new("/etc").join(name), etc.path().join(name));
-        }
-        let users = format!(
-            "root:x:0:0::/root:/bin/sh\nalice:x:{ALICE}:{ALICE}::/etc/homes/alice:/bin/sh\n\
-             bob:x:{BOB}:{BOB}::/etc/homes/bob:/bin/sh\n"
-        );
-        fs::write(etc.path().join("passwd"), users).unwrap();
-        let machine = Self { place: Place::new(), etc };
-        fs::set_permissions(machine.place.directory.path(), Permissions::from_mode(0o777)).unwrap();
-        machine.make("holdpoint", 0);
-        for (name, user) in [("alice", ALICE), ("bob", BOB)] {
-            for directory in ["", "/.config", "/.config/holdpoint"] {
-                machine.make(&format!("homes/{name}{directory}"), user);
-            }
-        }
-        Some(machine)
-    }
-
-    fn make(&self, directory: &str, owner: u32) {
-        let path = self.etc.path().join(directory);
-        fs::create_dir_all(&path).unwrap();
-        chown(&path, Some(owner), Some(owner)).unwrap();
-    }
-
-    fn system(&self) -> PathBuf {
-        self.etc.path().join("holdpoint/config.toml")
-    }
-
-    fn in_home(&self, name: &str) -> PathBuf {
-        self.etc.path().join(format!("homes/{name}/.config/holdpoint/config.toml"))
-    }
-
-    /// A floor that is written as it has to be.
-    fn floor(&self, path: &Path, owner: u32, content: &str) {
-        fs::write(path, content).unwrap();
-        chown(path, Some(owner), Some(owner)).unwrap();
-        fs::set_permissions(path, Permissions::from_mode(0o644)).unwrap();
-    }
-
-    /// The program on this machine, as a user, below another program where one is given.
-    fn command(&self, user: u32, below: &[&str], arguments: &[&str]) -> Command {
-        let program = self.place.command(arguments);
-        let mut command = Command::new("unshare");
-        command.args(["-m", "sh", "-c", "mount --bind \"$0\" /etc && exec \"$@\""]);
-        command.arg(self.etc.path()).arg("setpriv");
-        command.args([format!("--reuid={user}"), format!("--regid={user}")]);
-        command.arg("--clear-groups").args(below);
-        command.arg(program.get_program()).args(program.get_args());
-        command.current_dir(self.place.directory.path()).stdin(Stdio::null());
-        for name in ["HOLDPOINT_LOG", "HOLDPOINT_CONFIG", "XDG_CONFIG_HOME"] {
-            command.env_remove(name);
-        }
-        command
-    }
-
-    fn call(&self, user: u32, arguments: &[&str]) -> Output {
-        self.command(user, &[], arguments).output().unwrap()
-    }
-
-    /// Everything in the log is this user's from here on.
-    fn give_log(&self, user: u32) {
-        let owner = format!("{user}:{user}");
-        let given = Command::new("chown").args(["-R", &owner]).arg(&self.place.log).status();
-        assert!(given.unwrap().success());
-    }
-}
-
-fn told(output: &Output) -> String {
-    format!("{}{}", text(&output.stdout), text(&output.stderr))
-}
-
-#[track_caller]
-fn assert_refused(output: &Output, expected: i32, names: &[&str]) {
-    let said = told(output);
-    assert_eq!(status(output), expected, "{said}");
-    names.iter().for_each(|name| assert!(said.contains(name), "{name}: {said}"));
-}
-
 #[test]
 fn with_approvers_in_a_floor_nothing_but_their_own_process_passes() {
     let Some(machine) = Machine::new() else { return };
     let floor = "[hold]\ndefault = \"on-failure\"\napprovers = [\"alice\"]\n";
     machine.floor(&machine.system(), 0, floor);
-    let ran = machine.call(0, &["run", "--no-wait", "--", "false"]);
-    assert_eq!(status(&ran), 122, "{}", told(&ran));
-    let listed = json(&machine.call(0, &["hold", "list", "--json"]));
-    let request = listed[0]["request_id"].as_str().unwrap().to_string();
+    let request = hold(&machine, &["run", "--no-wait", "--", "false"]);
     let answer = ["hold", "answer", &request, "--yes", "--decision", "CONTINUE"];
     assert_refused(&machine.call(0, &answer), 5, &[]);
 
@@ -249,6 +148,47 @@ fn the_environment_hides_no_floor_and_adds_one() {
     let as_bob = format!("--map-user={BOB}");
     let mapped = machine.command(ALICE, &["unshare", &as_bob], &never).output().unwrap();
     assert_refused(&mapped, 125, &["/etc/homes/alice/.config/holdpoint/config.toml"]);
+}
+
+/// Root asks, and the log is each answerer's in turn.
+#[test]
+fn separation_wants_another_user_who_needs_no_terminal() {
+    let Some(machine) = Machine::new() else { return };
+    let floor = "[hold]\ndefault = \"on-failure\"\nseparation = true\n";
+    machine.floor(&machine.system(), 0, floor);
+    let (asked, is_open) = (hold(&machine, &["run", "--no-wait", "--", "false"]), || {
+        json(&machine.call(0, &["hold", "list", "--json"])).as_array().unwrap().len() == 1
+    });
+    let answer = ["hold", "answer", &asked, "--yes", "--decision", "CONTINUE"];
+    let own = machine.command(0, &[], &answer);
+    let (code, said) = Terminal::start_command(&machine.place, &own).end();
+    assert!(code == 5 && said.contains("another user has to answer"), "{said}");
+    assert!(is_open());
+    machine.give_log(BOB);
+    assert_refused(&machine.call(BOB, &answer), 0, &[]);
+    assert!(!is_open());
+}
+
+#[test]
+fn a_user_without_a_name_is_known_by_its_number_alone() {
+    let Some(machine) = Machine::new() else { return };
+    const NOBODY_KNOWS: u32 = 4_003;
+    let floor = "[hold]\ndefault = \"on-failure\"\napprovers = [\"uid 4003\"]\n";
+    machine.floor(&machine.system(), 0, floor);
+    let asked = hold(&machine, &["run", "--no-wait", "--", "false"]);
+    let answer = ["hold", "answer", &asked, "--yes", "--decision", "CONTINUE"];
+    for (user, code) in [(BOB, 5), (NOBODY_KNOWS, 0)] {
+        machine.give_log(user);
+        assert_refused(&machine.call(user, &answer), code, &[]);
+    }
+}
+
+/// Leaves the question after an attempt open, as root, and gives its id.
+fn hold(machine: &Machine, run: &[&str]) -> String {
+    let ran = machine.call(0, run);
+    assert_eq!(status(&ran), 122, "{}", told(&ran));
+    let listed = json(&machine.call(0, &["hold", "list", "--json"]));
+    listed[0]["request_id"].as_str().unwrap().to_string()
 }
 
 /// Makes something else of a good file.

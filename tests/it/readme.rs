@@ -244,7 +244,10 @@ fn the_two_commands_are_those_that_are_checked() {
     let ci = include_str!("../../.ci/run");
     let tests = "cargo test --locked";
     assert!(README.contains(&format!("```sh\n{tests}\n```")));
-    assert!(ci.lines().any(|line| line.ends_with(&format!(" {tests}"))), ".ci/run runs the README's test command");
+    assert!(
+        ci.lines().any(|line| line.ends_with(&format!(" {tests}"))),
+        ".ci/run runs the README's test command"
+    );
     let one = block("sh").trim();
     let arguments = one.strip_prefix("cargo run --release --locked -- ").unwrap();
     let output = shell(&Place::new(), &format!("holdpoint {arguments}"));
@@ -279,5 +282,44 @@ fn the_rooms_on_the_map_are_there() {
     assert_eq!(rooms.len(), 6);
     for room in rooms {
         assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(room).is_dir(), "{room}");
+    }
+}
+
+const WAYS: &str = include_str!("../../docs/ways-past-a-hold.md");
+
+/// The names of all tests in these folders' files.
+fn tests_in(folder: &Path, names: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            tests_in(&path, names);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            let source = std::fs::read_to_string(path).unwrap();
+            let (_, functions) = source.split_once("#[test]").unwrap_or_default();
+            let named = functions.split("#[test]").filter_map(|behind| behind.split_once("fn "));
+            names.extend(named.map(|(_, name)| name.split('(').next().unwrap().to_string()));
+        }
+    }
+}
+
+#[test]
+fn every_way_past_a_hold_names_its_adversary_and_a_test_that_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut known = Vec::new();
+    for folder in ["tests", "engine/tests"] {
+        tests_in(&root.join(folder), &mut known);
+    }
+    let rows = WAYS.lines().filter(|line| line.starts_with('|')).skip(2).map(cells);
+    let (titles, rows): (Vec<_>, Vec<_>) = rows.partition(|row| row[0].starts_with("**"));
+    assert!(titles.len() > 5 && rows.len() > 80, "{} and {}", titles.len(), rows.len());
+    for row in rows {
+        let [way, adversary, happens, tests] = &row[..] else { panic!("{row:?}") };
+        assert!(["(a)", "(b)", "(a) (b)", "(c)"].contains(&adversary.as_str()), "{way}");
+        assert!(!happens.is_empty(), "{way}");
+        let tests: Vec<&str> = tests.split(['`', ' ']).filter(|name| !name.is_empty()).collect();
+        assert_eq!(tests.is_empty(), adversary == "(c)", "{way}: {tests:?}");
+        for test in tests {
+            assert!(known.iter().any(|name| name == test), "{way}: there is no test {test}");
+        }
     }
 }

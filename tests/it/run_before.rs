@@ -401,30 +401,50 @@ fn only_those_who_are_named_and_as_many_as_are_asked_for_let_it_start() {
     assert!(!file(&place, "f").exists() && place.loops().is_empty());
 }
 
-#[test]
-fn a_question_that_shows_something_else_than_it_is_bound_to_starts_nothing() {
-    let place = Place::new();
-    let id = leave_open(&place, &[], &["touch", "f"]);
-    let asked = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
-    // Somebody who may write to the log asks about something harmless, bound to the very same.
-    let create = json!({ "command": "decision_point.create", "entropy": "7".repeat(32),
+/// A question of somebody who may write to the log, bound to the very same as another one, with
+/// the key of that one. Its id.
+fn forged(place: &Place, id: &str, changed: &Value) -> String {
+    let asked = json(&place.holdpoint(&["decision", "show", id, "--json"]));
+    let mut create = json!({ "command": "decision_point.create", "entropy": "7".repeat(32),
         "by": { "kind": "AGENT", "id": "planner", "authenticated_by": "none", "means": "" },
-        "prompt": "Start `true`?", "context": asked["context"], "options": asked["options"],
+        "prompt": asked["prompt"], "context": asked["context"], "options": asked["options"],
         "binding": asked["binding"] });
-    let mut apply = command(&place, &["apply"]).stdin(Stdio::piped()).spawn().unwrap();
+    create.as_object_mut().unwrap().extend(changed.as_object().unwrap().clone());
+    let mut apply = command(place, &["apply"]).stdin(Stdio::piped()).spawn().unwrap();
     let line = json!({ "submit": create, "actor": { "kind": "AGENT", "id": "planner" } });
     apply.stdin.take().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
     let answered = apply.wait_with_output().unwrap();
     assert_eq!(status(&answered), 0, "{}", text(&answered.stdout));
     let forged = format!("DP-{}", "7".repeat(32));
-    let key = |id: &str| file(&place, "state/holdpoint/keys").join(format!("{id}.key"));
-    std::fs::copy(key(&id), key(&forged)).unwrap();
+    let key = |id: &str| file(place, "state/holdpoint/keys").join(format!("{id}.key"));
+    std::fs::copy(key(id), key(&forged)).unwrap();
+    forged
+}
+
+#[test]
+fn a_question_that_shows_something_else_than_it_is_bound_to_starts_nothing() {
+    let place = Place::new();
+    let id = leave_open(&place, &[], &["touch", "f"]);
+    // Somebody who may write to the log asks about something harmless.
+    let forged = forged(&place, &id, &json!({ "prompt": "Start `true`?" }));
     assert_eq!(answer(&place, &forged, "approve"), 0);
     let spend = ["--json", "run", "--approval", &forged, "--", "touch", "f"];
     let (code, message) = refused(&run(&place, &spend));
     assert_eq!(code, "BINDING_MISMATCH");
     assert!(message.contains("shows something else"), "{message}");
     assert!(!file(&place, "f").exists() && place.loops().is_empty());
+}
+
+#[test]
+fn an_approval_that_is_too_old_starts_nothing() {
+    let place = Place::new();
+    let id = leave_open(&place, &[], &["touch", "f"]);
+    let short = forged(&place, &id, &json!({ "valid_for_ms": 1 }));
+    assert_eq!(answer(&place, &short, "approve"), 0);
+    let spend = ["--json", "run", "--approval", &short, "--", "touch", "f"];
+    assert_eq!(refused(&run(&place, &spend)).0, "APPROVAL_LAPSED");
+    assert!(!file(&place, "f").exists() && place.loops().is_empty());
+    place.verified();
 }
 
 #[test]

@@ -118,12 +118,8 @@ fn questions() -> [(&'static str, Value, Value); 4] {
 fn asked(question: &Value) -> Place {
     let place = Place::new();
     let mut lines = setting("acme", "talk");
-    lines.push(line(
-        "register_lease",
-        json!({ "tenant_id": "acme", "work_order_id": "wo-1", "lease_token_hash": LEASE,
-            "expires_at": "2100-01-01T00:00:00Z", "status": "ACTIVE" }),
-    ));
     lines.extend([
+        lease(),
         session("s-1", "ACTIVE"),
         in_session("s-1", turn("acme", "talk", 1, question.clone())),
     ]);
@@ -132,6 +128,14 @@ fn asked(question: &Value) -> Place {
     }
     accepted(&place, &lines);
     place
+}
+
+fn lease() -> Value {
+    line(
+        "register_lease",
+        json!({ "tenant_id": "acme", "work_order_id": "wo-1", "lease_token_hash": LEASE,
+            "expires_at": "2100-01-01T00:00:00Z", "status": "ACTIVE" }),
+    )
 }
 
 fn in_session(name: &str, mut line: Value) -> Value {
@@ -216,4 +220,51 @@ fn what_was_asked_in_a_session_is_answered_in_it_and_in_no_other() {
     let rows = read(&place, &["thread", "rows", "talk"]);
     assert_eq!(rows[2]["session_id"], "s-1", "the row says in which session it is: {rows:#}");
     place.verified();
+}
+
+#[test]
+fn a_turn_that_is_repeated_once_its_session_ended_has_its_first_receipt_and_is_not_taken_again() {
+    let place = Place::new();
+    let mut lines = setting("acme", "talk");
+    lines.push(lease());
+    lines.push(session("s-1", "ACTIVE"));
+    accepted(&place, &lines);
+    let (.., asks) = &questions()[3];
+    let mut dispatch = in_session("s-1", turn("acme", "talk", 1, asks.clone()));
+    with_lease(&mut dispatch);
+    let first = accepted(&place, std::slice::from_ref(&dispatch)).remove(0);
+    assert_eq!(first["receipt"]["turn"]["directive"], "DISPATCH");
+    for status in ["SUSPENDED", "CLOSED"] {
+        accepted(&place, &[session("s-1", status)]);
+        let before = read(&place, &["log", "stat"])["records"].clone();
+        let again = accepted(&place, std::slice::from_ref(&dispatch)).remove(0);
+        assert_eq!(again["receipt"]["repeated"], true, "{again:#}");
+        for part in ["first_sequence", "last_sequence", "turn"] {
+            assert_eq!(again["receipt"][part], first["receipt"][part], "{part}");
+        }
+        assert_eq!(read(&place, &["log", "stat"])["records"], before, "nothing is written for it");
+    }
+    dispatch["submit"]["idempotency_key"] = "another".into();
+    dispatch["submit"]["turn_id"] = 2.into();
+    let anew = accepted(&place, &[dispatch]).remove(0);
+    assert_eq!(
+        anew["receipt"]["turn"]["directive"], "WAIT",
+        "under another key it is another turn"
+    );
+    place.verified();
+}
+
+#[test]
+fn a_thread_without_any_session_is_stopped_with_its_device_or_its_user() {
+    let user = json!({ "tenant_id": "acme", "user_id": "ada", "status": "SUSPENDED" });
+    let mut device = user.clone();
+    device["device_id"] = "kitchen".into();
+    for stopped in [line("register_user", user), line("register_device", device)] {
+        let place = place();
+        accepted(&place, &[session("s-1", "SUSPENDED"), turn("acme", "talk", 1, chat(TEXT))]);
+        accepted(&place, &[stopped]);
+        let refused = answers(&apply(&place, &[turn("acme", "talk", 2, chat(TEXT))])).remove(0);
+        assert_eq!(refused["refusal"]["code"], "X_FAIL_TENANT_SCOPE_INVALID", "{refused:#}");
+        place.verified();
+    }
 }

@@ -136,7 +136,45 @@ pub enum PolicyFault {
     },
 }
 
+/// Two policies that nobody could keep at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contradiction<'a, T> {
+    /// Whose the first is.
+    pub one: &'a T,
+    /// Whose the other is.
+    pub other: &'a T,
+    /// In what.
+    pub reason: String,
+}
+
 impl GatePolicy {
+    /// What all of some demand together, each of which has a policy.
+    ///
+    /// # Errors
+    /// Names two that leave nothing over together.
+    pub fn join<'a, T>(
+        demanding: &'a [T],
+        policy: impl Fn(&T) -> &Self,
+    ) -> Result<Self, Contradiction<'a, T>> {
+        let mut joined = Self::default();
+        for (place, other) in demanding.iter().enumerate() {
+            joined = joined.kept_with(policy(other)).map_err(|reason| {
+                let before = demanding.get(..place).unwrap_or_default();
+                let contradicts = |one: &&T| policy(one).kept_with(policy(other)).is_err();
+                let one = before.iter().find(contradicts).or(before.last()).unwrap_or(other);
+                Contradiction { one, other, reason }
+            })?;
+        }
+        Ok(joined)
+    }
+
+    /// Both at once, where somebody can keep that.
+    fn kept_with(&self, other: &Self) -> Result<Self, String> {
+        let both = self.and(other).map_err(|loosened| loosened.to_string())?;
+        both.check().map_err(|fault| fault.to_string())?;
+        Ok(both)
+    }
+
     /// Whether it demands nothing.
     #[must_use]
     pub fn is_none(&self) -> bool {

@@ -45,7 +45,7 @@ pub const UNKNOWN_USER: u32 = u32::MAX;
 /// | nobody in particular | at a terminal | at a terminal |
 ///
 /// Where claims are taken (authentication `none`), any name counts, but under `separation` still
-/// none of the same user number.
+/// none of the same user number, and none whose number nobody can know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PersonTerms {
     /// What at least has to prove the name.
@@ -83,9 +83,12 @@ pub enum NotAPerson {
         user: u32,
     },
     /// The user who asks, where another one has to answer.
-    #[error("user {user} asks, and another user has to answer")]
+    #[error(
+        "user {user} asks, and another user has to answer, outside of containers and user \
+         namespaces"
+    )]
     SameUser {
-        /// The user's number.
+        /// The number of the user who asks.
         user: u32,
     },
 }
@@ -124,10 +127,11 @@ impl PersonTerms {
     pub fn admit(&self, proof: Option<Proof>) -> Result<(), NotAPerson> {
         let Some(Proof { user, by: found }) = proof else { return Ok(()) };
         let expected = self.authentication;
-        // Who asked from where no number says anything may be anybody.
-        let is_same = [Some(user), Some(UNKNOWN_USER)].contains(&self.asked_by);
+        // Who asks or answers from where no number says anything may be anybody.
+        let may_be = |asker: u32| asker == user || [asker, user].contains(&UNKNOWN_USER);
+        let is_same = self.asked_by.is_some_and(may_be);
         if self.separation && is_same {
-            return Err(NotAPerson::SameUser { user });
+            return Err(NotAPerson::SameUser { user: self.asked_by.unwrap_or(user) });
         }
         if expected == Authentication::None {
             return Ok(());
@@ -160,14 +164,17 @@ mod tests {
                         .chain([(false, Some(UNKNOWN_USER)), (true, Some(UNKNOWN_USER))])
                 {
                     let terms = PersonTerms { authentication: *expected, separation, asked_by };
-                    let is_same = asked_by == Some(1) || asked_by == Some(UNKNOWN_USER);
                     let takes_claims = *expected == Authentication::None;
                     let is_proven = *found != Authentication::None && found >= expected;
                     let at_terminal = *found == Authentication::Terminal;
-                    let counts = !(separation && is_same)
-                        && (takes_claims || (is_proven && (!is_same || at_terminal)));
-                    let admitted = terms.admit(Some(Proof { user: 1, by: *found }));
-                    assert_eq!(admitted.is_ok(), counts, "{terms:?} {found}");
+                    for user in [1, UNKNOWN_USER] {
+                        let is_unknown = [Some(user), asked_by].contains(&Some(UNKNOWN_USER));
+                        let is_same = asked_by == Some(user) || (asked_by.is_some() && is_unknown);
+                        let counts = !(separation && is_same)
+                            && (takes_claims || (is_proven && (!is_same || at_terminal)));
+                        let admitted = terms.admit(Some(Proof { user, by: *found }));
+                        assert_eq!(admitted.is_ok(), counts, "{terms:?} {user} {found}");
+                    }
                 }
             }
         }

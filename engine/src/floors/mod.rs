@@ -14,7 +14,7 @@ mod trusted;
 pub use fault::FloorsError;
 pub use places::FloorFiles;
 pub use settings::{FileFault, parse};
-pub use table::{HoldTable, Moments};
+pub use table::{HoldTable, Moments, each_once};
 
 use holdpoint_domain::decide::check_floor;
 use holdpoint_domain::event::List;
@@ -72,22 +72,15 @@ impl Floor {
 }
 
 impl Floors {
-    /// Adds one floor after another.
+    /// What the files that were found demand together.
     ///
     /// # Errors
     /// Two of them contradict each other.
-    fn of(found: Vec<Floor>) -> Result<Self, FloorsError> {
-        let mut floors: Vec<Floor> = Vec::new();
-        let mut policy = GatePolicy::default();
-        for floor in found {
-            let both = policy.and(&floor.policy).map_err(|loosened| loosened.to_string());
-            let both = both.and_then(|both| match both.check() {
-                Ok(()) => Ok(both),
-                Err(fault) => Err(fault.to_string()),
-            });
-            policy = both.map_err(|reason| contradiction(&floors, &floor, reason))?;
-            floors.push(floor);
-        }
+    fn of(floors: Vec<Floor>) -> Result<Self, FloorsError> {
+        let policy = GatePolicy::join(&floors, |floor| &floor.policy).map_err(|found| {
+            let (one, other) = (found.one.name(), found.other.name());
+            FloorsError::Contradiction { one, other, reason: found.reason }
+        })?;
         Ok(Self { floors, policy })
     }
 
@@ -130,16 +123,6 @@ pub(crate) fn is_governed(command: &Command) -> bool {
         Command::CreateDecisionPoint(command) => command.needs_person(),
         _ => false,
     }
-}
-
-/// Names the first of those before that leaves nothing over together with this one.
-fn contradiction(before: &[Floor], floor: &Floor, reason: String) -> FloorsError {
-    let leaves_nothing = |other: &&Floor| {
-        let both = other.policy.and(&floor.policy);
-        !both.is_ok_and(|both| both.check().is_ok())
-    };
-    let other = before.iter().find(leaves_nothing).or(before.last()).unwrap_or(floor);
-    FloorsError::Contradiction { one: other.name(), other: floor.name(), reason }
 }
 
 /// A directory without links, as far as it exists.

@@ -80,6 +80,18 @@ impl FromStr for Moments {
     }
 }
 
+impl Moments {
+    /// Before the first attempt and after an attempt, stated over a policy: what is stated is added
+    /// to its moments, but for `never`.
+    #[must_use]
+    pub fn over(self, policy: &GatePolicy) -> (bool, HoldPolicy) {
+        match self {
+            Self { before: false, after: Some(HoldPolicy::Never) } => (false, HoldPolicy::Never),
+            Self { before, after } => (policy.before || before, after.unwrap_or(policy.after)),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for Moments {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         String::deserialize(from)?.parse().map_err(D::Error::custom)
@@ -114,13 +126,19 @@ pub(crate) fn names_of(targets: &[EscalationTarget]) -> List<Text> {
         true => vec![entry.target.clone()],
         false => entry.approvers.to_vec(),
     });
+    each_once(names).into_iter().collect()
+}
+
+/// Each name once, where it stands first.
+#[must_use]
+pub fn each_once(names: impl IntoIterator<Item = Text>) -> Vec<Text> {
     let mut once: Vec<Text> = Vec::new();
     for name in names {
         if !once.contains(&name) {
             once.push(name);
         }
     }
-    once.into_iter().collect()
+    once
 }
 
 /// One of `[[hold.escalation_targets]]`.
@@ -190,13 +208,7 @@ fn proof<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Authentication>, D
 fn names<'de, D: Deserializer<'de>>(from: D) -> Result<Option<List<Text>>, D::Error> {
     let names = Vec::<Name>::deserialize(from)?;
     check_count::<D>(names.len())?;
-    let mut once: Vec<Text> = Vec::new();
-    for Name(name) in names {
-        if !once.contains(&name) {
-            once.push(name);
-        }
-    }
-    Ok(Some(once.into_iter().collect()))
+    Ok(Some(each_once(names.into_iter().map(|Name(name)| name)).into_iter().collect()))
 }
 
 fn check_count<'de, D: Deserializer<'de>>(found: usize) -> Result<(), D::Error> {

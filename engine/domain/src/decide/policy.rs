@@ -41,19 +41,25 @@ pub(super) fn relax(
     let input_sha256 = relax_binding(&before, &command.policy);
     let binding = ActionBinding { tool: RELAX_TOOL.into(), input_sha256 };
     let (point, spent) = spend(world, decision_id, &command.by, &binding, at)?;
-    check_approved_by(&before, point)?;
+    check_approved_by(world, &before, point)?;
     Ok(vec![spent, changed(command, Some(point.decision_id.clone()))])
 }
 
 /// Those whom the policy before names approve; where it names nobody, whoever sits at a terminal.
-pub(crate) fn check_approved_by(before: &GatePolicy, point: &DecisionPoint) -> Result<(), Refusal> {
+pub(crate) fn check_approved_by(
+    world: &World,
+    before: &GatePolicy,
+    point: &DecisionPoint,
+) -> Result<(), Refusal> {
     let Some(policy) = &point.terms.policy else { return Err(Refusal::ApprovalNeeded) };
     let least = match before.approvers.is_empty() {
         true => before.authentication.max(Some(Authentication::Terminal)),
         false => before.authentication,
     };
     let floor = GatePolicy { authentication: least, approval_timeout_ms: None, ..before.clone() };
-    let separation = before.separation;
+    // As it was asked, which may have been before the policy was what it is.
+    let asked = world.person_for_point(&point.decision_id);
+    let separation = asked.is_some_and(|terms| terms.separation);
     floor.check_approval(policy, separation, None).map_err(loosened)
 }
 

@@ -15,7 +15,8 @@ pub(crate) use check::{
 pub use check::{check_policy, check_proposal, check_response_form, check_terms};
 pub use response::{ACCEPT, Principal, Response};
 pub use terms::{
-    ActionBinding, ApprovalPolicy, DecisionOption, EvidenceAttachment, OptionList, Proposal, Terms,
+    APPROVE, ActionBinding, ApprovalPolicy, DENY, DecisionOption, EvidenceAttachment, OptionList,
+    Proposal, Terms,
 };
 pub use types::{Authentication, DecisionPointState, OnTimeout, ResolutionKind, Urgency};
 

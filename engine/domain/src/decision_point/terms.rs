@@ -9,6 +9,11 @@ use crate::hash::Digest;
 /// The options of a proposal: at most [`MAX_OPTIONS`].
 pub type OptionList = List<DecisionOption, MAX_OPTIONS>;
 
+/// The option that approves, of a question that is approved or denied.
+pub const APPROVE: &str = "approve";
+/// The option that denies it.
+pub const DENY: &str = "deny";
+
 /// One way to answer (seed, "DecisionOption Type").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -27,6 +32,24 @@ pub struct DecisionOption {
     /// Whether choosing it says no: it ends a vote at once, releases nothing and approves nothing.
     #[serde(default)]
     pub reject: bool,
+}
+
+impl DecisionOption {
+    /// The two answers to a question that is approved or denied, by their short words and by what
+    /// each of them lets happen.
+    #[must_use]
+    pub fn approve_or_deny(short: [&str; 2], label: [&str; 2]) -> [Self; 2] {
+        let ([approve, deny], [approves, denies]) = (short, label);
+        [(APPROVE, approve, approves, false), (DENY, deny, denies, true)].map(
+            |(id, short, label, reject)| Self {
+                id: id.into(),
+                short: short.into(),
+                label: label.into(),
+                description: None,
+                reject,
+            },
+        )
+    }
 }
 
 /// What is asked: the part that each round may propose anew.

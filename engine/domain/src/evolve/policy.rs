@@ -58,7 +58,7 @@ fn check(world: &World, record: Record<'_>, body: &PolicyChanged) -> Result<(), 
     }) else {
         return Err(fault("an approval of exactly this change", approval));
     };
-    let approved = check_approved_by(&before, point);
+    let approved = check_approved_by(world, &before, point);
     approved.map_err(|refusal: Refusal| fault("the approval of who may relax it", &refusal))
 }
 

@@ -6,6 +6,7 @@ use super::{Bound, StartError};
 use crate::executor::{InstructionEnvelope, SignalSource, command_line};
 use crate::log::Storage;
 use crate::shell::engine::Engine;
+use crate::shell::interrupt::Interrupt;
 use crate::shell::run::GovernedRun;
 use crate::shell::start::keys::Key;
 use crate::shell::submit::{Origin, Submitted};
@@ -15,7 +16,7 @@ use holdpoint_domain::command::{
     CancelDecisionPoint, Command, CreateDecisionPoint, RespondToDecisionPoint,
 };
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, DecisionOption, OnTimeout, Principal, Response,
+    APPROVE, ActionBinding, ApprovalPolicy, DENY, DecisionOption, OnTimeout, Principal, Response,
 };
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::human_decision::DecisionTimeout;
@@ -25,11 +26,6 @@ use holdpoint_domain::text::bounded;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_domain::{ActorId, Refusal};
 use std::time::Duration;
-
-/// The option that approves the start.
-pub const APPROVE: &str = "approve";
-/// The option that denies it.
-pub const DENY: &str = "deny";
 
 /// How much of a command line the question's first sentence has, in bytes.
 const PROMPT_COMMAND_BYTES: usize = 1024;
@@ -138,7 +134,7 @@ impl<S: Storage> Engine<S> {
             policy: Some(ask.policy.clone()),
             binding: Some(ActionBinding { tool: RUN_TOOL.into(), input_sha256 }),
             separation: ask.separation,
-            ..CreateDecisionPoint::asking(entropy, by.clone(), prompt(run), options())
+            ..CreateDecisionPoint::asking(entropy, by.clone(), prompt(run), options().to_vec())
         };
         let id = command.decision_id();
         let origin =
@@ -184,18 +180,9 @@ pub(super) fn shows(point: &DecisionPoint, run: &GovernedRun, facts: &Facts) -> 
         && proposal.options.iter().eq(options().iter())
 }
 
-fn options() -> Vec<DecisionOption> {
-    let option = |id: &str, label: &str, reject| DecisionOption {
-        id: id.into(),
-        short: id.into(),
-        label: label.into(),
-        description: None,
-        reject,
-    };
-    vec![
-        option(APPROVE, "Start it, exactly so and once", false),
-        option(DENY, "Do not start it", true),
-    ]
+fn options() -> [DecisionOption; 2] {
+    let labels = ["Start it, exactly so and once", "Do not start it"];
+    DecisionOption::approve_or_deny([APPROVE, DENY], labels)
 }
 
 /// A question that is waited for.
@@ -257,8 +244,8 @@ impl<S: Storage> Waiting<'_, S> {
             };
             let wake = Wake { watch: &self.watch, signals: signals.wake(), at_most };
             let answer = asker.wait(point, &wake);
-            if let Some(signal) = signals.take().into_iter().find(|s| s.signal.asks_for_the_end()) {
-                return Ok(Some(signal.signal.number()));
+            if let Some(interrupt) = Interrupt::take(signals) {
+                return Ok(Some(interrupt.signal));
             }
             if let Some(approves) = answer {
                 self.answer(point, approves, asker)?;

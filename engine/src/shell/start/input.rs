@@ -2,6 +2,7 @@
 
 use super::StartError;
 use crate::executor::{SignalSource, Stdin};
+use crate::shell::interrupt::Interrupt;
 use holdpoint_domain::hash::{Digest, Sha256Stream};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, SeekFrom, Stat, fstat, seek, stat};
@@ -45,23 +46,19 @@ pub(super) struct Content {
 
 impl Input {
     /// Looks at what the command will read. A pipe is read to its end, and this process's standard
-    /// input is then a file in memory that holds the same. An inner error is the
-    /// signal that asked for the end meanwhile.
-    pub(super) fn take(
-        wanted: Stdin,
-        signals: &mut dyn SignalSource,
-    ) -> Result<Result<Self, i32>, StartError> {
+    /// input is then a file in memory that holds the same.
+    pub(super) fn take(wanted: Stdin, signals: &mut dyn SignalSource) -> Result<Self, StartError> {
         if wanted == Stdin::Null {
-            return Ok(Ok(Self::Nothing));
+            return Ok(Self::Nothing);
         }
         let found = fstat(stdin()).map_err(failed)?;
-        Ok(Ok(match FileType::from_raw_mode(found.st_mode) {
+        Ok(match FileType::from_raw_mode(found.st_mode) {
             FileType::RegularFile => Self::File,
             FileType::CharacterDevice if isatty(stdin()) => Self::Terminal,
             FileType::CharacterDevice if is_null(&found) => Self::Nothing,
             FileType::Fifo | FileType::Socket => return keep_whole(signals),
             other => return Err(StartError::Input { found: kind_name(other) }),
-        }))
+        })
     }
 
     /// The content of the regular file that standard input is. Where it stands is not changed.
@@ -84,13 +81,12 @@ impl Input {
 }
 
 /// Reads to the end, and puts what was read in the place of standard input.
-fn keep_whole(signals: &mut dyn SignalSource) -> Result<Result<Input, i32>, StartError> {
+fn keep_whole(signals: &mut dyn SignalSource) -> Result<Input, StartError> {
     let mut whole = Vec::new();
     let mut piece = vec![0; PIECE_BYTES];
     loop {
-        if let Some(signal) = signals.take().into_iter().find(|came| came.signal.asks_for_the_end())
-        {
-            return Ok(Err(signal.signal.number()));
+        if let Some(Interrupt { signal, .. }) = Interrupt::take(signals) {
+            return Err(StartError::Interrupted { signal });
         }
         if !is_readable(signals) {
             continue;
@@ -109,7 +105,7 @@ fn keep_whole(signals: &mut dyn SignalSource) -> Result<Result<Input, i32>, Star
     dup2_stdin(&kept).map_err(failed)?;
     let mut digest = Sha256Stream::new();
     digest.take(&whole);
-    Ok(Ok(Input::Whole { digest: digest.finish(), length: whole.len() as u64 }))
+    Ok(Input::Whole { digest: digest.finish(), length: whole.len() as u64 })
 }
 
 /// Waits for more input or a signal; whether there is input.

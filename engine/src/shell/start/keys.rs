@@ -57,7 +57,7 @@ impl ApprovalKeys {
     pub fn of_user() -> Result<Self, StartError> {
         let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
         let states = named.filter(|path| path.is_absolute()).or_else(|| {
-            super::super::user::home_of_user(rustix::process::getuid().as_raw())
+            super::super::user::home_of_user(super::super::user_number())
                 .map(|home| home.join(".local").join("state"))
         });
         Ok(Self::in_directory(&states.ok_or(StartError::NoHome)?.join(FOLDER)))

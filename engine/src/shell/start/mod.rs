@@ -9,8 +9,9 @@ mod input;
 mod keys;
 
 pub use approved::ApprovedStart;
-pub use ask::{APPROVE, AskBefore, Asked, DENY, StartAsker};
+pub use ask::{AskBefore, Asked, StartAsker};
 pub(super) use facts::ProgramFile;
+pub use holdpoint_domain::decision_point::{APPROVE, DENY};
 pub use keys::ApprovalKeys;
 
 use super::engine::Engine;
@@ -168,7 +169,6 @@ impl Bound {
         signals: &mut dyn SignalSource,
     ) -> Result<Self, StartError> {
         let input = Input::take(run.command.stdin, signals)?;
-        let input = input.map_err(|signal| StartError::Interrupted { signal })?;
         Ok(Self { files, input, keys })
     }
 
