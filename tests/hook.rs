@@ -10,7 +10,7 @@
 
 mod program;
 
-use program::{Place, contents, json, status, text};
+use program::{Place, contents, json, status, terminal, text};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -149,6 +149,17 @@ fn a_denial_stands_until_it_is_to_be_asked_again() {
     assert!(reason.contains(&id) && reason.contains("do not retry"), "{reason}");
     assert_eq!(decisions(&place).len(), 1, "nobody is asked again");
     assert_ne!(ask(&place, &["--ask-again"], &call("s", "rm -rf /")), id);
+}
+
+#[test]
+fn an_approval_of_before_another_user_was_demanded_is_asked_for_anew() {
+    let place = Place::new();
+    let before = ask(&place, &[], &call("s", "make deploy"));
+    respond(&place, &before, "approve");
+    let mut demand = place.command(&["policy", "set", "--separation"]);
+    let demanded = demand.stdin(terminal()).output().unwrap();
+    assert_eq!(status(&demanded), 0, "{}", text(&demanded.stderr));
+    assert_ne!(ask(&place, &[], &call("s", "make deploy")), before);
 }
 
 #[test]
@@ -304,6 +315,16 @@ fn the_advised_way_to_wait_is_let_through_and_nothing_behind_it_is() {
         denied(&place, &[], &call("s", &format!("{wait}{more}")), "pending");
     }
     denied(&place, &[], &call("s", "holdpoint decision list"), "pending");
+    // In a shell that is the shell, which would run the file `decision`.
+    denied(&place, &[], &call("s", "/proc/self/exe decision wait DP-1"), "pending");
+}
+
+#[test]
+fn no_way_to_wait_is_advised_about_which_somebody_would_be_asked() {
+    let mut place = Place::new();
+    place.log = place.directory.path().join("my log");
+    let reason = denied(&place, &[], &call("s", "make deploy"), "pending");
+    assert!(reason.contains("Stop here") && !reason.contains("Wait with"), "{reason}");
 }
 
 #[test]

@@ -33,7 +33,8 @@ pub(super) struct Ask {
     prompt: String,
     context: String,
     policy: ApprovalPolicy,
-    separation: bool,
+    /// Whether only another user than the one who asks may answer.
+    pub(super) separation: bool,
     timeout_ms: u64,
     valid_for_ms: u64,
 }

@@ -170,7 +170,12 @@ impl Gate {
 /// Where a call stands in this state of the world.
 fn standing(world: &World, ask: &Ask) -> Standing {
     let is_it = |point: &&DecisionPoint| ask.is_answered_by(point);
-    let live = || world.decisions_bound_to(&ask.binding).filter(is_it);
+    let is_apart = |point: &&DecisionPoint| {
+        let terms = world.person_for_point(&point.decision_id);
+        !ask.separation || terms.is_some_and(|terms| terms.separation)
+    };
+    // What was asked before another user was demanded is asked anew.
+    let live = || world.decisions_bound_to(&ask.binding).filter(is_it).filter(is_apart);
     if let Some(point) = live().find(|point| point.spendable_until().is_some()) {
         return Standing::Approved(point.clone());
     }
