@@ -174,7 +174,7 @@ fn standing(world: &World, ask: &Ask) -> Standing {
         let terms = world.person_for_point(&point.decision_id);
         !ask.separation || terms.is_some_and(|terms| terms.separation)
     };
-    // What was asked before another user was demanded is refused when it is to be spent.
+    // What was asked before another user was demanded is asked anew.
     let live = || world.decisions_bound_to(&ask.binding).filter(is_it).filter(is_apart);
     if let Some(point) = live().find(|point| point.spendable_until().is_some()) {
         return Standing::Approved(point.clone());

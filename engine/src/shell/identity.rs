@@ -62,6 +62,28 @@ impl Identity {
         Self { is_simulated: true, ..Self::of_process() }
     }
 
+    /// A process of a user whom a test makes up, judged as any other: at this terminal, if any.
+    #[cfg(feature = "simulated-people")]
+    #[must_use]
+    pub fn simulated_process(user: u32, name: &str, terminal: Option<&str>) -> Self {
+        let (name, terminal) = (name.to_string(), terminal.map(str::to_string));
+        Self { user, name, grounds: Grounds::Proven, terminal, is_simulated: false }
+    }
+
+    /// The same below a recorder.
+    #[cfg(feature = "simulated-people")]
+    #[must_use]
+    pub fn recorded(self) -> Self {
+        Self { grounds: Grounds::BelowRecorder, ..self }
+    }
+
+    /// The same in a user namespace of its own.
+    #[cfg(feature = "simulated-people")]
+    #[must_use]
+    pub fn in_own_namespace(self) -> Self {
+        Self { grounds: Grounds::OtherNamespace, ..self }
+    }
+
     /// The name of this process's user.
     #[must_use]
     pub fn name(&self) -> &str {
