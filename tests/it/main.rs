@@ -81,4 +81,5 @@ mod verify_options;
 mod verify_py;
 mod verify_py_support;
 mod waiting_support;
+mod who_may_pass;
 mod writers_on_damage;

@@ -1,7 +1,7 @@
 //! Who takes part: processes of several users, each with a handle of its own on one log.
 
-use crate::model::{Doer, Means};
-use crate::random::Random;
+use crate::who_may_pass::model::{Doer, Means};
+use crate::who_may_pass::random::Random;
 use holdpoint_domain::ActorId;
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_engine::Engine;

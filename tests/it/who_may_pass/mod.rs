@@ -1,23 +1,11 @@
 //! No sequence of commands passes a hold without a person: random principals over holds, decision
 //! points, policies and runs, against a small model of who may pass, by what is recorded and by exit
 //! code. A failure prints the seed that gives it again (`HOLDPOINT_SEED`).
-#![allow(
-    missing_docs,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test tells its story by its names, and fails where it cannot read"
-)]
-
 mod acts;
 mod cast;
 mod model;
-#[path = "../program/mod.rs"]
-mod program;
 mod random;
 mod real;
-#[path = "../terminal/mod.rs"]
-mod terminal;
 
 use acts::{Known, Try, any_policy};
 use cast::{CAST, Process, SetClock, engines};

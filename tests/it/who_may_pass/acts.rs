@@ -1,7 +1,7 @@
 //! What anybody may try: mostly what leads somewhere, sometimes anything.
 
-use crate::cast::NAMES;
-use crate::random::Random;
+use crate::who_may_pass::cast::NAMES;
+use crate::who_may_pass::random::Random;
 use holdpoint_domain::command::{
     AnswerDecision, AwaitResponse, CancelDecisionPoint, CaptureEvidence, ChangeCapability,
     ChangePolicy, Command, CompleteLoop, ConsumeApproval, CreateDecisionPoint, DispatchFacts,

@@ -2,8 +2,8 @@
 //! answers: a person at a terminal, programs, agents, claimed names.
 
 use crate::program::{Place, json, status, text};
-use crate::random::Random;
 use crate::terminal::{Terminal, at_terminal};
+use crate::who_may_pass::random::Random;
 use holdpoint_engine::shell::user_name;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -234,7 +234,7 @@ impl Round<'_> {
 
 #[test]
 fn no_run_of_the_program_passes_without_a_person() {
-    let seed = crate::seed();
+    let seed = crate::who_may_pass::seed();
     let mut random = Random::new(seed);
     println!("HOLDPOINT_SEED={seed}");
     for round in 0..ROUNDS * HOLDS.len() {
