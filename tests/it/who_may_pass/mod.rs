@@ -1,11 +1,6 @@
 //! No sequence of commands passes a hold without a person: random principals over holds, decision
-//! points, policies and runs, against a small model of who may pass, by what is recorded and by exit
-//! code. A failure prints the seed that gives it again (`HOLDPOINT_SEED`).
-mod acts;
-mod cast;
-mod model;
-mod random;
-mod real;
+//! points, policies and runs, against a small model of who may pass, by what is recorded and by
+//! exit code. A failure prints the seed that gives it again (`HOLDPOINT_SEED`).
 
 use acts::{Known, Try, any_policy};
 use cast::{CAST, Process, SetClock, engines};
