@@ -1,6 +1,6 @@
 //! No sequence of commands passes a hold without a person: random principals over holds, decision
-//! points, policies and runs, against a small model of who may pass, by what is recorded and by exit
-//! code. A failure prints the seed that gives it again (`HOLDPOINT_SEED`).
+//! points, policies and runs, against a small model of who may pass, by what is recorded and by
+//! exit code. A failure prints the seed that gives it again (`HOLDPOINT_SEED`).
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -48,7 +48,7 @@ fn seed() -> u64 {
     let given = std::env::var("HOLDPOINT_SEED").ok().and_then(|text| text.parse().ok());
     given.unwrap_or_else(|| {
         let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
-        now.as_secs() ^ u64::from(now.subsec_nanos()) << 20
+        now.as_secs() ^ (u64::from(now.subsec_nanos()) << 20)
     })
 }
 
@@ -65,7 +65,7 @@ fn no_sequence_of_commands_passes_without_a_person() {
     let worker = |first: usize| {
         let mut passes = Passes::default();
         for log in (first..LOGS).step_by(WORKERS) {
-            let found = one_log(Random::new(seed ^ (log as u64) << 48));
+            let found = one_log(Random::new(seed ^ ((log as u64) << 48)));
             let found = found.unwrap_or_else(|wrong| {
                 panic!("HOLDPOINT_SEED={seed} gives it again, log {log}: {wrong}")
             });

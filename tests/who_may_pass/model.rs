@@ -447,7 +447,7 @@ impl Model {
         Ok(())
     }
 
-    /// A hold lets a run end as its attempt left it only after a CONTINUE, and only a person aborts.
+    /// A hold lets a run end as its attempt left it only after a CONTINUE; only a person aborts.
     fn halted(
         &self,
         doer: Option<&Doer>,
