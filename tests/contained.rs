@@ -22,11 +22,13 @@ use program::{Place, json, skip, status, text};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use terminal::Terminal;
 
 /// Processes of every kind: in the group, in a session of its own, orphaned, and a chain of
@@ -136,6 +138,84 @@ fn who_left_the_group_of_a_command_that_ended_well_lives_on_and_is_named() {
         let survivor = Pid::from_raw(pid).unwrap();
         test_kill_process(survivor).expect("it was left alone");
         kill_process(survivor, Signal::KILL).unwrap();
+    }
+}
+
+/// A command that leaves behind a daemon which waits for `go`, whatever shell script that then runs.
+fn leave_behind(place: &Place, then: &str) {
+    let daemon = format!(
+        "echo $$ > left.new; mv left.new left; until test -e go; do sleep 0.01; done; {then}"
+    );
+    fs::write(place.directory.path().join("daemon"), daemon).unwrap();
+    let script = "setsid sh -c 'setsid sh daemon & exit' > /dev/null 2>&1 9>&- &
+        until test -e left; do sleep 0.01; done";
+    let run = place.command(&["run", "--hold", "never", "--", "sh", "-c", script]);
+    // Somebody may wait for what they lent, and the daemon closes it.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec 9> lent; exec \"$0\" \"$@\""]).arg(run.get_program());
+    shell.args(run.get_args()).current_dir(place.directory.path());
+    let output = shell.output().unwrap();
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("still running: "), "{}", text(&output.stderr));
+}
+
+#[test]
+fn what_outlives_its_command_is_no_person_at_a_terminal_of_its_own() {
+    let place = Place::new();
+    let asked = place.holdpoint(&["run", "--hold", "before", "--no-wait", "--", "touch", "f"]);
+    let id = text(&asked.stdout).trim().to_string();
+    let answer = ["decision", "respond", &id, "--option", "approve"];
+    let terminal = program::terminal();
+    let device = fs::read_link(format!("/proc/self/fd/{}", terminal.as_raw_fd())).unwrap();
+    let program = place.command(&answer);
+    let words = std::iter::once(program.get_program()).chain(program.get_args());
+    let words: Vec<&str> = words.map(|word| word.to_str().unwrap()).collect();
+    let device = device.to_str().unwrap();
+    let then = format!(
+        "{} < {device} > told 2>&1; echo $? > status.new; mv status.new status",
+        words.join(" ")
+    );
+    leave_behind(&place, &then);
+    fs::write(place.directory.path().join("go"), "").unwrap();
+    let path = place.directory.path().join("status");
+    until(|| path.exists());
+    let told = fs::read_to_string(place.directory.path().join("told")).unwrap();
+    assert_eq!(fs::read_to_string(path).unwrap(), "5\n", "{told}");
+    // The same by somebody who is not below a recorder.
+    assert_eq!(status(&place.holdpoint(&answer)), 0);
+}
+
+#[test]
+fn the_guard_of_what_outlives_a_command_holds_nothing_and_ends_with_the_last_of_it() {
+    let place = Place::new();
+    leave_behind(&place, "");
+    let left = fs::read_to_string(place.directory.path().join("left")).unwrap();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", left.trim())).unwrap();
+    let parent = stat.rsplit_once(')').unwrap().1.split(' ').nth(2).unwrap();
+    let guard = PathBuf::from(format!("/proc/{parent}"));
+    assert_eq!(fs::read_to_string(guard.join("comm")).unwrap(), "holdpoint-guard\n");
+    until(|| fs::read_link(guard.join("cwd")).is_ok_and(|path| path == Path::new("/")));
+    let holds = |guard: &Path| {
+        let open = fs::read_dir(guard.join("fd")).into_iter().flatten().flatten();
+        let mut open = open.filter_map(|entry| fs::read_link(entry.path()).ok());
+        open.any(|path| path.starts_with(place.directory.path().canonicalize().unwrap()))
+    };
+    until(|| !holds(&guard));
+    fs::write(place.directory.path().join("go"), "").unwrap();
+    until(|| !guard.exists() || has_ended(&guard));
+}
+
+/// Whether a process is only there for a parent that has yet to ask for its end.
+fn has_ended(process: &Path) -> bool {
+    fs::read_to_string(process.join("stat")).is_ok_and(|stat| stat.contains(") Z "))
+}
+
+/// Waits until it is so.
+fn until(is_so: impl Fn() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < patience, "it never came to be so");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
