@@ -20,9 +20,10 @@ use holdpoint_engine::executor::{
 };
 use program::{Place, json, skip, status, text};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -141,7 +142,42 @@ fn who_left_the_group_of_a_command_that_ended_well_lives_on_and_is_named() {
     }
 }
 
-/// A command that leaves behind a daemon which waits for `go`, whatever shell script that then runs.
+#[test]
+fn what_another_users_rights_keep_from_being_stopped_is_counted_and_recorded() {
+    let place = Place::new();
+    let directory = place.directory.path();
+    fs::set_permissions(directory, Permissions::from_mode(0o777)).unwrap();
+    // Becomes somebody else altogether, as `sudo` does.
+    let becomes = directory.join("becomes");
+    fs::copy("/usr/bin/setpriv", &becomes).unwrap();
+    fs::set_permissions(&becomes, Permissions::from_mode(0o4755)).unwrap();
+    let as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let mut tried = Command::new(as_nobody[0]);
+    tried.args(&as_nobody[1..]).arg(&becomes).args(["--reuid=0", "true"]);
+    if !tried.status().is_ok_and(|status| status.success()) {
+        return skip("a program that becomes another user needs root to be made");
+    }
+    let script = "./becomes --reuid=0 sh -c 'echo $$ > left; exec sleep 300' > /dev/null 2>&1 &
+        until test -s left; do sleep 0.01; done; sleep 300";
+    let run = ["run", "--hold", "never", "--json", "--timeout", "2s", "--", "sh", "-c", script];
+    let run = place.command(&run);
+    let mut command = Command::new(as_nobody[0]);
+    command.args(&as_nobody[1..]).arg(run.get_program()).args(run.get_args());
+    let output = command.current_dir(directory).output().unwrap();
+    let told = json(&output);
+    assert_eq!((status(&output), &told["could_not_be_stopped"]), (124, &1.into()), "{told:#}");
+    assert_eq!(told["left_behind"][0]["name"], "sleep");
+    let said = text(&output.stderr);
+    assert!(said.contains("1 process of the command could not be stopped"), "{said}");
+    let left = fs::read_to_string(directory.join("left")).unwrap();
+    kill_process(Pid::from_raw(left.trim().parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+    let exported = text(&place.holdpoint(&["export", "--include-evidence"]).stdout);
+    let recorded: String =
+        "\"could_not_be_stopped\":1".bytes().map(|byte| format!("{byte:02x}")).collect();
+    assert!(exported.contains(&recorded), "{exported}");
+}
+
+/// A command that leaves behind a daemon, which waits for `go` and then runs a shell script.
 fn leave_behind(place: &Place, then: &str) {
     let daemon = format!(
         "echo $$ > left.new; mv left.new left; until test -e go; do sleep 0.01; done; {then}"
@@ -215,7 +251,7 @@ fn until(is_so: impl Fn() -> bool) {
     let patience = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < patience, "it never came to be so");
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::yield_now();
     }
 }
 

@@ -106,6 +106,8 @@ struct Told<'a> {
     containment: Option<&'static str>,
     /// Who lives on after the last attempt.
     left_behind: Vec<LeftBehind<'a>>,
+    /// How many of them were to be stopped, and could not be.
+    could_not_be_stopped: u32,
     log: String,
 }
 
@@ -165,6 +167,7 @@ impl<'a> Told<'a> {
             evidence_dropped: report.is_evidence_dropped,
             containment: execution.map(|execution| execution.containment.name()),
             left_behind: left_behind(execution),
+            could_not_be_stopped: beyond_reach(execution),
             log: absolute(global),
         }
     }
@@ -190,6 +193,7 @@ impl<'a> Told<'a> {
             evidence_dropped: open.is_evidence_dropped,
             containment: execution.map(|execution| execution.containment.name()),
             left_behind: left_behind(execution),
+            could_not_be_stopped: beyond_reach(execution),
             log: absolute(global),
         }
     }
@@ -206,6 +210,11 @@ impl<'a> Decision<'a> {
     }
 }
 
+/// How many were to end with the command, and belong to another user.
+fn beyond_reach(execution: Option<&ExecutionReport>) -> u32 {
+    execution.map_or(0, |execution| execution.beyond_reach)
+}
+
 fn left_behind(execution: Option<&ExecutionReport>) -> Vec<LeftBehind<'_>> {
     let survivors = execution.into_iter().flat_map(|execution| &execution.survivors);
     survivors.map(|left| LeftBehind { pid: left.pid, name: &left.name }).collect()
@@ -218,6 +227,14 @@ fn tell_left_behind(execution: Option<&ExecutionReport>) {
         left.iter().map(|left| format!("{} ({})", left.pid, visible(left.name))).collect();
     if !named.is_empty() {
         complain(&format!("left behind by the command, and still running: {}", named.join(", ")));
+    }
+    let count = beyond_reach(execution);
+    if count > 0 {
+        let processes = if count == 1 { "process" } else { "processes" };
+        complain(&format!(
+            "{count} {processes} of the command could not be stopped, because another user's \
+             rights keep this user from it; end what is left as that user or as root"
+        ));
     }
 }
 

@@ -95,6 +95,7 @@ fn serve() -> io::Result<()> {
         tree: Tree::of(table, getpid()),
         leader,
         has_ended: false,
+        was_told_to_kill: false,
         reaped: None,
         held,
     };
@@ -170,6 +171,7 @@ struct GuardProcess {
     leader: Pid,
     /// Whether the recorder was told that the leader has ended.
     has_ended: bool,
+    was_told_to_kill: bool,
     reaped: Option<(ExitStatus, Usage)>,
     /// Open until the command is over, for whoever looks whether this process looks after it.
     held: Vec<OwnedFd>,
@@ -186,6 +188,7 @@ impl GuardProcess {
             };
             let answered = match request {
                 Request::Kill => {
+                    self.was_told_to_kill = true;
                     self.kill_tree(Some(Instant::now() + KILLING_MAX));
                     self.tell_end().and_then(|()| send(&self.channel, &Report::Killed))
                 }
@@ -308,6 +311,7 @@ impl GuardProcess {
             usage,
             own_peak: self.table.own_peak_resident_bytes(),
             survivors: self.tree.survivors(),
+            beyond_reach: self.tree.beyond_reach(self.group_to_end()),
             lives_on,
         };
         if send(&self.channel, &Report::Finished(finished)).is_err() {
@@ -315,6 +319,11 @@ impl GuardProcess {
         }
         self.outlast();
         Ok(())
+    }
+
+    /// The group that was to end with the command; `None`: everything was.
+    fn group_to_end(&self) -> Option<Pid> {
+        (!self.was_told_to_kill).then_some(self.leader)
     }
 
     /// Nobody records the command any more: what can be killed of it is.
@@ -339,8 +348,8 @@ impl GuardProcess {
         }
     }
 
-    /// Lets go of all that somebody could wait for: of the recorder, of what was to be kept open, of
-    /// the directory, and of what this process inherited without being asked. What the system
+    /// Lets go of all that somebody could wait for: of the recorder, of what was to be kept open,
+    /// of the directory, and of what this process inherited without being asked. What the system
     /// refuses of that is not worth those below.
     fn let_go(&mut self) {
         self.held.clear();

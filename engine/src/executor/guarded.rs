@@ -180,6 +180,12 @@ impl Guarded {
         }
     }
 
+    /// How many are known to live on of what a dead guard left behind.
+    fn lost_beyond_reach(&self) -> u32 {
+        let group = (!self.adopts).then_some(self.leader);
+        Tree::of(self.table, getpid()).beyond_reach(group)
+    }
+
     /// The guard is dead, or does not answer: what can be found is killed from here.
     fn lose_guard(&mut self) {
         (self.is_lost, self.has_ended, self.stopped_by) = (true, true, None);
@@ -260,6 +266,7 @@ impl Leader for Guarded {
                 status: ExitStatus::from_raw(libc::SIGKILL),
                 usage: Usage::default(),
                 survivors: Vec::new(),
+                beyond_reach: self.lost_beyond_reach(),
                 starters_peak: None,
                 lost_guard: true,
             });
@@ -269,6 +276,7 @@ impl Leader for Guarded {
             status: ExitStatus::from_raw(finished.status),
             usage: finished.usage,
             survivors: finished.survivors,
+            beyond_reach: finished.beyond_reach,
             starters_peak: finished.own_peak,
             lost_guard: false,
         })
