@@ -3,8 +3,10 @@
 //! write into the first column. What this program says of its own stands flush left, and comes
 //! last.
 
+mod conversation;
 mod plain;
 
+pub(crate) use conversation::{put_question, say_sentence};
 use plain::{columns as columns_of_character, plain, plain_once};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -61,7 +63,7 @@ const PLAIN: &str = "\x1b\\\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1
                      \x1b[r\x1b[?7h\x1b[4l\x1b[?25h\x1b[0m\x1b(B\x0f\x1b[999;1H\r\n";
 
 /// What to write to a terminal before a question, behind the output of a command.
-pub(crate) fn plain_terminal() -> &'static str {
+fn plain_terminal() -> &'static str {
     match std::env::var("TERM") {
         Ok(name) if !name.is_empty() && name != "dumb" => PLAIN,
         _ => "\r\n",
