@@ -82,6 +82,37 @@ fn nobody_answers_or_aborts_through_apply_under_a_name_that_is_not_theirs() {
     place.verified();
 }
 
+/// Whom the policy of the log names, they alone are asked, also where nobody had to be.
+#[test]
+fn a_loop_that_is_never_held_is_asked_about_only_as_the_policy_lets_it() {
+    let place = Place::with_log();
+    let set = ["policy", "set", "--approvers", "ada", "--decision-timeout", "2m"];
+    let set = place.command(&set).stdin(program::terminal()).output().unwrap();
+    assert_eq!(program::status(&set), 0, "{}", text(&set.stderr));
+    let ada = json!({ "policy": "NEVER", "approvers": ["ada"], "decision_timeout_ms": 120_000 });
+    let late = json!({ "policy": "NEVER", "approvers": ["ada"], "decision_timeout_ms": 120_001 });
+    for (digit, hold, field) in [
+        ("3", json!({ "policy": "NEVER" }), Some("approvers")),
+        ("4", late, Some("decision_timeout")),
+        ("5", ada, None),
+    ] {
+        let (id, mut lines) = (format!("LOOP-{}", digit.repeat(32)), story(&digit.repeat(32)));
+        lines.pop();
+        lines[0]["submit"]["hold"] = hold;
+        lines.push(json!({ "submit": { "command": "human_decision.request", "loop_id": id } }));
+        let found = answers(&apply(&place, &lines));
+        let last = found.last().unwrap();
+        match field {
+            Some(field) => {
+                assert_eq!(last["refusal"]["code"], "POLICY_LOOSENED", "{found:#?}");
+                assert!(last["refusal"]["message"].as_str().unwrap().contains(field), "{last:#}");
+            }
+            None => assert!(last["receipt"]["request_id"].is_string(), "{found:#?}"),
+        }
+    }
+    place.verified();
+}
+
 /// A stream of which a program kept less than the whole: its two ends, or its beginning alone.
 #[test]
 fn an_output_that_is_not_whole_says_which_parts_of_it_are_there() {
