@@ -50,10 +50,14 @@ fn leave_open(place: &Place, options: &[&str], words: &[&str]) -> String {
 
 /// Waits until a question is open, and gives its id.
 fn await_question(place: &Place) -> String {
+    await_listed(place, "decision", "id")
+}
+
+fn await_listed(place: &Place, noun: &str, key: &str) -> String {
     loop {
-        let listed = place.holdpoint(&["decision", "list", "--json"]);
+        let listed = place.holdpoint(&[noun, "list", "--json"]);
         let listed: Value = serde_json::from_slice(&listed.stdout).unwrap_or_default();
-        if let Some(id) = listed[0]["id"].as_str() {
+        if let Some(id) = listed[0][key].as_str() {
             return id.to_string();
         }
         std::thread::yield_now();
@@ -489,6 +493,69 @@ fn after_a_retry_that_nobody_waited_for_the_run_goes_on_with_the_same_command() 
     let unknown = ["--json", "run", "--resume", "REQ-none", "--", "true"];
     assert_eq!(refused(&run(&place, &unknown)).0, "UNKNOWN_REQUEST");
     place.verified();
+}
+
+/// A program that fails, and says in `runs` that it ran.
+fn write_step(place: &Place, remark: &str) {
+    let (path, new) = (file(place, "step"), file(place, "step.new"));
+    std::fs::write(&new, format!("#!/bin/sh\n# {remark}\necho ran >> runs\nexit 1\n")).unwrap();
+    std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::rename(new, path).unwrap();
+}
+
+fn runs(place: &Place) -> usize {
+    std::fs::read_to_string(file(place, "runs")).unwrap().lines().count()
+}
+
+#[test]
+fn every_attempt_of_an_approved_start_is_of_the_program_that_was_approved() {
+    let place = Place::new();
+    write_step(&place, "approved");
+    let asked = run(&place, &["run", "--hold", "always", "--no-wait", "--", "./step"]);
+    let id = text(&asked.stdout).trim().to_string();
+    assert_eq!(answer(&place, &id, "approve"), 0);
+    let spend = ["--json", "run", "--hold", "always", "--no-wait", "--approval", &id];
+    let output = run(&place, &[&spend[..], &["--", "./step"]].concat());
+    assert_eq!(status(&output), 122, "{}", text(&output.stderr));
+    let request = json(&output)["request_id"].as_str().unwrap().to_string();
+    decide(&place, &request, &["RETRY", "--reason", "flaky"]);
+    write_step(&place, "another one");
+    let resume = ["--json", "run", "--no-wait", "--resume", &request, "--", "./step"];
+    let (code, message) = refused(&run(&place, &resume));
+    assert_eq!((&*code, runs(&place)), ("BINDING_MISMATCH", 1), "{message}");
+    assert!(message.contains(&id) && message.contains("SHA-256"), "{message}");
+    write_step(&place, "approved");
+    assert_eq!((status(&run(&place, &resume)), runs(&place)), (122, 2));
+    // So it is in the process that asked.
+    let place = Place::new();
+    write_step(&place, "approved");
+    let waiting = command(&place, &["run", "--hold", "always", "--", "./step"]).spawn().unwrap();
+    assert_eq!(answer(&place, &await_question(&place), "approve"), 0);
+    let request = await_listed(&place, "hold", "request_id");
+    write_step(&place, "another one");
+    decide(&place, &request, &["RETRY", "--reason", "flaky"]);
+    let output = waiting.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!((status(&output), runs(&place)), (125, 1), "{said}");
+    assert!(said.contains("BINDING_MISMATCH"), "{said}");
+    place.verified();
+}
+
+#[test]
+fn a_key_that_cannot_be_read_is_not_one_that_is_not_there() {
+    let place = Place::new();
+    let id = leave_open(&place, &[], &["touch", "f"]);
+    assert_eq!(answer(&place, &id, "approve"), 0);
+    let keys = file(&place, "state/holdpoint/keys");
+    let key = keys.join(format!("{id}.key"));
+    std::fs::remove_file(&key).unwrap();
+    std::fs::create_dir(&key).unwrap();
+    let spend = ["--json", "run", "--approval", &id, "--", "touch", "f"];
+    assert_eq!(refused(&run(&place, &spend)).0, "NOT_BOUND");
+    std::fs::remove_dir_all(&keys).unwrap();
+    std::fs::write(&keys, "").unwrap();
+    let ask = ["--json", "run", "--hold", "before", "--", "touch", "f"];
+    assert!(refused(&run(&place, &ask)).1.contains("list the keys"));
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl<S: Storage> Engine<S> {
     fn check_approved(
         &self,
         start: &ApprovedStart<'_>,
-    ) -> Result<(GovernedRun, super::ProgramFile), StartError> {
+    ) -> Result<(GovernedRun, super::ApprovedProgram), StartError> {
         let decision_id = start.decision_id;
         let keys = &start.bound.keys;
         let point = self.spendable(decision_id, keys)?;

@@ -10,12 +10,12 @@ mod keys;
 
 pub use approved::ApprovedStart;
 pub use ask::{APPROVE, AskBefore, Asked, DENY, StartAsker};
-pub(super) use facts::ProgramFile;
+pub(super) use facts::ApprovedProgram;
 pub use keys::ApprovalKeys;
 
 use super::engine::Engine;
 use super::error::SubmitError;
-use super::run::{GovernedRun, RunError};
+use super::run::{BINDING_MISMATCH, GovernedRun, RunError};
 use crate::executor::{SignalSource, StartRefusal};
 use crate::log::Storage;
 use facts::{Facts, Surroundings};
@@ -147,7 +147,7 @@ impl StartError {
             }
             Self::Interrupted { .. } => "INTERRUPTED",
             Self::KeyMissing { .. } => "APPROVAL_KEY_MISSING",
-            Self::Differs { .. } => "BINDING_MISMATCH",
+            Self::Differs { .. } => BINDING_MISMATCH,
         }
     }
 }
