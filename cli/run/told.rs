@@ -162,8 +162,10 @@ impl<'a> Told<'a> {
             attempts: report.attempts,
             records: Records { first: report.first_sequence, last: report.last_sequence },
             wall_ms: u64::try_from(report.wall.as_millis()).unwrap_or(u64::MAX),
-            stdout: execution.map(|execution| Stream::of(&execution.stdout)),
-            stderr: execution.map(|execution| Stream::of(&execution.stderr)),
+            stdout: execution
+                .map(|execution| Stream::of(&execution.stdout, report.is_evidence_dropped)),
+            stderr: execution
+                .map(|execution| Stream::of(&execution.stderr, report.is_evidence_dropped)),
             evidence_dropped: report.is_evidence_dropped,
             containment: execution.map(|execution| execution.containment.name()),
             left_behind: left_behind(execution),
@@ -188,8 +190,10 @@ impl<'a> Told<'a> {
             attempts: open.attempts,
             records: Records { first: open.first_sequence, last: open.last_sequence },
             wall_ms: u64::try_from(open.wall.as_millis()).unwrap_or(u64::MAX),
-            stdout: execution.map(|execution| Stream::of(&execution.stdout)),
-            stderr: execution.map(|execution| Stream::of(&execution.stderr)),
+            stdout: execution
+                .map(|execution| Stream::of(&execution.stdout, open.is_evidence_dropped)),
+            stderr: execution
+                .map(|execution| Stream::of(&execution.stderr, open.is_evidence_dropped)),
             evidence_dropped: open.is_evidence_dropped,
             containment: execution.map(|execution| execution.containment.name()),
             left_behind: left_behind(execution),
@@ -244,9 +248,12 @@ fn absolute(global: &Global) -> String {
 }
 
 impl Stream {
-    fn of(captured: &CapturedOutput) -> Self {
-        let (length, kept) = (captured.true_length, captured.bytes.len() as u64);
-        let gap = length.saturating_sub(kept);
-        Self { length, captured: kept, head: captured.head_length, gap }
+    fn of(captured: &CapturedOutput, is_dropped: bool) -> Self {
+        let length = captured.true_length;
+        let (kept, head) = match is_dropped {
+            true => (0, 0),
+            false => (captured.bytes.len() as u64, captured.head_length),
+        };
+        Self { length, captured: kept, head, gap: length.saturating_sub(kept) }
     }
 }

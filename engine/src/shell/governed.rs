@@ -570,8 +570,8 @@ fn origin<S: Storage>(engine: &Engine<S>, run: &GovernedRun) -> Result<Origin, R
     })
 }
 
-/// Leaves away the bytes of every stream: its true length and its digest stay. Whether there were
-/// any.
+/// Leaves away the bytes of every stream: its true length and its digest stay, and all of it is
+/// said to be missing. Whether there were any.
 fn drop_raw(command: &mut Command) -> bool {
     let Command::CaptureEvidence(capture) = command else { return false };
     let mut any = false;
@@ -580,9 +580,10 @@ fn drop_raw(command: &mut Command) -> bool {
             EvidenceItem::ExecutorOutput { stream, raw_data, true_length, whole_sha256 }
             | EvidenceItem::ExecutorOutputCut {
                 stream, raw_data, true_length, whole_sha256, ..
-            } if !raw_data.is_empty() => EvidenceItem::ExecutorOutput {
+            } if !raw_data.is_empty() => EvidenceItem::ExecutorOutputCut {
                 stream: *stream,
                 raw_data: Vec::new(),
+                head_length: 0,
                 true_length: *true_length,
                 whole_sha256: *whole_sha256,
             },
