@@ -5,7 +5,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use crate::replay::of_value;
-use crate::text::{actor, counted, moment};
+use crate::text::{counted, doer, moment};
 use crate::travel::{Shortcuts, line, parse_until, tell_place};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::text::visible;
@@ -142,7 +142,7 @@ pub(crate) fn of_record(line: &Line) -> String {
         "record {}, {}, {}: {}",
         line.sequence,
         moment(line.time),
-        line.actor.as_ref().map_or("by nobody known".into(), actor),
+        line.actor.as_ref().map_or("by nobody known".into(), |it| doer(it, line.proof)),
         line.summary
     )
 }

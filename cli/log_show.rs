@@ -5,7 +5,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::progress::Bar;
-use crate::text::{actor, counted, moment};
+use crate::text::{counted, doer, moment};
 use crate::verify::{exit_of, warn};
 use crate::wanted::{WantedArgs, expect_known, expect_order};
 use holdpoint_domain::time::Timestamp;
@@ -192,7 +192,7 @@ fn of_person(line: &Line) -> String {
         line.sequence,
         moment(line.time),
         line.kind,
-        line.actor.as_ref().map(actor).unwrap_or_default(),
+        line.actor.as_ref().map(|it| doer(it, line.proof)).unwrap_or_default(),
         line.summary
     )
 }

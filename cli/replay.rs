@@ -8,7 +8,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use crate::progress::Bar;
-use crate::text::{actor, command_line, excerpt, moment};
+use crate::text::{command_line, doer, excerpt, moment};
 use crate::travel::{Shortcuts, parse_until, tell_reach};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::text::visible;
@@ -230,7 +230,7 @@ fn show_story(out: &mut Output, entity: &LoopView<'_>, lines: &[Line]) {
             "{:>8}  {}  {}  {}",
             line.sequence,
             moment(line.time),
-            line.actor.as_ref().map(actor).unwrap_or_default(),
+            line.actor.as_ref().map(|it| doer(it, line.proof)).unwrap_or_default(),
             line.summary
         ));
     }

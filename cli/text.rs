@@ -1,8 +1,8 @@
 //! Small pieces of human output.
 
-use holdpoint_domain::ActorId;
 use holdpoint_domain::text::{bounded, visible};
 use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::{ActorId, Proof};
 use std::path::Path;
 
 /// Longest command line in a table, in bytes.
@@ -18,6 +18,15 @@ pub(crate) fn moment(time: Timestamp) -> String {
 /// Who did something: `HUMAN ada`.
 pub(crate) fn actor(actor: &ActorId) -> String {
     format!("{} {}", actor.kind, visible(&actor.id))
+}
+
+/// Who did something, and whether that is only what a process said of itself: `HUMAN ada (not
+/// proven)`.
+pub(crate) fn doer(by: &ActorId, proof: Option<Proof>) -> String {
+    match proof.is_some_and(Proof::is_claim) {
+        true => format!("{} (not proven)", actor(by)),
+        false => actor(by),
+    }
 }
 
 /// A path as it may be shown.

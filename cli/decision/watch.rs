@@ -5,11 +5,11 @@ use super::name::{all, resolve};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::text::{actor, moment};
+use crate::text::{doer, moment};
 use holdpoint_domain::event::Event;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
-use holdpoint_domain::{ActorId, Time, World};
+use holdpoint_domain::{ActorId, Proof, Time, World};
 use holdpoint_engine::shell::Delivered;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -67,6 +67,7 @@ struct Line<'a> {
     time: Time,
     kind: &'static str,
     actor: &'a ActorId,
+    proof: Option<Proof>,
     decision_id: &'a str,
     event: &'a Event,
 }
@@ -78,7 +79,7 @@ impl Line<'_> {
             self.sequence,
             moment(self.time),
             self.kind,
-            actor(self.actor),
+            doer(self.actor, self.proof),
             visible(self.decision_id)
         )
     }
@@ -122,6 +123,7 @@ impl Wanted {
             time: *at,
             kind: event.kind().name,
             actor: &envelope.actor,
+            proof: envelope.proof,
             decision_id,
             event,
         })

@@ -6,7 +6,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
-use crate::text::{actor, moment, visible_once};
+use crate::text::{doer, moment, visible_once};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::Time;
 use holdpoint_domain::envelope::Envelope;
@@ -82,7 +82,7 @@ fn event(envelope: &Envelope, record: &Committed) -> (String, Vec<String>) {
             (format!("goes on in session {}", visible(&body.session_id)), Vec::new())
         }
         Event::RowsRead(body) => {
-            let (reader, last) = (actor(&envelope.actor), body.last_sequence);
+            let (reader, last) = (doer(&envelope.actor, envelope.proof), body.last_sequence);
             (format!("{reader} read the rows up to record {last}"), Vec::new())
         }
         Event::ThreadClosed(_) => ("thread ended".into(), Vec::new()),
@@ -215,7 +215,7 @@ fn refused(body: &RowRefused, envelope: &Envelope) -> (String, Vec<String>) {
         body.turn_id,
         visible(&body.user_id),
         visible(&body.device_id),
-        actor(&envelope.actor),
+        doer(&envelope.actor, envelope.proof),
         visible(&body.idempotency_key)
     );
     // The message was made visible when it was recorded.

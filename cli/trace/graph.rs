@@ -2,7 +2,7 @@
 
 use super::text::{beginning, cause_of};
 use crate::output::Output;
-use crate::text::{actor, cut, moment};
+use crate::text::{cut, doer, moment};
 use holdpoint_replay::{Beginning, Role, Step, Trace};
 use std::fmt::Write;
 
@@ -75,7 +75,7 @@ fn box_of(step: &Step) -> Vec<String> {
     };
     let time = step.records.first().map(|record| format!(", {}", moment(record.time)));
     let mut lines = vec![numbers + time.unwrap_or_default().as_str()];
-    lines.extend(step.actor.as_ref().map(|who| cut_line(&actor(who))));
+    lines.extend(step.actor.as_ref().map(|who| cut_line(&doer(who, step.proof))));
     for record in step.records.iter().take(RECORDS_IN_BOX) {
         lines.push(cut_line(&format!("{}: {}", record.kind, record.summary)));
     }

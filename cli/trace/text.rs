@@ -3,7 +3,7 @@
 
 use crate::arguments::{Global, program};
 use crate::output::Output;
-use crate::text::{actor, moment};
+use crate::text::{doer, moment};
 use anstyle::Style;
 use holdpoint_domain::text::visible;
 use holdpoint_replay::{Beginning, Role, Step, StepRecord, Trace};
@@ -28,9 +28,11 @@ pub(super) fn show(out: &mut Output, global: &Global, story: &Trace) {
 
 fn person(story: &Trace) -> String {
     match (&story.person, story.steps.first()) {
-        (Some(person), _) => format!("{}, record {}", actor(&person.actor), person.sequence),
-        (None, Some(Step { actor: Some(first), .. })) => {
-            format!("nobody up to this record; it began with {}", actor(first))
+        (Some(person), _) => {
+            format!("{}, record {}", doer(&person.actor, person.proof), person.sequence)
+        }
+        (None, Some(Step { actor: Some(first), proof, .. })) => {
+            format!("nobody up to this record; it began with {}", doer(first, *proof))
         }
         (None, _) => "nobody up to this record".to_string(),
     }
@@ -80,7 +82,7 @@ fn line_of(step: &Step, record: &StepRecord) -> String {
         record.sequence,
         moment(record.time),
         record.kind,
-        step.actor.as_ref().map(actor).unwrap_or_default(),
+        step.actor.as_ref().map(|it| doer(it, step.proof)).unwrap_or_default(),
         record.summary
     )
 }

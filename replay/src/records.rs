@@ -11,6 +11,7 @@ use crate::finding::named;
 use crate::read::{Committed, Content, content_of};
 use crate::summary::summary;
 pub use filter::{ActorWanted, Filter, TextWanted, is_kind};
+use holdpoint_domain::Proof;
 use holdpoint_domain::envelope::{ActorId, Envelope};
 use holdpoint_domain::event::Event;
 use holdpoint_domain::time::Timestamp;
@@ -33,6 +34,8 @@ pub struct Line {
     pub kind: String,
     /// Who caused it.
     pub actor: Option<ActorId>,
+    /// What the process that recorded it could prove of that; `None` in records that state none.
+    pub proof: Option<Proof>,
     /// The story that it belongs to.
     pub correlation: Option<String>,
     /// The sequence of the record that caused it.
@@ -73,6 +76,7 @@ impl Line {
             time: record.time(),
             kind: named(record.header.kind),
             actor: envelope.map(|envelope| envelope.actor.clone()),
+            proof: envelope.and_then(|envelope| envelope.proof),
             correlation: envelope.map(|envelope| envelope.correlation.clone()),
             causation: envelope.and_then(|envelope| envelope.causation),
             loop_id: loop_id_of(envelope).map(str::to_string),

@@ -14,6 +14,7 @@ use crate::records::segments::Segments;
 use crate::records::{Part, Span, span};
 use causes::Causes;
 use effects::Effects;
+use holdpoint_domain::Proof;
 use holdpoint_domain::envelope::{ActorId, Idempotency};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::time::Timestamp;
@@ -65,6 +66,8 @@ pub struct Step {
     pub is_caused: bool,
     /// Who did it.
     pub actor: Option<ActorId>,
+    /// What the process that recorded it could prove of that; `None` where none is stated.
+    pub proof: Option<Proof>,
     /// The story that it belongs to.
     pub correlation: Option<String>,
     /// The key under which the command was given.
@@ -103,6 +106,8 @@ pub enum Role {
 pub struct Person {
     /// Who.
     pub actor: ActorId,
+    /// What the process that recorded it could prove of that; `None` where none is stated.
+    pub proof: Option<Proof>,
     /// The first record of what that person did.
     pub sequence: u64,
 }
@@ -192,5 +197,5 @@ pub fn trace<S: ReadStorage>(storage: &S, sequence: u64, depth: u32) -> Result<T
 
 fn person_of(step: &Step) -> Option<Person> {
     let actor = step.actor.clone().filter(|actor| actor.kind == Actor::Human)?;
-    Some(Person { actor, sequence: step.first })
+    Some(Person { actor, proof: step.proof, sequence: step.first })
 }

@@ -158,10 +158,10 @@ fn every_event_of_a_decision_is_a_line_at_once_and_says_the_same_as_the_log() {
     tell(&mut session, &option("ben", &id, "later"));
     let late = watcher.value();
     let record = records(&place, "decision_point.late_response").pop().unwrap();
-    for key in ["sequence", "time", "kind", "actor", "event"] {
+    for key in ["sequence", "time", "kind", "actor", "proof", "event"] {
         assert_eq!(late[key], record[key], "{key}");
     }
-    assert_eq!((&late["decision_id"], late.as_object().unwrap().len()), (&json!(id), 6));
+    assert_eq!((&late["decision_id"], late.as_object().unwrap().len()), (&json!(id), 7));
     session.end();
     watcher.kill();
 }

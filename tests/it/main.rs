@@ -14,6 +14,7 @@ mod apply_schema;
 mod apply_support;
 mod bench;
 mod bisect;
+mod claims_shown;
 mod completions;
 mod config;
 mod contained;

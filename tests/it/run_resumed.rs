@@ -1,5 +1,5 @@
-//! What a run does after a hold that nobody waited for, and what it is held to: the next attempts, and
-//! the wait of others for the answer.
+//! What a run does after a hold that nobody waited for, what its next attempts are held to, and how
+//! others wait for the answer.
 
 use crate::program::{Place, json, status, text};
 use crate::run_before::{answer, await_listed, await_question, command, file, refused, run};

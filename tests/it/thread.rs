@@ -365,7 +365,7 @@ fn a_story_tells_refusals_and_the_end() {
         "remainder   of turn 2, to ada: CAPTURED, INTERRUPTED",
         "X_THREAD_CLOSED\n          remainder   of turn 2, to ada: DISCARDED, THREAD_CLOSED",
         "thread ended",
-        "turn 3 of ada on kitchen refused, asked by AUTOMATION selene-os, key turn-3",
+        "turn 3 of ada on kitchen refused, asked by AUTOMATION selene-os (not proven), key turn-3",
     ] {
         assert!(story.contains(words), "{words}: {story}");
     }

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The names of the columns.
-pub const COLUMNS: [&str; 17] = [
+pub const COLUMNS: [&str; 19] = [
     "sequence",
     "time",
     "kind",
@@ -23,6 +23,8 @@ pub const COLUMNS: [&str; 17] = [
     "payload",
     "actor_kind",
     "actor_id",
+    "proof_by",
+    "proof_user",
     "correlation",
     "causation",
     "idempotency_tenant",
@@ -77,6 +79,9 @@ fn cells(record: Record, event: String) -> [String; COLUMNS.len()] {
     let line = record.line;
     let (actor_kind, actor_id) =
         line.actor.map_or_else(Default::default, |actor| (actor.kind.to_string(), actor.id));
+    let (proof_by, proof_user) = line
+        .proof
+        .map_or_else(Default::default, |proof| (proof.by.to_string(), proof.user.to_string()));
     let (tenant, key) =
         record.idempotency.map_or_else(Default::default, |given| (given.tenant, given.key));
     [
@@ -88,6 +93,8 @@ fn cells(record: Record, event: String) -> [String; COLUMNS.len()] {
         record.payload.to_string(),
         actor_kind,
         actor_id,
+        proof_by,
+        proof_user,
         line.correlation.unwrap_or_default(),
         line.causation.map(|sequence| sequence.to_string()).unwrap_or_default(),
         tenant,

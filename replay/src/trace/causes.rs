@@ -226,6 +226,7 @@ impl Step {
             causation: None,
             is_caused: false,
             actor: None,
+            proof: None,
             correlation: None,
             idempotency: None,
             records: Vec::new(),
@@ -244,6 +245,7 @@ impl Step {
             && let Some(envelope) = record.envelope()
         {
             self.actor = Some(envelope.actor.clone());
+            self.proof = envelope.proof;
             self.correlation = Some(envelope.correlation.clone());
             self.causation = envelope.causation;
             self.is_caused = envelope.causation.is_some_and(|it| it != 0 && it < self.first);

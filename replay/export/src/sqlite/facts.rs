@@ -25,6 +25,8 @@ pub(super) fn of_record(record: Record) -> Result<Row, ExportError> {
         ("payload", cell(&record.payload)),
         ("actor_kind", cell(&actor.as_ref().map(|actor| actor.kind))),
         ("actor_id", cell(&actor.map(|actor| actor.id))),
+        ("proof_by", cell(&line.proof.map(|proof| proof.by))),
+        ("proof_user", cell(&line.proof.map(|proof| proof.user))),
         ("correlation", cell(&line.correlation)),
         ("causation", cell(&line.causation)),
         ("idempotency_tenant", cell(&given.as_ref().map(|given| &given.tenant))),

@@ -10,6 +10,8 @@ CREATE TABLE records (
     payload TEXT NOT NULL,              -- event, withheld or unreadable
     actor_kind TEXT,
     actor_id TEXT,
+    proof_by TEXT,                      -- none: the actor is a claim; NULL: the record states no proof
+    proof_user INTEGER,                 -- the number of the user whose process it was
     correlation TEXT,
     causation INTEGER,
     idempotency_tenant TEXT,
