@@ -10,7 +10,7 @@ pub(crate) const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub enum InputLine {
     /// The line.
     Whole(Vec<u8>),
-    /// It has this many bytes, more than [`LINE_BYTES_MAX`].
+    /// It has this many bytes, more than a line may have.
     TooLong(u64),
 }
 
