@@ -13,7 +13,7 @@ fn file(place: &Place, name: &str) -> PathBuf {
 }
 
 /// A shell's script at a terminal, with this program and a `make` that deploys on its path.
-fn script(place: &Place, shell: &str, script: &str) -> Output {
+fn script(place: &Place, shell: &str, script: &[&str]) -> Output {
     let folder = file(place, "bin");
     let make = folder.join("make");
     std::fs::create_dir_all(&folder).unwrap();
@@ -28,7 +28,7 @@ fn script(place: &Place, shell: &str, script: &str) -> Output {
     }
     command.env("HOLDPOINT_LOG", &place.log).env("XDG_STATE_HOME", file(place, "state"));
     command.stdin(terminal()).current_dir(place.directory.path());
-    command.args(["-c", script]).output().unwrap()
+    command.args(script).output().unwrap()
 }
 
 #[test]
@@ -41,10 +41,15 @@ fn the_documented_way_to_spend_an_approval_later_works_in_every_shell() {
             continue;
         }
         let place = Place::new();
-        let output = script(&place, shell, block);
-        assert_eq!(status(&output), 0, "{shell}: {}", text(&output.stderr));
-        let made = std::fs::read_to_string(file(&place, "deployed")).unwrap();
-        assert_eq!(made, "made\n", "{shell}");
+        std::fs::write(file(&place, "script"), block).unwrap();
+        // The last command of `bash -c` has another SHLVL than those before it.
+        let without = block.replace("holdpoint run", "env -u SHLVL holdpoint run");
+        for (words, made) in [(&["script"][..], "made\n"), (&["-c", &without], "made\nmade\n")] {
+            let output = script(&place, shell, words);
+            assert_eq!(status(&output), 0, "{shell} {words:?}: {}", text(&output.stderr));
+            let deployed = std::fs::read_to_string(file(&place, "deployed")).unwrap();
+            assert_eq!(deployed, made, "{shell} {words:?}");
+        }
         place.verified();
     }
 }
@@ -55,7 +60,7 @@ fn the_advice_to_spend_an_approval_keeps_what_was_asked_for() {
     std::fs::write(file(&place, "my file"), "bound").unwrap();
     let asked = "holdpoint run --no-wait --approval-timeout 1h --hold always --max-attempts 2 \
                  --bind-file 'my file' -- make deploy";
-    let asked = script(&place, "sh", asked);
+    let asked = script(&place, "sh", &["-c", asked]);
     assert_eq!(status(&asked), 122, "{}", text(&asked.stderr));
     let (said, id) = (text(&asked.stderr), text(&asked.stdout));
     let advised = |begins: &str| {
@@ -63,12 +68,12 @@ fn the_advice_to_spend_an_approval_keeps_what_was_asked_for() {
         advice.split_once('`').unwrap().0.to_string()
     };
     let respond = advised("a person decides: `");
-    assert_eq!(status(&script(&place, "sh", &respond)), 0, "{respond}");
+    assert_eq!(status(&script(&place, "sh", &["-c", &respond])), 0, "{respond}");
     let again = advised("; then `").replace("-- CMD", "-- make deploy");
     for kept in [id.trim(), "--hold=always", "--max-attempts=2", "my file", "--no-wait"] {
         assert!(again.contains(kept), "{kept}: {again}");
     }
-    let output = script(&place, "sh", &again);
+    let output = script(&place, "sh", &["-c", &again]);
     assert_eq!(status(&output), 122, "asked after the attempt: {}", text(&output.stderr));
     assert!(file(&place, "deployed").exists());
     let waiting = json(&place.holdpoint(&["hold", "list", "--json"]));

@@ -209,7 +209,10 @@ fn a_question_whose_recorder_was_killed_is_withdrawn_and_no_answer_counts() {
 fn a_question_that_was_left_open_is_not_lost() {
     let place = Place::new();
     let output = place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "true"]);
-    assert_eq!(status(&output), 122, "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert_eq!(status(&output), 122, "{said}");
+    assert!(said.contains("--decision CONTINUE|") && !said.contains("ESCALATE"), "{said}");
+    assert!(!said.contains("--target"), "there is none: {said}");
     assert_eq!(run_files(&place), [""; 0]);
     assert_eq!(json(&place.holdpoint(&["hold", "expire", "--json"])), json!([]));
     let told = doctor(&place).into_iter().find(|check| check["name"] == "runs").unwrap();
