@@ -33,7 +33,7 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};
 use clap::Subcommand;
 
-pub(crate) use desk::{Desk, Only};
+pub(crate) use desk::{Desk, Only, unproven};
 pub(crate) use following::Following;
 pub(crate) use look::{Look, now};
 pub(crate) use name::all;

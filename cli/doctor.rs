@@ -11,6 +11,7 @@ mod policy;
 mod runs;
 mod script;
 mod settings;
+mod writing;
 
 use crate::arguments::Global;
 use crate::config::Configuration;

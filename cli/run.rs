@@ -1,5 +1,6 @@
 //! `holdpoint run`: a command under an execution loop, all of it on the record.
 
+mod again;
 mod approve;
 mod ask;
 mod before;

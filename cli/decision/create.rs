@@ -143,13 +143,20 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
     let by = command.by.clone();
     let (issue, only) = (args.issue, Only::under_key(args.idempotency_key));
     let command = Command::CreateDecisionPoint(command.into());
-    let submitted = desk.submit_new(issue.as_deref(), &by, &only, &command)?;
+    let submitted = desk.submit_new(issue.as_deref(), &by, &only, &command);
+    let submitted = submitted.map_err(may_be_there)?;
     let created = desk.carried_out(None, submitted).and_then(|(receipt, _)| {
         let point = desk.created(&receipt)?;
         Ok((desk.value(&point)?, point))
     });
-    desk.close()?;
+    let closed = desk.close();
     let (value, point) = created?;
+    closed.map_err(|failure| {
+        let id = &point.decision_id;
+        failure.adding(&format!(
+            "; the question is on record, and waits: `holdpoint decision show {id}`"
+        ))
+    })?;
     if args.waiting.wait && global.json {
         // The one value on stdout is what became of it; who answers needs the id before.
         complain(&format!("decision {} waits for an answer", point.decision_id));
@@ -159,6 +166,17 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
     match args.waiting {
         WaitArgs { wait: true, wait_timeout } => wait_for(global, &point.decision_id, wait_timeout),
         WaitArgs { wait: false, .. } => Ok(Exit::DONE),
+    }
+}
+
+/// Where the disk failed, the record may have been written all the same.
+fn may_be_there(failure: Failure) -> Failure {
+    match failure.exit {
+        Exit::FAILED => failure.adding(
+            "; the question may be on record: look with `holdpoint decision list` before it is \
+             asked again",
+        ),
+        _ => failure,
     }
 }
 

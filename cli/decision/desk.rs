@@ -2,6 +2,7 @@
 
 use super::look::now;
 use super::name::{all, resolve};
+use super::principal::user;
 use crate::arguments::Global;
 use crate::config::Demands;
 use crate::exit::{Exit, Failure};
@@ -9,8 +10,10 @@ use crate::hold::{Turn, failed, open_or_make};
 use crate::text::visible_once;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::command::{Command, Entropy};
-use holdpoint_domain::decision_point::Principal;
+use holdpoint_domain::decision_point::{Authentication, Principal};
 use holdpoint_domain::event::Event;
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::principal::NotAPerson;
 use holdpoint_domain::refusal::DecisionPointRefusal;
 use holdpoint_domain::text::check_identifier;
 use holdpoint_domain::world::DecisionPoint;
@@ -224,5 +227,16 @@ fn refused(refusal: &Refusal) -> Failure {
         _ => Exit::REFUSED,
     };
     let message = visible_once(&refusal.to_string());
-    Failure::new(exit, refusal.code().to_ascii_lowercase(), message)
+    let failure = Failure::new(exit, refusal.code().to_ascii_lowercase(), message);
+    failure.adding(&unproven(refusal))
+}
+
+/// Where a name was refused because this process can prove none, what it is; else nothing.
+pub(crate) fn unproven(refusal: &Refusal) -> String {
+    let by = user(Actor::Human);
+    let is_claim = refusal.code() == NotAPerson::Claimed.code();
+    match is_claim && by.authenticated_by == Authentication::None {
+        true => format!("; here it is {}", by.means),
+        false => String::new(),
+    }
 }

@@ -41,6 +41,13 @@ impl Line {
         self.words_of_program().next().map(String::as_str)
     }
 
+    /// The variables that are set for the program, by name.
+    pub(super) fn settings(&self) -> Vec<&str> {
+        let ends_at = self.words.len().saturating_sub(self.words_of_program().count());
+        let settings = self.words.iter().take(ends_at);
+        settings.filter_map(|word| word.split_once('=')).map(|(name, _)| name).collect()
+    }
+
     /// The words behind the program.
     pub(super) fn arguments(&self) -> impl Iterator<Item = &str> {
         self.words_of_program().skip(1).map(String::as_str)
@@ -150,5 +157,7 @@ mod tests {
         let log = line.of_holdpoint().unwrap().get(2).cloned().unwrap();
         assert_eq!(Path::new(&log), env::current_dir().unwrap().join(".holdpoint"));
         assert_eq!(Line::split("holdpoints hook stop").of_holdpoint(), None);
+        let set = Line::split("PATH=/x A= holdpoint --log a=b hook stop");
+        assert_eq!(set.settings(), ["PATH", "A"]);
     }
 }

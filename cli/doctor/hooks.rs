@@ -89,6 +89,7 @@ pub(super) fn check_hook(hook: &Hook<'_>, log: &Path) -> Found {
             found.checks.extend(check_options(&args));
             found.checks.extend(check_log(given.log.as_deref(), log));
             found.checks.extend(check_tools(hook, args.tools()));
+            found.checks.extend(check_guard(hook, is_meant && !found.is_guard));
             found.checks.extend(check_timeout(hook, args.takes_at_most()));
         }
         Ok(_) => return Found::default(),
@@ -99,6 +100,7 @@ pub(super) fn check_hook(hook: &Hook<'_>, log: &Path) -> Found {
             found.checks.push(Check::fail(HOOKS, message, HELP));
         }
     }
+    found.checks.extend(check_settings(&line));
     found.checks.extend(check_program(&line));
     found.checks.extend(check_rest(&line));
     found.checks.extend(check_async(hook));
@@ -155,6 +157,25 @@ fn check_tools(hook: &Hook<'_>, tools: &[String]) -> Vec<Check> {
         Check::warn(HOOKS, message, "name it with --tool, or take it out of the matcher")
     });
     unmet.chain(unguarded).collect()
+}
+
+/// A hook that no tool gets through to. A matcher that is none is told of by itself.
+fn check_guard(hook: &Hook<'_>, is_idle: bool) -> Option<Check> {
+    let is_well_formed = hook.matcher.is_none_or(|matcher| matcher::names(matcher).is_ok());
+    (is_idle && is_well_formed).then(|| {
+        let message = "no tool that is known gets through to it: it guards nothing";
+        Check::warn(HOOKS, message, "name tools as the host does: upper and lower case count")
+    })
+}
+
+/// A variable that is set for the hook alone makes it another one than was looked at: another
+/// program, policy or log.
+fn check_settings(line: &Line) -> Option<Check> {
+    let names = line.settings();
+    (!names.is_empty()).then(|| {
+        let message = format!("it sets {} for itself, which nobody looked at", names.join(", "));
+        Check::fail(HOOKS, message, "take that out, and use options: --log DIR, --config FILE")
+    })
 }
 
 /// The host does not wait for such a hook.

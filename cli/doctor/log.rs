@@ -37,7 +37,11 @@ pub(super) fn check(global: &Global) -> (Vec<Check>, Exit) {
         let advice = "check that this user may read the directory, and this program its format";
         (Check::fail(LOG, failure.message(), advice), Exit::FAILED)
     });
-    let mut checks = vec![of_log, lock(&directory)];
+    if exit == Exit::NOT_FOUND {
+        // Without a log nothing is known of its lock, its runs and who writes it.
+        return (vec![of_log], exit);
+    }
+    let mut checks = vec![of_log, super::writing::check(&directory), lock(&directory)];
     checks.extend(space(directory.storage.free_bytes().ok()));
     checks.extend(super::runs::check(&directory));
     checks.extend(super::access::check(&directory));

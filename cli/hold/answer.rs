@@ -3,6 +3,7 @@
 use super::shown::{NamedDecision, ShownDecision, outcome_line};
 use super::{Turn, failed, resolve};
 use crate::arguments::Global;
+use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::screen::{self, named};
@@ -36,7 +37,7 @@ pub(crate) struct Args {
     /// Who is asked instead. ESCALATE needs one of the hold's targets.
     #[arg(long, value_name = "NAME")]
     target: Option<String>,
-    /// Answer without a terminal; that there was none goes on record.
+    /// Answer without a terminal, as another user than the one who asks; goes on record.
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -109,7 +110,8 @@ fn means(yes: bool) -> Result<AnswerMeans, Failure> {
         (None, true) => (AnswerChannel::YesFlag, "--yes, no terminal".to_string()),
         (None, false) => {
             let message = "a person answers at a terminal, and standard input is none: answer at \
-                           one, or give --yes, which goes on record";
+                           one; another user than the one who asks may do without, by --yes, \
+                           which goes on record";
             return Err(Failure::new(Exit::REFUSED, "no_terminal", message));
         }
     };
@@ -266,5 +268,5 @@ fn refused(refusal: &Refusal) -> Failure {
     let is_unknown =
         matches!(refusal, Refusal::HumanDecision(DecisionRefusal::UnknownRequest { .. }));
     let exit = if is_unknown { Exit::NOT_FOUND } else { Exit::REFUSED };
-    Failure::new(exit, refusal.code(), visible(&refusal.to_string()))
+    Failure::new(exit, refusal.code(), visible(&refusal.to_string())).adding(&unproven(refusal))
 }

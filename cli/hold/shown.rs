@@ -285,11 +285,19 @@ pub(crate) fn outcome_line(outcome: &RequestOutcome) -> String {
     }
 }
 
-/// The commands by which a question is looked at and answered from another terminal.
-pub(crate) fn how_to_answer(global: &Global, request_id: &str) -> String {
-    let program = program(&global.log);
+/// The commands by which a question is looked at and answered from another terminal: with what is
+/// allowed here, and no more.
+pub(crate) fn how_to_answer(global: &Global, question: &Question) -> String {
+    let (program, request) = (program(&global.log), named(question.request_id()));
+    let allowed = &question.held.request.allowed_decisions;
+    let names: Vec<&str> = allowed.iter().map(|decision| decision.name()).collect();
+    let target = match allowed.contains(&HumanDecision::Escalate) {
+        true => " [--target NAME]",
+        false => "",
+    };
     format!(
-        "`{program} hold show {request_id}`, then `{program} hold answer {request_id} \
-         --decision CONTINUE|RETRY|ABORT|ESCALATE [--reason TEXT] [--target NAME]`"
+        "`{program} hold show {request}`, then `{program} hold answer {request} --decision {} \
+         [--reason TEXT]{target}`",
+        names.join("|")
     )
 }

@@ -72,7 +72,7 @@ impl<'a> Person<'a> {
 
     /// Shows the question where a person sits, or how to answer it from elsewhere.
     fn show(&mut self, question: &Question) {
-        let how = how_to_answer(self.global, question.request_id());
+        let how = how_to_answer(self.global, question);
         if let Some(terminal) = &mut self.terminal {
             let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
             let sentences = [

@@ -1,5 +1,6 @@
 //! Asking before the start: what the question came to, and what is said where nothing starts.
 
+use super::again;
 use super::approve::StartPerson;
 use super::terms::StartArgs;
 use super::{Carried, not_started, unrecorded};
@@ -9,7 +10,7 @@ use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::text::visible_once;
 use holdpoint_domain::decision_point::DecisionPointState;
-use holdpoint_domain::human_decision::DecisionTimeout;
+use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_engine::executor::{SignalSource, Signals};
 use holdpoint_engine::shell::{
@@ -30,6 +31,8 @@ pub(super) struct NotStarted {
     outcome: &'static str,
     /// Why, for people.
     said: String,
+    /// The command that spends the approval once it is given, where the question is left open.
+    spending: Option<String>,
     /// The status to exit with.
     pub(super) exit_status: u8,
 }
@@ -83,7 +86,10 @@ pub(super) fn ask(
     Ok(match asked.map_err(|error| failure(global, error))? {
         Asked::Approved(point) => Ok(point.decision_id.to_string()),
         Asked::Ended(point) => Err(NotStarted::ended(*point)),
-        Asked::LeftOpen(point) => Err(NotStarted::left_open(*point)),
+        Asked::LeftOpen(point) => {
+            let asks_after = in_force.hold.policy != HoldPolicy::Never;
+            Err(NotStarted::left_open(*point, asks_after))
+        }
         Asked::Interrupted { signal, question } => Err(NotStarted::interrupted(*question, signal)),
     })
 }
@@ -121,34 +127,36 @@ impl NotStarted {
             _ => ("denied", EXIT_ABORTED),
         };
         let said = self::outcome(&point);
-        Box::new(Self { point, outcome, said, exit_status })
+        Box::new(Self { point, outcome, said, spending: None, exit_status })
     }
 
-    fn left_open(point: DecisionPoint) -> Box<Self> {
+    fn left_open(point: DecisionPoint, asks_after: bool) -> Box<Self> {
         let said = "nobody answered yet".to_string();
-        Box::new(Self { point, outcome: "pending", said, exit_status: EXIT_LEFT_WAITING })
+        let spending = Some(again::spending(&point.decision_id, asks_after));
+        let exit_status = EXIT_LEFT_WAITING;
+        Box::new(Self { point, outcome: "pending", said, spending, exit_status })
     }
 
     fn interrupted(point: DecisionPoint, signal: i32) -> Box<Self> {
         let said = format!("interrupted by signal {signal}, {}", self::outcome(&point));
-        Box::new(Self { point, outcome: "interrupted", said, exit_status: of_signal(signal) })
+        let exit_status = of_signal(signal);
+        Box::new(Self { point, outcome: "interrupted", said, spending: None, exit_status })
     }
 
     /// Tells that nothing was started: on stderr to a person, on stdout with `--json`. The id of a
     /// question that was left open stands on stdout alone.
     pub(super) fn tell(&self, global: &Global, exit: Exit) -> Result<(), Failure> {
         let id = &*self.point.decision_id;
-        let is_open = self.exit_status == EXIT_LEFT_WAITING;
         let mut out = Output::stdout();
         if global.json {
             let (outcome, details) = (self.outcome, &*self.said);
             out.json(&Told { decision_id: id, outcome, exit_status: exit, details });
-        } else if is_open {
+        } else if let Some(spending) = &self.spending {
             out.line(id);
             let program = program(&global.log);
             complain(&format!(
                 "a person decides: `{program} decision respond {id} --option {APPROVE}`, or \
-                 {DENY}; then `{program} run --approval {id} -- CMD` spends the approval"
+                 {DENY}; then `{program} {spending} -- CMD` spends the approval"
             ));
         } else {
             complain(&format!("{id}: {}; the command was not started", self.said));

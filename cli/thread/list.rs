@@ -41,6 +41,12 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         missing.iter().for_each(|missing| out.line(format_args!("not here: {missing}")));
     }
     out.finish()?;
+    if !global.json && found.is_empty() && !rebuilt.report.failed() {
+        complain(match args.tenant {
+            Some(_) => "no thread is this tenant's",
+            None => "there is no thread",
+        });
+    }
     warn(&rebuilt.report);
     Ok(exit_of(&rebuilt.report))
 }

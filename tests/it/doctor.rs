@@ -1,11 +1,14 @@
 //! `holdpoint doctor` finds what would let an agent's tools run unguarded, and has nothing against
 //! what the documentation says to do.
 
-use crate::program::{Place, contents, json, status, text};
+use crate::machine::{ALICE, BOB, Machine};
+use crate::program::{Place, contents, json, skip, status, text};
+use crate::real_support::SmallDisk;
 use serde_json::{Value, json};
-use std::fs::{File, write};
+use std::fs::{File, set_permissions, write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 const DOCUMENT: &str = include_str!("../../docs/agent-hooks.md");
 
@@ -53,6 +56,9 @@ fn the_documented_settings_are_as_they_should_be() {
     let found = found(&output);
     assert!(found.len() == 3 && found.iter().all(|(state, _)| state == "ok"), "{found:?}");
     assert_eq!((status(&output), &json(&output)["state"]), (3, &"fail".into()), "no log");
+    let names: Vec<Value> = json(&output)["checks"].as_array().unwrap().clone();
+    let is_claimed = |check: &Value| check["name"] == "lock" || check["name"] == "runs";
+    assert!(!names.iter().any(is_claimed), "nothing is known of them without a log: {names:#?}");
     assert!(text(&output.stdout).contains(" init`"), "{}", text(&output.stdout));
     place.init();
     let output = doctor(&place, &documented().to_string(), &[]);
@@ -63,6 +69,7 @@ fn the_documented_settings_are_as_they_should_be() {
 fn what_fails_open_is_found() {
     let command = "holdpoint --log /l hook pre-tool-use";
     let with = |rest: &str| guard("command", Some(format!("{command}{rest}").into()));
+    let set = |before: &str| guard("command", Some(format!("{before} {command}").into()));
     let wrong = guard("command", Some("holdpoint --log /l hook stop".into()));
     let absent = guard("command", Some("/no/such/holdpoint --log /l hook pre-tool-use".into()));
     let relative = guard("command", Some("holdpoint hook pre-tool-use".into()));
@@ -87,6 +94,8 @@ fn what_fails_open_is_found() {
         (guard("timeout", Some(json!("60"))), "fail", "it may take 10 seconds"),
         (guard("timeout", None), "warn", "no timeout of its own"),
         (with(" || true"), "fail", "|| true"),
+        (set("HOLDPOINT_CONFIG=/x"), "fail", "it sets HOLDPOINT_CONFIG for itself"),
+        (set("A=1 PATH=/x"), "fail", "it sets A, PATH for itself"),
         (with(" --wiat 3s"), "fail", "--wiat"),
         (with(" --wait 45s"), "ok", ""),
         (wrong, "fail", "stands under PreToolUse"),
@@ -135,6 +144,7 @@ fn where_a_guard_is_required_there_is_one_for_some_tool() {
         json!({ "hooks": { "PreToolUse": [] } }),
         with(Some("bash|write"), ""),
         with(Some("NoSuchTool"), ""),
+        with(Some("Ba"), ""),
         with(Some("Bash"), " --tool Write"),
         with(Some("*"), " --tool bash"),
         with(None, " --tool bash"),
@@ -145,6 +155,9 @@ fn where_a_guard_is_required_there_is_one_for_some_tool() {
         let found = found(&output);
         let is_told = |(s, m): &(String, String)| s == "fail" && m.contains("no tool is guarded");
         assert!(found.iter().any(is_told), "{settings}: {found:#?}");
+        let is_fine = |(s, m): &(String, String)| s == "ok" && m.contains("PreToolUse");
+        let is_on = settings.get("disableAllHooks").is_none();
+        assert!(!(is_on && found.iter().any(is_fine)), "{settings}: {found:#?}");
         assert_eq!(status(&output), 1, "{settings}");
     }
     assert_eq!(status(&required(&with(None, "").to_string())), 0, "every tool is guarded");
@@ -211,4 +224,47 @@ fn a_person_reads_lines_that_say_what_to_do() {
     let shown = text(&output.stdout);
     assert!(shown.contains("\nfail  hooks") && shown.contains("add \"onFailure\""), "{shown}");
     assert!(shown.starts_with("fail  log"), "{shown}");
+}
+
+/// What a log that cannot be written is told as.
+fn of_writing(output: &Output) -> (String, String, i32) {
+    let report = json(output);
+    let check = report["checks"].as_array().unwrap().iter().find(|c| c["name"] == "writing");
+    let word = |key: &str| check.unwrap()[key].as_str().unwrap().to_string();
+    (word("state"), word("message"), status(output))
+}
+
+#[test]
+fn a_log_that_this_user_may_not_write_is_found() {
+    let Some(machine) = Machine::new() else { return };
+    machine.place.init();
+    let doctor = |user| machine.call(user, &["doctor", "--json"]);
+    machine.give_log(ALICE);
+    assert_eq!(of_writing(&doctor(ALICE)).0, "ok");
+    let readable = Command::new("chmod").args(["-R", "a+rX"]).arg(&machine.place.log).status();
+    assert!(readable.unwrap().success());
+    let (state, message, exit) = of_writing(&doctor(BOB));
+    assert!(message.contains("this user may not write"), "{message}");
+    assert_eq!((state.as_str(), exit), ("fail", 1));
+    // Only the newest segment.
+    let segment = machine.place.log.join("segments/00000000000000000001.seg");
+    set_permissions(&segment, PermissionsExt::from_mode(0o444)).unwrap();
+    let (state, message, _) = of_writing(&doctor(ALICE));
+    assert!(state == "fail" && message.contains(".seg"), "{message}");
+}
+
+#[test]
+fn a_log_on_a_file_system_that_is_read_only_is_found() {
+    let Some(disk) = SmallDisk::mount("2m") else {
+        return skip("a read-only disk: no small file system can be mounted here");
+    };
+    let place = Place { log: disk.path.join("log"), ..Place::new() };
+    place.init();
+    let doctor = || place.holdpoint(&["doctor", "--json"]);
+    assert_eq!(of_writing(&doctor()).0, "ok");
+    let mounted = Command::new("mount").args(["-o", "remount,ro"]).arg(&disk.path).status();
+    assert!(mounted.unwrap().success());
+    let (state, message, exit) = of_writing(&doctor());
+    assert!(message.contains("mounted read-only"), "{message}");
+    assert_eq!((state.as_str(), exit), ("fail", 1));
 }

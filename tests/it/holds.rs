@@ -388,6 +388,8 @@ fn a_command_that_is_recorded_is_never_the_person() {
             let (exit, said) = Terminal::start(&place, &words).end();
             assert_eq!(exit, 5, "{script}: {said}");
             assert!(said.contains("is not proven"), "{script}: {said}");
+            let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(said.contains("in a recorded command"), "{script}: {said}");
         }
     }
     assert_eq!(open_request(&place).unwrap()["request_id"], request);
@@ -431,8 +433,13 @@ fn where_there_is_no_log_there_is_no_list_of_any_kind_and_a_new_log_has_empty_on
             assert_eq!((status(&list), text(&list.stdout)), (3, String::new()), "{verb}: {words}");
             assert!(text(&list.stderr).contains(words), "{verb}: {}", text(&list.stderr));
         }
-        let list = Place::with_log().holdpoint(&[verb, "list", "--json"]);
+        let empty = Place::with_log();
+        let list = empty.holdpoint(&[verb, "list", "--json"]);
         assert_eq!((status(&list), json(&list)), (0, json!([])), "{verb}: nothing waits");
+        let list = empty.holdpoint(&[verb, "list"]);
+        let said = text(&list.stderr);
+        assert_eq!((status(&list), text(&list.stdout)), (0, String::new()), "{verb}");
+        assert!(said.contains("nothing waits") || said.contains("there is no"), "{verb}: {said}");
     }
     assert!(!missing.log.exists());
 }

@@ -4,6 +4,7 @@
 use crate::program::{Place, contents, json, status, terminal, text};
 use serde_json::{Value, json};
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -308,6 +309,23 @@ fn the_advised_way_to_wait_is_let_through_and_nothing_behind_it_is() {
     denied(&place, &[], &call("s", "holdpoint decision list"), "pending");
     // In a shell that is the shell, which would run the file `decision`.
     denied(&place, &[], &call("s", "/proc/self/exe decision wait DP-1"), "pending");
+}
+
+/// Another name of the program is whatever it leads to by the time a shell follows it.
+#[test]
+fn another_name_of_the_program_is_asked_about() {
+    let place = Place::with_log();
+    let link = place.directory.path().join("link");
+    symlink(env!("CARGO_BIN_EXE_holdpoint"), &link).unwrap();
+    let hard = place.directory.path().join("hard");
+    std::fs::copy(env!("CARGO_BIN_EXE_holdpoint"), &hard).unwrap();
+    let links = [link.display().to_string(), hard.display().to_string()];
+    let self_names = ["/proc/self/exe", "/proc/thread-self/exe", "/proc/self/../self/exe"];
+    for name in self_names.map(String::from).into_iter().chain(links) {
+        for verb in ["list", "show DP-1", "wait DP-1"] {
+            denied(&place, &[], &call("s", &format!("{name} decision {verb}")), "pending");
+        }
+    }
 }
 
 #[test]

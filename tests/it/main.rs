@@ -62,6 +62,7 @@ mod run;
 mod run_before;
 mod run_refused;
 mod run_resumed;
+mod run_spent;
 mod salvage;
 mod salvage_archived;
 mod screens;

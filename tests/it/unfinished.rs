@@ -195,6 +195,10 @@ fn a_question_whose_recorder_was_killed_is_withdrawn_and_no_answer_counts() {
     let mut child = wait_for_a_person(&place);
     let request = open_requests(&place)[0]["request_id"].as_str().unwrap().to_string();
     kill_recorder(&mut child);
+    let row = || text(&place.holdpoint(&["hold", "list"]).stdout);
+    while !row().contains("its recorder is gone") {
+        std::thread::yield_now();
+    }
     assert_eq!(expire_until_recorded(&place).len(), 1);
     let words = ["hold", "answer", &request, "--yes", "--decision", "CONTINUE"];
     assert_ne!(status(&place.holdpoint(&words)), 0);
@@ -205,7 +209,10 @@ fn a_question_whose_recorder_was_killed_is_withdrawn_and_no_answer_counts() {
 fn a_question_that_was_left_open_is_not_lost() {
     let place = Place::new();
     let output = place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "true"]);
-    assert_eq!(status(&output), 122, "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert_eq!(status(&output), 122, "{said}");
+    assert!(said.contains("--decision CONTINUE|") && !said.contains("ESCALATE"), "{said}");
+    assert!(!said.contains("--target"), "there is none: {said}");
     assert_eq!(run_files(&place), [""; 0]);
     assert_eq!(json(&place.holdpoint(&["hold", "expire", "--json"])), json!([]));
     let told = doctor(&place).into_iter().find(|check| check["name"] == "runs").unwrap();
@@ -429,4 +436,29 @@ fn assert_all_is_a_gap(place: &Place) {
     assert_eq!(cut["true_length"], 300_000);
     let whole = holdpoint_domain::hash::sha256(&[0; 300_000]).to_string();
     assert_eq!(cut["whole_sha256"], whole.as_str(), "{cut:#}");
+}
+
+#[test]
+fn a_question_that_a_full_disk_left_on_record_is_told_of() {
+    let Some((place, disk)) = on_small_disk("2m") else {
+        return skip("a full disk under a question: no small file system can be mounted here");
+    };
+    place.init();
+    let free = rustix::fs::statvfs(&disk.path).unwrap();
+    let filler = vec![1; usize::try_from(free.f_bavail * free.f_frsize).unwrap()];
+    std::fs::write(disk.path.join("filler"), filler).unwrap();
+    let words = ["decision", "create", "--prompt", "Deploy?", "--option", "yes:Yes"];
+    let output = place.holdpoint(&words);
+    let said = text(&output.stderr);
+    assert_eq!(status(&output), 1, "{said}");
+    std::fs::remove_file(disk.path.join("filler")).unwrap();
+    let listed = json(&place.holdpoint(&["decision", "list", "--json"]));
+    match listed.as_array().unwrap().as_slice() {
+        [] => assert!(said.contains("may be on record"), "{said}"),
+        [one] => {
+            let id = one["id"].as_str().unwrap();
+            assert!(said.contains("may be on record") || said.contains(id), "{said}");
+        }
+        several => panic!("{several:#?}"),
+    }
 }

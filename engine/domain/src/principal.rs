@@ -61,8 +61,8 @@ pub struct PersonTerms {
 pub enum NotAPerson {
     /// Only a claim.
     #[error(
-        "the name is not proven; answer as that user of this system, outside of containers and \
-         user namespaces, or ask under a policy that takes claimed names"
+        "the name is not proven; answer as that user of this system, outside of containers, user \
+         namespaces and commands that are recorded, or ask under a policy that takes claimed names"
     )]
     Claimed,
     /// Proven less than is asked for.

@@ -1,0 +1,49 @@
+//! This very command line again, to spend an approval: with its options as they were given, so that
+//! what they ask for still happens.
+
+use crate::arguments::Arguments;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, CommandFactory};
+use holdpoint_engine::executor::command_line;
+use std::ffi::{OsStr, OsString};
+
+/// The verb, whose options are looked for.
+const RUN: &str = "run";
+/// What is said otherwise (the log, the approval), or is over (the time to approve).
+const OMITTED: [&str; 3] = ["log", "approval", "approval-timeout"];
+/// Whoever does not wait for the one question waits for none, where there is another.
+const NO_WAIT: &str = "no-wait";
+
+/// `run --approval ID` and the options, as a shell takes them.
+pub(super) fn spending(decision_id: &str, asks_after: bool) -> String {
+    let words = ["--approval", decision_id].map(OsString::from).into_iter();
+    let words: Vec<OsString> = words.chain(options(asks_after)).collect();
+    command_line(OsStr::new(RUN), &words)
+}
+
+fn options(asks_after: bool) -> Vec<OsString> {
+    let program = Arguments::command();
+    let given = program.clone().try_get_matches_from(std::env::args_os());
+    let (Ok(given), Some(run)) = (given, program.find_subcommand(RUN)) else { return Vec::new() };
+    let Some(of_run) = given.subcommand_matches(RUN) else { return Vec::new() };
+    let of_all = program.get_arguments().flat_map(|option| words_of(option, &given));
+    let of_run = run.get_arguments().flat_map(|option| words_of(option, of_run));
+    let no_wait = OsString::from(format!("--{NO_WAIT}"));
+    of_all.chain(of_run).filter(|word| asks_after || *word != no_wait).collect()
+}
+
+/// An option of the command line, each of its values with its name.
+fn words_of(option: &Arg, given: &ArgMatches) -> Vec<OsString> {
+    let Some(name) = option.get_long().filter(|name| !OMITTED.contains(name)) else {
+        return Vec::new();
+    };
+    let id = option.get_id().as_str();
+    if given.value_source(id) != Some(ValueSource::CommandLine) {
+        return Vec::new();
+    }
+    if !option.get_action().takes_values() {
+        return vec![format!("--{name}").into()];
+    }
+    let values = given.get_raw(id).into_iter().flatten();
+    values.map(|value| [OsStr::new(&format!("--{name}=")), value].into_iter().collect()).collect()
+}
