@@ -49,7 +49,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-pub(crate) use check::{Args, main, rows_of};
+pub(crate) use check::{Args, main};
 pub(crate) use demands::{AskedApproval, Demands, floors};
 pub(crate) use in_force::{Asked, InForce};
 

@@ -3,18 +3,15 @@
 use super::change::{at_a_terminal, tell};
 use super::given::Given;
 use crate::arguments::{Global, program};
-use crate::config::rows_of;
 use crate::decision::{Desk, Only, how_to_answer, user};
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::Turn;
 use crate::output::Output;
 use holdpoint_domain::command::{ChangePolicy, Command, CreateDecisionPoint};
-use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, Authentication, DecisionOption, OnTimeout,
-};
+use holdpoint_domain::decision_point::{ActionBinding, ApprovalPolicy, Authentication, OnTimeout};
 use holdpoint_domain::event::{List, Text};
 use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::policy::{GatePolicy, RELAX_TOOL, relax_binding};
+use holdpoint_domain::policy::{GatePolicy, RELAX_TOOL, relax_binding, relax_proposal};
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_engine::shell::{Watch, owner_of};
 use serde_json::json;
@@ -78,8 +75,9 @@ fn ask(
 ) -> Result<DecisionPoint, Failure> {
     let by = user(Actor::Human);
     let input_sha256 = relax_binding(before, after);
+    let shown = relax_proposal(before, after);
     let question = CreateDecisionPoint {
-        context: Some(context(before, after)),
+        context: shown.context.map(|context| context.to_string()),
         allow_text: Some(false),
         on_timeout: Some(OnTimeout::Abort),
         max_iterations: Some(1),
@@ -90,8 +88,8 @@ fn ask(
         ..CreateDecisionPoint::asking(
             desk.entropy()?,
             by.clone(),
-            "May the policy of this log be relaxed?",
-            options().to_vec(),
+            &*shown.prompt,
+            shown.options.to_vec(),
         )
     };
     let command = Command::CreateDecisionPoint(Box::new(question));
@@ -119,21 +117,6 @@ fn approvers(global: &Global, before: &GatePolicy) -> Result<ApprovalPolicy, Fai
     })?;
     let approvers: List<Text> = [Text::from(owner)].into_iter().collect();
     Ok(ApprovalPolicy { approvers, authentication: Authentication::Terminal, ..people })
-}
-
-fn options() -> [DecisionOption; 2] {
-    let labels = ["Let the log demand less from then on", "Leave the policy as it is"];
-    DecisionOption::approve_or_deny(["Approve", "Deny"], labels)
-}
-
-/// Both policies, so that whoever answers sees what changes.
-fn context(before: &GatePolicy, after: &GatePolicy) -> String {
-    let lines = |title: &str, policy: &GatePolicy| {
-        let rows = rows_of(policy);
-        let rows = rows.iter().map(|(name, value)| format!("  {name:<22}{value}\n"));
-        std::iter::once(format!("{title}\n")).chain(rows).collect::<String>()
-    };
-    format!("{}{}", lines("before:", before), lines("after:", after))
 }
 
 /// Waits until the question ended, and gives it where that is an approval.

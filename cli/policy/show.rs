@@ -1,7 +1,7 @@
 //! `holdpoint policy show`: every layer, and what is in force.
 
 use crate::arguments::Global;
-use crate::config::{Asked, Configuration, Demands, InForce, floors, rows_of};
+use crate::config::{Asked, Configuration, Demands, InForce, floors};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::hold::read_end;
@@ -79,7 +79,7 @@ fn told(out: &mut Output, floors: &Floors, demands: &Demands, in_force: &InForce
 }
 
 fn show_policy(out: &mut Output, policy: &GatePolicy) {
-    for (name, value) in rows_of(policy) {
+    for (name, value) in policy.rows() {
         out.line(format_args!("  {name:<22}{value}"));
     }
 }

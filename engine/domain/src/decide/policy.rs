@@ -9,8 +9,8 @@ use super::decision_point::{check_principal, spend};
 use crate::command::ChangePolicy;
 use crate::decision_point::{ActionBinding, Authentication};
 use crate::event::{Event, PolicyChanged, Text};
-use crate::policy::{GatePolicy, Loosened, OF_THE_LOG, RELAX_TOOL, relax_binding};
-use crate::refusal::Refusal;
+use crate::policy::{GatePolicy, Loosened, OF_THE_LOG, RELAX_TOOL, relax_binding, relax_proposal};
+use crate::refusal::{DecisionPointRefusal as No, Refusal};
 use crate::time::Timestamp;
 use crate::world::{DecisionPoint, World};
 
@@ -41,6 +41,10 @@ pub(super) fn relax(
     let input_sha256 = relax_binding(&before, &command.policy);
     let binding = ActionBinding { tool: RELAX_TOOL.into(), input_sha256 };
     let (point, spent) = spend(world, decision_id, &command.by, &binding, at)?;
+    if !point.terms.shows(&relax_proposal(&before, &command.policy)) {
+        let decision_id = point.decision_id.to_string();
+        return Err(No::ShowsOtherwise { decision_id, tool: RELAX_TOOL }.into());
+    }
     check_approved_by(world, &before, point)?;
     Ok(vec![spent, changed(command, Some(point.decision_id.clone()))])
 }
