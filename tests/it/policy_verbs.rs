@@ -7,6 +7,9 @@ use crate::program::{Place, json, status};
 use crate::terminal::Terminal;
 use serde_json::json;
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
 
 /// Runs a verb at a terminal.
 fn typed(place: &Place, arguments: &[&str]) -> (i32, String) {
@@ -56,4 +59,35 @@ fn a_question_about_something_else_relaxes_nothing_whatever_it_is_bound_to() {
     let (code, said) = spend(&id);
     assert_eq!(code, 0, "the question that the program asked: {said}");
     place.verified();
+}
+
+/// Puts something at fault in the place of the project's file.
+type Spoil = fn(&Path);
+
+#[test]
+fn a_configuration_that_cannot_be_believed_starts_nothing() {
+    let place = Place::new();
+    let file = place.directory.path().join("holdpoint.toml");
+    let faults: [(&str, Spoil); 5] = [
+        ("holdpoint.toml:1:", |file| fs::write(file, "hold = [").unwrap()),
+        ("unknown field `wat`", |file| fs::write(file, "[hold]\nwat = 1\n").unwrap()),
+        ("not a regular file", |file| {
+            assert!(Command::new("mkfifo").arg(file).status().unwrap().success());
+        }),
+        ("not a regular file", |file| fs::create_dir(file).unwrap()),
+        ("is missing", |file| symlink("/nonexistent/holdpoint.toml", file).unwrap()),
+    ];
+    let refused = |arguments: &[&str], said: &str| {
+        let output = place.holdpoint(&[arguments, &["run", "--", "touch", "f"]].concat());
+        assert_refused(&output, 125, &[said, "the command was not started"]);
+        assert!(!place.log.exists() && !place.directory.path().join("f").exists());
+    };
+    for (said, spoil) in faults {
+        spoil(&file);
+        refused(&[], said);
+        let _ = fs::remove_file(&file);
+        let _ = fs::remove_dir(&file);
+    }
+    refused(&["--config", "nofile"], "nofile");
+    refused(&["--config", "/dev/null"], "not a regular file");
 }
