@@ -144,6 +144,18 @@ fn the_environment_hides_no_floor_and_adds_one() {
     let mut added = machine.command(BOB, &[], &own);
     let added = added.env("XDG_CONFIG_HOME", "/etc/more").output().unwrap();
     assert_refused(&added, 125, &["/etc/more/holdpoint/config.toml"]);
+    // The policy is not gone because what its name leads to is.
+    fs::remove_file(more.join("config.toml")).unwrap();
+    symlink("/etc/more/gone", more.join("config.toml")).unwrap();
+    let dangling = machine.command(BOB, &[], &own).env("XDG_CONFIG_HOME", "/etc/more").output();
+    assert_refused(&dangling.unwrap(), 125, &["/etc/more/holdpoint/config.toml", "is missing"]);
+    fs::remove_dir_all(&more).unwrap();
+    let none = machine
+        .command(BOB, &[], &["run", "--log", "own", "--", "true"])
+        .env("XDG_CONFIG_HOME", "/etc/more")
+        .output()
+        .unwrap();
+    assert_eq!(status(&none), 0, "a name that does not exist is no floor: {}", told(&none));
     // Another number in a namespace of its own still has the floor of its own home.
     let as_bob = format!("--map-user={BOB}");
     let mapped = machine.command(ALICE, &["unshare", &as_bob], &never).output().unwrap();
@@ -198,7 +210,7 @@ type Spoil = fn(&Machine, &Path);
 fn a_policy_that_cannot_be_believed_lets_nothing_begin() {
     let Some(machine) = Machine::new() else { return };
     let path = machine.system();
-    let table: [(&str, Spoil); 14] = [
+    let table: [(&str, Spoil); 16] = [
         ("not a regular file", |_, path| {
             fs::remove_file(path).unwrap();
             assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
@@ -238,10 +250,21 @@ fn a_policy_that_cannot_be_believed_lets_nothing_begin() {
         ("a quorum of 2", |_, path| {
             fs::write(path, "[hold]\nquorum = 2\napprovers = [\"a\", \"a\"]").unwrap();
         }),
+        ("is missing", |_, path| {
+            fs::remove_file(path).unwrap();
+            symlink("/etc/nowhere/policy", path).unwrap();
+        }),
+        ("is missing", |machine, path| {
+            fs::remove_file(path).unwrap();
+            let directory = machine.etc.path().join("holdpoint");
+            fs::remove_dir(&directory).unwrap();
+            symlink("/etc/nowhere", directory).unwrap();
+        }),
         ("longer than", |_, path| fs::write(path, "#".repeat(1024 * 1024 + 1)).unwrap()),
     ];
     for (reason, spoil) in table {
         let directory = machine.etc.path().join("holdpoint");
+        let _ = fs::remove_file(&directory);
         let _ = fs::remove_dir_all(&directory);
         machine.make("holdpoint", 0);
         machine.floor(&path, 0, "[hold]\ndefault = \"on-failure\"\n");

@@ -30,6 +30,17 @@ pub enum FloorsError {
         /// The file.
         path: PathBuf,
     },
+    /// A link on the way to it leads nowhere.
+    #[error(
+        "the policy {} is a link or behind one, and {} is missing: put the file back, or remove \
+         the link", shown(.path), shown(.missing)
+    )]
+    Dangling {
+        /// The file.
+        path: PathBuf,
+        /// What the link leads to.
+        missing: PathBuf,
+    },
     /// Longer than any policy.
     #[error("the policy {} is longer than {most} bytes: shorten it", shown(.path))]
     TooLong {

@@ -56,7 +56,8 @@ fn relaxing(
         c.prompt = shown.prompt.to_string();
         c.context = shown.context.as_ref().map(|context| context.to_string());
         c.options = shown.options.to_vec();
-        c.allow_text = Some(false);
+        (c.default_option, c.issue_id, c.allow_text) = (None, None, Some(false));
+        (c.blocks, c.evidence) = (vec![], vec![]);
         c.max_iterations = Some(1);
         change(c);
     });
