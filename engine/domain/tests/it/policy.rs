@@ -3,7 +3,7 @@
 
 use holdpoint_domain::command::{ChangePolicy, CreateDecisionPoint, InitializeLoop, SpentApproval};
 use holdpoint_domain::decision_point::{ActionBinding, ApprovalPolicy, Authentication};
-use holdpoint_domain::event::{List, PolicyChanged, PolicyUnknown, Text};
+use holdpoint_domain::event::{ApprovalConsumed, List, PolicyChanged, PolicyUnknown, Text};
 use holdpoint_domain::evolve::Rule;
 use holdpoint_domain::hash::{Digest, sha256};
 use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms};
@@ -11,7 +11,7 @@ use holdpoint_domain::policy::{
     GatePolicy, GateTerms, RELAX_TOOL, RUN_TOOL, relax_binding, relax_proposal, run_binding,
 };
 use holdpoint_domain::{Command, Envelope, Event, ForbiddenEvent, Proof};
-use holdpoint_testing::story::points::{agent, option, person};
+use holdpoint_testing::story::points::{agent, binding, option, person};
 use holdpoint_testing::story::{Story, envelope};
 
 fn names(names: &[&str]) -> List<Text> {
@@ -208,6 +208,27 @@ fn an_approval_keeps_the_policy_of_the_time_when_it_is_spent() {
     let spent = Some(SpentApproval { decision_id: id, by: agent(), details });
     let command = Command::InitializeLoop(held(&story, spent));
     assert_eq!(refused(&mut story, command), "POLICY_LOOSENED");
+}
+
+/// The same for an approval that a program spends itself; what is recorded against it counts for
+/// nothing.
+#[test]
+fn an_approval_that_no_longer_keeps_the_policy_is_not_spent() {
+    let mut story = Story::new();
+    let id = approval(&mut story, &binding().tool, binding().input_sha256, &[]);
+    let named = approval(&mut story, &binding().tool, binding().input_sha256, &["alice"]);
+    story.given(set(strict()));
+    let consume = story.consumes(&id);
+    assert_eq!(refused(&mut story, consume), "POLICY_LOOSENED");
+    let decision_id = Text::from(&id);
+    let forged = ApprovalConsumed { decision_id, by: agent(), binding: binding() };
+    assert!(is_found(&story.record(forged.into()), Rule::DecisionPointApproval));
+    let spent =
+        |story: &Story, id: &str| story.world.decision_point(id).unwrap().consumed.is_some();
+    assert!(!spent(&story, &id));
+    let consume = story.consumes(&named);
+    story.given(consume);
+    assert!(spent(&story, &named), "one that keeps it is");
 }
 
 #[test]
