@@ -41,10 +41,10 @@ pub(crate) struct Args {
 
 /// Asks, waits, and changes the policy. Exit 5 where it is not approved, 10 where nobody waits.
 pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let desk = Desk::open(global, &args.turn, false)?;
     if !args.no_wait {
         at_a_terminal("relax a policy")?;
     }
-    let desk = Desk::open(global, &args.turn, false)?;
     let before = desk.look(|world| world.policy())?;
     let after = args.given.over(&before, true)?;
     let point = match &args.approval {

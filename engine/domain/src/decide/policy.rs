@@ -22,7 +22,7 @@ pub(super) fn set(world: &World, command: &ChangePolicy) -> Result<Vec<Event>, R
     if !world.is_policy_lost() {
         before.check_kept_by(&command.policy).map_err(loosened)?;
         if before == command.policy && world.hot.gates.policy.is_some() {
-            return Err(unchanged(&before));
+            return Err(Refusal::PolicyUnchanged);
         }
     }
     Ok(vec![changed(command, None)])
@@ -70,11 +70,6 @@ pub(crate) fn check_approved_by(
 fn changed(command: &ChangePolicy, approval: Option<Text>) -> Event {
     let (by, policy) = (command.by.clone(), command.policy.clone());
     PolicyChanged { by, policy, approval }.into()
-}
-
-fn unchanged(before: &GatePolicy) -> Refusal {
-    let said = before.digest().to_string();
-    loosened(Loosened { field: "policy", expected: "a change".to_string(), found: said })
 }
 
 /// The refusal of terms that the log's own policy does not let pass.
