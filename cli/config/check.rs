@@ -9,6 +9,7 @@ use crate::exit::{Exit, Failure, settle};
 use crate::hold::read_end;
 use crate::output::Output;
 use crate::text::path;
+use crate::verify::refuse_damaged;
 use holdpoint_domain::event::{List, Text};
 use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::policy::{GatePolicy, GateTerms};
@@ -26,7 +27,8 @@ pub(crate) struct Args {
 }
 
 /// Shows what is in force. Exit 2 when the file says something that it may not, with line and
-/// column; 3 when there is no such file; 5 when it asks for less than is demanded.
+/// column; 3 when there is no such file; 5 when it asks for less than is demanded; 6 where the log does
+/// not verify. A log that is not there yet demands nothing.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, check(global, args))
 }
@@ -38,6 +40,7 @@ fn check(global: &Global, args: Args) -> Result<Exit, Failure> {
     };
     let floors = floors()?;
     let rebuilt = read_end(&Directory::open(global)?)?;
+    refuse_damaged(&rebuilt.report)?;
     let demands = Demands::read(&floors, Some(&rebuilt.world))?;
     let in_force = demands.in_force(&configuration, &Asked::default())?;
     let mut out = Output::stdout();

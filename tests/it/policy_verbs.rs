@@ -2,6 +2,7 @@
 //! in force is told only where it is known.
 
 use crate::apply_support::{answers, apply};
+use crate::decision_support::asked;
 use crate::machine::{assert_refused, told};
 use crate::program::{Place, json, status};
 use crate::terminal::Terminal;
@@ -9,7 +10,7 @@ use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Runs a verb at a terminal.
 fn typed(place: &Place, arguments: &[&str]) -> (i32, String) {
@@ -90,4 +91,62 @@ fn a_configuration_that_cannot_be_believed_starts_nothing() {
     }
     refused(&["--config", "nofile"], "nofile");
     refused(&["--config", "/dev/null"], "not a regular file");
+}
+
+#[test]
+fn what_is_in_force_is_told_only_of_a_log_that_is_there_and_verifies() {
+    let place = Place::new();
+    let (show, check) = (["policy", "show"], ["config", "check"]);
+    for json in [&["--json"][..], &[]] {
+        let shown = place.holdpoint(&[&show, json].concat());
+        assert_refused(&shown, 3, &[&place.log.display().to_string()]);
+        assert!(!told(&shown).contains("in force"), "{}", told(&shown));
+    }
+    assert_eq!(status(&place.holdpoint(&check)), 0, "a file is checked before there is a log");
+    assert!(!place.log.exists());
+    assert_set(&place, &["--hold", "after"]);
+    assert_eq!(status(&place.holdpoint(&show)), 0);
+    let segment = place.log.join("segments/00000000000000000001.seg");
+    let whole = fs::read(&segment).unwrap();
+    let mut changed = whole.clone();
+    changed[4_096 + 70] ^= 1;
+    let spoil: [&dyn Fn(); 2] =
+        [&|| fs::write(&segment, &changed).unwrap(), &|| fs::remove_file(&segment).unwrap()];
+    for spoil in spoil {
+        spoil();
+        for verb in [&show, &check] {
+            for json in [&["--json"][..], &[]] {
+                let output = place.holdpoint(&[&verb[..], json].concat());
+                assert_refused(&output, 6, &["the log is"]);
+                assert!(!told(&output).contains("never"), "{}", told(&output));
+            }
+        }
+        fs::write(&segment, &whole).unwrap();
+    }
+}
+
+#[test]
+fn a_missing_log_is_told_before_a_missing_terminal() {
+    let place = Place::new();
+    let log = place.log.display().to_string();
+    let answer = ["hold", "answer", "REQ-1", "--decision", "ABORT"];
+    for verb in [&answer[..], &["policy", "relax", "--hold", "never"]] {
+        let mut command = place.command(verb);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert_refused(&output, 3, &[&log]);
+    }
+    assert!(!place.log.exists());
+}
+
+#[test]
+fn an_approval_from_before_the_policy_got_stricter_is_not_spent() {
+    let place = Place::new();
+    let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
+    let id = asked(&place, &bind);
+    let (code, said) = typed(&place, &["decision", "respond", &id, "--option", "a"]);
+    assert_eq!(code, 0, "{said}");
+    assert_set(&place, &["--approvers", "alice"]);
+    let consume = [&["decision", "consume", &id], &bind[..]].concat();
+    assert_refused(&place.holdpoint(&consume), 5, &["this log", "approvers", "alice"]);
+    place.verified();
 }
