@@ -27,8 +27,8 @@ pub(crate) struct Args {
 }
 
 /// Shows what is in force. Exit 2 when the file says something that it may not, with line and
-/// column; 3 when there is no such file; 5 when it asks for less than is demanded; 6 where the log does
-/// not verify. A log that is not there yet demands nothing.
+/// column; 3 when there is no such file; 5 when it asks for less than is demanded; 6 where the log
+/// does not verify. A log that is not there yet demands nothing.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, check(global, args))
 }

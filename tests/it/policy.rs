@@ -206,63 +206,68 @@ fn hold(machine: &Machine, run: &[&str]) -> String {
 /// Makes something else of a good file.
 type Spoil = fn(&Machine, &Path);
 
+/// What makes a policy unbelieved, and what is said of it.
+const UNBELIEVED: [(&str, Spoil); 17] = [
+    ("not a regular file", |_, path| {
+        fs::remove_file(path).unwrap();
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    }),
+    ("not a regular file", |_, path| {
+        fs::remove_file(path).unwrap();
+        fs::create_dir(path).unwrap();
+    }),
+    ("", |_, path| {
+        fs::remove_file(path).unwrap();
+        symlink("/dev/null", path).unwrap();
+    }),
+    ("others can write", |_, path| {
+        fs::set_permissions(path, Permissions::from_mode(0o664)).unwrap();
+    }),
+    ("others can write", |machine, _| {
+        let directory = machine.etc.path().join("holdpoint");
+        fs::set_permissions(directory, Permissions::from_mode(0o777)).unwrap();
+    }),
+    ("others can write", |machine, path| {
+        let shared = machine.etc.path().join("shared");
+        fs::create_dir(&shared).unwrap();
+        fs::set_permissions(&shared, Permissions::from_mode(0o1777)).unwrap();
+        fs::rename(path, shared.join("policy")).unwrap();
+        symlink("/etc/shared/policy", path).unwrap();
+    }),
+    ("belongs to user 4001", |_, path| chown(path, Some(ALICE), None).unwrap()),
+    ("belongs to user 4002", |machine, _| {
+        chown(machine.etc.path().join("holdpoint"), Some(BOB), None).unwrap();
+    }),
+    ("not UTF-8", |_, path| fs::write(path, b"[hold]\napprovers = [\"\xff\"]").unwrap()),
+    ("unknown field", |_, path| fs::write(path, "[hold]\napprover = []\n").unwrap()),
+    ("missing or invisible", |_, path| fs::write(path, "[hold]\napprovers = [\" \"]").unwrap()),
+    ("hidden character", |_, path| {
+        fs::write(path, "[hold]\napprovers = [\"al\\u200bice\"]").unwrap();
+    }),
+    ("a quorum of 2", |_, path| {
+        fs::write(path, "[hold]\nquorum = 2\napprovers = [\"a\", \"a\"]").unwrap();
+    }),
+    ("no user here is called nosuchuser or uid 4001", |_, path| {
+        fs::write(path, "[hold]\napprovers = [\"nosuchuser\", \"uid 4001\"]").unwrap();
+    }),
+    ("is missing", |_, path| {
+        fs::remove_file(path).unwrap();
+        symlink("/etc/nowhere/policy", path).unwrap();
+    }),
+    ("is missing", |machine, path| {
+        fs::remove_file(path).unwrap();
+        let directory = machine.etc.path().join("holdpoint");
+        fs::remove_dir(&directory).unwrap();
+        symlink("/etc/nowhere", directory).unwrap();
+    }),
+    ("longer than", |_, path| fs::write(path, "#".repeat(1024 * 1024 + 1)).unwrap()),
+];
+
 #[test]
 fn a_policy_that_cannot_be_believed_lets_nothing_begin() {
     let Some(machine) = Machine::new() else { return };
     let path = machine.system();
-    let table: [(&str, Spoil); 16] = [
-        ("not a regular file", |_, path| {
-            fs::remove_file(path).unwrap();
-            assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
-        }),
-        ("not a regular file", |_, path| {
-            fs::remove_file(path).unwrap();
-            fs::create_dir(path).unwrap();
-        }),
-        ("", |_, path| {
-            fs::remove_file(path).unwrap();
-            symlink("/dev/null", path).unwrap();
-        }),
-        ("others can write", |_, path| {
-            fs::set_permissions(path, Permissions::from_mode(0o664)).unwrap();
-        }),
-        ("others can write", |machine, _| {
-            let directory = machine.etc.path().join("holdpoint");
-            fs::set_permissions(directory, Permissions::from_mode(0o777)).unwrap();
-        }),
-        ("others can write", |machine, path| {
-            let shared = machine.etc.path().join("shared");
-            fs::create_dir(&shared).unwrap();
-            fs::set_permissions(&shared, Permissions::from_mode(0o1777)).unwrap();
-            fs::rename(path, shared.join("policy")).unwrap();
-            symlink("/etc/shared/policy", path).unwrap();
-        }),
-        ("belongs to user 4001", |_, path| chown(path, Some(ALICE), None).unwrap()),
-        ("belongs to user 4002", |machine, _| {
-            chown(machine.etc.path().join("holdpoint"), Some(BOB), None).unwrap();
-        }),
-        ("not UTF-8", |_, path| fs::write(path, b"[hold]\napprovers = [\"\xff\"]").unwrap()),
-        ("unknown field", |_, path| fs::write(path, "[hold]\napprover = []\n").unwrap()),
-        ("missing or invisible", |_, path| fs::write(path, "[hold]\napprovers = [\" \"]").unwrap()),
-        ("hidden character", |_, path| {
-            fs::write(path, "[hold]\napprovers = [\"al\\u200bice\"]").unwrap();
-        }),
-        ("a quorum of 2", |_, path| {
-            fs::write(path, "[hold]\nquorum = 2\napprovers = [\"a\", \"a\"]").unwrap();
-        }),
-        ("is missing", |_, path| {
-            fs::remove_file(path).unwrap();
-            symlink("/etc/nowhere/policy", path).unwrap();
-        }),
-        ("is missing", |machine, path| {
-            fs::remove_file(path).unwrap();
-            let directory = machine.etc.path().join("holdpoint");
-            fs::remove_dir(&directory).unwrap();
-            symlink("/etc/nowhere", directory).unwrap();
-        }),
-        ("longer than", |_, path| fs::write(path, "#".repeat(1024 * 1024 + 1)).unwrap()),
-    ];
-    for (reason, spoil) in table {
+    for (reason, spoil) in UNBELIEVED {
         let directory = machine.etc.path().join("holdpoint");
         let _ = fs::remove_file(&directory);
         let _ = fs::remove_dir_all(&directory);
@@ -337,7 +342,9 @@ fn refusal(engine: &Engine, command: &Act) -> Refusal {
 fn the_library_keeps_floors_for_whoever_embeds_it() {
     let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let floor = directory.path().join("floor.toml");
-    fs::write(&floor, "[hold]\ndefault = \"always\"\napprovers = [\"alice\"]\n").unwrap();
+    let own = holdpoint_engine::shell::user_name();
+    let asked = format!("[hold]\ndefault = \"always\"\napprovers = [\"{own}\"]\n");
+    fs::write(&floor, asked).unwrap();
     fs::set_permissions(&floor, Permissions::from_mode(0o644)).unwrap();
     let engine = embedded(&directory.path().join("log"), &floor);
     let named = |refusal: &Refusal, of: &str| match refusal {

@@ -30,11 +30,14 @@ fn a_question_about_something_else_relaxes_nothing_whatever_it_is_bound_to() {
     let asked = place.holdpoint(&["policy", "relax", "--hold", "never", "--no-wait", "--json"]);
     let id = json(&asked)["decision_id"].as_str().unwrap().to_string();
     let asked = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
-    let option = |id: &str, label: &str, reject: bool| json!({ "id": id, "short": label, "label": label, "reject": reject });
+    let option = |id: &str, label: &str| {
+        let reject = id == "deny";
+        json!({ "id": id, "short": label, "label": label, "reject": reject })
+    };
     let by = json!({ "kind": "AGENT", "id": "planner", "authenticated_by": "none", "means": "" });
     let create = json!({ "command": "decision_point.create", "entropy": "7".repeat(32),
         "by": by, "prompt": "Which colour?", "max_iterations": 1,
-        "options": [option("approve", "Blue", false), option("deny", "Red", true)],
+        "options": [option("approve", "Blue"), option("deny", "Red")],
         "policy": { "approvers": asked["approvers"], "quorum": 1, "allow_requester": true,
             "authentication": "terminal" },
         "binding": asked["binding"] });

@@ -66,8 +66,8 @@ pub(super) fn read(path: &Path, trust: Trust, most: u64) -> Result<Option<Vec<u8
 }
 
 /// The file without links; `None` where there is none. A link that leads nowhere is not none: who
-/// put it there meant a policy, and who is governed may have taken that away. Whatever directory it takes to get there is
-/// trusted, or the first that is not is the error.
+/// put it there meant a policy, and who is governed may have taken that away. Whatever directory it
+/// takes to get there is trusted, or the first that is not is the error.
 fn resolve(path: &Path, trust: Trust) -> Result<Option<PathBuf>, FloorsError> {
     let unreadable = |source| FloorsError::Unreadable { path: path.to_path_buf(), source };
     let mut place = PathBuf::from("/");

@@ -27,6 +27,27 @@ pub(crate) fn home_of_user(uid: u32) -> Option<PathBuf> {
     home.is_absolute().then_some(home)
 }
 
+/// Whether no user here has any of these names. Where the list of users cannot be read, that is not
+/// known.
+pub(crate) fn is_nobody<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
+    let users = users();
+    !users.is_empty() && !names.any(|name| is_somebody(name, &users))
+}
+
+/// Whether a process can have this name: that of an entry, or `uid 1000` for a number without one.
+fn is_somebody(name: &str, users: &str) -> bool {
+    let number = name.strip_prefix("uid ").and_then(|number| number.parse::<u32>().ok());
+    if let Some(uid) = number {
+        return name == format!("uid {uid}") && name_of(uid, users).is_none();
+    }
+    users.lines().any(|line| {
+        let mut fields = line.split(':');
+        let is_it = fields.next() == Some(name);
+        let uid = fields.nth(1).and_then(|uid| uid.parse().ok());
+        is_it && uid.is_some_and(|uid| name_of(uid, users).as_deref() == Some(name))
+    })
+}
+
 fn users() -> String {
     String::from_utf8_lossy(&std::fs::read(USERS).unwrap_or_default()).into_owned()
 }
@@ -57,6 +78,16 @@ mod tests {
         let users = "root:x:0:0::/root:/bin/sh\nada:x:1000:1000\nbad\u{202e}:x:7:7\n:x:8:8\nx\n";
         assert_eq!(name_of(0, users).as_deref(), Some("root"));
         assert_eq!(name_of(1000, users).as_deref(), Some("ada"));
+        for (name, is_known) in [
+            ("ada", true),
+            ("nosuchuser", false),
+            ("uid 1000", false),
+            ("uid 1001", true),
+            ("uid 01001", false),
+            ("x", false),
+        ] {
+            assert_eq!(is_somebody(name, users), is_known, "{name}");
+        }
         assert_eq!([name_of(7, users), name_of(8, users), name_of(9, users)], [None, None, None]);
     }
 }
