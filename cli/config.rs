@@ -49,7 +49,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-pub(crate) use check::{Args, main, rows_of};
+pub(crate) use check::{Args, main};
 pub(crate) use demands::{AskedApproval, Demands, floors};
 pub(crate) use in_force::{Asked, InForce};
 
@@ -74,8 +74,13 @@ impl Configuration {
     pub(crate) fn load(global: &Global) -> Result<Self, Failure> {
         match &global.config {
             Some(named) => Self::read(named),
-            None if Path::new(DEFAULT_FILE).exists() => Self::read(Path::new(DEFAULT_FILE)),
-            None => Ok(Self { file: None, digest: None, settings: file::Settings::default() }),
+            None => match Path::new(DEFAULT_FILE).symlink_metadata() {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    Ok(Self { file: None, digest: None, settings: file::Settings::default() })
+                }
+                // A link that leads nowhere is no absence, and what cannot be looked at is none.
+                _ => Self::read(Path::new(DEFAULT_FILE)),
+            },
         }
     }
 
@@ -119,7 +124,13 @@ fn bytes_of(file: &Path) -> Result<Vec<u8>, Failure> {
             ErrorKind::NotFound => (Exit::NOT_FOUND, "configuration_not_found"),
             _ => (Exit::FAILED, "io"),
         };
-        let advice = "name another file with --config FILE or HOLDPOINT_CONFIG";
+        let is_dangling = exit == Exit::NOT_FOUND && file.is_symlink();
+        let advice = match is_dangling {
+            true => {
+                "it is a link, and what it leads to is missing: put that back, or remove the link"
+            }
+            false => "name another file with --config FILE or HOLDPOINT_CONFIG",
+        };
         Failure::new(exit, code, format!("cannot read {}: {error}; {advice}", path(file)))
     };
     // A pipe would wait for ever, and a directory cannot be read.

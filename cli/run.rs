@@ -111,7 +111,8 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     // Before anything else: an interrupt from here on is kept, and goes on record.
     let mut signals = Signals::install().map_err(|error| not_started("signals", error))?;
     file_size_limit_is_an_error().map_err(|error| not_started("signals", error))?;
-    let configuration = Configuration::load(global)?;
+    // The codes of a configuration are those of commands too.
+    let configuration = Configuration::load(global).map_err(Failure::of_run)?;
     // A policy that cannot be known is told before a log is made.
     floors().map_err(Failure::of_run)?;
     let (hold, start) = (args.hold.clone(), args.start.clone());

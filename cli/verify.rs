@@ -158,6 +158,14 @@ pub(crate) fn damaged(report: &Report, advice: &str) -> Failure {
     Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
 }
 
+/// What a verb tells that is true of a whole log alone is not told of one that does not verify.
+pub(crate) fn refuse_damaged(report: &Report) -> Result<(), Failure> {
+    match report.failed() {
+        true => Err(damaged(report, VERIFY_TELLS)),
+        false => Ok(()),
+    }
+}
+
 /// Why something was not found: in a damaged log it may lie behind the damage.
 pub(crate) fn not_found(
     report: &Report,
@@ -173,10 +181,7 @@ pub(crate) fn not_found(
 /// Where a log does not verify, a list for programs would pass for all that there is: it is refused
 /// then. People are shown what was read, and told.
 pub(crate) fn refuse_damaged_list(global: &Global, report: &Report) -> Result<(), Failure> {
-    match global.json && report.failed() {
-        true => Err(damaged(report, VERIFY_TELLS)),
-        false => Ok(()),
-    }
+    if global.json { refuse_damaged(report) } else { Ok(()) }
 }
 
 /// Says on stderr that a log does not verify, for verbs that show something else.

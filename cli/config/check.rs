@@ -9,6 +9,7 @@ use crate::exit::{Exit, Failure, settle};
 use crate::hold::read_end;
 use crate::output::Output;
 use crate::text::path;
+use crate::verify::refuse_damaged;
 use holdpoint_domain::event::{List, Text};
 use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::policy::{GatePolicy, GateTerms};
@@ -26,7 +27,8 @@ pub(crate) struct Args {
 }
 
 /// Shows what is in force. Exit 2 when the file says something that it may not, with line and
-/// column; 3 when there is no such file; 5 when it asks for less than is demanded.
+/// column; 3 when there is no such file; 5 when it asks for less than is demanded; 6 where the log
+/// does not verify. A log that is not there yet demands nothing.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, check(global, args))
 }
@@ -38,6 +40,7 @@ fn check(global: &Global, args: Args) -> Result<Exit, Failure> {
     };
     let floors = floors()?;
     let rebuilt = read_end(&Directory::open(global)?)?;
+    refuse_damaged(&rebuilt.report)?;
     let demands = Demands::read(&floors, Some(&rebuilt.world))?;
     let in_force = demands.in_force(&configuration, &Asked::default())?;
     let mut out = Output::stdout();
@@ -80,7 +83,7 @@ fn show(out: &mut Output, configuration: &Configuration, in_force: &InForce) {
     if let Some(digest) = configuration.digest {
         row(out, "sha256", digest);
     }
-    for (name, value) in rows_of(&in_force.policy) {
+    for (name, value) in in_force.policy.rows() {
         row(out, name, value);
     }
     for entry in in_force.hold.escalation_targets.iter() {
@@ -94,45 +97,6 @@ fn show(out: &mut Output, configuration: &Configuration, in_force: &InForce) {
     row(out, "redact", listed(&evidence.redact, "the usual words"));
     for source in in_force.gate.sources.iter() {
         row(out, "from", visible(source));
-    }
-}
-
-/// A policy, line by line.
-pub(crate) fn rows_of(policy: &GatePolicy) -> Vec<(&'static str, String)> {
-    let least = policy.least_proof().name();
-    let time = |time: Option<holdpoint_domain::human_decision::DecisionTimeout>| {
-        time.map_or_else(|| "any".to_string(), |time| duration(time.milliseconds()))
-    };
-    let mut rows = vec![
-        ("hold", moments(policy)),
-        ("approvers", names(&policy.approvers, "any person")),
-        ("quorum", policy.quorum.to_string()),
-        ("authentication", if least == "none" { "claimed".to_string() } else { least.to_string() }),
-        ("separation", policy.separation.to_string()),
-        ("retry needs person", policy.retry_needs_person.to_string()),
-        ("decision timeout", time(policy.decision_timeout_ms)),
-        ("approval timeout", time(policy.approval_timeout_ms)),
-    ];
-    let lists = [
-        ("escalation approvers", &policy.escalation_approvers),
-        ("override approvers", &policy.override_approvers),
-    ];
-    for (name, list) in lists {
-        if let Some(list) = list {
-            rows.push((name, names(list, "nobody")));
-        }
-    }
-    rows
-}
-
-/// When a person is asked, as `default` and `--hold` have it.
-fn moments(policy: &GatePolicy) -> String {
-    let after = policy.after.name().to_lowercase().replace('_', "-");
-    match (policy.before, after.as_str()) {
-        (true, "never") => "before".to_string(),
-        (true, "after") => "always".to_string(),
-        (true, after) => format!("before,{after}"),
-        (false, after) => after.to_string(),
     }
 }
 

@@ -80,8 +80,8 @@ struct Records {
 
 /// Hands the answer in. Exit 4 where another one counts, 5 where a rule says no.
 pub(super) fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
-    let means = means(args.yes)?;
     let engine = super::open(global, &args.turn)?;
+    let means = means(args.yes)?;
     let found = engine.query(|world| resolve(&args.request, request_ids(world)));
     let found = found.map_err(|error| failed(global, error))??;
     // One that nobody knows is handed in as well: the refusal goes on record.

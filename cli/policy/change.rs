@@ -2,7 +2,6 @@
 
 use super::given::Given;
 use crate::arguments::Global;
-use crate::config::rows_of;
 use crate::decision::{Desk, Only, user};
 use crate::exit::{Exit, Failure};
 use crate::hold::Turn;
@@ -64,7 +63,7 @@ pub(super) fn tell(
         out.json(&json!({ "record": record, "policy": policy }));
     } else {
         out.line(format_args!("{:<22}{record}", "record"));
-        for (name, value) in rows_of(policy) {
+        for (name, value) in policy.rows() {
             out.line(format_args!("{name:<22}{value}"));
         }
     }

@@ -3,18 +3,15 @@
 use super::change::{at_a_terminal, tell};
 use super::given::Given;
 use crate::arguments::{Global, program};
-use crate::config::rows_of;
 use crate::decision::{Desk, Only, how_to_answer, user};
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::Turn;
 use crate::output::Output;
 use holdpoint_domain::command::{ChangePolicy, Command, CreateDecisionPoint};
-use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, Authentication, DecisionOption, OnTimeout,
-};
+use holdpoint_domain::decision_point::{ActionBinding, ApprovalPolicy, Authentication, OnTimeout};
 use holdpoint_domain::event::{List, Text};
 use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::policy::{GatePolicy, RELAX_TOOL, relax_binding};
+use holdpoint_domain::policy::{GatePolicy, RELAX_TOOL, relax_binding, relax_proposal};
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_engine::shell::{Watch, owner_of};
 use serde_json::json;
@@ -23,9 +20,6 @@ use std::time::Duration;
 
 /// How long a wait for news of the log is at most before it is looked at anyway.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
-
-/// What is asked.
-const PROMPT: &str = "May the policy of this log be relaxed?";
 
 /// Options of `policy relax`.
 #[derive(Debug, clap::Args)]
@@ -47,14 +41,14 @@ pub(crate) struct Args {
 
 /// Asks, waits, and changes the policy. Exit 5 where it is not approved, 10 where nobody waits.
 pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let desk = Desk::open(global, &args.turn, false)?;
     if !args.no_wait {
         at_a_terminal("relax a policy")?;
     }
-    let desk = Desk::open(global, &args.turn, false)?;
     let before = desk.look(|world| world.policy())?;
     let after = args.given.over(&before, true)?;
     let point = match &args.approval {
-        Some(wanted) => shown_as_asked(desk.find(wanted)?, &before, &after)?,
+        Some(wanted) => desk.find(wanted)?,
         None => ask(global, &desk, &before, &after)?,
     };
     if args.no_wait {
@@ -81,8 +75,9 @@ fn ask(
 ) -> Result<DecisionPoint, Failure> {
     let by = user(Actor::Human);
     let input_sha256 = relax_binding(before, after);
+    let shown = relax_proposal(before, after);
     let question = CreateDecisionPoint {
-        context: Some(context(before, after)),
+        context: shown.context.map(|context| context.to_string()),
         allow_text: Some(false),
         on_timeout: Some(OnTimeout::Abort),
         max_iterations: Some(1),
@@ -90,34 +85,17 @@ fn ask(
         timeout_ms: before.approval_timeout_ms.map(|most| most.milliseconds()),
         binding: Some(ActionBinding { tool: RELAX_TOOL.into(), input_sha256 }),
         separation: before.separation,
-        ..CreateDecisionPoint::asking(desk.entropy()?, by.clone(), PROMPT, options().to_vec())
+        ..CreateDecisionPoint::asking(
+            desk.entropy()?,
+            by.clone(),
+            &*shown.prompt,
+            shown.options.to_vec(),
+        )
     };
     let command = Command::CreateDecisionPoint(Box::new(question));
     let submitted = desk.submit_new(None, &by, &Only::default(), &command)?;
     let (receipt, _) = desk.carried_out(None, submitted)?;
     desk.created(&receipt)
-}
-
-/// The question, where it shows exactly this change, and nothing else: anybody who may write to the
-/// log can ask something else and bind it to the same.
-fn shown_as_asked(
-    point: DecisionPoint,
-    before: &GatePolicy,
-    after: &GatePolicy,
-) -> Result<DecisionPoint, Failure> {
-    let proposal = &point.terms.proposal;
-    let is_asked = *proposal.prompt == *PROMPT
-        && proposal.context.as_deref() == Some(&*context(before, after))
-        && proposal.options.iter().eq(&options());
-    if is_asked {
-        return Ok(point);
-    }
-    let message = format!(
-        "the decision {} shows something else than this change, and the policy stays as it is: \
-         ask with `policy relax`",
-        point.decision_id
-    );
-    Err(Failure::new(Exit::REFUSED, "binding_mismatch", message))
 }
 
 /// Those whom the policy before names; where it names nobody, the owner of the log at a terminal.
@@ -139,21 +117,6 @@ fn approvers(global: &Global, before: &GatePolicy) -> Result<ApprovalPolicy, Fai
     })?;
     let approvers: List<Text> = [Text::from(owner)].into_iter().collect();
     Ok(ApprovalPolicy { approvers, authentication: Authentication::Terminal, ..people })
-}
-
-fn options() -> [DecisionOption; 2] {
-    let labels = ["Let the log demand less from then on", "Leave the policy as it is"];
-    DecisionOption::approve_or_deny(["Approve", "Deny"], labels)
-}
-
-/// Both policies, so that whoever answers sees what changes.
-fn context(before: &GatePolicy, after: &GatePolicy) -> String {
-    let lines = |title: &str, policy: &GatePolicy| {
-        let rows = rows_of(policy);
-        let rows = rows.iter().map(|(name, value)| format!("  {name:<22}{value}\n"));
-        std::iter::once(format!("{title}\n")).chain(rows).collect::<String>()
-    };
-    format!("{}{}", lines("before:", before), lines("after:", after))
 }
 
 /// Waits until the question ended, and gives it where that is an approval.

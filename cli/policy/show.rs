@@ -1,13 +1,13 @@
 //! `holdpoint policy show`: every layer, and what is in force.
 
 use crate::arguments::Global;
-use crate::config::{Asked, Configuration, Demands, InForce, floors, rows_of};
+use crate::config::{Asked, Configuration, Demands, InForce, floors};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::hold::read_end;
 use crate::output::Output;
 use crate::text::path;
-use crate::verify::refuse_damaged_list;
+use crate::verify::refuse_damaged;
 use holdpoint_domain::World;
 use holdpoint_domain::policy::GatePolicy;
 use holdpoint_domain::text::visible;
@@ -18,13 +18,16 @@ use serde_json::{Value, json};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-/// Shows the layers, the strongest first, and what is in force. A log that is not there demands
-/// nothing. Exit 5 when the layers contradict each other or the project asks for less.
+/// Shows the layers, the strongest first, and what is in force. Exit 3 where there is no log, 5
+/// when the layers contradict each other or the project asks for less, and 6 where the log does not
+/// verify: what it demands is not known then.
 pub(super) fn show(global: &Global, _: &Args) -> Result<Exit, Failure> {
     let floors = floors()?;
     let configuration = Configuration::load(global)?;
-    let rebuilt = read_end(&Directory::open(global)?)?;
-    refuse_damaged_list(global, &rebuilt.report)?;
+    let directory = Directory::open(global)?;
+    let rebuilt = read_end(&directory)?;
+    directory.expect_log(&rebuilt.report)?;
+    refuse_damaged(&rebuilt.report)?;
     let world = &rebuilt.world;
     let demands = Demands::read(&floors, Some(world))?;
     let in_force = demands.in_force(&configuration, &Asked::default())?;
@@ -79,7 +82,7 @@ fn told(out: &mut Output, floors: &Floors, demands: &Demands, in_force: &InForce
 }
 
 fn show_policy(out: &mut Output, policy: &GatePolicy) {
-    for (name, value) in rows_of(policy) {
+    for (name, value) in policy.rows() {
         out.line(format_args!("  {name:<22}{value}"));
     }
 }

@@ -51,6 +51,7 @@ mod mcp_support;
 #[cfg(feature = "mcp")]
 mod mcp_wire;
 mod policy;
+mod policy_verbs;
 mod program;
 mod reading_verbs;
 mod readme;

@@ -412,7 +412,7 @@ fn forged(place: &Place, id: &str, changed: &Value) -> String {
     let mut create = json!({ "command": "decision_point.create", "entropy": "7".repeat(32),
         "by": { "kind": "AGENT", "id": "planner", "authenticated_by": "none", "means": "" },
         "prompt": asked["prompt"], "context": asked["context"], "options": asked["options"],
-        "binding": asked["binding"] });
+        "max_iterations": 1, "binding": asked["binding"] });
     create.as_object_mut().unwrap().extend(changed.as_object().unwrap().clone());
     let mut apply = command(place, &["apply"]).stdin(Stdio::piped()).spawn().unwrap();
     let line = json!({ "submit": create, "actor": { "kind": "AGENT", "id": "planner" } });

@@ -9,7 +9,7 @@ mod decision_point;
 mod dispatch;
 mod evidence;
 mod fault;
-mod floor;
+pub(crate) mod floor;
 mod form;
 mod halt;
 mod human_decision;

@@ -4,6 +4,8 @@
 //! Floors only add up: the union of the moments, the intersection of the approvers, the highest
 //! quorum and proof, the shortest times. Whoever is governed may ask for more, never for less.
 
+mod shown;
+
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
@@ -16,6 +18,8 @@ use crate::event::{List, Text};
 use crate::hash::{Digest, HashBuilder};
 use crate::human_decision::{DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms};
 use crate::text::{check_identifier, visible};
+
+pub use shown::relax_proposal;
 
 /// The tool that an approval of a run is bound to; the input is [`run_binding`].
 pub const RUN_TOOL: &str = "holdpoint run";

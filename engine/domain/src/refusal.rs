@@ -159,6 +159,9 @@ pub enum Refusal {
         /// What is asked for, and what is demanded.
         loosened: Loosened,
     },
+    /// A policy that is set already.
+    #[error("this changes nothing: the policy of this log says so already")]
+    PolicyUnchanged,
     /// A policy that cannot be kept.
     #[error("the policy cannot be kept: {0}")]
     InvalidPolicy(#[from] PolicyFault),
@@ -252,6 +255,7 @@ impl Refusal {
             Self::InterruptionThread(refusal) => refusal.code(),
             Self::DecisionPoint(refusal) => refusal.code(),
             Self::PolicyLoosened { .. } => "POLICY_LOOSENED",
+            Self::PolicyUnchanged => "POLICY_UNCHANGED",
             Self::InvalidPolicy(_) => "INVALID_POLICY",
             Self::PolicyLost => "POLICY_LOST",
             Self::PersonNeeded { reason, .. } => reason.code(),

@@ -1,6 +1,7 @@
 //! Why floors cannot be known, and then nothing begins.
 
 use super::settings::FileFault;
+use holdpoint_domain::event::Text;
 use holdpoint_domain::policy::PolicyFault;
 use holdpoint_domain::text::visible;
 use std::io;
@@ -40,6 +41,17 @@ pub enum FloorsError {
     NotAFile {
         /// The file.
         path: PathBuf,
+    },
+    /// A link on the way to it leads nowhere.
+    #[error(
+        "the policy {} is a link or behind one, and {} is missing: put the file back, or remove \
+         the link", shown(.path), shown(.missing)
+    )]
+    Dangling {
+        /// The file.
+        path: PathBuf,
+        /// What the link leads to.
+        missing: PathBuf,
     },
     /// Longer than any policy.
     #[error("the policy {} is longer than {most} bytes: shorten it", shown(.path))]
@@ -89,6 +101,17 @@ pub enum FloorsError {
         /// Why not.
         fault: PolicyFault,
     },
+    /// Nobody whom it names is a user here.
+    #[error(
+        "the policy {} cannot be kept: no user here is called {}; name users of `/etc/passwd`, or \
+         `uid 1000` for a number that has no name there", shown(.path), listed(.names)
+    )]
+    NamesNobody {
+        /// The file.
+        path: PathBuf,
+        /// Whom it names.
+        names: Vec<Text>,
+    },
     /// A log that is named from nowhere.
     #[error("the policy {}: the log {} has to be an absolute path", shown(.path), shown(.log))]
     RelativeLog {
@@ -107,6 +130,11 @@ pub enum FloorsError {
         /// In what.
         reason: String,
     },
+}
+
+fn listed(names: &[Text]) -> String {
+    let names: Vec<String> = names.iter().map(|name| visible(name).to_string()).collect();
+    names.join(" or ")
 }
 
 fn shown(path: &Path) -> String {

@@ -3,8 +3,10 @@
 use super::settings::{FILE_BYTES_MAX, Settings, parse};
 use super::trusted::{Trust, read};
 use super::{Floor, Floors, FloorsError};
-use crate::shell::{home_of_user, user_number};
+use crate::shell::{home_of_user, is_nobody, user_number};
+use holdpoint_domain::decision_point::Authentication;
 use holdpoint_domain::hash::sha256;
+use holdpoint_domain::policy::GatePolicy;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -101,12 +103,24 @@ fn floor(path: &Path, trust: Trust) -> Result<Option<Floor>, FloorsError> {
     if let Err(fault) = policy.check() {
         return Err(FloorsError::Unkeepable { path, fault });
     }
+    if names_nobody(&policy) {
+        let names = policy.approvers.iter().cloned().collect();
+        return Err(FloorsError::NamesNobody { path, names });
+    }
     let log = settings.policy.log;
     if let Some(log) = log.as_ref().filter(|log| !log.is_absolute()) {
         return Err(FloorsError::RelativeLog { path, log: log.clone() });
     }
     let escalation_targets = settings.hold.escalation_targets.unwrap_or_default();
     Ok(Some(Floor { path, sha256: sha256(&bytes), policy, escalation_targets, log }))
+}
+
+/// Whether only people are named whom nobody here can prove to be: they would be asked for ever.
+fn names_nobody(policy: &GatePolicy) -> bool {
+    let escalation = policy.escalation_approvers.iter().flat_map(|names| names.iter());
+    let names = policy.approvers.iter().chain(escalation).map(|name| &**name);
+    let is_proven = policy.least_proof() != Authentication::None;
+    is_proven && !policy.approvers.is_empty() && is_nobody(names)
 }
 
 /// The file in the directory that the environment names; a relative one names none.

@@ -65,13 +65,16 @@ pub(super) fn read(path: &Path, trust: Trust, most: u64) -> Result<Option<Vec<u8
     }
 }
 
-/// The file without links; `None` where there is none. Whatever directory it takes to get there is
-/// trusted, or the first that is not is the error.
+/// The file without links; `None` where there is none. A link that leads nowhere is not none: who
+/// put it there meant a policy, and who is governed may have taken that away. Whatever directory it
+/// takes to get there is trusted, or the first that is not is the error.
 fn resolve(path: &Path, trust: Trust) -> Result<Option<PathBuf>, FloorsError> {
     let unreadable = |source| FloorsError::Unreadable { path: path.to_path_buf(), source };
     let mut place = PathBuf::from("/");
     let mut left: VecDeque<OsString> = words(path);
     let mut links = 0;
+    // How many words come after those of the link that is being followed.
+    let mut target: Option<usize> = None;
     let mut distrusted = None;
     let mut note = |what: &Path, found: &Metadata| {
         if let Err(error) = trust.check(path, what, found) {
@@ -87,6 +90,9 @@ fn resolve(path: &Path, trust: Trust) -> Result<Option<PathBuf>, FloorsError> {
         let next = place.join(&word);
         let found = match next.symlink_metadata() {
             Ok(found) => found,
+            Err(error) if is_missing(&error) && target.is_some_and(|rest| left.len() >= rest) => {
+                return Err(FloorsError::Dangling { path: path.to_path_buf(), missing: next });
+            }
             Err(error) if is_missing(&error) => return Ok(None),
             Err(error) => return Err(unreadable(error)),
         };
@@ -95,11 +101,12 @@ fn resolve(path: &Path, trust: Trust) -> Result<Option<PathBuf>, FloorsError> {
             if links > LINKS_MAX {
                 return Err(unreadable(io::Error::from(ErrorKind::InvalidInput)));
             }
-            let target = next.read_link().map_err(unreadable)?;
-            if target.is_absolute() {
+            target = target.filter(|rest| left.len() >= *rest).or(Some(left.len()));
+            let leads_to = next.read_link().map_err(unreadable)?;
+            if leads_to.is_absolute() {
                 place = PathBuf::from("/");
             }
-            words(&target).into_iter().rev().for_each(|word| left.push_front(word));
+            words(&leads_to).into_iter().rev().for_each(|word| left.push_front(word));
             continue;
         }
         if !left.is_empty() {

@@ -89,6 +89,6 @@ pub use subscription::{Delivered, Subscription, SubscriptionError};
 pub use threads::{AuditRow, ReadMode, RowContent, ThreadReadError};
 pub use ticket::{Outcome, Ticket};
 pub use ticket_desk::QueueError;
-pub(crate) use user::home_of_user;
+pub(crate) use user::{home_of_user, is_nobody};
 pub use user::{name_of_user, user_name};
 pub use watch::{Wake, Watch};

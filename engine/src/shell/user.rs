@@ -40,6 +40,23 @@ fn user(uid: u32) -> io::Result<Option<User>> {
     }
 }
 
+/// Whether no user here has any of these names. Where the database does not answer, that is not
+/// known.
+pub(crate) fn is_nobody<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
+    !names.any(may_be_somebody)
+}
+
+/// Whether a process can have this name: that of a user, or `uid 1000` for a number without one.
+fn may_be_somebody(name: &str) -> bool {
+    if let Some(uid) = name.strip_prefix("uid ").and_then(|number| number.parse().ok()) {
+        return name == format!("uid {uid}") && name_of_user(uid) == name;
+    }
+    match User::from_name(name) {
+        Ok(user) => user.is_some_and(|user| name_of_user(user.uid.as_raw()) == name),
+        Err(error) => !matches!(error, Errno::ENOENT | Errno::ESRCH),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +67,18 @@ mod tests {
         assert!(home_of_user(0).unwrap().is_some());
         assert_eq!(name_of_user(3_999_999_999), "uid 3999999999");
         assert_eq!(home_of_user(3_999_999_999).unwrap(), None);
+    }
+
+    #[test]
+    fn a_name_is_that_of_a_user_or_a_number_without_one() {
+        for (name, is_known) in [
+            ("root", true),
+            ("no such user", false),
+            ("uid 0", false),
+            ("uid 3999999999", true),
+            ("uid 03999999999", false),
+        ] {
+            assert_eq!(may_be_somebody(name), is_known, "{name}");
+        }
     }
 }

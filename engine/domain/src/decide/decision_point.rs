@@ -4,7 +4,7 @@ use alloc::string::ToString as _;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::floor::check_question;
+use super::floor::{check_question, check_spent};
 use crate::command::{
     CancelDecisionPoint, Command, ConsumeApproval, CreateDecisionPoint, EscalateDecisionPoint,
     RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint, decision_id,
@@ -41,7 +41,7 @@ pub(super) fn on_decision_point(
         Command::CancelDecisionPoint(c) => cancel(find(world, &c.decision_id)?, c, at),
         Command::EscalateDecisionPoint(c) => escalate(find(world, &c.decision_id)?, c, at),
         Command::RemindDecisionPoint(c) => remind(find(world, &c.decision_id)?, c, at),
-        Command::ConsumeApproval(c) => consume(find(world, &c.decision_id)?, c, at),
+        Command::ConsumeApproval(c) => consume(world, c, at),
         Command::ExpireDecisionPoint(c) => {
             let point = find(world, &c.decision_id)?;
             match due_events(world, point, at) {
@@ -406,11 +406,8 @@ fn remind(
     Ok(vec![DecisionPointReminded { decision_id, by }.into()])
 }
 
-fn consume(
-    point: &DecisionPoint,
-    command: &ConsumeApproval,
-    at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+fn consume(world: &World, command: &ConsumeApproval, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+    let point = find(world, &command.decision_id)?;
     check_principal(&command.by)?;
     check_binding(&command.binding)?;
     let bound = point.binding().map_or("", |binding| &*binding.tool);
@@ -419,6 +416,11 @@ fn consume(
         return Err(No::SpentElsewhere { decision_id, tool }.into());
     }
     point.check_consumption(&command.binding, at)?;
+    if world.is_policy_lost() {
+        return Err(Refusal::PolicyLost);
+    }
+    // It may have become stricter since the question was asked.
+    check_spent(world, &world.policy(), point).map_err(super::policy::loosened)?;
     Ok(vec![consumed(point, &command.by, &command.binding)])
 }
 

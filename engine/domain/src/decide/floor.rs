@@ -56,7 +56,11 @@ pub(super) fn check_asked(floor: &GatePolicy, entity: &ExecutionLoop) -> Result<
 }
 
 /// How long there was to answer is over; everything else has to be as it is demanded now.
-fn check_spent(world: &World, floor: &GatePolicy, point: &DecisionPoint) -> Result<(), Loosened> {
+pub(crate) fn check_spent(
+    world: &World,
+    floor: &GatePolicy,
+    point: &DecisionPoint,
+) -> Result<(), Loosened> {
     let people = ApprovalPolicy::people();
     let policy = point.terms.policy.as_ref().unwrap_or(&people);
     let floor = GatePolicy { approval_timeout_ms: None, ..floor.clone() };

@@ -9,8 +9,8 @@ use super::decision_point::{check_principal, spend};
 use crate::command::ChangePolicy;
 use crate::decision_point::{ActionBinding, Authentication};
 use crate::event::{Event, PolicyChanged, Text};
-use crate::policy::{GatePolicy, Loosened, OF_THE_LOG, RELAX_TOOL, relax_binding};
-use crate::refusal::Refusal;
+use crate::policy::{GatePolicy, Loosened, OF_THE_LOG, RELAX_TOOL, relax_binding, relax_proposal};
+use crate::refusal::{DecisionPointRefusal as No, Refusal};
 use crate::time::Timestamp;
 use crate::world::{DecisionPoint, World};
 
@@ -22,7 +22,7 @@ pub(super) fn set(world: &World, command: &ChangePolicy) -> Result<Vec<Event>, R
     if !world.is_policy_lost() {
         before.check_kept_by(&command.policy).map_err(loosened)?;
         if before == command.policy && world.hot.gates.policy.is_some() {
-            return Err(unchanged(&before));
+            return Err(Refusal::PolicyUnchanged);
         }
     }
     Ok(vec![changed(command, None)])
@@ -41,6 +41,10 @@ pub(super) fn relax(
     let input_sha256 = relax_binding(&before, &command.policy);
     let binding = ActionBinding { tool: RELAX_TOOL.into(), input_sha256 };
     let (point, spent) = spend(world, decision_id, &command.by, &binding, at)?;
+    if !point.terms.shows(&relax_proposal(&before, &command.policy)) {
+        let decision_id = point.decision_id.to_string();
+        return Err(No::ShowsOtherwise { decision_id, tool: RELAX_TOOL }.into());
+    }
     check_approved_by(world, &before, point)?;
     Ok(vec![spent, changed(command, Some(point.decision_id.clone()))])
 }
@@ -66,11 +70,6 @@ pub(crate) fn check_approved_by(
 fn changed(command: &ChangePolicy, approval: Option<Text>) -> Event {
     let (by, policy) = (command.by.clone(), command.policy.clone());
     PolicyChanged { by, policy, approval }.into()
-}
-
-fn unchanged(before: &GatePolicy) -> Refusal {
-    let said = before.digest().to_string();
-    loosened(Loosened { field: "policy", expected: "a change".to_string(), found: said })
 }
 
 /// The refusal of terms that the log's own policy does not let pass.

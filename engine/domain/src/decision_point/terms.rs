@@ -184,4 +184,12 @@ impl Terms {
     pub fn needs_person(&self) -> bool {
         self.policy.is_some() || self.binding.is_some() || !self.blocks.is_empty()
     }
+
+    /// Whether people are shown exactly this, once, and nothing besides: whoever may ask can bind a
+    /// question that shows something else to the same action.
+    #[must_use]
+    pub fn shows(&self, proposal: &Proposal) -> bool {
+        let is_bare = self.issue_id.is_none() && self.blocks.is_empty() && self.evidence.is_empty();
+        self.proposal == *proposal && !self.allow_text && self.max_iterations == 1 && is_bare
+    }
 }

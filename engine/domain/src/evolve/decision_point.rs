@@ -7,6 +7,7 @@ use alloc::string::{String, ToString as _};
 
 use super::Record;
 use super::forbidden::{Judgement, Rule};
+use crate::decide::floor::check_spent;
 use crate::decision_point::{Principal, Response, check_response_form, check_terms, shown};
 use crate::event::{
     ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCreated,
@@ -149,7 +150,7 @@ fn check(world: &World, point: &DecisionPoint, record: Record<'_>, event: &Event
         Event::DecisionPointReminded(body) => check_open(point, record, &body.by),
         Event::DecisionPointEscalated(body) => check_open(point, record, &body.by),
         Event::LateResponseRecorded(body) => check_late(point, record, body),
-        Event::ApprovalConsumed(body) => check_consumed(point, record, body),
+        Event::ApprovalConsumed(body) => check_consumed(world, point, record, body),
         Event::ApprovalLapsed(body) => check_lapsed(point, record, body),
         Event::DependentsReleased(body) => check_released(world, point, body),
         _ => Ok(()),
@@ -315,9 +316,18 @@ fn check_late(point: &DecisionPoint, record: Record<'_>, body: &LateResponseReco
     }
 }
 
-fn check_consumed(point: &DecisionPoint, record: Record<'_>, body: &ApprovalConsumed) -> Checked {
+/// An approval that is good for the action and keeps the policy of the log. Where nobody has set
+/// one, which is so in logs that are older than policies, nothing is demanded.
+fn check_consumed(
+    world: &World,
+    point: &DecisionPoint,
+    record: Record<'_>,
+    body: &ApprovalConsumed,
+) -> Checked {
     check_speaker(record, &body.by)?;
-    refused(point.check_consumption(&body.binding, record.at))
+    refused(point.check_consumption(&body.binding, record.at))?;
+    let kept = check_spent(world, &world.policy(), point);
+    kept.map_err(|loosened| ("an approval that keeps the policy", loosened.to_string()))
 }
 
 fn check_lapsed(point: &DecisionPoint, record: Record<'_>, body: &ApprovalLapsed) -> Checked {

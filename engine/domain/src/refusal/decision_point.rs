@@ -299,6 +299,17 @@ pub enum DecisionPointRefusal {
         /// What is to be done.
         found: String,
     },
+    /// The people were asked something else than what is to be done.
+    #[error(
+        "decision {decision_id} shows something else than it is bound to, and approves nothing; \
+         ask anew with `{tool}`"
+    )]
+    ShowsOtherwise {
+        /// The decision point.
+        decision_id: String,
+        /// What asks as it has to be asked.
+        tool: &'static str,
+    },
     /// An approval is good for one action.
     #[error("decision {decision_id} was spent at {at} by {by}; ask anew")]
     AlreadyConsumed {
@@ -381,7 +392,7 @@ impl DecisionPointRefusal {
             Self::Expired { .. } => "EXPIRED",
             Self::AlreadyEnded { .. } => "ALREADY_ENDED",
             Self::VoteConflict { .. } => "VOTE_CONFLICT",
-            Self::BindingMismatch { .. } => "BINDING_MISMATCH",
+            Self::BindingMismatch { .. } | Self::ShowsOtherwise { .. } => "BINDING_MISMATCH",
             Self::AlreadyConsumed { .. } => "ALREADY_CONSUMED",
             Self::NotApproved { .. } => "NOT_APPROVED",
             Self::ApprovalLapsed { .. } => "APPROVAL_LAPSED",
@@ -395,9 +406,9 @@ impl DecisionPointRefusal {
     #[must_use]
     pub const fn class(&self) -> Option<RefusalClass> {
         match self {
-            Self::UnknownDecision { .. } | Self::BindingMismatch { .. } => {
-                Some(RefusalClass::Scope)
-            }
+            Self::UnknownDecision { .. }
+            | Self::BindingMismatch { .. }
+            | Self::ShowsOtherwise { .. } => Some(RefusalClass::Scope),
             Self::NotAnApprover { .. }
             | Self::SelfApproval { .. }
             | Self::AgentExcluded { .. }

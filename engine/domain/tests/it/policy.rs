@@ -1,17 +1,17 @@
 //! The policy of a log: it binds what begins, gets tighter by a person, and looser only with the
 //! approval of those whom it names. What is recorded against it counts for nothing.
 
-use holdpoint_domain::command::{ChangePolicy, InitializeLoop, SpentApproval};
+use holdpoint_domain::command::{ChangePolicy, CreateDecisionPoint, InitializeLoop, SpentApproval};
 use holdpoint_domain::decision_point::{ActionBinding, ApprovalPolicy, Authentication};
-use holdpoint_domain::event::{List, PolicyChanged, PolicyUnknown, Text};
+use holdpoint_domain::event::{ApprovalConsumed, List, PolicyChanged, PolicyUnknown, Text};
 use holdpoint_domain::evolve::Rule;
 use holdpoint_domain::hash::{Digest, sha256};
 use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms};
 use holdpoint_domain::policy::{
-    GatePolicy, GateTerms, RELAX_TOOL, RUN_TOOL, relax_binding, run_binding,
+    GatePolicy, GateTerms, RELAX_TOOL, RUN_TOOL, relax_binding, relax_proposal, run_binding,
 };
 use holdpoint_domain::{Command, Envelope, Event, ForbiddenEvent, Proof};
-use holdpoint_testing::story::points::{agent, option, person};
+use holdpoint_testing::story::points::{agent, binding, option, person};
 use holdpoint_testing::story::{Story, envelope};
 
 fn names(names: &[&str]) -> List<Text> {
@@ -37,6 +37,31 @@ fn approval(story: &mut Story, tool: &str, input_sha256: Digest, approvers: &[&s
         c.binding = Some(ActionBinding { tool: tool.into(), input_sha256 });
     });
     story.given(story.responds(&id, person("alice"), option("go")));
+    id
+}
+
+/// Asks, as the rules word it, whether the log's policy may be relaxed, but for what is changed of
+/// the question; alice approves.
+fn relaxing(
+    story: &mut Story,
+    after: &GatePolicy,
+    change: impl Fn(&mut CreateDecisionPoint),
+) -> String {
+    let before = story.world.policy();
+    let input_sha256 = relax_binding(&before, after);
+    let shown = relax_proposal(&before, after);
+    let id = story.asks_with(|c| {
+        c.policy = Some(approved_by(&["alice"]));
+        c.binding = Some(ActionBinding { tool: RELAX_TOOL.into(), input_sha256 });
+        c.prompt = shown.prompt.to_string();
+        c.context = shown.context.as_ref().map(|context| context.to_string());
+        c.options = shown.options.to_vec();
+        (c.default_option, c.issue_id, c.allow_text) = (None, None, Some(false));
+        (c.blocks, c.evidence) = (vec![], vec![]);
+        c.max_iterations = Some(1);
+        change(c);
+    });
+    story.given(story.responds(&id, person("alice"), option("approve")));
     id
 }
 
@@ -101,7 +126,23 @@ fn a_looser_policy_needs_the_approval_of_exactly_this_change() {
     let bound = relax_binding(&strict(), &after);
     let other = approval(&mut story, RELAX_TOOL, sha256(b"another change"), &["alice"]);
     assert_eq!(refused(&mut story, relax(&other, &after)), "BINDING_MISMATCH");
-    let fitting = approval(&mut story, RELAX_TOOL, bound, &["alice"]);
+    // A question about something else, bound to the same: whoever said yes to it did not see this.
+    let colour = approval(&mut story, RELAX_TOOL, bound, &["alice"]);
+    assert_eq!(refused(&mut story, relax(&colour, &after)), "BINDING_MISMATCH");
+    let besides: [fn(&mut CreateDecisionPoint); 7] = [
+        |c| c.prompt.push('!'),
+        |c| c.context = None,
+        |c| c.options.reverse(),
+        |c| c.default_option = Some("approve".to_owned()),
+        |c| c.allow_text = Some(true),
+        |c| c.max_iterations = Some(2),
+        |c| c.issue_id = Some("something else".to_owned()),
+    ];
+    for change in besides {
+        let other = relaxing(&mut story, &after, change);
+        assert_eq!(refused(&mut story, relax(&other, &after)), "BINDING_MISMATCH");
+    }
+    let fitting = relaxing(&mut story, &after, |_| {});
     assert_eq!(refused(&mut story, relax(&fitting, &GatePolicy::default())), "BINDING_MISMATCH");
     let consume = story.consumes(&fitting);
     assert_eq!(refused(&mut story, consume), "SPENT_ELSEWHERE");
@@ -167,6 +208,27 @@ fn an_approval_keeps_the_policy_of_the_time_when_it_is_spent() {
     let spent = Some(SpentApproval { decision_id: id, by: agent(), details });
     let command = Command::InitializeLoop(held(&story, spent));
     assert_eq!(refused(&mut story, command), "POLICY_LOOSENED");
+}
+
+/// The same for an approval that a program spends itself; what is recorded against it counts for
+/// nothing.
+#[test]
+fn an_approval_that_no_longer_keeps_the_policy_is_not_spent() {
+    let mut story = Story::new();
+    let id = approval(&mut story, &binding().tool, binding().input_sha256, &[]);
+    let named = approval(&mut story, &binding().tool, binding().input_sha256, &["alice"]);
+    story.given(set(strict()));
+    let consume = story.consumes(&id);
+    assert_eq!(refused(&mut story, consume), "POLICY_LOOSENED");
+    let decision_id = Text::from(&id);
+    let forged = ApprovalConsumed { decision_id, by: agent(), binding: binding() };
+    assert!(is_found(&story.record(forged.into()), Rule::DecisionPointApproval));
+    let spent =
+        |story: &Story, id: &str| story.world.decision_point(id).unwrap().consumed.is_some();
+    assert!(!spent(&story, &id));
+    let consume = story.consumes(&named);
+    story.given(consume);
+    assert!(spent(&story, &named), "one that keeps it is");
 }
 
 #[test]

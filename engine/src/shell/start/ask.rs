@@ -16,7 +16,8 @@ use holdpoint_domain::command::{
     CancelDecisionPoint, Command, CreateDecisionPoint, RespondToDecisionPoint,
 };
 use holdpoint_domain::decision_point::{
-    APPROVE, ActionBinding, ApprovalPolicy, DENY, DecisionOption, OnTimeout, Principal, Response,
+    APPROVE, ActionBinding, ApprovalPolicy, DENY, DecisionOption, OnTimeout, Principal, Proposal,
+    Response,
 };
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::human_decision::DecisionTimeout;
@@ -174,10 +175,12 @@ fn prompt(run: &GovernedRun) -> String {
 /// Whether a question shows exactly this start, and nothing else: anybody who may write to the log
 /// can ask something else and bind it to the same.
 pub(super) fn shows(point: &DecisionPoint, run: &GovernedRun, facts: &Facts) -> bool {
-    let proposal = &point.terms.proposal;
-    *proposal.prompt == *prompt(run)
-        && proposal.context.as_deref() == Some(&context(facts))
-        && proposal.options.iter().eq(options().iter())
+    point.terms.shows(&Proposal {
+        prompt: prompt(run).into(),
+        context: Some(context(facts).into()),
+        options: options().into_iter().collect(),
+        default_option: None,
+    })
 }
 
 fn options() -> [DecisionOption; 2] {
