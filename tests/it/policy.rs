@@ -10,7 +10,7 @@ use holdpoint_domain::command::{Command as Act, CreateDecisionPoint, InitializeL
 use holdpoint_domain::decision_point::ApprovalPolicy;
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms};
-use holdpoint_domain::policy::{GatePolicy, RELAX_TOOL, relax_binding};
+use holdpoint_domain::policy::{GatePolicy, RELAX_TOOL, relax_binding, relax_proposal};
 use holdpoint_domain::{ActorId, Refusal};
 use holdpoint_engine::Engine;
 use holdpoint_engine::floors::FloorFiles;
@@ -512,17 +512,19 @@ fn a_looser_policy_that_was_approved_before_another_user_was_wanted_is_refused()
     let after = GatePolicy { after: HoldPolicy::After, ..GatePolicy::default() };
     let before = GatePolicy { separation: true, ..after.clone() };
     let digest = relax_binding(&before, &after).to_string();
+    let shown = relax_proposal(&before, &after);
     let own = holdpoint_engine::shell::user_name();
     let early = json!({ "command": "decision_point.create", "entropy": "7".repeat(32),
         "by": { "kind": "AGENT", "id": "planner", "authenticated_by": "none", "means": "" },
-        "prompt": "Early?", "options": [{ "id": "yes", "label": "Yes" }],
+        "prompt": shown.prompt, "context": shown.context, "options": shown.options,
+        "allow_text": false, "max_iterations": 1,
         "binding": { "tool": RELAX_TOOL, "input_sha256": digest },
         "policy": { "approvers": [own], "quorum": 1, "authentication": "terminal" } });
     let line = json!({ "actor": { "kind": "AGENT", "id": "planner" }, "submit": early });
     let answered = answers(&apply(&place, &[line]));
     assert!(answered[0]["receipt"].is_object(), "{answered:#?}");
     let early = format!("DP-{}", "7".repeat(32));
-    let respond = ["decision", "respond", &early, "--option", "yes"];
+    let respond = ["decision", "respond", &early, "--option", "approve"];
     assert_eq!(Terminal::start(&place, &respond).end().0, 0);
     assert_set(&place, &["--separation"]);
     let by = json!({ "kind": "HUMAN", "id": own, "authenticated_by": "terminal", "means": "" });

@@ -11,6 +11,7 @@ mod real;
 use acts::{Known, Try, any_policy};
 use cast::{CAST, Process, SetClock, engines};
 use holdpoint_domain::decision_point::Authentication;
+use holdpoint_domain::event::Text;
 use holdpoint_domain::human_decision::HoldPolicy;
 use holdpoint_domain::policy::GatePolicy;
 use holdpoint_domain::{ActorId, Command, Event, codec};
@@ -90,10 +91,15 @@ fn one_log(mut random: Random) -> Result<Passes, String> {
     let memory = Path::new("/dev/shm");
     let directory = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() };
     let directory = directory.unwrap();
-    let demanded = match random.one_in(2) {
+    let mut demanded = match random.one_in(2) {
         true => GatePolicy::default(),
         false => any_policy(&mut random),
     };
+    // A floor that no user of this machine can keep is refused as such.
+    if !demanded.approvers.is_empty() {
+        let names = demanded.approvers.iter().cloned();
+        demanded.approvers = names.chain([Text::from("root")]).collect();
+    }
     // Others may write in what memory holds, and no policy is believed there.
     let place = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let floor = place.path().join("floor.toml");
