@@ -24,6 +24,9 @@ use std::time::Duration;
 /// How long a wait for news of the log is at most before it is looked at anyway.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
+/// What is asked.
+const PROMPT: &str = "May the policy of this log be relaxed?";
+
 /// Options of `policy relax`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -51,7 +54,7 @@ pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let before = desk.look(|world| world.policy())?;
     let after = args.given.over(&before, true)?;
     let point = match &args.approval {
-        Some(wanted) => desk.find(wanted)?,
+        Some(wanted) => shown_as_asked(desk.find(wanted)?, &before, &after)?,
         None => ask(global, &desk, &before, &after)?,
     };
     if args.no_wait {
@@ -87,17 +90,34 @@ fn ask(
         timeout_ms: before.approval_timeout_ms.map(|most| most.milliseconds()),
         binding: Some(ActionBinding { tool: RELAX_TOOL.into(), input_sha256 }),
         separation: before.separation,
-        ..CreateDecisionPoint::asking(
-            desk.entropy()?,
-            by.clone(),
-            "May the policy of this log be relaxed?",
-            options().to_vec(),
-        )
+        ..CreateDecisionPoint::asking(desk.entropy()?, by.clone(), PROMPT, options().to_vec())
     };
     let command = Command::CreateDecisionPoint(Box::new(question));
     let submitted = desk.submit_new(None, &by, &Only::default(), &command)?;
     let (receipt, _) = desk.carried_out(None, submitted)?;
     desk.created(&receipt)
+}
+
+/// The question, where it shows exactly this change, and nothing else: anybody who may write to the
+/// log can ask something else and bind it to the same.
+fn shown_as_asked(
+    point: DecisionPoint,
+    before: &GatePolicy,
+    after: &GatePolicy,
+) -> Result<DecisionPoint, Failure> {
+    let proposal = &point.terms.proposal;
+    let is_asked = *proposal.prompt == *PROMPT
+        && proposal.context.as_deref() == Some(&*context(before, after))
+        && proposal.options.iter().eq(&options());
+    if is_asked {
+        return Ok(point);
+    }
+    let message = format!(
+        "the decision {} shows something else than this change, and the policy stays as it is: \
+         ask with `policy relax`",
+        point.decision_id
+    );
+    Err(Failure::new(Exit::REFUSED, "binding_mismatch", message))
 }
 
 /// Those whom the policy before names; where it names nobody, the owner of the log at a terminal.

@@ -9,7 +9,8 @@ use crate::terminal::Terminal;
 use holdpoint_domain::command::{Command as Act, CreateDecisionPoint, InitializeLoop};
 use holdpoint_domain::decision_point::ApprovalPolicy;
 use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::human_decision::HoldTerms;
+use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms};
+use holdpoint_domain::policy::{GatePolicy, RELAX_TOOL, relax_binding};
 use holdpoint_domain::{ActorId, Refusal};
 use holdpoint_engine::Engine;
 use holdpoint_engine::floors::FloorFiles;
@@ -162,7 +163,7 @@ fn separation_wants_another_user_who_needs_no_terminal() {
     let answer = ["hold", "answer", &asked, "--yes", "--decision", "CONTINUE"];
     let own = machine.command(0, &[], &answer);
     let (code, said) = Terminal::start_command(&machine.place, &own).end();
-    assert!(code == 5 && said.contains("another user has to answer"), "{said}");
+    assert!(code == 5 && said.contains("another user has to"), "{said}");
     assert!(is_open());
     machine.give_log(BOB);
     assert_refused(&machine.call(BOB, &answer), 0, &[]);
@@ -468,6 +469,61 @@ fn a_looser_policy_is_approved_by_those_whom_the_one_before_names() {
     assert_eq!(status(&place.holdpoint(&["run", "--", "false"])), 1);
     let open = json(&place.holdpoint(&["hold", "list", "--json"]));
     assert_eq!(open.as_array().unwrap().len(), 1, "the question of before still waits");
+    place.verified();
+}
+
+#[test]
+fn a_question_that_shows_something_else_relaxes_nothing() {
+    let place = Place::new();
+    assert_set(&place, &["--hold", "after"]);
+    let asked = place.holdpoint(&["policy", "relax", "--hold", "never", "--no-wait", "--json"]);
+    let id = json(&asked)["decision_id"].as_str().unwrap().to_string();
+    let shown = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
+    let own = holdpoint_engine::shell::user_name();
+    let tea = json!({ "command": "decision_point.create", "entropy": "7".repeat(32),
+        "by": { "kind": "AGENT", "id": "planner", "authenticated_by": "none", "means": "" },
+        "prompt": "Tea?", "options": shown["options"], "binding": shown["binding"],
+        "policy": { "approvers": [own], "quorum": 1, "authentication": "terminal" } });
+    let line = json!({ "actor": { "kind": "AGENT", "id": "planner" }, "submit": tea });
+    let answered = answers(&apply(&place, &[line]));
+    assert!(answered[0]["receipt"].is_object(), "{answered:#?}");
+    let tea = format!("DP-{}", "7".repeat(32));
+    let respond = ["decision", "respond", &tea, "--option", "approve"];
+    assert_eq!(Terminal::start(&place, &respond).end().0, 0);
+    let spend = ["policy", "relax", "--approval", &tea, "--hold", "never"];
+    let (code, said) = Terminal::start(&place, &spend).end();
+    assert!(code == 5 && said.contains("shows something"), "{said}");
+    assert_eq!(log_policy(&place)["after"], "AFTER");
+    place.verified();
+}
+
+/// Whoever asks approves it at a terminal, and then another user is wanted.
+#[test]
+fn a_looser_policy_that_was_approved_before_another_user_was_wanted_is_refused() {
+    let place = Place::new();
+    assert_set(&place, &["--hold", "after"]);
+    let after = GatePolicy { after: HoldPolicy::After, ..GatePolicy::default() };
+    let before = GatePolicy { separation: true, ..after.clone() };
+    let digest = relax_binding(&before, &after).to_string();
+    let own = holdpoint_engine::shell::user_name();
+    let early = json!({ "command": "decision_point.create", "entropy": "7".repeat(32),
+        "by": { "kind": "AGENT", "id": "planner", "authenticated_by": "none", "means": "" },
+        "prompt": "Early?", "options": [{ "id": "yes", "label": "Yes" }],
+        "binding": { "tool": RELAX_TOOL, "input_sha256": digest },
+        "policy": { "approvers": [own], "quorum": 1, "authentication": "terminal" } });
+    let line = json!({ "actor": { "kind": "AGENT", "id": "planner" }, "submit": early });
+    let answered = answers(&apply(&place, &[line]));
+    assert!(answered[0]["receipt"].is_object(), "{answered:#?}");
+    let early = format!("DP-{}", "7".repeat(32));
+    let respond = ["decision", "respond", &early, "--option", "yes"];
+    assert_eq!(Terminal::start(&place, &respond).end().0, 0);
+    assert_set(&place, &["--separation"]);
+    let by = json!({ "kind": "HUMAN", "id": own, "authenticated_by": "terminal", "means": "" });
+    let relax = json!({ "actor": { "kind": "HUMAN", "id": own }, "submit": {
+        "command": "policy.relax", "by": by, "policy": after, "approval": early } });
+    let answered = answers(&apply(&place, &[relax]));
+    assert_eq!(answered[0]["refusal"]["code"], "POLICY_LOOSENED", "{answered:#?}");
+    assert_eq!(log_policy(&place)["separation"], true);
     place.verified();
 }
 

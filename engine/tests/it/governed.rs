@@ -2,19 +2,25 @@
 //! that the run exits with. Nothing here waits for time to pass: commands that would run for ever
 //! are ended by the run itself.
 
-use holdpoint_domain::Event;
+use holdpoint_domain::decision_point::ApprovalPolicy;
 use holdpoint_domain::event::{EvidenceCaptured, EvidenceContent, HaltReason, OutputStream};
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, StopCondition};
+use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::hash::sha256;
-use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms};
+use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy, HoldTerms};
+use holdpoint_domain::policy::GatePolicy;
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::{ActorId, Event, Refusal};
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{
     Discard, ForwardedSignal, NoSignals, OutputSink, OutputStream as Stream, SignalSender,
     signal_channel,
 };
 use holdpoint_engine::shell::{
-    EXIT_FAULT_TERMINATED, Elsewhere, EngineOptions, GovernedRun, HeldRun, RunError, RunReport,
+    ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound, EXIT_FAULT_TERMINATED, Elsewhere,
+    EngineOptions, GovernedRun, HeldRun, Identity, Patience, RunError, RunReport, StartAsker,
+    StartError, Wake,
 };
 use holdpoint_testing::shell::brittle::Brittle;
 use holdpoint_testing::shell::{Place, names, run_of, shell};
@@ -467,4 +473,120 @@ fn a_log_that_fails_under_a_command_is_told_with_the_status_that_the_command_ran
     drop(engine);
     let live = place.engine().query(|world| world.live_loops().count());
     assert_eq!(live.expect("the log works again"), 1, "the loop is open, and the log says so");
+}
+
+/// Somebody at a desk of the embedder's own, who says yes, no, or nothing while nobody waits.
+struct Desk {
+    says: Option<bool>,
+    refused: Vec<&'static str>,
+    /// Tells whoever asks to end when it was refused.
+    end: Option<SignalSender>,
+}
+
+impl Desk {
+    fn saying(says: Option<bool>) -> Self {
+        Self { says, refused: Vec::new(), end: None }
+    }
+}
+
+impl StartAsker for Desk {
+    fn asked(&mut self, _: &DecisionPoint) -> Patience {
+        if self.says.is_some() { Patience::Wait } else { Patience::Leave }
+    }
+
+    fn wait(&mut self, _: &DecisionPoint, _: &Wake<'_>) -> Option<bool> {
+        self.says.take()
+    }
+
+    fn changed(&mut self, _: &DecisionPoint) {}
+
+    fn refused(&mut self, _: &DecisionPoint, refusal: &Refusal) {
+        self.refused.push(refusal.code());
+        if let Some(end) = &self.end {
+            end.send(ForwardedSignal::Terminate).expect("somebody listens");
+        }
+    }
+
+    fn settled(&mut self, _: &DecisionPoint) {}
+}
+
+/// A run that leaves a line behind, and what it is bound to.
+fn bound_run(place: &Place) -> (GovernedRun, Bound) {
+    let run = shell(&format!("echo x >> {}", place.beside("witness").display()));
+    let keys = ApprovalKeys::in_directory(&place.beside("keys"));
+    let bound = Bound::take(&run, Vec::new(), keys, &mut NoSignals).expect("there is no input");
+    (run, bound)
+}
+
+fn ask(timeout: DecisionTimeout) -> AskBefore {
+    AskBefore { policy: ApprovalPolicy::people(), separation: false, timeout }
+}
+
+fn started(place: &Place) -> usize {
+    std::fs::read_to_string(place.beside("witness")).unwrap_or_default().lines().count()
+}
+
+fn spend(
+    engine: &Engine,
+    run: &GovernedRun,
+    bound: &Bound,
+    decision_id: &str,
+) -> Result<HeldRun, StartError> {
+    let (terms, policy) = (&HoldTerms::never(), &GatePolicy::default());
+    let start = ApprovedStart { run, terms, policy, bound, decision_id };
+    engine.run_approved(&start, &mut Elsewhere, &mut Discard, &mut NoSignals)
+}
+
+#[test]
+fn an_embedder_asks_before_a_start_and_an_approval_starts_exactly_that_once() {
+    let place = Place::new();
+    let engine = place.engine();
+    let (run, bound) = bound_run(&place);
+    let ask = ask(DecisionTimeout::DEFAULT);
+    let put = |says: Option<bool>| {
+        let mut desk = Desk::saying(says);
+        engine.ask_before(&run, &bound, &ask, &mut desk, &mut NoSignals).expect("it is asked")
+    };
+    let unasked = GovernedRun {
+        gate: holdpoint_domain::policy::GateTerms { before: true, ..run.gate.clone() },
+        ..run.clone()
+    };
+    let refused = engine.run(&unasked, &mut Discard, &mut NoSignals);
+    assert!(matches!(refused, Err(RunError::Refused(Refusal::ApprovalNeeded))), "{refused:?}");
+    let Asked::LeftOpen(open) = put(None) else { panic!("nobody waits") };
+    let Asked::Ended(denied) = put(Some(false)) else { panic!("it was denied") };
+    for (point, code) in [(&open, "NOT_APPROVED"), (&denied, "NOT_APPROVED")] {
+        let refused = spend(&engine, &run, &bound, &point.decision_id);
+        assert_eq!(refused.expect_err("nobody approved").code(), code);
+    }
+    let Asked::Approved(point) = put(Some(true)) else { panic!("it was approved") };
+    let other = GovernedRun { command: shell("echo y").command, ..run.clone() };
+    let differs = spend(&engine, &other, &bound, &point.decision_id);
+    assert_eq!(differs.expect_err("it is another command").code(), "BINDING_MISMATCH");
+    assert_eq!(started(&place), 0);
+    let ran = spend(&engine, &run, &bound, &point.decision_id).expect("it starts");
+    assert!(matches!(&ran, HeldRun::Ended(report) if report.exit_status == 0), "{ran:?}");
+    let again = spend(&engine, &run, &bound, &point.decision_id);
+    assert_eq!(again.expect_err("it is spent").code(), "ALREADY_CONSUMED");
+    assert_eq!(started(&place), 1);
+    engine.close().expect("it closes");
+    place.rebuilt();
+}
+
+#[test]
+fn an_embedders_program_is_not_the_person_who_approves_its_start() {
+    let place = Place::new();
+    let identity = Identity::simulated_process(1000, "ada", None);
+    let options = EngineOptions { identity, ..EngineOptions::default() };
+    let engine = Engine::open_with(place.storage(), options).expect("it opens");
+    let (mut run, bound) = bound_run(&place);
+    run.actor = ActorId { kind: Actor::Automation, id: "ada".to_string() };
+    let (sender, mut signals) = signal_channel().expect("descriptors");
+    let mut desk = Desk { end: Some(sender), ..Desk::saying(Some(true)) };
+    let ask = ask(DecisionTimeout::DEFAULT);
+    let asked = engine.ask_before(&run, &bound, &ask, &mut desk, &mut signals);
+    let Ok(Asked::Interrupted { question, .. }) = asked else { panic!("{asked:?}") };
+    assert_eq!(desk.refused, ["NO_TERMINAL"]);
+    assert!(spend(&engine, &run, &bound, &question.decision_id).is_err());
+    assert_eq!(started(&place), 0);
 }

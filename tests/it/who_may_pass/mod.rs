@@ -2,6 +2,12 @@
 //! points, policies and runs, against a small model of who may pass, by what is recorded and by
 //! exit code. A failure prints the seed that gives it again (`HOLDPOINT_SEED`).
 
+mod acts;
+mod cast;
+mod model;
+mod random;
+mod real;
+
 use acts::{Known, Try, any_policy};
 use cast::{CAST, Process, SetClock, engines};
 use holdpoint_domain::decision_point::Authentication;
@@ -31,7 +37,7 @@ fn seed() -> u64 {
     let given = std::env::var("HOLDPOINT_SEED").ok().and_then(|text| text.parse().ok());
     given.unwrap_or_else(|| {
         let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
-        now.as_secs() ^ u64::from(now.subsec_nanos()) << 20
+        now.as_secs() ^ (u64::from(now.subsec_nanos()) << 20)
     })
 }
 
@@ -48,7 +54,7 @@ fn no_sequence_of_commands_passes_without_a_person() {
     let worker = |first: usize| {
         let mut passes = Passes::default();
         for log in (first..LOGS).step_by(WORKERS) {
-            let found = one_log(Random::new(seed ^ (log as u64) << 48));
+            let found = one_log(Random::new(seed ^ ((log as u64) << 48)));
             let found = found.unwrap_or_else(|wrong| {
                 panic!("HOLDPOINT_SEED={seed} gives it again, log {log}: {wrong}")
             });
