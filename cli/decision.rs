@@ -41,7 +41,7 @@ pub(crate) use name::resolve;
 pub(crate) use overdue::{Attempt, Overdue};
 pub(crate) use policy::Proof;
 pub(crate) use principal::{claimed, user};
-pub(crate) use shown::{how_to_answer, outcome};
+pub(crate) use shown::{how_to_answer, lines, outcome};
 #[cfg(feature = "mcp")]
 pub(crate) use {desk::is_late, list::place};
 

@@ -3,8 +3,10 @@
 //! write into the first column. What this program says of its own stands flush left, and comes
 //! last.
 
+mod conversation;
 mod plain;
 
+pub(crate) use conversation::{put_question, say_sentence};
 use plain::{columns as columns_of_character, plain, plain_once};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -52,13 +54,16 @@ fn stated_columns() -> Option<usize> {
     (1..=10_000).contains(&stated).then_some(stated)
 }
 
-/// What makes a terminal plain again, whatever a command has told it: out of the other screen, no
-/// margins, lines that wrap, letters that are seen and are letters; and a new line below all else.
-const PLAIN: &str = "\x1b[?1047l\x1b[?47l\x1b[?69l\x1b[?6l\x1b[r\x1b[?7h\x1b[4l\x1b[?25h\x1b[0m\
-                     \x1b(B\x0f\x1b[999;1H\r\n";
+/// What makes a terminal plain again, whatever a command has told it: what it began to say is over,
+/// its colours are its own (the palette, those of letters, ground, cursor and of what is selected),
+/// out of the other screen, no margins, lines that wrap, letters that are seen and are letters; and
+/// a new line below all else.
+const PLAIN: &str = "\x1b\\\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\\x1b]117\x1b\\\
+                     \x1b]119\x1b\\\x1b]R\x1b\\\x1b[?5l\x1b[?1047l\x1b[?47l\x1b[?69l\x1b[?6l\
+                     \x1b[r\x1b[?7h\x1b[4l\x1b[?25h\x1b[0m\x1b(B\x0f\x1b[999;1H\r\n";
 
 /// What to write to a terminal before a question, behind the output of a command.
-pub(crate) fn plain_terminal() -> &'static str {
+fn plain_terminal() -> &'static str {
     match std::env::var("TERM") {
         Ok(name) if !name.is_empty() && name != "dumb" => PLAIN,
         _ => "\r\n",
@@ -258,7 +263,18 @@ fn end_of_full(line: &str, room: usize, next: char) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vt100::Parser;
+    use vt100::{Callbacks, Parser, Screen};
+
+    /// What a command tells a terminal of its colours, by the numbers of what it sets or puts back.
+    #[derive(Default)]
+    struct Colours(Vec<String>);
+
+    impl Callbacks for Colours {
+        fn unhandled_osc(&mut self, _: &mut Screen, parameters: &[&[u8]]) {
+            let number = parameters.first().copied().unwrap_or_default();
+            self.0.push(String::from_utf8_lossy(number).into_owned());
+        }
+    }
 
     /// What an agent might write to have the last word.
     fn hostile(columns: usize) -> Vec<String> {
@@ -355,6 +371,25 @@ mod tests {
             let rows: Vec<String> = screen.rows(0, 40).collect();
             assert_eq!(rows[22..], ["question", "CONTINUE? "].map(String::from), "{bent:?}");
             assert!(!screen.alternate_screen(), "{bent:?}");
+        }
+    }
+
+    /// White letters on white, or with the palette: each is put back by what stands 100 above it.
+    #[test]
+    fn a_command_that_changed_the_colours_hides_no_question() {
+        for begun in ["", "\u{1b}]0;title", "\u{1b}Pq", "\u{1b}_x", "\u{1b}]4;0", "\u{1b}["] {
+            let size = (24.try_into().unwrap(), 40.try_into().unwrap());
+            let mut terminal = Parser::new_with_callbacks(size.0, size.1, 0, Colours::default());
+            let set = [4, 10, 11, 12, 17, 19].map(|number| format!("\u{1b}]{number};0;#fff\u{7}"));
+            let said = format!("out{}{begun}{PLAIN}question\r\nCONTINUE? ", set.concat());
+            terminal.process(said.as_bytes());
+            let told = &terminal.callbacks().0;
+            for number in [4, 10, 11, 12, 17, 19] {
+                let back = (number + 100).to_string();
+                assert!(told.contains(&number.to_string()) && told.contains(&back), "{told:?}");
+            }
+            let rows: Vec<String> = terminal.screen().rows(0, 40).collect();
+            assert_eq!(rows[22..], ["question", "CONTINUE? "].map(String::from), "{begun:?}");
         }
     }
 

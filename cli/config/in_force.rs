@@ -127,7 +127,12 @@ impl Demands {
         let most = policy.decision_timeout_ms.unwrap_or(DecisionTimeout::DEFAULT);
         let decision_timeout_ms =
             stated.decision_timeout.unwrap_or_else(|| most.min(DecisionTimeout::DEFAULT));
-        let usual = || self.targets.iter().cloned().collect();
+        // What one floor offers has no longer than another one leaves it.
+        let in_time = |offered: &EscalationTarget| {
+            let most = self.policy.decision_timeout_ms.unwrap_or(offered.timeout_ms);
+            EscalationTarget { timeout_ms: offered.timeout_ms.min(most), ..offered.clone() }
+        };
+        let usual = || self.targets.iter().map(in_time).collect();
         let configured: List<EscalationTarget> =
             stated.escalation_targets.clone().unwrap_or_else(usual);
         let target = |name: &String| EscalationTarget {

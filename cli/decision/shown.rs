@@ -15,7 +15,7 @@ use holdpoint_domain::world::{DecisionPoint, GivenResponse};
 use std::time::Duration;
 
 /// The decision in lines of so many columns, as seen at a time. Its head comes last.
-pub(super) fn lines(
+pub(crate) fn lines(
     global: &Global,
     point: &DecisionPoint,
     now: Time,

@@ -2,12 +2,16 @@
 //! same time from any other process.
 
 use crate::arguments::{Global, program};
+use crate::decision::{lines, outcome};
 use crate::exit::complain;
+use crate::screen::{put_question, say_sentence};
 use crate::text::{moment, visible_once};
-use holdpoint_domain::Refusal;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
-use holdpoint_engine::shell::{APPROVE, DENY, Patience, PersonTerminal, StartAsker, Wake};
+use holdpoint_domain::{Refusal, Time};
+use holdpoint_engine::shell::{
+    APPROVE, Clock, DENY, Patience, PersonTerminal, StartAsker, SystemClock, Wake,
+};
 
 /// Puts the question before a start to a person.
 pub(super) struct StartPerson<'a> {
@@ -27,7 +31,7 @@ impl<'a> StartPerson<'a> {
 
     fn say(&mut self, line: &str) {
         match &mut self.terminal {
-            Some(terminal) => terminal.say(&format!("holdpoint: {line}\n")),
+            Some(terminal) => say_sentence(terminal, &format!("holdpoint: {line}")),
             None => complain(line),
         }
     }
@@ -38,7 +42,7 @@ impl<'a> StartPerson<'a> {
         }
     }
 
-    /// Shows what is bound first, which others wrote, and then what is asked.
+    /// Shows the question as `decision show` does: what others wrote first, its head last.
     fn show(&mut self, question: &DecisionPoint) {
         let id = visible(&question.decision_id).to_string();
         let until = question.terms.expires_at.map(moment).unwrap_or_default();
@@ -50,16 +54,10 @@ impl<'a> StartPerson<'a> {
             ));
             return;
         };
-        terminal.forget_typed();
-        let context = question.terms.proposal.context.as_deref().unwrap_or_default();
-        for line in context.lines() {
-            terminal.say(&format!("  {}\n", visible_once(line)));
-        }
-        let prompt = visible_once(&question.terms.proposal.prompt);
-        terminal.say(&format!(
-            "holdpoint: a person decides whether this starts, until {until}; else it does not\n\
-             or from another terminal: `{how}`, or {DENY}\n{prompt}\n"
-        ));
+        let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
+        let sentence = "holdpoint: a person decides whether this starts; nothing does before";
+        let show = |columns| lines(self.global, question, now, columns);
+        put_question(terminal, show, &[sentence.to_string()]);
     }
 
     /// One line of the terminal.
@@ -106,7 +104,7 @@ impl StartAsker for StartPerson<'_> {
     }
 
     fn settled(&mut self, question: &DecisionPoint) {
-        self.say(&crate::decision::outcome(question));
+        self.say(&outcome(question));
     }
 }
 

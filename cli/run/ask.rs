@@ -4,7 +4,7 @@
 use crate::arguments::Global;
 use crate::exit::complain;
 use crate::hold::{how_to_answer, lines, outcome_line};
-use crate::screen::{Page, columns_of, named, plain_terminal};
+use crate::screen::{named, put_question, say_sentence};
 use crate::text::moment;
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecision};
 use holdpoint_domain::text::visible;
@@ -74,13 +74,12 @@ impl<'a> Person<'a> {
     fn show(&mut self, question: &Question) {
         let how = how_to_answer(self.global, question.request_id());
         if let Some(terminal) = &mut self.terminal {
-            terminal.forget_typed();
-            terminal.say(plain_terminal());
             let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
-            let columns = columns_of(&*terminal);
-            say_lines(terminal, &lines(question, Some(now), columns));
-            say_sentence(terminal, &format!("or from another terminal: {how}"));
-            say_sentence(terminal, "holdpoint: a person decides what becomes of this run");
+            let sentences = [
+                format!("or from another terminal: {how}"),
+                "holdpoint: a person decides what becomes of this run".to_string(),
+            ];
+            put_question(terminal, |columns| lines(question, Some(now), columns), &sentences);
             return;
         }
         let (id, until) =
@@ -152,20 +151,6 @@ impl Asker for Person<'_> {
         let line = outcome_line(outcome);
         let words: Vec<&str> = line.split_whitespace().collect();
         self.say(&words.join(" "));
-    }
-}
-
-/// A sentence of this program, folded: names of others in it reach no first column.
-fn say_sentence(terminal: &mut PersonTerminal, sentence: &str) {
-    let mut page = Page::new(columns_of(&*terminal));
-    page.sentence(sentence);
-    say_lines(terminal, &page.lines());
-}
-
-/// Each line returns to the first column itself: the command may have told the terminal not to.
-fn say_lines(terminal: &mut PersonTerminal, lines: &[String]) {
-    for line in lines {
-        terminal.say(&format!("\r{line}\r\n"));
     }
 }
 

@@ -106,6 +106,8 @@ struct Told<'a> {
     containment: Option<&'static str>,
     /// Who lives on after the last attempt.
     left_behind: Vec<LeftBehind<'a>>,
+    /// How many of them were to be stopped, and could not be.
+    could_not_be_stopped: u32,
     log: String,
 }
 
@@ -160,11 +162,14 @@ impl<'a> Told<'a> {
             attempts: report.attempts,
             records: Records { first: report.first_sequence, last: report.last_sequence },
             wall_ms: u64::try_from(report.wall.as_millis()).unwrap_or(u64::MAX),
-            stdout: execution.map(|execution| Stream::of(&execution.stdout)),
-            stderr: execution.map(|execution| Stream::of(&execution.stderr)),
+            stdout: execution
+                .map(|execution| Stream::of(&execution.stdout, report.is_evidence_dropped)),
+            stderr: execution
+                .map(|execution| Stream::of(&execution.stderr, report.is_evidence_dropped)),
             evidence_dropped: report.is_evidence_dropped,
             containment: execution.map(|execution| execution.containment.name()),
             left_behind: left_behind(execution),
+            could_not_be_stopped: beyond_reach(execution),
             log: absolute(global),
         }
     }
@@ -185,11 +190,14 @@ impl<'a> Told<'a> {
             attempts: open.attempts,
             records: Records { first: open.first_sequence, last: open.last_sequence },
             wall_ms: u64::try_from(open.wall.as_millis()).unwrap_or(u64::MAX),
-            stdout: execution.map(|execution| Stream::of(&execution.stdout)),
-            stderr: execution.map(|execution| Stream::of(&execution.stderr)),
+            stdout: execution
+                .map(|execution| Stream::of(&execution.stdout, open.is_evidence_dropped)),
+            stderr: execution
+                .map(|execution| Stream::of(&execution.stderr, open.is_evidence_dropped)),
             evidence_dropped: open.is_evidence_dropped,
             containment: execution.map(|execution| execution.containment.name()),
             left_behind: left_behind(execution),
+            could_not_be_stopped: beyond_reach(execution),
             log: absolute(global),
         }
     }
@@ -206,6 +214,11 @@ impl<'a> Decision<'a> {
     }
 }
 
+/// How many were to end with the command, and belong to another user.
+fn beyond_reach(execution: Option<&ExecutionReport>) -> u32 {
+    execution.map_or(0, |execution| execution.beyond_reach)
+}
+
 fn left_behind(execution: Option<&ExecutionReport>) -> Vec<LeftBehind<'_>> {
     let survivors = execution.into_iter().flat_map(|execution| &execution.survivors);
     survivors.map(|left| LeftBehind { pid: left.pid, name: &left.name }).collect()
@@ -219,6 +232,14 @@ fn tell_left_behind(execution: Option<&ExecutionReport>) {
     if !named.is_empty() {
         complain(&format!("left behind by the command, and still running: {}", named.join(", ")));
     }
+    let count = beyond_reach(execution);
+    if count > 0 {
+        let processes = if count == 1 { "process" } else { "processes" };
+        complain(&format!(
+            "{count} {processes} of the command could not be stopped, because another user's \
+             rights keep this user from it; end what is left as that user or as root"
+        ));
+    }
 }
 
 fn absolute(global: &Global) -> String {
@@ -227,9 +248,12 @@ fn absolute(global: &Global) -> String {
 }
 
 impl Stream {
-    fn of(captured: &CapturedOutput) -> Self {
-        let (length, kept) = (captured.true_length, captured.bytes.len() as u64);
-        let gap = length.saturating_sub(kept);
-        Self { length, captured: kept, head: captured.head_length, gap }
+    fn of(captured: &CapturedOutput, is_dropped: bool) -> Self {
+        let length = captured.true_length;
+        let (kept, head) = match is_dropped {
+            true => (0, 0),
+            false => (captured.bytes.len() as u64, captured.head_length),
+        };
+        Self { length, captured: kept, head, gap: length.saturating_sub(kept) }
     }
 }

@@ -1,7 +1,7 @@
 //! What `apply` promises: one answer for each line, in order, and nothing of a bad line on record.
 
 use crate::apply_support::{HASH, Session, answers, apply, initialize, story};
-use crate::program::{Place, json, skip, status, text};
+use crate::program::{Place, json, skip, status, terminal, text};
 use holdpoint_engine::shell::user_name;
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -123,6 +123,37 @@ fn an_agent_grants_overrides_aborts_and_answers_nothing_through_apply() {
     for kind in ["capability_changed", "visibility_overridden", "answered", "halted"] {
         let is_it = |record: &Value| record["kind"].as_str().unwrap().ends_with(kind);
         assert!(!records.iter().any(is_it), "{kind}");
+    }
+    place.verified();
+}
+
+/// Whom the policy of the log names, they alone are asked, also where nobody had to be.
+#[test]
+fn a_loop_that_is_never_held_is_asked_about_only_as_the_policy_lets_it() {
+    let place = Place::with_log();
+    let set = ["policy", "set", "--approvers", "ada", "--decision-timeout", "2m"];
+    let set = place.command(&set).stdin(terminal()).output().unwrap();
+    assert_eq!(status(&set), 0, "{}", text(&set.stderr));
+    let ada = json!({ "policy": "NEVER", "approvers": ["ada"], "decision_timeout_ms": 120_000 });
+    let late = json!({ "policy": "NEVER", "approvers": ["ada"], "decision_timeout_ms": 120_001 });
+    for (digit, hold, field) in [
+        ("3", json!({ "policy": "NEVER" }), Some("approvers")),
+        ("4", late, Some("decision_timeout")),
+        ("5", ada, None),
+    ] {
+        let (id, mut lines) = (format!("LOOP-{}", digit.repeat(32)), story(&digit.repeat(32)));
+        lines.pop();
+        lines[0]["submit"]["hold"] = hold;
+        lines.push(json!({ "submit": { "command": "human_decision.request", "loop_id": id } }));
+        let found = answers(&apply(&place, &lines));
+        let last = found.last().unwrap();
+        match field {
+            Some(field) => {
+                assert_eq!(last["refusal"]["code"], "POLICY_LOOSENED", "{found:#?}");
+                assert!(last["refusal"]["message"].as_str().unwrap().contains(field), "{last:#}");
+            }
+            None => assert!(last["receipt"]["request_id"].is_string(), "{found:#?}"),
+        }
     }
     place.verified();
 }

@@ -6,19 +6,22 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::program::{Place, json, skip, status, text};
+use crate::program::{Place, json, skip, status, terminal, text};
 use crate::terminal::Terminal;
 use holdpoint_engine::executor::{
     CommandSpec, Containment, Discard, ExecuteError, Guard, NoSignals, Stdin, execute,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Processes of every kind: in the group, in a session of its own, orphaned, and a chain of
 /// processes that each start the next and end.
@@ -127,6 +130,119 @@ fn who_left_the_group_of_a_command_that_ended_well_lives_on_and_is_named() {
         let survivor = Pid::from_raw(pid).unwrap();
         test_kill_process(survivor).expect("it was left alone");
         kill_process(survivor, Signal::KILL).unwrap();
+    }
+}
+
+#[test]
+fn what_another_users_rights_keep_from_being_stopped_is_counted_and_recorded() {
+    let place = Place::new();
+    let directory = place.directory.path();
+    fs::set_permissions(directory, Permissions::from_mode(0o777)).unwrap();
+    // Becomes somebody else altogether, as `sudo` does.
+    let becomes = directory.join("becomes");
+    fs::copy("/usr/bin/setpriv", &becomes).unwrap();
+    fs::set_permissions(&becomes, Permissions::from_mode(0o4755)).unwrap();
+    let as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let mut tried = Command::new(as_nobody[0]);
+    tried.args(&as_nobody[1..]).arg(&becomes).args(["--reuid=0", "true"]);
+    if !tried.status().is_ok_and(|status| status.success()) {
+        return skip("a program that becomes another user needs root to be made");
+    }
+    let script = "./becomes --reuid=0 sh -c 'echo $$ > left; exec sleep 300' > /dev/null 2>&1 &
+        until test -s left; do sleep 0.01; done; sleep 300";
+    let run = ["run", "--hold", "never", "--json", "--timeout", "2s", "--", "sh", "-c", script];
+    let run = place.command(&run);
+    let mut command = Command::new(as_nobody[0]);
+    command.args(&as_nobody[1..]).arg(run.get_program()).args(run.get_args());
+    let output = command.current_dir(directory).output().unwrap();
+    let told = json(&output);
+    assert_eq!((status(&output), &told["could_not_be_stopped"]), (124, &1.into()), "{told:#}");
+    assert_eq!(told["left_behind"][0]["name"], "sleep");
+    let said = text(&output.stderr);
+    assert!(said.contains("1 process of the command could not be stopped"), "{said}");
+    let left = fs::read_to_string(directory.join("left")).unwrap();
+    kill_process(Pid::from_raw(left.trim().parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+    let exported = text(&place.holdpoint(&["export", "--include-evidence"]).stdout);
+    let recorded: String =
+        "\"could_not_be_stopped\":1".bytes().map(|byte| format!("{byte:02x}")).collect();
+    assert!(exported.contains(&recorded), "{exported}");
+}
+
+/// A command that leaves behind a daemon, which waits for `go` and then runs a shell script.
+fn leave_behind(place: &Place, then: &str) {
+    let daemon = format!(
+        "echo $$ > left.new; mv left.new left; until test -e go; do sleep 0.01; done; {then}"
+    );
+    fs::write(place.directory.path().join("daemon"), daemon).unwrap();
+    let script = "setsid sh -c 'setsid sh daemon & exit' > /dev/null 2>&1 9>&- &
+        until test -e left; do sleep 0.01; done";
+    let run = place.command(&["run", "--hold", "never", "--", "sh", "-c", script]);
+    // Somebody may wait for what they lent, and the daemon closes it.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec 9> lent; exec \"$0\" \"$@\""]).arg(run.get_program());
+    shell.args(run.get_args()).current_dir(place.directory.path());
+    let output = shell.output().unwrap();
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("still running: "), "{}", text(&output.stderr));
+}
+
+#[test]
+fn what_outlives_its_command_is_no_person_at_a_terminal_of_its_own() {
+    let place = Place::new();
+    let asked = place.holdpoint(&["run", "--hold", "before", "--no-wait", "--", "touch", "f"]);
+    let id = text(&asked.stdout).trim().to_string();
+    let answer = ["decision", "respond", &id, "--option", "approve"];
+    let terminal = terminal();
+    let device = fs::read_link(format!("/proc/self/fd/{}", terminal.as_raw_fd())).unwrap();
+    let program = place.command(&answer);
+    let words = std::iter::once(program.get_program()).chain(program.get_args());
+    let words: Vec<&str> = words.map(|word| word.to_str().unwrap()).collect();
+    let device = device.to_str().unwrap();
+    let then = format!(
+        "{} < {device} > told 2>&1; echo $? > status.new; mv status.new status",
+        words.join(" ")
+    );
+    leave_behind(&place, &then);
+    fs::write(place.directory.path().join("go"), "").unwrap();
+    let path = place.directory.path().join("status");
+    until(|| path.exists());
+    let told = fs::read_to_string(place.directory.path().join("told")).unwrap();
+    assert_eq!(fs::read_to_string(path).unwrap(), "5\n", "{told}");
+    // The same by somebody who is not below a recorder.
+    assert_eq!(status(&place.holdpoint(&answer)), 0);
+}
+
+#[test]
+fn the_guard_of_what_outlives_a_command_holds_nothing_and_ends_with_the_last_of_it() {
+    let place = Place::new();
+    leave_behind(&place, "");
+    let left = fs::read_to_string(place.directory.path().join("left")).unwrap();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", left.trim())).unwrap();
+    let parent = stat.rsplit_once(')').unwrap().1.split(' ').nth(2).unwrap();
+    let guard = PathBuf::from(format!("/proc/{parent}"));
+    assert_eq!(fs::read_to_string(guard.join("comm")).unwrap(), "holdpoint-guard\n");
+    until(|| fs::read_link(guard.join("cwd")).is_ok_and(|path| path == Path::new("/")));
+    let holds = |guard: &Path| {
+        let open = fs::read_dir(guard.join("fd")).into_iter().flatten().flatten();
+        let mut open = open.filter_map(|entry| fs::read_link(entry.path()).ok());
+        open.any(|path| path.starts_with(place.directory.path().canonicalize().unwrap()))
+    };
+    until(|| !holds(&guard));
+    fs::write(place.directory.path().join("go"), "").unwrap();
+    until(|| !guard.exists() || has_ended(&guard));
+}
+
+/// Whether a process is only there for a parent that has yet to ask for its end.
+fn has_ended(process: &Path) -> bool {
+    fs::read_to_string(process.join("stat")).is_ok_and(|stat| stat.contains(") Z "))
+}
+
+/// Waits until it is so.
+fn until(is_so: impl Fn() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < patience, "it never came to be so");
+        std::thread::yield_now();
     }
 }
 

@@ -60,6 +60,7 @@ mod records_support;
 mod run;
 mod run_before;
 mod run_refused;
+mod run_resumed;
 mod salvage;
 mod salvage_archived;
 mod screens;

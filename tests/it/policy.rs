@@ -89,6 +89,7 @@ fn what_is_asked_for_is_no_looser_than_the_floor_whoever_says_it() {
         ("authentication = \"claimed\"", "authentication"),
         ("decision_timeout = \"1h\"", "decision_timeout"),
         ("[[hold.escalation_targets]]\ntarget = \"bob\"\ntimeout = \"1m\"", "escalation"),
+        ("[[hold.escalation_targets]]\ntarget = \"alice\"\ntimeout = \"1h\"", "targets.timeout"),
     ] {
         let path = machine.place.directory.path().join("holdpoint.toml");
         fs::write(&path, format!("[hold]\n{project}\n")).unwrap();

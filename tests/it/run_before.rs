@@ -11,14 +11,14 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 /// The program, with its keys kept in the test's own place.
-fn command(place: &Place, arguments: &[&str]) -> Command {
+pub(crate) fn command(place: &Place, arguments: &[&str]) -> Command {
     let mut command = place.command(arguments);
     command.env("XDG_STATE_HOME", place.directory.path().join("state"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-fn run(place: &Place, arguments: &[&str]) -> Output {
+pub(crate) fn run(place: &Place, arguments: &[&str]) -> Output {
     command(place, arguments).output().unwrap()
 }
 
@@ -39,11 +39,15 @@ fn leave_open(place: &Place, options: &[&str], words: &[&str]) -> String {
 }
 
 /// Waits until a question is open, and gives its id.
-fn await_question(place: &Place) -> String {
+pub(crate) fn await_question(place: &Place) -> String {
+    await_listed(place, "decision", "id")
+}
+
+pub(crate) fn await_listed(place: &Place, noun: &str, key: &str) -> String {
     loop {
-        let listed = place.holdpoint(&["decision", "list", "--json"]);
+        let listed = place.holdpoint(&[noun, "list", "--json"]);
         let listed: Value = serde_json::from_slice(&listed.stdout).unwrap_or_default();
-        if let Some(id) = listed[0]["id"].as_str() {
+        if let Some(id) = listed[0][key].as_str() {
             return id.to_string();
         }
         std::thread::yield_now();
@@ -57,12 +61,12 @@ fn context(place: &Place, id: &str) -> String {
 }
 
 /// A person answers at a terminal.
-fn answer(place: &Place, id: &str, option: &str) -> i32 {
+pub(crate) fn answer(place: &Place, id: &str, option: &str) -> i32 {
     let output = at_terminal(place, &["decision", "respond", id, "--option", option]);
     status(&output)
 }
 
-fn file(place: &Place, name: &str) -> PathBuf {
+pub(crate) fn file(place: &Place, name: &str) -> PathBuf {
     place.directory.path().join(name)
 }
 
@@ -71,7 +75,7 @@ fn interrupt(child: &Child) {
 }
 
 /// The refusal's reason code, of a run that must not start.
-fn refused(output: &Output) -> (String, String) {
+pub(crate) fn refused(output: &Output) -> (String, String) {
     assert_eq!(status(output), 125, "{}", text(&output.stderr));
     let error = json(output)["error"].clone();
     let message = error["message"].as_str().unwrap();
@@ -459,85 +463,19 @@ fn what_cannot_start_is_not_asked_about() {
     assert_eq!(listed, json!([]));
 }
 
-/// A command that fails at first, asked about and left open. The request.
-fn held(place: &Place, options: &[&str]) -> String {
-    let script = "echo x >> tries; test $(wc -l < tries) -ge 2";
-    let words = [&["run", "--json", "--hold", "on-failure", "--no-wait"], options].concat();
-    let output = run(place, &[&words[..], &["--", "sh", "-c", script]].concat());
-    assert_eq!(status(&output), 122, "{}", text(&output.stderr));
-    json(&output)["request_id"].as_str().unwrap().to_string()
-}
-
-fn decide(place: &Place, request: &str, options: &[&str]) {
-    let arguments = [&["hold", "answer", request, "--decision"], options].concat();
-    let output = at_terminal(place, &arguments);
-    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
-}
-
 #[test]
-fn after_a_retry_that_nobody_waited_for_the_run_goes_on_with_the_same_command() {
+fn a_key_that_cannot_be_read_is_not_one_that_is_not_there() {
     let place = Place::new();
-    let request = held(&place, &[]);
-    let script = "echo x >> tries; test $(wc -l < tries) -ge 2";
-    let resume = |words: &[&str]| {
-        let arguments = ["--json", "run", "--resume", &request, "--"];
-        run(&place, &[&arguments[..], words].concat())
-    };
-    let same = ["sh", "-c", script];
-    assert_eq!(refused(&resume(&same)).0, "NOTHING_TO_RESUME");
-    decide(&place, &request, &["RETRY", "--reason", "flaky"]);
-    let (code, message) = refused(&resume(&["sh", "-c", "true"]));
-    assert_eq!(code, "ENVELOPE_HASH_MISMATCH");
-    assert!(message.contains("command: sh -c 'echo x"), "{message}");
-    let output = resume(&same);
-    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
-    let ended = place.newest_loop();
-    assert_eq!(ended["halt_reason"], "COMPLETED");
-    assert_eq!(ended["attempts"].as_array().unwrap().len(), 2);
-    assert_eq!(place.loops().len(), 1);
-    assert_eq!(refused(&resume(&same)).0, "NOTHING_TO_RESUME");
-    let unknown = ["--json", "run", "--resume", "REQ-none", "--", "true"];
-    assert_eq!(refused(&run(&place, &unknown)).0, "UNKNOWN_REQUEST");
-    place.verified();
-}
-
-#[test]
-fn waiting_for_a_hold_tells_by_its_exit_code_what_was_decided() {
-    let place = Place::new();
-    let wait = |request: &str, options: &[&str]| {
-        let output = place.holdpoint(&[&["hold", "wait", request, "--json"], options].concat());
-        (status(&output), json(&output)["outcome"].as_str().unwrap().to_string())
-    };
-    let again = || {
-        let _ = std::fs::remove_file(file(&place, "tries"));
-        held(&place, &[])
-    };
-    for (decision, exit, outcome) in [
-        (&["CONTINUE"][..], 0, "continue"),
-        (&["RETRY", "--reason", "flaky"], 17, "retry"),
-        (&["ABORT"], 16, "abort"),
-    ] {
-        let request = again();
-        assert_eq!(wait(&request, &["--timeout", "0s"]), (10, "still_pending".to_string()));
-        let arguments = ["hold", "wait", &request];
-        let waiting = command(&place, &arguments).spawn().unwrap();
-        decide(&place, &request, decision);
-        assert_eq!(waiting.wait_with_output().unwrap().status.code(), Some(exit), "{outcome}");
-        assert_eq!(wait(&request, &[]), (exit, outcome.to_string()));
-    }
-    let _ = std::fs::remove_file(file(&place, "tries"));
-    let request = held(&place, &["--decision-timeout", "1s"]);
-    assert_eq!(wait(&request, &[]), (12, "timed_out".to_string()));
-    // Whoever is asked instead is waited for.
-    let own = text(&Command::new("id").arg("-un").output().unwrap().stdout);
-    let _ = std::fs::remove_file(file(&place, "tries"));
-    let request = held(&place, &["--escalate-to", own.trim()]);
-    let waiting = command(&place, &["hold", "wait", &request]).spawn().unwrap();
-    decide(&place, &request, &["ESCALATE", "--reason", "above me", "--target", own.trim()]);
-    let open = json(&place.holdpoint(&["hold", "list", "--json"]));
-    let next = open[0]["request_id"].as_str().unwrap();
-    assert_ne!(next, request);
-    decide(&place, next, &["CONTINUE"]);
-    assert_eq!(waiting.wait_with_output().unwrap().status.code(), Some(0));
-    assert_eq!(status(&place.holdpoint(&["hold", "wait", "REQ-none"])), 3);
+    let id = leave_open(&place, &[], &["touch", "f"]);
+    assert_eq!(answer(&place, &id, "approve"), 0);
+    let keys = file(&place, "state/holdpoint/keys");
+    let key = keys.join(format!("{id}.key"));
+    std::fs::remove_file(&key).unwrap();
+    std::fs::create_dir(&key).unwrap();
+    let spend = ["--json", "run", "--approval", &id, "--", "touch", "f"];
+    assert_eq!(refused(&run(&place, &spend)).0, "NOT_BOUND");
+    std::fs::remove_dir_all(&keys).unwrap();
+    std::fs::write(&keys, "").unwrap();
+    let ask = ["--json", "run", "--hold", "before", "--", "touch", "f"];
+    assert!(refused(&run(&place, &ask)).1.contains("list the keys"));
 }

@@ -7,10 +7,11 @@ use holdpoint_engine::log::{Options, Ownership};
 use holdpoint_engine::shell::EngineOptions;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_testing::hand_made as support;
+use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// Runs `touch WITNESS` and asserts that it did not start, and that all of this was said.
@@ -222,6 +223,68 @@ fn a_disk_too_small_for_any_log_is_an_error() {
     let place = Place { log: disk.path.join("log"), ..Place::new() };
     let shown = place.log.display().to_string();
     assert_refused(&place, &place.log, &[&shown, "no space", "65536 bytes"]);
+}
+
+/// A machine whose users stand in no list of `/etc/passwd`, as a directory service keeps them: its
+/// `/etc`, and the policy of one of them.
+fn served_machine() -> TempDir {
+    let etc = TempDir::new().unwrap();
+    std::fs::set_permissions(etc.path(), Permissions::from_mode(0o755)).unwrap();
+    let path = |name: &str| etc.path().join(name);
+    let _ = std::fs::copy("/etc/ld.so.cache", path("ld.so.cache"));
+    std::fs::write(path("nsswitch.conf"), "passwd: files systemd\n").unwrap();
+    std::fs::write(path("passwd"), "root:x:0:0::/root:/bin/sh\n").unwrap();
+    std::fs::create_dir_all(path("userdb")).unwrap();
+    let dora = r#"{"userName":"dora","uid":4003,"gid":4003,"homeDirectory":"/etc/homes/dora",
+        "shell":"/bin/sh","disposition":"regular"}"#;
+    std::fs::write(path("userdb/dora.user"), dora).unwrap();
+    symlink("dora.user", path("userdb/4003.user")).unwrap();
+    std::fs::create_dir_all(path("homes/dora/.config/holdpoint")).unwrap();
+    let policy = "[hold]\ndefault = \"after\"\n";
+    std::fs::write(path("homes/dora/.config/holdpoint/config.toml"), policy).unwrap();
+    let all = Command::new("chown").args(["-R", "4003:4003"]).arg(path("homes")).status();
+    assert!(all.is_ok_and(|status| status.success()));
+    etc
+}
+
+/// On that machine, as that user.
+fn as_dora(etc: &TempDir, words: &[&str]) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", "mount --bind \"$0\" /etc && exec \"$@\""]).arg(etc.path());
+    command.args(["setpriv", "--reuid=4003", "--regid=4003", "--clear-groups"]).args(words);
+    command.env_remove("XDG_CONFIG_HOME").env_remove("HOLDPOINT_CONFIG");
+    command.stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn the_home_is_the_one_that_the_user_database_names_wherever_it_keeps_its_users() {
+    if !Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|it| it.success()) {
+        return skip("another /etc needs a mount namespace, and so root");
+    }
+    let etc = served_machine();
+    let known = as_dora(&etc, &["getent", "passwd", "4003"]).output().unwrap();
+    if !text(&known.stdout).contains("/etc/homes/dora") {
+        return skip("users outside of /etc/passwd need libnss_systemd");
+    }
+    let place = Place::new();
+    std::fs::set_permissions(place.directory.path(), Permissions::from_mode(0o777)).unwrap();
+    let run = place.command(&["run", "--hold", "never", "--", "touch", "witness"]);
+    let words: Vec<&str> = std::iter::once(run.get_program())
+        .chain(run.get_args())
+        .map(|word| word.to_str().unwrap())
+        .collect();
+    let refused = || {
+        let mut command = as_dora(&etc, &words);
+        command.current_dir(place.directory.path()).output().unwrap()
+    };
+    assert_not_started(&refused(), &["/etc/homes/dora/.config/holdpoint/config.toml"]);
+    // Nobody knows where it is: that is not "there is none".
+    std::fs::write(etc.path().join("nsswitch.conf"), "passwd: files\n").unwrap();
+    let passwd = etc.path().join("passwd");
+    std::fs::set_permissions(&passwd, Permissions::from_mode(0)).unwrap();
+    assert_not_started(&refused(), &["the user database does not say where the home of user 4003"]);
+    assert!(!place.directory.path().join("witness").exists());
 }
 
 /// A file system in memory, unmounted when the test is over.

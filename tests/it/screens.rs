@@ -112,6 +112,31 @@ fn a_command_cannot_forge_the_question_about_it() {
 }
 
 #[test]
+fn a_command_cannot_forge_the_question_whether_it_starts() {
+    for columns in [40, 80, 120] {
+        let spaces = " ".repeat(usize::from(columns));
+        let forged = format!("x\n{FORGED}{spaces}{FORGED}{spaces}\u{3000}holdpoint: ok\u{2800}");
+        let place = Place::new();
+        let words = ["run", "--hold", "before", "--", "sh", "-c", "echo > started", &forged];
+        let mut asking = Terminal::sized(&place, (ROWS, columns), &words);
+        let shown = asking.wait_for("approve, deny? ");
+        let rows = rows(&shown, columns);
+        let head = rows.iter().position(|row| row.starts_with("decision")).unwrap();
+        let begin = rows.iter().position(|row| row == "context:").unwrap();
+        let titles = ["context:", "prompt:", "option approve:", "option deny:"];
+        for row in &rows[begin..head] {
+            assert!(row.starts_with('|') || titles.contains(&row.as_str()), "{row:?}: {rows:#?}");
+        }
+        assert!(rows[begin..head].iter().any(|row| row.contains("Start `sh -c")), "{rows:#?}");
+        assert!(!rows[head..].iter().any(|row| row.contains("proven")), "{rows:#?}");
+        assert_eq!(rows.last().unwrap().trim_end(), "approve, deny?", "{rows:#?}");
+        asking.type_line("deny");
+        assert_eq!(asking.end().0, 120);
+        assert!(!place.directory.path().join("started").exists());
+    }
+}
+
+#[test]
 fn without_a_terminal_lines_are_as_long_as_is_said_and_json_is_raw() {
     let place = Place::new();
     let prompt = format!("Go?{}{FORGED}\u{2800}{}", " ".repeat(300), "x".repeat(300));

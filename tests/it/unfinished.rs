@@ -386,27 +386,47 @@ fn on_a_full_disk_no_command_starts_whose_end_could_not_be_recorded() {
 
 #[test]
 fn where_the_disk_fills_up_meanwhile_the_output_is_dropped_and_the_end_is_not() {
-    let Some((place, disk)) = on_small_disk("2m") else {
-        return skip("a disk that fills up under a run: no small file system can be mounted here");
-    };
-    let rest = disk.path.join("rest");
-    let script = format!(
-        "head -c 300000 /dev/zero; cat /dev/zero > {} 2> /dev/null; kill -SEGV $$",
-        rest.display()
-    );
-    let output = place.shell(&script);
-    let said = text(&output.stderr);
-    assert_eq!((status(&output), output.stdout.len()), (139, 300_000), "{said}");
-    assert!(
-        said.contains("the disk is full: what the command printed is not on the log"),
-        "{said}"
-    );
-    assert_halted(&place, "FAULT_TERMINATED", None);
-    let shown = place.newest_loop();
-    let stdout = &shown["attempts"][0]["outputs"][0];
-    let found = (&stdout["true_length"], &stdout["truncated"]);
-    assert_eq!(found, (&json!(300_000), &json!(true)), "{shown:#}");
-    std::fs::remove_file(rest).unwrap();
-    assert_eq!(status(&place.run(&["true"])), 0, "the log goes on");
-    assert_halted(&place, "COMPLETED", None);
+    for options in [&[][..], &["--json", "--max-output", "200000B"]] {
+        let Some((place, disk)) = on_small_disk("2m") else {
+            return skip("a disk that fills up under a run: no small file system is mounted here");
+        };
+        let rest = disk.path.join("rest");
+        let script = format!(
+            "head -c 300000 /dev/zero; cat /dev/zero > {} 2> /dev/null; kill -SEGV $$",
+            rest.display()
+        );
+        let output = place.run_with(options, &["sh", "-c", &script]);
+        assert_eq!(status(&output), 139, "{}", String::from_utf8_lossy(&output.stderr));
+        if options.is_empty() {
+            let said = text(&output.stderr);
+            assert_eq!(output.stdout.len(), 300_000);
+            let full = "the disk is full: what the command printed is not on the log";
+            assert!(said.contains(full), "{said}");
+        } else {
+            let told = json(&output);
+            let nothing = json!({ "length": 300_000, "captured": 0, "head": 0, "gap": 300_000 });
+            assert_eq!((&told["evidence_dropped"], &told["stdout"]), (&json!(true), &nothing));
+        }
+        assert_halted(&place, "FAULT_TERMINATED", None);
+        let shown = place.newest_loop();
+        let stdout = &shown["attempts"][0]["outputs"][0];
+        let found = (&stdout["true_length"], &stdout["truncated"]);
+        assert_eq!(found, (&json!(300_000), &json!(true)), "{shown:#}");
+        assert_all_is_a_gap(&place);
+        std::fs::remove_file(rest).unwrap();
+        assert_eq!(status(&place.run(&["true"])), 0, "the log goes on");
+        assert_halted(&place, "COMPLETED", None);
+    }
+}
+
+/// The one output that was dropped says how long it was, that all of it is missing, and its digest.
+fn assert_all_is_a_gap(place: &Place) {
+    let exported = text(&place.holdpoint(&["export"]).stdout);
+    let mut lines = exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let cut = lines.find(|line| line["event"]["content"]["output_cut"].is_object());
+    let cut = &cut.unwrap()["event"]["content"]["output_cut"];
+    assert_eq!((&cut["head_length"], &cut["gap_length"]), (&json!(0), &json!(300_000)), "{cut:#}");
+    assert_eq!(cut["true_length"], 300_000);
+    let whole = holdpoint_domain::hash::sha256(&[0; 300_000]).to_string();
+    assert_eq!(cut["whole_sha256"], whole.as_str(), "{cut:#}");
 }

@@ -94,7 +94,11 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
         }
         Command::DeclareLost(c) => on_loop(world, &c.loop_id, c.entropy, at, halt::lose_recorder),
         Command::RequestDecision(c) => {
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| human_decision::request(l, b, c))
+            let of_log = world.policy();
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
+                floor::check_asked(&of_log, l).map_err(policy::loosened)?;
+                human_decision::request(l, b, c)
+            })
         }
         Command::AnswerDecision(c) => human_decision::answer(world, c, at),
         Command::ExpireDue(c) => human_decision::expire(world, c, at),

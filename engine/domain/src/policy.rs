@@ -260,14 +260,27 @@ impl GatePolicy {
         if hold.policy == HoldPolicy::Never {
             return self.check_overrides(hold);
         }
+        let retry = !self.retry_needs_person || hold.retry_needs_person;
+        demand("retry_needs_person", retry, &true, &false)?;
+        self.check_answers(hold)?;
+        self.check_overrides(hold)
+    }
+
+    /// Whether whoever is asked about an attempt under these terms is one whom the policy lets
+    /// answer, in the time that it leaves.
+    ///
+    /// # Errors
+    /// [`Loosened`] names the first field in which they do not keep it.
+    pub fn check_answers(&self, hold: &HoldTerms) -> Result<(), Loosened> {
         let one = self.quorum <= 1;
         demand("quorum", one, &self.quorum, &"one answer after an attempt")?;
         check_names("approvers", &self.approvers, &hold.approvers)?;
-        let retry = !self.retry_needs_person || hold.retry_needs_person;
-        demand("retry_needs_person", retry, &true, &false)?;
-        check_time("decision_timeout", self.decision_timeout_ms, Some(hold.decision_timeout_ms))?;
-        hold.escalation_targets.iter().try_for_each(|target| self.check_target(target))?;
-        self.check_overrides(hold)
+        let most = self.decision_timeout_ms;
+        check_time("decision_timeout", most, Some(hold.decision_timeout_ms))?;
+        hold.escalation_targets.iter().try_for_each(|target| {
+            self.check_target(target)?;
+            check_time("escalation_targets.timeout", most, Some(target.timeout_ms))
+        })
     }
 
     /// Whether an approval that is asked for under this policy keeps it. `left_ms`: how long there

@@ -3,7 +3,7 @@
 //! This is the only file of the crate that holds unsafe code.
 #![expect(
     unsafe_code,
-    reason = "wait4, waitid, sigaction, pthread_sigmask, pthread_atfork and kcmp through libc"
+    reason = "wait4, waitid, close, sigaction, pthread_sigmask, pthread_atfork, kcmp through libc"
 )]
 
 use std::io;
@@ -83,6 +83,25 @@ pub(super) fn ended_child() -> io::Result<Option<Pid>> {
     let found = unsafe { found.assume_init() };
     // SAFETY: waitid succeeded, and then this field is the number of a child, or still zero.
     Ok(Pid::from_raw(unsafe { found.si_pid() }))
+}
+
+/// Closes every descriptor that this process inherited and would pass on, other than the standard
+/// ones.
+#[cfg(target_os = "linux")]
+pub(super) fn close_inherited() -> io::Result<()> {
+    let listed = std::fs::read_dir("/proc/self/fd")?;
+    let open = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    for descriptor in open.collect::<Vec<i32>>() {
+        // SAFETY: this asks for a number and changes nothing, whatever the descriptor is.
+        let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFD) };
+        if descriptor > libc::STDERR_FILENO && flags >= 0 && flags & libc::FD_CLOEXEC == 0 {
+            // SAFETY: every descriptor that a value of this program owns is closed by an exec, as
+            // std and rustix make them. This one is not, so it came with the start of the process,
+            // and nothing here knows of it.
+            unsafe { libc::close(descriptor) };
+        }
+    }
+    Ok(())
 }
 
 /// Asks what happens in this process when a signal arrives. Changes nothing.

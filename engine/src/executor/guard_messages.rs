@@ -46,7 +46,7 @@ pub(super) struct Order {
 pub(super) enum Request {
     /// Kill the command with everything that it started.
     Kill,
-    /// The command is over: say how it ended, leave alone what it left behind, and end.
+    /// The command is over: say how it ended, and leave alone what it left behind.
     Finish,
 }
 
@@ -78,6 +78,10 @@ pub(super) struct Finished {
     /// The peak of the guard, out of which the command was started.
     pub(super) own_peak: Option<u64>,
     pub(super) survivors: Vec<Survivor>,
+    /// How many of those it may not kill although they were to end with the command.
+    pub(super) beyond_reach: u32,
+    /// Whether the guard outlasts what the command left behind: it ends by itself then.
+    pub(super) lives_on: bool,
 }
 
 /// What was read of messages that are not whole yet.

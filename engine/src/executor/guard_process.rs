@@ -4,9 +4,14 @@
 //! It is the one to which the system gives the orphans below it, so that no process of the command
 //! leaves its tree, however it was started. It leads a group of its own, so that no key of a
 //! terminal and no signal to the recorder's group reaches it.
+//!
+//! It outlasts what the command leaves behind, so that this stays below a guard, by whose name who
+//! acts is told from a person; but nobody waits for it then.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
@@ -21,7 +26,9 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, set_child_subreaper, waitid,
 };
 
-use super::child_calls::{Disposition, Usage, disposition, ended_child, wait_with_usage};
+use super::child_calls::{
+    Disposition, Usage, close_inherited, disposition, ended_child, wait_with_usage,
+};
 use super::guard::{GUARD_NAME, GUARD_VERB, GUARD_VERSION};
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send};
 use super::own_child::command;
@@ -32,6 +39,8 @@ use super::tree::Tree;
 const KILLING_MAX: Duration = Duration::from_millis(500);
 /// How long it is waited for what was killed before it is looked for again.
 const KILLING_PAUSE: Duration = Duration::from_millis(2);
+/// How often it is tried again to kill what belongs to another user, once nobody records it.
+const UNKILLABLE_PAUSE: Duration = Duration::from_secs(1);
 
 /// What would end or stop this process. Stops by a terminal are among it, for the group of a guard
 /// is never in the foreground.
@@ -86,8 +95,9 @@ fn serve() -> io::Result<()> {
         tree: Tree::of(table, getpid()),
         leader,
         has_ended: false,
+        was_told_to_kill: false,
         reaped: None,
-        _held: held,
+        held,
     };
     guard.watch()
 }
@@ -161,9 +171,10 @@ struct GuardProcess {
     leader: Pid,
     /// Whether the recorder was told that the leader has ended.
     has_ended: bool,
+    was_told_to_kill: bool,
     reaped: Option<(ExitStatus, Usage)>,
-    /// Open as long as this process lives, for whoever looks whether it does.
-    _held: Vec<OwnedFd>,
+    /// Open until the command is over, for whoever looks whether this process looks after it.
+    held: Vec<OwnedFd>,
 }
 
 impl GuardProcess {
@@ -173,21 +184,18 @@ impl GuardProcess {
             let request = match self.attend() {
                 Ok(Some(request)) => request,
                 // Whatever is wrong with the channel, nobody records the command any more.
-                Ok(None) | Err(_) => {
-                    self.kill_tree(None);
-                    return Ok(());
-                }
+                Ok(None) | Err(_) => return self.end_alone(),
             };
             let answered = match request {
                 Request::Kill => {
+                    self.was_told_to_kill = true;
                     self.kill_tree(Some(Instant::now() + KILLING_MAX));
                     self.tell_end().and_then(|()| send(&self.channel, &Report::Killed))
                 }
                 Request::Finish => return self.finish(),
             };
             if answered.is_err() {
-                self.kill_tree(None);
-                return Ok(());
+                return self.end_alone();
             }
         }
     }
@@ -291,19 +299,66 @@ impl GuardProcess {
         }
     }
 
-    /// The command is over. What it left behind goes on without this process.
+    /// The command is over. What it left behind goes on.
     fn finish(mut self) -> io::Result<()> {
         let (status, usage) = match self.reaped.take() {
             Some(reaped) => reaped,
             None => wait_with_usage(self.leader)?,
         };
+        let lives_on = !self.reap_all();
         let finished = Finished {
             status: status.into_raw(),
             usage,
             own_peak: self.table.own_peak_resident_bytes(),
             survivors: self.tree.survivors(),
+            beyond_reach: self.tree.beyond_reach(self.group_to_end()),
+            lives_on,
         };
-        send(&self.channel, &Report::Finished(finished))
+        if send(&self.channel, &Report::Finished(finished)).is_err() {
+            return self.end_alone();
+        }
+        self.outlast();
+        Ok(())
+    }
+
+    /// The group that was to end with the command; `None`: everything was.
+    fn group_to_end(&self) -> Option<Pid> {
+        (!self.was_told_to_kill).then_some(self.leader)
+    }
+
+    /// Nobody records the command any more: what can be killed of it is.
+    fn end_alone(mut self) -> io::Result<()> {
+        self.kill_tree(None);
+        self.let_go();
+        while !self.reap_all() {
+            self.kill_tree(None);
+            wait_for(&[&self.bell], Some(UNKILLABLE_PAUSE));
+            self.silence_bell();
+        }
+        Ok(())
+    }
+
+    /// Stays the one to which the system gives the orphans, until the last of what the command left
+    /// behind is gone: somebody with a guard above is no person, whatever terminal it opens.
+    fn outlast(mut self) {
+        self.let_go();
+        while !self.reap_all() {
+            wait_for(&[&self.bell], None);
+            self.silence_bell();
+        }
+    }
+
+    /// Lets go of all that somebody could wait for: of the recorder, of what was to be kept open,
+    /// of the directory, and of what this process inherited without being asked. What the system
+    /// refuses of that is not worth those below.
+    fn let_go(&mut self) {
+        self.held.clear();
+        let _ = self.channel.shutdown(Shutdown::Both);
+        if let Ok(nothing) = File::open("/dev/null") {
+            let _ = rustix::stdio::dup2_stdin(nothing);
+        }
+        let _ = rustix::process::chdir("/");
+        let _ = close_inherited();
     }
 
     fn silence_bell(&mut self) {

@@ -11,9 +11,13 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::RecvFlags;
-use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group, set_child_subreaper};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper,
+    waitpid,
+};
 
 use super::child_calls::Usage;
 use super::command::{CommandSpec, Stdin};
@@ -33,6 +37,10 @@ const CONTINUE_INTERVAL: Duration = Duration::from_millis(50);
 const KILLING_MAX: Duration = Duration::from_millis(500);
 /// How long it is waited between two looks.
 const KILLING_PAUSE: Duration = Duration::from_millis(2);
+
+/// The guards of this process that outlast what their commands left behind. They are nobody's to
+/// wait for, and reaped when the next command is started.
+static OUTLASTING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 /// A started command and its guard.
 ///
@@ -160,6 +168,24 @@ impl Guarded {
         }
     }
 
+    /// The guard has said its last word.
+    fn part_from_guard(&mut self, lives_on: bool) {
+        if lives_on {
+            // Somebody may have stopped it.
+            let _ = kill_process(self.guard, Signal::CONT);
+            OUTLASTING.lock().push(self.guard);
+        } else {
+            let _ = self.process.kill();
+            let _ = self.process.wait();
+        }
+    }
+
+    /// How many are known to live on of what a dead guard left behind.
+    fn lost_beyond_reach(&self) -> u32 {
+        let group = (!self.adopts).then_some(self.leader);
+        Tree::of(self.table, getpid()).beyond_reach(group)
+    }
+
     /// The guard is dead, or does not answer: what can be found is killed from here.
     fn lose_guard(&mut self) {
         (self.is_lost, self.has_ended, self.stopped_by) = (true, true, None);
@@ -240,17 +266,17 @@ impl Leader for Guarded {
                 status: ExitStatus::from_raw(libc::SIGKILL),
                 usage: Usage::default(),
                 survivors: Vec::new(),
+                beyond_reach: self.lost_beyond_reach(),
                 starters_peak: None,
                 lost_guard: true,
             });
         };
-        // It has nothing left to do, and somebody may have stopped it.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.part_from_guard(finished.lives_on);
         Ok(End {
             status: ExitStatus::from_raw(finished.status),
             usage: finished.usage,
             survivors: finished.survivors,
+            beyond_reach: finished.beyond_reach,
             starters_peak: finished.own_peak,
             lost_guard: false,
         })
@@ -274,13 +300,19 @@ impl Drop for Guarded {
             let _ = kill_process(self.guard, Signal::CONT);
             wait_for_news(&self.channel, left.min(CONTINUE_INTERVAL));
         }
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.part_from_guard(!self.tree.living().is_empty());
     }
+}
+
+/// Reaps the guards that have ended since.
+fn reap_outlasting() {
+    let lives_on = |guard: &Pid| matches!(waitpid(Some(*guard), WaitOptions::NOHANG), Ok(None));
+    OUTLASTING.lock().retain(lives_on);
 }
 
 /// Starts a guard, with one end of a channel as its standard input.
 fn spawn(guard: &Guard) -> io::Result<(Child, UnixStream)> {
+    reap_outlasting();
     if guard.adopts() {
         set_child_subreaper(Some(getpid()))?;
     }

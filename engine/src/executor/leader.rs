@@ -65,6 +65,8 @@ pub(super) struct End {
     pub(super) usage: Usage,
     /// What lives on, and is left alone.
     pub(super) survivors: Vec<Survivor>,
+    /// How many live on although they were to end: they belong to another user.
+    pub(super) beyond_reach: u32,
     /// The peak of the process out of which it was started, where that was not this one.
     pub(super) starters_peak: Option<u64>,
     /// Whether the guard died before it could say how the command ended.
@@ -92,7 +94,7 @@ pub(super) fn start(
     }
     #[cfg(not(target_os = "linux"))]
     let _ = table;
-    let (leader, pipes) = OwnChild::start(spec, path)?;
+    let (leader, pipes) = OwnChild::start(spec, path, table)?;
     Ok((Box::new(leader), pipes))
 }
 

@@ -16,7 +16,7 @@ use rustix::process::{
 use super::child_calls::{Usage, wait_with_usage};
 use super::command::{CommandSpec, Stdin};
 use super::leader::{End, Leader, Pipes, start_error};
-use super::process_table::Among;
+use super::process_table::{Among, ProcessTable, count_beyond_reach};
 use super::report::{Containment, ExecuteError};
 
 /// A started command.
@@ -28,11 +28,16 @@ pub(super) struct OwnChild {
     pid: Pid,
     exit_notice: Option<OwnedFd>,
     reaped: Option<(ExitStatus, Usage)>,
+    table: Option<ProcessTable>,
 }
 
 impl OwnChild {
     /// Starts the command in a new process group.
-    pub(super) fn start(spec: &CommandSpec, path: &Path) -> Result<(Self, Pipes), ExecuteError> {
+    pub(super) fn start(
+        spec: &CommandSpec,
+        path: &Path,
+        table: Option<ProcessTable>,
+    ) -> Result<(Self, Pipes), ExecuteError> {
         let directory = &spec.directory;
         let mut command =
             command(path, &spec.program, &spec.arguments, directory, &spec.environment);
@@ -43,7 +48,7 @@ impl OwnChild {
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| start_error(spec, path, error))?;
         let pid = Pid::from_child(&child);
-        let leader = Self { pid, exit_notice: exit_notice(pid), reaped: None };
+        let leader = Self { pid, exit_notice: exit_notice(pid), reaped: None, table };
         let stdout = child.stdout.take().map(|pipe: ChildStdout| OwnedFd::from(pipe));
         let stderr = child.stderr.take().map(|pipe: ChildStderr| OwnedFd::from(pipe));
         let pipes = Pipes {
@@ -125,8 +130,17 @@ impl Leader for OwnChild {
     }
 
     fn finish(&mut self) -> Result<End, ExecuteError> {
+        // Before its number, and that of the group, may become somebody else's.
+        let members = self.table.map(|table| table.living_members(self.pid));
         let (status, usage) = self.reap()?;
-        Ok(End { status, usage, survivors: Vec::new(), starters_peak: None, lost_guard: false })
+        Ok(End {
+            status,
+            usage,
+            survivors: Vec::new(),
+            beyond_reach: count_beyond_reach(&members.unwrap_or_default()),
+            starters_peak: None,
+            lost_guard: false,
+        })
     }
 }
 
@@ -186,7 +200,7 @@ mod tests {
         let path = Path::new("/bin/sh");
         let mut child = command(path, "sh".as_ref(), &["-c".into(), ":".into()], "/".as_ref(), &[]);
         let pid = Pid::from_child(&child.spawn().expect("it starts"));
-        let mut child = OwnChild { pid, exit_notice: None, reaped: None };
+        let mut child = OwnChild { pid, exit_notice: None, reaped: None, table: None };
         waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).expect("it ends");
         assert_eq!(child.stopped_by().expect("it is ours"), None);
         assert!(child.has_ended().expect("it is ours"));

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-use rustix::process::Pid;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use super::child_calls::share_memory;
 
@@ -149,6 +150,18 @@ impl ProcessTable {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         parse_stat(pid, &String::from_utf8_lossy(&stat))
     }
+}
+
+/// How many of these this process may not signal: they belong to another user.
+pub(super) fn count_beyond_reach(processes: &[Process]) -> u32 {
+    let count = processes.iter().filter(|process| is_beyond_reach(process)).count();
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Whether a process belongs to another user, so that this one may not signal it.
+pub(super) fn is_beyond_reach(process: &Process) -> bool {
+    let may_not = |pid: Pid| test_kill_process(pid) == Err(Errno::PERM);
+    Pid::from_raw(process.pid).is_some_and(may_not)
 }
 
 /// The sum of what processes have resident. Pages that they share count once for each.

@@ -50,6 +50,10 @@ pub struct ExecutionReport {
     /// what another user's rights keep from being killed. At most 32 of them, and none are known
     /// without a guard.
     pub survivors: Vec<Survivor>,
+    /// How many of those who live on were to end with the command, and were not stopped because
+    /// they run with another user's rights. What left the group of a command that was not stopped
+    /// may live on, and is not counted.
+    pub beyond_reach: u32,
     /// The first failure to pass output on, if any. The capture goes on regardless.
     pub sink_failure: Option<SinkFailure>,
 }

@@ -278,7 +278,8 @@ impl Run {
     /// Puts the facts together.
     fn report(mut self) -> Result<ExecutionReport, ExecuteError> {
         let containment = self.leader.containment();
-        let End { status, usage, survivors, starters_peak, lost_guard } = self.leader.finish()?;
+        let End { status, usage, survivors, beyond_reach, starters_peak, lost_guard } =
+            self.leader.finish()?;
         let wall = self.started.elapsed();
         self.memory.started_by(starters_peak);
         let peak_memory_bytes = self.memory.peak(usage.max_resident_bytes);
@@ -301,6 +302,7 @@ impl Run {
             left_behind: self.left_behind,
             containment,
             survivors,
+            beyond_reach,
             sink_failure: stdout_failure.or(stderr_failure),
         })
     }

@@ -3,11 +3,9 @@
 use std::collections::BTreeSet;
 
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal, test_kill_process,
-};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-use super::process_table::{Among, Process, ProcessTable};
+use super::process_table::{Among, Process, ProcessTable, count_beyond_reach, is_beyond_reach};
 use super::report::Survivor;
 
 /// How often those are looked for that were forked while others were stopped. Each look stops all
@@ -62,8 +60,15 @@ impl Tree {
 
     /// Whether nobody is left but those that belong to another user.
     pub(super) fn is_beyond_us(self) -> bool {
-        let may_not = |pid: Pid| test_kill_process(pid) == Err(Errno::PERM);
-        self.living().iter().all(|process| Pid::from_raw(process.pid).is_some_and(may_not))
+        self.living().iter().all(is_beyond_reach)
+    }
+
+    /// How many are left that belong to another user, of a group or of all.
+    pub(super) fn beyond_reach(self, group: Option<Pid>) -> u32 {
+        count_beyond_reach(&match group {
+            Some(group) => self.table.living_members(group),
+            None => self.living(),
+        })
     }
 
     /// Who is left, with the name of each.

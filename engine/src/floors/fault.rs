@@ -22,6 +22,17 @@ pub enum FloorsError {
         /// Why not.
         source: io::Error,
     },
+    /// The home of a user, where one may be, is not known.
+    #[error(
+        "the user database does not say where the home of user {user} is ({source}), and nothing \
+         begins before the policy in it is known: see that `getent passwd {user}` answers"
+    )]
+    UnknownHome {
+        /// The user's number.
+        user: u32,
+        /// What the system answered.
+        source: io::Error,
+    },
     /// A pipe, a device or a directory.
     #[error(
         "the policy {} is not a regular file: put one in its place, or remove it", shown(.path)

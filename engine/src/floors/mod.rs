@@ -119,7 +119,9 @@ impl Floors {
 /// Whether a command begins something that floors govern.
 pub(crate) fn is_governed(command: &Command) -> bool {
     match command {
-        Command::InitializeLoop(_) | Command::ConsumeApproval(_) => true,
+        Command::InitializeLoop(_) | Command::ConsumeApproval(_) | Command::RequestDecision(_) => {
+            true
+        }
         Command::CreateDecisionPoint(command) => command.needs_person(),
         _ => false,
     }

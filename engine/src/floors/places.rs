@@ -5,6 +5,7 @@ use super::trusted::{Trust, read};
 use super::{Floor, Floors, FloorsError};
 use crate::shell::{home_of_user, user_number};
 use holdpoint_domain::hash::sha256;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// The system's.
@@ -22,6 +23,8 @@ const USERS_OUTSIDE: &str = "/proc/self/uid_map";
 #[derive(Clone, Debug)]
 pub struct FloorFiles {
     places: Vec<(PathBuf, Trust)>,
+    /// A user whose home could not be looked up, and what the system said.
+    unknown: Option<(u32, Option<i32>)>,
 }
 
 impl Default for FloorFiles {
@@ -35,10 +38,16 @@ impl FloorFiles {
     #[must_use]
     pub fn of_machine() -> Self {
         let user = user_number();
-        let homes = [Some(user), user_outside(user)].into_iter().flatten().filter_map(home_of_user);
-        let of_user = homes.map(|home| home.join(IN_HOME)).chain(added());
-        let mut files = Self { places: vec![(PathBuf::from(OF_SYSTEM), Trust::of_root())] };
-        for path in of_user {
+        let places = vec![(PathBuf::from(OF_SYSTEM), Trust::of_root())];
+        let mut files = Self { places, unknown: None };
+        for number in [Some(user), user_outside(user)].into_iter().flatten() {
+            match home_of_user(number) {
+                Ok(Some(home)) => files.add(home.join(IN_HOME), Trust::of_root_or(user)),
+                Ok(None) => {}
+                Err(error) => files.unknown = Some((number, error.raw_os_error())),
+            }
+        }
+        if let Some(path) = added() {
             files.add(path, Trust::of_root_or(user));
         }
         files
@@ -48,7 +57,7 @@ impl FloorFiles {
     #[cfg(feature = "simulated-people")]
     #[must_use]
     pub fn simulated(paths: &[&Path]) -> Self {
-        let mut files = Self { places: Vec::new() };
+        let mut files = Self { places: Vec::new(), unknown: None };
         for path in paths {
             files.add(path.to_path_buf(), Trust::of_root_or(user_number()));
         }
@@ -69,8 +78,12 @@ impl FloorFiles {
     /// Reads them as they are now.
     ///
     /// # Errors
-    /// One cannot be believed, or two contradict each other.
+    /// One cannot be believed, two contradict each other, or it is not known where one may be.
     pub fn read(&self) -> Result<Floors, FloorsError> {
+        if let Some((user, code)) = self.unknown {
+            let source = code.map_or_else(|| ErrorKind::Other.into(), io::Error::from_raw_os_error);
+            return Err(FloorsError::UnknownHome { user, source });
+        }
         let found = self.places.iter().filter_map(|(path, trust)| floor(path, *trust).transpose());
         Floors::of(found.collect::<Result<_, _>>()?)
     }

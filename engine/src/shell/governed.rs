@@ -10,11 +10,11 @@ use super::instruction::{evidence, executor_id, initialize};
 use super::interrupt::Interrupt;
 use super::outcome::{Told, exit, exit_status, told};
 use super::run::{
-    EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, FaultOutcome, GovernedRun, HeldRun, LeftOpen,
-    RunError, RunReport,
+    BINDING_MISMATCH, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, FaultOutcome, GovernedRun,
+    HeldRun, LeftOpen, RunError, RunReport,
 };
 use super::run_seat::RunSeat;
-use super::start::ProgramFile;
+use super::start::ApprovedProgram;
 use super::submit::{Origin, Receipt, Submitted};
 use crate::executor::{
     ExecuteError, ExecutionReport, InstructionEnvelope, OutputSink, SignalSource, StartRefusal,
@@ -97,8 +97,8 @@ pub(super) struct Runner<'a, S: Storage> {
     is_evidence_dropped: bool,
     pub(super) details: Option<String>,
     pub(super) exit_status: u8,
-    /// The file that was approved as the program of the first attempt.
-    approved_program: Option<ProgramFile>,
+    /// The program that was approved for the start: every attempt starts it.
+    approved_program: Option<ApprovedProgram>,
 }
 
 impl<'a, S: Storage> Runner<'a, S> {
@@ -176,15 +176,14 @@ impl<'a, S: Storage> Runner<'a, S> {
         self.run.gate.before
     }
 
-    /// The first attempt starts this file and no other.
-    pub(super) fn expect_program(&mut self, program: ProgramFile) {
+    /// Every attempt starts this program and no other.
+    pub(super) fn expect_program(&mut self, program: ApprovedProgram) {
         self.approved_program = Some(program);
     }
 
-    /// Whether another file stands in the place of the one that was approved.
-    fn is_program_replaced(&mut self) -> bool {
-        let approved = self.approved_program.take();
-        approved.is_some_and(|approved| ProgramFile::of(&self.run.command) != Some(approved))
+    /// How what stands in the place of the approved program differs from it.
+    fn replaced_program(&self) -> Option<String> {
+        self.approved_program.as_ref()?.check(&self.run.command).err()
     }
 
     /// Carries the run out, and says what came of it.
@@ -241,9 +240,13 @@ impl<'a, S: Storage> Runner<'a, S> {
         if self.halted.is_some() || !self.has_room()? {
             return Ok(false);
         }
-        if self.is_program_replaced() {
+        if let Some(difference) = self.replaced_program() {
             let facts = StopFacts { authorization_present: Some(false), ..StopFacts::default() };
-            let details = "another file stands in the place of the approved program".to_string();
+            let details = format!(
+                "another file stands in the place of the approved program ({BINDING_MISMATCH}): \
+                 {difference}"
+            );
+            self.exit_status = EXIT_HOLDPOINT_FAILED;
             self.details = Some(details.clone());
             return self.stop(StopCondition::MissingAuthorization, facts, details).map(|()| false);
         }
@@ -567,8 +570,8 @@ fn origin<S: Storage>(engine: &Engine<S>, run: &GovernedRun) -> Result<Origin, R
     })
 }
 
-/// Leaves away the bytes of every stream: its true length and its digest stay. Whether there were
-/// any.
+/// Leaves away the bytes of every stream: its true length and its digest stay, and all of it is
+/// said to be missing. Whether there were any.
 fn drop_raw(command: &mut Command) -> bool {
     let Command::CaptureEvidence(capture) = command else { return false };
     let mut any = false;
@@ -577,9 +580,10 @@ fn drop_raw(command: &mut Command) -> bool {
             EvidenceItem::ExecutorOutput { stream, raw_data, true_length, whole_sha256 }
             | EvidenceItem::ExecutorOutputCut {
                 stream, raw_data, true_length, whole_sha256, ..
-            } if !raw_data.is_empty() => EvidenceItem::ExecutorOutput {
+            } if !raw_data.is_empty() => EvidenceItem::ExecutorOutputCut {
                 stream: *stream,
                 raw_data: Vec::new(),
+                head_length: 0,
                 true_length: *true_length,
                 whole_sha256: *whole_sha256,
             },

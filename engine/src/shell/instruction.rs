@@ -77,13 +77,15 @@ pub(super) fn evidence(run: &GovernedRun, report: &ExecutionReport) -> Vec<Evide
 /// was asked for. Nothing where there were none.
 fn processes(run: &GovernedRun, report: &ExecutionReport) -> Option<Vec<u8>> {
     let lacks_guard = run.command.guard.is_some() && report.containment == Containment::Group;
-    if !lacks_guard && !report.left_behind && report.survivors.is_empty() {
+    let is_over = !report.left_behind && report.survivors.is_empty() && report.beyond_reach == 0;
+    if !lacks_guard && is_over {
         return None;
     }
     let told = serde_json::json!({
         "containment": report.containment.name(),
         "killed_after_the_command": report.left_behind,
         "left_running": report.survivors,
+        "could_not_be_stopped": report.beyond_reach,
     });
     Some(told.to_string().into_bytes())
 }

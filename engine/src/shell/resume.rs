@@ -5,8 +5,9 @@ use super::engine::Engine;
 use super::error::SubmitError;
 use super::governed::Runner;
 use super::rebuild::read_events;
-use super::run::{GovernedRun, HeldRun, RunError};
-use crate::executor::{InstructionEnvelope, OutputSink, ShownValue, SignalSource};
+use super::run::{BINDING_MISMATCH, GovernedRun, HeldRun, RunError};
+use super::start::ApprovedProgram;
+use crate::executor::{CommandSpec, InstructionEnvelope, OutputSink, ShownValue, SignalSource};
 use crate::executor::{command_line, visible as shown};
 use crate::log::Storage;
 use holdpoint_domain::event::{Event, EvidenceContent};
@@ -46,6 +47,16 @@ pub enum ResumeError {
         /// What differs, item by item.
         differences: Vec<String>,
     },
+    /// The program is not the one with which the start was approved.
+    #[error(
+        "{decision_id}, by which the start was approved, is about another program: {difference}"
+    )]
+    OtherProgram {
+        /// The question before the start.
+        decision_id: String,
+        /// What differs.
+        difference: String,
+    },
     /// The run could not be recorded as it should.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -60,6 +71,7 @@ impl ResumeError {
             Self::Unknown(refusal) => refusal.code(),
             Self::NoRetry { .. } => "NOTHING_TO_RESUME",
             Self::Differs { .. } => "ENVELOPE_HASH_MISMATCH",
+            Self::OtherProgram { .. } => BINDING_MISMATCH,
             Self::Run(RunError::Refused(refusal)) => refusal.code(),
             Self::Run(_) => "NOT_RECORDED",
         }
@@ -91,11 +103,53 @@ impl<S: Storage> Engine<S> {
             };
             return Err(ResumeError::Differs { request_id: request_id.to_string(), differences });
         }
-        // Whether the start was approved is not asked: another attempt needs a person here.
+        let approved = self.program_approved_for(&entity, &run.command)?;
+        // Another attempt needs a person here, whether or not the start was approved.
         let mut run = run.clone();
         run.gate.before = true;
-        let runner = Runner::resume(self, &run, &entity, &decided);
-        Ok(runner?.conclude(asker, sink, signals)?)
+        let mut runner = Runner::resume(self, &run, &entity, &decided)?;
+        if let Some(program) = approved {
+            runner.expect_program(program);
+        }
+        Ok(runner.conclude(asker, sink, signals)?)
+    }
+
+    /// The program with which a person approved the start of a loop, where one was asked: the very
+    /// one that the command would be started from.
+    fn program_approved_for(
+        &self,
+        entity: &ExecutionLoop,
+        command: &CommandSpec,
+    ) -> Result<Option<ApprovedProgram>, ResumeError> {
+        let Some(decision_id) = self.approval_of(entity)? else { return Ok(None) };
+        let differs = |difference| {
+            let decision_id = decision_id.clone();
+            ResumeError::OtherProgram { decision_id, difference }
+        };
+        let point = self.decision_point(&decision_id)?;
+        let context = point.as_ref().and_then(|point| point.terms.proposal.context.as_deref());
+        let Some(program) = context.and_then(ApprovedProgram::shown_in) else {
+            return Err(differs("which one, is not on the log any more".to_string()));
+        };
+        program.check(command).map_err(differs)?;
+        Ok(Some(program))
+    }
+
+    /// The approval that was spent for the start of a loop.
+    fn approval_of(&self, entity: &ExecutionLoop) -> Result<Option<String>, SubmitError> {
+        let mut found = None;
+        read_events(
+            self.core(),
+            entity.started_sequence,
+            &mut |event| match event.envelope.event {
+                Event::LoopInitialized(begun) if *begun.loop_id == *entity.loop_id() => {
+                    found = begun.approval.map(|id| id.to_string());
+                    Onward::Stop
+                }
+                _ => Onward::Go,
+            },
+        )?;
+        Ok(found)
     }
 
     /// The instruction that a loop began with, where the log still holds it.

@@ -25,6 +25,9 @@ pub const EXIT_LEFT_WAITING: u8 = 122;
 /// status was 0: nobody was asked, so it must not look as if somebody had let it pass.
 pub const EXIT_FAULT_TERMINATED: u8 = 123;
 
+/// The reason code where what is to be started is not what was approved.
+pub(super) const BINDING_MISMATCH: &str = "BINDING_MISMATCH";
+
 /// What to run, for whom, and within which bounds.
 #[derive(Clone, Debug)]
 pub struct GovernedRun {

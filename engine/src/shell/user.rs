@@ -1,14 +1,15 @@
-//! Who runs this process, for the actor of what it records.
+//! Who runs this process, for the actor of what it records: as the system's user database has it,
+//! wherever that keeps its users. What the environment claims is not believed.
 
 use holdpoint_domain::text::check_identifier;
+use nix::errno::Errno;
+use nix::unistd::{Uid, User};
 use rustix::process::getuid;
+use std::io;
 use std::path::PathBuf;
 
-/// Where names of local users stand.
-const USERS: &str = "/etc/passwd";
-
-/// The name of the user who runs this process as the system's own list of users has it, or
-/// `uid 1000` where it is not there. What the environment claims is not believed.
+/// The name of the user who runs this process, or `uid 1000` where the database has none that can
+/// be recorded, or does not answer.
 #[must_use]
 pub fn user_name() -> String {
     name_of_user(getuid().as_raw())
@@ -17,35 +18,26 @@ pub fn user_name() -> String {
 /// The name of a user by number, as [`user_name`] has that of this process.
 #[must_use]
 pub fn name_of_user(uid: u32) -> String {
-    name_of(uid, &users()).unwrap_or_else(|| format!("uid {uid}"))
+    let name = user(uid).ok().flatten().map(|user| user.name);
+    let name = name.filter(|name| check_identifier("user", name).is_ok());
+    name.unwrap_or_else(|| format!("uid {uid}"))
 }
 
-/// The home that the system's own list of users names, whatever the environment does.
-pub(crate) fn home_of_user(uid: u32) -> Option<PathBuf> {
-    let users = users();
-    let home = PathBuf::from(entry(uid, &users)?.nth(3)?);
-    home.is_absolute().then_some(home)
+/// The home of a user, whatever the environment says. `None`: no such user, or none of its own.
+///
+/// # Errors
+/// The database does not answer: whether there is one is not known.
+pub(crate) fn home_of_user(uid: u32) -> io::Result<Option<PathBuf>> {
+    let home = user(uid)?.map(|user| user.dir);
+    Ok(home.filter(|home| home.is_absolute()))
 }
 
-fn users() -> String {
-    String::from_utf8_lossy(&std::fs::read(USERS).unwrap_or_default()).into_owned()
-}
-
-/// The name in the entry of this user, if it may be recorded.
-fn name_of(uid: u32, users: &str) -> Option<String> {
-    let name = entry(uid, users)?.next()?;
-    check_identifier("user", name).is_ok().then(|| name.to_string())
-}
-
-/// The fields of the first line `name:password:uid:gid:comment:home:shell` of this user, but for
-/// password and number.
-fn entry(uid: u32, users: &str) -> Option<impl Iterator<Item = &str>> {
-    users.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        let found: u32 = fields.nth(1)?.parse().ok()?;
-        (found == uid).then(|| std::iter::once(name).chain(fields))
-    })
+fn user(uid: u32) -> io::Result<Option<User>> {
+    match User::from_uid(Uid::from_raw(uid)) {
+        // How some say that there is none (getpwuid_r(3)).
+        Err(Errno::ENOENT | Errno::ESRCH) => Ok(None),
+        found => Ok(found?),
+    }
 }
 
 #[cfg(test)]
@@ -53,10 +45,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_user_is_found_by_number_and_a_name_that_hides_something_is_none() {
-        let users = "root:x:0:0::/root:/bin/sh\nada:x:1000:1000\nbad\u{202e}:x:7:7\n:x:8:8\nx\n";
-        assert_eq!(name_of(0, users).as_deref(), Some("root"));
-        assert_eq!(name_of(1000, users).as_deref(), Some("ada"));
-        assert_eq!([name_of(7, users), name_of(8, users), name_of(9, users)], [None, None, None]);
+    fn root_has_a_name_and_a_home_and_who_is_not_there_has_neither() {
+        assert_eq!(name_of_user(0), "root");
+        assert!(home_of_user(0).unwrap().is_some());
+        assert_eq!(name_of_user(3_999_999_999), "uid 3999999999");
+        assert_eq!(home_of_user(3_999_999_999).unwrap(), None);
     }
 }

@@ -3,12 +3,13 @@
 
 use crate::command::{Command, CreateDecisionPoint, InitializeLoop};
 use crate::decision_point::{ApprovalPolicy, OnTimeout};
+use crate::human_decision::HoldPolicy;
 use crate::policy::{GatePolicy, Loosened};
 use crate::time::Timestamp;
-use crate::world::{DecisionPoint, World};
+use crate::world::{DecisionPoint, ExecutionLoop, World};
 
-/// Whether a command keeps a policy: a new loop, a question that needs a person, and an approval
-/// that is spent. Any other does.
+/// Whether a command keeps a policy: a new loop, a question that needs a person, one that is asked
+/// by hand, and an approval that is spent. Any other does.
 ///
 /// # Errors
 /// [`Loosened`] names the first field in which it does not.
@@ -25,6 +26,10 @@ pub fn check_floor(
             Some(point) => check_spent(world, floor, point),
             None => Ok(()),
         },
+        Command::RequestDecision(c) => match world.live_loop(&c.loop_id) {
+            Some(entity) => check_asked(floor, entity),
+            None => Ok(()),
+        },
         _ => Ok(()),
     }
 }
@@ -39,6 +44,15 @@ pub(super) fn check_start(
     let approval = command.approval.as_ref();
     let point = approval.and_then(|approval| world.known_point(&approval.decision_id));
     point.map_or(Ok(()), |point| check_spent(world, floor, point))
+}
+
+/// The terms of a loop that is held were looked at when it began. One that is not may have any, and
+/// is asked about by hand.
+pub(super) fn check_asked(floor: &GatePolicy, entity: &ExecutionLoop) -> Result<(), Loosened> {
+    match entity.hold.policy {
+        HoldPolicy::Never => floor.check_answers(&entity.hold),
+        _ => Ok(()),
+    }
 }
 
 /// How long there was to answer is over; everything else has to be as it is demanded now.

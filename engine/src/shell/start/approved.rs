@@ -62,12 +62,12 @@ impl<S: Storage> Engine<S> {
     fn check_approved(
         &self,
         start: &ApprovedStart<'_>,
-    ) -> Result<(GovernedRun, super::ProgramFile), StartError> {
+    ) -> Result<(GovernedRun, super::ApprovedProgram), StartError> {
         let decision_id = start.decision_id;
         let keys = &start.bound.keys;
         let point = self.spendable(decision_id, keys)?;
         self.check_policy(start.policy, &point)?;
-        let Some(key) = keys.find(decision_id) else {
+        let Some(key) = keys.find(decision_id)? else {
             // Somebody else may just have spent it.
             self.spendable(decision_id, keys)?;
             let (decision_id, file) = (decision_id.to_string(), keys.file(decision_id));

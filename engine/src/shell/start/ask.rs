@@ -5,13 +5,13 @@ use super::facts::Facts;
 use super::{Bound, StartError};
 use crate::executor::{InstructionEnvelope, SignalSource, command_line};
 use crate::log::Storage;
+use crate::shell::Patience;
 use crate::shell::engine::Engine;
 use crate::shell::interrupt::Interrupt;
 use crate::shell::run::GovernedRun;
 use crate::shell::start::keys::Key;
 use crate::shell::submit::{Origin, Submitted};
 use crate::shell::watch::{Wake, Watch};
-use crate::shell::{Patience, SubmitError};
 use holdpoint_domain::command::{
     CancelDecisionPoint, Command, CreateDecisionPoint, RespondToDecisionPoint,
 };
@@ -152,8 +152,8 @@ impl<S: Storage> Engine<S> {
     }
 
     /// Removes the keys of questions of this log that nobody can spend any more.
-    fn forget_keys_of_what_is_over(&self, bound: &Bound) -> Result<(), SubmitError> {
-        let kept = bound.keys.questions();
+    fn forget_keys_of_what_is_over(&self, bound: &Bound) -> Result<(), StartError> {
+        let kept = bound.keys.questions()?;
         let is_over = |id: &String, world: &holdpoint_domain::World| {
             world.decision_point(id).is_some_and(|point| !point.is_live())
         };

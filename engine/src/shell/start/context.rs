@@ -1,6 +1,6 @@
 //! The circumstances of a start as whoever is asked sees them, and what of them differs later.
 
-use super::facts::{Fact, Facts};
+use super::facts::{Fact, Facts, PROGRAM};
 use holdpoint_domain::decision_point::MAX_CONTEXT_BYTES;
 use holdpoint_domain::hash::sha256;
 use holdpoint_domain::text::bounded;
@@ -75,7 +75,13 @@ pub(super) fn differences(asked: &str, facts: &Facts) -> Vec<String> {
     found
 }
 
-fn line(fact: &Fact) -> String {
+/// What a question shows of the program.
+pub(super) fn program_line(context: &str) -> Option<&str> {
+    let title = format!("  {PROGRAM:<KIND_WIDTH$}{SEPARATOR}");
+    context.lines().find(|line| line.starts_with(&title))
+}
+
+pub(super) fn line(fact: &Fact) -> String {
     format!("{}{}", title(fact), value(fact))
 }
 

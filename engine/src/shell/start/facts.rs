@@ -1,6 +1,7 @@
 //! What an approval of a start is bound to, as it is now.
 
 use super::StartError;
+use super::context::{line, program_line};
 use super::input::Input;
 use super::keys::Key;
 use crate::executor::{CommandSpec, ShownValue, command_line, visible};
@@ -23,6 +24,8 @@ const DIGEST_VERSION: u16 = 1;
 /// How a variable's value is bound: by itself, or under the key of its question.
 const PLAIN: u8 = 0;
 const KEYED: u8 = 1;
+/// The kind of the fact that is about the program.
+pub(super) const PROGRAM: &str = "program";
 /// How many digits of a keyed digest are shown: enough to see that it is another one.
 const SHOWN_DIGITS: usize = 16;
 
@@ -41,12 +44,21 @@ pub(super) struct Fact {
 /// Everything that a start is bound to.
 pub(super) struct Facts {
     pub(super) all: Vec<Fact>,
-    pub(super) program: ProgramFile,
+    pub(super) program: ApprovedProgram,
+}
+
+/// The program that a start was approved with: its canonical path and SHA-256, as the question
+/// shows them.
+#[derive(Clone, Debug)]
+pub(in crate::shell) struct ApprovedProgram {
+    line: String,
+    /// The file in which that was found to be so.
+    seen: Option<(PathBuf, ProgramFile)>,
 }
 
 /// The file that was looked at in the place of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ProgramFile {
+struct ProgramFile {
     device: u64,
     inode: u64,
     length: u64,
@@ -70,13 +82,14 @@ impl Facts {
     /// Looks at everything. Nothing is changed.
     pub(super) fn of(run: &GovernedRun, around: &Surroundings<'_>) -> Result<Self, StartError> {
         let command = &run.command;
-        let (program, program_file) = program(command)?;
+        let (program, seen) = program(command)?;
+        let approved = ApprovedProgram { line: line(&program), seen: Some(seen) };
         let mut all = vec![words(command), user(), log(around)?, directory(&command.directory)?];
         all.push(program);
         all.extend(files(around.files, &command.directory)?);
         all.extend(variables(run, around.key));
         all.push(input(around.input)?);
-        Ok(Self { all, program: program_file })
+        Ok(Self { all, program: approved })
     }
 
     /// The digest of all of them: their number, and of each its kind, name and value.
@@ -100,13 +113,35 @@ impl Fact {
     }
 }
 
-impl ProgramFile {
-    /// The file that a command would be started from now. `None`: there is none.
-    pub(crate) fn of(command: &CommandSpec) -> Option<Self> {
-        let found = command.directory.join(command.resolve().ok()?);
-        found.metadata().ok().map(|metadata| Self::of_metadata(&metadata))
+impl ApprovedProgram {
+    /// What a question shows of the program, where it shows one.
+    pub(in crate::shell) fn shown_in(context: &str) -> Option<Self> {
+        let line = program_line(context)?.to_string();
+        Some(Self { line, seen: None })
     }
 
+    /// Whether a command would be started from that now, and what it would be started from else.
+    pub(in crate::shell) fn check(&self, command: &CommandSpec) -> Result<(), String> {
+        if self.seen.is_some() && self.seen == place_of_program(command) {
+            return Ok(());
+        }
+        let now =
+            program(command).map(|(fact, _)| line(&fact)).map_err(|error| error.to_string())?;
+        match now == self.line {
+            true => Ok(()),
+            false => Err(format!("{} was approved, {} is there", self.line.trim(), now.trim())),
+        }
+    }
+}
+
+/// The file that a command would be started from, by its canonical path.
+fn place_of_program(command: &CommandSpec) -> Option<(PathBuf, ProgramFile)> {
+    let place = command.directory.join(command.resolve().ok()?).canonicalize().ok()?;
+    let file = ProgramFile::of_metadata(&place.metadata().ok()?);
+    Some((place, file))
+}
+
+impl ProgramFile {
     fn of_metadata(metadata: &Metadata) -> Self {
         Self {
             device: metadata.dev(),
@@ -151,12 +186,12 @@ fn directory(directory: &Path) -> Result<Fact, StartError> {
 }
 
 /// The file behind the program's name, and what tells whether it is still that file.
-fn program(command: &CommandSpec) -> Result<(Fact, ProgramFile), StartError> {
+fn program(command: &CommandSpec) -> Result<(Fact, (PathBuf, ProgramFile)), StartError> {
     let found = command.directory.join(command.resolve().map_err(StartError::Program)?);
     let place = canonical(&found)?;
     let (digest, metadata) = digest_of(&place)?;
-    let fact = file_fact("program", Vec::new(), &digest, &place);
-    Ok((fact, ProgramFile::of_metadata(&metadata)))
+    let fact = file_fact(PROGRAM, Vec::new(), &digest, &place);
+    Ok((fact, (place, ProgramFile::of_metadata(&metadata))))
 }
 
 fn file_fact(kind: &'static str, name: Vec<u8>, digest: &Digest, place: &Path) -> Fact {

@@ -2,11 +2,12 @@
 //! log as a keyed digest, and the key is kept outside of it, until its question is over.
 
 use super::StartError;
+use crate::shell::{home_of_user, user_number};
 use hmac::{Hmac, KeyInit, Mac};
 use holdpoint_domain::hash::Digest;
 use sha2::Sha256;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -53,14 +54,17 @@ impl ApprovalKeys {
     /// home that the system's list of users names.
     ///
     /// # Errors
-    /// The user has no home.
+    /// The user has no home, or nobody knows.
     pub fn of_user() -> Result<Self, StartError> {
         let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-        let states = named.filter(|path| path.is_absolute()).or_else(|| {
-            super::super::user::home_of_user(super::super::user_number())
-                .map(|home| home.join(".local").join("state"))
-        });
-        Ok(Self::in_directory(&states.ok_or(StartError::NoHome)?.join(FOLDER)))
+        let states = match named.filter(|path| path.is_absolute()) {
+            Some(states) => states,
+            None => {
+                let home = home_of_user(user_number()).map_err(StartError::HomeUnknown)?;
+                home.ok_or(StartError::NoHome)?.join(".local").join("state")
+            }
+        };
+        Ok(Self::in_directory(&states.join(FOLDER)))
     }
 
     /// The keys in this directory, which is made when the first one is kept.
@@ -83,10 +87,13 @@ impl ApprovalKeys {
     }
 
     /// The key of a question, if it is still kept.
-    pub(super) fn find(&self, decision_id: &str) -> Option<Key> {
-        let mut key = [0; KEY_BYTES];
-        File::open(self.file(decision_id)).ok()?.read_exact(&mut key).ok()?;
-        Some(Key(key))
+    pub(super) fn find(&self, decision_id: &str) -> Result<Option<Key>, StartError> {
+        let (mut key, file) = ([0; KEY_BYTES], self.file(decision_id));
+        match File::open(&file).and_then(|mut opened| opened.read_exact(&mut key)) {
+            Ok(()) => Ok(Some(Key(key))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(StartError::Io { what: "read the key", path: file, source }),
+        }
     }
 
     /// Removes the key of a question that is over. Where it cannot be, it opens nothing any more.
@@ -95,10 +102,17 @@ impl ApprovalKeys {
     }
 
     /// The questions whose keys are kept here, of whichever log.
-    pub(super) fn questions(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
-        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        names.filter_map(|name| name.strip_suffix(ENDING).map(str::to_string)).collect()
+    pub(super) fn questions(&self) -> Result<Vec<String>, StartError> {
+        let path = self.directory.clone();
+        let failed = |source| StartError::Io { what: "list the keys in", path, source };
+        let listed = match std::fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            listed => listed.and_then(|entries| entries.collect::<std::io::Result<Vec<_>>>()),
+        };
+        let names =
+            listed.map_err(failed)?.into_iter().map(|entry| entry.file_name().into_string());
+        let ids = names.flatten().filter_map(|name| name.strip_suffix(ENDING).map(str::to_string));
+        Ok(ids.collect())
     }
 
     /// Where the key of a question is, or was.
@@ -127,15 +141,15 @@ mod tests {
     fn a_key_is_its_users_alone_and_gone_when_it_is_removed() {
         let directory = tempfile::tempdir().unwrap();
         let keys = ApprovalKeys::in_directory(&directory.path().join("a/keys"));
-        assert!(keys.questions().is_empty() && keys.find("DP-1").is_none());
+        assert!(keys.questions().unwrap().is_empty() && keys.find("DP-1").unwrap().is_none());
         let key = Key::fresh().unwrap();
         keys.keep("DP-1", &key).unwrap();
         let mode = keys.file("DP-1").metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert_eq!(keys.find("DP-1").unwrap().0, key.0);
+        assert_eq!(keys.find("DP-1").unwrap().unwrap().0, key.0);
         assert!(keys.keep("DP-1", &key).is_err(), "a key is written once");
-        assert_eq!(keys.questions(), ["DP-1"]);
+        assert_eq!(keys.questions().unwrap(), ["DP-1"]);
         keys.remove("DP-1");
-        assert!(keys.find("DP-1").is_none());
+        assert!(keys.find("DP-1").unwrap().is_none());
     }
 }

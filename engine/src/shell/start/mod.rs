@@ -10,13 +10,13 @@ mod keys;
 
 pub use approved::ApprovedStart;
 pub use ask::{AskBefore, Asked, StartAsker};
-pub(super) use facts::ProgramFile;
+pub(super) use facts::ApprovedProgram;
 pub use holdpoint_domain::decision_point::{APPROVE, DENY};
 pub use keys::ApprovalKeys;
 
 use super::engine::Engine;
 use super::error::SubmitError;
-use super::run::{GovernedRun, RunError};
+use super::run::{BINDING_MISMATCH, GovernedRun, RunError};
 use crate::executor::{SignalSource, StartRefusal};
 use crate::log::Storage;
 use facts::{Facts, Surroundings};
@@ -101,6 +101,9 @@ pub enum StartError {
     /// The system has no random bits.
     #[error("no random bits for a key: {0}")]
     Random(getrandom::Error),
+    /// The user database does not answer.
+    #[error("the user database does not say where this user's home is, for the key: {0}")]
+    HomeUnknown(io::Error),
     /// There is nowhere to keep a key.
     #[error(
         "there is no home to keep the key of the question in; name a directory in XDG_STATE_HOME"
@@ -138,14 +141,14 @@ impl StartError {
             Self::Submit(_) | Self::Run(_) => "NOT_RECORDED",
             Self::Refused(refusal) => refusal.code(),
             Self::Program(_) => "PROGRAM_REFUSED",
-            Self::Io { .. } | Self::Random(_) | Self::NoHome => "NOT_BOUND",
+            Self::Io { .. } | Self::Random(_) | Self::NoHome | Self::HomeUnknown(_) => "NOT_BOUND",
             Self::NotAFile { .. } | Self::Changing { .. } => "FILE_NOT_BOUND",
             Self::Input { .. } | Self::InputTooLong { .. } | Self::InputFailed(_) => {
                 "INPUT_NOT_BOUND"
             }
             Self::Interrupted { .. } => "INTERRUPTED",
             Self::KeyMissing { .. } => "APPROVAL_KEY_MISSING",
-            Self::Differs { .. } => "BINDING_MISMATCH",
+            Self::Differs { .. } => BINDING_MISMATCH,
         }
     }
 }

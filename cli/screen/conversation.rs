@@ -1,0 +1,33 @@
+//! Speaking with a person at a terminal, whatever a command has done to it: every question that is
+//! put there goes through here.
+
+use super::{Page, columns_of, plain_terminal};
+use holdpoint_engine::shell::PersonTerminal;
+
+/// Puts a question: the terminal is made plain, what was typed before is no answer, the lines of
+/// the question come as its width demands, and what this program says of it last.
+pub(crate) fn put_question(
+    terminal: &mut PersonTerminal,
+    lines: impl FnOnce(usize) -> Vec<String>,
+    sentences: &[String],
+) {
+    terminal.forget_typed();
+    terminal.say(plain_terminal());
+    let lines = lines(columns_of(&*terminal));
+    say_lines(terminal, &lines);
+    sentences.iter().for_each(|sentence| say_sentence(terminal, sentence));
+}
+
+/// A sentence of this program, folded: names of others in it reach no first column.
+pub(crate) fn say_sentence(terminal: &mut PersonTerminal, sentence: &str) {
+    let mut page = Page::new(columns_of(&*terminal));
+    page.sentence(sentence);
+    say_lines(terminal, &page.lines());
+}
+
+/// Each line returns to the first column itself: the command may have told the terminal not to.
+fn say_lines(terminal: &mut PersonTerminal, lines: &[String]) {
+    for line in lines {
+        terminal.say(&format!("\r{line}\r\n"));
+    }
+}
