@@ -4,16 +4,19 @@
 //! machine does meets all of them; what counts is the median, and the ratio to ours taken round by
 //! round. Absolute times say something of one machine only.
 //!
-//! Without the feature `peers` there are ours and the floors alone, which is what
+//! Without the feature `peers` there are ours and the floors alone; without `harness`, only what
 //! `holdpoint bench` runs on a user's own disk.
 
+#[cfg(feature = "harness")]
 pub mod bars;
 pub mod child;
 pub mod error;
+#[cfg(feature = "harness")]
 mod explanations;
 pub mod figure;
 pub mod figures;
 pub mod floor;
+#[cfg(feature = "harness")]
 pub mod history;
 pub mod machine;
 pub mod ours;
@@ -22,12 +25,17 @@ mod pace;
 #[cfg(feature = "peers")]
 pub mod peers;
 pub mod plan;
+#[cfg(feature = "harness")]
 pub mod report;
+#[cfg(feature = "harness")]
 pub mod results;
 pub mod rounds;
+#[cfg(feature = "harness")]
 pub mod scale;
 pub mod store;
+#[cfg(feature = "harness")]
 pub mod svg;
+#[cfg(feature = "harness")]
 pub mod syncs;
 
 pub use error::MeasureError;
