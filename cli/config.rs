@@ -38,7 +38,7 @@ use crate::exit::{Exit, Failure};
 use crate::reading::all_within;
 use crate::text::path;
 use holdpoint_domain::ActorId;
-use holdpoint_domain::command::{Command, SystemEvent};
+use holdpoint_domain::Command;
 use holdpoint_domain::event::ConfigurationChanged;
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::hash::{Digest, sha256};
@@ -112,8 +112,7 @@ impl Configuration {
         }
         let actor = ActorId { kind: Actor::System, id: "holdpoint".to_string() };
         let correlation = engine.entropy()?.to_string();
-        let changed = ConfigurationChanged { digest: self.digest };
-        let command = Command::RecordSystemEvent(SystemEvent::ConfigurationChanged(changed));
+        let command = Command::RecordConfiguration(ConfigurationChanged { digest: self.digest });
         engine.submit(&Origin { actor, correlation, causation: None }, &command).map(drop)
     }
 }

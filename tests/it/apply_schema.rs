@@ -326,7 +326,6 @@ fn lines_that_are_not_understood_do_not_fit() {
 fn every_command_that_a_line_may_use_is_in_the_schema() {
     let schema = schemas()["input"].to_string();
     for name in Command::NAMES {
-        let is_there = schema.contains(&format!("\"{name}\""));
-        assert_eq!(is_there, !Command::WRITERS_OWN.contains(name), "{name}");
+        assert!(schema.contains(&format!("\"{name}\"")), "{name}");
     }
 }

@@ -6,7 +6,6 @@ use crate::program::{Place, contents, json, skip, status, text};
 use crate::waiting_support::{
     about, accepted, answer, ask, decision, id_of, in_memory, option, question, records, tell,
 };
-use holdpoint_engine::Engine;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
@@ -204,13 +203,7 @@ fn a_watch_loses_nothing_and_repeats_nothing_while_the_log_is_archived() {
     let mut watcher = Watcher::start(&place, &["--from", "0", "--json"]);
     assert_eq!(watcher.next(1), kinds(&[("created", 1)]));
     for round in 2..=4 {
-        let engine = Engine::open_with(
-            holdpoint_log_files::DirectoryStorage::new(&place.log),
-            holdpoint_engine::shell::EngineOptions::simulated(),
-        )
-        .unwrap();
-        fill(&engine, 60);
-        engine.close().unwrap();
+        fill(&place.log, 60);
         ask(&place, round, json!({}));
         let archive = place.directory.path().join("archive");
         let archived = place.holdpoint(&["log", "archive", archive.to_str().unwrap()]);

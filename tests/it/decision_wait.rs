@@ -11,7 +11,6 @@ use crate::waiting_support::{
     about, accepted, answer, ask, decision, events, human, id_of, in_memory, line, option,
     question, records, tell, waiting,
 };
-use holdpoint_engine::Engine;
 use holdpoint_engine::shell::user_name;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -406,13 +405,7 @@ fn a_log_that_grows_and_is_archived_during_the_wait_confuses_nobody() {
     let mut waiters = Vec::new();
     for round in 1..=3 {
         waiters.push(waiting(&place, &[&id, "--timeout", "120s"]));
-        let engine = Engine::open_with(
-            holdpoint_log_files::DirectoryStorage::new(&place.log),
-            holdpoint_engine::shell::EngineOptions::simulated(),
-        )
-        .unwrap();
-        fill(&engine, 60);
-        engine.close().unwrap();
+        fill(&place.log, 60);
         let archive = place.directory.path().join("archive");
         let archived = place.holdpoint(&["log", "archive", archive.to_str().unwrap()]);
         assert_eq!(status(&archived), 0, "round {round}: {}", text(&archived.stderr));

@@ -24,22 +24,14 @@ use holdpoint_engine::shell::{
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_testing::shell::{SECOND_NS, SetClock, shell};
 use serde_json::{Value, json};
-use std::path::Path;
 use std::process::{Child, Output, Stdio};
 
 /// So many fill more than a segment.
 const FILLERS: u64 = 40;
 
-fn engine(log: &Path) -> Engine {
-    let options = EngineOptions { level: Level::Os, ..EngineOptions::simulated() };
-    Engine::open_with(DirectoryStorage::new(log), options).unwrap()
-}
-
 /// Moves everything that was recorded by now to an archive, as other processes would.
 fn archive(place: &Place) {
-    let filling = engine(&place.log);
-    fill(&filling, FILLERS);
-    filling.close().unwrap();
+    fill(&place.log, FILLERS);
     let output = place.holdpoint(&["log", "archive", "archive", "--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     assert!(json(&output)["anchor_sequence"].is_u64(), "something was moved");
@@ -191,7 +183,7 @@ impl Meanwhile<'_> {
                 assert!(!other.expire().unwrap().is_empty());
             }
         }
-        fill(&other, FILLERS);
+        fill(&self.place.log, FILLERS);
         let archive = DirectoryStorage::new(self.place.directory.path().join("archive"));
         assert!(other.archive(&archive, ArchivePlan::default()).unwrap().moved.is_some());
         assert!(other.query(|world| world.live_loops().count()).unwrap() == 0);

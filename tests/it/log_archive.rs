@@ -15,6 +15,8 @@ use holdpoint_replay::{
 };
 use holdpoint_testing::log::faulty::{CALLS, Call, Failure, FaultyStorage};
 use holdpoint_testing::log::{memory_directory, quiet, segments_of};
+use holdpoint_testing::shell::commands::small;
+use holdpoint_testing::shell::origin;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -30,16 +32,10 @@ fn engine(path: &Path) -> Engine {
 /// A log with runs and fillers in several segments.
 fn sample(place: &Place) {
     assert_eq!(status(&place.shell("echo first")), 0);
-    grow(&place.log, 40);
+    fill(&place.log, 40);
     assert_eq!(status(&place.shell("echo second; exit 3")), 3);
-    grow(&place.log, 30);
+    fill(&place.log, 30);
     assert!(segments_of(&place.log).len() >= 3);
-}
-
-fn grow(log: &Path, count: u64) {
-    let engine = engine(log);
-    fill(&engine, count);
-    engine.close().unwrap();
 }
 
 fn archive(log: &Path, to: &Path, plan: ArchivePlan) -> Result<ArchiveReport, MoveError> {
@@ -133,7 +129,7 @@ fn the_state_goes_on_as_if_nothing_had_been_moved() {
     }
     // More is recorded, moved and recorded.
     assert_eq!(status(&place.shell("echo third")), 0);
-    grow(&place.log, 60);
+    fill(&place.log, 60);
     let again = archive(&place.log, &archived, ArchivePlan::default()).unwrap();
     assert_eq!(again.moved.unwrap().0, anchor.sequence + 1);
     assert_eq!(status(&place.shell("echo fourth")), 0);
@@ -194,7 +190,7 @@ fn further_moves_go_to_the_same_archive_or_to_another() {
     sample(&place);
     let (one, two) = (beside(&place, "one"), beside(&place, "two"));
     archive(&place.log, &one, ArchivePlan::default()).unwrap();
-    grow(&place.log, 100);
+    fill(&place.log, 100);
     let second = archive(&place.log, &two, ArchivePlan::default()).unwrap();
     assert_intact(&verified(&two));
     assert_together(&one, &two);
@@ -202,7 +198,7 @@ fn further_moves_go_to_the_same_archive_or_to_another() {
     assert_eq!(head_of(&two).anchor_sequence, head_of(&one).newest_sequence);
     assert_eq!(head_of(&two).newest_sequence, second.moved.unwrap().1.sequence);
     // The first archive does not reach this log any more.
-    grow(&place.log, 200);
+    fill(&place.log, 200);
     let refused = archive(&place.log, &one, ArchivePlan::default());
     let is_other = matches!(refused, Err(MoveError::Archive(ArchiveError::OtherArchive { .. })));
     assert!(is_other, "{refused:?}");
@@ -217,7 +213,7 @@ fn an_archive_of_another_log_or_another_place_is_refused() {
     let (ours, theirs) = (beside(&place, "archive"), beside(&other, "archive"));
     archive(&place.log, &ours, ArchivePlan::default()).unwrap();
     archive(&other.log, &theirs, ArchivePlan::default()).unwrap();
-    grow(&place.log, 100);
+    fill(&place.log, 100);
     let foreign = beside(&place, "foreign");
     std::fs::create_dir(&foreign).unwrap();
     std::fs::write(foreign.join("note"), "mine").unwrap();
@@ -259,7 +255,7 @@ fn segments_that_an_interrupted_removal_left_are_no_part_of_the_log() {
     assert_eq!(report.findings, []);
     assert!(report.axes.completeness.reason.contains("are no part of the log"));
     assert_together(&archived, &place.log);
-    grow(&place.log, 1);
+    fill(&place.log, 1);
     // What the archive does not hold byte for byte stays.
     let first = segments_of(&place.log).remove(0);
     let mut bytes = std::fs::read(&first).unwrap();
@@ -274,16 +270,16 @@ fn segments_that_an_interrupted_removal_left_are_no_part_of_the_log() {
 #[test]
 fn handles_that_stood_in_what_was_moved_go_on_with_their_next_turn() {
     let place = Place::new();
-    grow(&place.log, 2);
+    fill(&place.log, 2);
     let idle = engine(&place.log);
     idle.query(|_| ()).unwrap();
     let other = engine(&place.log);
-    fill(&other, 60);
+    fill(&place.log, 60);
     other
         .archive(&DirectoryStorage::new(beside(&place, "archive")), ArchivePlan::default())
         .unwrap();
     other.close().unwrap();
-    fill(&idle, 1);
+    idle.submit(&origin(), &small(1)).unwrap();
     let state = idle.query(holdpoint_domain::World::fingerprint).unwrap();
     idle.close().unwrap();
     assert_eq!(fingerprint_at(&place.log, newest(&place.log)), state);
@@ -354,7 +350,7 @@ fn crash_at_every_call_of_a_move_loses_nothing_and_the_next_one_goes_on() {
     let directory = memory_directory();
     let (image, log) = (directory.path().join("image"), directory.path().join("log"));
     let archived = directory.path().join("archive");
-    grow(&image, 40);
+    fill(&image, 40);
     let (mut points, mut after_head) = (0, 0);
     for side in [Side::Log, Side::Archive] {
         for call in CALLS {
@@ -415,7 +411,7 @@ fn check_after_crash(what: &str, log: &Path, archived: &Path) {
     let anchor = head_of(log).anchor_sequence;
     let reached = of_archive.head.map_or(0, |head| head.sequence);
     assert!(reached >= anchor, "{what}: {reached} of {anchor}");
-    grow(log, 30);
+    fill(log, 30);
     archive(log, archived, ArchivePlan::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
     let found = both(archived, log);
     assert_eq!(found.verdict, Verdict::Intact, "{what}: {found:#?}");
@@ -487,7 +483,7 @@ fn an_archive_is_read_and_never_written_to() {
     let words = ["salvage", archived.to_str().unwrap(), salvaged.to_str().unwrap()];
     assert_eq!(status(&place.holdpoint(&words)), 0);
     for log in [copied, salvaged] {
-        grow(&log, 1);
+        fill(&log, 1);
         assert_intact(&verified(&log));
     }
 }

@@ -3,10 +3,6 @@
 
 use crate::filler::fill;
 use crate::program::{Place, json, status, text};
-use holdpoint_engine::Engine;
-use holdpoint_engine::log::Level;
-use holdpoint_engine::shell::EngineOptions;
-use holdpoint_log_files::DirectoryStorage;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Lines, Read};
@@ -17,17 +13,10 @@ use std::process::{Child, ChildStdout, Stdio};
 /// So many fill more than a segment.
 const FILLERS: u64 = 40;
 
-fn engine(place: &Place) -> Engine {
-    let options = EngineOptions { level: Level::Os, ..EngineOptions::simulated() };
-    Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap()
-}
-
 /// A log with records in it.
 fn place() -> Place {
     let place = Place::new();
-    let filling = engine(&place);
-    fill(&filling, FILLERS);
-    filling.close().unwrap();
+    fill(&place.log, FILLERS);
     place
 }
 
@@ -82,7 +71,7 @@ fn the_newest_so_many_records_are_shown() {
     }
     let all = place.holdpoint(&["log", "tail", "-n", "100000"]);
     assert_eq!(text(&all.stdout).lines().count() as u64, newest);
-    let some = place.holdpoint(&["log", "tail", "-n", "2", "--kind", "log.records_lost"]);
+    let some = place.holdpoint(&["log", "tail", "-n", "2", "--kind", "log.command_refused"]);
     assert_eq!(text(&some.stdout).lines().count(), 2);
     let none = place.holdpoint(&["log", "tail", "--actor", "nobody-of-that-name"]);
     assert_eq!(status(&none), 3);
@@ -120,15 +109,13 @@ fn where_the_newest_segment_cannot_be_read_what_is_before_it_is_shown_and_that_i
 #[test]
 fn what_is_written_is_shown_once_and_in_order_across_rolls() {
     let place = place();
-    let filling = engine(&place);
     let begin = newest(&place);
     let mut tailing = Tailing::start(&place, &["-n", "2"]);
-    // The engine tells of its indexes meanwhile.
     let first = tailing.next_sequence();
     assert!(first >= begin - 1);
     let mut due = first + 1;
     for round in 1..=3 {
-        fill(&filling, FILLERS);
+        fill(&place.log, FILLERS);
         let until = begin + round * FILLERS;
         while due <= until {
             assert_eq!(tailing.next_sequence(), due);
@@ -160,9 +147,7 @@ fn following_goes_on_when_the_first_segments_move_to_an_archive() {
     assert_eq!(tailing.next_sequence(), begin);
     let output = place.holdpoint(&["log", "archive", "archive", "--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
-    let filling = engine(&place);
-    fill(&filling, FILLERS);
-    filling.close().unwrap();
+    fill(&place.log, FILLERS);
     for due in begin + 1..=begin + FILLERS {
         assert_eq!(tailing.next_sequence(), due);
     }
@@ -179,8 +164,7 @@ fn it_ends_quietly_when_nobody_reads_any_more_and_on_ctrl_c() {
     assert_eq!(tailing.next_sequence(), begin);
     let Tailing { mut child, lines } = tailing;
     drop(lines);
-    let filling = engine(&place);
-    fill(&filling, 1);
+    fill(&place.log, 1);
     assert!(child.wait().unwrap().success());
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();

@@ -2,7 +2,7 @@
 //! person recorded in the log, holds against options, projects, variables, names and namespaces.
 
 use crate::apply_support::{answers, apply, initialize};
-use crate::filler;
+use crate::filler::fill;
 use crate::machine::{ALICE, BOB, Machine, assert_refused, told};
 use crate::program::{Place, json, status, text};
 use crate::terminal::Terminal;
@@ -17,13 +17,13 @@ use holdpoint_engine::floors::FloorFiles;
 use holdpoint_engine::log::Options;
 use holdpoint_engine::shell::{EngineOptions, Origin, Submitted};
 use holdpoint_log_files::DirectoryStorage;
+use holdpoint_testing::shell::trusted_directory;
 use serde_json::{Value, json};
 use std::fs::{self, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use tempfile::TempDir;
 
 /// So many fill more than a segment.
 const FILLERS: u64 = 40;
@@ -344,7 +344,7 @@ fn refusal(engine: &Engine, command: &Act) -> Refusal {
 
 #[test]
 fn the_library_keeps_floors_for_whoever_embeds_it() {
-    let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let directory = trusted_directory(env!("CARGO_TARGET_TMPDIR"));
     let floor = directory.path().join("floor.toml");
     let own = holdpoint_engine::shell::user_name();
     let asked = format!("[hold]\ndefault = \"always\"\napprovers = [\"{own}\"]\n");
@@ -546,9 +546,7 @@ fn a_policy_goes_with_its_log_into_copies_archives_and_what_is_salvaged() {
     assert_refused(&never("copied"), 125, &["this log"]);
     assert_eq!(status(&place.holdpoint(&["salvage", "log", "salvaged"])), 0);
     assert_refused(&never("salvaged"), 125, &["this log"]);
-    let engine = Engine::open(&place.log).unwrap();
-    filler::fill(&engine, FILLERS);
-    engine.close().unwrap();
+    fill(&place.log, FILLERS);
     let archived = place.holdpoint(&["log", "archive", "archived", "--json"]);
     assert_eq!(status(&archived), 0, "{}", told(&archived));
     assert!(json(&archived)["anchor_sequence"].is_u64(), "something was moved");

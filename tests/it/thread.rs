@@ -331,13 +331,7 @@ fn whoever_records_deadlines_is_shown_those_of_threads() {
 fn a_thread_whose_records_were_archived_keeps_its_state_and_its_story_is_in_the_archive() {
     let place = one();
     let before = read(&place, &["thread", "show", "talk"]);
-    let engine = Engine::open_with(
-        holdpoint_log_files::DirectoryStorage::new(&place.log),
-        holdpoint_engine::shell::EngineOptions::simulated(),
-    )
-    .unwrap();
-    fill(&engine, 40);
-    engine.close().unwrap();
+    fill(&place.log, 40);
     shown(&place, &["log", "archive", "archive"]);
     let after = read(&place, &["thread", "show", "talk"]);
     assert_eq!((&after["state"], &after["version"]), (&before["state"], &before["version"]));

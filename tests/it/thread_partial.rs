@@ -3,20 +3,13 @@
 use crate::filler::fill;
 use crate::program::{Place, json, status, text};
 use crate::thread_support::{accepted, chat, interrupted, turn};
-use holdpoint_engine::Engine;
 use std::process::Output;
 
 /// A log that begins behind an archive, in which one more turn of a thread was taken.
 fn archived() -> (Place, u64) {
     let place = Place::new();
     interrupted(&place, "acme", "talk", "It is sunny today.");
-    let engine = Engine::open_with(
-        holdpoint_log_files::DirectoryStorage::new(&place.log),
-        holdpoint_engine::shell::EngineOptions::simulated(),
-    )
-    .unwrap();
-    fill(&engine, 40);
-    engine.close().unwrap();
+    fill(&place.log, 40);
     let moved = place.holdpoint(&["log", "archive", "archive", "--json"]);
     let anchor = json(&moved)["anchor_sequence"].as_u64().unwrap();
     accepted(&place, &[turn("acme", "talk", 3, chat("Hello."))]);

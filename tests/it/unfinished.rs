@@ -6,11 +6,6 @@ use crate::program;
 use crate::program::{Place, json, skip, status, text};
 use crate::real_support::SmallDisk;
 use crate::terminal::Terminal;
-use holdpoint_domain::ActorId;
-use holdpoint_domain::command::{Command as LogCommand, DeclareLost, Entropy};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_engine::Engine;
-use holdpoint_engine::shell::{Origin, Submitted};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
@@ -332,14 +327,6 @@ fn nobody_but_the_logs_own_writer_says_that_a_recorder_is_lost() {
     let begin = json!({ "submit": initialize(&"1".repeat(32)) });
     let told = answers(&apply(&place, &[begin, line]));
     assert!(told[1]["error"].to_string().contains("no command is named"), "{told:#?}");
-    let engine = Engine::open(&place.log).unwrap();
-    let actor = ActorId { kind: Actor::System, id: "holdpoint".to_string() };
-    let origin = Origin { actor, correlation: "forged".to_string(), causation: None };
-    let lost = DeclareLost { loop_id, entropy: Entropy::default() };
-    let answer = engine.submit(&origin, &LogCommand::DeclareLost(lost)).unwrap();
-    let Submitted::Refused(refusal) = answer else { panic!("{answer:?}") };
-    assert_eq!(refusal.code(), "NOT_BY_CALLERS");
-    engine.close().unwrap();
     assert_eq!(place.newest_loop()["current_state"], "INIT");
 }
 

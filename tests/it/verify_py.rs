@@ -3,14 +3,13 @@
 //! withheld ones, and every kind of single damage: the same row, the same verdict, the same first
 //! bad place.
 
-use crate::filler;
+use crate::filler::fill;
 use crate::program;
 use crate::program::{Place, skip, status};
 use crate::tamper::memory::{ACTIVE, Image, SEALED};
 use crate::verify_py_support;
 use crate::verify_py_support::Damage;
 use holdpoint_domain::event::ClockStepped;
-use holdpoint_engine::Engine;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{Flags, Head, LogId, SegmentHeader, names};
 use holdpoint_replay::machine::this_boot;
@@ -350,7 +349,7 @@ fn both_verifiers_agree_on_filled_archived_and_salvaged_logs_and_on_damage_in_th
         return;
     }
     let place = Place::new();
-    filled(&place.log, 200);
+    fill(&place.log, 200);
     let mut verifier = Verifier::start();
     let mut assert_same = |directory: &Path| {
         let said = verifier.verify(directory);
@@ -372,12 +371,6 @@ fn both_verifiers_agree_on_filled_archived_and_salvaged_logs_and_on_damage_in_th
     let output = place.holdpoint(&["salvage", from, to]);
     assert!(salvaged.join(names::HEAD).exists(), "{}", program::text(&output.stderr));
     assert_eq!(assert_same(&salvaged), "intact");
-}
-
-fn filled(log: &Path, count: u64) {
-    let engine = Engine::open(log).unwrap();
-    filler::fill(&engine, count);
-    engine.close().unwrap();
 }
 
 #[test]

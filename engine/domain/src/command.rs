@@ -10,6 +10,7 @@ mod decision_point;
 mod human_decision;
 mod interruption_thread;
 mod readable;
+mod writer;
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -30,12 +31,10 @@ pub use interruption_thread::{
     RegisterWorkOrder, RespondCommitRow, TakeTurn, ThreadCommand, TurnScope, WaitCommitRow,
 };
 use readable::hex;
+pub use writer::WriterCommand;
 
 use crate::decision_point::Principal;
-use crate::event::{
-    ClockStepped, ConfigurationChanged, Exit, HeadMissingAccepted, HistoryArchived, OutputStream,
-    RecordsLost, RecoveryPerformed, ResourceUsage, Salvaged, SegmentIndexed,
-};
+use crate::event::{ConfigurationChanged, Exit, OutputStream, ResourceUsage};
 use crate::evidence_capture::{StopCondition, StopFacts};
 use crate::execution_loop::{ExecutorIdentityStatus, ExecutorResponseType};
 use crate::hash::Digest;
@@ -161,25 +160,13 @@ commands! {
     "policy.set" SetPolicy(Box<ChangePolicy>),
     /// Set a looser policy of the log, which was approved.
     "policy.relax" RelaxPolicy(Box<ChangePolicy>),
-    /// Record what happened to the log itself. Only the log's own writer knows: it does not
-    /// decode.
-    #[serde(skip_deserializing)]
-    "log.record_system_event" RecordSystemEvent(SystemEvent),
+    /// Record under which configuration a program works from here on: `null` for none.
+    "log.record_configuration" RecordConfiguration(ConfigurationChanged),
     /// Record the fingerprint of the state before this record.
     #[serde(deserialize_with = "readable::no_fields")]
     "log.record_fingerprint" RecordFingerprint,
     /// Any state to HALTED, because a signal that is not known to be a person's asked for the end.
     "execution_loop.interrupt" InterruptLoop(InterruptLoop),
-    /// Any state to HALTED, because the process that recorded the loop is gone. Only the log's own
-    /// writer can prove that: it does not decode, and no caller's is carried out.
-    #[serde(skip_deserializing)]
-    "execution_loop.declare_lost" DeclareLost(DeclareLost),
-}
-
-impl Command {
-    /// The names of the commands that only the log's own writer gives: they do not decode.
-    pub const WRITERS_OWN: [&'static str; 2] =
-        ["log.record_system_event", "execution_loop.declare_lost"];
 }
 
 /// 128 random bits, supplied by whoever issues a command. Every id that the command brings into
@@ -509,39 +496,4 @@ pub struct InterruptLoop {
     pub sender_pid: Option<u32>,
     /// The user number of that process, where the kernel tells.
     pub sender_uid: Option<u32>,
-}
-
-/// See [`Command::DeclareLost`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct DeclareLost {
-    /// Which loop.
-    pub loop_id: String,
-    /// Fresh random bits.
-    #[serde(default)]
-    pub entropy: Entropy,
-}
-
-/// What happened to the log itself, as the shell saw it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum SystemEvent {
-    /// A writer put the log's end in order.
-    RecoveryPerformed(RecoveryPerformed),
-    /// A missing HEAD was accepted.
-    HeadMissingAccepted(HeadMissingAccepted),
-    /// The clock stepped.
-    ClockStepped(ClockStepped),
-    /// Another configuration is in force.
-    ConfigurationChanged(ConfigurationChanged),
-    /// The log was made of what could be kept of another one.
-    Salvaged(Salvaged),
-    /// A stretch of the salvaged log did not verify.
-    RecordsLost(RecordsLost),
-    /// Records were moved to an archive.
-    HistoryArchived(HistoryArchived),
-    /// A sealed segment has an index.
-    SegmentIndexed(SegmentIndexed),
 }

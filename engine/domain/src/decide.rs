@@ -20,12 +20,13 @@ mod registration;
 mod response;
 mod thread_session;
 mod words;
+mod writer;
 
 use alloc::string::ToString as _;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::command::{Command, Entropy, SystemEvent};
+use crate::command::{Command, Entropy};
 use crate::event::{Event, FingerprintRecorded};
 use crate::execution_loop::ExecutionLoopState;
 use crate::hash::Digest;
@@ -36,6 +37,7 @@ use batch::Batch;
 pub use floor::check_floor;
 pub(crate) use human_decision::entry_after;
 pub(crate) use words::shown;
+pub use writer::decide_for_writer;
 
 /// What follows from a command at a time. `at` must be the time of the records that will hold the
 /// events, as evidence carries it. The events are one batch: all of them are recorded, in order,
@@ -92,7 +94,6 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
         Command::InterruptLoop(c) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| halt::interrupt(l, b, c))
         }
-        Command::DeclareLost(c) => on_loop(world, &c.loop_id, c.entropy, at, halt::lose_recorder),
         Command::RequestDecision(c) => {
             let of_log = world.policy();
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
@@ -129,7 +130,7 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
         | Command::ExpireDecisionPoint(_) => decision_point::on_decision_point(world, command, at),
         Command::SetPolicy(c) => policy::set(world, c),
         Command::RelaxPolicy(c) => policy::relax(world, c, at),
-        Command::RecordSystemEvent(event) => Ok(vec![system_event(event)]),
+        Command::RecordConfiguration(body) => Ok(vec![body.clone().into()]),
         Command::RecordFingerprint => Ok(vec![fingerprint(world)]),
     }
 }
@@ -152,19 +153,6 @@ fn on_loop(
         None => act(entity, &mut batch)?,
     }
     Ok(batch.into_events())
-}
-
-fn system_event(event: &SystemEvent) -> Event {
-    match event {
-        SystemEvent::RecoveryPerformed(body) => body.clone().into(),
-        SystemEvent::HeadMissingAccepted(body) => body.clone().into(),
-        SystemEvent::ClockStepped(body) => body.clone().into(),
-        SystemEvent::ConfigurationChanged(body) => body.clone().into(),
-        SystemEvent::Salvaged(body) => body.clone().into(),
-        SystemEvent::RecordsLost(body) => body.clone().into(),
-        SystemEvent::HistoryArchived(body) => body.clone().into(),
-        SystemEvent::SegmentIndexed(body) => body.clone().into(),
-    }
 }
 
 fn fingerprint(world: &World) -> Event {

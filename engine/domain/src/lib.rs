@@ -32,8 +32,8 @@ pub mod text;
 pub mod time;
 pub mod world;
 
-pub use command::Command;
-pub use decide::decide;
+pub use command::{Command, WriterCommand};
+pub use decide::{decide, decide_for_writer};
 pub use envelope::{ActorId, Envelope, Idempotency};
 pub use event::{Event, kind_name};
 pub use evolve::ForbiddenEvent;

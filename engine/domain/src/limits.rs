@@ -38,6 +38,10 @@ pub const MAX_CLOSED_REQUESTS: usize = 1024;
 /// in the log.
 pub const MAX_RETIRED_KEYS: usize = 1024;
 
+/// A step of the wall clock against the time since boot by this much or more is an event, in
+/// nanoseconds (one second).
+pub const CLOCK_STEP_NS: u64 = 1_000_000_000;
+
 /// Random bits of an identifier that Holdpoint mints, in bytes.
 pub const ENTROPY_BYTES: usize = 16;
 

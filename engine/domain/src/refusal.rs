@@ -48,11 +48,15 @@ pub enum Refusal {
         /// The loop.
         loop_id: String,
     },
-    /// A command that only the log's own writer gives, when it can prove what it says.
-    #[error("{command} is for the log's own writer alone; stop the loop instead")]
-    NotByCallers {
-        /// The command's name.
-        command: &'static str,
+    /// What the log's own writer says is contradicted by the log.
+    #[error("{statement} says {found}, and the log says {expected}; nothing was recorded")]
+    ContradictsLog {
+        /// The event that would say so.
+        statement: &'static str,
+        /// What the log says.
+        expected: String,
+        /// What the statement says.
+        found: String,
     },
     /// No live loop has this id.
     #[error(
@@ -239,7 +243,7 @@ impl Refusal {
             Self::InvalidIdentifier(_) => "INVALID_IDENTIFIER",
             Self::AttemptsOutOfRange { .. } => "ATTEMPTS_OUT_OF_RANGE",
             Self::LoopExists { .. } => "LOOP_EXISTS",
-            Self::NotByCallers { .. } => "NOT_BY_CALLERS",
+            Self::ContradictsLog { .. } => "CONTRADICTS_LOG",
             Self::LoopNotLive { .. } => "LOOP_NOT_LIVE",
             Self::WrongState { .. } => "WRONG_STATE",
             Self::RetryNotPermitted { .. } => "RETRY_NOT_PERMITTED",

@@ -1,17 +1,16 @@
 //! Moving the first records of a log to an archive: the log then begins with an event that carries
 //! the state behind them.
 
-use super::engine::{Engine, system_actor};
+use super::engine::Engine;
 use super::error::SubmitError;
 use super::rebuild::{Hot, recorded};
-use super::submit::{Origin, Submitted};
+use super::writers_own::record;
 use crate::log::{ArchiveError, Log, SealedSegment, Storage};
-use holdpoint_domain::command::{Command, SystemEvent};
 use holdpoint_domain::event::{HistoryArchived, Raw};
 use holdpoint_domain::evidence_capture::RawData;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
-use holdpoint_domain::{Time, World};
+use holdpoint_domain::{Time, World, WriterCommand};
 use holdpoint_log_files::{Onward, ReadError};
 use holdpoint_log_format::ChainPosition;
 use std::path::Path;
@@ -61,6 +60,14 @@ pub enum MoveError {
         /// The archive's directory.
         place: String,
     },
+    /// The state behind the last record that is moved could not be made.
+    #[error("the state behind record {expected} was not reached: only {found} was; nothing moved")]
+    NotReached {
+        /// The last record that would be moved.
+        expected: u64,
+        /// The record that was reached.
+        found: u64,
+    },
     /// A new archive would not hold the event that says where it begins.
     #[error(
         "record {stated_by} says where this log begins, and the archive would end at {last} \
@@ -72,9 +79,6 @@ pub enum MoveError {
         /// The last record that would be moved.
         last: u64,
     },
-    /// The event was not recorded.
-    #[error("the event that says what was moved was refused: {0}")]
-    Refused(String),
 }
 
 impl<S: Storage> Engine<S> {
@@ -112,12 +116,15 @@ impl<S: Storage> Engine<S> {
         let log = &self.core().log;
         let before = log.beginning()?.run.chain.sequence;
         let last = plan.last_segment(&log.sealed_segments()?);
+        // Other writers may have sealed what this handle has not seen: it catches up behind them.
+        self.query(|_| ())?;
         let mut moved =
             ArchiveReport { moved: None, stated_by: None, removed_segments: 0, left_segments: 0 };
         if let Some(segment) = last {
             let anchor = segment.last;
             let statement = self.fill_archive(archive, &anchor, progress)?;
-            moved.stated_by = Some(self.record_statement(statement)?);
+            let stated = record(self.core(), &WriterCommand::HistoryArchived(statement))?;
+            moved.stated_by = Some(stated.last_sequence);
             log.begin_behind(&anchor, before)?;
             moved.moved = Some((before.saturating_add(1), anchor));
         } else {
@@ -155,18 +162,6 @@ impl<S: Storage> Engine<S> {
             state: Raw::from(RawData::from(state.carry())),
         })
     }
-
-    fn record_statement(&self, statement: HistoryArchived) -> Result<u64, MoveError> {
-        let correlation = self.entropy()?.to_string();
-        let origin = Origin { actor: system_actor(), correlation, causation: None };
-        let command = Command::RecordSystemEvent(SystemEvent::HistoryArchived(statement));
-        match self.submit(&origin, &command)? {
-            Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => {
-                Ok(receipt.last_sequence)
-            }
-            Submitted::Refused(refusal) => Err(MoveError::Refused(refusal.to_string())),
-        }
-    }
 }
 
 impl ArchivePlan {
@@ -196,7 +191,13 @@ fn state_behind<S: Storage>(log: &Log<S>, start: Hot, last: u64) -> Result<World
         }
         if failure.is_some() { Onward::Stop } else { Onward::Go }
     })?;
-    failure.map_or(Ok(world), |error| Err(error.into()))
+    if let Some(error) = failure {
+        return Err(error.into());
+    }
+    match world.totals().last_sequence {
+        found if found == last => Ok(world),
+        found => Err(MoveError::NotReached { expected: last, found }),
+    }
 }
 
 fn check_apart(log: &Path, archive: &Path) -> Result<(), MoveError> {

@@ -12,15 +12,16 @@ use super::metrics_storage::Measured;
 use super::rebuild::Hot;
 use super::recall::FoundRecord;
 use super::snapshot::{self, Snapshot};
-use super::submit::{Begun, Origin, Receipt, Submitted, recovery_performed};
+use super::submit::{Begun, Origin, Receipt, Submitted};
 use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_bell::{Bell, LastRing};
 use super::ticket::Ticket;
 use super::ticket_desk::{Desk, QueueError};
+use super::writers_own::{record, recovery_performed};
 use crate::floors::{FloorFiles, Floors, FloorsError, is_governed};
 use crate::log::{CloseError, Level, Log, OpenReport, Options, Storage};
 use crate::sync::Mutex;
-use holdpoint_domain::command::{Command, Entropy, SystemEvent};
+use holdpoint_domain::command::{Command, Entropy, WriterCommand};
 use holdpoint_domain::event::HeadMissingAccepted;
 use holdpoint_domain::terms::Term;
 use holdpoint_domain::{ActorId, Proof, World, execution_loop::Actor};
@@ -319,19 +320,12 @@ impl<S: Storage> Engine<S> {
                 first_sequence: before.saturating_add(1),
                 last_sequence: recovered.newest_sequence,
             };
-            self.record(SystemEvent::HeadMissingAccepted(accepted))?;
+            record(&self.core, &WriterCommand::HeadMissingAccepted(accepted))?;
         }
         if let Some(performed) = recovery_performed(recovered) {
-            self.record(performed)?;
+            record(&self.core, &performed)?;
         }
         Ok(())
-    }
-
-    fn record(&self, event: SystemEvent) -> Result<Option<Receipt>, SubmitError> {
-        let correlation = self.entropy()?.to_string();
-        let origin = Origin { actor: system_actor(), correlation, causation: None };
-        let submitted = self.submit(&origin, &Command::RecordSystemEvent(event))?;
-        Ok(submitted.receipt().cloned())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::floors::FloorsError;
 use crate::log::{AppendError, ArchiveError, OpenError};
+use holdpoint_domain::Refusal;
 use holdpoint_domain::codec::{DecodeError, EncodeError};
 use holdpoint_log_files::{FollowError, ReadError};
 use std::io;
@@ -73,6 +74,9 @@ pub enum SubmitError {
     /// What the files of the machine demand cannot be known: nothing that they govern begins.
     #[error(transparent)]
     Floors(#[from] FloorsError),
+    /// What the engine would have recorded by itself is not so, by the log's own records.
+    #[error(transparent)]
+    Contradicted(#[from] Refusal),
     /// An event beyond the codec's limits.
     #[error("the event cannot be recorded: {0}")]
     Encode(#[from] EncodeError),

@@ -9,9 +9,8 @@ use super::error::SubmitError;
 use super::rebuild::Hot;
 use super::submit::{By, Origin, Receipt, append, changes_nothing, receipt, time_of_next};
 use crate::log::{Appended, RunFile, Storage, Turn};
-use holdpoint_domain::command::{Command, DeclareLost};
-use holdpoint_domain::decide;
 use holdpoint_domain::event::Event;
+use holdpoint_domain::{WriterCommand, decide_for_writer};
 use holdpoint_log_files::Entry;
 use holdpoint_log_format::names;
 use std::sync::atomic::Ordering;
@@ -78,9 +77,10 @@ fn halt<S: Storage>(
     let Some(entity) = hot.world.live_loop(loop_id) else { return Ok(None) };
     let (correlation, causation) = (entity.correlation.clone(), Some(entity.version));
     let origin = Origin { actor: system_actor(), correlation, causation };
-    let lost = DeclareLost { loop_id: loop_id.to_string(), entropy: engine.entropy()? };
+    let loop_id = loop_id.to_string();
+    let lost = WriterCommand::DeclareLost { loop_id, entropy: engine.entropy()? };
     let at = time_of_next(engine, turn);
-    let Ok(events) = decide(&hot.world, &Command::DeclareLost(lost), at) else { return Ok(None) };
+    let Ok(events) = decide_for_writer(&hot.world, &lost, at) else { return Ok(None) };
     let (appended, events): (Appended, Vec<Event>) =
         append(hot, turn, By::holdpoint(&origin), None, events, at)?;
     Ok(Some(receipt(&appended, at, events)))

@@ -53,6 +53,7 @@ mod ticket;
 mod ticket_desk;
 mod user;
 mod watch;
+mod writers_own;
 
 pub use archive::{ArchivePlan, ArchiveReport, MoveError};
 pub use asker::{Asker, Elsewhere, Patience, PersonAnswer, Question};

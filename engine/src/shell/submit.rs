@@ -12,22 +12,20 @@ use super::rebuild::{Hot, Recorded, evolve_all, first_kept, read_events};
 use super::recall::{self, FoundRecord};
 pub use super::receipt::{Receipt, Submitted};
 use super::snapshot::Snapshot;
+use super::writers_own::{note_clock_step, note_recovery, record_in_turn};
 use crate::floors::Floors;
-use crate::log::{Acknowledgement, Appended, Level, NewRecord, Recovered, Storage, Turn};
-use holdpoint_domain::command::SystemEvent;
-use holdpoint_domain::event::{ClockStepped, Event, RecoveryPerformed, Text};
+use crate::log::{Acknowledgement, Appended, Level, NewRecord, Storage, Turn};
+use holdpoint_domain::event::Event;
 use holdpoint_domain::terms::Term;
 use holdpoint_domain::text::check_identifier;
 use holdpoint_domain::world::Recalled;
 use holdpoint_domain::{
-    ActorId, Command, Envelope, Idempotency, Proof, Refusal, Time, World, codec, decide,
+    ActorId, Command, Envelope, Idempotency, Proof, Refusal, Time, World, WriterCommand, codec,
+    decide,
 };
 use holdpoint_log_files::Onward;
 use std::convert::Infallible;
 use std::path::Path;
-
-/// A step of the wall clock by this much or more is an event.
-const CLOCK_STEP_NS: i64 = 1_000_000_000;
 
 /// Who asks, within what story, and because of which record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,9 +103,7 @@ pub(super) fn begin_where<'a, S: Storage, E>(
     let by = By { origin, proof: Some(proof) };
     let level = engine.level_of(command);
     let (answer, pending) = in_turn(engine, level, |engine, hot, turn| {
-        note_clock_step(engine, hot, turn)?;
-        record_due(engine, hot, turn)?;
-        lost::record_lost_once(engine, hot, turn)?;
+        come_up_to_date(engine, hot, turn)?;
         if let Err(objection) = is_allowed(&hot.world) {
             return Ok(Err(objection));
         }
@@ -424,7 +420,7 @@ fn tend_indexes<S: Storage>(
     turn: &mut Turn<'_, S>,
 ) -> Result<(), SubmitError> {
     for built in hot.lookup.indexer.take_built() {
-        let told = record_system_event(engine, hot, turn, SystemEvent::SegmentIndexed(built));
+        let told = record_in_turn(engine, hot, turn, &WriterCommand::SegmentIndexed(built));
         match told {
             Err(error) if !changes_nothing(engine, &error) => return Err(error),
             _ => {}
@@ -443,7 +439,8 @@ pub(super) fn changes_nothing<S: Storage>(engine: &Core<S>, error: &SubmitError)
         error,
         SubmitError::Append(
             BatchTooLarge { .. } | Empty | Locked { .. } | NoSpace { .. } | PayloadTooLarge { .. }
-        ) | SubmitError::Encode(_)
+        ) | SubmitError::Contradicted(_)
+            | SubmitError::Encode(_)
             | SubmitError::RunFile { .. }
     );
     harmless && engine.log.poison().is_none()
@@ -457,61 +454,15 @@ fn discarded<S: Storage>(engine: &Core<S>) -> SubmitError {
     }
 }
 
-/// A step of the wall clock since the last writer of this boot is recorded before anything else.
-fn note_clock_step<S: Storage>(
+/// What a writer records before anything of its own.
+pub(super) fn come_up_to_date<S: Storage>(
     engine: &Core<S>,
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
 ) -> Result<(), SubmitError> {
-    let now = engine.now().wall_minus_boot();
-    let before = turn.previous_wall_minus_boot();
-    let step_ns = before.map_or(0, |before| now.saturating_sub(before));
-    if step_ns.saturating_abs() >= CLOCK_STEP_NS {
-        let stepped = SystemEvent::ClockStepped(ClockStepped { step_ns });
-        record_system_event(engine, hot, turn, stepped)?;
-    }
-    turn.set_wall_minus_boot(now);
-    Ok(())
-}
-
-/// What was cut on taking over from a writer that died in its turn is on record before anything
-/// else that the turn appends.
-fn note_recovery<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
-) -> Result<(), SubmitError> {
-    match turn.recovered().and_then(recovery_performed) {
-        Some(performed) => record_system_event(engine, hot, turn, performed),
-        None => Ok(()),
-    }
-}
-
-/// The event of a recovery that cut something.
-pub(super) fn recovery_performed(recovered: &Recovered) -> Option<SystemEvent> {
-    let performed = RecoveryPerformed {
-        last_proven_sequence: recovered.proven_sequence,
-        last_kept_sequence: recovered.newest_sequence,
-        cut_bytes: recovered.cut_bytes,
-        copied_to: recovered.copied_to.as_deref().map(Text::from),
-    };
-    (recovered.cut_bytes > 0).then_some(SystemEvent::RecoveryPerformed(performed))
-}
-
-/// Appends what happened to the log itself, as Holdpoint's own act and a story of its own.
-fn record_system_event<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
-    event: SystemEvent,
-) -> Result<(), SubmitError> {
-    let at = time_of_next(engine, turn);
-    if let Ok(events) = decide(&hot.world, &Command::RecordSystemEvent(event), at) {
-        let correlation = engine.entropy()?.to_string();
-        let origin = Origin { actor: system_actor(), correlation, causation: None };
-        append(hot, turn, By::holdpoint(&origin), None, events, at)?;
-    }
-    Ok(())
+    note_clock_step(engine, hot, turn)?;
+    record_due(engine, hot, turn)?;
+    lost::record_lost_once(engine, hot, turn).map(drop)
 }
 
 /// The time that the next record will carry: never before the newest one's.
@@ -521,9 +472,6 @@ pub(super) fn time_of_next<S: Storage>(engine: &Core<S>, turn: &Turn<'_, S>) -> 
 
 /// The rules see events only, so the names in their envelopes are checked here.
 fn check(origin: &Origin, conditions: &Conditions, command: &Command) -> Result<(), Refusal> {
-    if matches!(command, Command::DeclareLost(_)) {
-        return Err(Refusal::NotByCallers { command: command.name() });
-    }
     check_identifier("actor id", &origin.actor.id)?;
     check_identifier("correlation", &origin.correlation)?;
     check_story(origin, command)?;

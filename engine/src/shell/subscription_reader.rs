@@ -292,8 +292,8 @@ mod tests {
     use crate::Engine;
     use crate::log::Level;
     use crate::shell::{EngineOptions, Origin};
-    use holdpoint_domain::command::{Command, SystemEvent};
-    use holdpoint_domain::event::ClockStepped;
+    use holdpoint_domain::Command;
+    use holdpoint_domain::event::ConfigurationChanged;
     use holdpoint_domain::{ActorId, execution_loop::Actor};
     use holdpoint_log_files::DirectoryStorage;
 
@@ -305,10 +305,10 @@ mod tests {
         let engine = Engine::open_with(storage.clone(), options).unwrap();
         let actor = ActorId { kind: Actor::Automation, id: "ci".to_string() };
         let origin = Origin { actor, correlation: "a story".to_string(), causation: None };
-        let step = SystemEvent::ClockStepped(ClockStepped { step_ns: 1_000_000_000 });
+        let small = Command::RecordConfiguration(ConfigurationChanged { digest: None });
         let count = 3 * HELD_RECORDS_MAX as u64;
         for _ in 0..count {
-            engine.submit(&origin, &Command::RecordSystemEvent(step.clone())).unwrap();
+            engine.submit(&origin, &small).unwrap();
         }
         let mut reader = Reader::at(Arc::new(storage), 0).unwrap();
         // What is sealed is durable, and what is behind is not.

@@ -7,7 +7,7 @@
 #[allow(dead_code, reason = "the example has a main function of its own")]
 mod example;
 
-use crate::embedder::{LONG, accept, accepted, small};
+use crate::embedder::{LONG, accept, accepted};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Log, Storage};
 use holdpoint_engine::shell::{
@@ -16,6 +16,7 @@ use holdpoint_engine::shell::{
 };
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_testing::shell::brittle::Brittle;
+use holdpoint_testing::shell::commands::small;
 use holdpoint_testing::shell::{Line, Place, origin};
 use parking_lot::Mutex;
 use quickcheck::{Arbitrary, Gen};

@@ -1,7 +1,7 @@
 //! Subscriptions: every committed record once, in order, from any sequence on, into the live end
 //! without a gap; nothing that is not durable, nothing that holds up a writer.
 
-use crate::embedder::{LONG, accept, small, unsynced};
+use crate::embedder::{LONG, accept, unsynced};
 use holdpoint_domain::Command;
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Options, Ownership, Storage};
@@ -10,6 +10,7 @@ use holdpoint_log_files::{FollowError, Follower, ReadStorage};
 use holdpoint_testing::log::process;
 use holdpoint_testing::log::process::Other;
 use holdpoint_testing::shell::brittle::Brittle;
+use holdpoint_testing::shell::commands::small;
 use holdpoint_testing::shell::commands::{await_response, dispatch, initialize, output};
 use holdpoint_testing::shell::{Line, Place, origin};
 use std::os::unix::fs::FileExt;

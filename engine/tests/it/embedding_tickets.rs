@@ -1,7 +1,7 @@
 //! Tickets: what is handed over is carried out in order, its outcome is what submitting returns,
 //! and whatever becomes of the engine, nobody waits for ever and nothing acknowledged is lost.
 
-use crate::embedder::{Gate, LONG, accepted, gated, hand_over, small};
+use crate::embedder::{Gate, LONG, accepted, gated, hand_over};
 use holdpoint_domain::Command;
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{
@@ -9,6 +9,7 @@ use holdpoint_engine::shell::{
     Submitted,
 };
 use holdpoint_testing::shell::brittle::Brittle;
+use holdpoint_testing::shell::commands::small;
 use holdpoint_testing::shell::commands::{complete, dispatch, initialize, whole_story};
 use holdpoint_testing::shell::{Place, origin};
 use parking_lot::Mutex;

@@ -1,8 +1,8 @@
 //! What the state has forgotten is found again in the log, with indexes and without, and no file
 //! in the place of an index changes what is found (properties E5 and E8).
 
-use holdpoint_domain::command::{Command, SystemEvent};
-use holdpoint_domain::event::{ClockStepped, Event};
+use holdpoint_domain::Command;
+use holdpoint_domain::event::Event;
 use holdpoint_domain::limits::MAX_RETIRED_KEYS;
 use holdpoint_domain::terms::{Term, terms_of};
 use holdpoint_domain::{Refusal, World};
@@ -13,7 +13,7 @@ use holdpoint_engine::shell::{
 };
 use holdpoint_log_format::{LogId, names};
 use holdpoint_log_index::{Index, IndexBuilder, Section, TermHash};
-use holdpoint_testing::shell::commands::{dispatch, initialize};
+use holdpoint_testing::shell::commands::{dispatch, initialize, small};
 use holdpoint_testing::shell::{Place, origin};
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,9 +41,15 @@ fn keyed(number: usize) -> Conditions {
 }
 
 fn submit(engine: &Engine, number: usize, content: i64) -> Submitted {
-    let step = SystemEvent::ClockStepped(ClockStepped { step_ns: content });
-    let command = Command::RecordSystemEvent(step);
-    engine.submit_when(&origin(), &keyed(number), &command).unwrap()
+    engine.submit_when(&origin(), &keyed(number), &small(content)).unwrap()
+}
+
+/// What a small command comes to.
+fn recorded(content: i64) -> Event {
+    let Command::RecordConfiguration(event) = small(content) else {
+        unreachable!("a small command records a configuration")
+    };
+    event.into()
 }
 
 fn content(number: usize) -> i64 {
@@ -105,8 +111,7 @@ fn assert_engine_answers(engine: &Engine, sequences: &[u64], what: &str) {
         match submit(engine, number, content(number)) {
             Submitted::Repeated(receipt) => {
                 assert_eq!(receipt.first_sequence, sequences[number], "{what}: {number}");
-                let event: Event = ClockStepped { step_ns: content(number) }.into();
-                assert_eq!(receipt.events, [event], "{what}: {number}");
+                assert_eq!(receipt.events, [recorded(content(number))], "{what}: {number}");
             }
             other => panic!("{what}: command {number} again: {other:?}"),
         }

@@ -4,8 +4,7 @@
 //!
 //! A failure prints its seed; HOLDPOINT_SEED reproduces it.
 
-use holdpoint_domain::command::{Command, SystemEvent};
-use holdpoint_domain::event::ClockStepped;
+use holdpoint_domain::Command;
 use holdpoint_domain::evidence_capture::StopCondition;
 use holdpoint_domain::execution_loop::{
     ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType,
@@ -17,7 +16,7 @@ use holdpoint_engine::log::Level;
 use holdpoint_engine::shell::{EngineOptions, Submitted};
 use holdpoint_testing::shell::commands::{
     await_response, clear, complete, dispatch, dispatch_with, fault, initialize, output, report,
-    retry, stop,
+    retry, small, stop,
 };
 use holdpoint_testing::shell::{Place, SECOND_NS, SetClock, origin};
 use quickcheck::{Arbitrary, Gen};
@@ -152,10 +151,7 @@ fn anything(loop_id: &str, random: &mut Gen) -> Command {
         3 => output(loop_id, b""),
         4 => stop(loop_id, *random.choose(StopCondition::ALL).expect("not empty")),
         5 => Command::RecordFingerprint,
-        6 => {
-            let step_ns = i64::arbitrary(random);
-            Command::RecordSystemEvent(SystemEvent::ClockStepped(ClockStepped { step_ns }))
-        }
+        6 => small(i64::arbitrary(random)),
         _ => fault(loop_id, u8::arbitrary(random), ExecutionFaultType::Crash),
     }
 }

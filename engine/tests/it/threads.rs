@@ -6,15 +6,16 @@ use crate::conversation::{
     conversation, give, origin_of, refused, register_user, respond_row, set_up, set_up_tenant,
     stranger, switching, thread, turn, turn_of,
 };
-use holdpoint_domain::event::{ClockStepped, Event, RefusalClass};
+use holdpoint_domain::event::{Event, RefusalClass};
 use holdpoint_domain::interruption_thread::{Directive, ReasonCode, RegistrationStatus};
-use holdpoint_domain::{Command, Refusal, World, command::SystemEvent};
+use holdpoint_domain::{Command, Refusal, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::Level;
 use holdpoint_engine::shell::{
     Conditions, EngineOptions, IdempotencyKey, Origin, ReadMode, RowContent, Submitted,
     ThreadReadError,
 };
+use holdpoint_testing::shell::commands::small;
 use holdpoint_testing::shell::{Place, SECOND_NS, SetClock, names};
 
 /// Where the tenant is set up, at a time that stands still.
@@ -124,8 +125,7 @@ fn what_expired_is_recorded_by_the_next_writer_in_the_threads_own_story() {
     assert_eq!(engine.expire().expect("the log works"), []);
     clock.pass(1);
     let elsewhere = Origin { correlation: "another story".to_string(), ..origin_of(caller()) };
-    let step = Command::RecordSystemEvent(SystemEvent::ClockStepped(ClockStepped { step_ns: 1 }));
-    engine.submit(&elsewhere, &step).expect("the log works");
+    engine.submit(&elsewhere, &small(1)).expect("the log works");
     let lines = place.lines();
     let [.., expired, _] = lines.as_slice() else { unreachable!("two records at least") };
     let Event::BufferExpired(body) = &expired.envelope.event else { unreachable!("{expired:?}") };
@@ -423,7 +423,7 @@ fn a_thread_remembers_its_keys_while_it_lives_and_the_log_remembers_them_afterwa
 
 /// As many keys as are remembered without a live owner.
 fn use_up_keys(engine: &Engine) {
-    let step = Command::RecordSystemEvent(SystemEvent::ClockStepped(ClockStepped { step_ns: 1 }));
+    let step = small(1);
     for number in 0..holdpoint_domain::limits::MAX_RETIRED_KEYS {
         let key = IdempotencyKey {
             tenant: TENANT.to_string(),

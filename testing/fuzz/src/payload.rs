@@ -5,7 +5,11 @@ use arbitrary::Unstructured;
 use holdpoint_domain::codec::{decode, encode};
 use holdpoint_domain::decision_point::Principal;
 use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::{ActorId, Command, Envelope, Event, Time, World, decide, kind_name};
+use holdpoint_domain::{
+    ActorId, Command, Envelope, Event, Time, World, WriterCommand, decide, decide_for_writer,
+    kind_name,
+};
+use std::fmt;
 
 /// Kind, version and length of a payload stand before it, so that an input holds several.
 const PREFIX_LENGTH: usize = 4;
@@ -80,20 +84,39 @@ fn commands(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let mut worlds = Worlds::default();
     while !input.is_empty() && worlds.sequence < STEPS_MAX as u64 * 4 {
         worlds.pass(input.arbitrary()?);
-        let command: Command = input.arbitrary()?;
-        let actor = giver(&command);
-        if command.check_form().is_err() || worlds.live.check_caller(&actor, &command).is_err() {
-            continue;
-        }
-        for event in decide(&worlds.live, &command, worlds.now()).unwrap_or_default() {
-            let envelope = recorded(event, &actor);
-            check_codec(&envelope);
-            let forbidden = worlds.evolve(&envelope);
-            assert_eq!(forbidden, 0, "{command:?} decided what is forbidden: {envelope:?}");
+        match input.arbitrary()? {
+            true => given(&mut worlds, &input.arbitrary()?),
+            false => told(&mut worlds, &input.arbitrary()?),
         }
     }
     worlds.check();
     Ok(())
+}
+
+/// A caller's command.
+fn given(worlds: &mut Worlds, command: &Command) {
+    let actor = giver(command);
+    if command.check_form().is_err() || worlds.live.check_caller(&actor, command).is_err() {
+        return;
+    }
+    let decided = decide(&worlds.live, command, worlds.now()).unwrap_or_default();
+    settle(worlds, decided, &actor, &format_args!("{command:?}"));
+}
+
+/// What the log's own writer says.
+fn told(worlds: &mut Worlds, command: &WriterCommand) {
+    let actor = ActorId { kind: Actor::System, id: "holdpoint".into() };
+    let decided = decide_for_writer(&worlds.live, command, worlds.now()).unwrap_or_default();
+    settle(worlds, decided, &actor, &format_args!("{command:?}"));
+}
+
+fn settle(worlds: &mut Worlds, decided: Vec<Event>, actor: &ActorId, by: &fmt::Arguments<'_>) {
+    for event in decided {
+        let envelope = recorded(event, actor);
+        check_codec(&envelope);
+        let forbidden = worlds.evolve(&envelope);
+        assert_eq!(forbidden, 0, "{by} decided what is forbidden: {envelope:?}");
+    }
 }
 
 /// Whoever gives a command, where the command says who.

@@ -6,7 +6,7 @@ use holdpoint_domain::command::{
     EvidenceItem, Handshake, InitializeLoop, ObserverExpectation, ReportFault, ReportResponse,
     StopLoop,
 };
-use holdpoint_domain::event::{Exit, OutputStream};
+use holdpoint_domain::event::{ConfigurationChanged, Exit, OutputStream};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{ExecutorIdentityStatus, ExecutorResponseType};
 use holdpoint_domain::hash::sha256;
@@ -46,6 +46,12 @@ pub fn initialize(max_attempts: u8) -> InitializeLoop {
         },
         observer: ObserverExpectation { executor_id: EXECUTOR.to_string(), envelope_hash: hash },
     }
+}
+
+/// A small command that every state accepts, and that asks for something else with each number.
+pub fn small(number: i64) -> Command {
+    let digest = Some(sha256(&number.to_be_bytes()));
+    Command::RecordConfiguration(ConfigurationChanged { digest })
 }
 
 /// Nothing stands in the way.

@@ -14,6 +14,7 @@ use holdpoint_log_files::{DirectoryStorage, Extent, Follower, SurveyOptions, sur
 use holdpoint_log_format::BootId;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -165,6 +166,27 @@ impl Clock for SetClock {
             since_boot_ns: self.since_boot_ns.load(Ordering::SeqCst),
         }
     }
+}
+
+/// A directory for a policy that is believed: nobody else can write on the way to it. Of these
+/// parents the first that will do, so that the tests pass in a clone that lies anywhere.
+pub fn trusted_directory(target: &str) -> TempDir {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let parents = [Some(PathBuf::from(target)), home, Some("/root".into()), Some("/".into())];
+    let mut trusted = parents.into_iter().flatten().filter(|parent| is_trusted(parent));
+    trusted.find_map(|parent| TempDir::new_in(parent).ok()).expect(
+        "these tests need a directory that nobody else can write to: run them in a clone in your \
+         own home",
+    )
+}
+
+fn is_trusted(directory: &Path) -> bool {
+    let own = holdpoint_engine::shell::user_number();
+    let is_ours = |place: &Path| {
+        let found = place.metadata().ok();
+        found.is_some_and(|of| [0, own].contains(&of.uid()) && of.mode() & 0o022 == 0)
+    };
+    directory.canonicalize().is_ok_and(|whole| whole.ancestors().all(is_ours))
 }
 
 /// Who asks, in every test.

@@ -7,9 +7,9 @@ pub mod samples;
 
 use holdpoint_domain::codec::{self, Encoded};
 use holdpoint_domain::command::{
-    AwaitResponse, CaptureEvidence, CompleteLoop, DeclareLost, DispatchFacts, DispatchLoop,
-    Entropy, EvidenceItem, Handshake, InitializeLoop, InterruptLoop, ObserverExpectation,
-    ReportFault, ReportResponse, StopLoop,
+    AwaitResponse, CaptureEvidence, CompleteLoop, DispatchFacts, DispatchLoop, Entropy,
+    EvidenceItem, Handshake, InitializeLoop, InterruptLoop, ObserverExpectation, ReportFault,
+    ReportResponse, StopLoop,
 };
 use holdpoint_domain::decision_point::Principal;
 use holdpoint_domain::event::{Exit, HaltReason, LoopHalted, OutputStream, Text};
@@ -22,7 +22,8 @@ use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
 use holdpoint_domain::world::ExecutionLoop;
 use holdpoint_domain::{
-    ActorId, Command, Envelope, Event, ForbiddenEvent, Refusal, Time, World, decide,
+    ActorId, Command, Envelope, Event, ForbiddenEvent, Refusal, Time, World, WriterCommand, decide,
+    decide_for_writer,
 };
 
 /// Raw evidence that no readable view may show.
@@ -124,12 +125,29 @@ impl Story {
     pub fn when(&mut self, command: Command) -> Result<Vec<Event>, Refusal> {
         self.commands += 1;
         let events = decide(&self.world, &command, self.now)?;
+        Ok(self.settle(events))
+    }
+
+    /// What the log's own writer says must be accepted, and must break no rule.
+    pub fn told(&mut self, command: &WriterCommand) -> Vec<Event> {
+        self.tells(command).unwrap_or_else(|refusal| panic!("{}: {refusal}", refusal.code()))
+    }
+
+    /// What the log's own writer says, as [`Story::when`].
+    pub fn tells(&mut self, command: &WriterCommand) -> Result<Vec<Event>, Refusal> {
+        self.commands += 1;
+        let events = decide_for_writer(&self.world, command, self.now)?;
+        Ok(self.settle(events))
+    }
+
+    /// Records what was decided. A moment passes.
+    fn settle(&mut self, events: Vec<Event>) -> Vec<Event> {
         for event in &events {
             let found = self.record(event.clone());
             assert_eq!(found, [], "decide made what evolve forbids: {event:?}");
         }
         self.now = Time::from_nanoseconds(self.now.nanoseconds() + 1_000_000);
-        Ok(events)
+        events
     }
 
     /// Puts an event on the record, whether or not the rules would have made it.
@@ -294,9 +312,8 @@ impl Story {
         })
     }
 
-    pub fn declare_lost(&self) -> Command {
-        let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
-        Command::DeclareLost(DeclareLost { loop_id, entropy })
+    pub fn declare_lost(&self) -> WriterCommand {
+        WriterCommand::DeclareLost { loop_id: self.loop_id.clone(), entropy: self.entropy() }
     }
 }
 

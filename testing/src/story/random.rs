@@ -1,17 +1,18 @@
 //! Random commands that get deep into the rules: mostly what the state asks for, sometimes not.
 
-use holdpoint_domain::Command;
 use holdpoint_domain::command::{
     AnswerDecision, DispatchFacts, EvidenceItem, InitializeLoop, OverrideVisibility, ReportFault,
-    ReportResponse, SystemEvent,
+    ReportResponse,
 };
-use holdpoint_domain::event::{ClockStepped, Exit, ResourceUsage};
+use holdpoint_domain::event::{ClockStepped, ConfigurationChanged, Exit, ResourceUsage};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{
     Actor, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType,
 };
+use holdpoint_domain::hash::sha256;
 use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms, HumanDecision, OverrideField};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
+use holdpoint_domain::{Command, WriterCommand};
 use quickcheck::{Arbitrary as _, Gen};
 
 use super::held::{terminal, terms, timeout};
@@ -24,6 +25,10 @@ const COMMANDS: u64 = 120;
 pub fn random_story(random: &mut Gen) -> Story {
     let mut story = Story::new();
     for _ in 0..COMMANDS {
+        if one_in(random, 20) {
+            let told = writers_own(&story, random);
+            drop(story.tells(&told));
+        }
         let command = next_command(&mut story, random);
         let before = story.world.clone();
         if let Err(refusal) = story.when(command.clone()) {
@@ -89,11 +94,13 @@ fn fitting(story: &Story, random: &mut Gen) -> Command {
 
 /// Any command at all, with arbitrary content.
 fn anything(story: &Story, random: &mut Gen) -> Command {
-    match u8::arbitrary(random) % 15 {
-        11 => story.ask(),
-        12 => decision(story, random),
-        13 => story.interrupt(15, one_in(random, 2).then_some((4_711, 1_000))),
-        14 => story.declare_lost(),
+    match u8::arbitrary(random) % 14 {
+        12 => Command::RecordConfiguration(ConfigurationChanged {
+            digest: one_in(random, 2).then(|| sha256(&[u8::arbitrary(random)])),
+        }),
+        9 => story.ask(),
+        10 => decision(story, random),
+        11 => story.interrupt(15, one_in(random, 2).then_some((4_711, 1_000))),
         0 => story.dispatch(),
         1 => story.retry(),
         2 => story.await_response(),
@@ -103,11 +110,15 @@ fn anything(story: &Story, random: &mut Gen) -> Command {
         6 => story.complete(),
         7 => story.stop(*random.choose(StopCondition::ALL).unwrap(), stop_facts(random)),
         8 => Command::RecordFingerprint,
-        9 => {
-            let step_ns = i64::arbitrary(random);
-            Command::RecordSystemEvent(SystemEvent::ClockStepped(ClockStepped { step_ns }))
-        }
         _ => Command::InitializeLoop(initialize(story, random)),
+    }
+}
+
+/// What the log's own writer says now and then.
+fn writers_own(story: &Story, random: &mut Gen) -> WriterCommand {
+    match one_in(random, 2) {
+        true => WriterCommand::ClockStepped(ClockStepped { step_ns: i64::arbitrary(random) }),
+        false => story.declare_lost(),
     }
 }
 

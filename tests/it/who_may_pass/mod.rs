@@ -18,6 +18,7 @@ use holdpoint_domain::{ActorId, Command, Event, codec};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Origin, Receipt, Submitted};
 use holdpoint_log_files::{DirectoryStorage, Follower};
+use holdpoint_testing::shell::trusted_directory;
 use model::{Model, Passes};
 use random::Random;
 use std::collections::BTreeMap;
@@ -101,7 +102,7 @@ fn one_log(mut random: Random) -> Result<Passes, String> {
         demanded.approvers = names.chain([Text::from("root")]).collect();
     }
     // Others may write in what memory holds, and no policy is believed there.
-    let place = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let place = trusted_directory(env!("CARGO_TARGET_TMPDIR"));
     let floor = place.path().join("floor.toml");
     std::fs::write(&floor, written(&demanded)).unwrap();
     std::fs::set_permissions(&floor, Permissions::from_mode(0o644)).unwrap();

@@ -2,10 +2,10 @@
 
 use super::{made_of, one_of};
 use crate::command::{
-    AnswerDecision, AwaitResponse, CaptureEvidence, ChangePolicy, CompleteLoop, DeclareLost,
-    DispatchFacts, DispatchLoop, EvidenceItem, ExpireDue, Handshake, InitializeLoop, InterruptLoop,
+    AnswerDecision, AwaitResponse, CaptureEvidence, ChangePolicy, CompleteLoop, DispatchFacts,
+    DispatchLoop, EvidenceItem, ExpireDue, Handshake, InitializeLoop, InterruptLoop,
     ObserverExpectation, OverrideVisibility, ReportFault, ReportResponse, RequestDecision,
-    SpentApproval, StopLoop, SystemEvent,
+    SpentApproval, StopLoop,
 };
 use crate::evidence_capture::StopFacts;
 
@@ -32,7 +32,6 @@ made_of! {
     CompleteLoop { loop_id, entropy }
     StopLoop { loop_id, entropy, condition, facts, details }
     InterruptLoop { loop_id, entropy, signal, sender_pid, sender_uid }
-    DeclareLost { loop_id, entropy }
     StopFacts {
         authorization_present, executor_registered, envelope_hash_matches, chain_valid,
         resources_available, timestamp_valid, prior_execution_complete, intent_clear,
@@ -67,16 +66,4 @@ one_of! {
             whole_sha256: input.arbitrary()?,
         })
     },
-}
-
-one_of! {
-    SystemEvent:
-    |input| input.arbitrary().map(SystemEvent::RecoveryPerformed),
-    |input| input.arbitrary().map(SystemEvent::HeadMissingAccepted),
-    |input| input.arbitrary().map(SystemEvent::ClockStepped),
-    |input| input.arbitrary().map(SystemEvent::ConfigurationChanged),
-    |input| input.arbitrary().map(SystemEvent::Salvaged),
-    |input| input.arbitrary().map(SystemEvent::RecordsLost),
-    |input| input.arbitrary().map(SystemEvent::HistoryArchived),
-    |input| input.arbitrary().map(SystemEvent::SegmentIndexed),
 }

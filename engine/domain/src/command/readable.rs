@@ -26,7 +26,6 @@ impl Command {
             Self::CompleteLoop(c) => &c.loop_id,
             Self::StopLoop(c) => &c.loop_id,
             Self::InterruptLoop(c) => &c.loop_id,
-            Self::DeclareLost(c) => &c.loop_id,
             Self::RequestDecision(c) => &c.loop_id,
             Self::AnswerDecision(c) => &c.request_id,
             Self::ExpireDue(c) => &c.request_id,
@@ -42,7 +41,7 @@ impl Command {
             Self::InitializeLoop(_)
             | Self::SetPolicy(_)
             | Self::RelaxPolicy(_)
-            | Self::RecordSystemEvent(_)
+            | Self::RecordConfiguration(_)
             | Self::RecordFingerprint => {
                 return None;
             }
@@ -99,7 +98,6 @@ impl Command {
             Self::CompleteLoop(c) => c.entropy,
             Self::StopLoop(c) => c.entropy,
             Self::InterruptLoop(c) => c.entropy,
-            Self::DeclareLost(c) => c.entropy,
             Self::RequestDecision(c) => c.entropy,
             Self::AnswerDecision(c) => c.entropy,
             Self::ExpireDue(c) => c.entropy,
@@ -130,7 +128,7 @@ impl Command {
             | Self::OverrideVisibility(_)
             | Self::SetPolicy(_)
             | Self::RelaxPolicy(_)
-            | Self::RecordSystemEvent(_)
+            | Self::RecordConfiguration(_)
             | Self::RecordFingerprint => return None,
         })
     }
@@ -148,7 +146,6 @@ impl Command {
             Self::CompleteLoop(c) => c.entropy = entropy,
             Self::StopLoop(c) => c.entropy = entropy,
             Self::InterruptLoop(c) => c.entropy = entropy,
-            Self::DeclareLost(c) => c.entropy = entropy,
             Self::RequestDecision(c) => c.entropy = entropy,
             Self::AnswerDecision(c) => c.entropy = entropy,
             Self::ExpireDue(c) => c.entropy = entropy,

@@ -44,6 +44,7 @@ pub struct ClockStepped {
 /// A writer works under another configuration than the one before it did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct ConfigurationChanged {
     /// SHA-256 of the configuration file; `None`: no file, so the defaults are in force.
     pub digest: Option<Digest>,
@@ -125,6 +126,13 @@ pub struct SegmentIndexed {
     pub format: u32,
     /// BLAKE3 of the index's header, which holds the digests of all its parts.
     pub digest: Digest,
+}
+
+impl SegmentIndexed {
+    /// Whether it is of records, in their order, that all lie before this one.
+    pub(crate) fn is_of_records_before(&self, sequence: u64) -> bool {
+        (1..=self.last_sequence).contains(&self.first_sequence) && self.last_sequence < sequence
+    }
 }
 
 /// This log was made of what could be kept of another one. It is the first event of such a log

@@ -37,9 +37,7 @@ pub(super) fn segment_indexed(
     body: &SegmentIndexed,
     judgement: &mut Judgement,
 ) {
-    let is_before = (1..=body.last_sequence).contains(&body.first_sequence)
-        && body.last_sequence < record.sequence;
-    if is_before {
+    if body.is_of_records_before(record.sequence) {
         world.hot.indexes.follow(body);
     } else {
         let found = alloc::format!("{} to {}", body.first_sequence, body.last_sequence);

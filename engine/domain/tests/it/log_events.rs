@@ -1,52 +1,122 @@
-//! What happened to the log itself is recorded as it was told, and changes no other state.
+//! What happened to the log itself is recorded as its writer says, where the state does not
+//! contradict it, and changes no other state.
 
-use holdpoint_domain::command::SystemEvent;
+use holdpoint_domain::event::{
+    ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived, Raw,
+    RecoveryPerformed, SegmentIndexed,
+};
+use holdpoint_domain::evidence_capture::RawData;
 use holdpoint_domain::execution_loop::ExecutionLoopState;
-use holdpoint_domain::{Command, Event, World};
+use holdpoint_domain::hash::sha256;
+use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_domain::{Command, World, WriterCommand};
 use holdpoint_testing::story::Story;
-use holdpoint_testing::story::samples::samples;
 
-/// Every event of the samples that the log's writer tells of.
-fn told() -> Vec<(SystemEvent, Event)> {
-    let told = |event: Event| {
-        Some(match event.clone() {
-            Event::RecoveryPerformed(body) => (SystemEvent::RecoveryPerformed(body), event),
-            Event::HeadMissingAccepted(body) => (SystemEvent::HeadMissingAccepted(body), event),
-            Event::ClockStepped(body) => (SystemEvent::ClockStepped(body), event),
-            Event::ConfigurationChanged(body) => (SystemEvent::ConfigurationChanged(body), event),
-            Event::Salvaged(body) => (SystemEvent::Salvaged(body), event),
-            Event::RecordsLost(body) => (SystemEvent::RecordsLost(body), event),
-            Event::HistoryArchived(body) => (SystemEvent::HistoryArchived(body), event),
-            Event::SegmentIndexed(body) => (SystemEvent::SegmentIndexed(body), event),
-            _ => return None,
-        })
-    };
-    samples().into_iter().filter_map(|sample| told(sample.event)).collect()
+const SECOND_NS: i64 = 1_000_000_000;
+
+fn recovery(proven: u64, kept: u64, cut_bytes: u64) -> WriterCommand {
+    WriterCommand::RecoveryPerformed(RecoveryPerformed {
+        last_proven_sequence: proven,
+        last_kept_sequence: kept,
+        cut_bytes,
+        copied_to: None,
+    })
 }
 
+fn head_missing(first_sequence: u64, last_sequence: u64) -> WriterCommand {
+    WriterCommand::HeadMissingAccepted(HeadMissingAccepted { first_sequence, last_sequence })
+}
+
+fn step(step_ns: i64) -> WriterCommand {
+    WriterCommand::ClockStepped(ClockStepped { step_ns })
+}
+
+fn archived(first_sequence: u64, anchor_sequence: u64, state_schema: u32) -> WriterCommand {
+    WriterCommand::HistoryArchived(HistoryArchived {
+        first_sequence,
+        anchor_sequence,
+        anchor_link: sha256(b"link"),
+        archived_to: "archive".into(),
+        state_schema,
+        state_fingerprint: sha256(b"state"),
+        state: Raw::from(RawData::from(Vec::new())),
+    })
+}
+
+fn indexed(first_sequence: u64, last_sequence: u64) -> WriterCommand {
+    let (format, digest) = (1, sha256(b"index"));
+    WriterCommand::SegmentIndexed(SegmentIndexed { first_sequence, last_sequence, format, digest })
+}
+
+/// What is so in a log whose newest record is `newest`.
+fn so(newest: u64) -> Vec<WriterCommand> {
+    vec![
+        recovery(0, 0, 1),
+        recovery(1, newest, 1),
+        recovery(newest, newest, u64::MAX),
+        head_missing(1, newest),
+        head_missing(1, 0),
+        step(SECOND_NS),
+        step(i64::MIN),
+        archived(1, newest, STATE_SCHEMA_VERSION),
+        indexed(1, 1),
+        indexed(newest, newest),
+    ]
+}
+
+/// What is not.
+fn not_so(newest: u64) -> Vec<WriterCommand> {
+    vec![
+        recovery(2, 1, 1),
+        recovery(1, newest + 1, 1),
+        recovery(1, 1, 0),
+        head_missing(1, newest + 1),
+        head_missing(3, 1),
+        step(SECOND_NS - 1),
+        step(0),
+        step(1 - SECOND_NS),
+        archived(1, newest + 1, STATE_SCHEMA_VERSION),
+        archived(3, 1, STATE_SCHEMA_VERSION),
+        archived(1, newest, STATE_SCHEMA_VERSION + 1),
+        indexed(0, 1),
+        indexed(2, 1),
+        indexed(1, newest + 1),
+        indexed(1, u64::MAX),
+    ]
+}
+
+/// All that may differ is the count of events.
 #[test]
-fn what_the_writer_tells_is_recorded_as_it_is() {
-    let mut kinds: Vec<u16> = told().iter().map(|(_, event)| event.kind().kind).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    assert_eq!(kinds, [1, 2, 3, 6, 7, 8, 9, 10]);
-    for (told, event) in told() {
-        let mut story = Story::in_state(ExecutionLoopState::Dispatched);
-        assert_eq!(story.given(Command::RecordSystemEvent(told)), [event]);
+fn what_the_writer_tells_is_recorded_and_changes_no_other_state() {
+    let newest = Story::in_state(ExecutionLoopState::Evaluated).world.totals().last_sequence;
+    for told in so(newest) {
+        let mut story = Story::in_state(ExecutionLoopState::Evaluated);
+        let before = parts(&story.world);
+        assert_eq!(story.told(&told).len(), 1, "{told:?}");
+        assert_eq!(parts(&story.world), before, "{told:?}");
     }
 }
 
-/// All that may differ is the count of events, and the configuration where that changed.
 #[test]
-fn what_happens_to_the_log_changes_no_other_state() {
-    for (told, event) in told() {
-        let mut story = Story::in_state(ExecutionLoopState::Evaluated);
+fn what_the_log_contradicts_is_not_recorded() {
+    let mut story = Story::in_state(ExecutionLoopState::Evaluated);
+    let before = story.world.clone();
+    for told in not_so(before.totals().last_sequence) {
+        let refusal = story.tells(&told).unwrap_err();
+        assert_eq!(refusal.code(), "CONTRADICTS_LOG", "{told:?}");
+        assert!(refusal.to_string().ends_with("nothing was recorded"), "{refusal}");
+        assert_eq!(story.world, before);
+    }
+}
+
+#[test]
+fn the_configuration_is_the_newest_that_a_program_told_of() {
+    let mut story = Story::in_state(ExecutionLoopState::Evaluated);
+    for digest in [Some(sha256(b"one")), Some(sha256(b"two")), None] {
         let before = parts(&story.world);
-        story.given(Command::RecordSystemEvent(told));
-        assert_eq!(parts(&story.world), before, "{event:?}");
-        let changes_configuration =
-            matches!(&event, Event::ConfigurationChanged(b) if b.digest.is_some());
-        assert_eq!(story.world.configuration().is_some(), changes_configuration);
+        story.given(Command::RecordConfiguration(ConfigurationChanged { digest }));
+        assert_eq!(story.world.configuration(), digest);
+        assert_eq!(parts(&story.world), before);
     }
 }
 

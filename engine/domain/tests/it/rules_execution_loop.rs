@@ -96,29 +96,28 @@ fn table_every_command_in_every_state_moves_as_the_table_says_or_halts() {
 /// Neither is a stop condition: no person is known to have said stop.
 #[test]
 fn a_signal_and_a_lost_recorder_halt_a_loop_in_every_state_without_a_stop_condition() {
-    let sender = Some((4_711, 1_000));
-    type End = fn(&Story, Option<(u32, u32)>) -> Command;
+    type End = fn(&mut Story) -> Vec<Event>;
     let ends: [(End, _, _); 3] = [
         (
-            |s, sender| s.interrupt(15, sender),
+            |s| s.given(s.interrupt(15, Some((4_711, 1_000)))),
             HaltReason::Interrupted,
             "INTERRUPTED: signal 15 from process 4711 of user number 1000",
         ),
         (
-            |s, _| s.interrupt(2, None),
+            |s| s.given(s.interrupt(2, None)),
             HaltReason::Interrupted,
             "INTERRUPTED: signal 2 from a sender that is not known",
         ),
         (
-            |s, _| s.declare_lost(),
+            |s| s.told(&s.declare_lost()),
             HaltReason::RecorderLost,
             "RECORDER_LOST: the process that recorded the loop is gone",
         ),
     ];
     for from in [Init, Dispatched, AwaitingResponse, Evaluated] {
-        for (make, reason, details) in ends {
+        for (end, reason, details) in ends {
             let mut story = Story::in_state(from);
-            let events = story.given(make(&story, sender));
+            let events = end(&mut story);
             assert_eq!(names(&events), ["evidence_captured", "halted", "chain_sealed"]);
             let body = halt(&events).unwrap();
             assert_eq!((body.from, body.reason), (from, reason));
@@ -134,11 +133,11 @@ fn a_signal_and_a_lost_recorder_halt_a_loop_in_every_state_without_a_stop_condit
 
 #[test]
 fn a_signal_while_a_person_is_asked_withdraws_the_question() {
-    let stories: [fn(&Story) -> Command; 2] = [|s| s.interrupt(15, None), |s| s.declare_lost()];
-    for make in stories {
+    let ends: [fn(&mut Story) -> Vec<Event>; 2] =
+        [|s| s.given(s.interrupt(15, None)), |s| s.told(&s.declare_lost())];
+    for end in ends {
         let mut story = Story::asked();
-        let events = story.given(make(&story));
-        assert_eq!(names(&events).first(), Some(&"request_withdrawn"));
+        assert_eq!(names(&end(&mut story)).first(), Some(&"request_withdrawn"));
         assert_eq!(
             story.when(story.decides(HumanDecision::Continue)).unwrap_err().code(),
             "REQUEST_WITHDRAWN"

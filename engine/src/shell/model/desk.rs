@@ -10,8 +10,8 @@ use crate::shell::submit::{Origin, Submitted};
 use crate::shell::ticket::Outcome;
 use crate::shell::{Clock, EngineOptions, EntropySource, Reading};
 use crate::sync::Mutex;
-use holdpoint_domain::command::{Command, Entropy, SystemEvent};
-use holdpoint_domain::event::ClockStepped;
+use holdpoint_domain::command::{Command, Entropy};
+use holdpoint_domain::event::ConfigurationChanged;
 use holdpoint_domain::{ActorId, execution_loop::Actor};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
@@ -51,8 +51,8 @@ fn origin() -> Origin {
 }
 
 fn command(number: i64) -> Command {
-    let step_ns = 1_000_000_000 + number;
-    Command::RecordSystemEvent(SystemEvent::ClockStepped(ClockStepped { step_ns }))
+    let digest = Some(sha256(&number.to_be_bytes()));
+    Command::RecordConfiguration(ConfigurationChanged { digest })
 }
 
 /// What the callbacks were called with, in order.

@@ -1,10 +1,9 @@
 //! A gate in the engine's clock: a test decides when the thread that has the turn goes on.
 
-use holdpoint_domain::command::{Command, SystemEvent};
-use holdpoint_domain::event::ClockStepped;
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Level, Storage};
 use holdpoint_engine::shell::{Clock, EngineOptions, Outcome, Reading, Receipt, Submitted, Ticket};
+use holdpoint_testing::shell::commands::small;
 use holdpoint_testing::shell::{Place, START_NS, origin};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -68,12 +67,6 @@ pub(crate) fn gated<S: Storage>(storage: S, gate: &Gate, queue: usize) -> Engine
 pub(crate) fn unsynced(place: &Place) -> Engine {
     let options = EngineOptions { level: Level::Os, ..EngineOptions::simulated() };
     Engine::open_with(place.storage(), options).expect("the log opens")
-}
-
-/// A small command that every state accepts.
-pub(crate) fn small(number: i64) -> Command {
-    let step_ns = 1_000_000_000 + number;
-    Command::RecordSystemEvent(SystemEvent::ClockStepped(ClockStepped { step_ns }))
 }
 
 /// Hands over a small command.

@@ -1,0 +1,80 @@
+//! What the log's own writer has seen of the log, and records by itself: a step of the clock, a
+//! recovery, an index, an archive. No caller can give any of it.
+
+use super::engine::{Core, system_actor};
+use super::error::SubmitError;
+use super::rebuild::Hot;
+use super::submit::{
+    By, Origin, Receipt, append, come_up_to_date, receipt, time_of_next, with_turn,
+};
+use crate::log::{Recovered, Storage, Turn};
+use holdpoint_domain::event::{ClockStepped, RecoveryPerformed, Text};
+use holdpoint_domain::limits::CLOCK_STEP_NS;
+use holdpoint_domain::{WriterCommand, decide_for_writer};
+
+/// Records what the log's own writer has seen, in a turn of its own.
+pub(super) fn record<S: Storage>(
+    engine: &Core<S>,
+    command: &WriterCommand,
+) -> Result<Receipt, SubmitError> {
+    with_turn(engine, |engine, hot, turn| {
+        come_up_to_date(engine, hot, turn)?;
+        record_in_turn(engine, hot, turn, command)
+    })
+}
+
+/// Appends what happened to the log itself, as Holdpoint's own act and a story of its own.
+pub(super) fn record_in_turn<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+    command: &WriterCommand,
+) -> Result<Receipt, SubmitError> {
+    let at = time_of_next(engine, turn);
+    let events = decide_for_writer(&hot.world, command, at)?;
+    let correlation = engine.entropy()?.to_string();
+    let origin = Origin { actor: system_actor(), correlation, causation: None };
+    let (appended, events) = append(hot, turn, By::holdpoint(&origin), None, events, at)?;
+    Ok(receipt(&appended, at, events))
+}
+
+/// A step of the wall clock since the last writer of this boot is recorded before anything else.
+pub(super) fn note_clock_step<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+) -> Result<(), SubmitError> {
+    let now = engine.now().wall_minus_boot();
+    let before = turn.previous_wall_minus_boot();
+    let step_ns = before.map_or(0, |before| now.saturating_sub(before));
+    if step_ns.unsigned_abs() >= CLOCK_STEP_NS {
+        let stepped = WriterCommand::ClockStepped(ClockStepped { step_ns });
+        record_in_turn(engine, hot, turn, &stepped)?;
+    }
+    turn.set_wall_minus_boot(now);
+    Ok(())
+}
+
+/// What was cut on taking over from a writer that died in its turn is on record before anything
+/// else that the turn appends.
+pub(super) fn note_recovery<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    turn: &mut Turn<'_, S>,
+) -> Result<(), SubmitError> {
+    match turn.recovered().and_then(recovery_performed) {
+        Some(performed) => record_in_turn(engine, hot, turn, &performed).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// The event of a recovery that cut something.
+pub(super) fn recovery_performed(recovered: &Recovered) -> Option<WriterCommand> {
+    let performed = RecoveryPerformed {
+        last_proven_sequence: recovered.proven_sequence,
+        last_kept_sequence: recovered.newest_sequence,
+        cut_bytes: recovered.cut_bytes,
+        copied_to: recovered.copied_to.as_deref().map(Text::from),
+    };
+    (recovered.cut_bytes > 0).then_some(WriterCommand::RecoveryPerformed(performed))
+}
