@@ -231,7 +231,8 @@ fn an_archive_of_another_log_or_another_place_is_refused() {
         assert!(matches!(refused, Err(MoveError::Inside { .. })), "{refused:?}");
     }
     let segments = |all: &std::collections::BTreeMap<PathBuf, Vec<u8>>| {
-        all.keys().filter(|path| path.extension().is_some()).cloned().collect::<Vec<_>>()
+        let is_segment = |path: &&PathBuf| path.extension().is_some_and(|is| is == "seg");
+        all.keys().filter(is_segment).cloned().collect::<Vec<_>>()
     };
     std::fs::remove_file(&link).unwrap();
     assert_eq!(segments(&contents(place.directory.path())), segments(&before));

@@ -330,6 +330,72 @@ fn nobody_but_the_logs_own_writer_says_that_a_recorder_is_lost() {
     assert_eq!(place.newest_loop()["current_state"], "INIT");
 }
 
+/// A command that says through `apply` what becomes of its own run, and how that ends.
+const SAYS_OF_ITS_OWN_RUN: &str = r#"
+L=$(ls "$HOLDPOINT_TEST_LOG/runs" | grep -o 'LOOP-[0-9a-f]*' | tail -n 1)
+for said in \
+    '"execution_loop.interrupt","signal":15' \
+    '"execution_loop.complete"' \
+    '"execution_loop.stop","condition":"CONTEXT_UNINITIALIZED","facts":{},"details":""' \
+    '"execution_loop.await_response"' \
+    '"human_decision.request"' \
+    '"evidence_capture.capture","items":[]'
+do
+    printf '{"submit":{"command":%s,"loop_id":"%s"}}\n' "$said" "$L"
+done | "$HOLDPOINT_TEST_PROGRAM" --log "$HOLDPOINT_TEST_LOG" apply >&2
+exit 7
+"#;
+
+#[test]
+fn nobody_but_its_recorder_says_what_becomes_of_a_run() {
+    for hold in ["after", "on-failure", "never"] {
+        let place = Place::new();
+        let mut command = place.command(&["run", "--hold", hold, "--no-wait", "--", "sh", "-c"]);
+        command.arg(SAYS_OF_ITS_OWN_RUN).env("HOLDPOINT_TEST_LOG", &place.log);
+        command.env("HOLDPOINT_TEST_PROGRAM", env!("CARGO_BIN_EXE_holdpoint"));
+        let output = command.output().unwrap();
+        let told = text(&output.stderr);
+        assert_eq!(told.matches(r#""code":"RECORDED_ELSEWHERE""#).count(), 6, "{told}");
+        let found = place.newest_loop();
+        match hold {
+            "never" => {
+                assert_eq!((status(&output), &found["current_state"]), (7, &json!("HALTED")))
+            }
+            _ => {
+                assert_eq!((status(&output), &found["current_state"]), (122, &json!("EVALUATED")));
+            }
+        }
+        place.verified();
+    }
+}
+
+/// Nobody recorded anything of it, and nobody has to: the question binds all that may start.
+#[test]
+fn a_question_before_the_start_outlives_its_asker_and_lets_only_what_was_asked_start() {
+    let place = Place::new();
+    let mut asker = place.command(&["run", "--hold", "before", "--", "echo", "ran"]);
+    let mut asker = asker.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(asker.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let id = told.find_map(|line| {
+        let from = line.find("DP-")?;
+        line.get(from..from + 35).map(str::to_string)
+    });
+    let id = id.unwrap();
+    asker.kill().unwrap();
+    asker.wait().unwrap();
+    assert_eq!(status(&place.holdpoint(&["hold", "expire"])), 0);
+    let respond = ["decision", "respond", &id, "--option", "approve"];
+    assert_eq!(Terminal::start(&place, &respond).end().0, 0);
+    let other = place.holdpoint(&["run", "--approval", &id, "--", "echo", "other"]);
+    assert_eq!((status(&other), text(&other.stdout).as_str()), (125, ""));
+    let start = ["run", "--approval", &id, "--", "echo", "ran"];
+    let ran = place.holdpoint(&start);
+    assert_eq!((status(&ran), text(&ran.stdout).as_str()), (0, "ran\n"), "{}", text(&ran.stderr));
+    assert_eq!(status(&place.holdpoint(&start)), 125);
+    assert_eq!(place.loops().len(), 1);
+    place.verified();
+}
+
 // Full disks.
 
 /// A place whose log is on a small disk of its own; `None` where none can be mounted.

@@ -48,6 +48,15 @@ pub enum Refusal {
         /// The loop.
         loop_id: String,
     },
+    /// A run that another process records: nobody else says what becomes of it.
+    #[error(
+        "another process records loop {loop_id} and says what becomes of it; nothing else can \
+         while it lives: end that process to end the run"
+    )]
+    RecordedElsewhere {
+        /// The loop.
+        loop_id: String,
+    },
     /// What the log's own writer says is contradicted by the log.
     #[error("{statement} says {found}, and the log says {expected}; nothing was recorded")]
     ContradictsLog {
@@ -243,6 +252,7 @@ impl Refusal {
             Self::InvalidIdentifier(_) => "INVALID_IDENTIFIER",
             Self::AttemptsOutOfRange { .. } => "ATTEMPTS_OUT_OF_RANGE",
             Self::LoopExists { .. } => "LOOP_EXISTS",
+            Self::RecordedElsewhere { .. } => "RECORDED_ELSEWHERE",
             Self::ContradictsLog { .. } => "CONTRADICTS_LOG",
             Self::LoopNotLive { .. } => "LOOP_NOT_LIVE",
             Self::WrongState { .. } => "WRONG_STATE",
@@ -281,6 +291,7 @@ impl Refusal {
             Self::LoopNotLive { .. } | Self::FaultElsewhere(_) => Some(RefusalClass::Scope),
             Self::IdempotencyConflict { .. } => Some(RefusalClass::Idempotency),
             Self::RetryNotPermitted { .. }
+            | Self::RecordedElsewhere { .. }
             | Self::PolicyLoosened { .. }
             | Self::PolicyLost
             | Self::PersonNeeded { .. }

@@ -26,6 +26,7 @@ use holdpoint_domain::event::HeadMissingAccepted;
 use holdpoint_domain::terms::Term;
 use holdpoint_domain::{ActorId, Proof, World, execution_loop::Actor};
 use holdpoint_log_files::DirectoryStorage;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -114,6 +115,8 @@ pub(super) struct Core<S: Storage> {
     /// Whether this engine has looked for runs whose recorder is gone.
     pub(super) has_looked_for_lost: AtomicBool,
     pub(super) settled: Mutex<Settled>,
+    /// The loops of the runs that this engine records.
+    pub(super) recorded_here: Mutex<BTreeSet<String>>,
     /// Read anew for whatever they govern.
     floors: FloorFiles,
     /// The same disk, for what is derived from the log.
@@ -161,6 +164,7 @@ impl<S: Storage> Engine<S> {
             identity: options.identity,
             has_looked_for_lost: AtomicBool::new(false),
             settled: Mutex::new(Settled::new()),
+            recorded_here: Mutex::new(BTreeSet::new()),
             floors: options.floors,
             caches,
         };

@@ -7,6 +7,7 @@ use super::metrics_storage::Measured;
 use super::submit::with_turn;
 use crate::executor::CommandSpec;
 use crate::log::{AppendError, RunFile, Storage};
+use holdpoint_domain::{Command, Refusal, World};
 use holdpoint_log_format::names;
 
 /// The place of a run. Without a word its file stays, unlocked: then the recorder is lost.
@@ -20,7 +21,8 @@ pub(super) struct RunSeat<'a, S: Storage> {
 impl<'a, S: Storage> RunSeat<'a, S> {
     /// Takes the place of a run that is to begin.
     pub(super) fn take(core: &'a Core<Measured<S>>, loop_id: String) -> Result<Self, SubmitError> {
-        let file = begin(core, &loop_id)?;
+        core.recorded_here.lock().insert(loop_id.clone());
+        let file = begin(core, &loop_id).inspect_err(|_| forget(core, &loop_id))?;
         let seat = Self { core, loop_id, file };
         match seat.reserve_room() {
             Ok(()) => Ok(seat),
@@ -60,6 +62,29 @@ impl<'a, S: Storage> RunSeat<'a, S> {
 impl<S: Storage> Drop for RunSeat<'_, S> {
     fn drop(&mut self) {
         self.core.log.give_back_room(&self.loop_id);
+        forget(self.core, &self.loop_id);
+    }
+}
+
+fn forget<S: Storage>(core: &Core<S>, loop_id: &str) {
+    core.recorded_here.lock().remove(loop_id);
+}
+
+/// Whether somebody else records the run of the loop that the command would move on: its file's
+/// lock is held. A file that cannot be looked at speaks for a recorder.
+pub(super) fn check_recorder<S: Storage>(
+    engine: &Core<S>,
+    world: &World,
+    command: &Command,
+) -> Result<(), Refusal> {
+    // Only the ids of loops that live are names of files.
+    let live = command.driven_loop().filter(|loop_id| world.live_loop(loop_id).is_some());
+    let Some(loop_id) = live else { return Ok(()) };
+    let has_file = || !matches!(engine.caches.open(&names::run(loop_id)), Ok(None));
+    let is_held = || !matches!(engine.caches.take_run(loop_id), Ok(Some(_)));
+    match !engine.recorded_here.lock().contains(loop_id) && has_file() && is_held() {
+        true => Err(Refusal::RecordedElsewhere { loop_id: loop_id.to_string() }),
+        false => Ok(()),
     }
 }
 

@@ -11,6 +11,7 @@ use super::owner::check_owner;
 use super::rebuild::{Hot, Recorded, evolve_all, first_kept, read_events};
 use super::recall::{self, FoundRecord};
 pub use super::receipt::{Receipt, Submitted};
+use super::run_seat::check_recorder;
 use super::snapshot::Snapshot;
 use super::writers_own::{note_clock_step, note_recovery, record_in_turn};
 use crate::floors::Floors;
@@ -25,7 +26,6 @@ use holdpoint_domain::{
 };
 use holdpoint_log_files::Onward;
 use std::convert::Infallible;
-use std::path::Path;
 
 /// Who asks, within what story, and because of which record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,7 +159,7 @@ fn carry_out<S: Storage>(
     let known = Known { idempotency: idempotency.as_ref(), recalled: recalled.as_ref() };
     let decided = match conditions.admit(&hot.world, origin, proof, command, known) {
         Ok(Some(done)) => return Ok(done_before(engine, hot, done)),
-        Ok(None) => match demanded(&hot.world, engine.caches.root(), asked, at) {
+        Ok(None) => match demanded(engine, &hot.world, asked, at) {
             Ok(()) => recall::decide_knowing(engine, hot, turn, command, at)?,
             Err(refusal) => Err(refusal),
         },
@@ -184,9 +184,16 @@ fn carry_out<S: Storage>(
 }
 
 /// What the machine demands, beside what the rules say.
-fn demanded(world: &World, log: &Path, asked: Asked<'_>, at: Time) -> Result<(), Refusal> {
+fn demanded<S: Storage>(
+    engine: &Core<S>,
+    world: &World,
+    asked: Asked<'_>,
+    at: Time,
+) -> Result<(), Refusal> {
+    let log = engine.caches.root();
     asked.floors.check(world, log, asked.command, at)?;
-    check_owner(world, log, asked.command)
+    check_owner(world, log, asked.command)?;
+    check_recorder(engine, world, asked.command)
 }
 
 /// The first receipt, where an index says where its records lie; else they are looked for when the

@@ -17,16 +17,10 @@ impl Command {
     /// The loop, request, thread or decision point that the command is about.
     #[must_use]
     pub fn subject(&self) -> Option<&str> {
+        if let Some(loop_id) = self.driven_loop() {
+            return Some(loop_id);
+        }
         Some(match self {
-            Self::DispatchLoop(c) | Self::RetryLoop(c) => &c.loop_id,
-            Self::AwaitResponse(c) => &c.loop_id,
-            Self::CaptureEvidence(c) => &c.loop_id,
-            Self::ReportResponse(c) => &c.loop_id,
-            Self::ReportFault(c) => &c.loop_id,
-            Self::CompleteLoop(c) => &c.loop_id,
-            Self::StopLoop(c) => &c.loop_id,
-            Self::InterruptLoop(c) => &c.loop_id,
-            Self::RequestDecision(c) => &c.loop_id,
             Self::AnswerDecision(c) => &c.request_id,
             Self::ExpireDue(c) => &c.request_id,
             Self::OverrideVisibility(c) => &c.request_id,
@@ -49,6 +43,24 @@ impl Command {
                 let thread = other.thread().map(|(_, correlation_id)| correlation_id);
                 return other.decision_point().or(thread);
             }
+        })
+    }
+
+    /// The loop that the command moves on, or adds to: what whoever records a run does with it. An
+    /// answer to a question about a loop is none of that.
+    #[must_use]
+    pub fn driven_loop(&self) -> Option<&str> {
+        Some(match self {
+            Self::DispatchLoop(c) | Self::RetryLoop(c) => &c.loop_id,
+            Self::AwaitResponse(c) => &c.loop_id,
+            Self::CaptureEvidence(c) => &c.loop_id,
+            Self::ReportResponse(c) => &c.loop_id,
+            Self::ReportFault(c) => &c.loop_id,
+            Self::CompleteLoop(c) => &c.loop_id,
+            Self::StopLoop(c) => &c.loop_id,
+            Self::InterruptLoop(c) => &c.loop_id,
+            Self::RequestDecision(c) => &c.loop_id,
+            _ => return None,
         })
     }
 
