@@ -30,4 +30,4 @@ fuzz TARGET SECONDS="60":
 
 # Measures this machine's figures, a few minutes long.
 results:
-    cargo run --release --locked -p holdpoint-measure --bin results -- --quick
+    cargo run --profile measure --locked -p holdpoint-measure --bin results -- --quick

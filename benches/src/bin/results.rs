@@ -1,7 +1,7 @@
 //! Measures everything, and writes `RESULTS.md` and `results.json`.
 //!
 //! ```text
-//! cargo run --release --locked -p holdpoint-measure --features peers --bin results -- \
+//! cargo run --profile measure --locked -p holdpoint-measure --features peers --bin results -- \
 //!     [--quick | --smoke] [--huge] [--payload BYTES]... [--figure NAME]... \
 //!     [--dir DIRECTORY] [--out DIRECTORY]
 //! ```

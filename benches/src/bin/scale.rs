@@ -2,7 +2,7 @@
 //! pictures in `curves/`.
 //!
 //! ```text
-//! cargo run --release --locked -p holdpoint-measure --bin scale -- \
+//! cargo run --profile measure --locked -p holdpoint-measure --bin scale -- \
 //!     [--records N,N,...] [--live N] [--rounds N] [--seed N] [--dir DIRECTORY] [--out DIRECTORY]
 //! ```
 //!
