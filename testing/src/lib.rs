@@ -15,6 +15,8 @@
 
 /// Logs whose records are written by hand, valid and forged.
 pub mod hand_made;
+/// A history as a log would hold it, for measuring.
+pub mod history;
 /// The log beneath the engine: storage that fails or waits, other processes.
 pub mod log;
 /// The engine: places, clocks, commands.

@@ -2,10 +2,8 @@
 
 #![allow(missing_docs, reason = "a bench tells its story by its names")]
 
-mod history;
-
-use history::History;
 use holdpoint_domain::{World, kind_name};
+use holdpoint_testing::history::History;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::collections::BTreeMap;

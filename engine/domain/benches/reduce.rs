@@ -5,11 +5,11 @@
 
 #![allow(missing_docs, reason = "a bench tells its story by its names")]
 
-mod history;
+mod table;
 
 use criterion::{Criterion, Throughput};
-use history::{History, table};
 use holdpoint_domain::Envelope;
+use holdpoint_testing::history::History;
 use std::hint::black_box;
 
 const EVENTS: usize = 200_000;

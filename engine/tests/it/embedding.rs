@@ -43,12 +43,13 @@ const _: () = {
     may_cross_threads::<Arc<dyn Metrics>>();
 };
 
-/// The same for every storage, which a list of types could not say.
-#[allow(dead_code, reason = "that it compiles is the proof")]
-fn any_storage_gives_an_engine_that_may_cross_threads<S: Storage>() {
+/// The same for every storage, which a list of types could not say: that it compiles is the proof.
+const fn any_storage_gives_an_engine_that_may_cross_threads<S: Storage>() {
     may_cross_threads::<Engine<S>>();
     may_cross_threads::<Subscription<S>>();
 }
+
+const _: () = any_storage_gives_an_engine_that_may_cross_threads::<Brittle>();
 
 #[test]
 fn the_example_for_async_code_does_what_it_says() {

@@ -2,15 +2,6 @@
 //! repeated or wait for a person; questions to people; conversations. Most entities live for a few
 //! events, a few for long.
 
-#![allow(dead_code, reason = "every bench uses its own part")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a helper that fails, fails the bench"
-)]
-
-pub(crate) mod table;
 mod talk;
 
 use holdpoint_domain::codec::{self, Encoded};
@@ -23,10 +14,10 @@ use holdpoint_domain::{Command, Envelope, Idempotency, Time, World, decide};
 use std::hint::black_box;
 use std::ops::Range;
 
+use crate::story::held::{terms, timeout};
+use crate::story::points::{binding, option, person};
+use crate::story::{Story, envelope, output_item};
 use holdpoint_domain::command::EvidenceItem;
-use holdpoint_testing::story::held::{terms, timeout};
-use holdpoint_testing::story::points::{binding, option, person};
-use holdpoint_testing::story::{Story, envelope, output_item};
 use talk::Talk;
 
 /// How many loops wait for a person at any time.
@@ -34,24 +25,24 @@ const WAITING: usize = 200;
 
 /// One record: what its header says, and where its payload lies.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
-    pub(crate) kind: u16,
-    pub(crate) version: u8,
-    pub(crate) sequence: u64,
-    pub(crate) at: Time,
-    pub(crate) payload: Range<usize>,
+pub struct Entry {
+    pub kind: u16,
+    pub version: u8,
+    pub sequence: u64,
+    pub at: Time,
+    pub payload: Range<usize>,
 }
 
 /// Encoded records, one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct History {
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) bytes: Vec<u8>,
+pub struct History {
+    pub entries: Vec<Entry>,
+    pub bytes: Vec<u8>,
 }
 
 impl History {
     /// At least so many events, the same at every call.
-    pub(crate) fn of(events: usize) -> Self {
+    pub fn of(events: usize) -> Self {
         let mut author = Author::new();
         while author.history.entries.len() < events {
             author.step();
@@ -59,23 +50,23 @@ impl History {
         author.history
     }
 
-    pub(crate) fn payload(&self, entry: &Entry) -> &[u8] {
+    pub fn payload(&self, entry: &Entry) -> &[u8] {
         &self.bytes[entry.payload.clone()]
     }
 
-    pub(crate) fn decode(&self, entry: &Entry) -> Envelope {
+    pub fn decode(&self, entry: &Entry) -> Envelope {
         codec::decode(entry.kind, entry.version, self.payload(entry)).unwrap()
     }
 
     /// Decodes all of it, and nothing else.
-    pub(crate) fn decode_all(&self) {
+    pub fn decode_all(&self) {
         for entry in &self.entries {
             black_box(self.decode(entry));
         }
     }
 
     /// Applies all of it, decoded before.
-    pub(crate) fn evolve(&self, envelopes: &[Envelope]) {
+    pub fn evolve(&self, envelopes: &[Envelope]) {
         let mut world = World::default();
         for (entry, envelope) in self.entries.iter().zip(envelopes) {
             black_box(world.evolve(entry.sequence, entry.at, envelope));
@@ -84,7 +75,7 @@ impl History {
     }
 
     /// The state after all of it.
-    pub(crate) fn rebuild(&self) -> World {
+    pub fn rebuild(&self) -> World {
         let mut world = World::default();
         for entry in &self.entries {
             let envelope = self.decode(entry);

@@ -1,8 +1,8 @@
 //! Where the time of a rebuild goes, kind by kind, and how its parts compare.
 
-use super::History;
 use holdpoint_domain::hash::sha256;
 use holdpoint_domain::{Envelope, Event, World, kind_name};
+use holdpoint_testing::history::History;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::hint::black_box;

@@ -11,7 +11,7 @@ use holdpoint_domain::interruption_thread::{
 };
 use holdpoint_domain::{ActorId, Command, Time, World};
 
-use holdpoint_testing::threads::requests::{chat, request};
+use crate::threads::requests::{chat, request};
 
 const TENANT: &str = "tenant-1";
 const USER: &str = "ann";
