@@ -73,6 +73,7 @@ pub use file_limit::file_size_limit_is_an_error;
 pub use fingerprint::FingerprintDistance;
 pub use identity::Identity;
 pub use metrics::{AppendMeasure, Metrics, NoMetrics, TurnMeasure};
+pub(crate) use origin_of_user::{in_initial_user_namespace, user_outside};
 pub use owner::owner_of;
 pub use person_terminal::{PersonTerminal, terminal_name, user_number};
 pub use recall::FoundRecord;
