@@ -164,40 +164,6 @@ fn the_environment_hides_no_floor_and_adds_one() {
     assert_refused(&mapped, 125, &["/etc/homes/alice/.config/holdpoint/config.toml"]);
 }
 
-#[test]
-fn where_a_user_namespace_does_not_say_who_its_user_is_nothing_begins() {
-    let Some(machine) = Machine::new() else { return };
-    machine.floor(&machine.in_home("alice"), ALICE, "[hold]\ndefault = \"before\"\n");
-    assert_eq!(status(&machine.call(BOB, &["run", "--", "true"])), 0);
-    let file = machine.place.directory.path().join("made");
-    let made = file.to_str().unwrap();
-    machine.give_log(ALICE);
-    let unmapped = |arguments: &[&str]| {
-        machine.command(ALICE, &["unshare", "--user"], arguments).output().unwrap()
-    };
-    let why = ["in a user namespace", "which user outside of it user 65534 is"];
-    let ran = unmapped(&["run", "--no-wait", "--", "touch", made]);
-    assert_refused(&ran, 125, &[why[0], why[1], "not started"]);
-    assert!(!file.exists());
-    let asked = ["decision", "create", "--prompt", "May it?", "--approvers", "alice"];
-    assert_refused(&unmapped(&asked), 5, &why);
-    assert_refused(&unmapped(&["doctor"]), 1, &why);
-    for reading in [&["log", "stat"][..], &["verify"], &["decision", "list"], &["replay"]] {
-        let read = unmapped(reading);
-        assert_eq!(status(&read), 0, "{reading:?}: {}", told(&read));
-    }
-    // Mapped, the user is known, and so is the floor of its home.
-    let mapped = ["unshare", "--user", "--map-current-user"];
-    let ran = machine.command(ALICE, &mapped, &["run", "--hold", "never", "--", "true"]);
-    let home = "/etc/homes/alice/.config/holdpoint/config.toml";
-    assert_refused(&{ ran }.output().unwrap(), 125, &[home]);
-    // What is root's is not root's in there, and that is said to be the cause.
-    machine.floor(&machine.system(), 0, "[hold]\n");
-    let as_root = ["unshare", "--user", "--map-root-user"];
-    let ran = machine.command(ALICE, &as_root, &["run", "--", "true"]).output().unwrap();
-    assert_refused(&ran, 125, &[SYSTEM, "belongs to user 65534", "this process is in a user name"]);
-}
-
 /// Root asks, and the log is each answerer's in turn.
 #[test]
 fn separation_wants_another_user_who_needs_no_terminal() {
@@ -476,7 +442,7 @@ fn hook(place: &Place, options: &[&str]) -> Output {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let call = json!({
-        "session_id": "s", "cwd": "/w", "permission_mode": "default",
+        "session_id": "s", "cwd": "/", "permission_mode": "default",
         "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": "ls" },
     });
     child.stdin.take().unwrap().write_all(call.to_string().as_bytes()).unwrap();

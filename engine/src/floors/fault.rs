@@ -36,9 +36,9 @@ pub enum FloorsError {
     },
     /// Who runs this process outside of its user namespace, and so where the home is, is not known.
     #[error(
-        "this process is in a user namespace that does not say which user outside of it user {user} \
-         is, and nothing begins before the policy in the home of that user is known: start it \
-         outside of the user namespace, or map the user who makes one, as `unshare \
+        "this process is in a user namespace that does not say which user outside of it user \
+         {user} is, and nothing begins before the policy in the home of that user is known: start \
+         it outside of the user namespace, or map the user who makes one, as `unshare \
          --map-current-user` does"
     )]
     UnknownUser {

@@ -10,6 +10,7 @@
 
 mod archive;
 mod asker;
+mod bound_directory;
 mod canonical_input;
 mod clock;
 mod conditions;
@@ -57,6 +58,7 @@ mod writers_own;
 
 pub use archive::{ArchivePlan, ArchiveReport, MoveError};
 pub use asker::{Asker, Elsewhere, Patience, PersonAnswer, Question};
+pub use bound_directory::BoundDirectory;
 pub use canonical_input::{
     CanonicalInputError, MAX_INPUT_BYTES, MAX_INPUT_DEPTH, canonical_input, canonical_input_sha256,
 };
