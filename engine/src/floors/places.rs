@@ -153,7 +153,8 @@ fn floor(path: &Path, trust: Trust) -> Result<Option<Floor>, FloorsError> {
 }
 
 /// Whether only people are named whom nobody here can prove to be: they would be asked for ever.
-fn names_nobody(policy: &GatePolicy) -> bool {
+#[must_use]
+pub fn names_nobody(policy: &GatePolicy) -> bool {
     let escalation = policy.escalation_approvers.iter().flat_map(|names| names.iter());
     let names = policy.approvers.iter().chain(escalation).map(|name| &**name);
     let is_proven = policy.least_proof() != Authentication::None;
