@@ -105,6 +105,11 @@ impl Failure {
         Self { exit: Exit::HOLDPOINT_FAILED, ..self }.adding("; the command was not started")
     }
 
+    /// The same failure of `run`, where stdout does not take what it has to tell.
+    pub(crate) fn of_told_run(self, so: &str) -> Self {
+        Self { exit: Exit::HOLDPOINT_FAILED, ..self }.adding(so)
+    }
+
     /// What programs tell it from others by.
     pub fn code(&self) -> &str {
         &self.code

@@ -20,8 +20,8 @@ use holdpoint_domain::World;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::{ExecutionLoop, HeldRequest};
 use holdpoint_engine::Engine;
-use holdpoint_engine::log::{OpenError, Options};
-use holdpoint_engine::shell::{EngineError, EngineOptions};
+use holdpoint_engine::log::{AppendError, OpenError, Options};
+use holdpoint_engine::shell::{EngineError, EngineOptions, SubmitError};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::{Rebuilt, Until, rebuild};
 use std::path::{Path, PathBuf};
@@ -144,6 +144,24 @@ fn not_opened(global: &Global, error: &EngineError) -> Failure {
 /// The log failed on the way, or does not verify.
 pub(crate) fn failed(global: &Global, error: impl LogError) -> Failure {
     failed_at(&global.log, error)
+}
+
+/// What the failure of a command is called whose record stands although HEAD could not follow.
+pub(crate) const UNWITNESSED: &str = "unwitnessed";
+
+/// As [`failed`], of a command that was handed in. Where its record stands all the same, it is said
+/// what that came to, as far as that is found by the record's sequence.
+pub(crate) fn not_submitted(
+    global: &Global,
+    error: &SubmitError,
+    came_to: impl FnOnce(u64) -> Option<String>,
+) -> Failure {
+    let SubmitError::Append(AppendError::Unwitnessed { sequence, .. }) = error else {
+        return failed(global, error);
+    };
+    let came_to = came_to(*sequence).map(|what| format!("; {what}")).unwrap_or_default();
+    let said = format!("log {}: {}{came_to}", path(&global.log), visible(&error.to_string()));
+    Failure::new(Exit::FAILED, UNWITNESSED, said)
 }
 
 /// As [`failed`], of the log in this directory.

@@ -37,7 +37,13 @@ use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use terms::{HoldArgs, StartArgs, attempts};
+use terms::{HoldArgs, StartArgs, attempts, names_somebody};
+
+/// What is true of a run that cannot be told of on stdout.
+const ON_RECORD: &str = "; the run is on record, and `holdpoint replay` shows it";
+/// What is true of one that a person was asked about.
+const NOT_STARTED: &str = "; the command was not started, and `holdpoint decision list --state \
+    all` has the question";
 
 /// Options of `run`.
 #[derive(Debug, clap::Args)]
@@ -119,6 +125,7 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     let engine = open(global, args.lock_wait, args.without_head)?;
     let demands = Demands::of(&global.log, &engine).map_err(Failure::of_run)?;
     let in_force = demands.in_force(&configuration, &hold.asked()?).map_err(Failure::of_run)?;
+    names_somebody(&in_force)?;
     let run = governed(args, &in_force, &configuration)?;
     configuration.record(&engine).map_err(|error| unrecorded(global, error.into()))?;
     let mut screen = Screen::new(global.json, run.command.stdin);
@@ -128,15 +135,18 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     match outcome? {
         Outcome::Run(HeldRun::Ended(report)) => {
             let exit = exit_of(global, report.exit_status, closed);
-            told::tell(global, &report, exit).map(|()| exit)
+            let told = told::tell(global, &report, exit);
+            told.map(|()| exit).map_err(|failure| failure.of_told_run(ON_RECORD))
         }
         Outcome::Run(HeldRun::LeftOpen(open)) => {
             let exit = exit_of(global, EXIT_LEFT_WAITING, closed);
-            told::tell_open(global, &open, exit).map(|()| exit)
+            let told = told::tell_open(global, &open, exit);
+            told.map(|()| exit).map_err(|failure| failure.of_told_run(ON_RECORD))
         }
         Outcome::NotStarted(not) => {
             let exit = exit_of(global, not.exit_status, closed);
-            not.tell(global, exit).map(|()| exit)
+            let told = not.tell(global, exit);
+            told.map(|()| exit).map_err(|failure| failure.of_told_run(NOT_STARTED))
         }
     }
 }

@@ -1,22 +1,34 @@
 //! A command line that is not understood, as a person and a program are told of it.
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, complain};
+use crate::locate;
 use crate::output::Output;
+use clap::error::ContextKind;
 use std::ffi::{OsStr, OsString};
+
+/// Options that have a variable, as errors name them, and what its value is.
+const VARIABLES: [(&str, &str, &str); 2] = [
+    ("--log <DIR>", locate::VARIABLE, "a directory"),
+    ("--config <FILE>", "HOLDPOINT_CONFIG", "a file"),
+];
 
 /// Shows what is wrong, or the help that was asked for. With `--json` before `--` a program is told
 /// on stdout what is wrong; hooks have an answer of their own, which whoever calls them expects.
 pub(crate) fn tell(error: &clap::Error) -> Exit {
+    let words: Vec<OsString> =
+        std::env::args_os().skip(1).take_while(|word| word != "--").collect();
+    let empty = empty_variable(error);
     // Where a stream is closed there is nobody to tell.
-    let _ = error.print();
+    match &empty {
+        Some(sentence) => complain(sentence),
+        None => drop(error.print()),
+    }
     if !error.use_stderr() {
         return Exit::DONE;
     }
-    let words: Vec<OsString> =
-        std::env::args_os().skip(1).take_while(|word| word != "--").collect();
     let verb = verb(&words);
     if words.iter().any(|word| word == "--json") && verb != Some(OsStr::new("hook")) {
-        let failure = Failure::new(Exit::USAGE, "usage", sentence(error));
+        let failure = Failure::new(Exit::USAGE, "usage", empty.unwrap_or_else(|| sentence(error)));
         let is_of_decisions = verb == Some(OsStr::new("decision"));
         let failure = if is_of_decisions { crate::decision::told_whole(failure) } else { failure };
         let mut out = Output::stdout();
@@ -25,6 +37,14 @@ pub(crate) fn tell(error: &clap::Error) -> Exit {
         let _ = out.finish();
     }
     Exit::USAGE
+}
+
+/// What is wrong where a variable is set and says nothing.
+fn empty_variable(error: &clap::Error) -> Option<String> {
+    let argument = error.get(ContextKind::InvalidArg)?.to_string();
+    let (_, variable, what) = VARIABLES.iter().find(|(option, _, _)| *option == argument)?;
+    let is_empty = std::env::var_os(variable).is_some_and(|value| value.is_empty());
+    is_empty.then(|| format!("{variable} is set and empty: set it to {what}, or unset it"))
 }
 
 /// The first word that is neither an option nor the value of one that may stand before the verb.

@@ -12,7 +12,7 @@ use super::{claimed, user};
 use crate::arguments::Global;
 use crate::config::floors;
 use crate::exit::{Exit, Failure, complain};
-use crate::hold::Turn;
+use crate::hold::{Turn, UNWITNESSED};
 use crate::output::Output;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::command::{Command, CreateDecisionPoint, Entropy};
@@ -172,7 +172,7 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
 /// Where the disk failed, the record may have been written all the same.
 fn may_be_there(failure: Failure) -> Failure {
     match failure.exit {
-        Exit::FAILED => failure.adding(
+        Exit::FAILED if failure.code() != UNWITNESSED => failure.adding(
             "; the question may be on record: look with `holdpoint decision list` before it is \
              asked again",
         ),

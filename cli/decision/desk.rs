@@ -3,10 +3,11 @@
 use super::look::now;
 use super::name::{all, resolve};
 use super::principal::user;
+use super::shown::outcome;
 use crate::arguments::Global;
 use crate::config::Demands;
 use crate::exit::{Exit, Failure};
-use crate::hold::{Turn, failed, open_or_make};
+use crate::hold::{Turn, failed, not_submitted, open_or_make};
 use crate::text::visible_once;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::command::{Command, Entropy};
@@ -120,7 +121,13 @@ impl<'g> Desk<'g> {
         command: &Command,
     ) -> Result<Submitted, Failure> {
         let submitted = self.engine.submit_when(&origin, &only.conditions(), command);
-        submitted.map_err(|error| failed(self.global, error))
+        submitted.map_err(|error| {
+            not_submitted(self.global, &error, |record| {
+                let is_it = |point: &&DecisionPoint| point.version == record;
+                let point = self.look(|world| all(world).find(is_it).cloned()).ok()??;
+                Some(format!("decision {}: {}", point.decision_id, outcome(&point)))
+            })
+        })
     }
 
     /// The receipt of what was handed in, and whether it is that of an earlier time.

@@ -19,6 +19,8 @@ const LOCK: &str = "lock";
 const SPACE: &str = "space";
 /// The least that the disk should have left, in bytes (16 MiB).
 const FREE_BYTES_MIN: u64 = 16 << 20;
+/// What a run needs for its end before it starts, in bytes (192 KiB).
+const RUN_BYTES: u64 = 192 << 10;
 /// The most of LOCK that is read, in bytes; it is shorter.
 const LOCK_BYTES_MAX: usize = 4096;
 
@@ -75,12 +77,18 @@ fn nothing_here(directory: &Directory, report: &Report) -> Check {
     Check::fail(LOG, message, "hooks make no log and deny every call while there is none")
 }
 
-/// A hook that cannot write denies every call.
+/// A hook that cannot write denies every call. Small records may still find room where nothing else
+/// does: an answer is then on record, and HEAD does not follow.
 fn space(free: Option<u64>) -> Option<Check> {
     let free = free.filter(|free| *free < FREE_BYTES_MIN)?;
     let message = format!("the log's disk has only {} left for this user", bytes(free));
-    let advice = "make room: a hook that cannot write denies, and nobody can answer";
-    Some(Check::warn(SPACE, message, advice))
+    if free >= RUN_BYTES {
+        let advice = "make room: once it is full no run starts, and hooks deny every call";
+        return Some(Check::warn(SPACE, message, advice));
+    }
+    let advice = "make room: no run starts, a hook that cannot write denies, and what is still \
+                  recorded, as an answer, stands without HEAD to witness it";
+    Some(Check::fail(SPACE, message, advice))
 }
 
 fn lock(directory: &Directory) -> Check {
@@ -131,7 +139,9 @@ mod tests {
     #[test]
     fn a_disk_without_room_is_told() {
         for (free, state) in [
-            (Some(0), Some(State::Warn)),
+            (Some(0), Some(State::Fail)),
+            (Some(RUN_BYTES - 1), Some(State::Fail)),
+            (Some(RUN_BYTES), Some(State::Warn)),
             (Some(FREE_BYTES_MIN - 1), Some(State::Warn)),
             (Some(FREE_BYTES_MIN), None),
             (None, None),

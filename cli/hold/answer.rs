@@ -1,7 +1,7 @@
 //! `holdpoint hold answer`: a person decides. The first answer counts, and says so.
 
 use super::shown::{NamedDecision, ShownDecision, outcome_line};
-use super::{Turn, failed, resolve};
+use super::{Turn, failed, not_submitted, resolve};
 use crate::arguments::Global;
 use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
@@ -17,7 +17,8 @@ use holdpoint_domain::world::{HeldRequest, RequestOutcome, RequestPlace};
 use holdpoint_domain::{ActorId, Refusal, Time, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{
-    Origin, Receipt, Submitted, SubscriptionError, terminal_name, user_name, user_number,
+    Origin, Receipt, SubmitError, Submitted, SubscriptionError, terminal_name, user_name,
+    user_number,
 };
 use holdpoint_log_files::FollowError;
 use serde::Serialize;
@@ -87,13 +88,13 @@ pub(super) fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
     // One that nobody knows is handed in as well: the refusal goes on record.
     let request_id = found.unwrap_or_else(|| args.request.clone());
     let submitted = submit(global, &engine, &request_id, args, means)?;
-    let outcome = engine.query(|world| {
-        let place = world.find_request(&request_id)?;
-        place.held().outcome.clone()
-    });
-    let outcome = outcome.map_err(|error| failed(global, error))?;
+    let outcome = outcome(&engine, &request_id).map_err(|error| failed(global, error))?;
     engine.close().map_err(|error| failed(global, error))?;
     tell(global, &request_id, &submitted, outcome.as_ref())
+}
+
+fn outcome(engine: &Engine, request_id: &str) -> Result<Option<RequestOutcome>, SubmitError> {
+    engine.query(|world| world.find_request(request_id)?.held().outcome.clone())
 }
 
 pub(super) fn request_ids(world: &World) -> impl Iterator<Item = &str> {
@@ -138,7 +139,14 @@ fn submit(
         means,
     });
     let origin = origin(global, engine, request_id, human_id)?;
-    engine.submit(&origin, &command).map_err(|error| failed(global, error))
+    engine.submit(&origin, &command).map_err(|error| {
+        not_submitted(global, &error, |_| {
+            let outcome = outcome(engine, request_id).ok()??;
+            let words: Vec<String> =
+                outcome_line(&outcome).split_whitespace().map(String::from).collect();
+            Some(format!("request {}: {}", named(request_id), words.join(" ")))
+        })
+    })
 }
 
 /// The answer belongs to the story of the question, which caused it.

@@ -12,6 +12,7 @@ use holdpoint_domain::decision_point::{
 use holdpoint_domain::hash::{Digest, HashBuilder};
 use holdpoint_domain::text::{bounded, has_visible_character};
 use holdpoint_domain::world::DecisionPoint;
+use holdpoint_engine::shell::BoundDirectory;
 
 /// How much of an input a person is shown, in bytes.
 const INPUT_BYTES_MAX: usize = 60 * 1024;
@@ -48,18 +49,19 @@ pub(super) struct Call<'a> {
     /// SHA-256 of the canonical form of that.
     pub(super) digest: Digest,
     /// Where it runs.
-    pub(super) cwd: Option<&'a str>,
+    pub(super) directory: Option<&'a BoundDirectory>,
 }
 
 impl Ask {
     /// The question about a call, under what is demanded of it.
     pub(super) fn new(by: Principal, call: &Call<'_>, args: &Args, demands: &Demands) -> Self {
-        let Call { tool, input, digest, cwd } = call;
+        let Call { tool, input, digest, directory } = call;
+        let place = directory.map(|directory| directory.path().to_string_lossy());
         let (policy, separation) = demands.approval(&args.asked());
         Self {
             by,
             binding: ActionBinding { tool: (*tool).into(), input_sha256: *digest },
-            prompt: prompt(tool, input, *cwd),
+            prompt: prompt(tool, input, place.as_deref()),
             context: context(input),
             policy,
             separation,
@@ -122,12 +124,12 @@ fn options() -> [DecisionOption; 2] {
 
 /// The question. What the host names is quoted and visible, so that it can be nothing but a name;
 /// of a command the first line is told.
-fn prompt(tool: &str, input: &str, cwd: Option<&str>) -> String {
+fn prompt(tool: &str, input: &str, directory: Option<&str>) -> String {
     let asked = prompt_of(tool);
     let command = command_of(input).map(|command| format!(" {}", first_line(&command)));
     let asked = format!("{asked}{} in", command.unwrap_or_default());
-    let Some(cwd) = cwd else { return format!("{asked} no stated directory?") };
-    format!("{asked} {}?", beginning(cwd, DIRECTORY_BYTES_MAX))
+    let Some(path) = directory else { return format!("{asked} no stated directory?") };
+    format!("{asked} {}?", beginning(path, DIRECTORY_BYTES_MAX))
 }
 
 /// How every question about a tool begins.

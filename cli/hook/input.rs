@@ -2,10 +2,12 @@
 //! host grows fields and permission modes often, and none of them changes the answer.
 
 use crate::reading::all_within;
-use holdpoint_engine::shell::MAX_INPUT_BYTES;
+use crate::screen::quoted;
+use holdpoint_engine::shell::{BoundDirectory, MAX_INPUT_BYTES};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::io::stdin;
+use std::path::Path;
 
 /// The host is about to run a tool.
 pub(super) const PRE_TOOL_USE: &str = "PreToolUse";
@@ -62,9 +64,24 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Where the tool runs; an empty directory is none.
-    pub(super) fn cwd(&self) -> Option<&str> {
-        self.cwd.as_deref().filter(|cwd| !cwd.is_empty())
+    /// Where the tool runs, whatever name leads there; `None` where that is not stated. The reason
+    /// why it is no directory that could be approved, in words.
+    pub(super) fn directory(&self) -> Result<Option<BoundDirectory>, String> {
+        let Some(cwd) = &self.cwd else { return Ok(None) };
+        let shown = quoted(cwd);
+        if !Path::new(cwd).is_absolute() {
+            return Err(format!(
+                "the cwd {shown} of the input on stdin is no absolute path, so it is not known \
+                 where the tool runs"
+            ));
+        }
+        let found = BoundDirectory::of(Path::new(cwd));
+        found.map(Some).map_err(|error| {
+            format!(
+                "the cwd {shown} of the input on stdin is no directory that this user can look at \
+                 ({error}): go to one that is there"
+            )
+        })
     }
 
     /// The session. Without one it is not known whose approvals count.
@@ -80,11 +97,12 @@ mod tests {
 
     #[test]
     fn unknown_fields_and_modes_are_ignored_and_the_tools_input_stays_as_written() {
-        let text = r#" {"permission_mode": "of-2031", "new": [{}], "session_id": "s", "cwd": "/w",
+        let text = r#" {"permission_mode": "of-2031", "new": [{}], "session_id": "s", "cwd": "/",
             "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"a": 1,"a":2}}"#;
         let input = Input::parse(text, PRE_TOOL_USE).unwrap();
-        assert_eq!((input.session_id(), input.cwd()), (Ok("s"), Some("/w")));
-        assert_eq!(Input::parse(r#"{"cwd": ""}"#, STOP).unwrap().cwd(), None);
+        assert_eq!(input.session_id(), Ok("s"));
+        assert_eq!(input.directory().unwrap().unwrap().path(), Path::new("/"));
+        assert_eq!(Input::parse("{}", STOP).unwrap().directory(), Ok(None));
         assert_eq!(input.tool_input.unwrap().get(), r#"{"a": 1,"a":2}"#);
     }
 

@@ -137,7 +137,8 @@ fn decide(log: &Path, args: &Args) -> Result<Answer, String> {
         return Ok(Answer::no_objection());
     }
     check_identifier("tool_name", tool).map_err(|fault| fault.to_string())?;
-    let by = requester(input.session_id()?, input.cwd())?;
+    let directory = input.directory()?;
+    let by = requester(input.session_id()?, directory.as_ref())?;
     let tool_input = input.tool_input.ok_or("the input on stdin has no tool_input")?.get();
     let unapprovable =
         |reason: &dyn Display| format!("nothing can be approved for {}: {reason}", excerpt(tool));
@@ -147,7 +148,7 @@ fn decide(log: &Path, args: &Args) -> Result<Answer, String> {
         return Ok(Answer::no_objection());
     }
     let digest = sha256(canonical.as_bytes());
-    let call = Call { tool, input: &canonical, digest, cwd: input.cwd() };
+    let call = Call { tool, input: &canonical, digest, directory: directory.as_ref() };
     let gate = Gate::open(log, args.asks_again(), |demands| Ask::new(by, &call, args, demands))?;
     let answer = gate.answer(until);
     gate.close();

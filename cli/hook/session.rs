@@ -5,13 +5,14 @@ use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::hash::sha256;
 use holdpoint_domain::text::{bounded, check_identifier, visible};
 use holdpoint_domain::world::DecisionPoint;
-use holdpoint_engine::shell::user_number;
+use holdpoint_engine::shell::{BoundDirectory, user_number};
 
 /// What the means of every hook begin with.
 const MEANS: &str = "hook run by uid ";
 /// What the name of a session begins with.
 const HOST: &str = "claude-code:";
-/// How much of a directory's name the means show, in bytes; its digest stands beside it.
+/// How much of a directory's path the means show, in bytes; beside it stands the digest of what
+/// tells it from every other directory.
 const DIRECTORY_BYTES_MAX: usize = 120;
 
 /// The name under which a session asks; why it cannot be one, in words.
@@ -22,13 +23,17 @@ pub(super) fn name(session_id: &str) -> Result<String, String> {
 }
 
 /// A session in a directory. The directory is part of it: what is approved in one may do something
-/// else in another.
-pub(super) fn requester(session_id: &str, cwd: Option<&str>) -> Result<Principal, String> {
-    let directory = match cwd {
-        Some(cwd) => {
-            let shown = visible(bounded(cwd, DIRECTORY_BYTES_MAX)).to_string();
+/// else in another, also in one that took its place.
+pub(super) fn requester(
+    session_id: &str,
+    directory: Option<&BoundDirectory>,
+) -> Result<Principal, String> {
+    let directory = match directory {
+        Some(directory) => {
+            let place = directory.path().to_string_lossy();
+            let shown = visible(bounded(&place, DIRECTORY_BYTES_MAX)).to_string();
             let shown = bounded(&shown, DIRECTORY_BYTES_MAX);
-            format!("in {shown} ({})", sha256(cwd.as_bytes()))
+            format!("in {shown} ({})", sha256(&directory.identity()))
         }
         None => "in no stated directory".to_string(),
     };
@@ -57,15 +62,23 @@ mod tests {
 
     #[test]
     fn a_session_in_another_directory_is_another_requester() {
-        let here = requester("s", Some("/w")).unwrap();
-        assert_eq!(here, requester("s", Some("/w")).unwrap());
-        let long = "/d".repeat(4000);
-        let others = [Some("/"), None, Some(""), Some(long.as_str()), Some("/w\u{202e}")];
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| {
+            let path = place.path().join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            BoundDirectory::of(&path).unwrap()
+        };
+        let here = requester("s", Some(&at("here"))).unwrap();
+        assert_eq!(here, requester("s", Some(&at("here"))).unwrap());
+        let long = ["d".repeat(200).as_str(), "e".repeat(200).as_str()].join("/");
+        let others = [Some(at("there")), None, Some(at(&long)), Some(at("here\u{202e}"))];
         for other in others {
-            let other = requester("s", other).unwrap();
+            let other = requester("s", other.as_ref()).unwrap();
             assert!(here != other && here.id == other.id, "{other:?}");
             assert!(check_identifier("means", &other.means).is_ok(), "{other:?}");
         }
+        std::fs::rename(place.path().join("here"), place.path().join("before")).unwrap();
+        assert_ne!(here, requester("s", Some(&at("here"))).unwrap(), "another in its place");
     }
 
     #[test]

@@ -108,10 +108,9 @@ impl StartAsker for StartPerson<'_> {
     }
 }
 
-/// An answer is its name or its first letter; nothing else is one, and no line is one.
+/// An answer is its whole name, in whatever case; nothing else is one, and no line is one.
 fn read(line: &str) -> Option<bool> {
-    let typed = line.trim().to_ascii_lowercase();
-    let means = |name: &str| typed == name || (typed.len() == 1 && name.starts_with(&typed));
+    let means = |name: &str| line.trim().eq_ignore_ascii_case(name);
     match (means(APPROVE), means(DENY)) {
         (true, _) => Some(true),
         (_, true) => Some(false),
@@ -124,14 +123,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_typed_in_full_or_by_its_letter_and_enter_alone_is_none() {
-        for typed in ["approve", " Approve ", "a", "A"] {
+    fn an_answer_is_typed_in_full_and_enter_alone_is_none() {
+        for typed in ["approve", " Approve ", "APPROVE"] {
             assert_eq!(read(typed), Some(true), "{typed:?}");
         }
-        for typed in ["deny", "DENY", "d"] {
+        for typed in ["deny", "DENY"] {
             assert_eq!(read(typed), Some(false), "{typed:?}");
         }
-        for typed in ["", " ", "y", "yes", "approved", "ap", "\u{202e}"] {
+        for typed in ["", " ", "a", "A", "d", "y", "yes", "approved", "ap", "\u{202e}"] {
             assert_eq!(read(typed), None, "{typed:?}");
         }
     }

@@ -154,7 +154,8 @@ impl Asker for Person<'_> {
     }
 }
 
-/// Takes a typed line further. A decision is its name or its first letter.
+/// Takes a typed line further. A decision is its whole name, in whatever case: a letter that means
+/// one thing here means another at the prompt before a start.
 fn read(draft: Draft, line: &str, question: &Question) -> Typed {
     match draft {
         Draft::Nothing => match decision_of(line).filter(|d| question.held.request.allows(*d)) {
@@ -178,11 +179,7 @@ fn answer_to(reason: String, target: &str) -> Typed {
 }
 
 fn decision_of(line: &str) -> Option<HumanDecision> {
-    let typed = line.trim().to_ascii_uppercase();
-    let means = |decision: &&HumanDecision| {
-        let name = decision.name();
-        typed == name || (typed.len() == 1 && name.starts_with(&typed))
-    };
+    let means = |decision: &&HumanDecision| line.trim().eq_ignore_ascii_case(decision.name());
     HumanDecision::ALL.iter().find(means).copied()
 }
 
@@ -202,15 +199,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_decision_is_its_name_or_its_first_letter_and_nothing_else() {
+    fn a_decision_is_its_whole_name_and_nothing_else() {
         for decision in HumanDecision::ALL {
             let name = decision.name();
-            let letter = name.chars().next().map(String::from);
-            for typed in [Some(name.to_string()), Some(name.to_lowercase()), letter] {
-                assert_eq!(decision_of(&typed.unwrap()), Some(*decision));
+            for typed in [name.to_string(), name.to_lowercase(), format!(" {name} ")] {
+                assert_eq!(decision_of(&typed), Some(*decision));
             }
         }
-        for typed in ["", " ", "yes", "CONTINUEX", "re", "q", "\u{202e}"] {
+        for typed in ["", " ", "a", "A", "c", "r", "e", "yes", "CONTINUEX", "re", "\u{202e}"] {
             assert_eq!(decision_of(typed), None, "{typed:?}");
         }
     }

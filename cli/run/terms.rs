@@ -6,6 +6,8 @@ use crate::exit::Failure;
 use clap::ValueEnum;
 use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
 use holdpoint_domain::limits::MAX_LIST_ITEMS;
+use holdpoint_domain::text::visible;
+use holdpoint_engine::floors::names_nobody;
 use std::path::PathBuf;
 
 /// How many attempts a person may allow where nothing else is said.
@@ -104,6 +106,22 @@ pub(super) fn attempts(in_force: &InForce, wanted: Option<u8>) -> Result<u8, Fai
         }
         wanted => Ok(wanted.unwrap_or(most)),
     }
+}
+
+/// Whoever is asked has to be somebody: else the run would wait for nobody.
+pub(super) fn names_somebody(in_force: &InForce) -> Result<(), Failure> {
+    let asks = in_force.gate.before || in_force.hold.policy != HoldPolicy::Never;
+    if !asks || !names_nobody(&in_force.policy) {
+        return Ok(());
+    }
+    let named: Vec<String> =
+        in_force.policy.approvers.iter().map(|name| visible(name).to_string()).collect();
+    let message = format!(
+        "nobody could answer: no user here is called {}; name users of this system, or `uid 1000` \
+         for a number that has no name there",
+        named.join(" or ")
+    );
+    Err(not_started("nobody", message))
 }
 
 impl HoldArgs {

@@ -110,7 +110,11 @@ fn what_is_typed_at_the_waiting_terminal_is_the_answer() {
     waiting.type_line("once more");
     waiting.wait_for("decided RETRY by");
     waiting.wait_for("CONTINUE, RETRY, ABORT? ");
-    waiting.type_line("c");
+    for letter in ["c", "A", "ab"] {
+        waiting.type_line(letter);
+        waiting.wait_for("CONTINUE, RETRY, ABORT? ");
+    }
+    waiting.type_line("Continue");
     let (exit, said) = waiting.end();
     assert_eq!(exit, 0, "{said}");
     let ended = place.newest_loop();
@@ -339,10 +343,13 @@ fn a_bad_answer_is_refused_with_its_code_and_changes_nothing_but_what_is_told() 
     place.verified();
 }
 
+/// A user whose number has no name, and who runs no process here.
+const NOBODY_HERE: &str = "uid 3999999999";
+
 #[test]
 fn everybody_who_is_proven_stops_a_hold_and_only_an_approver_lets_it_go_on() {
     let place = Place::new();
-    let options = ["run", "--hold", "on-failure", "--approver", "nobody-here", "--no-wait"];
+    let options = ["run", "--hold", "on-failure", "--approver", NOBODY_HERE, "--no-wait"];
     let output = place.holdpoint(&[&options[..], &["--", "false"]].concat());
     assert_eq!(status(&output), 122, "{}", text(&output.stderr));
     let request = await_request(&place);

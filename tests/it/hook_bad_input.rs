@@ -34,7 +34,7 @@ fn assert_undecided(output: &Output, what: &str) {
 }
 
 fn call(input: &str) -> Vec<u8> {
-    let head = r#"{"session_id":"s","cwd":"/w","tool_name":"Bash","tool_input":"#;
+    let head = r#"{"session_id":"s","cwd":"/","tool_name":"Bash","tool_input":"#;
     format!("{head}{input}}}").into_bytes()
 }
 

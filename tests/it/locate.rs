@@ -301,3 +301,20 @@ fn a_directory_with_nothing_but_what_a_log_says_to_git_is_empty() {
     write(top.join("theirs/.gitignore"), "*.o\n").unwrap();
     assert_eq!(status(&run(&top, &["log", "copy", ".holdpoint", "theirs"])), 1);
 }
+
+#[test]
+fn a_variable_that_is_set_and_empty_is_named() {
+    let (_kept, path) = place();
+    for (variable, what) in [("HOLDPOINT_LOG", "a directory"), ("HOLDPOINT_CONFIG", "a file")] {
+        let with = |arguments: &[&str]| {
+            let mut command = command_in(&path, arguments);
+            command.env(variable, "").output().unwrap()
+        };
+        let expected = format!("{variable} is set and empty: set it to {what}, or unset it");
+        let output = with(&["log", "stat"]);
+        assert_eq!(text(&output.stderr), format!("holdpoint: {expected}\n"));
+        assert_eq!((status(&output), &*output.stdout), (2, &b""[..]));
+        let told = with(&["decision", "list", "--json"]);
+        assert_eq!(json(&told)["error"]["message"], expected.as_str());
+    }
+}

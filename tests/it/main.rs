@@ -80,6 +80,7 @@ mod time_travel;
 mod trace;
 mod travel_support;
 mod unfinished;
+mod user_namespaces;
 mod verify_caches;
 mod verify_options;
 mod verify_py;

@@ -227,11 +227,11 @@ const UNBELIEVED: [(&str, Spoil); 17] = [
     ("others can write", |_, path| {
         fs::set_permissions(path, Permissions::from_mode(0o664)).unwrap();
     }),
-    ("others can write", |machine, _| {
+    ("others can write /etc/holdpoint; take that from them", |machine, _| {
         let directory = machine.etc.path().join("holdpoint");
         fs::set_permissions(directory, Permissions::from_mode(0o777)).unwrap();
     }),
-    ("others can write", |machine, path| {
+    ("others can write /etc/shared; keep it below", |machine, path| {
         let shared = machine.etc.path().join("shared");
         fs::create_dir(&shared).unwrap();
         fs::set_permissions(&shared, Permissions::from_mode(0o1777)).unwrap();
@@ -442,7 +442,7 @@ fn hook(place: &Place, options: &[&str]) -> Output {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let call = json!({
-        "session_id": "s", "cwd": "/w", "permission_mode": "default",
+        "session_id": "s", "cwd": "/", "permission_mode": "default",
         "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": "ls" },
     });
     child.stdin.take().unwrap().write_all(call.to_string().as_bytes()).unwrap();

@@ -25,6 +25,26 @@ fn both_streams_pass_through_and_the_log_verifies() {
 }
 
 #[test]
+fn where_stdout_does_not_take_what_is_told_that_is_holdpoints_own_failure() {
+    let place = Place::new();
+    for (arguments, so) in [
+        (&["run", "--json", "--", "true"][..], "the run is on record"),
+        (&["run", "--json", "--", "sh", "-c", "exit 7"], "the run is on record"),
+        (&["run", "--json", "--hold", "after", "--no-wait", "--", "true"], "the run is on record"),
+        (&["run", "--hold", "before", "--no-wait", "--", "true"], "was not started"),
+        (&["run", "--json", "--hold", "before", "--no-wait", "--", "true"], "was not started"),
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = place.command(arguments);
+        command.env("XDG_STATE_HOME", place.directory.path().join("state")).stdin(Stdio::null());
+        let output = command.stdout(full).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(status(&output), 125, "{arguments:?}: {said}");
+        assert!(said.contains("cannot write to stdout") && said.contains(so), "{said}");
+    }
+}
+
+#[test]
 fn a_log_of_ten_runs_is_under_a_mebibyte() {
     let place = Place::new();
     for _ in 0..10 {

@@ -162,7 +162,7 @@ fn the_person_at_the_terminal_types_the_answer_and_enter_alone_is_none() {
         let mut waiting = Terminal::start(&place, &arguments);
         let asked = waiting.wait_for("approve, deny? ");
         assert!(asked.contains("Start `touch f`?"), "{asked}");
-        for unclear in ["", "yes"] {
+        for unclear in ["", "yes", "a", "A", "ap", "d"] {
             waiting.type_line(unclear);
             waiting.wait_for("approve, deny? ");
         }
@@ -172,6 +172,24 @@ fn the_person_at_the_terminal_types_the_answer_and_enter_alone_is_none() {
         assert_eq!(status, exit, "{said}");
         assert_eq!(file(&place, "f").exists(), exit == 0);
     }
+}
+
+#[test]
+fn where_nobody_who_is_named_is_a_user_here_nobody_is_waited_for() {
+    let place = Place::new();
+    let named = ["--hold", "before", "--approver", "nosuchuser", "uid 0"];
+    for options in [&named[..], &["--hold", "after", "--approver", "nosuchuser"]] {
+        let output = run(&place, &[&["run"], options, &["--", "touch", "f"]].concat());
+        let said = text(&output.stderr);
+        assert_eq!(status(&output), 125, "{said}");
+        assert!(said.contains("no user here is called nosuchuser"), "{said}");
+    }
+    assert!(!file(&place, "f").exists());
+    assert_eq!(json(&place.holdpoint(&["decision", "list", "--json"])), json!([]));
+    // Where claims count, anybody may say that this is their name.
+    let claimed = "[hold]\nauthentication = \"claimed\"\n";
+    std::fs::write(place.directory.path().join("holdpoint.toml"), claimed).unwrap();
+    leave_open(&place, &["--approver", "nosuchuser"], &["true"]);
 }
 
 #[test]
@@ -372,10 +390,13 @@ fn ctrl_c_at_the_question_takes_it_back_and_exits_130() {
     assert!(!file(&place, "f").exists() && place.loops().is_empty());
 }
 
+/// A user whose number has no name, and who runs no process here.
+const NOBODY_HERE: &str = "uid 3999999999";
+
 #[test]
 fn only_those_who_are_named_and_as_many_as_are_asked_for_let_it_start() {
     let place = Place::new();
-    let id = leave_open(&place, &["--approver", "nobody-here"], &["touch", "f"]);
+    let id = leave_open(&place, &["--approver", NOBODY_HERE], &["touch", "f"]);
     assert_eq!(answer(&place, &id, "approve"), 5);
     // A program of the same user is no person.
     let id = leave_open(&place, &[], &["touch", "f"]);
@@ -384,7 +405,7 @@ fn only_those_who_are_named_and_as_many_as_are_asked_for_let_it_start() {
     assert_eq!(status(&by_program), 5);
     // An approval of anybody is none where somebody is named by now.
     assert_eq!(answer(&place, &id, "approve"), 0);
-    let spend = ["--json", "run", "--approver", "nobody-here", "--approval", &id, "--"];
+    let spend = ["--json", "run", "--approver", NOBODY_HERE, "--approval", &id, "--"];
     let output = run(&place, &[&spend[..], &["touch", "f"]].concat());
     assert_eq!(refused(&output).0, "POLICY_LOOSENED");
     let id = leave_open(&place, &["--quorum", "2"], &["touch", "f"]);

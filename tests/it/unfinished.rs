@@ -515,3 +515,40 @@ fn a_question_that_a_full_disk_left_on_record_is_told_of() {
         several => panic!("{several:#?}"),
     }
 }
+
+#[test]
+fn what_is_decided_on_a_full_disk_stands_and_is_said_to() {
+    let Some((place, disk)) = on_small_disk("2m") else {
+        return skip("a full disk under an answer: no small file system can be mounted here");
+    };
+    let words = ["decision", "create", "--prompt", "Deploy?", "--option", "yes:Yes", "--json"];
+    let created = place.holdpoint(&words);
+    assert_eq!(status(&created), 0, "{}", text(&created.stderr));
+    let id = json(&created)["id"].as_str().unwrap().to_string();
+    let held = place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "true"]);
+    assert_eq!(status(&held), 122, "{}", text(&held.stderr));
+    let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let request = listed[0]["request_id"].as_str().unwrap().to_string();
+    let free = rustix::fs::statvfs(&disk.path).unwrap();
+    let filler = vec![1; usize::try_from(free.f_bavail * free.f_frsize).unwrap()];
+    std::fs::write(disk.path.join("filler"), filler).unwrap();
+    let doctor = place.holdpoint(&["doctor", "--json"]);
+    assert_eq!(status(&doctor), 1, "{}", text(&doctor.stdout));
+    assert!(!text(&doctor.stdout).contains("nobody can answer"));
+    let approve = ["decision", "respond", &id, "--option", "yes"];
+    let go_on = ["hold", "answer", &request, "--decision", "CONTINUE"];
+    for (answer, came_to) in [(approve, "option yes by"), (go_on, "decided CONTINUE by")] {
+        let output = place.holdpoint(&answer);
+        let said = text(&output.stderr);
+        assert_eq!(status(&output), 1, "{said}");
+        let named = [answer[2], came_to, "stands, but HEAD could not follow", "free some space"];
+        named.iter().for_each(|words| assert!(said.contains(words), "{words}: {said}"));
+        assert!(!said.contains("ask again"), "{said}");
+    }
+    std::fs::remove_file(disk.path.join("filler")).unwrap();
+    let shown = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
+    assert_eq!(shown["state"], "resolved", "{shown:#}");
+    assert_eq!(json(&place.holdpoint(&["hold", "list", "--json"])), json!([]));
+    assert_eq!(status(&place.holdpoint(&approve)), 0, "the same answer is the same");
+    place.verified();
+}

@@ -3,6 +3,8 @@
 //! A name that a caller gives itself is a claim. It is recorded, shown as not proven, and counts
 //! only where a policy takes claims.
 
+use core::fmt;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -84,13 +86,33 @@ pub enum NotAPerson {
     },
     /// The user who asks, where another one has to answer.
     #[error(
-        "user {user} asks, and another user has to answer, outside of containers and user \
-         namespaces"
+        "{}, and another user has to answer, outside of containers and user namespaces",
+        WhoAsks(*.user)
     )]
     SameUser {
-        /// The number of the user who asks.
+        /// The number of the user who asks, [`UNKNOWN_USER`] where that is not known.
         user: u32,
     },
+    /// Without a terminal, where it is not known which user asks.
+    #[error(
+        "{}, and so whoever answers counts as a person only at a terminal; answer at one",
+        WhoAsks(UNKNOWN_USER)
+    )]
+    NoTerminalForUnknown,
+}
+
+/// Who asks, in words.
+struct WhoAsks(u32);
+
+impl fmt::Display for WhoAsks {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            UNKNOWN_USER => formatter.write_str(
+                "it is not known which user asks (from a container or a user namespace)",
+            ),
+            user => write!(formatter, "user {user} asks"),
+        }
+    }
 }
 
 impl NotAPerson {
@@ -100,7 +122,7 @@ impl NotAPerson {
         match self {
             Self::Claimed => "CLAIM_NOT_TAKEN",
             Self::ProvenLess { .. } => "PROVEN_LESS",
-            Self::NoTerminal { .. } => "NO_TERMINAL",
+            Self::NoTerminal { .. } | Self::NoTerminalForUnknown => "NO_TERMINAL",
             Self::SameUser { .. } => "SAME_USER",
         }
     }
@@ -143,7 +165,10 @@ impl PersonTerms {
             return Err(NotAPerson::ProvenLess { expected, found });
         }
         if is_same && found < Authentication::Terminal {
-            return Err(NotAPerson::NoTerminal { user });
+            return Err(match self.asked_by {
+                Some(UNKNOWN_USER) => NotAPerson::NoTerminalForUnknown,
+                _ => NotAPerson::NoTerminal { user },
+            });
         }
         Ok(())
     }

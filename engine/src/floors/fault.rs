@@ -34,6 +34,26 @@ pub enum FloorsError {
         /// What the system answered.
         source: io::Error,
     },
+    /// Who runs this process outside of its user namespace, and so where the home is, is not known.
+    #[error(
+        "this process is in a user namespace that does not say which user outside of it user \
+         {user} is, and nothing begins before the policy in the home of that user is known: start \
+         it outside of the user namespace, or map the user who makes one, as `unshare \
+         --map-current-user` does"
+    )]
+    UnknownUser {
+        /// The user's number in the namespace.
+        user: u32,
+    },
+    /// It cannot be believed as it shows in a user namespace.
+    #[error(
+        "{source}; this process is in a user namespace, where users have other numbers and rights: \
+         that may be the cause, and then start it outside of the user namespace"
+    )]
+    InUserNamespace {
+        /// What is wrong with it there.
+        source: Box<FloorsError>,
+    },
     /// A pipe, a device or a directory.
     #[error(
         "the policy {} is not a regular file: put one in its place, or remove it", shown(.path)
@@ -63,14 +83,17 @@ pub enum FloorsError {
     },
     /// Somebody else could write another one.
     #[error(
-        "the policy {} is not believed: others can write {}; take that from them with \
-         `chmod go-w`", shown(.path), shown(.what)
+        "the policy {} is not believed: others can write {}; {}", shown(.path), shown(.what),
+        if *.is_shared { "keep it below a directory that only its owner can write" }
+        else { "take that from them with `chmod go-w`" }
     )]
     WritableByOthers {
         /// The file.
         path: PathBuf,
         /// It, or a directory above it.
         what: PathBuf,
+        /// Whether that is a directory which is there for others too, as `/tmp` is.
+        is_shared: bool,
     },
     /// It is somebody else's.
     #[error(

@@ -12,7 +12,7 @@ mod table;
 mod trusted;
 
 pub use fault::FloorsError;
-pub use places::FloorFiles;
+pub use places::{FloorFiles, names_nobody};
 pub use settings::{FileFault, parse};
 pub use table::{HoldTable, Moments, each_once};
 

@@ -3,7 +3,7 @@
 use super::settings::{FILE_BYTES_MAX, Settings, parse};
 use super::trusted::{Trust, read};
 use super::{Floor, Floors, FloorsError};
-use crate::shell::{home_of_user, is_nobody, user_number};
+use crate::shell::{home_of_user, in_initial_user_namespace, is_nobody, user_number, user_outside};
 use holdpoint_domain::decision_point::Authentication;
 use holdpoint_domain::hash::sha256;
 use holdpoint_domain::policy::GatePolicy;
@@ -18,15 +18,21 @@ const IN_HOME: &str = ".config/holdpoint/config.toml";
 const IN_CONFIGURATION: &str = "holdpoint/config.toml";
 /// Where another directory of configurations is named. It adds one, and hides none.
 const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
-/// Which users this user namespace has, and which they are outside of it.
-const USERS_OUTSIDE: &str = "/proc/self/uid_map";
 
 /// The files that may hold a floor.
 #[derive(Clone, Debug)]
 pub struct FloorFiles {
     places: Vec<(PathBuf, Trust)>,
-    /// A user whose home could not be looked up, and what the system said.
-    unknown: Option<(u32, Option<i32>)>,
+    unknown: Option<Unknown>,
+}
+
+/// Why it is not known where one may be.
+#[derive(Clone, Copy, Debug)]
+enum Unknown {
+    /// The home of this user could not be looked up, and what the system said.
+    Home { user: u32, code: Option<i32> },
+    /// Who this user is outside of the user namespace cannot be told.
+    Outside { user: u32 },
 }
 
 impl Default for FloorFiles {
@@ -42,12 +48,19 @@ impl FloorFiles {
         let user = user_number();
         let places = vec![(PathBuf::from(OF_SYSTEM), Trust::of_root())];
         let mut files = Self { places, unknown: None };
-        for number in [Some(user), user_outside(user)].into_iter().flatten() {
+        let outside = user_outside(user);
+        for number in [Some(user), outside].into_iter().flatten() {
             match home_of_user(number) {
                 Ok(Some(home)) => files.add(home.join(IN_HOME), Trust::of_root_or(user)),
                 Ok(None) => {}
-                Err(error) => files.unknown = Some((number, error.raw_os_error())),
+                Err(error) => {
+                    files.unknown =
+                        Some(Unknown::Home { user: number, code: error.raw_os_error() });
+                }
             }
+        }
+        if outside.is_none() {
+            files.unknown = Some(Unknown::Outside { user });
         }
         if let Some(path) = added() {
             files.add(path, Trust::of_root_or(user));
@@ -82,12 +95,36 @@ impl FloorFiles {
     /// # Errors
     /// One cannot be believed, two contradict each other, or it is not known where one may be.
     pub fn read(&self) -> Result<Floors, FloorsError> {
-        if let Some((user, code)) = self.unknown {
-            let source = code.map_or_else(|| ErrorKind::Other.into(), io::Error::from_raw_os_error);
-            return Err(FloorsError::UnknownHome { user, source });
+        if let Some(unknown) = self.unknown {
+            return Err(unknown.error());
         }
         let found = self.places.iter().filter_map(|(path, trust)| floor(path, *trust).transpose());
-        Floors::of(found.collect::<Result<_, _>>()?)
+        Floors::of(found.collect::<Result<_, _>>().map_err(as_seen_from_here)?)
+    }
+}
+
+impl Unknown {
+    fn error(self) -> FloorsError {
+        match self {
+            Self::Home { user, code } => {
+                let source =
+                    code.map_or_else(|| ErrorKind::Other.into(), io::Error::from_raw_os_error);
+                FloorsError::UnknownHome { user, source }
+            }
+            Self::Outside { user } => FloorsError::UnknownUser { user },
+        }
+    }
+}
+
+/// In a user namespace a file belongs to somebody else than outside, and is read by somebody else.
+fn as_seen_from_here(error: FloorsError) -> FloorsError {
+    match error {
+        FloorsError::Unreadable { .. } | FloorsError::ForeignOwner { .. }
+            if !in_initial_user_namespace() =>
+        {
+            FloorsError::InUserNamespace { source: Box::new(error) }
+        }
+        error => error,
     }
 }
 
@@ -116,7 +153,8 @@ fn floor(path: &Path, trust: Trust) -> Result<Option<Floor>, FloorsError> {
 }
 
 /// Whether only people are named whom nobody here can prove to be: they would be asked for ever.
-fn names_nobody(policy: &GatePolicy) -> bool {
+#[must_use]
+pub fn names_nobody(policy: &GatePolicy) -> bool {
     let escalation = policy.escalation_approvers.iter().flat_map(|names| names.iter());
     let names = policy.approvers.iter().chain(escalation).map(|name| &**name);
     let is_proven = policy.least_proof() != Authentication::None;
@@ -129,34 +167,9 @@ fn added() -> Option<PathBuf> {
     named.is_absolute().then(|| named.join(IN_CONFIGURATION))
 }
 
-/// Which user of the namespace outside this one is, where that is another.
-fn user_outside(user: u32) -> Option<u32> {
-    let map = std::fs::read_to_string(USERS_OUTSIDE).ok()?;
-    let outside = map.lines().find_map(|line| number_outside(line, user))?;
-    (outside != user).then_some(outside)
-}
-
-/// A line is `INSIDE OUTSIDE COUNT`.
-fn number_outside(line: &str, user: u32) -> Option<u32> {
-    let mut numbers = line.split_ascii_whitespace().map(|word| word.parse::<u32>().ok());
-    let (inside, outside, count) = (numbers.next()??, numbers.next()??, numbers.next()??);
-    let behind = user.checked_sub(inside).filter(|behind| *behind < count)?;
-    outside.checked_add(behind)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_user_of_a_namespace_is_found_outside_of_it() {
-        assert_eq!(number_outside("0 0 4294967295", 1000), Some(1000));
-        assert_eq!(number_outside("  1234       1000          1", 1234), Some(1000));
-        assert_eq!(number_outside("0 100000 65536", 33), Some(100_033));
-        for line in ["", "0 0", "0 0 1", "5 0 9", "x 0 9", "0 4294967295 9"] {
-            assert_eq!(number_outside(line, 1), None, "{line:?}");
-        }
-    }
 
     #[test]
     fn the_systems_file_is_the_first_and_none_counts_twice() {

@@ -14,6 +14,8 @@ use std::path::{Component, Path, PathBuf};
 const LINKS_MAX: u32 = 40;
 /// What lets the group and others write.
 const OTHERS_WRITE: u32 = 0o022;
+/// In such a directory only the owner of a name removes it.
+const STICKY: u32 = 0o1000;
 
 /// Whose a file may be.
 #[derive(Clone, Copy, Debug)]
@@ -37,10 +39,13 @@ impl Trust {
         if owner != 0 && owner != self.user {
             return Err(FloorsError::ForeignOwner { path, what, owner });
         }
-        match found.mode() & OTHERS_WRITE == 0 {
-            true => Ok(()),
-            false => Err(FloorsError::WritableByOthers { path, what }),
+        if found.mode() & OTHERS_WRITE == 0 {
+            return Ok(());
         }
+        // Root's directory above a file of the user's is not the user's to change.
+        let is_of_others = found.mode() & STICKY != 0 || owner != self.user;
+        let is_shared = found.is_dir() && is_of_others;
+        Err(FloorsError::WritableByOthers { path, what, is_shared })
     }
 }
 

@@ -195,8 +195,9 @@ pub enum AppendError {
     },
     /// The record is durable, and HEAD does not name it yet; the handle still works.
     #[error(
-        "record {sequence} is durable, but HEAD could not follow ({reason}), so damage to it might \
-         pass for a torn write: free some space and ask again"
+        "record {sequence} is on the log and stands, but HEAD could not follow ({reason}), so \
+         damage to it might pass for a torn write: free some space; `holdpoint log show --from \
+         {sequence}` shows what was recorded, which need not be asked for again"
     )]
     Unwitnessed {
         /// The record.

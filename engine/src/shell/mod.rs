@@ -10,6 +10,7 @@
 
 mod archive;
 mod asker;
+mod bound_directory;
 mod canonical_input;
 mod clock;
 mod conditions;
@@ -57,6 +58,7 @@ mod writers_own;
 
 pub use archive::{ArchivePlan, ArchiveReport, MoveError};
 pub use asker::{Asker, Elsewhere, Patience, PersonAnswer, Question};
+pub use bound_directory::BoundDirectory;
 pub use canonical_input::{
     CanonicalInputError, MAX_INPUT_BYTES, MAX_INPUT_DEPTH, canonical_input, canonical_input_sha256,
 };
@@ -73,6 +75,7 @@ pub use file_limit::file_size_limit_is_an_error;
 pub use fingerprint::FingerprintDistance;
 pub use identity::Identity;
 pub use metrics::{AppendMeasure, Metrics, NoMetrics, TurnMeasure};
+pub(crate) use origin_of_user::{in_initial_user_namespace, user_outside};
 pub use owner::owner_of;
 pub use person_terminal::{PersonTerminal, terminal_name, user_number};
 pub use recall::FoundRecord;

@@ -11,14 +11,20 @@ const INITIAL_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
 const PROC_FILE_SYSTEM: FsWord = 0x9fa0;
 /// How the initial namespace maps its users, and nothing else does but one that maps all alike.
 const EVERY_USER: [&str; 3] = ["0", "0", "4294967295"];
-/// The longest file of `/proc` that is read here, in bytes.
-const PROC_BYTES_MAX: u64 = 4096;
+/// Which users this user namespace has, and which they are outside of it.
+const USERS_OUTSIDE: &str = "/proc/self/uid_map";
+/// As whom users show that a namespace does not have.
+const OVERFLOW_USER: &str = "/proc/sys/kernel/overflowuid";
+/// The same where that file does not say.
+const USUAL_OVERFLOW_USER: u32 = 65_534;
+/// The longest file of `/proc` that is read here, in bytes: 340 lines of a map are shorter.
+const PROC_BYTES_MAX: u64 = 16 * 1024;
 /// How many ancestors are looked at: more than any system lets processes nest.
 const ANCESTORS_MAX: usize = 4096;
 
 /// Whether this process is in the initial user namespace: asked of the kernel, or where it is too
 /// old to say, read off the map of a `/proc` that is one. What cannot be known is no.
-pub(super) fn in_initial_user_namespace() -> bool {
+pub(crate) fn in_initial_user_namespace() -> bool {
     match user_namespace_number() {
         _ if !cfg!(target_os = "linux") => true,
         Some(number) => number == INITIAL_USER_NAMESPACE,
@@ -27,7 +33,28 @@ pub(super) fn in_initial_user_namespace() -> bool {
 }
 
 fn maps_every_user() -> bool {
-    proc_file("/proc/self/uid_map").is_some_and(|map| map.split_ascii_whitespace().eq(EVERY_USER))
+    proc_file(USERS_OUTSIDE).is_some_and(|map| map.split_ascii_whitespace().eq(EVERY_USER))
+}
+
+/// Which user of the namespace outside this one a user is; `None` where that is not known.
+pub(crate) fn user_outside(user: u32) -> Option<u32> {
+    if in_initial_user_namespace() {
+        return Some(user);
+    }
+    // Also a user whom the map has may be shown so: it says nothing then.
+    let shown = proc_file(OVERFLOW_USER).and_then(|number| number.trim().parse().ok());
+    if user == shown.unwrap_or(USUAL_OVERFLOW_USER) {
+        return None;
+    }
+    proc_file(USERS_OUTSIDE)?.lines().find_map(|line| number_outside(line, user))
+}
+
+/// A line is `INSIDE OUTSIDE COUNT`.
+fn number_outside(line: &str, user: u32) -> Option<u32> {
+    let mut numbers = line.split_ascii_whitespace().map(|word| word.parse::<u32>().ok());
+    let (inside, outside, count) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    let behind = user.checked_sub(inside).filter(|behind| *behind < count)?;
+    outside.checked_add(behind)
 }
 
 /// Whether a recorder's guard is among the ancestors of this process.
@@ -63,6 +90,16 @@ fn proc_file(path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_of_a_namespace_is_found_outside_of_it() {
+        assert_eq!(number_outside("0 0 4294967295", 1000), Some(1000));
+        assert_eq!(number_outside("  1234       1000          1", 1234), Some(1000));
+        assert_eq!(number_outside("0 100000 65536", 33), Some(100_033));
+        for line in ["", "0 0", "0 0 1", "5 0 9", "x 0 9", "0 4294967295 9"] {
+            assert_eq!(number_outside(line, 1), None, "{line:?}");
+        }
+    }
 
     #[test]
     fn the_two_ways_of_asking_for_the_namespace_agree() {

@@ -5,6 +5,7 @@ use super::context::{line, program_line};
 use super::input::Input;
 use super::keys::Key;
 use crate::executor::{CommandSpec, ShownValue, command_line, visible};
+use crate::shell::bound_directory::BoundDirectory;
 use crate::shell::run::GovernedRun;
 use crate::shell::{user_name, user_number};
 use holdpoint_domain::hash::{Digest, HashBuilder, Sha256Stream, sha256};
@@ -176,13 +177,8 @@ fn log(around: &Surroundings<'_>) -> Result<Fact, StartError> {
 }
 
 fn directory(directory: &Path) -> Result<Fact, StartError> {
-    let place = canonical(directory)?;
-    let metadata = place.metadata().map_err(|source| unreadable(&place, source))?;
-    let (device, inode) = (metadata.dev(), metadata.ino());
-    let numbers = [device.to_le_bytes(), inode.to_le_bytes()].concat();
-    let value = [&*numbers, place.as_os_str().as_bytes()].concat();
-    let shown = format!("{} (device {device}, inode {inode})", visible(place.as_os_str()));
-    Ok(Fact::one("directory", value, shown))
+    let found = BoundDirectory::of(directory).map_err(|source| unreadable(directory, source))?;
+    Ok(Fact::one("directory", found.identity(), found.shown()))
 }
 
 /// The file behind the program's name, and what tells whether it is still that file.
