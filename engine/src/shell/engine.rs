@@ -12,6 +12,7 @@ use super::metrics_storage::Measured;
 use super::rebuild::Hot;
 use super::recall::FoundRecord;
 use super::snapshot::{self, Snapshot};
+use super::start::ApprovalKeys;
 use super::submit::{Begun, Origin, Receipt, Submitted};
 use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_bell::{Bell, LastRing};
@@ -52,6 +53,9 @@ pub struct EngineOptions {
     pub identity: Identity,
     /// The files that say what every hold point has to keep.
     pub floors: FloorFiles,
+    /// Where the keys of runs are kept whose questions are left open; `None`: where
+    /// [`ApprovalKeys::of_user`] says.
+    pub keys: Option<ApprovalKeys>,
     /// How many commands may wait for their turn after [`Engine::submit_later`]; at least 1.
     pub queue: usize,
 }
@@ -77,6 +81,7 @@ impl Default for EngineOptions {
             fingerprints: FingerprintDistance::default(),
             identity: Identity::of_process(),
             floors: FloorFiles::of_machine(),
+            keys: None,
             queue: 256,
         }
     }
@@ -116,6 +121,8 @@ pub(super) struct Core<S: Storage> {
     pub(super) settled: Mutex<Settled>,
     /// Read anew for whatever they govern.
     floors: FloorFiles,
+    /// Where the keys of runs are kept whose questions are left open.
+    pub(super) keys: Option<ApprovalKeys>,
     /// The same disk, for what is derived from the log.
     pub(super) caches: Arc<S>,
 }
@@ -162,6 +169,7 @@ impl<S: Storage> Engine<S> {
             has_looked_for_lost: AtomicBool::new(false),
             settled: Mutex::new(Settled::new()),
             floors: options.floors,
+            keys: options.keys,
             caches,
         };
         let last_ring = LastRing(core.bell.clone());
