@@ -60,8 +60,8 @@ pub enum ResumeError {
     },
     /// The RETRY is not for the log in this place.
     #[error(
-        "{request_id} was asked in the log {asked}, and this is {here}; go on in that one: where it \
-         was moved, rename it back, or start the command anew"
+        "{request_id} was asked in the log {asked}, and this is {here}; go on in that one: where \
+         it was moved, rename it back, or start the command anew"
     )]
     OtherLog {
         /// The question.
@@ -73,8 +73,8 @@ pub enum ResumeError {
     },
     /// The key is not there with which the attempt can begin.
     #[error(
-        "the key of {request_id} is not in {}: it was used, or another user or machine has it; go on \
-         as the user and on the machine that asked, or start the command anew", .file.display()
+        "the key of {request_id} is not in {}: it was used, or another user or machine has it; go \
+         on as the user and on the machine that asked, or start the command anew", .file.display()
     )]
     KeyMissing {
         /// The question.
