@@ -51,7 +51,7 @@ pub fn execute(
 ) -> Result<ExecutionReport, ExecuteError> {
     let path = spec.resolve()?;
     let run = Run::start(spec, Program { path: &path, opened: None })?;
-    run.to_its_end(spec, sink, signals)
+    run.carry_out(spec, sink, signals)
 }
 
 /// As [`execute`], but what is executed is what was opened, whatever stands in its place by now.
@@ -69,7 +69,7 @@ pub fn execute_opened(
     let run = Run::start(spec, Program { path: opened.path(), opened: Some(&opened) })?;
     // Whoever waits to write to it may.
     drop(opened);
-    run.to_its_end(spec, sink, signals)
+    run.carry_out(spec, sink, signals)
 }
 
 /// Where an execution stands. It only ever moves downwards.
@@ -153,7 +153,7 @@ impl Run {
         })
     }
 
-    fn to_its_end(
+    fn carry_out(
         mut self,
         spec: &CommandSpec,
         sink: &mut dyn OutputSink,

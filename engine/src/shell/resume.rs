@@ -84,10 +84,16 @@ pub enum ResumeError {
     },
     /// The key cannot be read or taken.
     #[error(transparent)]
-    Key(#[from] StartError),
+    Key(Box<StartError>),
     /// The run could not be recorded as it should.
     #[error(transparent)]
     Run(#[from] RunError),
+}
+
+impl From<StartError> for ResumeError {
+    fn from(error: StartError) -> Self {
+        Self::Key(Box::new(error))
+    }
 }
 
 impl ResumeError {
