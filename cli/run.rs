@@ -219,7 +219,7 @@ fn governed(
     in_force: &InForce,
     configuration: &Configuration,
 ) -> Result<GovernedRun, Failure> {
-    let max_attempts = attempts(in_force, args.max_attempts)?;
+    let max_attempts = attempts(in_force, &args.start, args.max_attempts)?;
     let evidence = configuration.evidence();
     let mut words = args.command.into_iter();
     let recorded = evidence.record_env.iter().map(OsString::from).chain(args.record_env);

@@ -95,11 +95,16 @@ impl Hold {
 }
 
 /// How many attempts there may be. One approval before the start is for one start.
-pub(super) fn attempts(in_force: &InForce, wanted: Option<u8>) -> Result<u8, Failure> {
+pub(super) fn attempts(
+    in_force: &InForce,
+    start: &StartArgs,
+    wanted: Option<u8>,
+) -> Result<u8, Failure> {
+    let is_approved = in_force.gate.before || start.approval.is_some();
     let is_held = in_force.hold.policy != HoldPolicy::Never;
     let most = if is_held { MAX_ATTEMPTS_HELD } else { 1 };
     match wanted {
-        Some(2..) if in_force.gate.before && !is_held => {
+        Some(2..) if is_approved && !is_held => {
             let advice = "leave --max-attempts away, or give --hold always, where a person \
                           decides about every further attempt";
             Err(not_started("attempts", format!("an approval is for one start: {advice}")))

@@ -292,13 +292,13 @@ fn a_guard_is_known_by_its_name_and_shows_nothing_of_the_command() {
     let place = Place::new();
     let script = "cat /proc/$PPID/comm; tr '\\0' ' ' < /proc/$PPID/cmdline";
     let output = place.run(&["sh", "-c", script, "sh", "hidden word"]);
-    assert_eq!(text(&output.stdout), "holdpoint-guard\nholdpoint-guard __guard 1 ");
+    assert_eq!(text(&output.stdout), "holdpoint-guard\nholdpoint-guard __guard 2 ");
 }
 
 #[test]
 fn the_guard_is_nothing_that_a_person_is_offered() {
     let place = Place::new();
-    for arguments in [&["__guard"][..], &["__guard", "1"], &["__guard", "2"]] {
+    for arguments in [&["__guard"][..], &["__guard", "1"], &["__guard", "2"], &["__guard", "3"]] {
         let output = place.command(arguments).stdin(Stdio::null()).output().unwrap();
         assert_eq!((status(&output), &*output.stdout), (2, &b""[..]), "{arguments:?}");
     }

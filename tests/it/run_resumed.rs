@@ -1,11 +1,12 @@
 //! What a run does after a hold that nobody waited for, what its next attempts are held to, and how
 //! others wait for the answer.
 
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, command_in, json, status, text};
 use crate::run_before::{answer, await_listed, await_question, command, file, refused, run};
 use crate::terminal::at_terminal;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// A command that fails at first, asked about and left open. The request.
 fn held(place: &Place, options: &[&str]) -> String {
@@ -134,4 +135,145 @@ fn waiting_for_a_hold_tells_by_its_exit_code_what_was_decided() {
     decide(&place, next, &["CONTINUE"]);
     assert_eq!(waiting.wait_with_output().unwrap().status.code(), Some(0));
     assert_eq!(status(&place.holdpoint(&["hold", "wait", "REQ-none"])), 3);
+}
+
+#[test]
+fn a_retry_begins_one_attempt_and_none_in_a_copy_of_its_log() {
+    let place = Place::new();
+    let request = held(&place, &[]);
+    decide(&place, &request, &["RETRY", "--reason", "flaky"]);
+    let script = "echo x >> tries; test $(wc -l < tries) -ge 2";
+    let words = ["--json", "run", "--resume", &request, "--", "sh", "-c", script];
+    let in_log = |log: &Path| {
+        let mut command = command_in(place.directory.path(), &["--log", log.to_str().unwrap()]);
+        command.env("XDG_STATE_HOME", file(&place, "state"));
+        command.args(words).stdin(Stdio::null()).output().unwrap()
+    };
+    let (copy, moved) = (file(&place, "copy"), file(&place, "moved"));
+    let copied = ["log", "copy", place.log.to_str().unwrap(), copy.to_str().unwrap()];
+    assert_eq!(status(&place.holdpoint(&copied)), 0);
+    let tries = || std::fs::read_to_string(file(&place, "tries")).unwrap().lines().count();
+    let other_place = |log: &Path| {
+        let (code, message) = refused(&in_log(log));
+        assert_eq!((&*code, tries()), ("BINDING_MISMATCH", 1), "{message}");
+        assert!(message.contains(&format!("was asked in the log {}", place.log.display())));
+    };
+    other_place(&copy);
+    // Neither in the place of the original, nor is the original gone on with elsewhere.
+    std::fs::rename(&place.log, &moved).unwrap();
+    std::fs::rename(&copy, &place.log).unwrap();
+    other_place(&place.log);
+    other_place(&moved);
+    // Where it is put back, as the advice says, it is, once.
+    std::fs::rename(&place.log, &copy).unwrap();
+    std::fs::rename(&moved, &place.log).unwrap();
+    let output = in_log(&place.log);
+    assert_eq!((status(&output), tries()), (0, 2), "{}", text(&output.stderr));
+    assert_eq!(refused(&in_log(&place.log)).0, "NOTHING_TO_RESUME");
+    assert_eq!(refused(&in_log(&copy)).0, "APPROVAL_KEY_MISSING");
+    assert_eq!(tries(), 2);
+    place.verified();
+}
+
+#[test]
+fn an_interpreter_is_bound_and_shown_like_the_script_that_names_it() {
+    let place = Place::new();
+    let interpreter = file(&place, "interpreter");
+    let install = |from: &str| {
+        let copied = format!("cp {from} interpreter.new && mv interpreter.new interpreter");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &copied]).current_dir(place.directory.path());
+        assert!(shell.status().unwrap().success());
+    };
+    install("/bin/sh");
+    let script = format!("#!{}\necho ran >> runs\nexit 1\n", interpreter.display());
+    std::fs::write(file(&place, "step"), script).unwrap();
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(file(&place, "step"), executable).unwrap();
+    let asked = run(&place, &["run", "--hold", "always", "--no-wait", "--", "./step"]);
+    let id = text(&asked.stdout).trim().to_string();
+    let shown = json(&place.holdpoint(&["decision", "show", &id, "--json"]))["context"].to_string();
+    let bound = format!("interpreter {} = ", interpreter.display());
+    assert!(shown.contains(&bound) && shown.contains("an interpreter such as env"), "{shown}");
+    assert_eq!(answer(&place, &id, "approve"), 0);
+    let spend = ["--json", "run", "--hold", "always", "--no-wait", "--approval", &id];
+    let spend = [&spend[..], &["--", "./step"]].concat();
+    let other = |words: &[&str]| {
+        let (code, message) = refused(&run(&place, words));
+        assert_eq!(code, "BINDING_MISMATCH", "{message}");
+        assert!(message.contains(&format!("interpreter {}", interpreter.display())), "{message}");
+    };
+    install("/bin/true");
+    other(&spend);
+    assert!(!file(&place, "runs").exists());
+    install("/bin/sh");
+    let output = run(&place, &spend);
+    assert_eq!((status(&output), runs(&place)), (122, 1), "{}", text(&output.stderr));
+    // Every further attempt is of the same interpreter too.
+    let request = json(&output)["request_id"].as_str().unwrap().to_string();
+    decide(&place, &request, &["RETRY", "--reason", "flaky"]);
+    let resume = ["--json", "run", "--no-wait", "--resume", &request, "--", "./step"];
+    install("/bin/true");
+    other(&resume);
+    install("/bin/sh");
+    assert_eq!((status(&run(&place, &resume)), runs(&place)), (122, 2));
+    place.verified();
+}
+
+/// Whether a guard below this process is there already.
+#[cfg(target_os = "linux")]
+fn has_guard(recorder: u32) -> bool {
+    let listed = std::fs::read_dir("/proc").unwrap();
+    let names = listed.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter(|name| name.parse::<u32>().is_ok()).any(|name| {
+        let stat = std::fs::read_to_string(format!("/proc/{name}/stat")).unwrap_or_default();
+        let parent = stat.rsplit(") ").next().unwrap_or_default().split(' ').nth(1);
+        parent.is_some_and(|parent| parent == recorder.to_string())
+    })
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_is_exchanged_while_it_starts_never_runs_unapproved() {
+    for _ in 0..3 {
+        let place = Place::new();
+        std::fs::copy("/bin/true", file(&place, "program")).unwrap();
+        let id = {
+            let asked = run(&place, &["run", "--hold", "before", "--no-wait", "--", "./program"]);
+            text(&asked.stdout).trim().to_string()
+        };
+        assert_eq!(answer(&place, &id, "approve"), 0);
+        let other = file(&place, "other");
+        std::fs::write(&other, "#!/bin/sh\ntouch unapproved\n").unwrap();
+        std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let spend = ["run", "--approval", &id, "--", "./program"];
+        let mut started = command(&place, &spend).spawn().unwrap();
+        while !has_guard(started.id()) && started.try_wait().unwrap().is_none() {}
+        std::fs::rename(&other, file(&place, "program")).unwrap();
+        let output = started.wait_with_output().unwrap();
+        // What was approved ran, or nothing did.
+        assert!([0, 125].contains(&status(&output)), "{}", text(&output.stderr));
+        assert!(!file(&place, "unapproved").exists());
+    }
+}
+
+#[test]
+fn an_approval_is_for_one_start_however_many_attempts_are_asked_for() {
+    let place = Place::new();
+    let words = ["sh", "-c", "kill -SEGV $$"];
+    let ask = ["run", "--hold", "before", "--no-wait", "--"];
+    let asked = run(&place, &[&ask[..], &words].concat());
+    let id = text(&asked.stdout).trim().to_string();
+    assert_eq!(answer(&place, &id, "approve"), 0);
+    let spend = |options: &[&str]| {
+        let spend = [&["--json", "run", "--approval", &id], options, &["--"], &words].concat();
+        run(&place, &spend)
+    };
+    let (code, message) = refused(&spend(&["--max-attempts", "3"]));
+    assert_eq!(code, "attempts");
+    assert!(message.contains("an approval is for one start"), "{message}");
+    // It is not spent by that, and the advice is true: a person is asked about what follows.
+    let output = spend(&["--max-attempts", "3", "--hold", "always", "--no-wait"]);
+    assert_eq!(status(&output), 122, "{}", text(&output.stderr));
+    assert_eq!(place.newest_loop()["attempts"].as_array().unwrap().len(), 1);
 }

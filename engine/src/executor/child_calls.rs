@@ -3,14 +3,20 @@
 //! This is the only file of the crate that holds unsafe code.
 #![expect(
     unsafe_code,
-    reason = "wait4, waitid, close, sigaction, pthread_sigmask, pthread_atfork, kcmp through libc"
+    reason = "wait4, waitid, close, sigaction, pthread_sigmask, pthread_atfork, kcmp, leases and \
+              the execution of an open file through libc"
 )]
 
+use std::ffi::{CStr, CString, c_char};
+use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus};
 use std::ptr;
 #[cfg(target_os = "linux")]
 use std::sync::{
@@ -19,8 +25,11 @@ use std::sync::{
 };
 use std::time::Duration;
 
+use rustix::fs::{fstat, stat};
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
+
+use super::opened::FileState;
 
 /// What the kernel counted for a child and the descendants that it waited for.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
@@ -233,7 +242,6 @@ fn max_resident_bytes(usage: &libc::rusage) -> u64 {
 pub(crate) fn user_namespace_number() -> Option<u64> {
     use rustix::fd::FromRawFd;
     use rustix::process::{PidfdFlags, pidfd_open};
-    use std::os::fd::{AsRawFd, OwnedFd};
 
     /// `PIDFD_GET_USER_NAMESPACE` of the kernel's interface.
     const GET_USER_NAMESPACE: libc::Ioctl = 0xFF09;
@@ -253,3 +261,109 @@ pub(crate) fn user_namespace_number() -> Option<u64> {
 pub(crate) fn user_namespace_number() -> Option<u64> {
     None
 }
+
+/// What a child is to become: an open file, where it and others are as they were.
+pub(super) struct Image {
+    /// None of the standard descriptors, which the child replaces.
+    pub(super) program: OwnedFd,
+    /// For systems that execute by path alone.
+    pub(super) path: CString,
+    pub(super) state: FileState,
+    pub(super) others: Vec<(CString, FileState)>,
+    pub(super) words: Words,
+    pub(super) variables: Words,
+}
+
+/// Texts as the system takes them: pointers to each, and a null behind the last.
+pub(super) struct Words(Vec<*const c_char>);
+
+// SAFETY: every pointer is to memory that this value alone owns, and that nobody changes.
+unsafe impl Send for Words {}
+// SAFETY: as above; a shared reference gives reading alone.
+unsafe impl Sync for Words {}
+
+impl Words {
+    pub(super) fn new(texts: Vec<CString>) -> Self {
+        let texts = texts.into_iter().map(|text| text.into_raw().cast_const());
+        Self(texts.chain([ptr::null()]).collect())
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        for text in self.0.drain(..).filter(|text| !text.is_null()) {
+            // SAFETY: the pointer came from `CString::into_raw`, and is given back this once.
+            drop(unsafe { CString::from_raw(text.cast_mut()) });
+        }
+    }
+}
+
+/// Lets a command's child become this instead of the program that the command names. What differs
+/// by then is `ESTALE`, and nothing is executed.
+pub(super) fn execute_instead(command: &mut Command, image: Image) {
+    // SAFETY: the closure runs between fork and exec. It makes system calls alone, on memory that
+    // was prepared before, takes no lock, and nothing from the heap.
+    unsafe { command.pre_exec(move || Err(image.replace_process())) };
+}
+
+impl Image {
+    /// Does not come back, unless with the reason.
+    fn replace_process(&self) -> io::Error {
+        let is_unchanged = fstat(&self.program).is_ok_and(|it| FileState::of(&it) == self.state)
+            && self.others.iter().all(|(path, state)| stands(path, *state));
+        if !is_unchanged {
+            return io::Error::from_raw_os_error(libc::ESTALE);
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(error) = self.execute_descriptor() {
+            return error;
+        }
+        if !stands(&self.path, self.state) {
+            return io::Error::from_raw_os_error(libc::ESTALE);
+        }
+        let (words, variables) = (self.words.0.as_ptr(), self.variables.0.as_ptr());
+        // SAFETY: the path is a text with its end, both lists end with a null, and every pointer in
+        // them is to such a text; all of it is alive, and execve changes nothing.
+        unsafe { libc::execve(self.path.as_ptr(), words, variables) };
+        io::Error::last_os_error()
+    }
+
+    /// `None` where the system does not know how, or executes the file through another program that
+    /// has to find it by its path.
+    #[cfg(target_os = "linux")]
+    fn execute_descriptor(&self) -> Option<io::Error> {
+        let (words, variables) = (self.words.0.as_ptr(), self.variables.0.as_ptr());
+        let (program, nothing) = (self.program.as_raw_fd(), c"".as_ptr());
+        let itself = libc::AT_EMPTY_PATH;
+        // SAFETY: the empty path is a text with its end, both lists end with a null, and every
+        // pointer in them is to such a text; all of it is alive, and execveat changes nothing.
+        unsafe { libc::syscall(libc::SYS_execveat, program, nothing, words, variables, itself) };
+        let error = io::Error::last_os_error();
+        let goes_by_path = matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOSYS));
+        (!goes_by_path).then_some(error)
+    }
+}
+
+/// Whether a path still leads to a file as it was.
+fn stands(path: &CStr, state: FileState) -> bool {
+    stat(path).is_ok_and(|it| FileState::of(&it) == state)
+}
+
+/// Lets whoever opens a file for writing wait until it is closed here, where this user may ask for
+/// that. Who waits is told to this process by a signal that does nothing.
+#[cfg(target_os = "linux")]
+pub(super) fn keep_writers_away(file: &File) {
+    /// `F_SETSIG` of the kernel's interface.
+    const SET_SIGNAL: libc::c_int = 10;
+    // SAFETY: both requests take a number, and the descriptor is open. Without the first one the
+    // signal would be SIGIO, which ends a process; SIGURG is ignored where nobody handles it.
+    unsafe {
+        if libc::fcntl(file.as_raw_fd(), SET_SIGNAL, libc::SIGURG) == 0 {
+            libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK);
+        }
+    }
+}
+
+/// Nobody can be kept away on this system.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn keep_writers_away(_: &File) {}

@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::child_calls::Usage;
+use super::opened::Plan;
 use super::report::Survivor;
 
 /// How many descriptors can travel with a message.
@@ -29,8 +30,8 @@ const READ_BYTES: usize = 64 * 1024;
 /// What stands before a message: its length.
 const LENGTH_BYTES: usize = 4;
 
-/// What to start. Its descriptors are those of stdout, of stderr, of stdin if it is asked for, and
-/// what is only to be kept open.
+/// What to start. Its descriptors are those of stdout, of stderr, of stdin if it is asked for, of
+/// the program if there is a plan, and what is only to be kept open.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) path: OsString,
@@ -39,6 +40,8 @@ pub(super) struct Order {
     pub(super) directory: OsString,
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) has_stdin: bool,
+    /// What to execute, where that was opened.
+    pub(super) plan: Option<Plan>,
 }
 
 /// What a recorder asks for later.
@@ -193,6 +196,7 @@ mod tests {
             directory: "/".into(),
             environment: vec![("A".into(), "b".into())],
             has_stdin: false,
+            plan: None,
         };
         let (reading, writing) = io::pipe().expect("descriptors");
         let sender = std::thread::spawn(move || {

@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
@@ -31,7 +31,7 @@ use super::child_calls::{
 };
 use super::guard::{GUARD_NAME, GUARD_VERB, GUARD_VERSION};
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send};
-use super::own_child::command;
+use super::own_child::{command, execute_opened};
 use super::process_table::ProcessTable;
 use super::tree::Tree;
 
@@ -144,8 +144,16 @@ fn start(
         order.directory.as_ref(),
         &order.environment,
     );
-    let started = command.stdin(stdin).stdout(stdout).stderr(stderr).spawn();
-    // The ends of the pipes that only the command is to hold.
+    command.stdin(stdin).stdout(stdout).stderr(stderr);
+    let planned = match order.plan {
+        Some(plan) => {
+            let opened = descriptors.next().ok_or(ErrorKind::InvalidData)?;
+            execute_opened(&mut command, plan, opened.as_fd(), &order.environment)
+        }
+        None => Ok(()),
+    };
+    let started = planned.and_then(|()| command.spawn());
+    // The ends of the pipes that only the command is to hold, and its program.
     drop(command);
     match started {
         Ok(child) => {

@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -23,7 +22,7 @@ use super::child_calls::Usage;
 use super::command::{CommandSpec, Stdin};
 use super::guard::{GUARD_NAME, GUARD_VERB, GUARD_VERSION, Guard};
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send, send_with};
-use super::leader::{End, Leader, Pipes, start_error};
+use super::leader::{End, Leader, Pipes, Program, start_error};
 use super::process_table::{Among, ProcessTable};
 use super::report::{Containment, ExecuteError};
 use super::tree::Tree;
@@ -72,7 +71,7 @@ impl Guarded {
     pub(super) fn start(
         guard: &Guard,
         spec: &CommandSpec,
-        path: &Path,
+        program: Program<'_>,
         table: ProcessTable,
     ) -> Result<(Self, Pipes), ExecuteError> {
         let failed = |source| ExecuteError::Guard { program: guard.program().into(), source };
@@ -95,7 +94,7 @@ impl Guarded {
             adopts: guard.adopts(),
             table,
         };
-        let pipes = order(&guarded.channel, guard, spec, path).map_err(failed)?;
+        let pipes = order(&guarded.channel, guard, spec, program).map_err(failed)?;
         match guarded.first_report().map_err(failed)? {
             Report::Started { pid } => {
                 let unknown = || failed(ErrorKind::InvalidData.into());
@@ -106,7 +105,7 @@ impl Guarded {
             Report::NotStarted { errno, message } => {
                 let other = || io::Error::new(ErrorKind::InvalidInput, message);
                 let error = errno.map_or_else(other, io::Error::from_raw_os_error);
-                Err(start_error(spec, path, error))
+                Err(start_error(spec, program, error))
             }
             _ => Err(failed(ErrorKind::InvalidData.into())),
         }
@@ -334,7 +333,7 @@ fn order(
     channel: &UnixStream,
     guard: &Guard,
     spec: &CommandSpec,
-    path: &Path,
+    program: Program<'_>,
 ) -> io::Result<Pipes> {
     let (stdout, stdout_of_command) = io::pipe()?;
     let (stderr, stderr_of_command) = io::pipe()?;
@@ -342,14 +341,18 @@ fn order(
     let has_stdin = spec.stdin == Stdin::Inherit;
     let mut descriptors = vec![stdout_of_command.as_fd(), stderr_of_command.as_fd()];
     descriptors.extend(has_stdin.then(|| stdin.as_fd()));
+    let planned = program.opened.and_then(|opened| opened.plan(spec));
+    let (plan, opened) = planned.unzip();
+    descriptors.extend(opened);
     descriptors.extend(guard.held());
     let order = Order {
-        path: path.into(),
+        path: program.path.into(),
         name: spec.program.clone(),
         arguments: spec.arguments.clone(),
         directory: spec.directory.clone().into_os_string(),
         environment: spec.environment.clone(),
         has_stdin,
+        plan,
     };
     send_with(channel, &order, &descriptors)?;
     Ok(Pipes { stdout: stdout.into(), stderr: stderr.into() })

@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal};
 
 use super::child_calls::Usage;
 use super::command::CommandSpec;
+use super::opened::OpenedProgram;
 use super::own_child::OwnChild;
 use super::process_table::{Among, ProcessTable};
 use super::report::{Containment, ExecuteError, Survivor};
@@ -79,22 +80,31 @@ pub(super) struct Pipes {
     pub(super) stderr: OwnedFd,
 }
 
+/// What a command is started from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Program<'a> {
+    /// As the search found it.
+    pub(super) path: &'a Path,
+    /// What was opened there, if nothing else may be started.
+    pub(super) opened: Option<&'a OpenedProgram>,
+}
+
 /// Starts a command in a new process group: under its guard, where one is named and this system can
 /// look after a tree of processes.
 pub(super) fn start(
     spec: &CommandSpec,
-    path: &Path,
+    program: Program<'_>,
     table: Option<ProcessTable>,
 ) -> Result<(Box<dyn Leader>, Pipes), ExecuteError> {
     check_directory(spec)?;
     #[cfg(target_os = "linux")]
     if let (Some(guard), Some(table)) = (&spec.guard, table) {
-        let (leader, pipes) = super::guarded::Guarded::start(guard, spec, path, table)?;
+        let (leader, pipes) = super::guarded::Guarded::start(guard, spec, program, table)?;
         return Ok((Box::new(leader), pipes));
     }
     #[cfg(not(target_os = "linux"))]
     let _ = table;
-    let (leader, pipes) = OwnChild::start(spec, path, table)?;
+    let (leader, pipes) = OwnChild::start(spec, program, table)?;
     Ok((Box::new(leader), pipes))
 }
 
@@ -109,9 +119,17 @@ fn check_directory(spec: &CommandSpec) -> Result<(), ExecuteError> {
 }
 
 /// Why a command was not started, from what the system answered.
-pub(super) fn start_error(spec: &CommandSpec, path: &Path, error: io::Error) -> ExecuteError {
+pub(super) fn start_error(
+    spec: &CommandSpec,
+    program: Program<'_>,
+    error: io::Error,
+) -> ExecuteError {
+    let path = program.path;
     if let Err(error) = check_directory(spec) {
         return error;
+    }
+    if program.opened.is_some() && error.raw_os_error() == Some(libc::ESTALE) {
+        return ExecuteError::Replaced { program: path.to_path_buf() };
     }
     if let Some(refusal) = refusal_of_exec(&spec.program, path, &spec.directory, &error) {
         return ExecuteError::Refused(refusal);

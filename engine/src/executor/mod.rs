@@ -33,6 +33,7 @@ mod guard_process;
 mod guarded;
 mod leader;
 mod memory;
+mod opened;
 mod output;
 mod own_child;
 mod own_signals;
@@ -58,13 +59,16 @@ pub use guard::serve_as_guard;
 pub use guard::{GUARD_NAME, Guard};
 #[cfg(target_os = "linux")]
 pub use guard_process::serve_as_guard;
+pub use opened::{OpenProgramError, OpenedFile, OpenedProgram};
 pub use output::{Discard, Notice, OutputSink, OutputStream, PassThrough};
 pub use own_signals::Signals;
 pub use report::{
     Containment, ExecuteError, ExecutionReport, Outcome, SinkFailure, Survivor, signal_name,
 };
 pub use resolve::{Obstacle, StartRefusal, resolve};
-pub use run::{INTERRUPT_GRACE, LAST_DRAIN, SINK_GRACE, STRAY_GRACE, TERMINATE_GRACE, execute};
+pub use run::{
+    INTERRUPT_GRACE, LAST_DRAIN, SINK_GRACE, STRAY_GRACE, TERMINATE_GRACE, execute, execute_opened,
+};
 pub use signals::{
     ForwardedSignal, NoSignals, ReceivedSignal, SignalOrigin, SignalReceiver, SignalSender,
     SignalSource, signal_channel,

@@ -1,8 +1,10 @@
 //! A command that is a child of this process, without a guard between.
 
-use std::ffi::{OsStr, OsString};
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
@@ -13,9 +15,10 @@ use rustix::process::{
     waitid,
 };
 
-use super::child_calls::{Usage, wait_with_usage};
+use super::child_calls::{Image, Usage, Words, execute_instead, wait_with_usage};
 use super::command::{CommandSpec, Stdin};
-use super::leader::{End, Leader, Pipes, start_error};
+use super::leader::{End, Leader, Pipes, Program, start_error};
+use super::opened::Plan;
 use super::process_table::{Among, ProcessTable, count_beyond_reach};
 use super::report::{Containment, ExecuteError};
 
@@ -35,18 +38,22 @@ impl OwnChild {
     /// Starts the command in a new process group.
     pub(super) fn start(
         spec: &CommandSpec,
-        path: &Path,
+        program: Program<'_>,
         table: Option<ProcessTable>,
     ) -> Result<(Self, Pipes), ExecuteError> {
-        let directory = &spec.directory;
+        let (path, directory) = (program.path, &spec.directory);
         let mut command =
             command(path, &spec.program, &spec.arguments, directory, &spec.environment);
+        let failed = |error| start_error(spec, program, error);
+        if let Some((plan, opened)) = program.opened.and_then(|opened| opened.plan(spec)) {
+            execute_opened(&mut command, plan, opened, &spec.environment).map_err(failed)?;
+        }
         let stdin = match spec.stdin {
             Stdin::Null => Stdio::null(),
             Stdin::Inherit => Stdio::inherit(),
         };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| start_error(spec, path, error))?;
+        let mut child = command.spawn().map_err(failed)?;
         let pid = Pid::from_child(&child);
         let leader = Self { pid, exit_notice: exit_notice(pid), reaped: None, table };
         let stdout = child.stdout.take().map(|pipe: ChildStdout| OwnedFd::from(pipe));
@@ -172,6 +179,35 @@ pub(super) fn command(
         .envs(environment.iter().map(|(name, value)| (name, value)))
         .process_group(0);
     command
+}
+
+/// Lets the command execute what was opened for it, and not what its name stands for by then.
+pub(super) fn execute_opened(
+    command: &mut Command,
+    plan: Plan,
+    opened: BorrowedFd<'_>,
+    environment: &[(OsString, OsString)],
+) -> io::Result<()> {
+    let text = |text: OsString| CString::new(text.into_vec()).map_err(io::Error::from);
+    // Of two values for one name the later one counts.
+    let variables: BTreeMap<_, _> = environment.iter().map(|(n, v)| (n, v)).collect();
+    let variables = variables.into_iter().map(|(name, value)| {
+        let mut variable = name.clone();
+        variable.push("=");
+        variable.push(value);
+        text(variable)
+    });
+    let others = plan.others.into_iter().map(|(path, state)| Ok((text(path)?, state)));
+    let image = Image {
+        program: rustix::io::fcntl_dupfd_cloexec(opened, 3)?,
+        path: text(plan.path)?,
+        state: plan.state,
+        others: others.collect::<io::Result<_>>()?,
+        words: Words::new(plan.words.into_iter().map(text).collect::<io::Result<_>>()?),
+        variables: Words::new(variables.collect::<io::Result<_>>()?),
+    };
+    execute_instead(command, image);
+    Ok(())
 }
 
 fn lost(source: io::Error) -> ExecuteError {

@@ -157,6 +157,13 @@ pub enum ExecuteError {
         /// What the system answered.
         source: io::Error,
     },
+    /// The program that was opened to be started, or what it is executed by, was changed or
+    /// replaced. Nothing was started.
+    #[error("{program:?}, or a file that it is executed by, was changed right before the start")]
+    Replaced {
+        /// The resolved program.
+        program: PathBuf,
+    },
     /// The system could not start any command, or not this one with these arguments.
     #[error("{program:?} could not be started: {source}")]
     Start {

@@ -75,6 +75,9 @@ pub enum Obstacle {
     /// It is neither a program of this machine nor a script with a `#!` line.
     #[error("unknown format; start it with an interpreter, or give it a `#!` line")]
     Format,
+    /// Its interpreter is a script, whose interpreter is one, and so on, for too long.
+    #[error("too many interpreters, each a script; name a program on the `#!` line of one")]
+    Interpreters,
     /// Any other answer of the system.
     #[error("{}", io::Error::from_raw_os_error(*.errno))]
     System {
@@ -103,7 +106,7 @@ pub fn resolve(
 ) -> Result<PathBuf, StartRefusal> {
     if program.as_bytes().contains(&b'/') {
         let path = PathBuf::from(program);
-        return match obstacle(&directory.join(&path)) {
+        return match check_executable(&directory.join(&path)) {
             Ok(()) => Ok(path),
             Err(None) => Err(not_found(program, None)),
             Err(Some(obstacle)) => Err(StartRefusal::NotExecutable { path, obstacle }),
@@ -141,7 +144,7 @@ fn search(program: &OsStr, search_path: &OsStr, directory: &Path) -> Result<Path
             break;
         }
         let path = candidate(part, program);
-        match obstacle(&directory.join(&path)) {
+        match check_executable(&directory.join(&path)) {
             Ok(()) => return Ok(path),
             Err(None) => {}
             Err(Some(obstacle)) => {
@@ -162,7 +165,7 @@ fn candidate(part: &[u8], program: &OsStr) -> PathBuf {
 }
 
 /// What keeps a path from being executed: `Err(None)` when nothing is there.
-fn obstacle(path: &Path) -> Result<(), Option<Obstacle>> {
+pub(super) fn check_executable(path: &Path) -> Result<(), Option<Obstacle>> {
     let metadata = path.metadata().map_err(|error| match error.raw_os_error() {
         Some(errno) => obstacle_unless_absent(Errno::from_raw_os_error(errno)),
         // A name with a NUL byte: no file can have it.

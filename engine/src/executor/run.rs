@@ -1,6 +1,5 @@
 //! One execution, from the start of the command to the report.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -8,8 +7,9 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use super::command::CommandSpec;
-use super::leader::{End, Leader, start};
+use super::leader::{End, Leader, Program, start};
 use super::memory::MemoryWatch;
+use super::opened::OpenedProgram;
 use super::output::{Notice, OutputSink, OutputStream};
 use super::process_table::{Among, ProcessTable};
 use super::report::{Containment, ExecuteError, ExecutionReport, Outcome, exit_status};
@@ -50,20 +50,26 @@ pub fn execute(
     signals: &mut dyn SignalSource,
 ) -> Result<ExecutionReport, ExecuteError> {
     let path = spec.resolve()?;
-    let mut run = Run::start(spec, &path)?;
-    if spec.guard.is_some() && run.leader.containment() == Containment::Group {
-        sink.notice(Notice::NotContained);
-    }
-    loop {
-        run.heed_signals(signals);
-        run.move_output(sink)?;
-        run.heed_the_end()?;
-        run.heed_the_clock(sink)?;
-        if run.stage == Stage::Over {
-            return run.report();
-        }
-        run.wait(sink, signals)?;
-    }
+    let run = Run::start(spec, Program { path: &path, opened: None })?;
+    run.carry_out(spec, sink, signals)
+}
+
+/// As [`execute`], but what is executed is what was opened, whatever stands in its place by now.
+///
+/// # Errors
+///
+/// As [`execute`], and [`ExecuteError::Replaced`] where what was opened was changed since, or where
+/// a script that its interpreter opens by its path is another one.
+pub fn execute_opened(
+    spec: &CommandSpec,
+    opened: OpenedProgram,
+    sink: &mut dyn OutputSink,
+    signals: &mut dyn SignalSource,
+) -> Result<ExecutionReport, ExecuteError> {
+    let run = Run::start(spec, Program { path: opened.path(), opened: Some(&opened) })?;
+    // Whoever waits to write to it may.
+    drop(opened);
+    run.carry_out(spec, sink, signals)
 }
 
 /// Where an execution stands. It only ever moves downwards.
@@ -116,11 +122,11 @@ struct Run {
 }
 
 impl Run {
-    fn start(spec: &CommandSpec, path: &Path) -> Result<Self, ExecuteError> {
+    fn start(spec: &CommandSpec, program: Program<'_>) -> Result<Self, ExecuteError> {
         let table = ProcessTable::find();
         let memory = MemoryWatch::new(table, spec.max_memory_bytes);
         let started = Instant::now();
-        let (leader, pipes) = start(spec, path, table)?;
+        let (leader, pipes) = start(spec, program, table)?;
         let stream = |name, pipe| {
             Stream::new(name, pipe, spec.max_output_bytes)
                 .map_err(|source| ExecuteError::Watch { during: "preparing its output", source })
@@ -145,6 +151,27 @@ impl Run {
             left_behind: false,
             has_told_of_stop: false,
         })
+    }
+
+    fn carry_out(
+        mut self,
+        spec: &CommandSpec,
+        sink: &mut dyn OutputSink,
+        signals: &mut dyn SignalSource,
+    ) -> Result<ExecutionReport, ExecuteError> {
+        if spec.guard.is_some() && self.leader.containment() == Containment::Group {
+            sink.notice(Notice::NotContained);
+        }
+        loop {
+            self.heed_signals(signals);
+            self.move_output(sink)?;
+            self.heed_the_end()?;
+            self.heed_the_clock(sink)?;
+            if self.stage == Stage::Over {
+                return self.report();
+            }
+            self.wait(sink, signals)?;
+        }
     }
 
     /// Passes signals on. The first that asks for the end begins it, the second forces it.

@@ -12,6 +12,7 @@ use super::metrics_storage::Measured;
 use super::rebuild::Hot;
 use super::recall::FoundRecord;
 use super::snapshot::{self, Snapshot};
+use super::start::ApprovalKeys;
 use super::submit::{Begun, Origin, Receipt, Submitted};
 use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_bell::{Bell, LastRing};
@@ -53,6 +54,9 @@ pub struct EngineOptions {
     pub identity: Identity,
     /// The files that say what every hold point has to keep.
     pub floors: FloorFiles,
+    /// Where the keys of runs are kept whose questions are left open; `None`: where
+    /// [`ApprovalKeys::of_user`] says.
+    pub keys: Option<ApprovalKeys>,
     /// How many commands may wait for their turn after [`Engine::submit_later`]; at least 1.
     pub queue: usize,
 }
@@ -78,6 +82,7 @@ impl Default for EngineOptions {
             fingerprints: FingerprintDistance::default(),
             identity: Identity::of_process(),
             floors: FloorFiles::of_machine(),
+            keys: None,
             queue: 256,
         }
     }
@@ -119,6 +124,8 @@ pub(super) struct Core<S: Storage> {
     pub(super) recorded_here: Mutex<BTreeSet<String>>,
     /// Read anew for whatever they govern.
     floors: FloorFiles,
+    /// Where the keys of runs are kept whose questions are left open.
+    pub(super) keys: Option<ApprovalKeys>,
     /// The same disk, for what is derived from the log.
     pub(super) caches: Arc<S>,
 }
@@ -166,6 +173,7 @@ impl<S: Storage> Engine<S> {
             settled: Mutex::new(Settled::new()),
             recorded_here: Mutex::new(BTreeSet::new()),
             floors: options.floors,
+            keys: options.keys,
             caches,
         };
         let last_ring = LastRing(core.bell.clone());

@@ -6,7 +6,7 @@ use super::conditions::Conditions;
 use super::engine::Engine;
 use super::error::SubmitError;
 use super::hold_point::Next;
-use super::instruction::{evidence, executor_id, initialize};
+use super::instruction::{drop_raw, evidence, executor_id, initialize};
 use super::interrupt::Interrupt;
 use super::outcome::{Told, exit, exit_status, told};
 use super::run::{
@@ -18,7 +18,7 @@ use super::start::ApprovedProgram;
 use super::submit::{Origin, Receipt, Submitted};
 use crate::executor::{
     ExecuteError, ExecutionReport, InstructionEnvelope, OutputSink, SignalSource, StartRefusal,
-    execute,
+    execute, execute_opened,
 };
 use crate::log::{AppendError, Storage};
 use holdpoint_domain::command::{
@@ -181,9 +181,13 @@ impl<'a, S: Storage> Runner<'a, S> {
         self.approved_program = Some(program);
     }
 
-    /// How what stands in the place of the approved program differs from it.
-    fn replaced_program(&self) -> Option<String> {
-        self.approved_program.as_ref()?.check(&self.run.command).err()
+    /// Nothing is started in the place of the approved program.
+    fn stop_replaced(&mut self, difference: &str) -> Result<(), RunError> {
+        let facts = StopFacts { authorization_present: Some(false), ..StopFacts::default() };
+        let details = format!("not the approved program ({BINDING_MISMATCH}): {difference}");
+        self.exit_status = EXIT_HOLDPOINT_FAILED;
+        self.details = Some(details.clone());
+        self.stop(StopCondition::MissingAuthorization, facts, details)
     }
 
     /// Carries the run out, and says what came of it.
@@ -240,20 +244,22 @@ impl<'a, S: Storage> Runner<'a, S> {
         if self.halted.is_some() || !self.has_room()? {
             return Ok(false);
         }
-        if let Some(difference) = self.replaced_program() {
-            let facts = StopFacts { authorization_present: Some(false), ..StopFacts::default() };
-            let details = format!(
-                "another file stands in the place of the approved program ({BINDING_MISMATCH}): \
-                 {difference}"
-            );
-            self.exit_status = EXIT_HOLDPOINT_FAILED;
-            self.details = Some(details.clone());
-            return self.stop(StopCondition::MissingAuthorization, facts, details).map(|()| false);
-        }
+        let opened = self.approved_program.as_ref().map(|program| program.open(&self.run.command));
+        let opened = match opened.transpose() {
+            Ok(opened) => opened,
+            Err(difference) => return self.stop_replaced(&difference).map(|()| false),
+        };
         self.is_recorded = false;
         let command = self.seat.guarded(&self.run.command);
-        let is_permitted = match execute(&command, sink, signals) {
+        let executed = match opened {
+            Some(opened) => execute_opened(&command, opened, sink, signals),
+            None => execute(&command, sink, signals),
+        };
+        let is_permitted = match executed {
             Ok(report) => self.executed(report)?,
+            Err(error @ ExecuteError::Replaced { .. }) => {
+                self.stop_replaced(&error.to_string()).map(|()| false)?
+            }
             Err(error) => self.not_executed(&error).map(|()| false)?,
         };
         self.is_recorded = true;
@@ -568,31 +574,6 @@ fn origin<S: Storage>(engine: &Engine<S>, run: &GovernedRun) -> Result<Origin, R
         Some((correlation, causation)) => Origin { actor, correlation, causation },
         None => Origin { actor, correlation: engine.entropy()?.to_string(), causation: None },
     })
-}
-
-/// Leaves away the bytes of every stream: its true length and its digest stay, and all of it is
-/// said to be missing. Whether there were any.
-fn drop_raw(command: &mut Command) -> bool {
-    let Command::CaptureEvidence(capture) = command else { return false };
-    let mut any = false;
-    for item in &mut capture.items {
-        let dropped = match &*item {
-            EvidenceItem::ExecutorOutput { stream, raw_data, true_length, whole_sha256 }
-            | EvidenceItem::ExecutorOutputCut {
-                stream, raw_data, true_length, whole_sha256, ..
-            } if !raw_data.is_empty() => EvidenceItem::ExecutorOutputCut {
-                stream: *stream,
-                raw_data: Vec::new(),
-                head_length: 0,
-                true_length: *true_length,
-                whole_sha256: *whole_sha256,
-            },
-            _ => continue,
-        };
-        any = true;
-        *item = dropped;
-    }
-    any
 }
 
 fn is_not_authorized(refusal: &StartRefusal) -> bool {

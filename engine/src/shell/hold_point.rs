@@ -106,6 +106,7 @@ impl<S: Storage> Runner<'_, S> {
             }
             let Some(question) = open else { return self.end_of(&asked, outcome.as_ref()) };
             if tell(asker, known.as_ref(), &question) == Patience::Leave {
+                self.engine.keep_retry_key(&self.loop_id);
                 self.left_open = Some(question);
                 return Ok(Next::Stop);
             }

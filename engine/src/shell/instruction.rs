@@ -8,7 +8,9 @@ use crate::executor::{
     CapturedOutput, Containment, ExecutionReport, InstructionEnvelope, command_line,
 };
 use crate::log::Storage;
-use holdpoint_domain::command::{EvidenceItem, Handshake, InitializeLoop, ObserverExpectation};
+use holdpoint_domain::command::{
+    Command, EvidenceItem, Handshake, InitializeLoop, ObserverExpectation,
+};
 use holdpoint_domain::event::{OutputStream, ResourceUsage};
 use holdpoint_domain::execution_loop::ExecutorIdentityStatus;
 use holdpoint_domain::hash::Digest;
@@ -103,4 +105,29 @@ fn output(stream: OutputStream, captured: &CapturedOutput) -> EvidenceItem {
 
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Leaves away the bytes of every stream: its true length and its digest stay, and all of it is
+/// said to be missing. Whether there were any.
+pub(super) fn drop_raw(command: &mut Command) -> bool {
+    let Command::CaptureEvidence(capture) = command else { return false };
+    let mut any = false;
+    for item in &mut capture.items {
+        let dropped = match &*item {
+            EvidenceItem::ExecutorOutput { stream, raw_data, true_length, whole_sha256 }
+            | EvidenceItem::ExecutorOutputCut {
+                stream, raw_data, true_length, whole_sha256, ..
+            } if !raw_data.is_empty() => EvidenceItem::ExecutorOutputCut {
+                stream: *stream,
+                raw_data: Vec::new(),
+                head_length: 0,
+                true_length: *true_length,
+                whole_sha256: *whole_sha256,
+            },
+            _ => continue,
+        };
+        any = true;
+        *item = dropped;
+    }
+    any
 }

@@ -40,6 +40,7 @@ mod rebuild;
 mod recall;
 mod receipt;
 mod resume;
+mod retry;
 mod run;
 mod run_seat;
 mod salvage;

@@ -5,8 +5,8 @@ use super::engine::Engine;
 use super::error::SubmitError;
 use super::governed::Runner;
 use super::rebuild::read_events;
-use super::run::{BINDING_MISMATCH, GovernedRun, HeldRun, RunError};
-use super::start::ApprovedProgram;
+use super::run::{BINDING_MISMATCH, GovernedRun, HeldRun, KEY_MISSING, RunError};
+use super::start::{ApprovedProgram, StartError};
 use crate::executor::{CommandSpec, InstructionEnvelope, OutputSink, ShownValue, SignalSource};
 use crate::executor::{command_line, visible as shown};
 use crate::log::Storage;
@@ -19,6 +19,7 @@ use holdpoint_domain::{World, refusal::DecisionRefusal};
 use holdpoint_log_files::Onward;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// A loop was not gone on with. Unless it is [`ResumeError::Run`], nothing was recorded.
@@ -57,9 +58,42 @@ pub enum ResumeError {
         /// What differs.
         difference: String,
     },
+    /// The RETRY is not for the log in this place.
+    #[error(
+        "{request_id} was asked in the log {asked}, and this is {here}; go on in that one: where \
+         it was moved, rename it back, or start the command anew"
+    )]
+    OtherLog {
+        /// The question.
+        request_id: String,
+        /// Where that log was.
+        asked: String,
+        /// Where this one is.
+        here: String,
+    },
+    /// The key is not there with which the attempt can begin.
+    #[error(
+        "the key of {request_id} is not in {}: it was used, or another user or machine has it; go \
+         on as the user and on the machine that asked, or start the command anew", .file.display()
+    )]
+    KeyMissing {
+        /// The question.
+        request_id: String,
+        /// Where it should be.
+        file: PathBuf,
+    },
+    /// The key cannot be read or taken.
+    #[error(transparent)]
+    Key(Box<StartError>),
     /// The run could not be recorded as it should.
     #[error(transparent)]
     Run(#[from] RunError),
+}
+
+impl From<StartError> for ResumeError {
+    fn from(error: StartError) -> Self {
+        Self::Key(Box::new(error))
+    }
 }
 
 impl ResumeError {
@@ -71,7 +105,9 @@ impl ResumeError {
             Self::Unknown(refusal) => refusal.code(),
             Self::NoRetry { .. } => "NOTHING_TO_RESUME",
             Self::Differs { .. } => "ENVELOPE_HASH_MISMATCH",
-            Self::OtherProgram { .. } => BINDING_MISMATCH,
+            Self::OtherProgram { .. } | Self::OtherLog { .. } => BINDING_MISMATCH,
+            Self::KeyMissing { .. } => KEY_MISSING,
+            Self::Key(error) => error.code(),
             Self::Run(RunError::Refused(refusal)) => refusal.code(),
             Self::Run(_) => "NOT_RECORDED",
         }
@@ -81,7 +117,8 @@ impl ResumeError {
 impl<S: Storage> Engine<S> {
     /// Begins the next attempt of a loop whose question was decided as RETRY, and goes on as
     /// [`Engine::run_held`] does under the terms that the loop began with. The command has to be
-    /// the loop's own, to the byte. Of two that try, one begins the attempt.
+    /// the loop's own, to the byte, and the log the one in which the question was left open, in its
+    /// place. Of two that try, one begins the attempt.
     ///
     /// # Errors
     /// See [`ResumeError`].
@@ -107,11 +144,18 @@ impl<S: Storage> Engine<S> {
         // Another attempt needs a person here, whether or not the start was approved.
         let mut run = run.clone();
         run.gate.before = true;
-        let mut runner = Runner::resume(self, &run, &entity, &decided)?;
-        if let Some(program) = approved {
-            runner.expect_program(program);
+        self.take_retry_key(request_id, entity.loop_id())?;
+        let resumed = Runner::resume(self, &run, &entity, &decided).and_then(|mut runner| {
+            if let Some(program) = approved {
+                runner.expect_program(program);
+            }
+            runner.conclude(asker, sink, signals)
+        });
+        // Nothing was begun where the RETRY still waits: it can be tried again.
+        if resumed.is_err() && matches!(self.query(|w| to_resume(w, request_id)), Ok(Ok(_))) {
+            self.keep_retry_key(entity.loop_id());
         }
-        Ok(runner.conclude(asker, sink, signals)?)
+        Ok(resumed?)
     }
 
     /// The program with which a person approved the start of a loop, where one was asked: the very
@@ -131,7 +175,7 @@ impl<S: Storage> Engine<S> {
         let Some(program) = context.and_then(ApprovedProgram::shown_in) else {
             return Err(differs("which one, is not on the log any more".to_string()));
         };
-        program.check(command).map_err(differs)?;
+        program.open(command).map_err(differs)?;
         Ok(Some(program))
     }
 

@@ -27,6 +27,8 @@ pub const EXIT_FAULT_TERMINATED: u8 = 123;
 
 /// The reason code where what is to be started is not what was approved.
 pub(super) const BINDING_MISMATCH: &str = "BINDING_MISMATCH";
+/// The reason code where the key is missing that is kept outside of the log.
+pub(super) const KEY_MISSING: &str = "APPROVAL_KEY_MISSING";
 
 /// What to run, for whom, and within which bounds.
 #[derive(Clone, Debug)]

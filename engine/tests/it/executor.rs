@@ -16,8 +16,9 @@ use std::time::Duration;
 
 use holdpoint_engine::executor::{
     CommandSpec, Discard, ExecuteError, ExecutionReport, ForwardedSignal, NoSignals, Obstacle,
-    Outcome, OutputSink, OutputStream, PassThrough, SignalOrigin, SignalSender, StartRefusal,
-    Stdin, execute, resolve, signal_channel, signal_name,
+    OpenProgramError, OpenedProgram, Outcome, OutputSink, OutputStream, PassThrough, SignalOrigin,
+    SignalSender, StartRefusal, Stdin, execute, execute_opened, resolve, signal_channel,
+    signal_name,
 };
 use sha2::{Digest, Sha256};
 
@@ -469,4 +470,117 @@ fn a_slow_reader_gets_everything_after_the_command_has_ended() {
     drop(writing);
     assert_eq!(reader.join().expect("the reader ends"), report.stdout.bytes);
     assert_eq!(report.stdout.true_length, 108_894);
+}
+
+/// A folder with a shell of its own in `approved`, and other things of the same names in `other`.
+#[cfg(target_os = "linux")]
+fn folder_of_programs() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let script = "mkdir approved other && cp /bin/sh approved/shell && cp /bin/sh other/spare";
+    let spec = CommandSpec { directory: folder.path().into(), ..shell(script) };
+    assert_eq!(run(&spec).exit_status, 0);
+    write_file(&folder.path().join("other/shell"), "755", "#!/bin/sh\nexit 66\n");
+    for (place, status) in [("approved", 7), ("other", 66)] {
+        let script = format!("#!{}/approved/shell\nexit {status}\n", folder.path().display());
+        write_file(&folder.path().join(place).join("script"), "755", &script);
+    }
+    folder
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_was_opened_is_executed_and_not_what_stands_in_its_place_by_then() {
+    let folder = folder_of_programs();
+    let named = |name: &str| folder.path().join(name);
+    let end_of = |spec: &CommandSpec, after_opening: &dyn Fn()| {
+        let opened = OpenedProgram::open(spec).expect("it is there");
+        after_opening();
+        execute_opened(spec, opened, &mut Discard, &mut NoSignals).map(|it| it.outcome)
+    };
+    let exchange = || {
+        fs::rename(named("approved"), named("away")).expect("a rename");
+        fs::rename(named("other"), named("approved")).expect("a rename");
+    };
+    let exchange_back = || {
+        fs::rename(named("approved"), named("other")).expect("a rename");
+        fs::rename(named("away"), named("approved")).expect("a rename");
+    };
+    let program = named("approved/shell");
+    let own = spec(program.to_str().expect("text"), &["-c", "exit 5"]);
+    // The file itself is as it was, under another name: it is executed.
+    let outcome = end_of(&own, &exchange).expect("it starts");
+    exchange_back();
+    assert_eq!(outcome, Outcome::Exited { code: 5 });
+    // A script is opened by its path: another one in its place is not executed.
+    let script = spec(named("approved/script").to_str().expect("text"), &[]);
+    let unchanged = end_of(&script, &|| {}).expect("it starts");
+    assert_eq!(unchanged, Outcome::Exited { code: 7 });
+    let exchanged = end_of(&script, &exchange);
+    exchange_back();
+    assert!(matches!(exchanged, Err(ExecuteError::Replaced { .. })), "{exchanged:?}");
+    // Nor is a program into which somebody wrote, or that another one took the place of.
+    let written = end_of(&own, &|| {
+        let script = "printf x >> approved/shell.new && cat approved/shell >> approved/shell.new \
+                      && mv approved/shell.new approved/shell";
+        let spec = CommandSpec { directory: folder.path().into(), ..shell(script) };
+        assert_eq!(run(&spec).exit_status, 0);
+    });
+    assert!(matches!(written, Err(ExecuteError::Replaced { .. })), "{written:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_script_that_was_opened_is_executed_as_the_system_would() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let at = |name: &str| folder.path().join(name).to_str().expect("text").to_string();
+    let lines = [
+        "#!/bin/sh".to_string(),
+        "#! /bin/sh -e ".to_string(),
+        "#!/usr/bin/env -S sh -e -u".to_string(),
+        format!("#!{} one argument  of several", at("script-0")),
+    ];
+    let told = "echo \"$0|$*|$PWD|$GREETING\"";
+    for (number, line) in lines.iter().enumerate() {
+        let (name, text) = (format!("script-{number}"), format!("{line}\n{told}\n"));
+        write_file(&folder.path().join(&name), "755", &text);
+        let mut spec = spec(&format!("./{name}"), &["a b", "", "c"]);
+        spec.directory = folder.path().into();
+        spec.environment.push(("GREETING".into(), "first".into()));
+        spec.environment.push(("GREETING".into(), "last".into()));
+        let opened = OpenedProgram::open(&spec).expect("it is there");
+        let opened = execute_opened(&spec, opened, &mut Discard, &mut NoSignals);
+        let (opened, system) = (opened.expect("it starts"), run(&spec));
+        assert_eq!(opened.outcome, Outcome::Exited { code: 0 }, "{line}");
+        let text =
+            |report: &ExecutionReport| String::from_utf8_lossy(&report.stdout.bytes).into_owned();
+        assert_eq!(text(&opened), text(&system), "{line}");
+        assert!(text(&opened).ends_with("|last\n"), "{line}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn as_many_interpreters_are_followed_as_the_system_follows() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let at = |number: usize| folder.path().join(format!("level-{number}"));
+    write_file(&at(0), "755", "#!/bin/sh\nexit 0\n");
+    for number in 1..=6 {
+        let script = format!("#!{}\n", at(number - 1).display());
+        write_file(&at(number), "755", &script);
+        let spec = spec(at(number).to_str().expect("text"), &[]);
+        let by_system = execute(&spec, &mut Discard, &mut NoSignals).is_ok();
+        let opened = OpenedProgram::open(&spec);
+        assert_eq!(opened.is_ok(), by_system, "{number}: {opened:?}");
+        match opened {
+            Ok(opened) => assert_eq!(opened.files().len(), number + 2),
+            Err(error) => assert!(matches!(
+                error,
+                OpenProgramError::Refused(StartRefusal::NotExecutable {
+                    obstacle: Obstacle::Interpreters,
+                    ..
+                })
+            )),
+        }
+    }
+    assert!(OpenedProgram::open(&spec(at(6).to_str().expect("text"), &[])).is_err());
 }

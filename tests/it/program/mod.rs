@@ -44,6 +44,7 @@ impl Place {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = command_in(self.directory.path(), &[]);
         command.arg("--log").arg(&self.log).args(arguments);
+        command.env("XDG_STATE_HOME", self.directory.path().join("state"));
         if is_answer(arguments) {
             command.stdin(terminal());
         }

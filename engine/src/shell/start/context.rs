@@ -1,6 +1,7 @@
 //! The circumstances of a start as whoever is asked sees them, and what of them differs later.
 
-use super::facts::{Fact, Facts, PROGRAM};
+use super::facts::{Fact, Facts};
+use super::program::{INTERPRETER, PROGRAM};
 use holdpoint_domain::decision_point::MAX_CONTEXT_BYTES;
 use holdpoint_domain::hash::sha256;
 use holdpoint_domain::text::bounded;
@@ -10,6 +11,8 @@ const BOUND: &str = "Bound, and looked at again at the start:";
 /// What stands behind them.
 const NOT_BOUND: &str = "\
 Not bound, and free to change until it is read:
+  the program that an interpreter such as env looks up, and what a script's interpreter finds at \
+the script's path after the last look
   what the program reads later: the modules, configuration and data files of an interpreter, \
 libraries, and files that its arguments name and --bind-file does not
   what standard input's terminal or file holds later
@@ -75,10 +78,13 @@ pub(super) fn differences(asked: &str, facts: &Facts) -> Vec<String> {
     found
 }
 
-/// What a question shows of the program.
-pub(super) fn program_line(context: &str) -> Option<&str> {
-    let title = format!("  {PROGRAM:<KIND_WIDTH$}{SEPARATOR}");
-    context.lines().find(|line| line.starts_with(&title))
+/// What a question shows of the program, and of its interpreters behind it. Empty where it shows
+/// no program.
+pub(super) fn program_lines(context: &str) -> Vec<String> {
+    let bound = context.split(NOT_BOUND).next().unwrap_or_default();
+    let titles = [format!("  {PROGRAM:<KIND_WIDTH$}{SEPARATOR}"), format!("  {INTERPRETER} ")];
+    let is_of = |line: &&str| titles.iter().any(|title| line.starts_with(title));
+    bound.lines().filter(is_of).map(str::to_string).collect()
 }
 
 pub(super) fn line(fact: &Fact) -> String {

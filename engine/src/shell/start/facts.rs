@@ -1,9 +1,9 @@
 //! What an approval of a start is bound to, as it is now.
 
 use super::StartError;
-use super::context::{line, program_line};
 use super::input::Input;
 use super::keys::Key;
+use super::program::{ApprovedProgram, program};
 use crate::executor::{CommandSpec, ShownValue, command_line, visible};
 use crate::shell::bound_directory::BoundDirectory;
 use crate::shell::run::GovernedRun;
@@ -25,8 +25,6 @@ const DIGEST_VERSION: u16 = 1;
 /// How a variable's value is bound: by itself, or under the key of its question.
 const PLAIN: u8 = 0;
 const KEYED: u8 = 1;
-/// The kind of the fact that is about the program.
-pub(super) const PROGRAM: &str = "program";
 /// How many digits of a keyed digest are shown: enough to see that it is another one.
 const SHOWN_DIGITS: usize = 16;
 
@@ -35,9 +33,9 @@ pub(super) struct Fact {
     /// What it is about.
     pub(super) kind: &'static str,
     /// Which one, where there are several.
-    name: Vec<u8>,
+    pub(super) name: Vec<u8>,
     /// Exactly what it is.
-    value: Vec<u8>,
+    pub(super) value: Vec<u8>,
     /// The same for a person, on one line.
     pub(super) shown: String,
 }
@@ -48,18 +46,9 @@ pub(super) struct Facts {
     pub(super) program: ApprovedProgram,
 }
 
-/// The program that a start was approved with: its canonical path and SHA-256, as the question
-/// shows them.
-#[derive(Clone, Debug)]
-pub(in crate::shell) struct ApprovedProgram {
-    line: String,
-    /// The file in which that was found to be so.
-    seen: Option<(PathBuf, ProgramFile)>,
-}
-
-/// The file that was looked at in the place of a program.
+/// What tells whether a file was changed while it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct ProgramFile {
+struct FileState {
     device: u64,
     inode: u64,
     length: u64,
@@ -83,10 +72,10 @@ impl Facts {
     /// Looks at everything. Nothing is changed.
     pub(super) fn of(run: &GovernedRun, around: &Surroundings<'_>) -> Result<Self, StartError> {
         let command = &run.command;
-        let (program, seen) = program(command)?;
-        let approved = ApprovedProgram { line: line(&program), seen: Some(seen) };
+        let program = program(command)?;
+        let approved = ApprovedProgram::of(&program);
         let mut all = vec![words(command), user(), log(around)?, directory(&command.directory)?];
-        all.push(program);
+        all.extend(program);
         all.extend(files(around.files, &command.directory)?);
         all.extend(variables(run, around.key));
         all.push(input(around.input)?);
@@ -114,35 +103,7 @@ impl Fact {
     }
 }
 
-impl ApprovedProgram {
-    /// What a question shows of the program, where it shows one.
-    pub(in crate::shell) fn shown_in(context: &str) -> Option<Self> {
-        let line = program_line(context)?.to_string();
-        Some(Self { line, seen: None })
-    }
-
-    /// Whether a command would be started from that now, and what it would be started from else.
-    pub(in crate::shell) fn check(&self, command: &CommandSpec) -> Result<(), String> {
-        if self.seen.is_some() && self.seen == place_of_program(command) {
-            return Ok(());
-        }
-        let now =
-            program(command).map(|(fact, _)| line(&fact)).map_err(|error| error.to_string())?;
-        match now == self.line {
-            true => Ok(()),
-            false => Err(format!("{} was approved, {} is there", self.line.trim(), now.trim())),
-        }
-    }
-}
-
-/// The file that a command would be started from, by its canonical path.
-fn place_of_program(command: &CommandSpec) -> Option<(PathBuf, ProgramFile)> {
-    let place = command.directory.join(command.resolve().ok()?).canonicalize().ok()?;
-    let file = ProgramFile::of_metadata(&place.metadata().ok()?);
-    Some((place, file))
-}
-
-impl ProgramFile {
+impl FileState {
     fn of_metadata(metadata: &Metadata) -> Self {
         Self {
             device: metadata.dev(),
@@ -181,22 +142,9 @@ fn directory(directory: &Path) -> Result<Fact, StartError> {
     Ok(Fact::one("directory", found.identity(), found.shown()))
 }
 
-/// The file behind the program's name, and what tells whether it is still that file.
-fn program(command: &CommandSpec) -> Result<(Fact, (PathBuf, ProgramFile)), StartError> {
-    let found = command.directory.join(command.resolve().map_err(StartError::Program)?);
-    let place = canonical(&found)?;
-    let (digest, metadata) = digest_of(&place)?;
-    let fact = file_fact(PROGRAM, Vec::new(), &digest, &place);
-    Ok((fact, (place, ProgramFile::of_metadata(&metadata))))
-}
-
-fn file_fact(kind: &'static str, name: Vec<u8>, digest: &Digest, place: &Path) -> Fact {
-    let value = [digest.as_bytes().as_slice(), place.as_os_str().as_bytes()].concat();
-    let shown = match name.is_empty() {
-        true => format!("{}, SHA-256 {digest}", visible(place.as_os_str())),
-        false => format!("SHA-256 {digest}"),
-    };
-    Fact { kind, name, value, shown }
+/// How a file is bound: by its content and its canonical path.
+pub(super) fn file_value(digest: &Digest, place: &Path) -> Vec<u8> {
+    [digest.as_bytes().as_slice(), place.as_os_str().as_bytes()].concat()
 }
 
 /// The files that are bound too, each once, by their canonical paths.
@@ -206,8 +154,9 @@ fn files(named: &[PathBuf], directory: &Path) -> Result<Vec<Fact>, StartError> {
     places.sort_unstable();
     places.dedup();
     let fact = |place: &PathBuf| {
-        let (digest, _) = digest_of(place)?;
-        Ok(file_fact("file", place.as_os_str().as_bytes().to_vec(), &digest, place))
+        let digest = digest_of(place)?;
+        let (name, value) = (place.as_os_str().as_bytes().to_vec(), file_value(&digest, place));
+        Ok(Fact { kind: "file", name, value, shown: format!("SHA-256 {digest}") })
     };
     places.iter().map(fact).collect()
 }
@@ -257,7 +206,7 @@ fn input(input: &Input) -> Result<Fact, StartError> {
 }
 
 /// The digest of a regular file that nobody changed while it was read.
-fn digest_of(file: &Path) -> Result<(Digest, Metadata), StartError> {
+fn digest_of(file: &Path) -> Result<Digest, StartError> {
     let failed = |source| unreadable(file, source);
     // A pipe would wait for whoever writes.
     if !file.metadata().map_err(failed)?.is_file() {
@@ -275,8 +224,8 @@ fn digest_of(file: &Path) -> Result<(Digest, Metadata), StartError> {
         }
     }
     let after = opened.metadata().map_err(failed)?;
-    match ProgramFile::of_metadata(&before) == ProgramFile::of_metadata(&after) {
-        true => Ok((digest.finish(), after)),
+    match FileState::of_metadata(&before) == FileState::of_metadata(&after) {
+        true => Ok(digest.finish()),
         false => Err(StartError::Changing { path: file.to_path_buf() }),
     }
 }

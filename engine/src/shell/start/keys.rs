@@ -15,6 +15,10 @@ use std::path::{Path, PathBuf};
 const KEY_BYTES: usize = 64;
 /// How the file of a key ends.
 const ENDING: &str = ".key";
+/// How the file of one that lets a loop be tried again ends.
+const RETRY_ENDING: &str = ".retry";
+/// The most that is read of such a file, in bytes: a path is shorter.
+const RETRY_BYTES: u64 = 16 << 10;
 /// Where the keys are below a directory of states.
 const FOLDER: &str = "holdpoint/keys";
 
@@ -75,12 +79,15 @@ impl ApprovalKeys {
 
     /// Keeps the key of a question that is about to be asked.
     pub(super) fn keep(&self, decision_id: &str, key: &Key) -> Result<(), StartError> {
-        let file = self.file(decision_id);
+        self.write(self.file(decision_id), &key.0)
+    }
+
+    fn write(&self, file: PathBuf, content: &[u8]) -> Result<(), StartError> {
         let kept = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
             let options = OpenOptions::new().write(true).create_new(true).mode(0o600).to_owned();
             let mut opened = options.open(&file)?;
-            opened.write_all(&key.0)?;
+            opened.write_all(content)?;
             opened.sync_all()
         };
         kept().map_err(|source| StartError::Io { what: "keep the key", path: file.clone(), source })
@@ -103,6 +110,11 @@ impl ApprovalKeys {
 
     /// The questions whose keys are kept here, of whichever log.
     pub(super) fn questions(&self) -> Result<Vec<String>, StartError> {
+        self.kept(ENDING)
+    }
+
+    /// Whatever has a key here whose file ends so.
+    fn kept(&self, ending: &str) -> Result<Vec<String>, StartError> {
         let path = self.directory.clone();
         let failed = |source| StartError::Io { what: "list the keys in", path, source };
         let listed = match std::fs::read_dir(&self.directory) {
@@ -111,7 +123,7 @@ impl ApprovalKeys {
         };
         let names =
             listed.map_err(failed)?.into_iter().map(|entry| entry.file_name().into_string());
-        let ids = names.flatten().filter_map(|name| name.strip_suffix(ENDING).map(str::to_string));
+        let ids = names.flatten().filter_map(|name| name.strip_suffix(ending).map(str::to_string));
         Ok(ids.collect())
     }
 
@@ -119,6 +131,45 @@ impl ApprovalKeys {
     pub(super) fn file(&self, decision_id: &str) -> PathBuf {
         // An id is checked before a key is looked for: it has no slash.
         self.directory.join(format!("{decision_id}{ENDING}"))
+    }
+
+    /// Keeps what a loop can be tried again with, instead of what was kept before.
+    pub(in crate::shell) fn keep_retry(&self, id: &str, place: &[u8]) -> Result<(), StartError> {
+        self.take_retry(id)?;
+        self.write(self.retry_file(id), place)
+    }
+
+    /// What a loop can be tried again with, if it is still kept.
+    pub(in crate::shell) fn find_retry(&self, id: &str) -> Result<Option<Vec<u8>>, StartError> {
+        let (mut place, path) = (Vec::new(), self.retry_file(id));
+        let opened = File::open(&path).map(|opened| opened.take(RETRY_BYTES));
+        match opened.and_then(|mut opened| opened.read_to_end(&mut place)) {
+            Ok(_) => Ok(Some(place)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(StartError::Io { what: "read the key", path, source }),
+        }
+    }
+
+    /// Removes it. Of two that try, one is told that it did.
+    pub(in crate::shell) fn take_retry(&self, id: &str) -> Result<bool, StartError> {
+        let path = self.retry_file(id);
+        match std::fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(StartError::Io { what: "remove the key", path, source }),
+        }
+    }
+
+    /// The loops that can be tried again by what is kept here, of whichever log.
+    pub(in crate::shell) fn retries(&self) -> Result<Vec<String>, StartError> {
+        self.kept(RETRY_ENDING)
+    }
+
+    /// Where what a loop can be tried again with is, or was.
+    pub(in crate::shell) fn retry_file(&self, id: &str) -> PathBuf {
+        // The id of a loop is made of random bits; a record could say something else.
+        let name: String = id.chars().filter(|letter| *letter != '/').collect();
+        self.directory.join(format!("{name}{RETRY_ENDING}"))
     }
 }
 

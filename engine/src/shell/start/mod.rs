@@ -7,16 +7,17 @@ mod context;
 mod facts;
 mod input;
 mod keys;
+mod program;
 
 pub use approved::ApprovedStart;
 pub use ask::{AskBefore, Asked, StartAsker};
-pub(super) use facts::ApprovedProgram;
 pub use holdpoint_domain::decision_point::{APPROVE, DENY};
 pub use keys::ApprovalKeys;
+pub(super) use program::ApprovedProgram;
 
 use super::engine::Engine;
 use super::error::SubmitError;
-use super::run::{BINDING_MISMATCH, GovernedRun, RunError};
+use super::run::{BINDING_MISMATCH, GovernedRun, KEY_MISSING, RunError};
 use crate::executor::{SignalSource, StartRefusal};
 use crate::log::Storage;
 use facts::{Facts, Surroundings};
@@ -147,7 +148,7 @@ impl StartError {
                 "INPUT_NOT_BOUND"
             }
             Self::Interrupted { .. } => "INTERRUPTED",
-            Self::KeyMissing { .. } => "APPROVAL_KEY_MISSING",
+            Self::KeyMissing { .. } => KEY_MISSING,
             Self::Differs { .. } => BINDING_MISMATCH,
         }
     }
