@@ -126,8 +126,8 @@ pub enum FloorsError {
     },
     /// Nobody whom it names is a user here.
     #[error(
-        "the policy {} cannot be kept: no user here is called {}; name users of `/etc/passwd`, or \
-         `uid 1000` for a number that has no name there", shown(.path), listed(.names)
+        "the policy {} cannot be kept: no user here is called {}; name users that `getent passwd` \
+         knows, or `uid 1000` for a number that has no name there", shown(.path), listed(.names)
     )]
     NamesNobody {
         /// The file.
