@@ -58,6 +58,19 @@ impl Report {
         self.say_limits();
     }
 
+    /// Takes up what else was found about what the report is of, and is not in it yet.
+    pub(crate) fn take_findings(&mut self, found: &[Finding]) {
+        for finding in found {
+            if self.findings.iter().all(|it| it.place != finding.place) {
+                self.findings.push(finding.clone());
+            }
+        }
+        if !self.findings.is_empty() && !self.failed() && self.verdict != Verdict::NothingHere {
+            let is_of_bytes = self.findings.iter().any(|it| is_change(it) || is_loss(it));
+            self.verdict = if is_of_bytes { Verdict::Corrupt } else { Verdict::ForbiddenEvents };
+        }
+    }
+
     /// Keeps the first finding alone.
     pub(crate) fn stop_at_first(&mut self) {
         self.stopped_early = !self.findings.is_empty();

@@ -109,7 +109,7 @@ fn judge_once<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Reading, Meaning, Comparison), ReadError> {
     let (reading, (meaning, compared)) = steadily(|| {
-        let start = Start::of(storage);
+        let start = Start::of(storage)?;
         let anchor = start.anchor;
         let mut meaning = Meaning::new(start, Until::End);
         let mut compared = Comparison::new(&asked.heads, &anchor.position);
