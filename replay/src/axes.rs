@@ -322,6 +322,16 @@ fn fingerprints(meaning: &Meaning) -> String {
         let count = meaning.fingerprints_not_checked;
         text.push_str(&format!("; {count} of another state schema or log were not checked"));
     }
+    let (proven, not_checked) = meaning.statements();
+    if proven > 0 {
+        text.push_str(&format!("; {proven} stated indexes are those of their segments"));
+    }
+    if not_checked > 0 {
+        text.push_str(&format!(
+            "; stated indexes of another version, or of records in an archive, were not checked: \
+             {not_checked}"
+        ));
+    }
     text
 }
 

@@ -30,6 +30,7 @@ pub mod rebuild;
 pub mod records;
 pub mod report;
 pub mod state;
+mod statements;
 pub mod statistics;
 mod summary;
 pub mod tail;

@@ -125,5 +125,10 @@ fn judge_once<S: ReadStorage>(
         };
         Ok((reading, (meaning, compared)))
     })?;
+    // Behind damage an index cannot be built, and the damage is told.
+    let mut meaning = meaning;
+    if !asked.fail_fast || meaning.findings.is_empty() {
+        meaning.check_statements(storage)?;
+    }
     Ok((reading, meaning, compared))
 }

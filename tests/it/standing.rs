@@ -176,6 +176,40 @@ fn two_statements_on_one_index_that_differ_count_for_nothing() {
     hand_made.write(log);
     std::fs::write(&path, &doctored).unwrap();
     assert_eq!(sequences(&values(&holdpoint(log, &wanted))), right);
+    assert_refuted(log, first);
+}
+
+/// Verifying finds the statement that is false, whichever of them came first.
+fn assert_refuted(log: &Path, segment: u64) {
+    let (code, stdout, _) = told(&holdpoint(log, &["verify", "--json"]));
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, report["verdict"].as_str()), (6, Some("forbidden events")), "{stdout}");
+    let findings = report["findings"].as_array().unwrap();
+    assert_eq!(findings.len(), 1, "{stdout}");
+    assert_eq!(findings[0]["problem"], "false_index_statement");
+    let named = format!("record {segment} on");
+    assert!(findings[0]["message"].as_str().unwrap().contains(&named), "{stdout}");
+}
+
+#[test]
+fn a_false_statement_on_an_index_is_found_though_no_other_contradicts_it() {
+    let stating = |format: u32| {
+        let mut log = HandMade::new();
+        log.run();
+        log.roll();
+        let (last_sequence, digest) = (log.chain.sequence, Digest::from_bytes([7; 32]));
+        let told = SegmentIndexed { first_sequence: 1, last_sequence, format, digest };
+        log.events(vec![told.into()]);
+        let directory = TempDir::new().unwrap();
+        log.write(directory.path());
+        directory
+    };
+    assert_refuted(stating(INDEX_VERSION).path(), 1);
+    // What this program cannot build is not checked, and no failure.
+    let directory = stating(INDEX_VERSION + 1);
+    let (code, stdout, _) = told(&holdpoint(directory.path(), &["verify"]));
+    assert_eq!(code, 0, "{stdout}");
+    assert!(stdout.contains("were not checked: 1"), "{stdout}");
 }
 
 /// An index whose terms are those of its keys: digests and checksum are made anew.
