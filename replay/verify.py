@@ -33,8 +33,8 @@ def header_of(block, file):
     """The segment header (9), or None."""
     if len(block) < PAGE or not begins(block, b"HOLDSEG\0", file): return None
     log, first, capacity, link, time, seal = struct.unpack_from("<16sQQ32sQQ", block, 16)
-    if first < 1 or capacity % PAGE or not 8192 <= capacity <= CAPACITY_MAX or any(block[96:]):
-        return None
+    if first < 1 or first == 1 and (time or seal) or capacity % PAGE or any(block[96:]): return None
+    if not 8192 <= capacity <= CAPACITY_MAX: return None
     return Header(log, first, capacity, Place(first - 1, link, time), seal, crc(log, block[32:40]))
 def head_of(data):
     """HEAD (11), or None."""

@@ -69,13 +69,17 @@ impl<'a> Arbitrary<'a> for Seal {
 }
 
 impl<'a> Arbitrary<'a> for SegmentHeader {
-    /// A legal capacity, and a first sequence that 64 bits hold.
+    /// A legal capacity, a first sequence that 64 bits hold, and nothing before the first record.
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
         let (log, mut previous): (_, ChainPosition) = input.arbitrary()?;
         previous.sequence = previous.sequence.min(u64::MAX - 1);
         let pages = SEGMENT_CAPACITY_LEAST / PAGE..=SEGMENT_CAPACITY_MAX / PAGE;
         let capacity = input.int_in_range(pages)?.saturating_mul(PAGE);
-        Ok(Self { log, previous, capacity, previous_seal_offset: input.arbitrary()? })
+        let mut previous_seal_offset = input.arbitrary()?;
+        if previous.sequence == 0 {
+            (previous.time, previous_seal_offset) = (0, 0);
+        }
+        Ok(Self { log, previous, capacity, previous_seal_offset })
     }
 }
 

@@ -65,7 +65,8 @@ impl SegmentHeader {
     /// holds.
     ///
     /// # Errors
-    /// Checksum first, then magic, version, capacity, reserved bytes.
+    /// Checksum first, then magic, version, capacity, what there is not before the first record,
+    /// reserved bytes.
     pub fn decode(bytes: &[u8; SEGMENT_HEADER_LENGTH]) -> Result<Self, Fault> {
         let mut fields = check_preamble(bytes, SEGMENT_MAGIC)?;
         let log = LogId(fields.array());
@@ -74,6 +75,10 @@ impl SegmentHeader {
         let (time, previous_seal_offset) = (fields.u64(), fields.u64());
         let previous = ChainPosition { sequence: first_minus_one(first)?, link, time };
         check_capacity(capacity)?;
+        if first == 1 {
+            check_zero("previous time", time)?;
+            check_zero("previous seal offset", previous_seal_offset)?;
+        }
         check_reserved(fields.rest(), FIELDS_LENGTH)?;
         Ok(Self { log, previous, capacity, previous_seal_offset })
     }
@@ -143,6 +148,10 @@ fn first_minus_one(first: u64) -> Result<u64, Fault> {
     first.checked_sub(1).ok_or(Fault::Field { field: "first sequence", expected: 1, found: 0 })
 }
 
+fn check_zero(field: &'static str, found: u64) -> Result<(), Fault> {
+    if found == 0 { Ok(()) } else { Err(Fault::Field { field, expected: 0, found }) }
+}
+
 fn check_capacity(capacity: u64) -> Result<(), Fault> {
     let legal = (SEGMENT_CAPACITY_LEAST..=SEGMENT_CAPACITY_MAX).contains(&capacity)
         && capacity.is_multiple_of(PAGE);
@@ -171,6 +180,21 @@ mod tests {
             let mut damaged = bytes;
             damaged[position] ^= 0x40;
             assert!(SegmentHeader::decode(&damaged).is_err(), "byte {position}");
+        }
+    }
+
+    #[test]
+    fn before_the_first_record_there_is_neither_a_time_nor_a_seal() {
+        let genesis = ChainPosition::genesis(LogId([8; 16]));
+        let first = SegmentHeader { previous: genesis, previous_seal_offset: 0, ..sample() };
+        assert_eq!(SegmentHeader::decode(&first.encode()), Ok(first));
+        let later = ChainPosition { time: 1, ..genesis };
+        for forged in [
+            SegmentHeader { previous: later, ..first },
+            SegmentHeader { previous_seal_offset: 8, ..first },
+        ] {
+            let decoded = SegmentHeader::decode(&forged.encode());
+            assert!(matches!(decoded, Err(Fault::Field { expected: 0, .. })), "{decoded:?}");
         }
     }
 

@@ -124,7 +124,8 @@ pub(super) fn successor(before: &SegmentHeader, seal: &Seal, capacity: u64) -> S
         log: before.log,
         previous: seal.last,
         capacity,
-        previous_seal_offset: seal.offset,
+        // A seal behind no record is nobody's, and says nothing of what is before record 1.
+        previous_seal_offset: if seal.last.sequence == 0 { 0 } else { seal.offset },
     }
 }
 
