@@ -361,14 +361,12 @@ fn show_caches(out: &mut Output, caches: &Caches) {
     }
     if told.iter().any(|(_, state, _)| state.is_wrong()) {
         out.line(
-            "what to do      nothing: no verb believes what is wrong, and the log is what it is;",
+            "what to do      nothing: the next verb that writes builds an index again, and the",
         );
         out.line(
-            "                such a file can be deleted: the next verb that writes builds an index",
+            "                next fingerprint in the log makes a snapshot; keep a file that tells",
         );
-        out.line(
-            "                again, and a snapshot is made with the next fingerprint in the log",
-        );
+        out.line("                of records which the log does not have");
     }
 }
 

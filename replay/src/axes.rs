@@ -2,6 +2,7 @@
 
 use crate::anchor::Before;
 use crate::finding::{Finding, Problem};
+use crate::later::Later;
 use crate::meaning::{Meaning, Stopped};
 use crate::read::Reading;
 use crate::report::{Axes, Axis, AxisState, Report, Verdict};
@@ -174,6 +175,7 @@ fn verdict(reading: &Reading, axes: &Axes) -> Verdict {
         Verdict::NothingHere => Verdict::NothingHere,
         _ if failed(&axes.integrity) || failed(&axes.completeness) => Verdict::Corrupt,
         _ if failed(&axes.meaning) => Verdict::ForbiddenEvents,
+        Verdict::Intact if reading.later.is_some() => Verdict::TailUnproven,
         of_log => of_log,
     }
 }
@@ -204,8 +206,19 @@ fn completeness(reading: &Reading, findings: &[Finding], meaning: Option<&Meanin
     match lost.split_first() {
         Some((first, more)) => failed(sentence(first, more.len())),
         None if is_corrupt(reading) => not_checked("what lies behind the damage cannot be counted"),
+        None if reading.later.is_some() => not_checked(contradicted(reading)),
         None => proven(completeness_reason(reading) + &beginning(reading, meaning)),
     }
+}
+
+/// What a file beside the log says against its being whole.
+fn contradicted(reading: &Reading) -> String {
+    let Some(Later { file, sequence }) = &reading.later else { return String::new() };
+    format!(
+        "unproven: the newest record here is {}, and {file} tells of record {sequence}: if it was \
+         written, that file is what is left of it, so keep it",
+        newest(reading)
+    )
 }
 
 fn completeness_reason(reading: &Reading) -> String {

@@ -21,6 +21,7 @@ pub mod diff;
 pub mod entity;
 pub mod export;
 pub mod finding;
+mod later;
 pub mod machine;
 mod meaning;
 pub mod prefix;

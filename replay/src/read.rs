@@ -3,6 +3,7 @@
 
 use crate::anchor::Anchor;
 use crate::finding::{Finding, Problem};
+use crate::later::Later;
 use crate::meaning::place_of;
 use crate::progress::{Meter, Progress};
 use crate::report::MEANING_FINDINGS_MAX;
@@ -131,6 +132,8 @@ pub(crate) struct Reading {
     pub(crate) record_bytes: u64,
     /// Withheld records; no event can authorise one yet.
     pub(crate) withheld: Vec<Finding>,
+    /// A file that tells of a record which is not here; looked for by whoever verifies.
+    pub(crate) later: Option<Later>,
 }
 
 impl Reading {
@@ -304,6 +307,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             handed_on: self.last,
             record_bytes: self.record_bytes,
             withheld: self.withheld,
+            later: None,
         })
     }
 

@@ -9,6 +9,7 @@ pub use range::{Range, RangeReport, verify_range};
 use crate::anchor::Start;
 use crate::axes::report;
 use crate::damage;
+use crate::later::later_than;
 use crate::meaning::Meaning;
 use crate::progress::Progress;
 use crate::read::{Committed, ReadError, ReadOptions, Reading, read, read_until_finding, steadily};
@@ -125,8 +126,12 @@ fn judge_once<S: ReadStorage>(
         };
         Ok((reading, (meaning, compared)))
     })?;
+    let (mut reading, mut meaning) = (reading, meaning);
+    if !reading.is_being_written {
+        let newest = reading.survey.last.as_ref().map_or(0, |last| last.run.chain.sequence);
+        reading.later = later_than(storage, reading.survey.log, newest)?;
+    }
     // Behind damage an index cannot be built, and the damage is told.
-    let mut meaning = meaning;
     if !asked.fail_fast || meaning.findings.is_empty() {
         meaning.check_statements(storage)?;
     }

@@ -276,3 +276,29 @@ fn an_anchor_that_no_record_states_hides_the_beginning_with_no_exit_0() {
         assert_eq!(code, 6, "{words:?}: {stderr}");
     }
 }
+
+#[test]
+fn a_file_that_tells_of_later_records_leaves_completeness_unproven() {
+    let (directory, _) = with_an_answer();
+    let log = directory.path();
+    assert!(told(&holdpoint(log, &["verify"])).1.contains("completeness  proven"));
+    let snapshots = log.join(names::SNAPSHOTS);
+    std::fs::create_dir(&snapshots).unwrap();
+    for (file, sequence) in [
+        (snapshots.join(names::snapshot(9_000)), 9_000),
+        (log.join(names::SEGMENTS).join(names::index(9_001)), 9_001),
+    ] {
+        std::fs::write(&file, b"").unwrap();
+        let (code, stdout, _) = told(&holdpoint(log, &["verify"]));
+        assert_eq!(code, 0, "{stdout}");
+        assert!(stdout.contains("intact, tail unproven"), "{stdout}");
+        assert!(stdout.contains(&format!("tells of record {sequence}")), "{stdout}");
+    }
+    std::fs::remove_dir_all(&snapshots).unwrap();
+    std::fs::remove_file(log.join(names::SEGMENTS).join(names::index(9_001))).unwrap();
+    let head = Head::decode(&std::fs::read(log.join(names::HEAD)).unwrap()).unwrap();
+    let later = Head { newest_sequence: head.newest_sequence + 1, ..head };
+    std::fs::write(log.join(names::HEAD_TEMPORARY), later.encode()).unwrap();
+    let (_, stdout, _) = told(&holdpoint(log, &["verify"]));
+    assert!(stdout.contains("HEAD.tmp tells of record"), "{stdout}");
+}

@@ -1,0 +1,65 @@
+//! Files beside a log that tell of records which it does not have.
+
+use holdpoint_log_files::survey::io_error;
+use holdpoint_log_files::{ReadFile, ReadStorage, SurveyError};
+use holdpoint_log_format::limits::HEAD_LENGTH;
+use holdpoint_log_format::{Head, LogId, names};
+use std::io::ErrorKind;
+
+/// A file, and the record that it tells of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Later {
+    pub(crate) file: String,
+    pub(crate) sequence: u64,
+}
+
+/// The file that tells of the latest record behind `newest`: a snapshot, an index, or a HEAD that
+/// did not get its name. None of them proves that there was one, and each may be all that is left
+/// of it.
+///
+/// # Errors
+/// The directory cannot be read.
+pub(crate) fn later_than<S: ReadStorage>(
+    storage: &S,
+    log: Option<LogId>,
+    newest: u64,
+) -> Result<Option<Later>, SurveyError> {
+    let snapshots = named(storage, names::SNAPSHOTS, names::parse_snapshot)?;
+    // An index tells of its first record by its name.
+    let indexes = named(storage, names::SEGMENTS, names::parse_index)?;
+    let found = snapshots.into_iter().chain(indexes).chain(unnamed_head(storage, log)?);
+    let later = found.filter(|later| later.sequence > newest);
+    Ok(later.max_by_key(|later| later.sequence))
+}
+
+fn named<S: ReadStorage>(
+    storage: &S,
+    directory: &str,
+    parse: fn(&str) -> Option<u64>,
+) -> Result<Vec<Later>, SurveyError> {
+    let listed = match storage.list(directory) {
+        // What stands in the place of a directory is told elsewhere, and is not followed.
+        Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(Vec::new()),
+        listed => listed.map_err(io_error(directory))?,
+    };
+    let later =
+        |name: &str| Some(Later { file: format!("{directory}/{name}"), sequence: parse(name)? });
+    Ok(listed.iter().filter_map(|entry| later(&entry.name)).collect())
+}
+
+fn unnamed_head<S: ReadStorage>(
+    storage: &S,
+    log: Option<LogId>,
+) -> Result<Option<Later>, SurveyError> {
+    let file = names::HEAD_TEMPORARY;
+    let opened = match storage.open(file) {
+        Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(None),
+        opened => opened.map_err(io_error(file))?,
+    };
+    let Some(opened) = opened else { return Ok(None) };
+    let mut bytes = [0; HEAD_LENGTH + 1];
+    let read = opened.read_at(0, &mut bytes).map_err(io_error(file))?;
+    let head = Head::decode(bytes.get(..read).unwrap_or_default()).ok();
+    let head = head.filter(|head| log.is_none_or(|log| log == head.log));
+    Ok(head.map(|head| Later { file: file.to_string(), sequence: head.newest_sequence }))
+}
