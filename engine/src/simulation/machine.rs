@@ -172,6 +172,7 @@ impl Machine {
                 self.misdirect(other.as_deref(), file, *offset, bytes);
                 return Ok(bytes.len());
             }
+            (Some(Fault::ShortWrite), _) if half == 0 => bytes.len(),
             (Some(Fault::ShortWrite), _) | (_, Some((_, Effect::Half))) => half,
             (_, Some((_, Effect::None))) => 0,
             _ => bytes.len(),
@@ -297,14 +298,16 @@ impl Machine {
     }
 }
 
-/// About half of a write: up to the end of a page when it reaches one.
+/// About half of a write, up to the end of a page: a system copies page by page, so that of a write
+/// within one page there is all or nothing, whether it fails or its process is killed.
 fn half_of(offset: u64, length: usize) -> usize {
-    let half = length.div_ceil(2);
-    let end = offset + half as u64;
+    let end = offset + length.div_ceil(2) as u64;
     let page_end = end - end % PAGE as u64;
+    let to_first_end = to_page_end(offset);
     match page_end.checked_sub(offset) {
-        Some(whole) if whole > 0 => usize::try_from(whole).unwrap_or(half),
-        _ => to_page_end(offset).min(half),
+        Some(whole) if whole > 0 => usize::try_from(whole).unwrap_or(to_first_end),
+        _ if to_first_end < length => to_first_end,
+        _ => 0,
     }
 }
 

@@ -1,3 +1,4 @@
+use super::pages::PAGE;
 use super::*;
 use crate::log::{LockFile, Storage};
 use holdpoint_log_files::{ReadFile, ReadStorage};
@@ -117,14 +118,18 @@ fn after_a_sync_that_drops_pages_the_next_one_succeeds_and_the_disk_is_old() {
 
 #[test]
 fn a_failing_call_does_nothing_half_or_all_of_its_work() {
-    for (effect, expected) in
-        [(Effect::None, [1, 1]), (Effect::Half, [2, 1]), (Effect::Whole, [2, 2])]
-    {
+    for (effect, expected, pages) in [
+        (Effect::None, [1, 1], [0, 0]),
+        (Effect::Half, [2, 1], [2, 0]),
+        (Effect::Whole, [2, 2], [2, 2]),
+    ] {
         for fault in [Fault::Io(effect), Fault::NoSpace(effect)] {
-            let (disk, file) = disk_with_file();
+            let (disk, _) = disk_with_file();
+            let file = disk.create("f", 2 * PAGE as u64).unwrap();
             disk.fail_at(disk.calls() + 1, fault.clone());
-            let failed = disk.write_at(&file, 0, &[2; 1_024]).unwrap_err();
-            assert_eq!(sectors(&disk), expected);
+            let failed = disk.write_at(&file, 0, &[2; 2 * PAGE]).unwrap_err();
+            let written = content(&disk, "f").unwrap();
+            assert_eq!(written.chunks(PAGE).map(|page| page[0]).collect::<Vec<_>>(), pages);
             let is_full = failed.kind() == io::ErrorKind::StorageFull;
             assert_eq!(is_full, fault == Fault::NoSpace(effect));
         }
@@ -142,8 +147,9 @@ fn short_and_interrupted_calls_are_finished_by_their_callers() {
     let calls = disk.calls();
     disk.fail_at(calls + 1, Fault::Interrupted);
     disk.fail_at(calls + 2, Fault::ShortWrite);
+    // Of a write within one page there is all or nothing.
     disk.write_at(&file, 0, &[4; 1_024]).unwrap();
-    assert_eq!((disk.calls(), sectors(&disk)), (calls + 3, vec![4, 4]));
+    assert_eq!((disk.calls(), sectors(&disk)), (calls + 2, vec![4, 4]));
     disk.fail_read_at(disk.reads() + 1, ReadFault::Interrupted);
     disk.fail_read_at(disk.reads() + 2, ReadFault::Short);
     assert_eq!(sectors(&disk), [4, 4]);
