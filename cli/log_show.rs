@@ -64,8 +64,11 @@ fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
         true => (Order::NewestFirst, last.unwrap_or(u64::MAX)),
         false => (Order::OldestFirst, u64::MAX),
     };
-    if let Some(count) = last.filter(|_| !reverse) {
-        filter.first = nth_newest(&directory, &filter, count)?.or(filter.first);
+    if let Some(count) = last.filter(|_| !reverse)
+        && let Some((oldest, newest)) = newest(&directory, &filter, count)?
+    {
+        // What is written from now on is not among them.
+        (filter.first, filter.last) = (Some(oldest), Some(newest));
     }
     let (reach, shown) = stream(global, &directory, &filter, order, most)?;
     if shown == 0 && is_sound(&reach) {
@@ -75,21 +78,22 @@ fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
     conclude(global, &directory, &reach)
 }
 
-/// The sequence of the wanted record that has so many wanted ones from it to the newest, or of the
-/// oldest one where there are fewer.
-pub(crate) fn nth_newest(
+/// The sequences of the first and the last of so many newest records that are wanted, or of all of
+/// them where there are fewer; `None` where there is none.
+pub(crate) fn newest(
     directory: &Directory,
     filter: &Filter,
     count: u64,
-) -> Result<Option<u64>, Failure> {
-    let (mut oldest, mut seen) = (None, 0_u64);
+) -> Result<Option<(u64, u64)>, Failure> {
+    let (mut found, mut seen) = (None, 0_u64);
     directory.read(|storage, options| {
         search(storage, filter, Order::NewestFirst, options, &mut |_| {}, &mut |line, _| {
-            (oldest, seen) = (Some(line.sequence), seen.saturating_add(1));
+            let newest = found.map_or(line.sequence, |(_, newest)| newest);
+            (found, seen) = (Some((line.sequence, newest)), seen.saturating_add(1));
             if seen >= count { Onward::Stop } else { Onward::Go }
         })
     })?;
-    Ok(oldest)
+    Ok(found)
 }
 
 /// Shows the wanted records, and says how many there were.

@@ -3,7 +3,7 @@
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
-use crate::log_show::{conclude, is_sound, nth_newest, put, stream};
+use crate::log_show::{self, conclude, is_sound, put, stream};
 use crate::output::Output;
 use crate::text::path;
 use crate::wanted::{WantedArgs, expect_known};
@@ -57,7 +57,8 @@ fn show_newest(
 ) -> Result<Exit, Failure> {
     let mut filter = Filter { last: newest, ..filter.clone() };
     if count > 0 {
-        filter.first = nth_newest(directory, &filter, count)?;
+        let found = log_show::newest(directory, &filter, count)?;
+        filter.first = found.map(|(oldest, _)| oldest);
     }
     if filter.first.is_none() {
         // Nothing to show: the reading tells whether there is a log.

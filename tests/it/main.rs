@@ -12,6 +12,7 @@ mod apply;
 mod apply_interleaved;
 mod apply_schema;
 mod apply_support;
+mod archived_meanwhile;
 mod bench;
 mod bisect;
 mod claims_shown;
