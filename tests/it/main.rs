@@ -38,6 +38,10 @@ mod holds;
 mod holds_archived;
 mod hook;
 mod hook_bad_input;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod injection;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod injection_support;
 mod locate;
 mod log_archive;
 mod log_archive_claims;
