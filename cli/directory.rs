@@ -87,7 +87,9 @@ impl Directory {
         let options = ReadOptions { boot: this_boot(), is_locked: &ours };
         let of_other = ReadOptions { boot: this_boot(), is_locked: &theirs };
         let read = reading((&self.storage, options), (&other.storage, of_other));
-        read.map_err(|error| self.unreadable(&error))
+        // The error names a file that both have.
+        let both = format!("{} or {}", path(&self.path), path(&other.path));
+        read.map_err(|error| unreadable_in(&both, &error))
     }
 
     /// The failure that there is no log here, when the report says so.
@@ -133,27 +135,31 @@ impl Directory {
 
     /// The failure that a reading ended with.
     pub(crate) fn unreadable(&self, error: &ReadError) -> Failure {
-        let shown = path(&self.path);
-        match error {
-            ReadError::Survey(SurveyError::NewerVersion { .. }) => {
-                Failure::new(Exit::FAILED, "newer_version", format!("{shown}: {error}"))
-            }
-            ReadError::BeforeAnchor { .. } => {
-                Failure::new(Exit::NOT_FOUND, "before_the_log", format!("{shown}: {error}"))
-            }
-            ReadError::Changed { .. } => {
-                Failure::new(Exit::FAILED, "changed", format!("{shown}: {error}"))
-            }
-            ReadError::NoBeginning { .. } => {
-                let message = format!("{shown}: {error}; `holdpoint verify` tells more");
-                Failure::new(Exit::VERIFICATION_FAILED, "no_beginning", message)
-            }
-            _ => Failure::new(
-                Exit::FAILED,
-                "io",
-                format!("{shown}: {error}; check that this user may read the directory"),
-            ),
+        unreadable_in(&path(&self.path), error)
+    }
+}
+
+/// The failure that a reading of what has this name ended with.
+fn unreadable_in(shown: &str, error: &ReadError) -> Failure {
+    match error {
+        ReadError::Survey(SurveyError::NewerVersion { .. }) => {
+            Failure::new(Exit::FAILED, "newer_version", format!("{shown}: {error}"))
         }
+        ReadError::BeforeAnchor { .. } => {
+            Failure::new(Exit::NOT_FOUND, "before_the_log", format!("{shown}: {error}"))
+        }
+        ReadError::Changed { .. } => {
+            Failure::new(Exit::FAILED, "changed", format!("{shown}: {error}"))
+        }
+        ReadError::NoBeginning { .. } => {
+            let message = format!("{shown}: {error}; `holdpoint verify` tells more");
+            Failure::new(Exit::VERIFICATION_FAILED, "no_beginning", message)
+        }
+        _ => Failure::new(
+            Exit::FAILED,
+            "io",
+            format!("{shown}: {error}; check that this user may read the directory"),
+        ),
     }
 }
 

@@ -66,8 +66,12 @@ fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
     };
     let mut looked = None;
     if let Some(count) = last.filter(|_| !reverse) {
-        let (first, reach) = nth_newest(&directory, &filter, count)?;
-        (filter.first, looked) = (first.or(filter.first), Some(reach));
+        let (found, reach) = newest(&directory, &filter, count)?;
+        if let Some((oldest, newest)) = found {
+            // What is written from now on is not among them.
+            (filter.first, filter.last) = (Some(oldest), Some(newest));
+        }
+        looked = Some(reach);
     }
     let (reach, shown) = stream(global, &directory, &filter, order, most)?;
     let reach = worse(looked, reach);
@@ -83,21 +87,22 @@ pub(crate) fn worse(looked: Option<Reach>, shown: Reach) -> Reach {
     looked.filter(|looked| !is_sound(looked)).unwrap_or(shown)
 }
 
-/// The sequence of the wanted record that has so many wanted ones from it to the newest, or of the
-/// oldest one where there are fewer; and what was read to find it.
-pub(crate) fn nth_newest(
+/// The sequences of the first and the last of so many newest records that are wanted, or of all of
+/// them where there are fewer, `None` where there is none; and what was read to find them.
+pub(crate) fn newest(
     directory: &Directory,
     filter: &Filter,
     count: u64,
-) -> Result<(Option<u64>, Reach), Failure> {
-    let (mut oldest, mut seen) = (None, 0_u64);
+) -> Result<(Option<(u64, u64)>, Reach), Failure> {
+    let (mut found, mut seen) = (None, 0_u64);
     let reach = directory.read(|storage, options| {
         search(storage, filter, Order::NewestFirst, options, &mut |_| {}, &mut |line, _| {
-            (oldest, seen) = (Some(line.sequence), seen.saturating_add(1));
+            let newest = found.map_or(line.sequence, |(_, newest)| newest);
+            (found, seen) = (Some((line.sequence, newest)), seen.saturating_add(1));
             if seen >= count { Onward::Stop } else { Onward::Go }
         })
     })?;
-    Ok((oldest, reach))
+    Ok((found, reach))
 }
 
 /// Shows the wanted records, and says how many there were.

@@ -3,7 +3,7 @@
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
-use crate::log_show::{conclude, is_sound, nth_newest, put, stream, worse};
+use crate::log_show::{self, conclude, is_sound, put, stream, worse};
 use crate::output::Output;
 use crate::text::path;
 use crate::wanted::{WantedArgs, expect_known};
@@ -58,8 +58,8 @@ fn show_newest(
     let mut filter = Filter { last: newest, ..filter.clone() };
     let mut looked = None;
     if count > 0 {
-        let (first, reach) = nth_newest(directory, &filter, count)?;
-        (filter.first, looked) = (first, Some(reach));
+        let (found, reach) = log_show::newest(directory, &filter, count)?;
+        (filter.first, looked) = (found.map(|(oldest, _)| oldest), Some(reach));
     }
     if filter.first.is_none() {
         // Nothing to show: the reading tells whether there is a log.

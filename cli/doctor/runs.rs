@@ -20,7 +20,7 @@ pub(super) fn check(directory: &Directory) -> Vec<Check> {
         Ok(checks) => checks,
         Err(failure) => {
             let advice = "mend what is wrong with the log first";
-            vec![Check::warn(RUNS, failure.message(), advice)]
+            vec![Check::fail(RUNS, failure.message(), advice)]
         }
     }
 }
@@ -45,9 +45,9 @@ fn one(directory: &Directory, entity: &ExecutionLoop) -> Check {
             format!("{name}: the process that recorded it is gone, which is not on record yet"),
             "`holdpoint hold expire` records it, as does whoever writes next",
         ),
-        (Recorder::NotToBeTold, _) => Check::warn(
+        (Recorder::NotToBeTold, _) => Check::fail(
             RUNS,
-            format!("{name}: whether its recorder lives cannot be told"),
+            format!("runs/{name}: whether its recorder lives cannot be told"),
             "look at `runs/` in the log's directory: it holds regular files of this user",
         ),
         (Recorder::Lives, None) => Check::ok(RUNS, format!("{name}: under way")),

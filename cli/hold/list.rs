@@ -29,42 +29,59 @@ pub(super) fn list(global: &Global) -> Result<Exit, Failure> {
     let open = rebuilt.world.open_requests();
     let questions: Vec<Question> = open.map(|(entity, held)| Question::of(entity, held)).collect();
     let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
+    let recorders = if global.json { Vec::new() } else { recorders(&directory, &questions) };
     let mut out = Output::stdout();
     if global.json {
         let shown: Vec<_> = questions.iter().map(|q| Shown::of(q, Some(now))).collect();
         out.json(&shown);
     } else {
-        let gone = gone(&directory, &questions);
-        show(&mut out, &questions, &gone, now);
+        show(&mut out, &questions, &recorders, now);
     }
     out.finish()?;
     if !global.json && questions.is_empty() && !rebuilt.report.failed() {
         complain("nothing waits for an answer");
     }
     warn(&rebuilt.report);
+    if !rebuilt.report.failed() {
+        expect_told(&questions, &recorders)?;
+    }
     Ok(exit_of(&rebuilt.report))
 }
 
-/// The loops whose recorder is gone: nobody waits for these answers, and whoever writes next
-/// withdraws the questions.
-fn gone(directory: &Directory, questions: &[Question]) -> Vec<String> {
-    let loops = questions.iter().map(|question| question.context().loop_id.to_string());
-    loops.filter(|name| recorder_of(&directory.storage, name) == Recorder::Gone).collect()
+/// What is known of the recorder of each. Where one is gone nobody waits for the answer, and
+/// whoever writes next withdraws the question.
+fn recorders(directory: &Directory, questions: &[Question]) -> Vec<Recorder> {
+    let loops = questions.iter().map(|question| &question.context().loop_id);
+    loops.map(|name| recorder_of(&directory.storage, name)).collect()
 }
 
-fn show(out: &mut Output, questions: &[Question], gone: &[String], now: Time) {
+/// Whoever was not told that a recorder is gone would wait for what nobody hears.
+fn expect_told(questions: &[Question], recorders: &[Recorder]) -> Result<(), Failure> {
+    let mut both = questions.iter().zip(recorders);
+    let not_told = both.find(|(_, recorder)| **recorder == Recorder::NotToBeTold);
+    not_told.map_or(Ok(()), |(question, _)| {
+        let name = named(&question.context().loop_id);
+        let message = format!(
+            "whether the recorder of {name} lives cannot be told: look at runs/{name} in the log's \
+             directory, which is to be a regular file of this user"
+        );
+        Err(Failure::new(Exit::FAILED, "io", message))
+    })
+}
+
+fn show(out: &mut Output, questions: &[Question], recorders: &[Recorder], now: Time) {
     if questions.is_empty() {
         return;
     }
     let mut page = Page::new(columns());
     page.sentence(&format!("{:<36}  {:>10}  asked", "request", "time left"));
-    for question in questions {
+    for (question, recorder) in questions.iter().zip(recorders) {
         let context = question.context();
         let asked = context.asked_of.as_deref().map(named).unwrap_or_default();
         let id = named(question.request_id());
-        let row = match gone.iter().any(|name| *name == *context.loop_id) {
-            true => format!("{id:<36}  {:>10}  {asked}  its recorder is gone", "none"),
-            false => format!("{id:<36}  {:>10}  {asked}", left(question, now)),
+        let row = match recorder {
+            Recorder::Gone => format!("{id:<36}  {:>10}  {asked}  its recorder is gone", "none"),
+            _ => format!("{id:<36}  {:>10}  {asked}", left(question, now)),
         };
         page.sentence(row.trim_end());
         page.recorded_beginning(&context.command_line, COMMAND_LINES);

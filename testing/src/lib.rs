@@ -17,6 +17,9 @@
 pub mod hand_made;
 /// A history as a log would hold it, for measuring.
 pub mod history;
+/// Storage errors for a real program, from outside.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub mod inject;
 /// The log beneath the engine: storage that fails or waits, other processes.
 pub mod log;
 /// The engine: places, clocks, commands.

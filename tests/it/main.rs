@@ -12,6 +12,7 @@ mod apply;
 mod apply_interleaved;
 mod apply_schema;
 mod apply_support;
+mod archived_meanwhile;
 mod bench;
 mod bisect;
 mod claims_shown;
@@ -37,6 +38,10 @@ mod holds;
 mod holds_archived;
 mod hook;
 mod hook_bad_input;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod injection;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod injection_support;
 mod locate;
 mod log_archive;
 mod log_archive_claims;

@@ -1,0 +1,191 @@
+//! The verbs that read, as they are typed.
+
+use super::sample::Sample;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// On the whole log. With `[--json]` both ways.
+const ON_LOG: [&str; 36] = [
+    "verify [--json]",
+    "verify --caches [--json]",
+    "verify --map [--json]",
+    "verify --range 5..30 [--json]",
+    "verify --fail-fast",
+    "log show [--json]",
+    "log show --last 5 [--json]",
+    "log show --reverse --json",
+    "log show --from 10 --to 40 --json",
+    "log show --since 2026-01-01T00:00:00Z --json",
+    "log show --kind execution_loop.halted [--json]",
+    "log show --loop LOOP [--json]",
+    "log show --decision DECISION [--json]",
+    "log show --entity REQUEST --reverse --json",
+    "log show --entity acme/talk --json",
+    "log show --actor selene-os --text talk --json",
+    "log tail -n 5 [--json]",
+    "log stat [--json]",
+    "trace 12 [--json]",
+    "replay [--json]",
+    "replay --loop LOOP [--json]",
+    "replay --live [--json]",
+    "replay --entity DECISION --json",
+    "replay --until 30 --json",
+    "export",
+    "export --format csv",
+    "diff 10 [--json]",
+    "bisect --where totals.loops_initialized>3 [--json]",
+    "hold list [--json]",
+    "hold show REQUEST [--json]",
+    "decision list [--json]",
+    "decision show DECISION [--json]",
+    "thread list [--json]",
+    "thread show talk [--json]",
+    "doctor [--json]",
+    "health [--json]",
+];
+
+/// From the whole log to a directory that is not there yet.
+const FROM_LOG: [&str; 4] =
+    ["salvage OLD NEW", "salvage OLD NEW --json", "log copy OLD NEW", "log copy OLD NEW --json"];
+
+/// On the log whose first records are in an archive.
+const ON_MOVED: [&str; 9] = [
+    "verify --json",
+    "verify --archive ARCHIVE [--json]",
+    "log show --json",
+    "log show --decision DECISION --json",
+    "replay --json",
+    "export",
+    "diff 140 --json",
+    "hold list --json",
+    "decision list --json",
+];
+
+/// On the archive, and beside it on the log.
+const ON_ARCHIVE: [&str; 4] =
+    ["verify --json", "log show --last 5 --json", "replay --json", "decision list --json"];
+
+/// What the name of a salvage ends with that was not finished.
+const UNFINISHED: &str = "salvaging";
+
+/// A command line on one of the logs.
+pub(crate) struct Verb {
+    name: String,
+    log: PathBuf,
+    words: Vec<String>,
+    /// Where its calls are looked at.
+    pub(crate) watched: PathBuf,
+    /// What it makes.
+    made: Option<PathBuf>,
+}
+
+impl Verb {
+    /// Every verb on every log.
+    pub(crate) fn all(sample: &Sample) -> Vec<Self> {
+        let (log, moved, archive) = (&sample.place.log, &sample.moved, &sample.archive);
+        let lists: [(&[&str], &str, &PathBuf, &PathBuf); 5] = [
+            (&ON_LOG, "", log, log),
+            (&FROM_LOG, "", log, log),
+            (&ON_MOVED, "moved: ", moved, moved),
+            (&["verify --archive ARCHIVE --json"], "moved, its archive: ", moved, archive),
+            (&ON_ARCHIVE, "archive: ", archive, archive),
+        ];
+        let verbs = lists.into_iter().flat_map(|(lines, place, log, watched)| {
+            let lines = lines.iter().flat_map(|line| both(line));
+            lines.map(move |line| Self::new(sample, place, &line, (log, watched)))
+        });
+        verbs.collect()
+    }
+
+    fn new(sample: &Sample, place: &str, line: &str, (log, watched): (&PathBuf, &PathBuf)) -> Self {
+        let made = sample.place.directory.path().join("made");
+        let words = line.split(' ').map(|word| match word {
+            "LOOP" => sample.held_loop.clone(),
+            "REQUEST" => sample.request.clone(),
+            "DECISION" => sample.decision.clone(),
+            "OLD" => log.to_str().unwrap().to_string(),
+            "NEW" => made.to_str().unwrap().to_string(),
+            "ARCHIVE" => sample.archive.to_str().unwrap().to_string(),
+            word => word.to_string(),
+        });
+        Self {
+            name: format!("{place}{line}"),
+            log: log.clone(),
+            words: words.collect(),
+            watched: watched.clone(),
+            made: line.contains("NEW").then_some(made),
+        }
+    }
+
+    /// As it stands in the lists above, with what it is done to.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The program, with what it made before out of its way.
+    pub(crate) fn command(&self, sample: &Sample) -> Command {
+        // What a salvage that fails leaves has another end.
+        let left =
+            self.made.iter().flat_map(|made| [made.clone(), made.with_extension(UNFINISHED)]);
+        for left in left.filter(|left| left.exists()) {
+            std::fs::remove_dir_all(left).unwrap();
+        }
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        let mut command = sample.place.command(&words);
+        command.arg("--log").arg(&self.log).stdin(Stdio::null());
+        command
+    }
+
+    /// What it shows, without what is another each time, and without how much was read for it:
+    /// where an index or a snapshot cannot be read, more is.
+    pub(crate) fn steady(&self, shown: &str) -> String {
+        let lines = shown.lines().filter(|line| !UNSTEADY.iter().any(|words| line.contains(words)));
+        let of_salvage = |line: &&str| !self.name.contains("salvage") || !is_of_new_log(line);
+        lines.filter(of_salvage).map(steady_line).collect()
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// What stands in lines that are others each time, or that say how much was read.
+const UNSTEADY: [&str; 7] = [
+    "\"time_left_ms\": ",
+    "\"salvaged_at\": ",
+    "\"states_from_snapshots\": ",
+    "\"records_applied\": ",
+    "\"segments_read\": ",
+    "\"segments_by_index\": ",
+    " states looked at, ",
+];
+
+/// A new log has a new identity.
+fn is_of_new_log(line: &str) -> bool {
+    line.contains("\"log_id\": ") || line.contains(", of log ")
+}
+
+/// A line without times to go and ages, and without how far a record was checked.
+fn steady_line(line: &str) -> String {
+    let (line, _) = line.split_once(",\"checked\":").unwrap_or((line, ""));
+    let words = line.split(' ').filter(|word| !is_duration(word));
+    words.chain(["\n"]).collect()
+}
+
+/// `2h`, `29days`.
+fn is_duration(word: &str) -> bool {
+    let unit = word.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let units = ["months", "month", "days", "day", "h", "m", "s", "ms"];
+    unit.len() < word.len() && units.contains(&unit)
+}
+
+/// A line with and without what stands in brackets.
+fn both(line: &str) -> Vec<String> {
+    match line.strip_suffix(" [--json]") {
+        Some(line) => vec![line.to_string(), format!("{line} --json")],
+        None => vec![line.to_string()],
+    }
+}
