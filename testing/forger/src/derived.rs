@@ -2,6 +2,7 @@ use crate::chain::Reach;
 use crate::layout::{MORE_FOLLOWS, head, header};
 use crate::link;
 use crate::log::{Log, RecordAt};
+use crate::record::Record;
 
 impl Log {
     /// The log as it was behind the last whole batch up to a sequence, left cleanly.
@@ -96,4 +97,11 @@ pub(crate) fn altered(payload: &[u8]) -> Option<Vec<u8>> {
         _ => b'A',
     };
     Some(other)
+}
+
+/// Changes a record's payload alone.
+pub(crate) fn alter(record: &mut Record) -> Result<(), &'static str> {
+    let payload = altered(&record.payload).ok_or("the record has no letter to change")?;
+    record.set_payload(payload);
+    Ok(())
 }

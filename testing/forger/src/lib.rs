@@ -21,6 +21,8 @@
 
 /// Records behind the newest one.
 mod append;
+/// The attacks.
+mod attacks;
 /// BLAKE3, for digests of indexes and fingerprints of states.
 pub mod blake3;
 /// A structure of fixed length with named fields.
@@ -39,6 +41,8 @@ pub mod layout;
 pub mod link;
 /// A log's directory in memory.
 mod log;
+/// What an attack did to what the log says.
+mod outcome;
 /// Payloads of the events that a forger states.
 pub mod payload;
 /// A record (6).
@@ -49,8 +53,10 @@ mod segment;
 pub mod snapshot;
 
 pub use append::Fact;
+pub use attacks::{Attack, attack, attacks};
 pub use block::{Block, Field};
 pub use chain::Reach;
 pub use log::{File, Log, RecordAt};
+pub use outcome::{Effect, Outcome};
 pub use record::Record;
 pub use segment::{Item, Segment};

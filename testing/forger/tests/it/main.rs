@@ -8,8 +8,10 @@
     reason = "a helper that fails, fails its test"
 )]
 
+mod attacked;
 mod chained;
 mod derived_files;
+mod effects;
 mod made;
 mod read_and_written;
 mod worked_example;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use holdpoint_forger::Log;
+use holdpoint_forger::{File, Log, attacks};
 
 use crate::made;
 
@@ -67,4 +67,20 @@ fn writing_leaves_nothing_of_what_was_there() {
     log.write(root.path()).unwrap();
     assert!(!root.path().join("segments").exists());
     assert_eq!(Log::read(root.path()).unwrap(), log);
+}
+
+#[test]
+fn an_attacked_log_is_written_as_it_stands_in_memory() {
+    let root = tempfile::tempdir().unwrap();
+    for attack in attacks() {
+        let mut log = made::log();
+        attack.apply(&mut log, 1);
+        log.write(root.path()).unwrap();
+        let encoded = |log: &Log| -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+            log.files.iter().map(|(path, file)| (path.into(), File::encode(file))).collect()
+        };
+        let found = Log::read(root.path()).unwrap();
+        assert_eq!(encoded(&found), encoded(&log), "{}", attack.name);
+        assert_eq!(found.directories, log.directories, "{}", attack.name);
+    }
 }
