@@ -48,7 +48,7 @@ fn claims_name_the_end_of_a_batch() {
 
 #[test]
 fn segments_are_as_long_as_they_say_and_each_is_twice_the_one_before() {
-    let log = made::log();
+    let log = made::log_of_usual_capacity();
     let capacities: Vec<u64> =
         log.segments().iter().map(|one| one.header.number(header::CAPACITY)).collect();
     assert_eq!(capacities, [65_536, 131_072, 262_144, 524_288]);

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use holdpoint_forger::index::{self, Index, Table};
+use holdpoint_forger::layout::header;
 use holdpoint_forger::snapshot::{self, Snapshot};
 use holdpoint_forger::{Fact, File, Log, payload};
 
@@ -11,13 +12,24 @@ const BOOT: [u8; 16] = [0xb0; 16];
 const SCHEMA: u64 = 6;
 const STATE: &[u8] = b"a state of the test";
 
-/// Three sealed segments with indexes that the chain states, an active one, and a snapshot.
+/// The log in segments as small as their records and a little more: a header is no part of the chain.
 pub(crate) fn log() -> Log {
-    static MADE: LazyLock<Log> = LazyLock::new(make);
+    static MADE: LazyLock<Log> = LazyLock::new(|| shrunk(log_of_usual_capacity()));
     MADE.clone()
 }
 
-fn make() -> Log {
+fn shrunk(mut log: Log) -> Log {
+    for segment in log.segments_mut() {
+        let capacity = (segment.end() + 8_192).next_multiple_of(4_096);
+        segment.header.set_number(header::CAPACITY, capacity as u64);
+        segment.remake_header_checksum();
+        assert!(segment.fit());
+    }
+    log
+}
+
+/// Three sealed segments with indexes that the chain states, an active one, and a snapshot.
+pub(crate) fn log_of_usual_capacity() -> Log {
     let mut log = Log::new(LOG, BOOT);
     for segment in 0..3 {
         for batch in 0..6 {
