@@ -82,7 +82,7 @@ impl Log {
     }
 
     /// A header that follows from the segment before it.
-    pub(crate) fn remake_header(&mut self, place: usize, previous: &Position) {
+    pub fn remake_header(&mut self, place: usize, previous: &Position) {
         let before = self.segment(place - 1);
         let seal = before.seal_place().map_or(0, |seal| before.offset_of(seal));
         let segment = self.segment_mut(place);

@@ -52,8 +52,8 @@ impl Index {
         [&*self.header.0, &*self.sections].concat()
     }
 
-    /// The index of a segment, whose records hold these terms.
-    pub fn of(segment: &Segment, terms_version: u64, terms: &Table) -> Option<Self> {
+    /// The index of a segment, whose records hold these terms and keys.
+    pub fn of(segment: &Segment, terms_version: u64, terms: &Table, keys: &Table) -> Option<Self> {
         let last = segment.last_record()?;
         let mut block = Block::zeros(INDEX_HEADER_LENGTH);
         block.set(common::MAGIC, INDEX_MAGIC);
@@ -71,8 +71,8 @@ impl Index {
             times_of(segment),
             encode_table(terms),
             filter_of(terms),
-            encode_table(&Table::new()),
-            Vec::new(),
+            encode_table(keys),
+            filter_of(keys),
         ]);
         Some(new)
     }
@@ -130,6 +130,16 @@ impl Index {
     pub fn set_terms(&mut self, terms: &Table) -> Option<()> {
         self.replace(TERMS, encode_table(terms))?;
         self.replace(TERM_FILTER, filter_of(terms))
+    }
+
+    pub fn keys(&self) -> Option<Table> {
+        decode_table(&self.section(KEYS)?)
+    }
+
+    /// Other idempotency keys, with the filter that fits them.
+    pub fn set_keys(&mut self, keys: &Table) -> Option<()> {
+        self.replace(KEYS, encode_table(keys))?;
+        self.replace(KEY_FILTER, filter_of(keys))
     }
 }
 

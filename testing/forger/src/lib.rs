@@ -51,11 +51,13 @@ mod record;
 mod segment;
 /// Snapshots (31).
 pub mod snapshot;
+/// Payloads taken out.
+mod withheld;
 
 pub use append::Fact;
 pub use attacks::{Attack, attack, attacks};
 pub use block::{Block, Field};
-pub use chain::Reach;
+pub use chain::{Position, Reach};
 pub use log::{File, Log, RecordAt};
 pub use outcome::{Effect, Outcome};
 pub use record::Record;

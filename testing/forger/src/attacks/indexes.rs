@@ -46,7 +46,22 @@ pub(super) const ATTACKS: &[Attack] = &[
     row(
         "index-lies-with-statement",
         "An index lost a term, and the chain states its new digest; HEAD follows.",
-        lies_with_statement,
+        |log, v| lies_with_statement(log, v, without_term),
+    ),
+    row(
+        "index-of-no-terms-with-statement",
+        "An index lost all its terms, and the chain states its new digest; HEAD follows.",
+        |log, v| lies_with_statement(log, v, without_terms),
+    ),
+    row(
+        "index-of-no-keys-with-statement",
+        "An index lost all its keys, and the chain states its new digest; HEAD follows.",
+        |log, v| lies_with_statement(log, v, without_keys),
+    ),
+    row(
+        "index-of-other-offset-with-statement",
+        "A record of an index lies elsewhere, and the chain states its new digest; HEAD follows.",
+        |log, v| lies_with_statement(log, v, other_offset),
     ),
     row(
         "index-statement-false",
@@ -80,6 +95,9 @@ pub(super) const ATTACKS: &[Attack] = &[
     ),
 ];
 
+/// How an index is made to lie.
+type Change = fn(&mut Index, u64) -> Forged;
+
 /// A sealed segment's place, the path of its index, and the index.
 fn an_index(log: &Log, variant: u64) -> Found<(usize, String, Index)> {
     let segment = a_sealed_segment(log, variant)?;
@@ -90,7 +108,7 @@ fn an_index(log: &Log, variant: u64) -> Found<(usize, String, Index)> {
     }
 }
 
-fn lie(log: &mut Log, variant: u64, change: fn(&mut Index, u64) -> Forged) -> Forged {
+fn lie(log: &mut Log, variant: u64, change: Change) -> Forged {
     let (_, path, mut index) = an_index(log, variant)?;
     change(&mut index, variant)?;
     put(log, &path, File::Index(index));
@@ -119,6 +137,10 @@ fn without_record(index: &mut Index, variant: u64) -> Forged {
 
 fn without_terms(index: &mut Index, _: u64) -> Forged {
     index.set_terms(&index::Table::new()).ok_or("the sections do not hold")
+}
+
+fn without_keys(index: &mut Index, _: u64) -> Forged {
+    index.set_keys(&index::Table::new()).ok_or("the sections do not hold")
 }
 
 fn other_offset(index: &mut Index, variant: u64) -> Forged {
@@ -169,8 +191,8 @@ fn state(log: &mut Log, facts: &[Fact]) -> Forged {
     Ok(())
 }
 
-fn lies_with_statement(log: &mut Log, variant: u64) -> Forged {
-    lie(log, variant, without_term)?;
+fn lies_with_statement(log: &mut Log, variant: u64, change: Change) -> Forged {
+    lie(log, variant, change)?;
     let (segment, _, index) = an_index(log, variant)?;
     let told = statement(log, segment, &index.digest())?;
     state(log, &[told])?;

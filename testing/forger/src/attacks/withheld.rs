@@ -1,9 +1,8 @@
 use super::places::{a_record, a_record_where, a_segment, room};
 use super::{Attack, Forged, row};
 use crate::chain::Reach;
-use crate::checksum;
 use crate::derived::altered;
-use crate::layout::{WITHHELD, header};
+use crate::layout::WITHHELD;
 use crate::link::sha256;
 use crate::log::{Log, RecordAt};
 
@@ -52,53 +51,26 @@ pub(super) const ATTACKS: &[Attack] = &[
 
 fn one(log: &mut Log, variant: u64) -> Forged {
     let at = a_record(log, variant)?;
-    withhold(log, at);
+    log.withhold(at);
     follow(log)
 }
 
 fn alone(log: &mut Log, variant: u64) -> Forged {
     let at = a_record(log, variant)?;
-    withhold(log, at);
+    log.withhold(at);
     room(log.segment_mut(at.segment).fit())
 }
 
 fn segment(log: &mut Log, variant: u64) -> Forged {
     let segment = a_segment(log, variant)?;
     for at in log.records().into_iter().filter(|at| at.segment == segment) {
-        withhold(log, at);
+        log.withhold(at);
     }
     follow(log)
 }
 
-/// The chain stays as it is: a link covers the digest.
-fn withhold(log: &mut Log, at: RecordAt) {
-    let digest = log.record(at).payload_digest();
-    set_withheld(log, at, digest.to_vec());
-}
-
-fn set_withheld(log: &mut Log, at: RecordAt, payload: Vec<u8>) {
-    let record = log.record_mut(at);
-    record.set_payload(payload);
-    record.set_flags(record.flags() | WITHHELD);
-    log.remake_checksum(at);
-}
-
-/// Everything that names an offset is told of the new ones.
 fn follow(log: &mut Log) -> Forged {
-    let mut seal_before = None;
-    for segment in log.segments_mut() {
-        if let Some(offset) = seal_before {
-            segment.header.set_number(header::PREVIOUS_SEAL_OFFSET, offset);
-            checksum::remake_of_block(&mut segment.header);
-        }
-        seal_before = segment.seal_place().map(|item| {
-            segment.remake_seal();
-            segment.offset_of(item) as u64
-        });
-        room(segment.fit())?;
-    }
-    log.head_follows();
-    Ok(())
+    room(log.offsets_follow())
 }
 
 fn false_digest(log: &mut Log, variant: u64) -> Forged {
@@ -109,7 +81,7 @@ fn false_digest(log: &mut Log, variant: u64) -> Forged {
 fn forge_digest(log: &mut Log, variant: u64) -> Result<RecordAt, &'static str> {
     let at = a_record(log, variant)?;
     let other = altered(&log.record(at).payload).ok_or("the record has no letter to change")?;
-    set_withheld(log, at, sha256(&other).to_vec());
+    log.withhold_as(at, sha256(&other).to_vec());
     Ok(at)
 }
 
@@ -132,6 +104,6 @@ fn too_long(log: &mut Log, variant: u64) -> Forged {
     let at = a_record(log, variant)?;
     let mut digest = log.record(at).payload_digest().to_vec();
     digest.push(0);
-    set_withheld(log, at, digest);
+    log.withhold_as(at, digest);
     follow(log)
 }

@@ -31,6 +31,9 @@ fn making_an_index_anew_changes_nothing_in_one_that_nobody_changed() {
     let terms = index.terms().unwrap();
     assert!(!terms.is_empty());
     index.set_terms(&terms).unwrap();
+    let keys = index.keys().unwrap();
+    assert!(!keys.is_empty());
+    index.set_keys(&keys).unwrap();
     assert_eq!(hex(&index.encode()), hex(INDEX));
 }
 

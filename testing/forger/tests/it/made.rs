@@ -66,7 +66,8 @@ fn indexed(log: &mut Log, place: usize) -> Fact {
         (index::hash_of(b"every record"), (0..records).collect()),
         (index::hash_of(b"the last record"), vec![records - 1]),
     ]);
-    let index = Index::of(segment, 2, &terms).unwrap();
+    let keys = Table::from([(index::hash_of(b"a key"), vec![0])]);
+    let index = Index::of(segment, 2, &terms, &keys).unwrap();
     let digest = index.digest();
     log.files.insert(index::path(first), File::Index(index));
     payload::segment_indexed(first, first + records - 1, &digest)
