@@ -6,7 +6,7 @@ use super::{Attack, Forged, row};
 use crate::append::Fact;
 use crate::chain::Reach;
 use crate::derived::{alter, altered};
-use crate::layout::{MORE_FOLLOWS, SALTED, record};
+use crate::layout::{MORE_FOLLOWS, NO_CLAIM, SALTED, record};
 use crate::log::{Log, RecordAt};
 use crate::record::Record;
 use crate::segment::Item;
@@ -101,6 +101,16 @@ pub(super) const ATTACKS: &[Attack] = &[
         "rechain-salted-flag",
         "A record has the reserved flag, and all is chained anew with HEAD.",
         |log, v| anew(log, v, salted),
+    ),
+    row(
+        "rechain-batch-end",
+        "A record's MORE_FOLLOWS is turned over, and all is chained anew with HEAD.",
+        |log, v| anew(log, v, batch_end),
+    ),
+    row(
+        "rechain-without-claims",
+        "A record claims nothing any more, and all is chained anew with HEAD.",
+        |log, v| anew(log, v, no_claim),
     ),
     row(
         "rechain-unknown-kind",
@@ -280,6 +290,16 @@ fn false_claim(record: &mut Record) -> Forged {
 
 fn salted(record: &mut Record) -> Forged {
     record.set_flags(record.flags() | SALTED);
+    Ok(())
+}
+
+fn batch_end(record: &mut Record) -> Forged {
+    record.set_flags(record.flags() ^ MORE_FOLLOWS);
+    Ok(())
+}
+
+fn no_claim(record: &mut Record) -> Forged {
+    record.header.set_number(record::UNSYNCED, NO_CLAIM);
     Ok(())
 }
 
