@@ -112,15 +112,19 @@ fn closing_seal(log: &Log, at: RecordAt) -> Found<Vec<Item>> {
 
 /// Puts images into a record's payload and chains everything anew: a command printed them.
 fn captured(log: &mut Log, variant: u64, images: Images) -> Found<(RecordAt, Vec<Item>)> {
-    let smallest = log.records().into_iter().map(|at| log.record(at).length()).min();
-    // Two of the smallest records, or a seal, and some bytes behind them.
-    let least = IMAGE_AT + 2 * smallest.unwrap_or_default() + SEAL_LENGTH;
+    let least = least_payload(log);
     let at = a_record_where(log, variant, |at| log.record(at).payload.len() >= least)?;
     let images = images(log, at)?;
     hold(log.record_mut(at), &images);
     room(log.remake(at, Reach::Log))?;
     log.head_follows();
     Ok((at, images))
+}
+
+/// Room for the images of two of the smallest records, or of a seal, and some bytes behind them.
+fn least_payload(log: &Log) -> usize {
+    let lengths = log.records().into_iter().map(|at| log.record(at).length());
+    IMAGE_AT + 2 * lengths.min().unwrap_or_default() + SEAL_LENGTH
 }
 
 fn hold(carrier: &mut Record, images: &[Item]) {
@@ -192,10 +196,9 @@ fn shortened(log: &mut Log, variant: u64) -> Forged {
 
 fn in_tail(log: &mut Log, variant: u64) -> Forged {
     let segment = active_segment(log)?;
-    let smallest = log.records().into_iter().map(|at| log.record(at).length()).min();
     let fact = super::chains::forged_fact(log, variant)?;
-    let length = IMAGE_AT + 2 * smallest.unwrap_or_default() + SEAL_LENGTH;
-    log.append(&[crate::Fact { payload: vec![b'.'; length], ..fact }]);
+    let payload = vec![b'.'; least_payload(log)];
+    log.append(&[crate::Fact { payload, ..fact }]);
     let at = log.records().pop().filter(|at| at.segment == segment).ok_or("there is no room")?;
     let images = in_its_place(log, at)?;
     hold(log.record_mut(at), &images);
