@@ -35,6 +35,9 @@ fn list() -> String {
 fn forge(name: &str, directory: &Path, variant: &str) -> io::Result<String> {
     let attack = attack(name).ok_or_else(|| io::Error::other(format!("no attack: {name}")))?;
     let variant = variant.parse().map_err(io::Error::other)?;
+    if !is_log(directory) {
+        return Err(io::Error::other(format!("no log: {}", directory.display())));
+    }
     let mut log = Log::read(directory)?;
     let outcome = attack.apply(&mut log, variant);
     let said = match &outcome {
@@ -45,4 +48,9 @@ fn forge(name: &str, directory: &Path, variant: &str) -> io::Result<String> {
         Outcome::NotApplicable(why) => format!("\"applied\":false,\"why\":{why:?}"),
     };
     Ok(format!("{{\"attack\":{name:?},\"variant\":{variant},{said}}}\n"))
+}
+
+/// Whether there is anything of a log: all that a directory holds is written anew.
+fn is_log(directory: &Path) -> bool {
+    ["HEAD", "LOCK", "segments"].iter().any(|name| directory.join(name).exists())
 }
