@@ -9,8 +9,8 @@ use crate::text::{counted, doer, moment};
 use crate::verify::{exit_of, warn};
 use crate::wanted::{WantedArgs, expect_known, expect_order};
 use holdpoint_domain::time::Timestamp;
-use holdpoint_log_files::Onward;
-use holdpoint_replay::{Checked, Filter, Line, Order, Part, Reach, Verdict, search, span};
+use holdpoint_log_files::{Onward, Standing};
+use holdpoint_replay::{Filter, Line, Order, Part, Reach, Verdict, search, span};
 use serde::Serialize;
 
 /// Options of `log show`.
@@ -43,8 +43,8 @@ pub(crate) struct Args {
 struct Shown<'a> {
     #[serde(flatten)]
     line: &'a Line,
-    /// How far it was checked.
-    checked: Checked,
+    /// What is proven of it.
+    standing: &'static str,
 }
 
 /// Shows the records of complete batches; with `--json` as JSON Lines. Exit 6 when the log does
@@ -64,10 +64,13 @@ fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
         true => (Order::NewestFirst, last.unwrap_or(u64::MAX)),
         false => (Order::OldestFirst, u64::MAX),
     };
+    let mut looked = None;
     if let Some(count) = last.filter(|_| !reverse) {
-        filter.first = nth_newest(&directory, &filter, count)?.or(filter.first);
+        let (first, reach) = nth_newest(&directory, &filter, count)?;
+        (filter.first, looked) = (first.or(filter.first), Some(reach));
     }
     let (reach, shown) = stream(global, &directory, &filter, order, most)?;
+    let reach = worse(looked, reach);
     if shown == 0 && is_sound(&reach) {
         expect_known(&directory, &filter)?;
         tell_nothing(&directory, &filter)?;
@@ -75,21 +78,26 @@ fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
     conclude(global, &directory, &reach)
 }
 
+/// Of two readings for one answer, the one that met something wrong.
+pub(crate) fn worse(looked: Option<Reach>, shown: Reach) -> Reach {
+    looked.filter(|looked| !is_sound(looked)).unwrap_or(shown)
+}
+
 /// The sequence of the wanted record that has so many wanted ones from it to the newest, or of the
-/// oldest one where there are fewer.
+/// oldest one where there are fewer; and what was read to find it.
 pub(crate) fn nth_newest(
     directory: &Directory,
     filter: &Filter,
     count: u64,
-) -> Result<Option<u64>, Failure> {
+) -> Result<(Option<u64>, Reach), Failure> {
     let (mut oldest, mut seen) = (None, 0_u64);
-    directory.read(|storage, options| {
+    let reach = directory.read(|storage, options| {
         search(storage, filter, Order::NewestFirst, options, &mut |_| {}, &mut |line, _| {
             (oldest, seen) = (Some(line.sequence), seen.saturating_add(1));
             if seen >= count { Onward::Stop } else { Onward::Go }
         })
     })?;
-    Ok(oldest)
+    Ok((oldest, reach))
 }
 
 /// Shows the wanted records, and says how many there were.
@@ -103,9 +111,11 @@ pub(crate) fn stream(
     let mut out = Output::stdout();
     let mut bar = Bar::new();
     let mut shown = 0_u64;
+    let mut unproven = Unproven::default();
     let reach = directory.read(|storage, options| {
-        let mut show = |line: Line, checked: Checked| {
-            put(global, &mut out, &line, checked);
+        let mut show = |line: Line, standing: Standing| {
+            put(global, &mut out, &line, standing);
+            unproven.take(line.sequence, standing);
             shown = shown.saturating_add(1);
             if shown >= most { Onward::Stop } else { Onward::Go }
         };
@@ -113,7 +123,46 @@ pub(crate) fn stream(
     })?;
     drop(bar);
     out.finish()?;
+    if !global.json {
+        unproven.tell();
+    }
     Ok((reach, shown))
+}
+
+/// The records that were shown and that nothing ties to HEAD.
+#[derive(Default)]
+struct Unproven {
+    /// The first and the last of those before HEAD's.
+    before_head: Option<(u64, u64)>,
+    /// The first one behind it.
+    behind_head: Option<u64>,
+}
+
+impl Unproven {
+    fn take(&mut self, sequence: u64, standing: Standing) {
+        match standing {
+            Standing::Proven | Standing::Withheld => {}
+            Standing::Unproven => {
+                let (first, last) = self.before_head.get_or_insert((sequence, sequence));
+                (*first, *last) = (sequence.min(*first), sequence.max(*last));
+            }
+            Standing::Unwitnessed => {
+                let first = self.behind_head.get_or_insert(sequence);
+                *first = sequence.min(*first);
+            }
+        }
+    }
+
+    fn tell(&self) {
+        if let Some((first, last)) = self.before_head {
+            complain(&format!(
+                "records shown from {first} to {last} are unproven: nothing ties them to HEAD"
+            ));
+        }
+        if let Some(first) = self.behind_head {
+            complain(&format!("no witness yet from record {first}"));
+        }
+    }
 }
 
 /// Whether there is a log, and nothing wrong was met.
@@ -179,9 +228,9 @@ fn tell_nothing(directory: &Directory, filter: &Filter) -> Result<(), Failure> {
 }
 
 /// Writes a record as one line.
-pub(crate) fn put(global: &Global, out: &mut Output, line: &Line, checked: Checked) {
+pub(crate) fn put(global: &Global, out: &mut Output, line: &Line, standing: Standing) {
     match global.json {
-        true => out.json_line(&Shown { line, checked }),
+        true => out.json_line(&Shown { line, standing: standing.name() }),
         false => out.line(of_person(line)),
     }
 }

@@ -3,13 +3,13 @@
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
-use crate::log_show::{conclude, is_sound, nth_newest, put, stream};
+use crate::log_show::{conclude, is_sound, nth_newest, put, stream, worse};
 use crate::output::Output;
 use crate::text::path;
 use crate::wanted::{WantedArgs, expect_known};
 use holdpoint_engine::shell::Watch;
-use holdpoint_log_files::FollowError;
-use holdpoint_replay::{Checked, Filter, LogTail, Missed, Order, TailError, span};
+use holdpoint_log_files::{FollowError, Standing};
+use holdpoint_replay::{Filter, LogTail, Missed, Order, TailError, span};
 use std::time::Duration;
 
 /// Options of `log tail`.
@@ -56,14 +56,17 @@ fn show_newest(
     follows: bool,
 ) -> Result<Exit, Failure> {
     let mut filter = Filter { last: newest, ..filter.clone() };
+    let mut looked = None;
     if count > 0 {
-        filter.first = nth_newest(directory, &filter, count)?;
+        let (first, reach) = nth_newest(directory, &filter, count)?;
+        (filter.first, looked) = (first, Some(reach));
     }
     if filter.first.is_none() {
         // Nothing to show: the reading tells whether there is a log.
         filter.first = Some(newest.unwrap_or(0).saturating_add(1));
     }
     let (reach, shown) = stream(global, directory, &filter, Order::OldestFirst, u64::MAX)?;
+    let reach = worse(looked, reach);
     if shown == 0 && count > 0 && !follows && is_sound(&reach) {
         expect_known(directory, &filter)?;
     }
@@ -81,7 +84,7 @@ fn follow(
     let mut out = Output::stdout();
     loop {
         let caught_up = tail.catch_up(&directory.storage, filter, &mut |line| {
-            put(global, &mut out, &line, Checked::Segment);
+            put(global, &mut out, &line, Standing::Unwitnessed);
         });
         let has_reader = out.flush();
         if let Some(Missed { first, last }) =

@@ -2,15 +2,16 @@
 //! an event states it, and everything is applied to that state.
 
 use crate::finding::{Finding, Problem};
-use crate::read::read_header;
 use holdpoint_domain::codec::decode;
 use holdpoint_domain::event::{Event, HistoryArchived, kind_name};
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
+use holdpoint_log_files::head::read_head;
+use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::{Follower, Place, ReadFile, ReadStorage, RecordPlace};
-use holdpoint_log_format::limits::{HEAD_LENGTH, SEGMENT_HEADER_LENGTH};
-use holdpoint_log_format::{ChainPosition, Head, Link, Record, names};
+use holdpoint_log_files::{FollowError, Follower, Place, ReadStorage, RecordPlace, SurveyError};
+use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
+use holdpoint_log_format::{ChainPosition, Link, Record};
 use serde::Serialize;
 
 /// The kind of event that states where a log begins.
@@ -65,29 +66,32 @@ impl Anchor {
     pub(crate) const GENESIS: Self =
         Self { position: ChainPosition { sequence: 0, link: Link([0; 32]), time: 0 } };
 
-    /// What HEAD says, with the time that the first segment names. A log whose HEAD cannot be read
+    /// What HEAD says, with the time that the first segment names. A log whose HEAD does not hold
     /// is read as a whole one.
-    pub(crate) fn of<S: ReadStorage>(storage: &S) -> Self {
-        let head = read_head(storage).filter(|head| head.anchor_sequence > 0);
-        let Some(head) = head else { return Self::GENESIS };
+    ///
+    /// # Errors
+    /// HEAD or the first segment cannot be read.
+    pub(crate) fn of<S: ReadStorage>(storage: &S) -> Result<Self, SurveyError> {
+        let head = read_head(storage)?.ok().filter(|head| head.anchor_sequence > 0);
+        let Some(head) = head else { return Ok(Self::GENESIS) };
         let (sequence, link) = (head.anchor_sequence, head.anchor_link);
-        let header = read_header(storage, sequence.saturating_add(1));
+        let header = read_header(storage, sequence.saturating_add(1))?;
         let time = header.map_or(0, |header| header.previous.time);
-        Self { position: ChainPosition { sequence, link, time } }
+        Ok(Self { position: ChainPosition { sequence, link, time } })
     }
 }
 
 impl Start {
     /// Looks for the newest event that states this log's beginning, and takes up the state that it
     /// carries.
-    pub(crate) fn of<S: ReadStorage>(storage: &S) -> Self {
-        let anchor = Anchor::of(storage);
+    pub(crate) fn of<S: ReadStorage>(storage: &S) -> Result<Self, SurveyError> {
+        let anchor = Anchor::of(storage)?;
         let at = anchor.position;
         if at.sequence == 0 {
             let world = Some(World::default());
-            return Self { anchor, world, archived: None, finding: None };
+            return Ok(Self { anchor, world, archived: None, finding: None });
         }
-        let statement = newest_statement(storage, &at);
+        let statement = newest_statement(storage, &at)?;
         let taken_up = match &statement {
             Some(found) => take_up(&found.event).map_err(|problem| (found.place.clone(), problem)),
             None => Err((begin_of(&at), Problem::BeginningUnstated { anchor: at.sequence })),
@@ -105,7 +109,7 @@ impl Start {
             stated_by: statement.as_ref().map(|found| found.place.sequence),
             archived_to: statement.map(|found| found.event.archived_to.to_string()),
         };
-        Self { anchor, world, archived: Some(archived), finding }
+        Ok(Self { anchor, world, archived: Some(archived), finding })
     }
 }
 
@@ -123,17 +127,22 @@ struct Statement {
 }
 
 /// Only whole batches count. What lies behind damage is not looked at.
-fn newest_statement<S: ReadStorage>(storage: &S, anchor: &ChainPosition) -> Option<Statement> {
+fn newest_statement<S: ReadStorage>(
+    storage: &S,
+    anchor: &ChainPosition,
+) -> Result<Option<Statement>, SurveyError> {
     let mut newest = None;
     let mut visit = |place: &RecordPlace, record: &Record<'_>| {
         if let Some(event) = statement_of(record, anchor) {
             newest = Some(Statement { place: place_of(place, record), event });
         }
     };
-    let mut follower = Follower::at_segment(storage, anchor.sequence.saturating_add(1)).ok()?;
-    // Damage stops the search; the reading that follows reports it.
-    let _ = follower.catch_up(storage, &mut visit);
-    newest
+    let begun = Follower::at_segment(storage, anchor.sequence.saturating_add(1));
+    match begun.and_then(|mut follower| follower.catch_up(storage, &mut visit)) {
+        Err(FollowError::Read(error)) => Err(error),
+        // Damage stops the search; the reading that follows reports it.
+        Ok(()) | Err(_) => Ok(newest),
+    }
 }
 
 fn statement_of(record: &Record<'_>, anchor: &ChainPosition) -> Option<HistoryArchived> {
@@ -173,11 +182,4 @@ fn begin_of(anchor: &ChainPosition) -> Place {
 fn place_of(place: &RecordPlace, record: &Record<'_>) -> Place {
     let file = segment_path(place.segment);
     Place { file, offset: place.offset, sequence: record.header.sequence }
-}
-
-fn read_head<S: ReadStorage>(storage: &S) -> Option<Head> {
-    let file = storage.open(names::HEAD).ok().flatten()?;
-    let mut bytes = [0; HEAD_LENGTH + 1];
-    let read = file.read_at(0, &mut bytes).ok()?;
-    Head::decode(bytes.get(..read)?).ok()
 }

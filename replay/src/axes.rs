@@ -58,6 +58,19 @@ impl Report {
         self.say_limits();
     }
 
+    /// Takes up what else was found about what the report is of, and is not in it yet.
+    pub(crate) fn take_findings(&mut self, found: &[Finding]) {
+        for finding in found {
+            if self.findings.iter().all(|it| it.place != finding.place) {
+                self.findings.push(finding.clone());
+            }
+        }
+        if !self.findings.is_empty() && !self.failed() && self.verdict != Verdict::NothingHere {
+            let is_of_bytes = self.findings.iter().any(|it| is_change(it) || is_loss(it));
+            self.verdict = if is_of_bytes { Verdict::Corrupt } else { Verdict::ForbiddenEvents };
+        }
+    }
+
     /// Keeps the first finding alone.
     pub(crate) fn stop_at_first(&mut self) {
         self.stopped_early = !self.findings.is_empty();
@@ -308,6 +321,16 @@ fn fingerprints(meaning: &Meaning) -> String {
     if meaning.fingerprints_not_checked > 0 {
         let count = meaning.fingerprints_not_checked;
         text.push_str(&format!("; {count} of another state schema or log were not checked"));
+    }
+    let (proven, not_checked) = meaning.statements();
+    if proven > 0 {
+        text.push_str(&format!("; {proven} stated indexes are those of their segments"));
+    }
+    if not_checked > 0 {
+        text.push_str(&format!(
+            "; stated indexes of another version, or of records in an archive, were not checked: \
+             {not_checked}"
+        ));
     }
     text
 }

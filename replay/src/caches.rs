@@ -9,9 +9,9 @@ mod snapshots;
 
 use crate::anchor::Anchor;
 use crate::progress::Progress;
-use crate::read::read_header;
-use crate::records::segments::list;
 use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
+use holdpoint_log_files::reader::list;
+use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{ReadFile, ReadStorage, SurveyError};
 use holdpoint_log_format::names;
@@ -117,7 +117,7 @@ pub fn check_caches<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Caches, SurveyError> {
     let listed = list(storage)?.unwrap_or_default();
-    let begin = Anchor::of(storage).position.sequence;
+    let begin = Anchor::of(storage)?.position.sequence;
     let sequences = |parse: fn(&str) -> Option<u64>| -> BTreeSet<u64> {
         let found = listed.iter().filter_map(|entry| parse(&entry.name));
         found.filter(|first| *first > begin).collect()
@@ -131,7 +131,7 @@ pub fn check_caches<S: ReadStorage>(
         caches.indexes.extend(found);
         progress(Progress { sequence: *first, expected });
     }
-    let log = read_header(storage, begin.saturating_add(1)).map(|header| header.log);
+    let log = read_header(storage, begin.saturating_add(1))?.map(|header| header.log);
     caches.snapshots = check_snapshots(storage, log);
     Ok(caches)
 }

@@ -51,7 +51,7 @@ pub fn export<S: ReadStorage>(
 ) -> Result<Report, ReadError> {
     let Selection { since, until } = selection;
     let (reading, meaning) = steadily(|| {
-        let start = Start::of(storage);
+        let start = Start::of(storage)?;
         let anchor = start.anchor;
         if !until.reaches(&anchor.position) {
             return Err(ReadError::BeforeAnchor { anchor: anchor.position.sequence });

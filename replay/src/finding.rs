@@ -6,6 +6,7 @@ use crate::verify::Witnessed;
 use holdpoint_domain::codec::DecodeError;
 use holdpoint_domain::event::kind_name;
 use holdpoint_domain::evolve::ForbiddenEvent;
+use holdpoint_domain::hash::Digest;
 use holdpoint_domain::text::visible;
 use holdpoint_log_files::{Finding as LogFinding, Place, Problem as LogProblem};
 use serde::ser::SerializeStruct;
@@ -47,6 +48,15 @@ pub enum Problem {
         /// Why not.
         message: String,
     },
+    /// A statement about the index of a segment that is false: it would hide records.
+    IndexStatement {
+        /// The first record of the segment.
+        segment: u64,
+        /// The digest of the index that the segment's records give.
+        expected: Digest,
+        /// The digest that is stated.
+        found: Digest,
+    },
     /// An archive that does not belong to the log.
     Archive {
         /// What was due.
@@ -72,6 +82,7 @@ impl Finding {
             Problem::Forbidden(_) => "forbidden_event",
             Problem::BeginningUnstated { .. } => "beginning_unstated",
             Problem::CarriedState { .. } => "carried_state",
+            Problem::IndexStatement { .. } => "false_index_statement",
             Problem::Archive { .. } => "archive_differs",
             Problem::OutsideHead(_) => "outside_head",
         }
@@ -94,6 +105,7 @@ impl Finding {
                 format!("log.history_archived for record {anchor}")
             }
             Problem::CarriedState { .. } => "the state at the log's beginning".into(),
+            Problem::IndexStatement { expected, .. } => format!("index digest {expected}"),
             Problem::Archive { expected, .. } => expected.clone(),
             Problem::OutsideHead(head) => format!("record {} with {}", head.sequence, head.link),
         }
@@ -113,6 +125,7 @@ impl Finding {
             Problem::Forbidden(event) => event.found.clone(),
             Problem::BeginningUnstated { .. } => "no such event".into(),
             Problem::CarriedState { message } => message.clone(),
+            Problem::IndexStatement { found, .. } => format!("index digest {found}"),
             Problem::Archive { found, .. } => found.clone(),
             Problem::OutsideHead(head) => {
                 head.found.clone().unwrap_or_else(|| head.state.to_string())
@@ -127,6 +140,7 @@ impl Finding {
             Problem::Log(_)
             | Problem::BeginningUnstated { .. }
             | Problem::CarriedState { .. }
+            | Problem::IndexStatement { .. }
             | Problem::Archive { .. }
             | Problem::OutsideHead(_) => None,
             Problem::Payload { kind, .. } => Some(named(*kind)),
@@ -168,6 +182,12 @@ impl fmt::Display for Problem {
                     visible(message)
                 )
             }
+            Self::IndexStatement { segment, expected, found } => write!(
+                out,
+                "it vouches for an index of the segment from record {segment} on with digest \
+                 {found}, and the records there give {expected}: what that index leaves out is \
+                 hidden"
+            ),
             Self::Archive { expected, found } => {
                 write!(out, "the archive has {found}, and the log goes on from {expected}")
             }

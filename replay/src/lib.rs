@@ -21,7 +21,6 @@ pub mod diff;
 pub mod entity;
 pub mod export;
 pub mod finding;
-mod head;
 pub mod machine;
 mod meaning;
 pub mod prefix;
@@ -31,6 +30,7 @@ pub mod rebuild;
 pub mod records;
 pub mod report;
 pub mod state;
+mod statements;
 pub mod statistics;
 mod summary;
 pub mod tail;
@@ -52,8 +52,8 @@ pub use progress::Progress;
 pub use read::{Committed, Content, ReadError, ReadOptions};
 pub use rebuild::{Rebuilt, Until, rebuild};
 pub use records::{
-    ActorWanted, Checked, Filter, Line, Name, Named, Order, Part, Reach, Span, TextWanted,
-    each_name, records, search, span, story,
+    ActorWanted, Filter, Line, Name, Named, Order, Part, Reach, Span, TextWanted, each_name,
+    records, search, span, story,
 };
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
 pub use state::state_of;

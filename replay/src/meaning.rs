@@ -5,12 +5,13 @@ use crate::finding::{Finding, Problem};
 use crate::read::{Committed, Content};
 use crate::rebuild::Until;
 use crate::report::MEANING_FINDINGS_MAX;
+use crate::statements::Statements;
 use holdpoint_domain::envelope::Envelope;
 use holdpoint_domain::event::Event;
 use holdpoint_domain::evolve::{ForbiddenEvent, Rule};
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
-use holdpoint_log_files::Place;
 use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::{Place, ReadStorage, SurveyError};
 use holdpoint_log_format::ChainPosition;
 
 /// A world that takes batches.
@@ -47,6 +48,8 @@ pub(crate) struct Meaning {
     /// Recorded fingerprints of another state schema, or of the log that this one was salvaged
     /// from: a state holds sequences, and those have moved.
     pub(crate) fingerprints_not_checked: u64,
+    /// What is stated of indexes.
+    statements: Statements,
     /// Records yet to come that salvage copied; `None` in a log that was not salvaged.
     copies: Option<u64>,
     until: Until,
@@ -85,6 +88,7 @@ impl Meaning {
             last_noted: 0,
             fingerprints_proven: 0,
             fingerprints_not_checked: 0,
+            statements: Statements::default(),
             copies: None,
             until,
         }
@@ -143,6 +147,11 @@ impl Meaning {
         let forbidden = self.world.evolve(record.header.sequence, record.time(), envelope);
         self.follow_salvage(record.header.sequence, &envelope.event);
         self.count_fingerprint(&envelope.event, &forbidden);
+        // Segments of the log that was salvaged are not those of this one.
+        let is_own = self.copies.is_none_or(|left| left == 0);
+        if let (Event::SegmentIndexed(body), true) = (&envelope.event, is_own) {
+            self.statements.take(record, body);
+        }
         for event in forbidden {
             let is_of_copy = event.rule == Rule::Fingerprint && self.copies.is_some_and(|n| n > 0);
             if !is_of_copy {
@@ -178,6 +187,27 @@ impl Meaning {
         } else if !differs {
             self.fingerprints_proven = self.fingerprints_proven.saturating_add(1);
         }
+    }
+
+    /// Compares what was stated of indexes with what the segments give.
+    ///
+    /// # Errors
+    /// A segment cannot be read.
+    pub(crate) fn check_statements<S: ReadStorage>(
+        &mut self,
+        storage: &S,
+    ) -> Result<(), SurveyError> {
+        let found = self.statements.check(storage, self.anchor.position.sequence)?;
+        let room = MEANING_FINDINGS_MAX.saturating_sub(self.findings.len());
+        self.left_out = self.left_out.saturating_add(found.len().saturating_sub(room) as u64);
+        self.findings.extend(found.into_iter().take(room));
+        self.findings.sort_by(|a, b| a.place.in_order().cmp(&b.place.in_order()));
+        Ok(())
+    }
+
+    /// How many statements about indexes are right, and how many were not checked.
+    pub(crate) fn statements(&self) -> (u64, u64) {
+        (self.statements.proven, self.statements.not_checked)
     }
 
     fn find(&mut self, record: &Committed, problem: Problem) {

@@ -9,11 +9,12 @@ use crate::report::MEANING_FINDINGS_MAX;
 use holdpoint_domain::codec::{DecodeError, decode};
 use holdpoint_domain::envelope::Envelope;
 use holdpoint_domain::time::Timestamp;
+use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::run::{Onward, walk};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    Extent, Problem as LogProblem, ReadFile, ReadStorage, RecordPlace, Run, Survey, SurveyError,
+    Extent, Problem as LogProblem, ReadStorage, RecordPlace, Run, Survey, SurveyError,
     SurveyOptions, survey_in_threads,
 };
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
@@ -215,7 +216,7 @@ fn read_extent<S: ReadStorage>(
         };
         let survey = survey_in_threads(storage, survey_options, threads, &content, &mut take)?;
         if is_being_written || is_settled(storage, options, &survey)? {
-            return Ok(batches.into_reading(survey, is_being_written));
+            return Ok(batches.into_reading(survey, is_being_written)?);
         }
     }
 }
@@ -268,6 +269,8 @@ struct Batches<'s, 'v, S> {
     is_cut_off: bool,
     pending: Vec<Committed>,
     withheld: Vec<Finding>,
+    /// What the disk said of a header that was read again.
+    failed: Option<SurveyError>,
 }
 
 impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
@@ -288,18 +291,20 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             is_cut_off: false,
             pending: Vec::new(),
             withheld: Vec::new(),
+            failed: None,
         }
     }
 
-    fn into_reading(self, survey: Survey, is_being_written: bool) -> Reading {
-        Reading {
+    fn into_reading(self, survey: Survey, is_being_written: bool) -> Result<Reading, SurveyError> {
+        self.failed.map_or(Ok(()), Err)?;
+        Ok(Reading {
             survey,
             is_being_written,
             anchor: self.anchor,
             handed_on: self.last,
             record_bytes: self.record_bytes,
             withheld: self.withheld,
-        }
+        })
     }
 
     fn restart(&mut self) {
@@ -356,21 +361,19 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             return true;
         }
         self.segment = place.segment;
-        let header = read_header(self.storage, place.segment);
+        let header = match read_header(self.storage, place.segment) {
+            Ok(header) => header,
+            Err(error) => {
+                self.failed = Some(error);
+                None
+            }
+        };
         header.is_some_and(|header| header.previous == self.due_before(&header))
     }
 
     fn due_before(&self, header: &SegmentHeader) -> ChainPosition {
         if self.last.sequence == 0 { ChainPosition::genesis(header.log) } else { self.last }
     }
-}
-
-/// A header that cannot be read any more follows from nothing.
-pub(crate) fn read_header<S: ReadStorage>(storage: &S, segment: u64) -> Option<SegmentHeader> {
-    let file = storage.open(&segment_path(segment)).ok().flatten()?;
-    let mut block = [0; SEGMENT_HEADER_LENGTH];
-    let read = file.read_at(0, &mut block).ok()?;
-    SegmentHeader::decode(&block).ok().filter(|_| read == block.len())
 }
 
 /// What a record says; of a record that is not wanted nothing is decoded.

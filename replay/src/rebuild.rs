@@ -81,7 +81,7 @@ pub fn rebuild<S: ReadStorage>(
     witness: &mut dyn FnMut(&Committed),
 ) -> Result<Rebuilt, ReadError> {
     let (reading, (meaning, inside_batch_until)) = steadily(|| {
-        let start = Start::of(storage);
+        let start = Start::of(storage)?;
         let anchor = start.anchor;
         if !until.reaches(&anchor.position) {
             return Err(ReadError::BeforeAnchor { anchor: anchor.position.sequence });

@@ -1,7 +1,7 @@
 //! The records as lines: all of them, some, or the story of one loop. Raw evidence is hidden.
 
 mod filter;
-mod indexes;
+pub(crate) mod indexes;
 mod names;
 mod search;
 pub(crate) mod segments;
@@ -18,7 +18,7 @@ use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::RecordPlace;
 use holdpoint_log_format::Record;
 pub use names::{Name, Named, each_name};
-pub use search::{Checked, Order, Reach, search};
+pub use search::{Order, Reach, search};
 pub use segments::{Part, Span, span};
 use serde::Serialize;
 pub use whole::{records, story};

@@ -38,7 +38,7 @@ pub fn statistics<S: ReadStorage>(
 ) -> Result<Statistics, ReadError> {
     let mut counts = Counts::default();
     let (reading, ()) = steadily(|| {
-        let anchor = Anchor::of(storage);
+        let anchor = Anchor::of(storage)?;
         let mut count = |batch: &[Committed]| counts.add(batch);
         let reading = read_wanted(storage, anchor, options, &|_| false, progress, &mut count)?;
         Ok((reading, ()))

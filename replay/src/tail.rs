@@ -3,9 +3,9 @@
 
 use crate::anchor::Anchor;
 use crate::read::ReadError;
-use crate::records::segments::{Segments, witnessed};
 use crate::records::{Filter, Line};
-use holdpoint_log_files::{FollowError, Follower, ReadStorage};
+use holdpoint_log_files::head::read_head;
+use holdpoint_log_files::{FollowError, Follower, LogReader, ReadStorage, SurveyError};
 use thiserror::Error;
 
 /// Why following ended.
@@ -18,6 +18,9 @@ pub enum TailError {
     /// The log cannot be looked at.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// HEAD cannot be read.
+    #[error(transparent)]
+    Survey(#[from] SurveyError),
 }
 
 /// A place in a log that others write to. Records are taken when their batch is complete.
@@ -61,7 +64,7 @@ impl LogTail {
         visit: &mut dyn FnMut(Line),
     ) -> Result<Option<Missed>, TailError> {
         // What HEAD witnesses before the look is written: if it cannot be read, it is damaged.
-        let witnessed = witnessed(storage)?;
+        let witnessed = read_head(storage)?.map_or(0, |head| head.newest_sequence);
         let (mut follower, missed) = match self.follower.take() {
             Some(follower) => (follower, None),
             None => match self.begin(storage)? {
@@ -72,7 +75,7 @@ impl LogTail {
         match self.follow(&mut follower, storage, witnessed, filter, visit) {
             Ok(()) => self.follower = Some(follower),
             // The next call goes on from where the log begins by then.
-            Err(FollowError::Gone { .. }) if self.has_moved(storage) => {}
+            Err(FollowError::Gone { .. }) if self.has_moved(storage)? => {}
             Err(error) => return Err(error.into()),
         }
         Ok(missed)
@@ -105,17 +108,17 @@ impl LogTail {
         &self,
         storage: &S,
     ) -> Result<Option<(Follower, Option<Missed>)>, TailError> {
-        let segments = Segments::of(storage)?;
+        let reader = LogReader::of(storage)?;
         let next = self.newest.saturating_add(1);
-        let holding = segments.holding(next).and_then(|at| segments.firsts.get(at));
-        let Some(first) = holding.or(segments.firsts.first()).copied() else { return Ok(None) };
+        let holding = reader.holding(next).and_then(|at| reader.firsts().get(at));
+        let Some(first) = holding.or(reader.firsts().first()).copied() else { return Ok(None) };
         let missed = (self.newest > 0 && first > next)
             .then(|| Missed { first: next, last: first.saturating_sub(1) });
         Ok(Some((Follower::at_segment(storage, first)?, missed)))
     }
 
     /// Whether what was followed was moved to an archive, rather than taken away.
-    fn has_moved<S: ReadStorage>(&self, storage: &S) -> bool {
-        Anchor::of(storage).position.sequence >= self.newest.max(1)
+    fn has_moved<S: ReadStorage>(&self, storage: &S) -> Result<bool, ReadError> {
+        Ok(Anchor::of(storage)?.position.sequence >= self.newest.max(1))
     }
 }

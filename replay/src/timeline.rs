@@ -57,7 +57,7 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self, ReadError> {
         let (reading, (start, marks)) = steadily(|| {
-            let start = Start::of(storage);
+            let start = Start::of(storage)?;
             let mut marks = Marks::new(snapshot::sequences(storage));
             let read =
                 read_wanted(storage, start.anchor, options, &|_| false, progress, &mut |b| {

@@ -122,7 +122,7 @@ fn read_archive<A: ReadStorage>(
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Report, Reached), ReadError> {
-    let start = Start::of(storage);
+    let start = Start::of(storage)?;
     let anchor = start.anchor;
     let mut meaning = Meaning::new(start, until);
     let reading = read(storage, anchor, options, progress, &mut |batch| {

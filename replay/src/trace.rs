@@ -10,7 +10,7 @@ mod causes;
 mod effects;
 
 use crate::read::ReadError;
-use crate::records::segments::Segments;
+use crate::records::indexes::Tied;
 use crate::records::{Part, Span, span};
 use causes::Causes;
 use effects::Effects;
@@ -18,7 +18,7 @@ use holdpoint_domain::Proof;
 use holdpoint_domain::envelope::{ActorId, Idempotency};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::time::Timestamp;
-use holdpoint_log_files::ReadStorage;
+use holdpoint_log_files::{LogReader, ReadStorage};
 use serde::Serialize;
 
 /// Records of one step that are told; the rest is counted.
@@ -60,6 +60,9 @@ pub struct Step {
     pub role: Role,
     /// How many steps away it is.
     pub distance: u32,
+    /// What is proven of its last record, which all of the batch is tied by:
+    /// [`Standing::name`](holdpoint_log_files::Standing::name).
+    pub standing: &'static str,
     /// The record that it names as its cause.
     pub causation: Option<u64>,
     /// The name is followed: it is of an earlier record.
@@ -172,18 +175,23 @@ pub enum Traced {
 /// The log cannot be read.
 pub fn trace<S: ReadStorage>(storage: &S, sequence: u64, depth: u32) -> Result<Traced, ReadError> {
     let depth = depth.min(DEPTH_MAX);
-    let segments = Segments::of(storage)?;
-    let mut part = Part { segments: segments.firsts.len() as u64, ..Part::default() };
-    segments.check_ends(&mut part)?;
-    let Some(causes) = Causes::of(&segments, sequence, depth, &mut part)? else {
+    let reader = LogReader::of(storage)?;
+    let mut part = Part { segments: reader.firsts().len() as u64, ..Part::default() };
+    reader.check_ends(&mut part.findings())?;
+    let Some(causes) = Causes::of(&reader, sequence, depth, &mut part)? else {
         return Ok(Traced::NoRecord { span: span(storage)?, checked: part });
     };
     let asked = causes.steps.first().map_or(sequence, |step| step.first);
-    let effects = Effects::of(&segments, asked, depth, &mut part)?;
+    let effects = Effects::of(&reader, asked, depth, &mut part)?;
     let person = causes.steps.iter().find_map(person_of);
     let mut steps = causes.steps;
     steps.reverse();
     steps.extend(effects.steps);
+    let mut tied = Tied::begin(&reader);
+    tied.back_to(&reader, steps.iter().map(|step| step.first).min().unwrap_or(asked), &mut part)?;
+    for step in &mut steps {
+        step.standing = tied.standing_of(step.last).name();
+    }
     Ok(Traced::Story(Box::new(Trace {
         sequence,
         steps,

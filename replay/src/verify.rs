@@ -109,7 +109,7 @@ fn judge_once<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Reading, Meaning, Comparison), ReadError> {
     let (reading, (meaning, compared)) = steadily(|| {
-        let start = Start::of(storage);
+        let start = Start::of(storage)?;
         let anchor = start.anchor;
         let mut meaning = Meaning::new(start, Until::End);
         let mut compared = Comparison::new(&asked.heads, &anchor.position);
@@ -125,5 +125,10 @@ fn judge_once<S: ReadStorage>(
         };
         Ok((reading, (meaning, compared)))
     })?;
+    // Behind damage an index cannot be built, and the damage is told.
+    let mut meaning = meaning;
+    if !asked.fail_fast || meaning.findings.is_empty() {
+        meaning.check_statements(storage)?;
+    }
     Ok((reading, meaning, compared))
 }

@@ -67,6 +67,7 @@ mod run_spent;
 mod salvage;
 mod salvage_archived;
 mod screens;
+mod standing;
 mod tamper;
 mod terminal;
 mod thread;

@@ -12,7 +12,7 @@ use holdpoint_engine::shell::{
     Conditions, EngineOptions, FingerprintDistance, IdempotencyKey, Submitted,
 };
 use holdpoint_log_format::{LogId, names};
-use holdpoint_log_index::{Index, IndexBuilder, Section, TermHash};
+use holdpoint_log_index::{Index, IndexBuilder, IndexedRecord, Scope, Section, TermHash};
 use holdpoint_testing::shell::commands::{dispatch, initialize, small};
 use holdpoint_testing::shell::{Place, origin};
 use std::collections::BTreeMap;
@@ -326,12 +326,14 @@ fn what_no_lookup_needs_is_looked_through_all_the_same_and_built_again() {
 fn forged(right: &[u8]) -> Vec<u8> {
     let scope = *Index::new(right).unwrap().scope();
     let LogId(id) = scope.log;
-    let mut builder = IndexBuilder::new(LogId(id), scope.first_sequence, scope.terms_version);
-    for sequence in scope.first_sequence..=scope.last.sequence {
-        let offset = 4_096 + 8 * (sequence - scope.first_sequence);
-        builder.add(sequence, offset, scope.last.time, &[TermHash(1)], &[]).unwrap();
+    let Scope { first_sequence, last, terms_version, .. } = scope;
+    let mut builder = IndexBuilder::new(LogId(id), first_sequence, last.link, terms_version);
+    for sequence in first_sequence..=last.sequence {
+        let offset = 4_096 + 8 * (sequence - first_sequence);
+        let record = IndexedRecord { sequence, offset, time: last.time, link: last.link };
+        builder.add(&record, &[TermHash(1)], &[]).unwrap();
     }
-    let forged = builder.finish(scope.last.link).unwrap();
+    let forged = builder.finish().unwrap();
     Index::new(&forged[..]).unwrap().check().unwrap();
     forged
 }

@@ -15,8 +15,10 @@
 compile_error!("Holdpoint runs on Linux, and builds on macOS; on Windows use WSL 2.");
 
 pub mod blocks;
+pub mod committed;
 pub mod finding;
 pub mod follow;
+pub mod head;
 pub mod map;
 pub mod reader;
 pub mod run;
@@ -24,11 +26,13 @@ pub mod salvage;
 pub mod snapshot;
 pub mod storage;
 pub mod survey;
+mod tie;
 pub mod window;
 
+pub use committed::{ReadError, read_from};
 pub use finding::{Finding, Place, Problem};
 pub use follow::{FollowError, Follower};
-pub use reader::{ReadError, read_from};
+pub use reader::{LogReader, Standing, Ties};
 pub use run::{Onward, RecordPlace, Run, Stop};
 pub use storage::{DirectoryStorage, Entry, EntryKind, ReadFile, ReadStorage, Stamp};
 pub use survey::{Extent, Survey, SurveyError, SurveyOptions, survey, survey_in_threads};

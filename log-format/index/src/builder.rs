@@ -2,7 +2,7 @@
 
 use crate::filter;
 use crate::header::{IndexHeader, Scope, SectionEntry};
-use crate::layout::{INDEX_HEADER_LENGTH, OFFSET_UNIT, SECTIONS, Section, TIME_STRIDE, aligned};
+use crate::layout::{INDEX_HEADER_LENGTH, OFFSET_UNIT, SECTIONS, STRIDE, Section, aligned};
 use crate::table::{self, Holding};
 use crate::term::TermHash;
 use holdpoint_log_format::limits::{SEGMENT_CAPACITY_MAX, SEGMENT_HEADER_LENGTH};
@@ -47,6 +47,19 @@ pub enum BuildFault {
     TooManyTerms,
 }
 
+/// A record, as an index is told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexedRecord {
+    /// Its sequence.
+    pub sequence: u64,
+    /// Its offset in the segment's file.
+    pub offset: u64,
+    /// Its time in nanoseconds.
+    pub time: u64,
+    /// Its link.
+    pub link: Link,
+}
+
 /// Builds the index of one segment. The same records give the same bytes, in whatever order and
 /// however often each record's terms are given. It holds four bytes for each record and sixteen for
 /// each of its terms.
@@ -57,41 +70,44 @@ pub struct IndexBuilder {
     terms_version: u32,
     offsets: Vec<u32>,
     times: Vec<u64>,
+    links: Vec<Link>,
     last_time: u64,
+    last_link: Link,
     terms: Vec<Holding>,
     keys: Vec<Holding>,
 }
 
 impl IndexBuilder {
-    /// A builder for the segment of `log` that begins at `first_sequence`. `terms_version` names
-    /// the rules by which the caller gives terms to records.
+    /// A builder for the segment of `log` that begins at `first_sequence`, behind a record with
+    /// the link `before`. `terms_version` names the rules by which the caller gives terms to
+    /// records.
     #[must_use]
-    pub fn new(log: LogId, first_sequence: u64, terms_version: u32) -> Self {
+    pub fn new(log: LogId, first_sequence: u64, before: Link, terms_version: u32) -> Self {
         Self {
             log,
             first_sequence,
             terms_version,
             offsets: Vec::new(),
             times: Vec::new(),
+            links: Vec::new(),
             last_time: 0,
+            last_link: before,
             terms: Vec::new(),
             keys: Vec::new(),
         }
     }
 
-    /// Adds the next record: its sequence, its offset in the segment's file, its time in
-    /// nanoseconds, its terms and its idempotency keys.
+    /// Adds the next record, its terms and its idempotency keys.
     ///
     /// # Errors
     /// [`BuildFault`]: the record does not follow from the one before.
     pub fn add(
         &mut self,
-        sequence: u64,
-        offset: u64,
-        time: u64,
+        record: &IndexedRecord,
         terms: &[TermHash],
         keys: &[TermHash],
     ) -> Result<(), BuildFault> {
+        let IndexedRecord { sequence, offset, time, link } = *record;
         let number = u32::try_from(self.offsets.len()).map_err(|_| BuildFault::TooManyTerms)?;
         let expected = self.first_sequence.saturating_add(u64::from(number));
         if sequence != expected {
@@ -101,22 +117,24 @@ impl IndexBuilder {
             return Err(BuildFault::Time { sequence, time });
         }
         let offset = self.offset_in_units(sequence, offset)?;
-        if number.is_multiple_of(TIME_STRIDE) {
+        if number.is_multiple_of(STRIDE) {
             self.times.push(time);
+            self.links.push(self.last_link);
         }
         self.offsets.push(offset);
         self.last_time = time;
+        self.last_link = link;
         self.terms.extend(terms.iter().map(|hash| (*hash, number)));
         self.keys.extend(keys.iter().map(|hash| (*hash, number)));
         Ok(())
     }
 
-    /// The index, whose last record has this link.
+    /// The index.
     ///
     /// # Errors
     /// [`BuildFault::Empty`], [`BuildFault::TooManyTerms`].
-    pub fn finish(mut self, last_link: Link) -> Result<Vec<u8>, BuildFault> {
-        let scope = self.scope(last_link)?;
+    pub fn finish(mut self) -> Result<Vec<u8>, BuildFault> {
+        let scope = self.scope()?;
         let mut out = vec![0; INDEX_HEADER_LENGTH];
         self.write_offsets(&mut out);
         let offsets = entry_behind(&out, INDEX_HEADER_LENGTH);
@@ -124,8 +142,10 @@ impl IndexBuilder {
         let times = entry_behind(&out, end_of(&offsets));
         let [terms, term_filter] = write_table(&mut self.terms, &mut out)?;
         let [keys, key_filter] = write_table(&mut self.keys, &mut out)?;
+        self.links.iter().for_each(|link| out.extend_from_slice(&link.0));
+        let links = entry_behind(&out, end_of(&key_filter));
         let sections: [SectionEntry; SECTIONS] =
-            [offsets, times, terms, term_filter, keys, key_filter];
+            [offsets, times, terms, term_filter, keys, key_filter, links];
         let header = IndexHeader { scope, sections }.encode();
         out.iter_mut().zip(header).for_each(|(byte, header)| *byte = header);
         Ok(out)
@@ -141,10 +161,10 @@ impl IndexBuilder {
         units.ok_or(BuildFault::Offset { sequence, offset, before })
     }
 
-    fn scope(&self, link: Link) -> Result<Scope, BuildFault> {
+    fn scope(&self) -> Result<Scope, BuildFault> {
         let more = (self.offsets.len() as u64).checked_sub(1).ok_or(BuildFault::Empty)?;
         let sequence = self.first_sequence.saturating_add(more);
-        let last = ChainPosition { sequence, link, time: self.last_time };
+        let last = ChainPosition { sequence, link: self.last_link, time: self.last_time };
         let Self { log, first_sequence, terms_version, .. } = *self;
         Ok(Scope { log, first_sequence, last, terms_version })
     }
@@ -191,9 +211,13 @@ mod tests {
     use super::*;
 
     fn builder() -> IndexBuilder {
-        let mut builder = IndexBuilder::new(LogId([1; 16]), 5, 1);
-        builder.add(5, 4_096, 10, &[TermHash(1)], &[]).unwrap();
+        let mut builder = IndexBuilder::new(LogId([1; 16]), 5, Link([4; 32]), 1);
+        builder.add(&record(5, 4_096, 10), &[TermHash(1)], &[]).unwrap();
         builder
+    }
+
+    fn record(sequence: u64, offset: u64, time: u64) -> IndexedRecord {
+        IndexedRecord { sequence, offset, time, link: Link([sequence as u8; 32]) }
     }
 
     #[test]
@@ -203,30 +227,30 @@ mod tests {
             .into_iter()
             .chain([(6, SEGMENT_CAPACITY_MAX, 10), (6, 4_200, 9)]);
         for (sequence, offset, time) in refused {
-            assert!(builder.add(sequence, offset, time, &[TermHash(2)], &[]).is_err());
+            assert!(builder.add(&record(sequence, offset, time), &[TermHash(2)], &[]).is_err());
         }
-        builder.add(6, 4_200, 10, &[], &[]).unwrap();
+        builder.add(&record(6, 4_200, 10), &[], &[]).unwrap();
         let mut same = self::builder();
-        same.add(6, 4_200, 10, &[], &[]).unwrap();
-        assert_eq!(builder.finish(Link([2; 32])), same.finish(Link([2; 32])));
-        let mut first = IndexBuilder::new(LogId([1; 16]), 1, 1);
-        assert!(first.add(1, 64, 0, &[], &[]).is_err(), "inside the segment's header");
+        same.add(&record(6, 4_200, 10), &[], &[]).unwrap();
+        assert_eq!(builder.finish(), same.finish());
+        let mut first = IndexBuilder::new(LogId([1; 16]), 1, Link([4; 32]), 1);
+        assert!(first.add(&record(1, 64, 0), &[], &[]).is_err(), "inside the segment's header");
     }
 
     #[test]
     fn order_and_repetition_of_terms_do_not_change_the_bytes() {
         let [one, other] = [&[1, 2, 2][..], &[2, 1]].map(|terms| {
             let terms: Vec<TermHash> = terms.iter().map(|hash| TermHash(*hash)).collect();
-            let mut builder = IndexBuilder::new(LogId([1; 16]), 1, 1);
-            builder.add(1, 4_096, 1, &terms, &terms).unwrap();
-            builder.finish(Link([0; 32])).unwrap()
+            let mut builder = IndexBuilder::new(LogId([1; 16]), 1, Link([4; 32]), 1);
+            builder.add(&record(1, 4_096, 1), &terms, &terms).unwrap();
+            builder.finish().unwrap()
         });
         assert_eq!(one, other);
     }
 
     #[test]
     fn an_index_without_records_is_not_built() {
-        let builder = IndexBuilder::new(LogId([1; 16]), 1, 1);
-        assert_eq!(builder.finish(Link([0; 32])), Err(BuildFault::Empty));
+        let builder = IndexBuilder::new(LogId([1; 16]), 1, Link([4; 32]), 1);
+        assert_eq!(builder.finish(), Err(BuildFault::Empty));
     }
 }

@@ -1,7 +1,7 @@
 //! The file of an index, beside its segment: its name, why it is not used, and building what should
 //! be in it.
 
-use crate::builder::{BuildFault, IndexBuilder};
+use crate::builder::{BuildFault, IndexBuilder, IndexedRecord};
 use crate::fault::IndexFault;
 use crate::header::Scope;
 use crate::term::RecordTerms;
@@ -9,7 +9,7 @@ use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{Onward, ReadFile, ReadStorage, RecordPlace, Run, Stop};
-use holdpoint_log_format::{Fault, LogId, Record, SegmentHeader, names};
+use holdpoint_log_format::{Fault, LogId, Record, RecordHeader, SegmentHeader, names};
 use std::io;
 use thiserror::Error;
 
@@ -185,15 +185,16 @@ fn build<F: ReadFile>(
     terms_version: u32,
     terms_of: &mut dyn FnMut(&Record<'_>, &mut RecordTerms),
 ) -> Result<BuiltIndex, Stopped> {
-    let mut builder = IndexBuilder::new(header.log, header.first_sequence(), terms_version);
+    let mut builder =
+        IndexBuilder::new(header.log, header.first_sequence(), header.previous.link, terms_version);
     let mut of_record = RecordTerms::default();
     let mut added = Ok(());
     let mut add = |place: &RecordPlace, record: &Record<'_>| {
         of_record.clear();
         terms_of(record, &mut of_record);
-        let (sequence, time) = (record.header.sequence, record.header.time);
-        let (terms, keys) = (of_record.terms(), of_record.keys());
-        added = builder.add(sequence, place.offset, time, terms, keys);
+        let RecordHeader { sequence, time, link, .. } = record.header;
+        let indexed = IndexedRecord { sequence, offset: place.offset, time, link };
+        added = builder.add(&indexed, of_record.terms(), of_record.keys());
         if added.is_ok() { Onward::Go } else { Onward::Stop }
     };
     let run = walk(window, header, Run::at_start(header), &mut add).map_err(Stopped::Io)?;
@@ -203,6 +204,6 @@ fn build<F: ReadFile>(
         Stop::Fault(fault) => return Err(Stopped::Damaged(run.stop_offset, fault)),
         Stop::Nothing | Stop::Asked => return Err(Stopped::NotSealed),
     };
-    let bytes = builder.finish(seal.last.link).map_err(Stopped::Unfit)?;
+    let bytes = builder.finish().map_err(Stopped::Unfit)?;
     Ok(BuiltIndex { scope: Scope::of(header, &seal, terms_version), bytes })
 }

@@ -1,16 +1,30 @@
 //! Reading an index: every lookup checks what it rests on.
 
-use crate::bytes::{partition_point, u32_of, u64_of};
+use crate::bytes::{array_at, partition_point, u32_of, u64_of};
 use crate::fault::IndexFault;
 use crate::filter;
 use crate::header::{IndexDigest, IndexHeader, Scope, SectionEntry};
-use crate::layout::{INDEX_HEADER_LENGTH, OFFSET_UNIT, SECTIONS, Section, TIME_STRIDE};
+use crate::layout::{INDEX_HEADER_LENGTH, LINK_LENGTH, OFFSET_UNIT, SECTIONS, STRIDE, Section};
 use crate::postings::Records;
 use crate::table::Table;
 use crate::term::TermHash;
+use holdpoint_log_format::Link;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Records between two links that an index states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The first of them.
+    pub first: u64,
+    /// The link of the record before it.
+    pub before: Link,
+    /// The last of them.
+    pub last: u64,
+    /// Its link.
+    pub behind: Link,
+}
 
 /// What is known of a section: nothing yet, that its digest holds, that it does not.
 const UNCHECKED: u8 = 0;
@@ -107,8 +121,32 @@ impl<B: Deref<Target = [u8]>> Index<B> {
         }
         let times = self.section(Section::Times)?;
         let sampled = partition_point(times.len() / 8, |at| u64_of(times, at), |one| one < time);
-        let number = sampled.saturating_sub(1) as u64 * u64::from(TIME_STRIDE);
+        let number = sampled.saturating_sub(1) as u64 * u64::from(STRIDE);
         Ok(Some(first_sequence.saturating_add(number)))
+    }
+
+    /// The records between two stated links that one of them lies between: what is to be hashed to
+    /// know that it is the one. `None` when it is not in the segment.
+    ///
+    /// # Errors
+    /// The section of links cannot be used.
+    pub fn stretch_of(&self, sequence: u64) -> Result<Option<Stretch>, IndexFault> {
+        let Scope { first_sequence, last, .. } = self.header.scope;
+        let number = sequence.checked_sub(first_sequence);
+        let Some(number) = number.filter(|_| sequence <= last.sequence) else { return Ok(None) };
+        let links = self.section(Section::Links)?;
+        let link = |stretch: u64| {
+            let at = usize::try_from(stretch).ok()?.checked_mul(LINK_LENGTH)?;
+            array_at(links, at).map(Link)
+        };
+        let stretch = number / u64::from(STRIDE);
+        let first = first_sequence.saturating_add(stretch.saturating_mul(u64::from(STRIDE)));
+        let next = first.saturating_add(u64::from(STRIDE));
+        let found = link(stretch).map(|before| match link(stretch.saturating_add(1)) {
+            Some(behind) => Stretch { first, before, last: next.saturating_sub(1), behind },
+            None => Stretch { first, before, last: last.sequence, behind: last.link },
+        });
+        Ok(found)
     }
 
     /// Whether some record may hold the term. `false` is certain, and costs one cache line.

@@ -2,7 +2,7 @@
 
 /// Version of the index format that this crate writes, and the only one that it reads: an index of
 /// another version is built again.
-pub const INDEX_VERSION: u32 = 1;
+pub const INDEX_VERSION: u32 = 2;
 
 /// First eight bytes of every index.
 pub const INDEX_MAGIC: [u8; 8] = *b"HOLDIDX\0";
@@ -16,8 +16,11 @@ pub const SECTION_ALIGNMENT: usize = 8;
 /// Unit of the offsets that the section of offsets holds, in bytes: records lie at multiples of it.
 pub const OFFSET_UNIT: u64 = 8;
 
-/// From one sampled time to the next, in records.
-pub const TIME_STRIDE: u32 = 64;
+/// From one record of which time and link before are stated to the next, in records.
+pub const STRIDE: u32 = 64;
+
+/// Bytes of a link.
+pub(crate) const LINK_LENGTH: usize = 32;
 
 /// Bytes of a block of a filter: within one cache line.
 pub const FILTER_BLOCK_LENGTH: usize = 32;
@@ -56,12 +59,21 @@ pub enum Section {
     Keys,
     /// Which hashes are surely not in [`Section::Keys`].
     KeyFilter,
+    /// The link before every 64th record.
+    Links,
 }
 
 impl Section {
     /// Every section, in the order in which they lie.
-    pub const ALL: [Self; 6] =
-        [Self::Offsets, Self::Times, Self::Terms, Self::TermFilter, Self::Keys, Self::KeyFilter];
+    pub const ALL: [Self; 7] = [
+        Self::Offsets,
+        Self::Times,
+        Self::Terms,
+        Self::TermFilter,
+        Self::Keys,
+        Self::KeyFilter,
+        Self::Links,
+    ];
 
     /// The number in the section table.
     #[must_use]
@@ -79,6 +91,7 @@ impl Section {
             Self::TermFilter => "term filter",
             Self::Keys => "keys",
             Self::KeyFilter => "key filter",
+            Self::Links => "links",
         }
     }
 }

@@ -31,10 +31,10 @@ mod postings;
 mod table;
 mod term;
 
-pub use builder::{BuildFault, IndexBuilder};
+pub use builder::{BuildFault, IndexBuilder, IndexedRecord};
 pub use fault::IndexFault;
 pub use header::{IndexDigest, Scope};
-pub use index::Index;
+pub use index::{Index, Stretch};
 pub use layout::Section;
 pub use open::OpenIndex;
 pub use postings::Records;

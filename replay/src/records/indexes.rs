@@ -6,94 +6,164 @@
 //! events that vouch for the ones before it.
 
 use super::filter::Filter;
-use super::segments::{Part, Segment, Segments};
+use super::segments::Part;
 use crate::read::ReadError;
 use holdpoint_domain::codec::decode;
 use holdpoint_domain::event::{Event, REGISTRY, SegmentIndexed, kind_name};
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::terms::{TERMS_VERSION, Term};
+use holdpoint_log_files::Standing::Proven;
 use holdpoint_log_files::map::SegmentBytes;
-use holdpoint_log_files::{Onward, ReadFile, ReadStorage, Run};
-use holdpoint_log_format::{ChainPosition, Item, Record, names};
+use holdpoint_log_files::reader::OpenSegment;
+use holdpoint_log_files::run::walk;
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::{
+    LogReader, Onward, ReadFile, ReadStorage, RecordPlace, Run, Standing, SurveyError, Ties,
+};
+use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
+use holdpoint_log_index::file::{Unusable, index_path};
+use holdpoint_log_index::layout::INDEX_VERSION;
 use holdpoint_log_index::{Index, IndexFault, OpenIndex, TermHash};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, ErrorKind};
 
 /// The kind of event that vouches for an index.
 const STATEMENT: &str = "log.segment_indexed";
 
-/// So many segments without an index are read to find out which indexes the log vouches for. Every
-/// segment gets its index soon after it is sealed, unless nobody builds them.
-const SEGMENTS_WITHOUT_MAX: usize = 3;
-
-/// What the log says of the indexes of its segments: by a segment's first record, the digest.
+/// What the log says of the indexes of its segments: by a segment's first record, the digest. Two
+/// that differ count for nothing: the segment is read.
 #[derive(Default)]
-pub(crate) struct Vouched(BTreeMap<u64, Digest>);
+struct Vouched(BTreeMap<u64, Option<Digest>>);
+
+/// The ties of a log, and the indexes that tied records vouch for.
+pub(crate) struct Tied {
+    ties: Ties,
+    vouched: Vouched,
+    indexes: BTreeMap<u64, Believed>,
+}
 
 /// An index that is believed.
 pub(crate) struct Believed {
     index: Index<SegmentBytes>,
-    first: u64,
-    last: u64,
-}
-
-/// A record that an index names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Candidate {
-    pub(crate) sequence: u64,
-    pub(crate) offset: u64,
-    /// Where the record before it lies; `None` for the first one of the segment.
-    pub(crate) before: Option<u64>,
 }
 
 impl Vouched {
-    /// Whether the log vouches for an index of the segment.
-    pub(crate) fn names(&self, first: u64) -> bool {
-        self.0.contains_key(&first)
-    }
-
-    /// Finds out. Where no index lies beside the log, nothing is read.
-    pub(crate) fn of<S: ReadStorage>(segments: &Segments<'_, S>) -> Result<Self, ReadError> {
-        let mut vouched = Self::default();
-        let listed = segments.storage.list(names::SEGMENTS).unwrap_or_default();
-        let there: BTreeSet<u64> =
-            listed.iter().filter_map(|entry| names::parse_index(&entry.name)).collect();
-        // What is wrong about these segments is told by whoever reads records of them.
-        let mut part = Part::default();
-        let mut without = 0;
-        for first in segments.firsts.iter().rev() {
-            if without > SEGMENTS_WITHOUT_MAX || there.range(..=*first).next().is_none() {
-                break;
-            }
-            let Some(mut segment) = segments.open(*first, &mut part)? else { break };
-            let found = match vouched.index(segments.storage, *first) {
-                Some(index) => statements_in_index(&index, &mut segment),
-                None => None,
-            };
-            let found = match found {
-                Some(found) => found,
-                None => {
-                    without += 1;
-                    statements_in(segments, &mut segment, &mut part)?
-                }
-            };
-            // The newest word on a segment counts, and it was met first.
-            for body in found.into_iter().rev() {
-                vouched.0.entry(body.first_sequence).or_insert(body.digest);
-            }
+    fn take(&mut self, body: &SegmentIndexed) {
+        if body.format != INDEX_VERSION {
+            return;
         }
-        Ok(vouched)
+        let held = self.0.entry(body.first_sequence).or_insert(Some(body.digest));
+        if *held != Some(body.digest) {
+            *held = None;
+        }
     }
 
     /// The index of a segment, where there is one to be believed.
-    pub(crate) fn index<S: ReadStorage>(&self, storage: &S, first: u64) -> Option<Believed> {
-        let digest = self.0.get(&first)?;
-        let index = OpenIndex::open(storage, first).ok()?.into_index();
-        let scope = *index.scope();
+    fn index<S: ReadStorage>(
+        &self,
+        storage: &S,
+        first: u64,
+    ) -> Result<Option<Believed>, ReadError> {
+        let Some(Some(digest)) = self.0.get(&first) else { return Ok(None) };
+        let index = match OpenIndex::open(storage, first) {
+            Ok(opened) => opened.into_index(),
+            Err(Unusable::Unreadable(source)) if source.kind() != ErrorKind::InvalidInput => {
+                return Err(SurveyError::Io { file: index_path(first), source }.into());
+            }
+            Err(_) => return Ok(None),
+        };
         let is_its = index.digest().0 == *digest.as_bytes()
-            && scope.terms_version == TERMS_VERSION
-            && scope.first_sequence == first;
-        let believed = Believed { index, first, last: scope.last.sequence };
-        (is_its && believed.names_all()).then_some(believed)
+            && index.scope().terms_version == TERMS_VERSION
+            && index.scope().first_sequence == first;
+        let believed = Believed { index };
+        Ok((is_its && believed.names_all()).then_some(believed))
+    }
+}
+
+impl Tied {
+    /// Nothing is tied yet.
+    pub(crate) fn begin<S: ReadStorage>(reader: &LogReader<'_, S>) -> Self {
+        let (vouched, indexes) = (Vouched::default(), BTreeMap::new());
+        Self { ties: Ties::begin(reader), vouched, indexes }
+    }
+
+    /// Ties the records from `first` on, and a few before it: through the indexes that what is tied
+    /// vouches for, and by reading the segments that have none.
+    pub(crate) fn back_to<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        first: u64,
+        part: &mut Part,
+    ) -> Result<(), ReadError> {
+        while !self.ties.reach(reader, first) {
+            let Some(due) = self.ties.due(reader) else { break };
+            if !self.step_over(reader, due, part)? {
+                self.read(reader, part)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn step_over<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        due: u64,
+        part: &mut Part,
+    ) -> Result<bool, ReadError> {
+        let Some(believed) = self.vouched.index(reader.storage(), due)? else { return Ok(false) };
+        let Some(mut segment) = reader.open(due, &mut part.findings())? else { return Ok(false) };
+        let (scope, stretch) = (*believed.index.scope(), believed.index.stretch_of(due));
+        let Ok(Some(stretch)) = stretch else { return Ok(false) };
+        let Some(stated) = statements_in_index(&believed, &mut segment)? else { return Ok(false) };
+        if !self.ties.step_over(reader, &segment.header, &scope.last, stretch.before) {
+            return Ok(false);
+        }
+        stated.iter().for_each(|body| self.vouched.take(body));
+        self.indexes.insert(due, believed);
+        Ok(true)
+    }
+
+    fn read<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        part: &mut Part,
+    ) -> Result<(), ReadError> {
+        let mut stated = Vec::new();
+        self.ties.read(reader, &mut part.findings(), &mut |record| {
+            stated.extend(statement_of(record).map(|body| (record.header.clone(), body)));
+        })?;
+        // What nothing ties vouches for nothing.
+        for (_, body) in stated.iter().filter(|(header, _)| self.ties.standing(header) == Proven) {
+            self.vouched.take(body);
+        }
+        Ok(())
+    }
+
+    /// The index of a segment that is tied by it.
+    pub(crate) fn index(&self, first: u64) -> Option<&Believed> {
+        self.indexes.get(&first)
+    }
+
+    /// Ties a segment by reading it, although its index is believed.
+    pub(crate) fn read_after_all<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        first: u64,
+        part: &mut Part,
+    ) -> Result<(), ReadError> {
+        // What lies before it was tied by way of it.
+        self.indexes.retain(|segment, _| *segment > first);
+        Ok(self.ties.read_after_all(reader, first, &mut part.findings())?)
+    }
+
+    /// What is proven of the record with a sequence.
+    pub(crate) fn standing_of(&self, sequence: u64) -> Standing {
+        self.ties.standing_of(sequence)
+    }
+
+    /// What is proven of a record.
+    pub(crate) fn standing(&self, header: &RecordHeader) -> Standing {
+        self.ties.standing(header)
     }
 }
 
@@ -110,49 +180,33 @@ impl Believed {
         named == u64::from(self.index.scope().records())
     }
 
-    /// The records that can be wanted, in their order. `None`: the filter names no term, or the
-    /// index cannot be used.
-    pub(crate) fn candidates(&self, filter: &Filter) -> Option<Vec<Candidate>> {
+    /// The records that can be wanted, in their order. `None`: the index cannot be used, or reading
+    /// the segment is faster.
+    pub(crate) fn candidates(&self, filter: &Filter) -> Result<Option<Vec<u64>>, IndexFault> {
+        let scope = self.index.scope();
+        let low =
+            scope.first_sequence.max(filter.first.unwrap_or(0)).max(self.first_since(filter)?);
+        let high = filter.last.unwrap_or(u64::MAX).min(scope.last.sequence);
+        // Where many are wanted, reading on is faster than going from one to the next.
+        let most = u64::from(scope.records()) / 4;
         let lists = filter.terms();
-        let (first, rest) = lists.split_first()?;
-        let mut found = self.with_any(first).ok()?;
+        let Some((first, rest)) = lists.split_first() else {
+            let is_few = high.checked_sub(low).is_none_or(|count| count < most);
+            return Ok(is_few.then(|| (low..=high).collect()));
+        };
+        let mut found = self.with_any(first)?;
         for list in rest {
-            let others = self.with_any(list).ok()?;
+            let others = self.with_any(list)?;
             found.retain(|sequence| others.contains(sequence));
         }
-        // Where many are wanted, reading on is faster than going from one to the next.
-        if found.len() as u64 > u64::from(self.index.scope().records()) / 4 {
-            return None;
-        }
-        let low = filter.first.unwrap_or(0).max(self.first_since(filter)?);
-        let high = filter.last.unwrap_or(u64::MAX);
-        let wanted = found.into_iter().filter(|sequence| (low..=high).contains(sequence));
-        wanted.map(|sequence| self.candidate(sequence)).collect()
+        found.retain(|sequence| (low..=high).contains(sequence));
+        Ok((found.len() as u64 <= most).then(|| found.into_iter().collect()))
     }
 
-    /// The run that ends before the first record that the filter's beginning admits, as far as the
-    /// index knows it: that record, or one of the few behind it, is the first wanted one.
-    pub(crate) fn run_before<F: ReadFile>(
-        &self,
-        filter: &Filter,
-        segment: &mut Segment<F>,
-    ) -> Option<Run> {
-        let low = filter.first.unwrap_or(0).max(self.first_since(filter)?);
-        let before = low.min(self.last).checked_sub(1).filter(|before| *before >= self.first)?;
-        let offset = self.index.offset_of(before).ok().flatten()?;
-        let item = segment.window.item(offset, &segment.header).ok()?.ok()?;
-        let (Item::Record(record), length) = item else { return None };
-        let header = &record.header;
-        let chain =
-            ChainPosition { sequence: header.sequence, link: header.link, time: header.time };
-        let is_it = header.sequence == before;
-        is_it.then(|| Run::from(chain, offset, offset.saturating_add(length)))
-    }
-
-    fn first_since(&self, filter: &Filter) -> Option<u64> {
-        let Some(since) = filter.since else { return Some(0) };
-        let found = self.index.first_at_or_after(since.nanoseconds()).ok()?;
-        Some(found.unwrap_or(u64::MAX))
+    fn first_since(&self, filter: &Filter) -> Result<u64, IndexFault> {
+        let Some(since) = filter.since else { return Ok(0) };
+        let found = self.index.first_at_or_after(since.nanoseconds())?;
+        Ok(found.unwrap_or(u64::MAX))
     }
 
     fn with_any(&self, terms: &[Term<'_>]) -> Result<BTreeSet<u64>, IndexFault> {
@@ -164,68 +218,54 @@ impl Believed {
         }
         Ok(found)
     }
-
-    fn candidate(&self, sequence: u64) -> Option<Candidate> {
-        let offset = self.index.offset_of(sequence).ok().flatten()?;
-        let before = match sequence.checked_sub(1).filter(|before| *before >= self.first) {
-            Some(before) => Some(self.index.offset_of(before).ok().flatten()?),
-            None => None,
-        };
-        Some(Candidate { sequence, offset, before })
-    }
 }
 
-/// A record that an index names, read and checked: its frame, its sequence, and that it follows
-/// from the record before it. `None`: it is not there.
-pub(crate) fn read_candidate<T, F: ReadFile>(
-    segment: &mut Segment<F>,
-    candidate: &Candidate,
-    take: impl FnOnce(&Record<'_>, u64) -> T,
-) -> Option<T> {
-    let before = match candidate.before {
-        None => segment.header.previous,
-        Some(offset) => {
-            let item = segment.window.item(offset, &segment.header).ok()?.ok()?;
-            let (Item::Record(record), _) = item else { return None };
-            let header = &record.header;
-            ChainPosition { sequence: header.sequence, link: header.link, time: header.time }
+/// Shows the records that an index names, each with its place: the records between the links that
+/// are stated around each are hashed. `None`: they are not what the index says.
+pub(crate) fn read_candidates<F: ReadFile>(
+    believed: &Believed,
+    segment: &mut OpenSegment<F>,
+    candidates: &[u64],
+    visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
+) -> io::Result<Option<()>> {
+    let mut due = candidates.iter().copied().peekable();
+    while let Some(wanted) = due.peek().copied() {
+        let Ok(Some(stretch)) = believed.index.stretch_of(wanted) else { return Ok(None) };
+        let Ok(Some(offset)) = believed.index.offset_of(stretch.first) else { return Ok(None) };
+        let before = stretch.first.saturating_sub(1);
+        // Nothing is known of the time there; it is no part of what the stated links tie.
+        let chain = ChainPosition { sequence: before, link: stretch.before, time: 0 };
+        let mut link = None;
+        let from = Run::from(chain, 0, offset);
+        walk(&mut segment.window, &segment.header, from, &mut |place, record| {
+            let RecordHeader { sequence, link: here, .. } = record.header;
+            if due.next_if_eq(&sequence).is_some() {
+                visit(place, record);
+            }
+            link = (sequence == stretch.last).then_some(here);
+            if sequence >= stretch.last { Onward::Stop } else { Onward::Go }
+        })?;
+        if link != Some(stretch.behind) || due.peek() == Some(&wanted) {
+            return Ok(None);
         }
-    };
-    let item = segment.window.item(candidate.offset, &segment.header).ok()?.ok()?;
-    let (Item::Record(record), length) = item else { return None };
-    let follows = before.advance(segment.header.log, &record).is_ok();
-    (follows && record.header.sequence == candidate.sequence).then(|| take(&record, length))
+    }
+    Ok(Some(()))
 }
 
 /// The events of a segment that vouch for indexes, by its own index; `None` where it cannot be
 /// used.
 fn statements_in_index<F: ReadFile>(
-    index: &Believed,
-    segment: &mut Segment<F>,
-) -> Option<Vec<SegmentIndexed>> {
+    believed: &Believed,
+    segment: &mut OpenSegment<F>,
+) -> Result<Option<Vec<SegmentIndexed>>, ReadError> {
     let filter = Filter { kind: Some(STATEMENT.to_string()), ..Filter::default() };
-    let candidates = index.candidates(&filter)?;
-    let read = |candidate: &Candidate| {
-        read_candidate(segment, candidate, |record, _| statement_of(record))
-    };
-    let found: Option<Vec<Option<SegmentIndexed>>> = candidates.iter().map(read).collect();
-    Some(found?.into_iter().flatten().collect())
-}
-
-fn statements_in<S: ReadStorage>(
-    segments: &Segments<'_, S>,
-    segment: &mut Segment<S::File>,
-    part: &mut Part,
-) -> Result<Vec<SegmentIndexed>, ReadError> {
-    let from = Run::at_start(&segment.header);
+    let Ok(Some(candidates)) = believed.candidates(&filter) else { return Ok(None) };
     let mut found = Vec::new();
-    let run = segments.walk(segment, from, part, &mut |_, record| {
-        found.extend(statement_of(record).map(|body| (record.header.sequence, body)));
-        Onward::Go
-    })?;
-    // Of an unfinished batch nothing counts.
-    let whole = found.into_iter().filter(|(sequence, _)| *sequence <= run.chain.sequence);
-    Ok(whole.map(|(_, body)| body).collect())
+    let read = read_candidates(believed, segment, &candidates, &mut |_, record| {
+        found.extend(statement_of(record));
+    });
+    let file = segment_path(segment.header.first_sequence());
+    Ok(read.map_err(|source| SurveyError::Io { file, source })?.map(|()| found))
 }
 
 fn statement_of(record: &Record<'_>) -> Option<SegmentIndexed> {

@@ -2,17 +2,19 @@
 
 use super::Line;
 use super::filter::Filter;
-use super::indexes::{Believed, Candidate, Vouched, read_candidate};
-use super::segments::{Part, Segment, Segments, io_error};
-use super::whole::records;
+use super::indexes::{Tied, read_candidates};
+use super::segments::Part;
+use super::whole::each;
+use crate::anchor::Start;
 use crate::progress::Progress;
 use crate::read::{ReadError, ReadOptions};
 use crate::report::Report;
-use holdpoint_log_files::run::walk;
-use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::{Onward, ReadFile, ReadStorage, RecordPlace, Run};
+use holdpoint_log_files::reader::OpenSegment;
+use holdpoint_log_files::survey::{io_error, segment_path};
+use holdpoint_log_files::{
+    Finding, LogReader, Onward, Place, Problem, ReadStorage, RecordPlace, Run, Standing,
+};
 use holdpoint_log_format::{ChainPosition, Record};
-use serde::Serialize;
 
 /// A segment is read from its end in pieces of about so many bytes.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -26,18 +28,6 @@ pub enum Order {
     NewestFirst,
 }
 
-/// How far a record that is shown was checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Checked {
-    /// It follows from everything before it, from the log's first record on.
-    Log,
-    /// It follows from everything before it in its segment.
-    Segment,
-    /// It holds by itself, and it follows from the record before it.
-    Record,
-}
-
 /// How much of a log was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
@@ -47,11 +37,11 @@ pub enum Reach {
     Part(Part),
 }
 
-/// Shows every wanted record of complete batches in an order. Where the log is read whole anyway it
-/// is verified, and nothing behind damage is shown. Where bounds, indexes that the log vouches for,
-/// or the order let it read less, only that is checked: `visit` is told how far, and damage that is
-/// met is among the part's findings. Which records are shown does not depend on it, unless the log
-/// is damaged. `visit` says when it has seen enough.
+/// Shows every wanted record of complete batches in an order, with its standing: what ties it to
+/// HEAD. Where the log is read whole anyway it is verified, and nothing behind damage is shown.
+/// Where bounds, indexes that tied records vouch for, or the order let it read less, only what was
+/// read for that is checked; what is found there is among the part's findings. Which records are
+/// shown does not depend on it, unless the log is damaged. `visit` says when it has seen enough.
 ///
 /// # Errors
 /// As [`crate::verify()`].
@@ -61,84 +51,119 @@ pub fn search<S: ReadStorage>(
     order: Order,
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
-    visit: &mut dyn FnMut(Line, Checked) -> Onward,
+    visit: &mut dyn FnMut(Line, Standing) -> Onward,
 ) -> Result<Reach, ReadError> {
-    let segments = Segments::of(storage)?;
-    let mut search = Search::of(segments, filter, order)?;
+    let reader = LogReader::of(storage)?;
+    let mut search = Search::of(&reader, filter, order)?;
     if search.reads_all() {
-        return whole(storage, filter, options, progress, visit);
+        return search.whole(options, progress, visit);
     }
     search.run(progress, visit)?;
     Ok(Reach::Part(search.part))
 }
 
-fn whole<S: ReadStorage>(
-    storage: &S,
-    filter: &Filter,
-    options: ReadOptions<'_>,
-    progress: &mut dyn FnMut(Progress),
-    visit: &mut dyn FnMut(Line, Checked) -> Onward,
-) -> Result<Reach, ReadError> {
-    let mut onward = Onward::Go;
-    let report = records(storage, filter, options, progress, &mut |line| {
-        if onward == Onward::Go {
-            onward = visit(line, Checked::Log);
-        }
-    })?;
-    Ok(Reach::Whole(Box::new(report)))
-}
-
-struct Search<'s, 'f, S> {
-    segments: Segments<'s, S>,
+struct Search<'r, 's, 'f, S> {
+    reader: &'r LogReader<'s, S>,
     filter: &'f Filter,
     order: Order,
-    vouched: Vouched,
+    tied: Tied,
     /// Time of the record before each segment, where times matter.
     times: Vec<u64>,
     part: Part,
 }
 
 /// Where records of a segment are shown to.
-struct Shown<'v> {
+struct Shown<'v, 't> {
     order: Order,
-    checked: Checked,
+    tied: &'t Tied,
+    filter: Filter,
     /// The newest record shown, in the order.
     last: Option<u64>,
     onward: Onward,
-    visit: &'v mut dyn FnMut(Line, Checked) -> Onward,
+    visit: &'v mut dyn FnMut(Line, Standing) -> Onward,
+    /// Records of which nobody can tell whether they are wanted.
+    withheld: Vec<Place>,
 }
 
-impl<'s, 'f, S: ReadStorage> Search<'s, 'f, S> {
-    fn of(segments: Segments<'s, S>, filter: &'f Filter, order: Order) -> Result<Self, ReadError> {
-        let is_bounded = filter.first.or(filter.last).is_some();
+/// A wanted record, and what is proven of it.
+type Wanted = (Line, Standing);
+
+impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
+    fn of(
+        reader: &'r LogReader<'s, S>,
+        filter: &'f Filter,
+        order: Order,
+    ) -> Result<Self, ReadError> {
         let is_timed = filter.since.or(filter.until).is_some();
-        let is_narrow = is_bounded || is_timed || !filter.terms().is_empty();
-        let vouched = if is_narrow { Vouched::of(&segments)? } else { Vouched::default() };
-        let mut part = Part { segments: segments.firsts.len() as u64, ..Part::default() };
-        let times = if is_timed { times_before(&segments, &mut part)? } else { Vec::new() };
-        Ok(Self { segments, filter, order, vouched, times, part })
+        let mut part = Part { segments: reader.firsts().len() as u64, ..Part::default() };
+        let times = if is_timed { times_before(reader, &mut part)? } else { Vec::new() };
+        let mut search = Self { reader, filter, order, tied: Tied::begin(reader), times, part };
+        if !filter.terms().is_empty() && order == Order::OldestFirst {
+            search.tie_all()?;
+        }
+        Ok(search)
+    }
+
+    /// Ties every segment that can hold a wanted record, and those behind it.
+    fn tie_all(&mut self) -> Result<(), ReadError> {
+        let begin = (0..self.reader.firsts().len()).find(|at| self.can_hold(*at));
+        let first = begin.and_then(|at| self.reader.firsts().get(at));
+        match first {
+            Some(first) => self.tied.back_to(self.reader, *first, &mut self.part),
+            None => Ok(()),
+        }
     }
 
     /// Whether nothing is gained over reading the log whole, which proves more.
     fn reads_all(&self) -> bool {
-        let has_terms = !self.filter.terms().is_empty();
-        let firsts = &self.segments.firsts;
-        let is_read = |(at, first): (usize, &u64)| {
-            self.can_hold(at) && !(has_terms && self.vouched.names(*first))
-        };
+        let firsts = self.reader.firsts();
+        let is_read =
+            |(at, first): (usize, &u64)| self.can_hold(at) && self.tied.index(*first).is_none();
         firsts.is_empty()
             || self.order == Order::OldestFirst
-                && (!self.segments.has_head() || firsts.iter().enumerate().all(is_read))
+                && (self.reader.head().is_err() || firsts.iter().enumerate().all(is_read))
+    }
+
+    /// What is tied is known before the first record is shown.
+    fn whole(
+        &mut self,
+        options: ReadOptions<'_>,
+        progress: &mut dyn FnMut(Progress),
+        visit: &mut dyn FnMut(Line, Standing) -> Onward,
+    ) -> Result<Reach, ReadError> {
+        self.tied.back_to(self.reader, 0, &mut self.part)?;
+        self.check_beginning()?;
+        let (tied, storage) = (&self.tied, self.reader.storage());
+        let mut onward = Onward::Go;
+        let mut report = each(storage, self.filter, options, progress, &mut |record| {
+            if onward == Onward::Go {
+                onward = visit(Line::of(record), tied.standing(&record.header));
+            }
+        })?;
+        report.take_findings(&self.part.findings);
+        Ok(Reach::Whole(Box::new(report)))
+    }
+
+    /// A log that begins behind an anchor says so itself: else HEAD hides records. That is looked
+    /// at where the beginning is asked for.
+    fn check_beginning(&mut self) -> Result<(), ReadError> {
+        let anchor = self.reader.anchor();
+        let reaches_it = self.filter.first.is_none_or(|first| first <= anchor.saturating_add(1));
+        if anchor > 0 && reaches_it && self.order == Order::OldestFirst {
+            let finding = Start::of(self.reader.storage())?.finding;
+            self.part.findings.extend(finding);
+        }
+        Ok(())
     }
 
     /// Whether a segment can hold a wanted record, by the records and times at its ends.
     fn can_hold(&self, at: usize) -> bool {
         let Filter { first, last, since, until, .. } = *self.filter;
-        let begin = self.segments.firsts.get(at).copied().unwrap_or(u64::MAX);
+        let begin = self.reader.firsts().get(at).copied().unwrap_or(u64::MAX);
         let time = |at: usize| self.times.get(at).copied();
         let ended = time(at.saturating_add(1));
         last.is_none_or(|last| begin <= last)
-            && first.is_none_or(|first| self.segments.end_of(at) >= first)
+            && first.is_none_or(|first| self.reader.end_of(at) >= first)
             && until.zip(time(at)).is_none_or(|(until, began)| began <= until.nanoseconds())
             && since.zip(ended).is_none_or(|(since, ended)| ended >= since.nanoseconds())
     }
@@ -146,18 +171,20 @@ impl<'s, 'f, S: ReadStorage> Search<'s, 'f, S> {
     fn run(
         &mut self,
         progress: &mut dyn FnMut(Progress),
-        visit: &mut dyn FnMut(Line, Checked) -> Onward,
+        visit: &mut dyn FnMut(Line, Standing) -> Onward,
     ) -> Result<(), ReadError> {
-        self.segments.check_ends(&mut self.part)?;
+        self.reader.check_ends(&mut self.part.findings())?;
+        self.check_beginning()?;
         let mut at: Vec<usize> =
-            (0..self.segments.firsts.len()).filter(|at| self.can_hold(*at)).collect();
-        if self.order == Order::NewestFirst {
-            at.reverse();
+            (0..self.reader.firsts().len()).filter(|at| self.can_hold(*at)).collect();
+        match self.order {
+            Order::NewestFirst => at.reverse(),
+            Order::OldestFirst => self.tie_all()?,
         }
-        let expected = self.segments.expected();
+        let expected = self.reader.witnessed();
         for at in at {
             let onward = self.scan(at, visit)?;
-            progress(Progress { sequence: self.segments.end_of(at).min(expected), expected });
+            progress(Progress { sequence: self.reader.end_of(at).min(expected), expected });
             if onward == Onward::Stop {
                 break;
             }
@@ -169,146 +196,165 @@ impl<'s, 'f, S: ReadStorage> Search<'s, 'f, S> {
     fn scan(
         &mut self,
         at: usize,
-        visit: &mut dyn FnMut(Line, Checked) -> Onward,
+        visit: &mut dyn FnMut(Line, Standing) -> Onward,
     ) -> Result<Onward, ReadError> {
-        let first = self.segments.firsts.get(at).copied().unwrap_or_default();
-        let opened = self.segments.open(first, &mut self.part)?;
+        let first = self.reader.firsts().get(at).copied().unwrap_or_default();
+        self.tied.back_to(self.reader, first, &mut self.part)?;
+        let opened = self.reader.open(first, &mut self.part.findings())?;
         let Some(mut segment) = opened else { return Ok(Onward::Go) };
-        let index = self.vouched.index(self.segments.storage, first);
-        let mut shown = Shown::to(visit, self.order);
-        if let Some(index) = &index
-            && let Some(candidates) = index.candidates(self.filter)
-            && shown.candidates(&mut segment, &candidates, self.filter).is_some()
-        {
-            self.part.segments_by_index += 1;
-            return Ok(shown.onward);
+        let mut filter = self.filter.clone();
+        if let Some(shown) = self.by_index(&mut segment, visit)? {
+            let Err(rest) = shown else {
+                self.part.segments_by_index += 1;
+                return Ok(shown.unwrap_or(Onward::Go));
+            };
+            filter = rest;
+            self.tied.read_after_all(self.reader, first, &mut self.part)?;
         }
         self.part.segments_read += 1;
-        let rest = shown.rest_of(self.filter);
-        let from = index.and_then(|index: Believed| index.run_before(&rest, &mut segment));
-        shown.checked = if from.is_some() { Checked::Record } else { Checked::Segment };
-        let from = from.unwrap_or_else(|| Run::at_start(&segment.header));
+        let mut shown = Shown::to(visit, self.order, &self.tied, filter);
         match self.order {
-            Order::OldestFirst => self.forwards(&mut segment, from, &rest, &mut shown)?,
-            Order::NewestFirst => self.backwards(&mut segment, from, &rest, &mut shown)?,
+            Order::OldestFirst => shown.forwards(self.reader, &mut segment, &mut self.part)?,
+            Order::NewestFirst => shown.backwards(self.reader, &mut segment, &mut self.part)?,
         }
-        Ok(shown.onward)
+        let onward = shown.onward;
+        let withheld = shown.withheld;
+        self.find_withheld(withheld);
+        Ok(onward)
     }
 
-    fn forwards(
+    /// Shows what an index names. `None`: there is none to be used. The inner error: a record is
+    /// not what the index says, and this is what was not shown yet.
+    fn by_index(
         &mut self,
-        segment: &mut Segment<S::File>,
-        from: Run,
-        filter: &Filter,
-        shown: &mut Shown<'_>,
+        segment: &mut OpenSegment<S::File>,
+        visit: &mut dyn FnMut(Line, Standing) -> Onward,
+    ) -> Result<Option<Result<Onward, Filter>>, ReadError> {
+        let first = segment.header.first_sequence();
+        let Some(believed) = self.tied.index(first) else { return Ok(None) };
+        let Ok(Some(candidates)) = believed.candidates(self.filter) else { return Ok(None) };
+        let mut shown = Shown::to(visit, self.order, &self.tied, self.filter.clone());
+        for piece in in_order(&candidates, self.order) {
+            let mut lines = Vec::new();
+            let read = read_candidates(believed, segment, piece, &mut |place, record| {
+                lines.extend(shown.wanted(place, record));
+            });
+            if read.map_err(io_error(&segment_path(first)))?.is_none() {
+                return Ok(Some(Err(shown.rest())));
+            }
+            shown.show(lines);
+            if shown.onward == Onward::Stop {
+                break;
+            }
+        }
+        let (onward, withheld) = (shown.onward, shown.withheld);
+        self.find_withheld(withheld);
+        Ok(Some(Ok(onward)))
+    }
+
+    fn find_withheld(&mut self, places: Vec<Place>) {
+        let finding = |place| Finding { place, problem: Problem::Withheld };
+        places.into_iter().map(finding).for_each(self.part.findings());
+    }
+}
+
+impl<'v, 't> Shown<'v, 't> {
+    fn to(
+        visit: &'v mut dyn FnMut(Line, Standing) -> Onward,
+        order: Order,
+        tied: &'t Tied,
+        filter: Filter,
+    ) -> Self {
+        let (last, withheld) = (None, Vec::new());
+        Self { order, tied, filter, last, onward: Onward::Go, visit, withheld }
+    }
+
+    fn wanted(&mut self, place: &RecordPlace, record: &Record<'_>) -> Option<Wanted> {
+        let header = &record.header;
+        let line = Line::wanted(place, record, &self.filter);
+        if line.is_none() && header.flags.withheld() && self.filter.admits(header) {
+            let file = segment_path(place.segment);
+            let place = Place { file, offset: place.offset, sequence: header.sequence };
+            self.withheld.push(place);
+        }
+        line.map(|line| (line, self.tied.standing(header)))
+    }
+
+    fn forwards<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        segment: &mut OpenSegment<S::File>,
+        part: &mut Part,
     ) -> Result<(), ReadError> {
-        let mut batch = Vec::new();
-        self.segments.walk(segment, from, &mut self.part, &mut |place, record| {
-            batch.extend(Line::wanted(place, record, filter));
+        let (mut batch, from) = (Vec::new(), Run::at_start(&segment.header));
+        reader.walk(segment, from, &mut part.findings(), &mut |place, record| {
+            batch.extend(self.wanted(place, record));
             if record.header.flags.more_follows() {
                 return Onward::Go;
             }
-            shown.show(std::mem::take(&mut batch));
-            if filter.ends_before(&record.header) { Onward::Stop } else { shown.onward }
+            self.show(std::mem::take(&mut batch));
+            if self.filter.ends_before(&record.header) { Onward::Stop } else { self.onward }
         })?;
         Ok(())
     }
 
     /// Once through the segment to find where pieces of it begin, and then each piece, from the
     /// last one on.
-    fn backwards(
+    fn backwards<S: ReadStorage>(
         &mut self,
-        segment: &mut Segment<S::File>,
-        from: Run,
-        filter: &Filter,
-        shown: &mut Shown<'_>,
+        reader: &LogReader<'_, S>,
+        segment: &mut OpenSegment<S::File>,
+        part: &mut Part,
     ) -> Result<(), ReadError> {
+        let from = Run::at_start(&segment.header);
         let mut pieces = Pieces::from(from.clone());
-        self.segments.walk(segment, from, &mut self.part, &mut |place, record| {
-            pieces.follow(place, record, filter);
+        reader.walk(segment, from, &mut part.findings(), &mut |place, record| {
+            pieces.follow(place, record, &self.filter);
             let ends_batch = !record.header.flags.more_follows();
-            let is_enough = ends_batch && filter.ends_before(&record.header);
+            let is_enough = ends_batch && self.filter.ends_before(&record.header);
             if is_enough { Onward::Stop } else { Onward::Go }
         })?;
-        let file = segment_path(segment.header.first_sequence());
         for (begin, end_offset) in pieces.with_wanted().into_iter().rev() {
             let (mut lines, mut batch) = (Vec::new(), Vec::new());
-            walk(&mut segment.window, &segment.header, begin, &mut |place, record| {
-                batch.extend(Line::wanted(place, record, filter));
+            // Whoever changes the file between the two readings is told as damage.
+            reader.walk(segment, begin, &mut part.findings(), &mut |place, record| {
+                batch.extend(self.wanted(place, record));
                 if record.header.flags.more_follows() {
                     return Onward::Go;
                 }
                 lines.append(&mut batch);
                 let is_end = place.offset.saturating_add(place.length) >= end_offset;
                 if is_end { Onward::Stop } else { Onward::Go }
-            })
-            .map_err(io_error(&file))?;
-            shown.show(lines);
-            if shown.onward == Onward::Stop {
-                break;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl<'v> Shown<'v> {
-    fn to(visit: &'v mut dyn FnMut(Line, Checked) -> Onward, order: Order) -> Self {
-        Self { order, checked: Checked::Record, last: None, onward: Onward::Go, visit }
-    }
-
-    /// Shows what an index names. `None`: a record is not where the index says, and what was not
-    /// shown yet is to be looked for without it.
-    fn candidates<F: ReadFile>(
-        &mut self,
-        segment: &mut Segment<F>,
-        candidates: &[Candidate],
-        filter: &Filter,
-    ) -> Option<()> {
-        let mut pieces: Vec<&[Candidate]> = pieces_of(candidates);
-        if self.order == Order::NewestFirst {
-            pieces.reverse();
-        }
-        let first = segment.header.first_sequence();
-        for piece in pieces {
-            let mut lines = Vec::new();
-            for candidate in piece {
-                let line = read_candidate(segment, candidate, |record, length| {
-                    let place = RecordPlace { segment: first, offset: candidate.offset, length };
-                    Line::wanted(&place, record, filter)
-                })?;
-                lines.extend(line);
-            }
+            })?;
             self.show(lines);
             if self.onward == Onward::Stop {
                 break;
             }
         }
-        Some(())
+        Ok(())
     }
 
-    fn show(&mut self, mut lines: Vec<Line>) {
+    fn show(&mut self, mut lines: Vec<Wanted>) {
         if self.order == Order::NewestFirst {
             lines.reverse();
         }
-        for line in lines {
+        for (line, standing) in lines {
             if self.onward == Onward::Stop {
                 return;
             }
             self.last = Some(line.sequence);
-            self.onward = (self.visit)(line, self.checked);
+            self.onward = (self.visit)(line, standing);
         }
     }
 
     /// The filter of what was not shown yet.
-    fn rest_of(&self, filter: &Filter) -> Filter {
-        let mut rest = filter.clone();
+    fn rest(mut self) -> Filter {
         match (self.last, self.order) {
             (None, _) => {}
-            (Some(last), Order::OldestFirst) => rest.first = Some(last.saturating_add(1)),
-            (Some(last), Order::NewestFirst) => rest.last = Some(last.saturating_sub(1)),
+            (Some(last), Order::OldestFirst) => self.filter.first = Some(last.saturating_add(1)),
+            (Some(last), Order::NewestFirst) => self.filter.last = Some(last.saturating_sub(1)),
         }
-        rest
+        self.filter
     }
 }
 
@@ -352,28 +398,25 @@ impl Pieces {
     }
 }
 
-/// Cut so that all but the last record of a piece lie within [`PIECE_BYTES`].
-fn pieces_of(candidates: &[Candidate]) -> Vec<&[Candidate]> {
-    let mut begin = None;
-    let is_near = |_: &Candidate, next: &Candidate| {
-        let from: u64 = *begin.get_or_insert(next.offset);
-        let is_near = next.offset.saturating_sub(from) < PIECE_BYTES;
-        if !is_near {
-            begin = Some(next.offset);
-        }
-        is_near
-    };
-    candidates.chunk_by(is_near).collect()
+/// How many records that an index names are read before they are shown.
+const CANDIDATES_AT_ONCE: usize = 256;
+
+/// What an index names, in pieces, in an order.
+fn in_order(candidates: &[u64], order: Order) -> Vec<&[u64]> {
+    match order {
+        Order::OldestFirst => candidates.chunks(CANDIDATES_AT_ONCE).collect(),
+        Order::NewestFirst => candidates.rchunks(CANDIDATES_AT_ONCE).collect(),
+    }
 }
 
 /// The time of the record before each segment.
 fn times_before<S: ReadStorage>(
-    segments: &Segments<'_, S>,
+    reader: &LogReader<'_, S>,
     part: &mut Part,
 ) -> Result<Vec<u64>, ReadError> {
-    let mut times: Vec<u64> = Vec::with_capacity(segments.firsts.len());
-    for first in &segments.firsts {
-        let opened = segments.open(*first, part)?;
+    let mut times: Vec<u64> = Vec::with_capacity(reader.firsts().len());
+    for first in reader.firsts() {
+        let opened = reader.open(*first, &mut part.findings())?;
         let before = times.last().copied().unwrap_or(0);
         times.push(opened.map_or(before, |segment| segment.header.previous.time));
     }

@@ -25,6 +25,25 @@ pub fn records<S: ReadStorage>(
     each(storage, filter, options, progress, &mut |record| visit(Line::of(record)))
 }
 
+/// Shows the wanted records themselves.
+pub(super) fn each<S: ReadStorage>(
+    storage: &S,
+    filter: &Filter,
+    options: ReadOptions<'_>,
+    progress: &mut dyn FnMut(Progress),
+    visit: &mut dyn FnMut(&Committed),
+) -> Result<Report, ReadError> {
+    let (reading, ()) = steadily(|| {
+        let anchor = Anchor::of(storage)?;
+        let is_there = |header: &RecordHeader| filter.admits(header);
+        let reading = read_wanted(storage, anchor, options, &is_there, progress, &mut |batch| {
+            batch.iter().filter(|record| filter.wants(record)).for_each(&mut *visit);
+        })?;
+        Ok((reading, ()))
+    })?;
+    Ok(report(reading, None))
+}
+
 /// The story of one loop: what happened, when, by whom. Empty when no record is about it.
 ///
 /// # Errors
@@ -38,23 +57,4 @@ pub fn story<S: ReadStorage>(
     let mut lines = Vec::new();
     records(storage, &filter, options, &mut |_| {}, &mut |line| lines.push(line))?;
     Ok(lines)
-}
-
-/// Shows the wanted records themselves.
-pub(super) fn each<S: ReadStorage>(
-    storage: &S,
-    filter: &Filter,
-    options: ReadOptions<'_>,
-    progress: &mut dyn FnMut(Progress),
-    visit: &mut dyn FnMut(&Committed),
-) -> Result<Report, ReadError> {
-    let (reading, ()) = steadily(|| {
-        let anchor = Anchor::of(storage);
-        let is_there = |header: &RecordHeader| filter.admits(header);
-        let reading = read_wanted(storage, anchor, options, &is_there, progress, &mut |batch| {
-            batch.iter().filter(|record| filter.wants(record)).for_each(&mut *visit);
-        })?;
-        Ok((reading, ()))
-    })?;
-    Ok(report(reading, None))
 }

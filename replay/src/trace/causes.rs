@@ -4,9 +4,9 @@ use super::{Beginning, Role, STEP_RECORDS_MAX, Step, StepRecord};
 use crate::read::{Committed, ReadError, content_of};
 use crate::records::Line;
 use crate::records::Part;
-use crate::records::segments::{Segment, Segments};
 use holdpoint_domain::codec::decode;
-use holdpoint_log_files::{Onward, ReadStorage, RecordPlace, Run};
+use holdpoint_log_files::reader::OpenSegment;
+use holdpoint_log_files::{LogReader, Onward, ReadStorage, RecordPlace, Run, Standing};
 use holdpoint_log_format::Record;
 
 /// The steps that led to a record, its own first.
@@ -45,7 +45,7 @@ struct Batches {
 impl Causes {
     /// `None` when there is no such record.
     pub(super) fn of<S: ReadStorage>(
-        segments: &Segments<'_, S>,
+        reader: &LogReader<'_, S>,
         sequence: u64,
         depth: u32,
         part: &mut Part,
@@ -54,7 +54,7 @@ impl Causes {
         let mut due = sequence;
         let beginning = loop {
             let before = chain.len();
-            let found = follow(segments, due, depth, &mut chain, part)?;
+            let found = follow(reader, due, depth, &mut chain, part)?;
             match found {
                 Err(beginning) => break beginning,
                 Ok(_) if chain.len() == before => break Beginning::Damaged { sequence: due },
@@ -64,7 +64,7 @@ impl Causes {
         if chain.is_empty() {
             return Ok(None);
         }
-        let steps = read_steps(segments, &chain, part)?;
+        let steps = read_steps(reader, &chain, part)?;
         Ok(Some(Self { steps, beginning }))
     }
 }
@@ -72,16 +72,16 @@ impl Causes {
 /// Follows causes within the segment that holds a record. Gives the cause that lies in an earlier
 /// segment, or how the story begins.
 fn follow<S: ReadStorage>(
-    segments: &Segments<'_, S>,
+    reader: &LogReader<'_, S>,
     due: u64,
     depth: u32,
     chain: &mut Vec<Batch>,
     part: &mut Part,
 ) -> Result<Result<u64, Beginning>, ReadError> {
-    let Some(at) = segments.holding(due) else {
+    let Some(at) = reader.holding(due) else {
         return Ok(Err(Beginning::Archived { sequence: due }));
     };
-    let batches = batches_up_to(segments, at, due, part)?;
+    let batches = batches_up_to(reader, at, due, part)?;
     let mut due = due;
     loop {
         let Some(batch) = batches.holding(due) else { return Ok(Ok(due)) };
@@ -103,18 +103,18 @@ fn follow<S: ReadStorage>(
 
 /// The batches of a segment up to the one that holds a record.
 fn batches_up_to<S: ReadStorage>(
-    segments: &Segments<'_, S>,
+    reader: &LogReader<'_, S>,
     at: usize,
     due: u64,
     part: &mut Part,
 ) -> Result<Batches, ReadError> {
-    let first = segments.firsts.get(at).copied().unwrap_or_default();
+    let first = reader.firsts().get(at).copied().unwrap_or_default();
     let mut batches = Batches { segment: first, seen: Vec::new() };
-    let Some(mut segment) = segments.open(first, part)? else { return Ok(batches) };
+    let Some(mut segment) = reader.open(first, &mut part.findings())? else { return Ok(batches) };
     part.segments_read += 1;
     let from = Run::at_start(&segment.header);
     let mut said = Said::Unreadable;
-    segments.walk(&mut segment, from, part, &mut |_, record| {
+    reader.walk(&mut segment, from, &mut part.findings(), &mut |_, record| {
         if matches!(said, Said::Unreadable) {
             said = said_by(record);
         }
@@ -162,20 +162,20 @@ pub(super) fn causation_of(record: &Record<'_>) -> Option<Option<u64>> {
 
 /// Reads what the steps say, from the newest one on: each segment once.
 fn read_steps<S: ReadStorage>(
-    segments: &Segments<'_, S>,
+    reader: &LogReader<'_, S>,
     chain: &[Batch],
     part: &mut Part,
 ) -> Result<Vec<Step>, ReadError> {
     let mut steps = Vec::new();
     let in_one =
-        |one: &Batch, next: &Batch| segments.holding(one.first) == segments.holding(next.first);
+        |one: &Batch, next: &Batch| reader.holding(one.first) == reader.holding(next.first);
     for batches in chain.chunk_by(in_one) {
-        let Some(first) = batches.first().and_then(|batch| segments.holding(batch.first)) else {
+        let Some(first) = batches.first().and_then(|batch| reader.holding(batch.first)) else {
             continue;
         };
-        let first = segments.firsts.get(first).copied().unwrap_or_default();
-        let Some(mut segment) = segments.open(first, part)? else { continue };
-        let mut found = read_in(segments, &mut segment, batches, part)?;
+        let first = reader.firsts().get(first).copied().unwrap_or_default();
+        let Some(mut segment) = reader.open(first, &mut part.findings())? else { continue };
+        let mut found = read_in(reader, &mut segment, batches, part)?;
         found.reverse();
         steps.append(&mut found);
     }
@@ -188,8 +188,8 @@ fn read_steps<S: ReadStorage>(
 
 /// The steps of one segment, in the order of the log.
 fn read_in<S: ReadStorage>(
-    segments: &Segments<'_, S>,
-    segment: &mut Segment<S::File>,
+    reader: &LogReader<'_, S>,
+    segment: &mut OpenSegment<S::File>,
     batches: &[Batch],
     part: &mut Part,
 ) -> Result<Vec<Step>, ReadError> {
@@ -197,7 +197,7 @@ fn read_in<S: ReadStorage>(
     // Causes are earlier ones, so that the last of these is the first in the log.
     let mut due = batches.iter().rev().peekable();
     let from = Run::at_start(&segment.header);
-    segments.walk(segment, from, part, &mut |place, record| {
+    reader.walk(segment, from, &mut part.findings(), &mut |place, record| {
         let sequence = record.header.sequence;
         let Some(batch) = due.peek() else { return Onward::Stop };
         if sequence == batch.first {
@@ -223,6 +223,7 @@ impl Step {
             last: sequence,
             role: Role::Effect,
             distance: 0,
+            standing: Standing::Unproven.name(),
             causation: None,
             is_caused: false,
             actor: None,

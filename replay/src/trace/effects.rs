@@ -4,8 +4,7 @@ use super::causes::causation_of;
 use super::{EFFECTS_MAX, Step};
 use crate::read::ReadError;
 use crate::records::Part;
-use crate::records::segments::Segments;
-use holdpoint_log_files::{Onward, ReadStorage, RecordPlace, Run};
+use holdpoint_log_files::{LogReader, Onward, ReadStorage, RecordPlace, Run};
 use holdpoint_log_format::Record;
 use std::collections::BTreeMap;
 
@@ -40,20 +39,20 @@ impl Effects {
     /// Everything that the batch which begins with `asked` caused, so many steps deep. Causes are
     /// earlier records, so that one reading in the order of the log finds all.
     pub(super) fn of<S: ReadStorage>(
-        segments: &Segments<'_, S>,
+        reader: &LogReader<'_, S>,
         asked: u64,
         depth: u32,
         part: &mut Part,
     ) -> Result<Self, ReadError> {
         let mut effects = Self::default();
-        let Some(begin) = segments.holding(asked) else { return Ok(effects) };
-        for (at, first) in segments.firsts.iter().enumerate().skip(begin) {
-            let Some(mut segment) = segments.open(*first, part)? else { continue };
+        let Some(begin) = reader.holding(asked) else { return Ok(effects) };
+        for (at, first) in reader.firsts().iter().enumerate().skip(begin) {
+            let Some(mut segment) = reader.open(*first, &mut part.findings())? else { continue };
             // The first of them was read for the causes.
             part.segments_read += u64::from(at > begin);
             let from = Run::at_start(&segment.header);
             let mut open = None;
-            segments.walk(&mut segment, from, part, &mut |place, record| {
+            reader.walk(&mut segment, from, &mut part.findings(), &mut |place, record| {
                 if record.header.sequence >= asked {
                     effects.follow(asked, depth, place, record, &mut open);
                 }

@@ -4,23 +4,15 @@
 use super::outside::{Comparison, OutsideHead, OutsideState, Witnessed};
 use crate::anchor::Anchor;
 use crate::axes::{authenticity_by, is_change, is_loss};
-use crate::finding::{Finding, Problem};
-use crate::head::wrong_witness;
+use crate::finding::Finding;
 use crate::progress::{Meter, Progress};
 use crate::read::ReadError;
-use crate::records::segments::{
-    Listing, at_begin, before, firsts, gap, take_blank, wrong_first, wrong_link,
-};
 use crate::report::{Axis, AxisState, Head, Verdict};
-use holdpoint_log_files::run::walk;
-use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    Onward, Place, Problem as LogProblem, ReadStorage, Run, Stop, SurveyError,
+    Finding as LogFinding, LogReader, Onward, ReadStorage, RecordPlace, Run, Ties,
 };
-use holdpoint_log_format::{ChainPosition, Fault, Head as HeadFile, LogId, Record, SegmentHeader};
+use holdpoint_log_format::{ChainPosition, LogId, Record, RecordHeader};
 use serde::Serialize;
-use std::io;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -88,9 +80,10 @@ pub struct RangeReport {
     pub not_checked: Vec<String>,
 }
 
-/// Verifies the records of a range: frames, links, times, claims, and that none is missing. Reads
-/// HEAD and the segments that hold them and nothing else; their events are not judged. A HEAD that
-/// does not hold is a finding of every range: it is what tells how far the log reached.
+/// Verifies the records of a range: frames, links, times, claims, that none is missing, and that
+/// they are tied to HEAD by the links of everything between. Reads HEAD and the segments from the
+/// range to HEAD; their events are not judged. A HEAD that does not hold is a finding of every
+/// range: it is what tells how far the log reached.
 ///
 /// # Errors
 /// [`ReadError`]: a file cannot be read, or is of a newer format version. Damage is in the report.
@@ -100,33 +93,17 @@ pub fn verify_range<S: ReadStorage>(
     heads: &[OutsideHead],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<RangeReport, ReadError> {
-    let Listing { anchor: Anchor { position: anchor }, head, listed } = Listing::of(storage)?;
-    let witnessed = head.as_ref().map_or(0, |head| head.newest_sequence);
-    let (segments, blank, witness) = match &listed {
-        Ok(listed) => {
-            let mut segments = firsts(listed);
-            let blank = take_blank(storage, witnessed, &mut segments)?;
-            let witness = wrong_witness(&head, segments.is_empty());
-            (segments, blank, witness)
-        }
-        Err(finding) => (Vec::new(), None, Some(finding.clone())),
-    };
-    let first = range.first.unwrap_or(anchor.sequence.saturating_add(1));
-    let begins = segments.first().copied().unwrap_or(0).max(anchor.sequence.saturating_add(1));
-    let witness = witness.or_else(|| match begins > first {
-        true => wrong_first(anchor.sequence, begins),
-        false => None,
-    });
-    let holding = segments.partition_point(|begins| *begins <= first).saturating_sub(1);
+    let reader = LogReader::of(storage)?;
+    let anchor = Anchor::of(storage)?.position;
+    let behind_anchor = anchor.sequence.saturating_add(1);
+    let first = range.first.unwrap_or(behind_anchor);
+    let begins = reader.firsts().first().copied().unwrap_or(0).max(behind_anchor);
     let walk = Walk {
-        storage,
-        head: head.ok(),
-        blank,
-        witness,
-        log: None,
+        reader: &reader,
         first,
         last: range.last.unwrap_or(u64::MAX),
         records: 0,
+        log: None,
         from: None,
         reached: None,
         to: None,
@@ -134,174 +111,102 @@ pub fn verify_range<S: ReadStorage>(
         findings: Vec::new(),
         meter: Meter::new(storage, progress),
     };
-    walk.all(segments.get(holding..).unwrap_or_default(), range, begins)
+    walk.all(range, begins)
 }
 
-struct Walk<'s, 'p, S> {
-    storage: &'s S,
-    head: Option<HeadFile>,
-    /// The first record that a blank segment behind all others would have had.
-    blank: Option<u64>,
-    /// What is wrong with HEAD, or with all that it witnesses.
-    witness: Option<Finding>,
-    log: Option<LogId>,
+struct Walk<'r, 's, 'p, S> {
+    reader: &'r LogReader<'s, S>,
     first: u64,
     last: u64,
     records: u64,
+    log: Option<LogId>,
     /// The place before the first record that was read.
     from: Option<ChainPosition>,
     reached: Option<ChainPosition>,
     to: Option<ChainPosition>,
     compared: Comparison,
-    findings: Vec<Finding>,
+    findings: Vec<LogFinding>,
     meter: Meter<'p>,
 }
 
-impl<S: ReadStorage> Walk<'_, '_, S> {
-    fn all(
-        mut self,
-        segments: &[u64],
-        range: Range,
-        begins: u64,
-    ) -> Result<RangeReport, ReadError> {
-        for (index, name) in segments.iter().enumerate() {
+impl<S: ReadStorage> Walk<'_, '_, '_, S> {
+    fn all(mut self, range: Range, begins: u64) -> Result<RangeReport, ReadError> {
+        let witness = self.reader.witness(begins > self.first);
+        let holding = self.reader.holding(self.first).unwrap_or(0);
+        for name in self.reader.firsts().iter().skip(holding) {
             let is_done = self.reached.is_some_and(|reached| reached.sequence >= self.last);
             if is_done || !self.findings.is_empty() {
                 break;
             }
-            let next = segments.get(index + 1).copied();
-            self.segment(*name, next)?;
+            self.segment(*name)?;
         }
-        Ok(self.report(range, begins))
+        if self.findings.is_empty() {
+            self.tie()?;
+        }
+        Ok(self.report(range, begins, witness.map(Finding::from)))
     }
 
-    fn segment(&mut self, name: u64, next: Option<u64>) -> Result<(), ReadError> {
-        let file = segment_path(name);
-        let opened = match self.storage.open(&file) {
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                self.find(name, 0, name, LogProblem::NotRegular);
-                return Ok(());
+    fn segment(&mut self, name: u64) -> Result<(), ReadError> {
+        let Self { reader, findings, .. } = self;
+        let mut found = |finding| findings.push(finding);
+        let Some(mut segment) = reader.open(name, &mut found)? else { return Ok(()) };
+        let header = segment.header;
+        self.log.get_or_insert(header.log);
+        self.from.get_or_insert(header.previous);
+        if !self.findings.is_empty() {
+            return Ok(());
+        }
+        let Self { reader, records, to, compared, meter, reached, findings, .. } = self;
+        let (first, last) = (self.first, self.last);
+        *reached = Some(header.previous);
+        let mut found = |finding| findings.push(finding);
+        let mut visit = |_: &RecordPlace, record: &Record<'_>| {
+            let RecordHeader { sequence, link, time, .. } = record.header;
+            let here = ChainPosition { sequence, link, time };
+            if (first..=last).contains(&sequence) {
+                *records += 1;
+                *to = Some(here);
             }
-            opened => opened.map_err(of(&file))?,
+            *reached = Some(here);
+            compared.take_one(&here);
+            meter.reached(sequence);
+            if sequence >= last { Onward::Stop } else { Onward::Go }
         };
-        let gone = || of(&file)(io::ErrorKind::NotFound.into());
-        let mut window = Window::new(opened.ok_or_else(gone)?).map_err(of(&file))?;
-        let header = match window.header().map_err(of(&file))? {
-            Ok(header) => header,
-            Err(Fault::NewerVersion { found, supported }) => {
-                return Err(SurveyError::NewerVersion { file, found, supported }.into());
-            }
-            Err(fault) => {
-                self.find(name, 0, name, fault.into());
-                return Ok(());
-            }
-        };
-        if self.is_ours(name, &header) {
-            let run = self.records(&mut window, &header).map_err(of(&file))?;
-            self.end(name, next, &run);
+        let from = Run::at_start(&header);
+        reader.walk(&mut segment, from, &mut found, &mut visit)?;
+        Ok(())
+    }
+
+    /// What ties the range to HEAD: all that lies between.
+    fn tie(&mut self) -> Result<(), ReadError> {
+        let mut ties = Ties::begin(self.reader);
+        while !ties.reach(self.reader, self.first) && self.findings.is_empty() {
+            let findings = &mut self.findings;
+            ties.read(self.reader, &mut |finding| findings.push(finding), &mut |_| {})?;
         }
         Ok(())
     }
 
-    /// Whether a header fits its name, the log, and what is before it.
-    fn is_ours(&mut self, name: u64, header: &SegmentHeader) -> bool {
-        let due = self.head.map(|head| head.log).or(self.log).unwrap_or(header.log);
-        let found = header.first_sequence();
-        let previous = header.previous;
-        let finding = if header.log != due {
-            Some(at_begin(name, LogProblem::ForeignLog { expected: due, found: header.log }))
-        } else if found != name {
-            Some(at_begin(name, LogProblem::Renamed { expected: name, found }))
-        } else {
-            self.reached.and_then(|reached| {
-                let link = || wrong_link(&reached, name, previous.link);
-                gap(reached.sequence, name).or_else(link)
-            })
-        };
-        self.log = Some(due);
-        self.from = self.from.or(Some(previous));
-        let is_ours = finding.is_none();
-        self.findings.extend(finding);
-        is_ours
-    }
-
-    fn records(&mut self, window: &mut Window<S::File>, header: &SegmentHeader) -> io::Result<Run> {
-        let (first, last, head) = (self.first, self.last, self.head);
-        let mut rewritten = None;
-        let run = {
-            let Self { records, to, compared, meter, reached, .. } = self;
-            *reached = Some(header.previous);
-            let mut visit = |place: &holdpoint_log_files::RecordPlace, record: &Record<'_>| {
-                let header = &record.header;
-                let (sequence, link, time) = (header.sequence, header.link, header.time);
-                let here = ChainPosition { sequence, link, time };
-                let named = head.filter(|head| head.newest_sequence == sequence);
-                if named.is_some_and(|head| head.newest_link != link) {
-                    rewritten = Some((place.offset, here));
-                }
-                if (first..=last).contains(&sequence) {
-                    *records += 1;
-                    *to = Some(here);
-                }
-                *reached = Some(here);
-                compared.take_one(&here);
-                meter.reached(sequence);
-                if sequence >= last { Onward::Stop } else { Onward::Go }
-            };
-            walk(window, header, Run::at_start(header), &mut visit)?
-        };
-        if let (Some((offset, found)), Some(head)) = (rewritten, head) {
-            let problem = LogProblem::Rewritten { expected: head.newest_link, found: found.link };
-            self.find(header.first_sequence(), offset, found.sequence, problem);
-        }
-        Ok(run)
-    }
-
-    /// A run that ended before it should have.
-    fn end(&mut self, name: u64, next: Option<u64>, run: &Run) {
-        let witnessed = self.head.map_or(0, |head| head.newest_sequence);
-        let due = next.map_or(witnessed.max(before(self.blank)), |next| next.saturating_sub(1));
-        let reached = self.reached.map_or(0, |reached| reached.sequence);
-        let problem = match &run.stop {
-            Stop::Asked => return,
-            Stop::Seal(_) if next.is_some() => return,
-            Stop::Seal(_) if self.blank.is_some() || reached >= due => {
-                self.findings.extend(self.blank.and_then(|blank| gap(reached, blank)));
-                return;
-            }
-            Stop::Fault(fault) if reached < due || next.is_some() => fault.clone().into(),
-            Stop::Nothing | Stop::Seal(_) if reached < due => {
-                LogProblem::BelowMark { first: reached.saturating_add(1), last: due }
-            }
-            Stop::Nothing if next.is_some() => LogProblem::SealMissing { expected: reached },
-            _ => return,
-        };
-        self.find(name, run.stop_offset, run.stop_sequence, problem);
-    }
-
-    fn find(&mut self, name: u64, offset: u64, sequence: u64, problem: LogProblem) {
-        let place = Place { file: segment_path(name), offset, sequence };
-        self.findings.push(Finding { place, problem: Problem::Log(problem) });
-    }
-
-    fn report(self, range: Range, begins: u64) -> RangeReport {
+    fn report(self, range: Range, begins: u64, witness: Option<Finding>) -> RangeReport {
         let reached = self.reached.map_or(0, |reached| reached.sequence);
         let last = range.last.unwrap_or(reached);
-        let log = self.log.or(self.head.map(|head| head.log));
+        let log = self.reader.log().or(self.log);
         let heads = self.compared.finish_part(log);
+        let findings: Vec<Finding> = self.findings.into_iter().map(Finding::from).collect();
         let is_here = self.first >= begins && self.first <= last && last <= reached;
         let authenticity = authenticity_by(&heads);
         let is_refuted = authenticity.state == AxisState::Failed;
-        let verdict = match self.findings.first().or(self.witness.as_ref()) {
+        let verdict = match findings.first().or(witness.as_ref()) {
             Some(_) => Verdict::Corrupt,
             None if is_refuted => Verdict::Corrupt,
             None if is_here => Verdict::Intact,
             None => Verdict::NothingHere,
         };
         let proves = Proves {
-            damage: self.findings.first(),
-            witness: self.witness.as_ref(),
+            damage: findings.first(),
+            witness: witness.as_ref(),
             records: (self.first, last),
+            witnessed: self.reader.witnessed(),
             is_here,
         };
         let (integrity, completeness) = (proves.integrity(), proves.completeness());
@@ -321,7 +226,7 @@ impl<S: ReadStorage> Walk<'_, '_, S> {
             to: self.to.as_ref().and_then(Head::at),
             log_id: log.map(|log| log.to_string()),
             heads,
-            findings: self.witness.into_iter().chain(self.findings).collect(),
+            findings: witness.into_iter().chain(findings).collect(),
             not_checked,
         }
     }
@@ -332,6 +237,8 @@ struct Proves<'a> {
     damage: Option<&'a Finding>,
     witness: Option<&'a Finding>,
     records: (u64, u64),
+    /// The newest record that HEAD witnesses.
+    witnessed: u64,
     is_here: bool,
 }
 
@@ -343,7 +250,14 @@ impl Proves<'_> {
             Some(finding) => axis(AxisState::Failed, finding.to_string()),
             None if !self.is_here => axis(AxisState::NotChecked, NOT_HERE.to_string()),
             None => {
-                let reason = format!("records {first} to {last} hash to what their chain says");
+                let unwitnessed = self.witnessed.saturating_add(1).max(first);
+                let but = match unwitnessed <= last {
+                    true => format!("; records {unwitnessed} to {last} have no witness yet"),
+                    false => String::new(),
+                };
+                let reason = format!(
+                    "records {first} to {last} hash to what their chain says, up to HEAD{but}"
+                );
                 axis(AxisState::Proven, reason)
             }
         }
@@ -374,13 +288,10 @@ const NOT_HERE: &str = "the log does not hold these records";
 fn not_checked(before: u64, last: u64, reached: u64, heads: &[Witnessed]) -> Vec<String> {
     let mut told = Vec::new();
     if before > 0 {
-        told.push(format!(
-            "records up to {before}: the link that the range follows from is taken from the header \
-             of the segment behind them"
-        ));
+        told.push(format!("records up to {before}, which lie in earlier segments"));
     }
     if reached >= last && last > 0 {
-        told.push(format!("everything behind record {last}"));
+        told.push(format!("what the records behind {last} say, and what lies behind HEAD"));
     }
     told.push("meaning: no event was judged, for the state before them was not rebuilt".into());
     for head in heads.iter().filter(|head| head.state == OutsideState::NotReached) {
@@ -391,11 +302,6 @@ fn not_checked(before: u64, last: u64, reached: u64, heads: &[Witnessed]) -> Vec
 
 fn axis(state: AxisState, reason: String) -> Axis {
     Axis { state, reason }
-}
-
-fn of(file: &str) -> impl Fn(io::Error) -> ReadError {
-    let file = file.to_string();
-    move |source| ReadError::Survey(SurveyError::Io { file: file.clone(), source })
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 use super::edit::Edit;
 use arbitrary::{Arbitrary, Unstructured};
 use holdpoint_log_format::{Link, LogId};
-use holdpoint_log_index::layout::{INDEX_HEADER_LENGTH, INDEX_MAGIC, TIME_STRIDE};
-use holdpoint_log_index::{Index, IndexBuilder, IndexFault, Records, Section, TermHash};
+use holdpoint_log_index::layout::{INDEX_HEADER_LENGTH, INDEX_MAGIC, STRIDE};
+use holdpoint_log_index::{
+    Index, IndexBuilder, IndexFault, IndexedRecord, Records, Section, TermHash,
+};
 
 /// Most records of one history: more than two sampled times.
 const RECORDS_MAX: usize = 150;
@@ -82,12 +84,22 @@ fn hash(term: u8) -> TermHash {
 }
 
 fn build(records: &[Told]) -> Option<Vec<u8>> {
-    let mut builder = IndexBuilder::new(LogId([1; 16]), records.first()?.sequence, 1);
+    let first = records.first()?.sequence;
+    let mut builder = IndexBuilder::new(LogId([1; 16]), first, link_of(first - 1), 1);
     for Told { sequence, offset, time, terms, keys } in records {
-        let added = builder.add(*sequence, *offset, *time, terms, keys);
+        let (sequence, offset, time) = (*sequence, *offset, *time);
+        let record = IndexedRecord { sequence, offset, time, link: link_of(sequence) };
+        let added = builder.add(&record, terms, keys);
         assert_eq!(added, Ok(()), "records in order are taken");
     }
-    Some(builder.finish(Link([2; 32])).expect("records that were taken fit"))
+    Some(builder.finish().expect("records that were taken fit"))
+}
+
+/// The link of a record.
+fn link_of(sequence: u64) -> Link {
+    let mut link = [2; 32];
+    link.iter_mut().zip(sequence.to_le_bytes()).for_each(|(byte, of)| *byte = of);
+    Link(link)
 }
 
 /// What is built is what a scan finds; its digest.
@@ -96,6 +108,11 @@ fn check_built(bytes: &[u8], records: &[Told]) -> [u8; 32] {
     assert_eq!(index.check(), Ok(()));
     for record in records {
         assert_eq!(index.offset_of(record.sequence), Ok(Some(record.offset)));
+        let stretch = index.stretch_of(record.sequence);
+        let stretch = stretch.expect("the links hold").expect("the record is there");
+        assert!((stretch.first..=stretch.last).contains(&record.sequence));
+        assert_eq!(stretch.before, link_of(stretch.first - 1));
+        assert_eq!(stretch.behind, link_of(stretch.last));
         check_time(&index, records, record.time);
         check_time(&index, records, record.time + 1);
     }
@@ -116,7 +133,7 @@ fn check_time(index: &Index<&[u8]>, records: &[Told], time: u64) {
     let found = index.first_at_or_after(time).expect("the times hold");
     assert_eq!(due.is_some(), found.is_some());
     if let (Some(due), Some(from)) = (due, found) {
-        assert!((from..=from + u64::from(TIME_STRIDE)).contains(&due));
+        assert!((from..=from + u64::from(STRIDE)).contains(&due));
     }
 }
 

@@ -96,7 +96,10 @@ fn commands(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
 /// A caller's command.
 fn given(worlds: &mut Worlds, command: &Command) {
     let actor = giver(command);
-    if command.check_form().is_err() || worlds.live.check_caller(&actor, command).is_err() {
+    let is_asked_for = command.check_form().is_ok()
+        && worlds.live.check_caller(&actor, command).is_ok()
+        && worlds.live.check_person(&actor, None, command).is_ok();
+    if !is_asked_for {
         return;
     }
     let decided = decide(&worlds.live, command, worlds.now()).unwrap_or_default();

@@ -5,7 +5,6 @@ mod plan;
 mod segment;
 mod source;
 mod survey;
-mod tie;
 
 pub use plan::{Kept, Loss, Piece, Plan};
 pub use source::{Source, SourceSegment, Standing};

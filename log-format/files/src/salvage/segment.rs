@@ -4,11 +4,11 @@
 use super::plan::{Kept, Loss, Plan};
 use super::source::text;
 use super::survey::Visit;
-use super::tie::{Edge, Mark, tied};
 use crate::finding::Problem;
 use crate::run::{Onward, Run, Stop, walk};
 use crate::storage::ReadFile;
 use crate::survey::segment_path;
+use crate::tie::{Edge, Mark, tied};
 use crate::window::Window;
 use holdpoint_log_format::limits::{SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
 use holdpoint_log_format::{ChainPosition, Fault, Head, Record, SegmentHeader};

@@ -1,16 +1,13 @@
 //! The log that is salvaged, as its names, HEAD and headers tell of it. It is only read.
 
 use crate::finding::{Finding, Place, Problem};
-use crate::storage::{Entry, EntryKind, ReadFile, ReadStorage};
-use crate::survey::{SurveyError, io_error, segment_path};
+use crate::head::read_head;
+use crate::storage::{Entry, EntryKind, ReadStorage};
+use crate::survey::{SurveyError, io_error, newer, segment_path};
 use crate::window::Window;
-use holdpoint_log_format::limits::{HEAD_LENGTH, SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX};
+use holdpoint_log_format::limits::{SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX};
 use holdpoint_log_format::{ChainPosition, Fault, Head, Link, LogId, SegmentHeader, names};
 use std::collections::BTreeMap;
-use std::io;
-
-/// More than any version of HEAD has.
-const HEAD_READ_MAX: usize = 4_096;
 
 /// What there is to salvage.
 #[derive(Debug)]
@@ -80,7 +77,7 @@ impl Source {
     /// The disk refused a call, or a file is of a newer format version.
     pub fn look<S: ReadStorage>(storage: &S) -> Result<Option<Self>, SurveyError> {
         let mut findings = Vec::new();
-        let head = read_head(storage, &mut findings)?;
+        let head = witness(storage, &mut findings)?;
         let is_witnessed = storage.list("").map_err(io_error("."))?.iter().any(is_witness);
         let told = findings.len();
         let files = read_headers(storage, &mut findings)?;
@@ -156,34 +153,14 @@ pub(super) fn text(file: &str, offset: u64, sequence: u64, problem: Problem) -> 
     Finding { place, problem }.to_string()
 }
 
-fn read_head<S: ReadStorage>(
+/// What HEAD says; what is wrong with it is a finding.
+fn witness<S: ReadStorage>(
     storage: &S,
     findings: &mut Vec<String>,
 ) -> Result<Option<Head>, SurveyError> {
-    let file = match storage.open(names::HEAD) {
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            findings.push(text(names::HEAD, 0, 0, Problem::NotRegular));
-            return Ok(None);
-        }
-        other => other.map_err(io_error(names::HEAD))?,
-    };
-    let Some(file) = file else {
-        findings.push(text(names::HEAD, 0, 0, Problem::HeadMissing));
-        return Ok(None);
-    };
-    let mut bytes = [0; HEAD_READ_MAX];
-    let read = file.read_at(0, &mut bytes).map_err(io_error(names::HEAD))?;
-    match Head::decode(bytes.get(..read).unwrap_or_default()) {
-        Ok(head) => Ok(Some(head)),
-        Err(fault) => {
-            refuse_newer(names::HEAD, &fault)?;
-            findings.push(text(names::HEAD, 0, 0, fault.into()));
-            Ok(None)
-        }
-    }
+    let head = read_head(storage)?;
+    Ok(head.map_err(|problem| findings.push(text(names::HEAD, 0, 0, problem))).ok())
 }
-
-const _: () = assert!(HEAD_READ_MAX > HEAD_LENGTH);
 
 /// A file with a segment's name, and its header or what is wrong with that.
 struct Named {
@@ -241,15 +218,10 @@ fn named<S: ReadStorage>(storage: &S, name: u64) -> Result<Option<Named>, Survey
     let Some(opened) = storage.open(&file).map_err(io_error(&file))? else { return Ok(None) };
     let mut window = Window::new(opened).map_err(io_error(&file))?;
     let header = window.header().map_err(io_error(&file))?;
-    if let Err(fault) = &header {
-        refuse_newer(&file, fault)?;
+    if let Some(error) = header.as_ref().err().and_then(|fault| newer(&file, fault)) {
+        return Err(error);
     }
     Ok(Some(Named { name, length: window.length(), header }))
-}
-
-fn refuse_newer(file: &str, fault: &Fault) -> Result<(), SurveyError> {
-    let Fault::NewerVersion { found, supported } = *fault else { return Ok(()) };
-    Err(SurveyError::NewerVersion { file: file.to_string(), found, supported })
 }
 
 /// The log that is salvaged: HEAD's when any segment agrees, else the one of most segments.

@@ -3,10 +3,10 @@
 use super::plan::{Loss, Plan};
 use super::segment::{FIRST_RECORD, SegmentSurvey};
 use super::source::{Source, SourceSegment, Standing, text};
-use super::tie::Mark;
 use crate::finding::Problem;
 use crate::storage::ReadStorage;
 use crate::survey::{SurveyError, io_error, segment_path};
+use crate::tie::Mark;
 use crate::window::Window;
 use holdpoint_log_format::zeros::last_nonzero;
 use holdpoint_log_format::{ChainPosition, Fault, Record, SegmentHeader};
@@ -135,21 +135,9 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     fn marks(&self, index: usize, header: &SegmentHeader) -> Vec<Mark> {
         let first = header.first_sequence();
         let head = self.source.head.filter(|head| head.segment == first && !head.is_at_anchor());
-        let witnessed = head.map(|head| Mark {
-            sequence: head.newest_sequence,
-            link: head.newest_link,
-            time: None,
-            end: head.end_offset,
-            ends_segment: false,
-        });
+        let witnessed = head.map(|head| Mark::of_head(&head));
         let behind = self.source.segments.get(index + 1..).unwrap_or_default();
-        let next = behind.iter().find_map(SourceSegment::good_header).map(|next| Mark {
-            sequence: next.previous.sequence,
-            link: next.previous.link,
-            time: Some(next.previous.time),
-            end: next.previous_seal_offset,
-            ends_segment: true,
-        });
+        let next = behind.iter().find_map(SourceSegment::good_header).map(Mark::before);
         let mut marks: Vec<Mark> = witnessed.into_iter().chain(next).collect();
         marks.sort_by_key(|mark| mark.end);
         marks

@@ -348,12 +348,12 @@ pub fn segment_path(first_sequence: u64) -> String {
 }
 
 /// What the disk said of a file, for `map_err`.
-pub(crate) fn io_error(file: &str) -> impl FnOnce(io::Error) -> SurveyError {
+pub fn io_error(file: &str) -> impl FnOnce(io::Error) -> SurveyError {
     let file = file.to_string();
     move |source| SurveyError::Io { file, source }
 }
 
-fn newer(file: &str, fault: &Fault) -> Option<SurveyError> {
+pub(crate) fn newer(file: &str, fault: &Fault) -> Option<SurveyError> {
     match fault {
         Fault::NewerVersion { found, supported } => Some(SurveyError::NewerVersion {
             file: file.to_string(),

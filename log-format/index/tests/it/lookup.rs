@@ -1,7 +1,7 @@
 //! What an index says is what a scan of all records finds.
 
-use crate::support::{History, Told, for_each_seed, some_term};
-use holdpoint_log_index::{Index, TermHash};
+use crate::support::{History, Told, for_each_seed, link_of, some_term};
+use holdpoint_log_index::{Index, Stretch, TermHash};
 use quickcheck::{Arbitrary, Gen};
 
 /// Random histories, of few and of many records.
@@ -35,6 +35,23 @@ fn every_record_is_found_at_its_offset_and_no_other_is() {
         }
         for other in [0, scope.first_sequence - 1, scope.last.sequence + 1, u64::MAX] {
             assert_eq!(index.offset_of(other), Ok(None));
+        }
+    });
+}
+
+#[test]
+fn a_record_lies_between_the_links_that_are_stated_before_and_behind_64_records() {
+    histories(|_, history, index| {
+        let scope = history.scope();
+        for (number, record) in (0_u64..).zip(&history.records) {
+            let first = scope.first_sequence + number / 64 * 64;
+            let last = scope.last.sequence.min(first + 63);
+            let (before, behind) = (link_of(first - 1), link_of(last));
+            let due = Stretch { first, before, last, behind };
+            assert_eq!(index.stretch_of(record.sequence), Ok(Some(due)));
+        }
+        for other in [0, scope.first_sequence - 1, scope.last.sequence + 1, u64::MAX] {
+            assert_eq!(index.stretch_of(other), Ok(None));
         }
     });
 }

@@ -41,33 +41,38 @@ impl Keys {
         (of_owners.collect(), entries(&self.retired))
     }
 
-    /// The keys that were carried.
+    /// The keys that were carried. Each counts once, and of two with one first record the first:
+    /// whatever the bytes say, what is held is what is carried on.
     pub(crate) fn from_carried((of_owners, retired): Carried) -> Self {
-        let all = of_owners.iter().flat_map(|(_, entries)| entries).chain(&retired);
-        let receipts = all.cloned().collect();
-        let of_owners = of_owners.into_iter().map(|(owner, entries)| (owner, scopes(&entries)));
-        let (of_owners, retired) = (of_owners.collect(), scopes(&retired));
-        Self { receipts, retired, of_owners, forgotten: 0 }
+        let mut keys = Self::default();
+        for (owner, entries) in of_owners {
+            admit(entries, &mut keys.receipts, keys.of_owners.entry(owner).or_default());
+        }
+        admit(retired, &mut keys.receipts, &mut keys.retired);
+        keys
     }
 }
 
-fn scopes(entries: &[Entry]) -> Scopes {
-    entries.iter().map(|(scope, receipt)| (receipt.first_sequence, *scope)).collect()
+/// Takes keys that are new, each under a first record that no other one has.
+fn admit(entries: Vec<Entry>, receipts: &mut BTreeMap<KeyScope, KeyReceipt>, scopes: &mut Scopes) {
+    for (scope, receipt) in entries {
+        let first_sequence = receipt.first_sequence;
+        if !receipts.contains_key(&scope) && !scopes.contains_key(&first_sequence) {
+            scopes.insert(first_sequence, scope);
+            receipts.insert(scope, receipt);
+        }
+    }
 }
 
 impl From<Spelled> for Keys {
     fn from(spelled: Spelled) -> Self {
-        let all = |scopes: BTreeMap<u64, SpelledScope>| -> Scopes {
-            scopes.into_iter().map(|(first, scope)| (first, KeyScope::from(&scope))).collect()
+        let Spelled { receipts, retired, of_owners } = spelled;
+        let entry = |scope: &SpelledScope| Some((scope.into(), receipts.get(scope)?.clone()));
+        let entries = |scopes: &BTreeMap<u64, SpelledScope>| -> Vec<Entry> {
+            scopes.values().filter_map(entry).collect()
         };
-        let receipts = spelled.receipts.into_iter();
-        let of_owners = spelled.of_owners.into_iter();
-        Self {
-            receipts: receipts.map(|(scope, receipt)| (KeyScope::from(&scope), receipt)).collect(),
-            retired: all(spelled.retired),
-            of_owners: of_owners.map(|(owner, scopes)| (owner, all(scopes))).collect(),
-            forgotten: 0,
-        }
+        let of_owners = of_owners.iter().map(|(owner, scopes)| (owner.clone(), entries(scopes)));
+        Self::from_carried((of_owners.collect(), entries(&retired)))
     }
 }
 

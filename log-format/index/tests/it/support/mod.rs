@@ -1,7 +1,7 @@
 //! Random histories for tests of the index, and what a scan of all their records finds.
 
 use holdpoint_log_format::{ChainPosition, Link, LogId};
-use holdpoint_log_index::{IndexBuilder, Scope, TermHash};
+use holdpoint_log_index::{IndexBuilder, IndexedRecord, Scope, TermHash};
 use quickcheck::{Arbitrary, Gen};
 
 /// The log that histories are of.
@@ -13,6 +13,7 @@ pub(crate) struct Told {
     pub(crate) sequence: u64,
     pub(crate) offset: u64,
     pub(crate) time: u64,
+    pub(crate) link: Link,
     pub(crate) terms: Vec<TermHash>,
     pub(crate) keys: Vec<TermHash>,
 }
@@ -31,12 +32,14 @@ impl History {
             sequence: 1 + u64::from(u32::arbitrary(random)),
             offset: 4_096,
             time: u64::from(u32::arbitrary(random)),
+            link: link_of(0),
             terms: Vec::new(),
             keys: Vec::new(),
         };
         for _ in 0..records {
             next.terms = terms(random, 4, b't');
             next.keys = terms(random, 1, b'k');
+            next.link = link_of(next.sequence);
             told.push(next.clone());
             next.sequence += 1;
             next.offset += 8 * (1 + u64::from(u8::arbitrary(random)));
@@ -50,19 +53,31 @@ impl History {
         Scope {
             log: LOG,
             first_sequence: first.sequence,
-            last: ChainPosition { sequence: last.sequence, link: Link([7; 32]), time: last.time },
+            last: ChainPosition { sequence: last.sequence, link: last.link, time: last.time },
             terms_version: 3,
         }
     }
 
     pub(crate) fn build(&self) -> Vec<u8> {
         let scope = self.scope();
-        let mut builder = IndexBuilder::new(LOG, scope.first_sequence, scope.terms_version);
-        for Told { sequence, offset, time, terms, keys } in &self.records {
-            builder.add(*sequence, *offset, *time, terms, keys).unwrap();
+        let mut builder = IndexBuilder::new(
+            LOG,
+            scope.first_sequence,
+            link_of(scope.first_sequence - 1),
+            scope.terms_version,
+        );
+        for told in &self.records {
+            let Told { sequence, offset, time, link, .. } = *told;
+            let record = IndexedRecord { sequence, offset, time, link };
+            builder.add(&record, &told.terms, &told.keys).unwrap();
         }
-        builder.finish(scope.last.link).unwrap()
+        builder.finish().unwrap()
     }
+}
+
+/// The link of a record.
+pub(crate) fn link_of(sequence: u64) -> Link {
+    Link(*blake3::hash(&sequence.to_le_bytes()).as_bytes())
 }
 
 fn terms(random: &mut Gen, most: u8, class: u8) -> Vec<TermHash> {

@@ -26,27 +26,27 @@ const HEADER: u64 = RECORD_HEADER_LENGTH as u64;
 
 /// A durable record named from outside of the records: its sequence, its link, where it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
-    pub(super) sequence: u64,
-    pub(super) link: Link,
+pub(crate) struct Mark {
+    pub(crate) sequence: u64,
+    pub(crate) link: Link,
     /// Its time in nanoseconds, where that is named too.
-    pub(super) time: Option<u64>,
+    pub(crate) time: Option<u64>,
     /// Offset behind the record.
-    pub(super) end: u64,
+    pub(crate) end: u64,
     /// Whether it is the last one of its segment.
-    pub(super) ends_segment: bool,
+    pub(crate) ends_segment: bool,
 }
 
 /// Where a hole begins, and the last valid record before it, if one is known.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Edge {
-    pub(super) offset: u64,
-    pub(super) after: Option<ChainPosition>,
+pub(crate) struct Edge {
+    pub(crate) offset: u64,
+    pub(crate) after: Option<ChainPosition>,
 }
 
 /// Finds the place behind the hole from which every record up to `mark` is proven, contents
 /// included. `None` when the record that the mark names is not there.
-pub(super) fn tied<F: ReadFile>(
+pub(crate) fn tied<F: ReadFile>(
     window: &mut Window<F>,
     header: &SegmentHeader,
     mark: &Mark,

@@ -1,0 +1,121 @@
+//! HEAD and the list of segments, which fit each other.
+
+use crate::finding::{Finding, Place, Problem};
+use crate::head::read_head;
+use crate::storage::{Entry, ReadStorage};
+use crate::survey::{SurveyError, io_error, segment_path};
+use crate::window::Window;
+use holdpoint_log_format::{Head, names};
+use std::io;
+
+/// How often HEAD and the list are read again because records are moved to an archive meanwhile.
+const LOOKS_MAX: u32 = 4;
+
+/// What there is of a log.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// What HEAD says, or what is wrong with it.
+    pub head: Result<Head, Problem>,
+    /// The first sequence of each segment behind the anchor, in order. There are none where
+    /// something else is in their directory's place.
+    pub firsts: Vec<u64>,
+    /// The first record that a blank segment behind them would have had.
+    pub blank: Option<u64>,
+    /// What is wrong with the directory of segments.
+    pub wrong_directory: Option<Finding>,
+}
+
+impl Listing {
+    /// Reads HEAD, then the list, then HEAD again: where the anchor has moved on meanwhile, what is
+    /// on the list may be gone.
+    ///
+    /// # Errors
+    /// They cannot be read, or the anchor moves on again and again.
+    pub fn of<S: ReadStorage>(storage: &S) -> Result<Self, SurveyError> {
+        for _ in 0..LOOKS_MAX {
+            let head = read_head(storage)?;
+            let listed = list(storage)?;
+            let anchor = anchor_of(&head);
+            if anchor_of(&read_head(storage)?) == anchor {
+                return Self::from(storage, head, listed);
+            }
+        }
+        let moving = "records are being moved to an archive again and again; try again later";
+        Err(io_error(names::HEAD)(io::Error::new(io::ErrorKind::Interrupted, moving)))
+    }
+
+    fn from<S: ReadStorage>(
+        storage: &S,
+        head: Result<Head, Problem>,
+        listed: Result<Vec<Entry>, Finding>,
+    ) -> Result<Self, SurveyError> {
+        let wrong_directory = listed.as_ref().err().cloned();
+        let mut firsts = firsts(&listed.unwrap_or_default());
+        let anchor = anchor_of(&head);
+        firsts.retain(|first| *first > anchor);
+        let witnessed = head.as_ref().map_or(0, |head| head.newest_sequence);
+        let blank = take_blank(storage, witnessed, &mut firsts)?;
+        Ok(Self { head, firsts, blank, wrong_directory })
+    }
+
+    /// The last record before the log's first one; 0 in a whole log. A log whose HEAD does not hold
+    /// is read as a whole one.
+    #[must_use]
+    pub fn anchor(&self) -> u64 {
+        anchor_of(&self.head)
+    }
+}
+
+fn anchor_of(head: &Result<Head, Problem>) -> u64 {
+    head.as_ref().map_or(0, |head| head.anchor_sequence)
+}
+
+/// The first record of each segment that a listing names, in order.
+#[must_use]
+pub fn firsts(listed: &[Entry]) -> Vec<u64> {
+    let named = listed.iter().filter_map(|entry| names::parse_segment(&entry.name));
+    let mut firsts: Vec<u64> = named.collect();
+    firsts.sort_unstable();
+    firsts
+}
+
+/// What is in the directory of segments; the inner error is a finding: something else stands in its
+/// place.
+///
+/// # Errors
+/// It cannot be read.
+pub fn list<S: ReadStorage>(storage: &S) -> Result<Result<Vec<Entry>, Finding>, SurveyError> {
+    match storage.list(names::SEGMENTS) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            let place = Place { file: names::SEGMENTS.to_string(), offset: 0, sequence: 0 };
+            Ok(Err(Finding { place, problem: Problem::NotRegular }))
+        }
+        listed => listed.map(Ok).map_err(io_error(names::SEGMENTS)),
+    }
+}
+
+/// Takes a last segment that is all zero off the list, where HEAD witnesses none of its records: a
+/// roll lost power before anything was written to it, and nothing is wrong with that.
+fn take_blank<S: ReadStorage>(
+    storage: &S,
+    witnessed: u64,
+    firsts: &mut Vec<u64>,
+) -> Result<Option<u64>, SurveyError> {
+    match firsts.last().copied() {
+        Some(last) if witnessed < last && is_blank(storage, last)? => Ok(firsts.pop()),
+        _ => Ok(None),
+    }
+}
+
+/// What else is wrong with a header is told when the segment is opened.
+fn is_blank<S: ReadStorage>(storage: &S, first: u64) -> Result<bool, SurveyError> {
+    let file = segment_path(first);
+    let opened = match storage.open(&file) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(false),
+        opened => opened.map_err(io_error(&file))?,
+    };
+    let Some(opened) = opened else { return Ok(false) };
+    let mut window = Window::new(opened).map_err(io_error(&file))?;
+    let is_good = window.header().map_err(io_error(&file))?.is_ok();
+    Ok(!is_good && window.nonzero_end(0).map_err(io_error(&file))?.is_none())
+}

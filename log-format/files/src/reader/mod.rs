@@ -1,0 +1,320 @@
+//! Reading parts of a log: its witness, its segments, and the records of each, with what is wrong
+//! about them. What of it is tied to the witness is told by [`Ties`].
+
+mod listing;
+mod ties;
+
+use crate::blocks::{Workers, walk_blocks};
+use crate::finding::{Finding, Place, Problem};
+use crate::head::wrong_witness;
+use crate::run::{Onward, RecordPlace, Run, Stop, walk};
+use crate::storage::{ReadFile, ReadStorage};
+use crate::survey::{SurveyError, io_error, newer, segment_path};
+use crate::window::Window;
+use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Link, LogId, Record, SegmentHeader};
+pub use listing::{Listing, firsts, list};
+use std::io;
+pub use ties::{Standing, Ties};
+
+/// Where a reader tells what it finds wrong.
+pub type Found<'f> = dyn FnMut(Finding) + 'f;
+
+/// A log as it was when it was looked at: HEAD, and the segments from the anchor on.
+pub struct LogReader<'s, S> {
+    storage: &'s S,
+    listing: Listing,
+}
+
+/// A segment that is open.
+pub struct OpenSegment<F> {
+    /// Its header, which holds and is of the file's name.
+    pub header: SegmentHeader,
+    /// Its bytes.
+    pub window: Window<F>,
+}
+
+impl<'s, S: ReadStorage> LogReader<'s, S> {
+    /// Looks at HEAD and the list of segments, which fit each other.
+    ///
+    /// # Errors
+    /// They cannot be read, or are of a newer format version.
+    pub fn of(storage: &'s S) -> Result<Self, SurveyError> {
+        Ok(Self { storage, listing: Listing::of(storage)? })
+    }
+
+    /// Where the log lies.
+    #[must_use]
+    pub fn storage(&self) -> &'s S {
+        self.storage
+    }
+
+    /// The first sequence of each segment, in order; a blank one behind them is left out.
+    #[must_use]
+    pub fn firsts(&self) -> &[u64] {
+        &self.listing.firsts
+    }
+
+    /// What HEAD says, or what is wrong with it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn head(&self) -> Result<&Head, &Problem> {
+        self.listing.head.as_ref()
+    }
+
+    /// The last record before the log's first one; 0 in a whole log.
+    #[must_use]
+    pub fn anchor(&self) -> u64 {
+        self.listing.anchor()
+    }
+
+    /// The newest record that HEAD witnesses; 0 where it cannot be read.
+    #[must_use]
+    pub fn witnessed(&self) -> u64 {
+        self.head().map_or(0, |head| head.newest_sequence)
+    }
+
+    /// The place in the list of the segment that would hold a record.
+    #[must_use]
+    pub fn holding(&self, sequence: u64) -> Option<usize> {
+        self.firsts().partition_point(|first| *first <= sequence).checked_sub(1)
+    }
+
+    /// The last record that can be in the segment at this place of the list.
+    #[must_use]
+    pub fn end_of(&self, at: usize) -> u64 {
+        self.firsts().get(at.saturating_add(1)).map_or(u64::MAX, |next| next.saturating_sub(1))
+    }
+
+    /// What is wrong with HEAD, with the directory, or, where that is asked for, with the log's
+    /// beginning.
+    #[must_use]
+    pub fn witness(&self, with_beginning: bool) -> Option<Finding> {
+        let Listing { head, firsts, wrong_directory, .. } = &self.listing;
+        let beginning = || firsts.first().and_then(|first| wrong_first(self.anchor(), *first));
+        let witness = wrong_directory.clone().or_else(|| wrong_witness(head, firsts.is_empty()));
+        witness.or_else(|| if with_beginning { beginning() } else { None })
+    }
+
+    /// What is wrong with HEAD and the directory, and what HEAD says that is missing at the ends of
+    /// the log: for whoever does not read to both of them.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn check_ends(&self, found: &mut Found<'_>) -> Result<(), SurveyError> {
+        self.witness(true).into_iter().for_each(&mut *found);
+        let Ok(head) = self.head() else { return Ok(()) };
+        let holding = self.holding(head.newest_sequence).and_then(|at| self.firsts().get(at));
+        let Some(holding) = holding.filter(|_| head.newest_sequence > self.anchor()) else {
+            return Ok(());
+        };
+        let Some(mut segment) = self.open(*holding, found)? else { return Ok(()) };
+        if !is_there(&mut segment, head).map_err(io_error(&segment_path(*holding)))? {
+            let from = Run::at_start(&segment.header);
+            self.walk(&mut segment, from, found, &mut |_, _| Onward::Go)?;
+        }
+        Ok(())
+    }
+
+    /// Opens a segment whose header holds; else what is wrong is found. One that was moved to an
+    /// archive meanwhile is passed over.
+    ///
+    /// # Errors
+    /// It cannot be read, or is of a newer format version.
+    pub fn open(
+        &self,
+        first: u64,
+        found: &mut Found<'_>,
+    ) -> Result<Option<OpenSegment<S::File>>, SurveyError> {
+        let file = segment_path(first);
+        let opened = match self.storage.open(&file) {
+            Ok(Some(opened)) => opened,
+            Ok(None) if Listing::of(self.storage)?.anchor() >= first => return Ok(None),
+            Ok(None) => return Err(io_error(&file)(io::ErrorKind::NotFound.into())),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                found(at_begin(first, Problem::NotRegular));
+                return Ok(None);
+            }
+            Err(error) => return Err(io_error(&file)(error)),
+        };
+        let mut window = Window::new(opened).map_err(io_error(&file))?;
+        match window.header().map_err(io_error(&file))? {
+            Ok(header) if header.first_sequence() == first => {
+                if let Some(expected) = self.log().filter(|log| *log != header.log) {
+                    let other = header.log;
+                    found(at_begin(first, Problem::ForeignLog { expected, found: other }));
+                }
+                Ok(Some(OpenSegment { header, window }))
+            }
+            Ok(header) => {
+                let named = header.first_sequence();
+                found(at_begin(first, Problem::Renamed { expected: first, found: named }));
+                Ok(None)
+            }
+            Err(fault) => {
+                newer(&file, &fault).map_or(Ok(()), Err)?;
+                found(at_begin(first, fault.into()));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Shows the records of a segment from a place on, each checked. Where they end otherwise than
+    /// they should, that is found.
+    ///
+    /// # Errors
+    /// The segment cannot be read.
+    pub fn walk(
+        &self,
+        segment: &mut OpenSegment<S::File>,
+        from: Run,
+        found: &mut Found<'_>,
+        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
+    ) -> Result<Run, SurveyError> {
+        let first = segment.header.first_sequence();
+        let mut compared = |place: &RecordPlace, record: &Record<'_>| {
+            self.rewritten(place, record).into_iter().for_each(&mut *found);
+            visit(place, record)
+        };
+        let run = walk(&mut segment.window, &segment.header, from, &mut compared)
+            .map_err(io_error(&segment_path(first)))?;
+        self.wrong_end(first, &run)?.into_iter().for_each(&mut *found);
+        Ok(run)
+    }
+
+    /// Checks the records of a segment from its first one on, in lanes and threads. Where they end
+    /// otherwise than they should, that is found.
+    ///
+    /// # Errors
+    /// The segment cannot be read.
+    fn check(
+        &self,
+        segment: &OpenSegment<S::File>,
+        workers: &Workers<'_, ()>,
+        found: &mut Found<'_>,
+        visit: &mut dyn FnMut(&Record<'_>),
+    ) -> Result<Run, SurveyError> {
+        let OpenSegment { header, window } = segment;
+        let mut compared = |place: &RecordPlace, record: &Record<'_>, ()| {
+            self.rewritten(place, record).into_iter().for_each(&mut *found);
+            visit(record);
+        };
+        let first = header.first_sequence();
+        let run = walk_blocks(window, header, Run::at_start(header), workers, &mut compared)
+            .map_err(io_error(&segment_path(first)))?;
+        self.wrong_end(first, &run)?.into_iter().for_each(&mut *found);
+        Ok(run)
+    }
+
+    /// The log's identity, as far as HEAD says it.
+    #[must_use]
+    pub fn log(&self) -> Option<LogId> {
+        self.head().ok().map(|head| head.log)
+    }
+
+    /// HEAD names another record in the place of this one.
+    fn rewritten(&self, place: &RecordPlace, record: &Record<'_>) -> Option<Finding> {
+        let (head, found) = (self.head().ok()?, record.header.link);
+        let (expected, sequence) = (head.newest_link, head.newest_sequence);
+        let is_another = record.header.sequence == sequence && found != expected;
+        let problem = Problem::Rewritten { expected, found };
+        let place = Place { file: segment_path(place.segment), offset: place.offset, sequence };
+        is_another.then_some(Finding { place, problem })
+    }
+
+    /// What is wrong about the end of a segment's records: all but the newest segment end with a
+    /// seal that the next one names, and what HEAD or a blank segment witnesses is there.
+    fn wrong_end(&self, first: u64, run: &Run) -> Result<Option<Finding>, SurveyError> {
+        let Some(at) = self.holding(first) else { return Ok(None) };
+        let is_last = at.saturating_add(1) >= self.firsts().len();
+        let newest = run.chain.sequence;
+        let blank = self.listing.blank;
+        let expected = self.witnessed().max(before(blank));
+        let problem = match &run.stop {
+            Stop::Asked => return Ok(None),
+            Stop::Seal(seal) if !is_last => return self.wrong_successor(at, seal.last),
+            _ if is_last && newest >= expected => {
+                return Ok(blank.and_then(|blank| gap(newest, blank)));
+            }
+            Stop::Fault(fault) => Problem::Fault(fault.clone()),
+            Stop::Nothing | Stop::Seal(_) if is_last => {
+                Problem::BelowMark { first: newest.saturating_add(1), last: expected }
+            }
+            Stop::Nothing | Stop::Seal(_) => Problem::SealMissing { expected: newest },
+        };
+        let (offset, sequence) = (run.stop_offset, run.stop_sequence);
+        let place = Place { file: segment_path(first), offset, sequence };
+        Ok(Some(Finding { place, problem }))
+    }
+
+    fn wrong_successor(
+        &self,
+        at: usize,
+        last: ChainPosition,
+    ) -> Result<Option<Finding>, SurveyError> {
+        let Some(next) = self.firsts().get(at.saturating_add(1)).copied() else { return Ok(None) };
+        if let Some(finding) = gap(last.sequence, next) {
+            return Ok(Some(finding));
+        }
+        // What else is wrong with the next header is found when that segment is opened.
+        let header = read_header(self.storage, next)?;
+        Ok(header.and_then(|header| wrong_link(&last, next, header.previous.link)))
+    }
+}
+
+/// Whether the record that HEAD names is where HEAD says.
+fn is_there<F: ReadFile>(segment: &mut OpenSegment<F>, head: &Head) -> io::Result<bool> {
+    let item = segment.window.item(head.record_offset, &segment.header)?;
+    let Ok((Item::Record(record), _)) = item else { return Ok(false) };
+    Ok((record.header.sequence, record.header.link) == (head.newest_sequence, head.newest_link))
+}
+
+/// The header of a segment; `None` where there is no such file or it does not hold.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_header<S: ReadStorage>(
+    storage: &S,
+    first: u64,
+) -> Result<Option<SegmentHeader>, SurveyError> {
+    let file = segment_path(first);
+    let opened = match storage.open(&file) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(None),
+        opened => opened.map_err(io_error(&file))?,
+    };
+    let Some(opened) = opened else { return Ok(None) };
+    let header = Window::new(opened).and_then(|mut window| window.header());
+    Ok(header.map_err(io_error(&file))?.ok())
+}
+
+/// The finding where the first segment that is there is not the one behind the anchor.
+fn wrong_first(anchor: u64, found: u64) -> Option<Finding> {
+    let expected = anchor.saturating_add(1);
+    let place = Place { file: segment_path(found), offset: 0, sequence: expected };
+    (found != expected)
+        .then_some(Finding { place, problem: Problem::NotTheAnchor { expected, found } })
+}
+
+/// The newest record that was sealed when a blank segment got its name; 0 where there is none.
+fn before(blank: Option<u64>) -> u64 {
+    blank.map_or(0, |blank| blank.saturating_sub(1))
+}
+
+/// The finding on a segment that begins elsewhere than behind the record before it.
+fn gap(before: u64, found: u64) -> Option<Finding> {
+    let expected = before.saturating_add(1);
+    let place = Place { file: segment_path(found), offset: 0, sequence: expected };
+    (found != expected).then_some(Finding { place, problem: Problem::Gap { expected, found } })
+}
+
+/// The finding on a segment whose header repeats another link than that of the record before it.
+fn wrong_link(before: &ChainPosition, segment: u64, found: Link) -> Option<Finding> {
+    let expected = before.link;
+    (found != expected).then(|| at_begin(segment, Fault::Link { expected, found }.into()))
+}
+
+/// A finding on a segment as a whole.
+fn at_begin(first: u64, problem: Problem) -> Finding {
+    let place = Place { file: segment_path(first), offset: 0, sequence: first };
+    Finding { place, problem }
+}

@@ -1,0 +1,250 @@
+//! Which records are tied to the newest witness (`FORMAT.md`, section 33).
+
+use super::{Found, LogReader, OpenSegment, at_begin};
+use crate::blocks::{BlockLength, Workers};
+use crate::finding::Finding;
+use crate::run::Run;
+use crate::storage::{ReadFile, ReadStorage};
+use crate::survey::{SurveyError, io_error, segment_path};
+use crate::tie::{Edge, Mark, tied};
+use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
+use holdpoint_log_format::{ChainPosition, Fault, Head, Link, Record, RecordHeader, SegmentHeader};
+use std::ops::RangeInclusive;
+use std::thread::available_parallelism;
+
+/// More threads than this do not check: the disk is as fast.
+const THREADS_MAX: usize = 8;
+
+/// What is proven of a record that is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is tied to the newest witness by links, without a break.
+    Proven,
+    /// It is tied, and its payload was replaced by the digest of it.
+    Withheld,
+    /// Nothing ties it: there is damage between it and the newest witness.
+    Unproven,
+    /// Nothing ties it: it lies behind the newest witness, which follows within a second.
+    Unwitnessed,
+}
+
+impl Standing {
+    /// A stable name for programs: which of the two kinds of unproven it is, a record's sequence
+    /// tells.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Proven => "proven",
+            Self::Withheld => "withheld",
+            Self::Unproven | Self::Unwitnessed => "unproven",
+        }
+    }
+}
+
+/// The records that were tied to HEAD, as far back as was asked for: from the newest segment on,
+/// one after another.
+#[derive(Clone, Debug)]
+pub struct Ties {
+    /// From the newest ones on.
+    tied: Vec<Tied>,
+    /// The record that the next segment must end with; `None` where nothing leads further back.
+    mark: Option<Mark>,
+    /// The newest record that HEAD witnesses.
+    witnessed: u64,
+}
+
+/// The tied records of a segment.
+#[derive(Clone, Debug)]
+struct Tied {
+    segment: u64,
+    /// The one of them that is named from outside of the segment.
+    mark: Mark,
+    records: RangeInclusive<u64>,
+}
+
+impl Ties {
+    /// From HEAD on; nothing is tied yet.
+    pub fn begin<S: ReadStorage>(reader: &LogReader<'_, S>) -> Self {
+        let head = reader.head().ok().filter(|head| !head.is_at_anchor());
+        Self { tied: Vec::new(), mark: head.map(Mark::of_head), witnessed: reader.witnessed() }
+    }
+
+    /// The first sequence of the segment that is tied next; `None` where nothing leads further
+    /// back.
+    #[must_use]
+    pub fn due<S: ReadStorage>(&self, reader: &LogReader<'_, S>) -> Option<u64> {
+        let mark = self.mark.as_ref()?;
+        let name = *reader.firsts().get(reader.holding(mark.sequence)?)?;
+        self.tied.last().is_none_or(|last| name < last.segment).then_some(name)
+    }
+
+    /// Whether records from `first` on were tied, or as many as can be.
+    #[must_use]
+    pub fn reach<S: ReadStorage>(&self, reader: &LogReader<'_, S>, first: u64) -> bool {
+        self.due(reader).is_none_or(|due| reader.end_of(reader.holding(due).unwrap_or(0)) < first)
+    }
+
+    /// Ties the records of the segment that is due by computing every link. What keeps them from
+    /// being tied is found. `visit` sees the records of the segment up to the first fault.
+    ///
+    /// # Errors
+    /// The segment cannot be read.
+    pub fn read<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        found: &mut Found<'_>,
+        visit: &mut dyn FnMut(&Record<'_>),
+    ) -> Result<(), SurveyError> {
+        let due = self.due(reader);
+        let (Some(mark), Some(name)) = (self.mark.take(), due) else { return Ok(()) };
+        let Some(mut segment) = reader.open(name, found)? else { return Ok(()) };
+        let behind = tie_segment(reader, &mut segment, &mark, found, visit)?;
+        self.mark = (behind == Some(name.saturating_sub(1))).then(|| Mark::before(&segment.header));
+        self.take(name, mark, behind);
+        Ok(())
+    }
+
+    /// Ties the records of the segment that is due by links that are stated, in what was tied
+    /// already: of its last record, and before its first one. `false` where they are no part of
+    /// the same chain; the segment must be read then.
+    #[must_use]
+    pub fn step_over<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        header: &SegmentHeader,
+        last: &ChainPosition,
+        before: Link,
+    ) -> bool {
+        let is_due = self.due(reader) == Some(header.first_sequence());
+        let is_chain = |mark: &Mark| (mark.sequence, mark.link) == (last.sequence, last.link);
+        let Some(mark) = self.mark.filter(|mark| is_due && is_chain(mark)) else { return false };
+        if header.previous.link != before {
+            return false;
+        }
+        self.take(header.first_sequence(), mark, Some(header.previous.sequence));
+        self.mark = Some(Mark::before(header));
+        true
+    }
+
+    /// Ties the records of a segment that was stepped over by computing every link after all.
+    ///
+    /// # Errors
+    /// The segment cannot be read.
+    pub fn read_after_all<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        segment: u64,
+        found: &mut Found<'_>,
+    ) -> Result<(), SurveyError> {
+        let Some(at) = self.tied.iter().position(|tied| tied.segment == segment) else {
+            return Ok(());
+        };
+        // What lies before it was tied by way of it.
+        let mark = self.tied.drain(at..).next().map(|tied| tied.mark);
+        self.mark = mark;
+        self.read(reader, found, &mut |_| {})
+    }
+
+    /// What is proven of a record.
+    #[must_use]
+    pub fn standing(&self, header: &RecordHeader) -> Standing {
+        match self.standing_of(header.sequence) {
+            Standing::Proven if header.flags.withheld() => Standing::Withheld,
+            standing => standing,
+        }
+    }
+
+    /// What is proven of the record with a sequence, whether its payload is there or withheld.
+    #[must_use]
+    pub fn standing_of(&self, sequence: u64) -> Standing {
+        match self.tied.iter().any(|tied| tied.records.contains(&sequence)) {
+            true => Standing::Proven,
+            false if sequence > self.witnessed => Standing::Unwitnessed,
+            false => Standing::Unproven,
+        }
+    }
+
+    fn take(&mut self, segment: u64, mark: Mark, behind: Option<u64>) {
+        let first = behind.map_or(u64::MAX, |behind| behind.saturating_add(1));
+        self.tied.push(Tied { segment, mark, records: first..=mark.sequence });
+    }
+}
+
+/// Ties the records of a segment to one of them that is named from outside. Gives the record
+/// behind which they are.
+fn tie_segment<S: ReadStorage>(
+    reader: &LogReader<'_, S>,
+    segment: &mut OpenSegment<S::File>,
+    mark: &Mark,
+    found: &mut Found<'_>,
+    visit: &mut dyn FnMut(&Record<'_>),
+) -> Result<Option<u64>, SurveyError> {
+    let header = segment.header;
+    let (mut last, mut at_mark) = (header.previous, None);
+    let threads = available_parallelism().map_or(1, |threads| threads.get().min(THREADS_MAX));
+    let workers = Workers::new(threads, BlockLength::default(), &|_, _| ());
+    let run = reader.check(segment, &workers, found, &mut |record| {
+        let RecordHeader { sequence, link, time, .. } = record.header;
+        last = ChainPosition { sequence, link, time };
+        if sequence == mark.sequence {
+            at_mark = Some(link);
+        }
+        visit(record);
+    })?;
+    if at_mark == Some(mark.link) {
+        reader.wrong_beginning(&header).into_iter().for_each(found);
+        return Ok(Some(header.previous.sequence));
+    }
+    behind_break(segment, mark, &run, last)
+}
+
+/// What is tied behind the place where a run from the segment's beginning stopped.
+fn behind_break<F: ReadFile>(
+    segment: &mut OpenSegment<F>,
+    mark: &Mark,
+    run: &Run,
+    last: ChainPosition,
+) -> Result<Option<u64>, SurveyError> {
+    let edge = match last.sequence < mark.sequence {
+        true => Edge { offset: run.stop_offset, after: Some(last) },
+        false => Edge { offset: SEGMENT_HEADER_LENGTH as u64, after: None },
+    };
+    let file = segment_path(segment.header.first_sequence());
+    let found = tied(&mut segment.window, &segment.header, mark, &edge).map_err(io_error(&file))?;
+    let behind = found.map(|(chain, _)| chain.sequence);
+    Ok(behind.filter(|behind| *behind < mark.sequence))
+}
+
+impl Mark {
+    /// The record that HEAD witnesses.
+    pub(crate) fn of_head(head: &Head) -> Self {
+        Self {
+            sequence: head.newest_sequence,
+            link: head.newest_link,
+            time: None,
+            end: head.end_offset,
+            ends_segment: false,
+        }
+    }
+
+    /// The last record of the segment before, as a header names it.
+    pub(crate) fn before(header: &SegmentHeader) -> Self {
+        Self {
+            sequence: header.previous.sequence,
+            link: header.previous.link,
+            time: Some(header.previous.time),
+            end: header.previous_seal_offset,
+            ends_segment: true,
+        }
+    }
+}
+
+impl<S: ReadStorage> LogReader<'_, S> {
+    /// The finding on a first segment that follows from another record than HEAD's anchor.
+    fn wrong_beginning(&self, header: &SegmentHeader) -> Option<Finding> {
+        let head = self.head().ok()?;
+        let (expected, found) = (head.anchor_link, header.previous.link);
+        let is_wrong = header.previous.sequence == head.anchor_sequence && found != expected;
+        is_wrong.then(|| at_begin(header.first_sequence(), Fault::Link { expected, found }.into()))
+    }
+}

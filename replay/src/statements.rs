@@ -1,0 +1,112 @@
+//! What a log states of the indexes of its segments: every index is built again and compared.
+//!
+//! Readers leave out what an index does not name. So a statement that vouches for a wrong index
+//! hides records, whoever made it, and only building the index again tells.
+
+use crate::finding::{Finding, Problem};
+use crate::meaning::place_of;
+use crate::read::Committed;
+use holdpoint_domain::event::SegmentIndexed;
+use holdpoint_domain::hash::Digest;
+use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
+use holdpoint_log_files::{Place, ReadStorage, SurveyError};
+use holdpoint_log_index::IndexDigest;
+use holdpoint_log_index::file::{BuildError, build_index};
+use holdpoint_log_index::layout::INDEX_VERSION;
+use std::collections::BTreeMap;
+
+/// So many statements that differ are kept for one segment: two are one too many.
+const DIFFERENT_MAX: usize = 4;
+
+/// Statements, by the first record of the segment that each is about.
+#[derive(Debug, Default)]
+pub(crate) struct Statements {
+    made: BTreeMap<u64, Vec<Statement>>,
+    /// How many are right.
+    pub(crate) proven: u64,
+    /// How many are of an index that this program cannot build, or of a segment that is not here.
+    pub(crate) not_checked: u64,
+}
+
+/// The first statement of one kind.
+#[derive(Debug)]
+struct Statement {
+    place: Place,
+    last_sequence: u64,
+    digest: Digest,
+}
+
+impl Statements {
+    /// Takes a statement of a record.
+    pub(crate) fn take(&mut self, record: &Committed, body: &SegmentIndexed) {
+        if body.format != INDEX_VERSION {
+            self.not_checked = self.not_checked.saturating_add(1);
+            return;
+        }
+        let made = self.made.entry(body.first_sequence).or_default();
+        let says_the_same =
+            |one: &Statement| (one.last_sequence, one.digest) == (body.last_sequence, body.digest);
+        if made.len() < DIFFERENT_MAX && !made.iter().any(says_the_same) {
+            let (place, last_sequence) = (place_of(record), body.last_sequence);
+            made.push(Statement { place, last_sequence, digest: body.digest });
+        }
+    }
+
+    /// Builds the index of every segment that is spoken of. Gives the statements that are false.
+    /// Of a segment behind the log's beginning, and of one that does not hold, nothing is said
+    /// here.
+    ///
+    /// # Errors
+    /// A segment cannot be read.
+    pub(crate) fn check<S: ReadStorage>(
+        &mut self,
+        storage: &S,
+        anchor: u64,
+    ) -> Result<Vec<Finding>, SurveyError> {
+        let mut findings = Vec::new();
+        for (first, made) in std::mem::take(&mut self.made) {
+            let built = match first > anchor {
+                true => build(storage, first)?,
+                false => None,
+            };
+            let Some((last_sequence, digest)) = built else {
+                self.not_checked = self.not_checked.saturating_add(made.len() as u64);
+                continue;
+            };
+            for statement in made {
+                if (statement.last_sequence, statement.digest) == (last_sequence, digest) {
+                    self.proven = self.proven.saturating_add(1);
+                } else {
+                    findings.push(statement.refuted(first, digest));
+                }
+            }
+        }
+        Ok(findings)
+    }
+}
+
+impl Statement {
+    fn refuted(self, first: u64, expected: Digest) -> Finding {
+        let found = self.digest;
+        let problem = Problem::IndexStatement { segment: first, expected, found };
+        Finding { place: self.place, problem }
+    }
+}
+
+/// The last record of a segment, and the digest of its index; `None` where it has none.
+fn build<S: ReadStorage>(storage: &S, first: u64) -> Result<Option<(u64, Digest)>, SurveyError> {
+    let built = build_index(storage, first, TERMS_VERSION, &mut |record, terms| {
+        terms.add_record(record, terms_of_record);
+    });
+    match built {
+        Ok(built) => {
+            let digest = IndexDigest::of(&built.bytes);
+            Ok(digest.map(|it| (built.scope.last.sequence, Digest::from_bytes(it.0))))
+        }
+        Err(BuildError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            Ok(None)
+        }
+        Err(BuildError::Io { file, source }) => Err(SurveyError::Io { file, source }),
+        Err(_) => Ok(None),
+    }
+}
