@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
+use std::iter;
 
-use crate::blake3;
 use crate::block::{Block, number};
 use crate::checksum;
 use crate::layout::index::{
@@ -15,6 +15,15 @@ pub const TERMS: usize = 3;
 pub const TERM_FILTER: usize = 4;
 pub const KEYS: usize = 5;
 pub const KEY_FILTER: usize = 6;
+pub const LINKS: usize = 7;
+
+/// The version that INDEX.md describes.
+pub const VERSION: u64 = 2;
+
+const SECTIONS: usize = 7;
+
+/// From one record whose time and link before are stated to the next.
+const STRIDE: usize = 64;
 
 const SALTS: [u32; 8] = [
     0x47b6_137b,
@@ -57,7 +66,7 @@ impl Index {
         let last = segment.last_record()?;
         let mut block = Block::zeros(INDEX_HEADER_LENGTH);
         block.set(common::MAGIC, INDEX_MAGIC);
-        block.set_number(common::VERSION, 1);
+        block.set_number(common::VERSION, VERSION);
         block.set(index::LOG, segment.header.bytes(header::LOG));
         block.set_number(index::FIRST_SEQUENCE, segment.first_sequence());
         block.set_number(index::LAST_SEQUENCE, last.sequence());
@@ -73,13 +82,14 @@ impl Index {
             filter_of(terms),
             encode_table(keys),
             filter_of(keys),
+            links_of(segment),
         ]);
         Some(new)
     }
 
     /// What vouches for every byte of the file.
     pub fn digest(&self) -> [u8; 32] {
-        blake3::hash(&self.header.0)
+        *blake3::hash(&self.header.0).as_bytes()
     }
 
     fn entry(&self, section: usize) -> Block {
@@ -98,7 +108,7 @@ impl Index {
 
     /// Puts another section in the place of one, with every digest made anew.
     pub fn replace(&mut self, section: usize, with: Vec<u8>) -> Option<()> {
-        let mut all = [const { Vec::new() }; 6];
+        let mut all = [const { Vec::new() }; SECTIONS];
         for (place, bytes) in all.iter_mut().enumerate() {
             *bytes = self.section(place + 1)?;
         }
@@ -107,14 +117,14 @@ impl Index {
         Some(())
     }
 
-    fn lay_out(&mut self, all: [Vec<u8>; 6]) {
+    fn lay_out(&mut self, all: [Vec<u8>; SECTIONS]) {
         self.sections.clear();
         for (place, bytes) in all.into_iter().enumerate() {
             let mut entry = Block::zeros(ENTRY_LENGTH);
             entry.set_number(ENTRY_KIND, place as u64 + 1);
             entry.set_number(ENTRY_OFFSET, (INDEX_HEADER_LENGTH + self.sections.len()) as u64);
             entry.set_number(ENTRY_LENGTH_FIELD, bytes.len() as u64);
-            entry.set(ENTRY_DIGEST, &blake3::hash(&bytes));
+            entry.set(ENTRY_DIGEST, blake3::hash(&bytes).as_bytes());
             let at = SECTION_TABLE.at + place * ENTRY_LENGTH;
             self.header.0[at..at + ENTRY_LENGTH].copy_from_slice(&entry.0);
             self.sections.extend(bytes);
@@ -132,6 +142,12 @@ impl Index {
         self.replace(TERM_FILTER, filter_of(terms))
     }
 
+    /// The links of a segment that was made anew.
+    pub fn set_links(&mut self, segment: &Segment) -> Option<()> {
+        self.header.set(index::LAST_LINK, &segment.last_record()?.link());
+        self.replace(LINKS, links_of(segment))
+    }
+
     pub fn keys(&self) -> Option<Table> {
         decode_table(&self.section(KEYS)?)
     }
@@ -147,7 +163,7 @@ impl Index {
 pub fn hash_of(term: &[u8]) -> u64 {
     let mut key = [0; 32];
     key[..20].copy_from_slice(b"holdpoint index term");
-    number(&blake3::keyed_hash(&key, term)[..8])
+    number(&blake3::keyed_hash(&key, term).as_bytes()[..8])
 }
 
 fn offsets_of(segment: &Segment) -> Vec<u8> {
@@ -157,8 +173,15 @@ fn offsets_of(segment: &Segment) -> Vec<u8> {
 }
 
 fn times_of(segment: &Segment) -> Vec<u8> {
-    let sampled = segment.records().step_by(64);
+    let sampled = segment.records().step_by(STRIDE);
     sampled.flat_map(|(_, record)| record.time().to_le_bytes()).collect()
+}
+
+/// The link before each sampled record: the one of the record before it, or of the header.
+fn links_of(segment: &Segment) -> Vec<u8> {
+    let first = segment.header.array(header::PREVIOUS_LINK);
+    let before = iter::once(first).chain(segment.records().map(|(_, record)| record.link()));
+    before.take(segment.records().count()).step_by(STRIDE).flatten().collect()
 }
 
 fn encode_table(table: &Table) -> Vec<u8> {

@@ -23,8 +23,6 @@
 mod append;
 /// The attacks.
 mod attacks;
-/// BLAKE3, for digests of indexes and fingerprints of states.
-pub mod blake3;
 /// A structure of fixed length with named fields.
 pub mod block;
 /// The chain made anew, as far as the forger likes.

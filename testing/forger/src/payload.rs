@@ -10,7 +10,7 @@ use crate::append::Fact;
 const FINGERPRINT_RECORDED: u16 = 4;
 const COMMAND_REFUSED: u16 = 5;
 const HISTORY_ARCHIVED: u16 = 9;
-const SEGMENT_INDEXED: u16 = 10;
+pub(crate) const SEGMENT_INDEXED: u16 = 10;
 
 /// The place of SYSTEM among the kinds of actors.
 const SYSTEM: u64 = 3;
@@ -20,9 +20,8 @@ pub fn fingerprint_recorded(schema: u64, fingerprint: &[u8; 32]) -> Fact {
     Payload::of(FINGERPRINT_RECORDED).number(schema).digest(fingerprint).fact(FINGERPRINT_RECORDED)
 }
 
-/// The index of a segment has this digest.
-pub fn segment_indexed(first: u64, last: u64, digest: &[u8; 32]) -> Fact {
-    let format = 1;
+/// The index of a segment, of this version of the index's format, has this digest.
+pub fn segment_indexed(first: u64, last: u64, format: u64, digest: &[u8; 32]) -> Fact {
     let body = Payload::of(SEGMENT_INDEXED).number(first).number(last).number(format);
     body.digest(digest).fact(SEGMENT_INDEXED)
 }

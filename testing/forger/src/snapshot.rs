@@ -52,5 +52,5 @@ impl Snapshot {
 /// The fingerprint of a state.
 pub fn fingerprint(schema: u64, state: &[u8]) -> [u8; 32] {
     let schema = u32::try_from(schema).expect("four bytes").to_le_bytes();
-    crate::blake3::derive_key("holdpoint world fingerprint", &[&schema, state].concat())
+    blake3::derive_key("holdpoint world fingerprint", &[&schema, state].concat())
 }

@@ -2,7 +2,7 @@ use crate::layout::{WITHHELD, header};
 use crate::log::{Log, RecordAt};
 
 impl Log {
-    /// Puts its digest in the place of a payload. The chain stays as it is: a link covers the digest.
+    /// Puts its digest in the place of a payload. The chain stays: a link covers the digest.
     pub fn withhold(&mut self, at: RecordAt) {
         let digest = self.record(at).payload_digest();
         self.withhold_as(at, digest.to_vec());
@@ -16,8 +16,8 @@ impl Log {
         self.remake_checksum(at);
     }
 
-    /// Whatever names an offset is told of the new ones: seals, headers and HEAD. Whether everything
-    /// has room.
+    /// Whatever names an offset is told of the new ones: seals, headers and HEAD. Whether all has
+    /// room.
     #[must_use]
     pub fn offsets_follow(&mut self) -> bool {
         let mut seal_before = None;

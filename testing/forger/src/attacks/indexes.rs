@@ -1,8 +1,12 @@
-use super::places::{Found, a_sealed_segment, active_segment, mixed, pick, put};
+use super::places::{
+    Found, a_record_where, a_sealed_segment, active_segment, mixed, pick, put, room,
+};
 use super::{Attack, Forged, row};
 use crate::append::Fact;
 use crate::block::number;
-use crate::index::{self, Index, OFFSETS, TIMES};
+use crate::chain::Reach;
+use crate::derived::alter;
+use crate::index::{self, Index, LINKS, OFFSETS, TIMES};
 use crate::layout;
 use crate::log::{File, Log};
 use crate::payload;
@@ -39,6 +43,11 @@ pub(super) const ATTACKS: &[Attack] = &[
         |log, v| lie(log, v, other_link),
     ),
     row(
+        "index-of-other-links",
+        "A link that an index states is another one, all its digests made anew.",
+        |log, v| lie(log, v, other_links),
+    ),
+    row(
         "index-of-other-segment",
         "An index was replaced by that of another segment.",
         of_other_segment,
@@ -62,6 +71,21 @@ pub(super) const ATTACKS: &[Attack] = &[
         "index-of-other-offset-with-statement",
         "A record of an index lies elsewhere, and the chain states its new digest; HEAD follows.",
         |log, v| lies_with_statement(log, v, other_offset),
+    ),
+    row(
+        "index-of-other-links-with-statement",
+        "An index states another link, and the chain states its digest; HEAD follows.",
+        |log, v| lies_with_statement(log, v, other_links),
+    ),
+    row(
+        "index-of-forged-segment-with-statement",
+        "A segment was forged with its index, which the chain states once more; HEAD follows.",
+        of_forged_segment,
+    ),
+    row(
+        "index-of-forged-segment-with-other-statement",
+        "A segment was forged with its index and the statement on it; from there on all is anew.",
+        of_forged_segment_alone,
     ),
     row(
         "index-statement-false",
@@ -166,6 +190,13 @@ fn other_link(index: &mut Index, variant: u64) -> Forged {
     Ok(())
 }
 
+fn other_links(index: &mut Index, variant: u64) -> Forged {
+    let mut links = index.section(LINKS).ok_or("the sections do not hold")?;
+    let at = pick(variant, links.len()).ok_or("the index states no link")?;
+    links[at] ^= 1;
+    index.replace(LINKS, links).ok_or("the sections do not hold")
+}
+
 fn of_other_segment(log: &mut Log, variant: u64) -> Forged {
     let (segment, path, _) = an_index(log, variant)?;
     let others = (0..log.segments().len()).filter(|place| *place != segment);
@@ -180,7 +211,7 @@ fn of_other_segment(log: &mut Log, variant: u64) -> Forged {
 fn statement(log: &Log, segment: usize, digest: &[u8; 32]) -> Found<Fact> {
     let segment = log.segment(segment);
     let last = segment.last_record().ok_or("the segment has no record")?.sequence();
-    Ok(payload::segment_indexed(segment.first_sequence(), last, digest))
+    Ok(payload::segment_indexed(segment.first_sequence(), last, index::VERSION, digest))
 }
 
 fn state(log: &mut Log, facts: &[Fact]) -> Forged {
@@ -198,6 +229,45 @@ fn lies_with_statement(log: &mut Log, variant: u64, change: Change) -> Forged {
     state(log, &[told])?;
     log.head_follows();
     Ok(())
+}
+
+fn of_forged_segment(log: &mut Log, variant: u64) -> Forged {
+    let (segment, _, forged) = forge_with_index(log, variant)?;
+    let told = statement(log, segment, &forged)?;
+    state(log, &[told])?;
+    log.head_follows();
+    Ok(())
+}
+
+/// Leaves no other statement that would contradict.
+fn of_forged_segment_alone(log: &mut Log, variant: u64) -> Forged {
+    let (_, genuine, forged) = forge_with_index(log, variant)?;
+    let place_in = |payload: &[u8]| payload.windows(32).position(|bytes| bytes == genuine);
+    let at = a_record_where(log, 0, |at| {
+        let record = log.record(at);
+        record.kind() == payload::SEGMENT_INDEXED && place_in(&record.payload).is_some()
+    })?;
+    let mut payload = log.record(at).payload.clone();
+    let place = place_in(&payload).ok_or("the chain does not state the index")?;
+    payload[place..place + 32].copy_from_slice(&forged);
+    log.record_mut(at).set_payload(payload);
+    room(log.remake(at, Reach::Log))?;
+    log.head_follows();
+    Ok(())
+}
+
+/// Forges a record, the chain behind it up to the seal, and the index; gives the place of the
+/// segment and the digests of the genuine index and the forged one.
+fn forge_with_index(log: &mut Log, variant: u64) -> Found<(usize, [u8; 32], [u8; 32])> {
+    let (segment, path, mut index) = an_index(log, variant)?;
+    let genuine = index.digest();
+    let at = a_record_where(log, variant, |at| at.segment == segment)?;
+    alter(log.record_mut(at))?;
+    room(log.remake(at, Reach::Seal))?;
+    index.set_links(log.segment(segment)).ok_or("the sections do not hold")?;
+    let forged = index.digest();
+    put(log, &path, File::Index(index));
+    Ok((segment, genuine, forged))
 }
 
 fn statement_without_head(log: &mut Log, variant: u64) -> Forged {
@@ -234,7 +304,8 @@ fn two_statements(log: &mut Log, variant: u64, order: fn(Fact, Fact) -> [Fact; 2
 fn other_range(log: &mut Log, variant: u64) -> Forged {
     let (segment, _, index) = an_index(log, variant)?;
     let first = log.segment(segment).first_sequence();
-    state(log, &[payload::segment_indexed(first, first, &index.digest())])?;
+    let told = payload::segment_indexed(first, first, index::VERSION, &index.digest());
+    state(log, &[told])?;
     log.head_follows();
     Ok(())
 }
@@ -242,7 +313,9 @@ fn other_range(log: &mut Log, variant: u64) -> Forged {
 fn future(log: &mut Log, variant: u64) -> Forged {
     let (_, _, index) = an_index(log, variant)?;
     let newest = log.records().last().map_or(0, |at| log.record(*at).sequence());
-    state(log, &[payload::segment_indexed(newest + 1, newest + 100, &index.digest())])?;
+    let (first, last) = (newest + 1, newest + 100);
+    let told = payload::segment_indexed(first, last, index::VERSION, &index.digest());
+    state(log, &[told])?;
     log.head_follows();
     Ok(())
 }

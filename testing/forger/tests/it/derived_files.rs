@@ -1,28 +1,19 @@
 //! Indexes, snapshots and payloads as the documents and golden bytes have them.
 
-use holdpoint_forger::index::{Index, OFFSETS, TERM_FILTER, TERMS};
-use holdpoint_forger::payload::{Archived, history_archived};
-use holdpoint_forger::{blake3, payload};
+use holdpoint_forger::index::{Index, LINKS, OFFSETS, TERM_FILTER, TERMS, Table};
+use holdpoint_forger::payload::{self, Archived, history_archived};
+use holdpoint_forger::{Log, link};
 
-/// An index as the product first wrote it.
-const INDEX: &[u8] = include_bytes!("../../../../log-format/index/tests/golden/v1.idx");
+use crate::made;
+
+/// An index as the product wrote it.
+const INDEX: &[u8] = include_bytes!("../../../../log-format/index/tests/golden/v2.idx");
 
 /// Payloads as the product wrote them: kind, version and bytes of one on each line.
 const EVENTS: &str = include_str!("../../../../engine/domain/tests/golden/events_v2.txt");
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-#[test]
-fn hashes_are_those_of_the_published_vectors() {
-    let empty = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
-    assert_eq!(hex(&blake3::hash(b"")), empty);
-    let keyed = "92b2b75604ed3c761f9d6f62392c8a9227ad0ea3f09573e783f1498a4ed60d26";
-    assert_eq!(hex(&blake3::keyed_hash(b"whats the Elvish word for friend", b"")), keyed);
-    let context = "BLAKE3 2019-12-27 16:29:52 test vectors context";
-    let derived = "2cc39783c223154fea8dfb7c1b1660f2ac2dcbd1c1de8277b0b0dd39b7e50d7d";
-    assert_eq!(hex(&blake3::derive_key(context, b"")), derived);
 }
 
 #[test]
@@ -52,6 +43,19 @@ fn an_index_without_a_term_has_another_digest_and_the_other_terms() {
     }
 }
 
+#[test]
+fn an_index_states_the_link_before_every_64th_record() {
+    let mut log = Log::new(made::LOG, [0; 16]);
+    for record in 0..130 {
+        log.append(&[payload::command_refused(&format!("record {record}"))]);
+    }
+    let segment = log.segment(0);
+    let of = Index::of(segment, 2, &Table::new(), &Table::new()).unwrap();
+    let records: Vec<_> = segment.records().map(|(_, record)| record.link()).collect();
+    let before = [link::genesis(&made::LOG), records[63], records[127]];
+    assert_eq!(hex(&of.section(LINKS).unwrap()), hex(&before.concat()));
+}
+
 /// What is behind the heading of the first golden payload of a kind.
 fn golden(kind: u16) -> &'static str {
     let begins = format!("{kind} 1 ");
@@ -63,7 +67,7 @@ fn statements_of_an_index_are_laid_out_as_the_product_does() {
     let digest = "4a64a107f0cb32536e5bce6c98c393db21cca7f4ea187ba8c4dca8b51d4ea80a";
     let bytes: Vec<u8> =
         (0..32).map(|at| u8::from_str_radix(&digest[2 * at..2 * at + 2], 16).unwrap()).collect();
-    let fact = payload::segment_indexed(1, 2, bytes.as_slice().try_into().unwrap());
+    let fact = payload::segment_indexed(1, 2, 1, bytes.as_slice().try_into().unwrap());
     assert!(golden(10).ends_with(&hex(&fact.payload[fact.payload.len() - 35..])));
 }
 

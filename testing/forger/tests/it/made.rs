@@ -12,7 +12,7 @@ const BOOT: [u8; 16] = [0xb0; 16];
 const SCHEMA: u64 = 6;
 const STATE: &[u8] = b"a state of the test";
 
-/// The log in segments as small as their records and a little more: a header is no part of the chain.
+/// The log in segments as small as their records and a little more: no link covers a header.
 pub(crate) fn log() -> Log {
     static MADE: LazyLock<Log> = LazyLock::new(|| shrunk(log_of_usual_capacity()));
     MADE.clone()
@@ -70,7 +70,7 @@ fn indexed(log: &mut Log, place: usize) -> Fact {
     let index = Index::of(segment, 2, &terms, &keys).unwrap();
     let digest = index.digest();
     log.files.insert(index::path(first), File::Index(index));
-    payload::segment_indexed(first, first + records - 1, &digest)
+    payload::segment_indexed(first, first + records - 1, index::VERSION, &digest)
 }
 
 fn with_snapshot(log: &mut Log) {
