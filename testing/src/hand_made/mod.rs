@@ -112,7 +112,7 @@ impl HandMade {
             log: self.log,
             previous: self.chain,
             capacity: next_capacity(header.capacity, batch),
-            previous_seal_offset: seal.offset,
+            previous_seal_offset: if seal.last.sequence == 0 { 0 } else { seal.offset },
         };
         self.segments.push((next, next.encode().to_vec()));
     }
