@@ -28,6 +28,7 @@ mod forbidden_threads;
 mod health;
 mod idempotency;
 mod log_events;
+mod payload_document;
 mod phase21_seed_table;
 mod phase31_seed_table;
 mod phase32_seed_table;

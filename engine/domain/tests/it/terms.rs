@@ -2,6 +2,7 @@
 //! two terms are taken for one another.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use holdpoint_domain::codec::{Encoded, encode};
 use holdpoint_domain::event::REGISTRY;
@@ -11,6 +12,8 @@ use holdpoint_domain::{ActorId, Envelope, Event, Idempotency};
 use holdpoint_testing::story::samples::samples;
 use holdpoint_testing::story::seed;
 use quickcheck::{Arbitrary as _, Gen};
+
+const DOCUMENT: &str = include_str!("../../../../log-format/index/INDEX.md");
 
 /// Every term of an envelope, by its canonical bytes.
 fn canonical(envelope: &Envelope) -> Vec<Vec<u8>> {
@@ -185,4 +188,82 @@ fn a_refused_command_is_found_by_what_it_named() {
     assert!(has(&sample, Term::Refused(&subject)));
     let other = Envelope { actor: ActorId { kind: Actor::Agent, id: "x".into() }, ..sample };
     assert!(has(&other, Term::Refused(&subject)));
+}
+
+/// The kinds in a cell such as `of kinds 1 to 2, 3 to 4 and 7`; `None`: the cell names none.
+fn kinds_of(cell: &str) -> Option<Vec<RangeInclusive<u16>>> {
+    let named = cell.strip_prefix("of kind")?.trim_start_matches('s').split(", where").next()?;
+    let range = |range: &str| {
+        let (first, last) = range.split_once(" to ").unwrap_or((range, range));
+        first.trim().parse().unwrap()..=last.trim().parse().unwrap()
+    };
+    Some(named.split(", ").flat_map(|part| part.split(" and ")).map(range).collect())
+}
+
+/// The tags of a record, and the texts behind each, read as INDEX.md says.
+#[test]
+fn table_terms_of_the_document_are_those_that_records_have() {
+    let rows = DOCUMENT.lines().skip_while(|line| !line.starts_with("| tag |")).skip(2);
+    let rows: Vec<Vec<&str>> = rows
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    assert_eq!(rows.len(), 12);
+    let mut seen = BTreeSet::new();
+    for sample in samples() {
+        let kind = sample.event.kind().kind;
+        let mut found = canonical(&sample);
+        for row in &rows {
+            let tag: u8 = row[0].parse().unwrap();
+            let at = found.iter().position(|term| term[0] == tag);
+            let is_named =
+                kinds_of(row[3]).map(|kinds| kinds.iter().any(|range| range.contains(&kind)));
+            let due = match (tag, is_named) {
+                (6, Some(is_named)) => is_named && at.is_some(),
+                (10, None) => sample.idempotency.is_some(),
+                (_, is_named) => is_named.unwrap_or(true),
+            };
+            assert_eq!(at.is_some(), due, "kind {kind}, tag {tag}");
+            let Some(term) = at.map(|at| found.swap_remove(at)) else { continue };
+            seen.insert(tag);
+            let texts = texts_of(&term, row[2].split(", ").count());
+            match tag {
+                7 => assert_eq!(texts, [sample.correlation.as_str()]),
+                8 => assert_eq!(texts, [sample.actor.kind.name(), &sample.actor.id]),
+                9 => assert_eq!(term, [&[9][..], &kind.to_le_bytes()].concat()),
+                10 => {
+                    let own = sample.idempotency.as_ref().unwrap();
+                    assert_eq!(texts, [&own.tenant, &own.engine, &sample.correlation, &own.key]);
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(found, [] as [Vec<u8>; 0], "no term comes twice, none is unnamed");
+    }
+    assert_eq!(seen.len(), rows.len());
+    assert!(DOCUMENT.contains(&format!("terms version {TERMS_VERSION}, and part of the version")));
+    for term in [Term::Loop("L-1"), Term::Kind(10)] {
+        let bytes: Vec<String> =
+            term.canonical().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert!(DOCUMENT.contains(&format!("is `{}`", bytes.join(" "))), "{term:?}");
+    }
+}
+
+/// So many texts behind the tag, each behind its length in eight bytes, and nothing else. The term
+/// of a kind has none.
+fn texts_of(term: &[u8], count: usize) -> Vec<&str> {
+    if term[0] == 9 {
+        return Vec::new();
+    }
+    let mut rest = &term[1..];
+    let texts = (0..count).map(|_| {
+        let (length, behind) = rest.split_first_chunk().unwrap();
+        let length = usize::try_from(u64::from_le_bytes(*length)).unwrap();
+        let (text, behind) = behind.split_at(length);
+        rest = behind;
+        std::str::from_utf8(text).unwrap()
+    });
+    let texts = texts.collect();
+    assert!(rest.is_empty(), "{term:?}");
+    texts
 }
