@@ -1,22 +1,29 @@
 #!/usr/bin/env python3
 """Verifies a Holdpoint log with Python's standard library alone: `verify.py [--json] DIR`.
 
-Written from log-format/FORMAT.md and nothing else; numbers in parentheses name its sections. It
-never writes, and knows nothing of what events mean. Exit codes: 0 nothing failed, 3 nothing here,
-6 corrupt, 1 unreadable, 2 usage."""
+With `--archive DIR` it verifies the archive of the records before the first one as well, and that
+the two fit; with `--standing` it tells which records are tied to HEAD. Written from
+log-format/FORMAT.md and nothing else; numbers in parentheses name its sections. It never writes,
+and of what events mean it knows one thing: which of them states where a log begins. Exit codes:
+0 nothing failed, 3 nothing here, 6 corrupt or forbidden events, 1 unreadable, 2 usage."""
 import argparse, fcntl, hashlib, json, os, pathlib, stat, struct, sys, zlib
 from collections import namedtuple
 
 PAGE, CAPACITY_MAX, NO_CLAIM, READINGS = 4096, 268443648, 0xFFFFFFFF, 4
 MORE_FOLLOWS, WITHHELD, IDLE, IN_TRANSACTION, RECOVERING = 1, 4, 1, 2, 3
 NOTHING, INTACT, UNPROVEN = "nothing here", "intact", "intact, tail unproven"
+CORRUPT, FORBIDDEN, HISTORY_ARCHIVED = "corrupt", "forbidden events", 9
 Place = namedtuple("Place", "sequence link time")
 Header = namedtuple("Header", "log first capacity before seal_offset seed")
-Head = namedtuple("Head", "log anchor newest")
+Head = namedtuple("Head", "log anchor newest end")
 Item = namedtuple("Item", "kind place at length size flags claim", defaults=[None] * 6)
 Finding = namedtuple("Finding", "segment offset sequence problem")
+Part = namedtuple("Part", "first_sequence last_sequence standing")
 
+def first_bad(found): return "first bad place: {}, byte {}, sequence {}: {}".format(*found)
 def path_of(first): return f"segments/{first:020}.seg"
+def padded(size): return (size + 7) // 8 * 8
+def is_legal(size): return 64 <= size <= 64 + (64 << 20)
 def number(data, at, size=8): return int.from_bytes(data[at:at + size], "little")
 def genesis(log): return hashlib.sha256(b"holdpoint/g1" + log).digest()
 def crc(*parts, seed=0):
@@ -39,11 +46,11 @@ def header_of(block, file):
 def head_of(data):
     """HEAD (11), or None."""
     if not begins(data, b"HOLDHEAD", "HEAD") or len(data) != 152: return None
-    log, *numbers = struct.unpack_from("<16sQ32sQ32s", data, 16)
-    anchor, newest = numbers[:2], numbers[2:]
+    log, *numbers = struct.unpack_from("<16sQ32sQ32s16xQ", data, 16)
+    anchor, newest, end = numbers[:2], numbers[2:4], numbers[4]
     good = anchor == newest or anchor[0] < newest[0]
     good = good and newest[0] < (1 << 64) - 1 and (anchor[0] or anchor[1] == genesis(log))
-    return Head(log, anchor, newest) if good else None
+    return Head(log, anchor, newest, end) if good else None
 def owner_of(data):
     """The state that counts, and the boot, in LOCK (12): every LOCK is legal."""
     good = begins(data, b"HOLDLOCK") and len(data) == 64 and not any(data[22:24] + data[56:])
@@ -64,8 +71,11 @@ def length_of(data, at, capacity):
     """Length of the item that begins here with a legal size and fits, or 0."""
     if data[at:at + 4] == b"SEAL": return 64 if capacity - at >= 64 else 0
     size = number(data, at, 4)
-    length = (size + 7) // 8 * 8
-    return length if 64 <= size <= 64 + (64 << 20) and at + length + 64 <= capacity else 0
+    return padded(size) if is_legal(size) and at + padded(size) + 64 <= capacity else 0
+def record_at(data, at, size):
+    """What a record says of itself, nothing of it checked (6)."""
+    flags, claim, sequence, time, link = struct.unpack_from("<BIQQ32s", data, at + 11)
+    return Item("record", Place(sequence, link, time), at, padded(size), size, flags, claim)
 def item_at(data, at, header):
     """What stands at an offset, its frame checked in the order of section 6."""
     exists, tag = min(header.capacity, len(data)), data[at:at + 4]
@@ -77,22 +87,25 @@ def item_at(data, at, header):
     if tag == b"SEAL":
         sequence, offset, time, link = struct.unpack_from("<QQQ32s", data, at + 8)
         return Item("seal" if offset == at else "fault", Place(sequence, link, time))
-    flags, claim, sequence, time, link = struct.unpack_from("<BIQQ32s", data, at + 11)
-    bad = flags & ~(MORE_FOLLOWS | WITHHELD) or flags & WITHHELD and size != 96
-    kind = "fault" if bad or any(data[at + size:at + length]) else "record"
-    return Item(kind, Place(sequence, link, time), at, length, size, flags, claim)
+    item = record_at(data, at, size)
+    bad = item.flags & ~(MORE_FOLLOWS | WITHHELD) or item.flags & WITHHELD and size != 96
+    return Item("fault") if bad or any(data[at + size:at + length]) else item
 def mark_of(item):
     """What an item proves durable (14); None: its claim reaches before the first record (6)."""
     if item.kind != "record" or item.claim == NO_CLAIM:
         return item.place.sequence if item.kind == "seal" else 0
     return item.place.sequence - 1 - item.claim if item.claim < item.place.sequence else None
-def follows(data, item, before, header):
-    """Whether a record comes next (6): sequence, link (8), time, claim."""
-    at, place, payload = item.at, item.place, data[item.at + 64:item.at + item.size]
-    digest = payload if item.flags & WITHHELD else hashlib.sha256(payload).digest()
+def link_of(data, item, before, header):
+    """The link that a record must carry behind another link (8)."""
+    at, payload = item.at, data[item.at + 64:item.at + item.size]
+    is_digest = item.flags & WITHHELD and len(payload) == 32
+    digest = payload if is_digest else hashlib.sha256(payload).digest()
     block = b"holdpoint/r1" + header.log + data[at + 8:at + 11] + bytes([item.flags & ~WITHHELD])
-    link = hashlib.sha256(block + digest + before.link + data[at + 12:at + 32]).digest()
-    is_next = place.sequence == before.sequence + 1 and place.link == link
+    return hashlib.sha256(block + digest + before + data[at + 12:at + 32]).digest()
+def follows(data, item, before, header):
+    """Whether a record comes next (6): sequence, link, time, claim."""
+    is_next = (place := item.place).sequence == before.sequence + 1
+    is_next = is_next and place.link == link_of(data, item, before.link, header)
     return is_next and place.time >= before.time and mark_of(item) is not None
 class Run:
     """The longest valid run of a segment, V (20): where it ends, and why it stopped."""
@@ -106,7 +119,7 @@ class Run:
             if not item.flags & MORE_FOLLOWS:
                 self.place, self.end = newest, self.at
             item = item_at(data, self.at, header)
-        self.due, self.stop = newest.sequence + 1, item.kind
+        self.newest, self.due, self.stop = newest, newest.sequence + 1, item.kind
         self.sealed = item.kind == "seal" and item.place == newest == self.place
 
 def is_unfinished(data, run, header, end):
@@ -127,18 +140,56 @@ def resync(data, run, header, end):
             if length > budget: return mark, True
             budget, mark = budget - length, max(mark, mark_of(item_at(data, at, header)) or 0)
     return mark, False
+class Payload:
+    """The values of a payload, one behind the other (34); ValueError: it is to be refused."""
+    def __init__(self, data): self.data, self.at = data, 0
+    def raw(self, length):
+        self.at += length
+        if self.at > len(self.data): raise ValueError("it ends early")
+        return self.data[self.at - length:self.at]
+    def number(self, width=8):
+        first = self.raw(1)[0]
+        if first < 251: return first
+        wide, least = {251: (2, 251), 252: (4, 1 << 16), 253: (8, 1 << 32)}.get(first, (16, 0))
+        found = number(self.raw(wide), 0, wide)
+        if wide > width or found < least: raise ValueError("a number in another form")
+        return found
+    def text(self): return self.raw(self.number()).decode()
+    def variant(self, count, found=None):
+        found = self.number(4) if found is None else found
+        if found >= count: raise ValueError("a variant that there is not")
+        return found
+    def option(self): return self.variant(2, self.raw(1)[0])
+    def heading(self, kind):
+        if self.number(2) != kind: raise ValueError("the heading of another kind")
+        is_proven = self.variant(5) == 4 and [self.variant(4)]
+        self.text(), is_proven and (self.number(4), self.variant(3))
+        self.text(), self.option() and self.number()
+        self.option() and (self.text(), self.text(), self.text(), self.raw(32))
+def anchor_of(data, item):
+    """Sequence and link of the anchor that a record states (35); None: it states none."""
+    kind, version = number(data, item.at + 8, 2), data[item.at + 10]
+    if (kind, version) != (HISTORY_ARCHIVED, 1) or item.flags & WITHHELD: return None
+    of = Payload(data[item.at + 64:item.at + item.size])
+    try:
+        _, _, *anchor = of.heading(kind), of.number(), of.number(), of.raw(32)
+        of.text(), of.number(4), of.raw(32), of.raw(of.number())
+    except ValueError: return None
+    return anchor if of.at == len(of.data) else None
 def first_byte(data, start):
     """Offset of the first byte from `start` on that is not zero, or None."""
     rest = data[start:].lstrip(b"\0")
     return len(data) - len(rest) if rest else None
 class Survey:
     """One reading of a log (23): LOCK and HEAD, the list, the segments; findings as section 32."""
-    def __init__(self, root, busy):
+    def __init__(self, root, busy, asked=None):
         self.root, self.busy, self.findings, self.faults = root, busy, [], set()
+        self.asked, self.link, self.chain, self.stated = asked, None, None, False
         self.run, self.tail, self.headers, self.records, self.withheld = None, None, {}, 0, 0
         self.owner, witness = owner_of(self.read("LOCK", PAGE) or b""), self.read("HEAD", PAGE)
         self.head = head_of(witness) if witness is not None else None
         self.log, self.mark = (self.head.log, self.head.newest[0]) if self.head else (None, 0)
+        self.anchor = self.head.anchor if self.head else [0, b""]
         self.names, self.is_there = self.list()
         if self.head and self.is_there is False and self.mark:
             self.find("segments", 0, self.mark, "HEAD witnesses records, and there is no segment")
@@ -152,6 +203,10 @@ class Survey:
         named = [f._replace(**newest) if f.segment == "HEAD" else f for f in self.findings]
         self.findings = sorted(named, key=lambda finding: ("/" in finding.segment, finding))
         self.row, self.verdict = self.judge(witness is not None)
+        if self.anchor[0] and not self.stated:
+            first, is_good = self.anchor[0] + 1, self.verdict in (INTACT, UNPROVEN)
+            self.verdict = FORBIDDEN if is_good else self.verdict
+            self.find(path_of(first), PAGE, first, "beginning_unstated: no event states it")
     def find(self, file, offset, sequence, problem, *faults):
         self.findings.append(Finding(file, offset, sequence, problem))
         self.faults.update(faults)
@@ -176,7 +231,7 @@ class Survey:
         found = [first for first in firsts if self.is_a(stat.S_ISREG, path_of(first))]
         for first in set(firsts) - set(found):
             self.find(path_of(first), 0, first, "it is not a regular file", "layout")
-        begin = self.head.anchor[0] + 1 if self.head else None
+        begin = self.anchor[0] + 1 if self.head else None
         return found[found.index(begin) if begin in found else 0:], bool(firsts)
     def read_headers(self):
         """Header blocks (9): the good ones are of this log and follow from the anchor."""
@@ -217,14 +272,20 @@ class Survey:
     def walk(self, header, is_last):
         """The records of a segment: its run, its length, and what lies behind (20)."""
         file, data = path_of(header.first), self.read(path_of(header.first))
-        fault, withheld = "shape" if is_last else "earlier", []
+        fault, withheld, stated = "shape" if is_last else "earlier", [], []
+        is_chain = header.first == self.anchor[0] + 1 or header.before == self.chain
         def visit(item):
             self.records, self.withheld = self.records + 1, self.withheld + item.flags // WITHHELD
             if item.flags & WITHHELD: withheld.append(item)
+            if self.anchor[0] and anchor_of(data, item) == self.anchor: stated.append(item)
+            ends = is_chain and not item.flags & MORE_FOLLOWS
+            if ends and item.place.sequence == self.asked: self.link = item.place.link
             heads = self.head and self.head.newest[0] == item.place.sequence and self.head.newest[1]
             if heads and heads != item.place.link:
                 self.find(file, item.at, item.place.sequence, "not HEAD's link", "rewritten")
         run = Run(data, header, visit)
+        self.stated |= is_chain and any(item.at < run.end for item in stated)
+        self.chain = run.place if is_chain and run.sealed else None
         for item in filter(lambda item: item.at < run.end, withheld):
             self.find(file, item.at, item.place.sequence, "withheld, and nothing allows it")
         length = (self.root / file).stat().st_size
@@ -269,31 +330,121 @@ class Survey:
         row, verdict = next((row, verdict) for holds, row, verdict in rows if holds)
         return row, "corrupt" if self.findings and row else verdict or "corrupt"
 
-def settled(root):
+def settled(root, asked=None):
     """Reads again while the log changes (23); at last, what follows the records is "not yet"."""
     now = None
     for reading in range(READINGS):
-        survey = Survey(root, reading + 1 == READINGS or is_locked(root))
+        survey = Survey(root, reading + 1 == READINGS or is_locked(root), asked)
         before, now = now, (survey.findings, survey.tail)
         if survey.busy or now in (before, ([], None)): break
     return survey
-def main():
-    parser = argparse.ArgumentParser(description="Verifies a Holdpoint log.")
-    parser.add_argument("--json", action="store_true", help="write one JSON object")
-    parser.add_argument("DIR", type=pathlib.Path, help="the log's directory")
-    arguments = parser.parse_args()
-    try:
-        if os.path.lexists(arguments.DIR) and not stat.S_ISDIR(arguments.DIR.lstat().st_mode):
-            raise OSError(f"{arguments.DIR} is not a directory")
-        log = settled(arguments.DIR)
-    except OSError as error:
-        sys.exit(print(f"verify.py: {error}", file=sys.stderr) or 1)
-    newest = log.run.place if log.run else Place(*(log.head.anchor if log.head else (0, b"")), 0)
+class Together:
+    """A log and the archive of the records before its first one (30): what they prove together."""
+    def __init__(self, log, archive):
+        self.archive, found, (anchor, link) = archive, [], log.anchor
+        both, newest = (log.verdict, archive.verdict), archive.run.place if archive.run else None
+        if NOTHING not in both:
+            if archive.log != log.log: found.append("it is of another log")
+            if anchor and (archive.link != link or archive.anchor[0] and not archive.stated):
+                found.append(f"it does not reach record {anchor} with the anchor's link")
+            # A move that was interrupted leaves records in both.
+            overlap = newest.sequence if newest and newest.sequence > anchor else 0
+            if overlap and settled(log.root, overlap).link != newest.link:
+                found.append(f"its record {overlap} is not the log's")
+        self.findings = [Finding("HEAD", 0, anchor, f"archive_differs: {what}") for what in found]
+        worst = [verdict for verdict in (CORRUPT, NOTHING, FORBIDDEN, UNPROVEN) if verdict in both]
+        self.verdict = CORRUPT if self.findings else [*worst, INTACT][0]
+        self.first = min(archive.anchor[0], log.anchor[0]) + 1
+def tied(data, header, sequence, link, end):
+    """From which record on a segment is tied to one that a witness names (33), and the withheld."""
+    held, named = set(), []
+    def visit(item):
+        if item.flags & WITHHELD: held.add(item.place.sequence)
+        if item.place[:2] == (sequence, link): named.append(item)
+    run = Run(data, header, visit)
+    if named: return header.first, held
+    edge, before = (run.at, run.newest.link) if run.due <= sequence else (PAGE, None)
+    first, at, held = None, end, set()
+    def is_due(item):
+        if item.flags & ~(MORE_FOLLOWS | WITHHELD): return False
+        if first is None: return item.place[:2] == (sequence, link)
+        is_before = item.place.sequence == first.place.sequence - 1
+        return is_before and link_of(data, first, item.place.link, header) == first.place.link
+    for offset in range(end // 8 * 8 - 8, edge - 1, -8) if end <= len(data) else ():
+        fits = is_legal(size := number(data, offset, 4)) and offset + padded(size) == at
+        if fits and is_due(item := record_at(data, offset, size)):
+            first, at = item, offset
+            if item.flags & WITHHELD: held.add(item.place.sequence)
+    if first is None: return sequence + 1, held
+    # Its content is tied where the link before it is known: of the last valid record, of what
+    # stands between, or what that gives.
+    links, size = [before or b"", data[edge + 32:edge + 64]], number(data, edge, 4)
+    if before and is_legal(size) and edge + padded(size) == first.at:
+        links.append(link_of(data, record_at(data, edge, size), before, header))
+    is_known = first.place.link in (link_of(data, first, link, header) for link in links)
+    return first.place.sequence + (not is_known or first.at == edge), held
+def standing(log):
+    """Ranges of records, and how they stand, tied back from HEAD (33); no index is believed."""
+    found, parts, mark = [], [], (*log.head.newest, log.head.end) if log.head else (0, None, 0)
+    names = [name for name in log.names if name > log.anchor[0]]
+    newest = max(mark[0], log.run.place.sequence if log.run else 0)
+    while names:
+        holding = [name for name in names if name <= mark[0]]
+        if not (header := log.headers.get(holding[-1]) if holding else None): break
+        first, held = tied(log.read(path_of(header.first)), header, *mark)
+        parts.append((first, mark[0], held))
+        names, mark = holding[:-1], (*header.before[:2], header.seal_offset)
+        if first != header.first: break
+    def put(first, last, how):
+        if first <= last and found and found[-1][2] == how: first = found.pop()[0]
+        if first <= last: found.append([first, last, how])
+    at = log.anchor[0] + 1 if log.head else (names or [1])[0]
+    for first, last, held in reversed(parts):
+        put(at, first - 1, "unproven")
+        for at in sorted(one for one in held if first <= one <= last):
+            put(first, at - 1, "proven"), put(at, at, "withheld")
+            first = at + 1
+        put(first, last, "proven")
+        at = last + 1
+    put(at, newest, "unproven")
+    return found
+def told(log):
+    """What is said of a log, for programs and for people."""
+    newest = log.run.place if log.run else Place(*log.anchor, 0)
     found = {key: getattr(log, key) for key in ("verdict", "row", "records", "withheld", "mark")}
     found["head"] = {"sequence": newest.sequence, "link": newest.link.hex()}
     found["findings"] = [finding._asdict() for finding in log.findings]
-    lines = [log.verdict, f"record {newest.sequence}, link {newest.link.hex()}"]
-    lines += ["first bad place: {}, byte {}, sequence {}: {}".format(*f) for f in log.findings[:1]]
+    return found, [log.verdict, f"record {newest.sequence}, link {newest.link.hex()}",
+                   *map(first_bad, log.findings[:1])]
+def main():
+    parser = argparse.ArgumentParser(description="Verifies a Holdpoint log.")
+    add = parser.add_argument
+    add("--json", action="store_true", help="write one JSON object")
+    add("--archive", type=pathlib.Path, metavar="DIR", help="verify it with its archive as well")
+    add("--standing", action="store_true", help="tell which records are tied to HEAD")
+    add("DIR", type=pathlib.Path, help="the log's directory")
+    arguments = parser.parse_args()
+    places = [place for place in (arguments.DIR, arguments.archive) if place]
+    if len({place.resolve() for place in places}) < len(places):
+        parser.error("the archive is the log itself, which proves nothing of the records before it")
+    try:
+        for place in places:
+            if os.path.lexists(place) and not stat.S_ISDIR(place.lstat().st_mode):
+                raise OSError(f"{place} is not a directory")
+        log = settled(arguments.DIR)
+        both = Together(log, settled(places[1], log.anchor[0])) if arguments.archive else None
+        ranges = standing(log) if arguments.standing else []
+    except OSError as error:
+        sys.exit(print(f"verify.py: {error}", file=sys.stderr) or 1)
+    verdict, (found, lines) = both.verdict if both else log.verdict, told(log)
+    found |= {"standing": [Part(*part)._asdict() for part in ranges]} if arguments.standing else {}
+    lines += ["records {} to {}: {}".format(*part) for part in ranges]
+    if both:
+        of_archive, of_lines = told(both.archive)
+        found = {"verdict": verdict, "first_sequence": both.first, "archive": of_archive,
+                 "log": found, "findings": [finding._asdict() for finding in both.findings]}
+        lines = ["archive:", *of_lines, "log:", *lines, *map(first_bad, both.findings[:1]),
+                 f"together: {verdict}, from record {both.first} on"]
     print(json.dumps(found) if arguments.json else "\n".join(lines))
-    sys.exit({NOTHING: 3, "corrupt": 6}.get(log.verdict, 0))
+    sys.exit({NOTHING: 3, CORRUPT: 6, FORBIDDEN: 6}.get(verdict, 0))
 if __name__ == "__main__": main()
