@@ -131,10 +131,13 @@ fn newest_statement<S: ReadStorage>(
     storage: &S,
     anchor: &ChainPosition,
 ) -> Result<Option<Statement>, SurveyError> {
-    let mut newest = None;
+    let (mut newest, mut in_batch) = (None, None);
     let mut visit = |place: &RecordPlace, record: &Record<'_>| {
         if let Some(event) = statement_of(record, anchor) {
-            newest = Some(Statement { place: place_of(place, record), event });
+            in_batch = Some(Statement { place: place_of(place, record), event });
+        }
+        if !record.header.flags.more_follows() {
+            newest = in_batch.take().or(newest.take());
         }
     };
     let begun = Follower::at_segment(storage, anchor.sequence.saturating_add(1));
