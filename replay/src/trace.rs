@@ -187,7 +187,7 @@ pub fn trace<S: ReadStorage>(storage: &S, sequence: u64, depth: u32) -> Result<T
     let mut steps = causes.steps;
     steps.reverse();
     steps.extend(effects.steps);
-    let mut tied = Tied::begin(&reader);
+    let mut tied = Tied::by_reading(&reader);
     tied.back_to(&reader, steps.iter().map(|step| step.first).min().unwrap_or(asked), &mut part)?;
     for step in &mut steps {
         step.standing = tied.standing_of(step.last).name();

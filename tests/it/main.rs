@@ -90,6 +90,7 @@ mod user_namespaces;
 mod verify_caches;
 mod verify_options;
 mod verify_py;
+mod verify_py_beginnings;
 mod verify_py_support;
 mod waiting_support;
 mod who_may_pass;

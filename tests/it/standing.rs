@@ -37,7 +37,7 @@ fn file_of(log: &Path, segment: u64) -> PathBuf {
 }
 
 /// Rewrites a record whose checksum and link are made anew: only the one behind it is at odds.
-fn remake(log: &Path, sequence: u64, change: impl Fn(&mut Vec<u8>) -> Flags) {
+fn remake(log: &Path, sequence: u64, change: impl Fn(&mut Vec<u8>) -> Option<Flags>) {
     let firsts = segments(log);
     let segment = *firsts.iter().rev().find(|first| **first <= sequence).unwrap();
     let mut bytes = std::fs::read(file_of(log, segment)).unwrap();
@@ -52,7 +52,7 @@ fn remake(log: &Path, sequence: u64, change: impl Fn(&mut Vec<u8>) -> Flags) {
         }
         let mut payload = record.payload.to_vec();
         let mut forged = record.header.clone();
-        forged.flags = change(&mut payload);
+        forged.flags = change(&mut payload).unwrap_or(forged.flags);
         let made = Record { header: forged.clone(), payload: &payload };
         forged.link = made.expected_link(header.log, &previous);
         let mut frame = Vec::new();
@@ -64,10 +64,10 @@ fn remake(log: &Path, sequence: u64, change: impl Fn(&mut Vec<u8>) -> Flags) {
     }
 }
 
-fn forge_answer(payload: &mut [u8]) -> Flags {
+fn forge_answer(payload: &mut [u8]) -> Option<Flags> {
     let at = payload.windows(SAID.len()).position(|window| window == SAID.as_bytes()).unwrap();
     payload[at..at + SAID.len()].copy_from_slice(FORGED.as_bytes());
-    Flags::NONE
+    None
 }
 
 /// The verbs that show records, each with what picks out the answer.
@@ -145,7 +145,7 @@ fn a_payload_replaced_by_its_digest_hides_no_record_with_exit_0() {
     remake(log, answer, |payload| {
         let digest = holdpoint_log_format::link::payload_digest(payload);
         *payload = digest.to_vec();
-        Flags::WITHHELD
+        Some(Flags::WITHHELD)
     });
     // A filter of the text cannot tell whether the record is wanted.
     for words in readings(answer) {
@@ -301,4 +301,25 @@ fn a_file_that_tells_of_later_records_leaves_completeness_unproven() {
     std::fs::write(log.join(names::HEAD_TEMPORARY), later.encode()).unwrap();
     let (_, stdout, _) = told(&holdpoint(log, &["verify"]));
     assert!(stdout.contains("HEAD.tmp tells of record"), "{stdout}");
+}
+
+#[test]
+fn a_segment_whose_index_is_believed_is_tied_by_what_is_read_of_it() {
+    let sample = indexed();
+    let log = sample.directory.path();
+    let forged = segments(log)[1] + 3;
+    remake(log, forged, |payload| {
+        payload.last_mut().into_iter().for_each(|byte| *byte ^= 1);
+        None
+    });
+    for words in [
+        &["log", "show"][..],
+        &["log", "show", "--reverse"],
+        &["log", "show", "--loop", &sample.loops[9]],
+    ] {
+        let output = holdpoint(log, &[words, &["--json"]].concat());
+        for line in values(&output).iter().filter(|line| line["sequence"] == forged) {
+            assert_eq!(line["standing"], "unproven", "{words:?}");
+        }
+    }
 }

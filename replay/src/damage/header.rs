@@ -41,6 +41,10 @@ pub(super) fn compared(due: &SegmentHeader, found: &[u8]) -> Explained {
     if let Some((at, bit)) = one_bit(&differs) {
         return Explained::proven(Cause::FlippedBit { at, bit });
     }
+    // Only with its checksum made anew does a block come to a field that no header has.
+    if let Some(Err(Fault::Field { field, .. })) = found.first_chunk().map(SegmentHeader::decode) {
+        return Explained::proven(Cause::Forged { field: field.to_string() });
+    }
     let is_zero = differs.iter().zip(found).all(|(differs, found)| *differs == 0 || *found == 0);
     match is_zero {
         true => {

@@ -40,6 +40,7 @@ pub(crate) struct Tied {
     ties: Ties,
     vouched: Vouched,
     indexes: BTreeMap<u64, Believed>,
+    uses_indexes: bool,
 }
 
 /// An index that is believed.
@@ -84,7 +85,13 @@ impl Tied {
     /// Nothing is tied yet.
     pub(crate) fn begin<S: ReadStorage>(reader: &LogReader<'_, S>) -> Self {
         let (vouched, indexes) = (Vouched::default(), BTreeMap::new());
-        Self { ties: Ties::begin(reader), vouched, indexes }
+        Self { ties: Ties::begin(reader), vouched, indexes, uses_indexes: true }
+    }
+
+    /// Nothing is tied yet, and every link will be computed: for whoever reads whole segments. What
+    /// an index states ties what is hashed between its links, and nothing else that lies there.
+    pub(crate) fn by_reading<S: ReadStorage>(reader: &LogReader<'_, S>) -> Self {
+        Self { uses_indexes: false, ..Self::begin(reader) }
     }
 
     /// Ties the records from `first` on, and a few before it: through the indexes that what is tied
@@ -97,7 +104,7 @@ impl Tied {
     ) -> Result<(), ReadError> {
         while !self.ties.reach(reader, first) {
             let Some(due) = self.ties.due(reader) else { break };
-            if !self.step_over(reader, due, part)? {
+            if !self.uses_indexes || !self.step_over(reader, due, part)? {
                 self.read(reader, part)?;
             }
         }

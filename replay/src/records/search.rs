@@ -131,6 +131,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         progress: &mut dyn FnMut(Progress),
         visit: &mut dyn FnMut(Line, Standing) -> Onward,
     ) -> Result<Reach, ReadError> {
+        self.tied = Tied::by_reading(self.reader);
         self.tied.back_to(self.reader, 0, &mut self.part)?;
         self.check_beginning()?;
         let (tied, storage) = (&self.tied, self.reader.storage());
@@ -209,6 +210,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
                 return Ok(shown.unwrap_or(Onward::Go));
             };
             filter = rest;
+        }
+        if self.tied.index(first).is_some() {
             self.tied.read_after_all(self.reader, first, &mut self.part)?;
         }
         self.part.segments_read += 1;
