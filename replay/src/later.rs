@@ -1,8 +1,8 @@
 //! Files beside a log that tell of records which it does not have.
 
+use holdpoint_log_files::head::read_witness;
 use holdpoint_log_files::survey::io_error;
-use holdpoint_log_files::{ReadFile, ReadStorage, SurveyError};
-use holdpoint_log_format::limits::HEAD_LENGTH;
+use holdpoint_log_files::{ReadStorage, SurveyError};
 use holdpoint_log_format::{Head, LogId, names};
 use std::io::ErrorKind;
 
@@ -52,14 +52,8 @@ fn unnamed_head<S: ReadStorage>(
     log: Option<LogId>,
 ) -> Result<Option<Later>, SurveyError> {
     let file = names::HEAD_TEMPORARY;
-    let opened = match storage.open(file) {
-        Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(None),
-        opened => opened.map_err(io_error(file))?,
-    };
-    let Some(opened) = opened else { return Ok(None) };
-    let mut bytes = [0; HEAD_LENGTH + 1];
-    let read = opened.read_at(0, &mut bytes).map_err(io_error(file))?;
-    let head = Head::decode(bytes.get(..read).unwrap_or_default()).ok();
+    let read = read_witness(storage, file).map_err(io_error(file))?;
+    let head = read.and_then(Result::ok).and_then(|bytes| Head::decode(&bytes).ok());
     let head = head.filter(|head| log.is_none_or(|log| log == head.log));
     Ok(head.map(|head| Later { file: file.to_string(), sequence: head.newest_sequence }))
 }

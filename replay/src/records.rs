@@ -3,8 +3,8 @@
 mod filter;
 pub(crate) mod indexes;
 mod names;
+mod part;
 mod search;
-pub(crate) mod segments;
 mod whole;
 
 use crate::finding::named;
@@ -18,8 +18,8 @@ use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::RecordPlace;
 use holdpoint_log_format::Record;
 pub use names::{Name, Named, each_name};
+pub use part::{Part, Span, span};
 pub use search::{Order, Reach, search};
-pub use segments::{Part, Span, span};
 use serde::Serialize;
 pub use whole::{records, story};
 

@@ -26,7 +26,10 @@ pub fn read_head<S: ReadStorage>(storage: &S) -> Result<Result<Head, Problem>, S
 }
 
 /// A small file whole; `None` where there is none. The inner error: something else has its name.
-pub(crate) fn read_witness<S: ReadStorage>(
+///
+/// # Errors
+/// What the disk says.
+pub fn read_witness<S: ReadStorage>(
     storage: &S,
     file: &str,
 ) -> io::Result<Option<Result<Vec<u8>, Problem>>> {

@@ -6,7 +6,7 @@
 //! events that vouch for the ones before it.
 
 use super::filter::Filter;
-use super::segments::Part;
+use super::part::Part;
 use crate::read::ReadError;
 use holdpoint_domain::codec::decode;
 use holdpoint_domain::event::{Event, REGISTRY, SegmentIndexed, kind_name};

@@ -3,7 +3,7 @@
 use super::Line;
 use super::filter::Filter;
 use super::indexes::{Tied, read_candidates};
-use super::segments::Part;
+use super::part::Part;
 use super::whole::each;
 use crate::anchor::Start;
 use crate::progress::Progress;

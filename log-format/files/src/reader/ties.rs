@@ -157,7 +157,8 @@ impl Ties {
     /// What is proven of the record with a sequence, whether its payload is there or withheld.
     #[must_use]
     pub fn standing_of(&self, sequence: u64) -> Standing {
-        match self.tied.iter().any(|tied| tied.records.contains(&sequence)) {
+        let at = self.tied.partition_point(|tied| tied.segment > sequence);
+        match self.tied.get(at).is_some_and(|tied| tied.records.contains(&sequence)) {
             true => Standing::Proven,
             false if sequence > self.witnessed => Standing::Unwitnessed,
             false => Standing::Unproven,
