@@ -86,7 +86,7 @@ fn follow(
         let caught_up = tail.catch_up(&directory.storage, filter, &mut |line| {
             put(global, &mut out, &line, Standing::Unwitnessed);
         });
-        let has_reader = out.flush();
+        out.flush();
         if let Some(Missed { first, last }) =
             caught_up.map_err(|error| failed(directory, &error))?
         {
@@ -95,7 +95,8 @@ fn follow(
                  `holdpoint log show` with its directory as `--log` shows them"
             ));
         }
-        if !has_reader {
+        // Looked at though nothing was written: whoever closes a pipe is not kept waiting for us.
+        if !out.has_reader() {
             break;
         }
         // What was written is looked for in any case.

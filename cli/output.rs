@@ -3,6 +3,7 @@
 use crate::exit::{Exit, Failure};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use std::fmt;
 use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
@@ -55,6 +56,15 @@ impl Output {
             self.fate = self.writer.flush();
         }
         self.fate.is_ok()
+    }
+
+    /// Whether somebody may still read what is written. Of a pipe it is known though nothing is.
+    pub(crate) fn has_reader(&self) -> bool {
+        let stdout = io::stdout();
+        let mut closed = [PollFd::new(&stdout, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // Where it cannot be told, writing does.
+        self.fate.is_ok() && !poll(&mut closed, Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
     /// `text` in this style where colours are shown.

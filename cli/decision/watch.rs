@@ -40,21 +40,21 @@ fn follow(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let mut following = Following::of_records(global, args.from)?;
     let mut wanted = Wanted::of(following.world(), args)?;
     let mut out = Output::stdout();
-    let mut has_reader = true;
-    while has_reader {
+    loop {
         following.catch_up(&mut |delivered| {
-            if let Some(line) = wanted.line(delivered).filter(|_| has_reader) {
+            if let Some(line) = wanted.line(delivered) {
                 if global.json {
                     out.json_line(&line)
                 } else {
                     out.line(line.of_person())
                 }
-                has_reader = out.flush();
+                out.flush();
             }
         })?;
-        if has_reader {
-            following.block(Duration::MAX);
+        if !out.has_reader() {
+            break;
         }
+        following.block(Duration::MAX);
     }
     out.finish()?;
     Ok(Exit::DONE)
