@@ -115,6 +115,7 @@ fn failure(args: &Args, error: &CopyDirectoryError) -> Failure {
         CopyDirectoryError::Copy(CopyError::Read(SurveyError::NewerVersion { .. })) => {
             from("newer_version", Exit::FAILED)
         }
+        CopyDirectoryError::Copy(CopyError::Moved { .. }) => from("changed", Exit::FAILED),
         CopyDirectoryError::Copy(CopyError::Read(_)) => from("io", Exit::FAILED),
         _ => Failure::new(Exit::FAILED, "io", error),
     }

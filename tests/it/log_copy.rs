@@ -1,10 +1,12 @@
 //! A copy of a log, taken at any time, is a log that verifies and holds everything that was
 //! acknowledged before.
 
+use crate::filler::fill;
 use crate::program::{Place, contents, json, sizes, status, text};
 use holdpoint_engine::log::{
-    Copied, CopyDirectoryError, CopyError, Level, Ownership, copy_directory,
+    Copied, CopyDirectoryError, CopyError, Level, Ownership, copy_directory, copy_log,
 };
+use holdpoint_log_files::DirectoryStorage;
 use holdpoint_testing::log::{
     append, append_each, exclusive, memory_directory, open, quiet, record, records_of, segments_of,
     survey_whole,
@@ -140,6 +142,39 @@ fn every_copy_taken_while_others_write_holds_what_was_acknowledged_before() {
         });
         assert!(copies > 0 && segments_of(&path).len() > 3, "{copies} copies");
     }
+}
+
+#[test]
+fn a_copy_begins_anew_where_records_are_moved_to_an_archive_meanwhile() {
+    let place = Place::with_log();
+    fill(&place.log, 100);
+    let (copy, archive) = (place.directory.path().join("copy"), "archive");
+    let mut is_moved = false;
+    let copied = copy_directory(&place.log, &copy, &mut |_, _| {
+        if !std::mem::replace(&mut is_moved, true) {
+            let output = place.holdpoint(&["log", "archive", archive]);
+            assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+        }
+    });
+    let copied = copied.unwrap();
+    assert!(copied.first_sequence > 1, "it begins where the log does now");
+    let (of_copy, of_log) = (survey_whole(&copy), survey_whole(&place.log));
+    assert_eq!((of_copy.records, of_copy.findings), (of_log.records, of_log.findings));
+    assert_eq!(names_in(place.directory.path()), ["archive", "copy", "log"]);
+}
+
+#[test]
+fn a_segment_that_goes_while_it_is_copied_is_told_as_a_change_of_the_log() {
+    let directory = memory_directory();
+    let path = sample(directory.path());
+    let newest = segments_of(&path).pop().unwrap();
+    let storage = |path| DirectoryStorage::new(path);
+    let copy = directory.path().join("copy");
+    std::fs::create_dir(&copy).unwrap();
+    let refused = copy_log(&storage(&path), &storage(&copy), &|| false, &mut |_, _| {
+        let _ = std::fs::remove_file(&newest);
+    });
+    assert!(matches!(refused, Err(CopyError::Moved { .. })), "{refused:?}");
 }
 
 #[test]

@@ -382,6 +382,9 @@ fn of_copying<W: Storage>(storage: &W, error: CopyError) -> ArchiveError {
         }
         CopyError::NoSpace { file, needed } => ArchiveError::NoSpace { place, file, needed },
         CopyError::Read(error) => ArchiveError::Read(error),
+        CopyError::Moved { file } => {
+            ArchiveError::Read(SurveyError::Io { file, source: io::ErrorKind::NotFound.into() })
+        }
         other => ArchiveError::Unlike { place, finding: other.to_string() },
     }
 }

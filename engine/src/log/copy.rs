@@ -63,6 +63,12 @@ pub enum CopyError {
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] SurveyError),
+    /// A segment is gone since it was listed, most likely to an archive.
+    #[error("{file} is gone since it was listed: the log was changed meanwhile, try again")]
+    Moved {
+        /// The file, relative to the log's directory.
+        file: String,
+    },
     /// The disk is full.
     #[error("no space for {file} of the copy: it needs {needed} bytes, free them and try again")]
     NoSpace {
@@ -139,8 +145,7 @@ fn look_until_settled<R: ReadStorage>(
                 damage_before = Some(findings);
             }
             // A segment may have been moved to an archive since it was listed.
-            Err(CopyError::Read(SurveyError::Io { source, .. }))
-                if source.kind() == io::ErrorKind::NotFound && !is_last => {}
+            Err(CopyError::Read(error)) if error.is_gone() && !is_last => {}
             Err(error) => return Err(error),
         }
     }
@@ -273,8 +278,8 @@ fn copy_items<R: ReadStorage, W: Storage>(
     let prepared = roll::prepared_path(header.first_sequence());
     let cannot_read = |source| SurveyError::Io { file: file.clone(), source };
     let opened = source.open(&file).map_err(cannot_read)?;
-    let gone = || cannot_read(io::Error::new(io::ErrorKind::NotFound, "it is gone"));
-    let mut window = Window::new(opened.ok_or_else(gone)?).map_err(cannot_read)?;
+    let moved = || CopyError::Moved { file: file.clone() };
+    let mut window = Window::new(opened.ok_or_else(moved)?).map_err(cannot_read)?;
     let mut at = SEGMENT_HEADER_LENGTH as u64;
     while at < end {
         let length = (end - at).min(PIECE_LENGTH as u64);

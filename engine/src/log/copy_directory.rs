@@ -14,6 +14,9 @@ use thiserror::Error;
 /// What the names of unfinished copies end with.
 const SUFFIX: &str = ".copying";
 
+/// How often a copy is begun while segments are moved to an archive.
+const COPIES_MAX: u32 = 3;
+
 /// Hexadecimal digits before that.
 const DIGITS: usize = 16;
 
@@ -70,15 +73,31 @@ pub fn copy_directory(
     let parent = parent_of(&destination);
     check_outside(source, &destination, parent)?;
     remove_leftovers(&destination, parent);
-    let temporary = Temporary::new(beside(&destination)?);
-    let log = DirectoryStorage::new(source);
-    let locked = || is_locked(&log);
-    let copied = copy_log(&log, &DirectoryStorage::new(&temporary.path), &locked, progress)?;
+    let (temporary, copied) = copy_beside(source, &destination, progress)?;
     check_free(&destination)?;
     temporary.keep_as(&destination)?;
     let synced = File::open(parent).and_then(|directory| directory.sync_all());
     synced.map_err(cannot("sync", parent))?;
     Ok(copied)
+}
+
+/// A whole copy beside its destination.
+fn copy_beside(
+    source: &Path,
+    destination: &Path,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(Temporary, Copied), CopyDirectoryError> {
+    let log = DirectoryStorage::new(source);
+    let locked = || is_locked(&log);
+    let mut copies = 1;
+    loop {
+        let temporary = Temporary::new(beside(destination)?);
+        match copy_log(&log, &DirectoryStorage::new(&temporary.path), &locked, progress) {
+            Ok(copied) => return Ok((temporary, copied)),
+            Err(CopyError::Moved { .. }) if copies < COPIES_MAX => copies += 1,
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// A directory that goes away with everything in it unless it gets another name.

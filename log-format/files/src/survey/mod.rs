@@ -77,6 +77,15 @@ pub enum SurveyError {
     },
 }
 
+impl SurveyError {
+    /// Whether a file that was listed was not there any more when it was read, as where records are
+    /// moved to an archive meanwhile.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
 /// The state of the file HEAD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeadFile {
