@@ -20,7 +20,7 @@ use holdpoint_log_files::{
 };
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::tail::TailShape;
-use holdpoint_log_format::{BootId, ChainPosition, Record, RecordHeader, SegmentHeader};
+use holdpoint_log_format::{BootId, ChainPosition, Record, RecordHeader, SegmentHeader, names};
 use std::io;
 use std::thread::available_parallelism;
 use thiserror::Error;
@@ -57,10 +57,10 @@ pub enum ReadError {
         /// The last record that was moved to an archive.
         anchor: u64,
     },
-    /// The log has changed since it was checked: records were moved to an archive, or damaged.
-    #[error("{file} is not as it was when the log was checked a moment ago; run it again")]
+    /// The log changed while it was read: records were moved to an archive, or damaged.
+    #[error("the log was changed while it was read, in {file}; run it again")]
     Changed {
-        /// The segment, relative to the log's directory.
+        /// The file, relative to the log's directory.
         file: String,
     },
     /// The log begins behind an anchor, and the state there is not known.
@@ -128,6 +128,8 @@ pub(crate) struct Reading {
     pub(crate) anchor: Anchor,
     /// Batches end here: the newest record handed on; at first the anchor.
     pub(crate) handed_on: ChainPosition,
+    /// There is more, which does not follow from there.
+    is_cut_off: bool,
     /// Bytes of all valid records, headers and padding included.
     pub(crate) record_bytes: u64,
     /// Withheld records; no event can authorise one yet.
@@ -137,25 +139,36 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// The log's first records were moved to an archive while it was read, and nothing was handed
-    /// on yet.
-    pub(crate) fn has_moved(&self) -> bool {
+    /// Records behind those that were handed on were moved to an archive while the log was read:
+    /// the log begins behind them by now, or nothing is wrong with it and yet they are missing.
+    fn has_moved(&self) -> bool {
         let anchor = self.survey.head.valid().map_or(0, |head| head.anchor_sequence);
-        anchor > self.anchor.position.sequence && self.handed_on == self.anchor.position
+        anchor > self.handed_on.sequence || self.is_cut_off && self.survey.findings.is_empty()
+    }
+
+    fn has_handed_on(&self) -> bool {
+        self.handed_on != self.anchor.position
     }
 }
 
 /// Reads again, from the anchor on, as long as the anchor moves on before anything is handed on.
+///
+/// # Errors
+/// Those of the attempts; [`ReadError::Changed`] where the anchor moves on again and again, or
+/// moved past what was handed on.
 pub(crate) fn steadily<T>(
     mut attempt: impl FnMut() -> Result<(Reading, T), ReadError>,
 ) -> Result<(Reading, T), ReadError> {
-    for _ in 1..READINGS_MAX {
-        let (reading, found) = attempt()?;
-        if !reading.has_moved() {
-            return Ok((reading, found));
+    for _ in 0..READINGS_MAX {
+        match attempt() {
+            Ok((reading, found)) if !reading.has_moved() => return Ok((reading, found)),
+            Ok((reading, _)) if reading.has_handed_on() => break,
+            Ok(_) => {}
+            Err(ReadError::Survey(error)) if error.is_gone() => {}
+            Err(error) => return Err(error),
         }
     }
-    attempt()
+    Err(ReadError::Changed { file: names::HEAD.to_string() })
 }
 
 /// Reads a log that begins at `anchor`. `visit` sees each complete batch once, in order, as long as
@@ -217,7 +230,8 @@ fn read_extent<S: ReadStorage>(
         let mut take = |place: &RecordPlace, record: &Record<'_>, content| {
             batches.take(*place, record, content);
         };
-        let survey = survey_in_threads(storage, survey_options, threads, &content, &mut take)?;
+        let survey = survey_in_threads(storage, survey_options, threads, &content, &mut take)
+            .map_err(|error| batches.moved(error))?;
         if is_being_written || is_settled(storage, options, &survey)? {
             return Ok(batches.into_reading(survey, is_being_written)?);
         }
@@ -305,10 +319,20 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             is_being_written,
             anchor: self.anchor,
             handed_on: self.last,
+            is_cut_off: self.is_cut_off,
             record_bytes: self.record_bytes,
             withheld: self.withheld,
             later: None,
         })
+    }
+
+    /// A segment that is gone: a reading that has handed nothing on yet can begin anew.
+    fn moved(&self, error: SurveyError) -> ReadError {
+        let is_gone = error.is_gone() && self.last != self.anchor.position;
+        match error {
+            SurveyError::Io { file, .. } if is_gone => ReadError::Changed { file },
+            error => error.into(),
+        }
     }
 
     fn restart(&mut self) {

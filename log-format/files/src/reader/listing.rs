@@ -40,7 +40,7 @@ impl Listing {
                 return Self::from(storage, head, listed);
             }
         }
-        let moving = "records are being moved to an archive again and again; try again later";
+        let moving = "it was changed again and again by moves to an archive; try again later";
         Err(io_error(names::HEAD)(io::Error::new(io::ErrorKind::Interrupted, moving)))
     }
 
