@@ -18,10 +18,13 @@ const SAMPLES: usize = 60;
 pub(crate) type Judged = BTreeSet<(u64, u64)>;
 
 /// Explores histories; the error holds the shortest one that still fails.
-pub(crate) fn explore(histories: &[History], seed: u64, tally: &Tally) -> Result<(), String> {
-    let mut judged = Judged::new();
+pub(crate) fn explore(
+    histories: &[History],
+    seed: u64,
+    (tally, judged): Counted<'_>,
+) -> Result<(), String> {
     for history in histories {
-        if let Err(first) = every_crash(history, seed, (tally, &mut judged)) {
+        if let Err(first) = every_crash(history, seed, (tally, &mut *judged)) {
             tally.violation();
             return Err(shortest(history, seed, first));
         }
