@@ -10,7 +10,7 @@ mod listener;
 use listener::Waiting;
 pub use rustix::io::Errno;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::BTreeMap;
@@ -26,6 +26,9 @@ use std::process::{Child, Command, Output};
 
 /// What a program that never ends is killed after: calls that could concern a file.
 const CALLS_MAX: usize = 100_000;
+
+/// And how long it may wait for anything else between two of them. None does but one that hangs.
+const SILENCE_MAX: Timespec = Timespec { tv_sec: 120, tv_nsec: 0 };
 
 /// No path is longer, in bytes.
 const PATH_BYTES_MAX: usize = 4096;
@@ -135,8 +138,10 @@ impl Watch<'_> {
         let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let process = pidfd_open(id.ok_or(io::ErrorKind::InvalidInput)?, PidfdFlags::empty())?;
         for _ in 0..CALLS_MAX {
-            if !is_waiting(listener, &process)? {
-                return Ok(());
+            match what_is_next(listener, &process)? {
+                Next::Call => {}
+                Next::End => return Ok(()),
+                Next::Nothing => break,
             }
             if let Some(waiting) = listener::next(listener.as_fd())? {
                 let error = self.error_for(&waiting);
@@ -167,12 +172,25 @@ impl Watch<'_> {
     }
 }
 
-/// Waits until a call waits, or the program has ended.
-fn is_waiting(listener: &OwnedFd, process: &OwnedFd) -> io::Result<bool> {
+/// What a program does next.
+enum Next {
+    /// A call waits.
+    Call,
+    /// It has ended.
+    End,
+    /// It does nothing that could be seen.
+    Nothing,
+}
+
+fn what_is_next(listener: &OwnedFd, process: &OwnedFd) -> io::Result<Next> {
     let mut both = [PollFd::new(listener, PollFlags::IN), PollFd::new(process, PollFlags::IN)];
-    retry_on_intr(|| poll(&mut both, None))?;
+    let ready = retry_on_intr(|| poll(&mut both, Some(&SILENCE_MAX)))?;
     let [of_listener, _] = both;
-    Ok(of_listener.revents().contains(PollFlags::IN))
+    Ok(match ready {
+        0 => Next::Nothing,
+        _ if of_listener.revents().contains(PollFlags::IN) => Next::Call,
+        _ => Next::End,
+    })
 }
 
 /// The file or directory that a call is about.

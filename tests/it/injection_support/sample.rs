@@ -113,6 +113,7 @@ fn lose_recorder(place: &Place) {
     let mut recorder = command.spawn().unwrap();
     let list = |options: &[&str]| place.holdpoint(&[&["hold", "list"], options].concat());
     while json(&list(&["--json"])).as_array().unwrap().len() < 2 {
+        assert_eq!(recorder.try_wait().unwrap(), None, "it does not wait for an answer");
         std::thread::yield_now();
     }
     recorder.kill().unwrap();

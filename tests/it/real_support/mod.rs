@@ -78,6 +78,9 @@ pub(crate) struct SmallDisk {
     _directory: TempDir,
 }
 
+/// How often a disk that is busy is mounted anew.
+const REMOUNTS_MAX: u32 = 1_000;
+
 impl SmallDisk {
     /// `None` where nothing may be mounted.
     pub(crate) fn mount(size: &str) -> Option<Self> {
@@ -88,9 +91,10 @@ impl SmallDisk {
         disk.call(&format!("size={size}")).then_some(disk)
     }
 
-    /// Mounts it anew with other options.
+    /// Mounts it anew with other options. It is busy for as long as a process that another test
+    /// starts just now has what this one has open.
     pub(crate) fn remount(&self, options: &str) {
-        assert!(self.call(&format!("remount,{options}")));
+        assert!((0..REMOUNTS_MAX).any(|_| self.call(&format!("remount,{options}"))));
     }
 
     fn call(&self, options: &str) -> bool {
