@@ -9,22 +9,14 @@ use crate::random::Random;
 use crate::survivors::{Survivors, survivors};
 use crate::tally::Tally;
 use holdpoint_engine::simulation::{Moment, SimulatedDisk};
-use std::collections::BTreeSet;
 
 /// Random survivors at a moment with too many for all.
 const SAMPLES: usize = 60;
 
-/// Images that were judged, with what had to be there: histories that begin alike share them.
-pub(crate) type Judged = BTreeSet<(u64, u64)>;
-
 /// Explores histories; the error holds the shortest one that still fails.
-pub(crate) fn explore(
-    histories: &[History],
-    seed: u64,
-    (tally, judged): Counted<'_>,
-) -> Result<(), String> {
+pub(crate) fn explore(histories: &[History], seed: u64, tally: &Tally) -> Result<(), String> {
     for history in histories {
-        if let Err(first) = every_crash(history, seed, (tally, &mut *judged)) {
+        if let Err(first) = every_crash(history, seed, tally) {
             tally.violation();
             return Err(shortest(history, seed, first));
         }
@@ -33,21 +25,20 @@ pub(crate) fn explore(
 }
 
 fn shortest(history: &History, seed: u64, first: String) -> String {
-    let nobody = Tally::new();
-    let fails = |history: &History| every_crash(history, seed, (&nobody, &mut Judged::new())).err();
+    let fails = |history: &History| every_crash(history, seed, &Tally::new()).err();
     let (shortest, why) = shorten(history, &fails).unwrap_or((history.clone(), first));
     format!("HOLDPOINT_SEED={seed}\n{why}\nthe shortest history: {shortest:#?}")
 }
 
-fn every_crash(history: &History, seed: u64, (tally, judged): Counted<'_>) -> Result<(), String> {
+fn every_crash(history: &History, seed: u64, tally: &Tally) -> Result<(), String> {
     let mut random = Random::of(seed);
     for (number, stretch) in Life::record(history)?.iter().enumerate() {
         let explored = stretch.promises.get(history.explored).map_or(0, |(calls, _)| *calls);
         for moment in stretch.moments.iter().filter(|moment| moment.calls >= explored) {
             let place = Place { history, machine: number, moment };
             let (promised, may) = promises_at(stretch, moment.calls);
-            place.kill(promised, may, &mut random, (tally, &mut *judged))?;
-            place.lose_power(promised, may, &mut random, (tally, &mut *judged))?;
+            place.kill(promised, may, &mut random, tally)?;
+            place.lose_power(promised, may, &mut random, tally)?;
         }
     }
     Ok(())
@@ -68,19 +59,16 @@ struct Place<'a> {
     moment: &'a Moment,
 }
 
-/// Where states are counted, and what was judged with the same promises already.
-pub(crate) type Counted<'a> = (&'a Tally, &'a mut Judged);
-
 impl Place<'_> {
     fn kill(
         &self,
         promised: &Model,
         may: &[Known],
         random: &mut Random,
-        counted: Counted<'_>,
+        tally: &Tally,
     ) -> Result<(), String> {
         let case = Case { promised, may, must: promised.written, is_honest: true };
-        self.check(&self.moment.disk.kill(), &case, random, counted)
+        self.check(&self.moment.disk.kill(), &case, random, tally)
             .map_err(|why| self.says("killed", &why))
     }
 
@@ -89,14 +77,14 @@ impl Place<'_> {
         promised: &Model,
         may: &[Known],
         random: &mut Random,
-        (tally, judged): Counted<'_>,
+        tally: &Tally,
     ) -> Result<(), String> {
         let pending = self.moment.disk.pending();
         let case = Case { promised, may, must: promised.durable, is_honest: true };
         for Survivors { picks, tear } in survivors(&pending, random, SAMPLES) {
             let survivors = Survivors { picks, tear };
             let image = self.moment.disk.power_loss_tearing(&survivors.picks, &survivors.tears());
-            self.check(&image, &case, random, (tally, &mut *judged))
+            self.check(&image, &case, random, tally)
                 .map_err(|why| self.says(&format!("power lost, {survivors:?},"), &why))?;
         }
         Ok(())
@@ -107,11 +95,9 @@ impl Place<'_> {
         image: &SimulatedDisk,
         case: &Case<'_>,
         random: &mut Random,
-        (tally, judged): Counted<'_>,
+        tally: &Tally,
     ) -> Result<(), String> {
-        let fingerprint = image.fingerprint();
-        tally.state(fingerprint);
-        if !judged.insert((fingerprint, case.must)) {
+        if !tally.is_first(image.fingerprint(), case) {
             return Ok(());
         }
         let crashes = u32::from(random.one_in(8));

@@ -1,7 +1,6 @@
 //! Every fault at every call of the small histories: what fails is said, and what was acknowledged
 //! before stays, through a kill and through power loss afterwards.
 
-use crate::exhaustive::{Counted, Judged};
 use crate::history::{History, Operation, shorten};
 use crate::life::Life;
 use crate::oracle::{Case, judge};
@@ -23,15 +22,13 @@ enum Struck {
 pub(crate) fn explore(history: &History, seed: u64, tally: &Tally) -> Result<(), String> {
     let Err(first) = every_fault(history, seed, tally) else { return Ok(()) };
     tally.violation();
-    let nobody = Tally::new();
-    let fails = |history: &History| every_fault(history, seed, &nobody).err();
+    let fails = |history: &History| every_fault(history, seed, &Tally::new()).err();
     let (shortest, why) = shorten(history, &fails).unwrap_or((history.clone(), first));
     Err(format!("HOLDPOINT_SEED={seed}\n{why}\nthe shortest history: {shortest:#?}"))
 }
 
 fn every_fault(history: &History, seed: u64, tally: &Tally) -> Result<(), String> {
     let mut random = Random::of(seed);
-    let mut judged = Judged::new();
     let mut healthy = Life::new(history);
     healthy.run(history).map_err(|why| format!("{}: without a fault: {why}", history.name))?;
     let (made, reads) = (healthy.disk.made(), healthy.disk.reads());
@@ -40,7 +37,7 @@ fn every_fault(history: &History, seed: u64, tally: &Tally) -> Result<(), String
     strikes.extend(rot(&healthy.disk, &mut random));
     drop(healthy);
     for struck in strikes {
-        one_fault(history, &struck, &mut random, (tally, &mut judged))
+        one_fault(history, &struck, &mut random, tally)
             .map_err(|why| format!("{}: {struck:?}: {why}", history.name))?;
     }
     Ok(())
@@ -120,7 +117,7 @@ fn one_fault(
     history: &History,
     struck: &Struck,
     random: &mut Random,
-    (tally, judged): Counted<'_>,
+    tally: &Tally,
 ) -> Result<(), String> {
     let mut life = Life::new(history);
     life.is_lied_to = !struck.is_honest();
@@ -133,14 +130,13 @@ fn one_fault(
         tally.fault("rot-on-disk");
     }
     life.disk.happened().into_iter().for_each(|name| tally.fault(name));
-    come_back(&life, random, (tally, &mut *judged))
-        .map_err(|why| format!("left as it was, {why}"))?;
+    come_back(&life, random, tally).map_err(|why| format!("left as it was, {why}"))?;
     life.let_go();
-    come_back(&life, random, (tally, &mut *judged)).map_err(|why| format!("let go, {why}"))
+    come_back(&life, random, tally).map_err(|why| format!("let go, {why}"))
 }
 
 /// Killed as it is, and some ways of losing power.
-fn come_back(life: &Life, random: &mut Random, (tally, judged): Counted<'_>) -> Result<(), String> {
+fn come_back(life: &Life, random: &mut Random, tally: &Tally) -> Result<(), String> {
     let promised = &life.model;
     let case = Case {
         promised,
@@ -148,15 +144,14 @@ fn come_back(life: &Life, random: &mut Random, (tally, judged): Counted<'_>) -> 
         must: promised.written,
         is_honest: !life.is_lied_to,
     };
-    check(&life.disk.kill(), &case, random, (tally, &mut *judged))
-        .map_err(|why| format!("killed: {why}"))?;
+    check(&life.disk.kill(), &case, random, tally).map_err(|why| format!("killed: {why}"))?;
     let pending = life.disk.pending();
     let newest = pending.iter().map(|next| next.options - 1).collect();
     let kept = Survivors { picks: newest, tear: None };
     let mixed = [one_of(&pending, random), one_of(&pending, random)];
     for survivors in [Survivors::default(), kept].into_iter().chain(mixed) {
         let image = life.disk.power_loss_tearing(&survivors.picks, &survivors.tears());
-        check(&image, &Case { must: promised.durable, ..case }, random, (tally, &mut *judged))
+        check(&image, &Case { must: promised.durable, ..case }, random, tally)
             .map_err(|why| format!("power lost, {survivors:?}: {why}"))?;
     }
     Ok(())
@@ -167,12 +162,9 @@ fn check(
     image: &SimulatedDisk,
     case: &Case<'_>,
     random: &mut Random,
-    (tally, judged): Counted<'_>,
+    tally: &Tally,
 ) -> Result<(), String> {
-    let fingerprint = image.fingerprint();
-    tally.state(fingerprint);
-    let promise = case.must << 1 | u64::from(case.is_honest);
-    if !judged.insert((fingerprint, promise)) {
+    if !tally.is_first(image.fingerprint(), case) {
         return Ok(());
     }
     let crashes = u32::from(random.one_in(8));

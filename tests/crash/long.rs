@@ -1,7 +1,7 @@
 //! The long run: on until so many distinct states were seen. It says how far it is, and goes on
 //! where it was stopped.
 
-use crate::exhaustive::{self, Judged};
+use crate::exhaustive;
 use crate::history;
 use crate::lives;
 use crate::random::Random;
@@ -79,7 +79,6 @@ impl<'t> LongRun<'t> {
 
     fn live_on(&self, thread: u64) -> Result<(), String> {
         let rounds = &self.rounds[thread as usize];
-        let mut judged = Judged::new();
         while self.tally.states() < self.wanted {
             let round = rounds.load(Ordering::Relaxed);
             let seed = self.seed.wrapping_add(thread).wrapping_add(round.wrapping_mul(THREADS));
@@ -87,7 +86,7 @@ impl<'t> LongRun<'t> {
             let mut random = Random::of(seed);
             let histories: Vec<_> =
                 (0..HISTORIES).map(|_| history::longer(&mut random, APPENDS)).collect();
-            exhaustive::explore(&histories, seed, (self.tally, &mut judged))?;
+            exhaustive::explore(&histories, seed, self.tally)?;
             rounds.store(round + 1, Ordering::Relaxed);
             self.tell().map_err(|why| format!("to save {}: {why}", self.file.display()))?;
         }

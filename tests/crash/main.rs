@@ -26,7 +26,6 @@ mod random;
 mod survivors;
 mod tally;
 
-use crate::exhaustive::Judged;
 use crate::random::Random;
 use crate::tally::Tally;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -56,7 +55,7 @@ fn main() -> ExitCode {
         }
         let tally = Arc::clone(&tally);
         trials.push(trial(format!("crash_{name}_at_every_call"), move || {
-            exhaustive::explore(&[history], seed, (&tally, &mut Judged::new()))
+            exhaustive::explore(&[history], seed, &tally)
         }));
     }
     for part in 0..SHORT_TESTS {
@@ -85,7 +84,7 @@ fn every_short_history(is_exclusive: bool, part: usize, seed: u64, tally: &Arc<T
     trial(format!("crash_every_short_history_in_{owner}_{part}"), move || {
         let histories = history::every_short(is_exclusive, SHORT_APPENDS);
         let part = histories.chunks(histories.len().div_ceil(SHORT_TESTS)).nth(part);
-        exhaustive::explore(part.unwrap_or_default(), seed, (&tally, &mut Judged::new()))
+        exhaustive::explore(part.unwrap_or_default(), seed, &tally)
     })
 }
 

@@ -1,9 +1,11 @@
 //! What was explored: distinct surviving images, faults that happened, violations.
 
 use crate::long::number;
+use crate::oracle::Case;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,20 +15,36 @@ const SHARDS: usize = 64;
 /// Counted by all tests of the run together.
 pub(crate) struct Tally {
     states: Vec<Mutex<BTreeSet<u64>>>,
+    /// Images with what was promised of them.
+    judged: Vec<Mutex<BTreeSet<u64>>>,
     faults: Mutex<BTreeMap<Cow<'static, str>, u64>>,
     violations: AtomicU64,
 }
 
 impl Tally {
     pub(crate) fn new() -> Self {
-        let states = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Self { states, faults: Mutex::default(), violations: AtomicU64::new(0) }
+        let shards = || (0..SHARDS).map(|_| Mutex::default()).collect();
+        Self {
+            states: shards(),
+            judged: shards(),
+            faults: Mutex::default(),
+            violations: AtomicU64::new(0),
+        }
     }
 
     /// Counts a surviving image, and says whether it is the first of its kind.
     pub(crate) fn state(&self, fingerprint: u64) -> bool {
-        let shard = &self.states[fingerprint as usize % SHARDS];
-        shard.lock().unwrap().insert(fingerprint)
+        insert(&self.states, fingerprint)
+    }
+
+    /// Counts a surviving image, and says whether it is the first of which this was promised:
+    /// histories that begin alike, and faults that do alike, leave equal ones.
+    pub(crate) fn is_first(&self, fingerprint: u64, case: &Case<'_>) -> bool {
+        self.state(fingerprint);
+        let promised = (case.must, case.promised.witnessed, case.may.len(), case.is_honest);
+        let mut hasher = DefaultHasher::new();
+        (fingerprint, promised).hash(&mut hasher);
+        insert(&self.judged, hasher.finish())
     }
 
     pub(crate) fn states(&self) -> usize {
@@ -77,6 +95,10 @@ impl Tally {
     pub(crate) fn violation(&self) {
         self.violations.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+fn insert(shards: &[Mutex<BTreeSet<u64>>], number: u64) -> bool {
+    shards[number as usize % SHARDS].lock().unwrap().insert(number)
 }
 
 impl fmt::Display for Tally {

@@ -1,7 +1,7 @@
 //! The bytes of a file, copied only where they are changed, so that an image of a whole disk costs
 //! little.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Bytes of a page.
 pub(super) const PAGE: usize = 4_096;
@@ -9,15 +9,45 @@ pub(super) const PAGE: usize = 4_096;
 /// Bytes of a sector: what a disk writes whole or not at all.
 pub(super) const SECTOR: usize = 512;
 
-/// Bytes that are looked at together to see whether they are zero.
-const PART: usize = 64;
-
 /// A sector's bytes.
 pub(super) type Sector = [u8; SECTOR];
 
 /// A file's bytes, without its length: what was never written is zero.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pages(Vec<Option<Arc<[u8; PAGE]>>>);
+pub(super) struct Pages(Vec<Option<Arc<Page>>>);
+
+/// Images share most of their pages, so that each is hashed once.
+#[derive(Clone, Debug)]
+struct Page {
+    bytes: [u8; PAGE],
+    /// Of these bytes, once it was asked for.
+    hash: OnceLock<u64>,
+}
+
+impl Page {
+    const BLANK: Self = Self { bytes: [0; PAGE], hash: OnceLock::new() };
+
+    /// The bytes of a page that nobody else changes with it.
+    fn to_change(page: &mut Arc<Self>) -> &mut [u8; PAGE] {
+        let page = Arc::make_mut(page);
+        page.hash = OnceLock::new();
+        &mut page.bytes
+    }
+
+    /// Of what is not zero; 0 where everything is.
+    fn hash(&self) -> u64 {
+        *self.hash.get_or_init(|| {
+            let mut hash = Hash::default();
+            for (place, word) in self.bytes.as_chunks::<8>().0.iter().enumerate() {
+                if *word != [0; 8] {
+                    hash.number(place as u64);
+                    hash.number(u64::from_le_bytes(*word));
+                }
+            }
+            hash.0
+        })
+    }
+}
 
 impl Pages {
     /// Copies the bytes at `offset` into `buffer`.
@@ -28,7 +58,7 @@ impl Pages {
             let inside = at % PAGE;
             let (part, after) = rest.split_at_mut((PAGE - inside).min(rest.len()));
             match self.0.get(at / PAGE).and_then(Option::as_ref) {
-                Some(page) => copy(part, page.get(inside..).unwrap_or_default()),
+                Some(page) => copy(part, page.bytes.get(inside..).unwrap_or_default()),
                 None => part.fill(0),
             }
             at += part.len();
@@ -51,7 +81,7 @@ impl Pages {
             self.0.resize(page + 1, None);
         }
         let Some(place) = self.0.get_mut(page) else { return };
-        let bytes = Arc::make_mut(place.get_or_insert_with(|| Arc::new([0; PAGE])));
+        let bytes = Page::to_change(place.get_or_insert_with(|| Arc::new(Page::BLANK)));
         copy(bytes.get_mut(at % PAGE..).unwrap_or_default(), sector);
     }
 
@@ -60,19 +90,17 @@ impl Pages {
         let length = index(length);
         self.0.truncate(length.div_ceil(PAGE));
         if let Some(Some(last)) = self.0.get_mut(length / PAGE) {
-            Arc::make_mut(last).get_mut(length % PAGE..).unwrap_or_default().fill(0);
+            Page::to_change(last).get_mut(length % PAGE..).unwrap_or_default().fill(0);
         }
     }
 
     /// Mixes what is not zero into a hash.
     pub(super) fn hash(&self, hash: &mut Hash) {
         for (number, page) in self.0.iter().enumerate() {
-            let Some(page) = page else { continue };
-            for (place, part) in page.chunks(PART).enumerate() {
-                if part != [0; PART] {
-                    hash.number((number * PAGE + place * PART) as u64);
-                    hash.bytes(part);
-                }
+            let of_page = page.as_ref().map_or(0, |page| page.hash());
+            if of_page != 0 {
+                hash.number(number as u64);
+                hash.number(of_page);
             }
         }
     }
