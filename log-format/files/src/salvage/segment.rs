@@ -52,7 +52,23 @@ struct Stretch {
     /// Withheld records in whole batches, and behind them.
     withheld: u64,
     front_withheld: u64,
+    /// Whether there are records behind the last whole batch that are valid.
+    has_front: bool,
+    /// The first record of the last batch, whole or not; `None` where there is no record.
+    last_batch: Option<u64>,
 }
+
+/// What speaks against the last record of a stretch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doubt {
+    /// The next record does not follow from it.
+    Followed,
+    /// HEAD names another one.
+    Named,
+}
+
+const ONE_OF_TWO: &str = "either this record or the one before it was changed";
+const ANOTHER_IS_NAMED: &str = "HEAD names another record here: either of the two was changed";
 
 /// Where the valid records end and something else begins.
 struct Gap {
@@ -108,7 +124,11 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         offset: u64,
         reached: &mut Option<ChainPosition>,
     ) -> io::Result<Option<Gap>> {
-        let stretch = self.walk(chain, offset)?;
+        let mut stretch = self.walk(chain, offset)?;
+        let doubt = self.doubt(&stretch);
+        if doubt.is_some() {
+            self.take_back(&mut stretch, (chain, offset))?;
+        }
         let run = &stretch.run;
         if run.chain.sequence > chain.sequence {
             self.plan.keep(Kept {
@@ -121,16 +141,62 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
             *reached = Some(run.chain);
         }
         match &run.stop {
-            Stop::Seal(seal) => {
+            Stop::Seal(seal) if doubt.is_none() => {
                 let behind = seal.offset + SEAL_LENGTH as u64;
                 self.lose_behind_seal(behind)?;
                 Ok(None)
             }
             stop => {
-                let problem = self.problem_at(stop, &stretch);
+                let problem = match doubt {
+                    Some(Doubt::Named) => ANOTHER_IS_NAMED.to_string(),
+                    Some(Doubt::Followed) => {
+                        format!("{}; {ONE_OF_TWO}", self.problem_at(stop, &stretch))
+                    }
+                    None => self.problem_at(stop, &stretch),
+                };
                 self.gap_behind(&stretch, problem)
             }
         }
+    }
+
+    /// Why the last record of a stretch is not believed for what it says of itself: its link may
+    /// have been made anew with it. A record that is named from outside is believed.
+    fn doubt(&self, stretch: &Stretch) -> Option<Doubt> {
+        let ChainPosition { sequence, link, .. } = stretch.seen;
+        let here = || self.marks.iter().filter(|mark| mark.sequence == sequence);
+        let is_there = stretch.last_batch.is_some();
+        if !is_there || here().any(|mark| mark.link == link) {
+            return None;
+        }
+        match &stretch.run.stop {
+            Stop::Fault(Fault::Link { .. }) => Some(Doubt::Followed),
+            _ => here().any(|mark| !mark.ends_segment).then_some(Doubt::Named),
+        }
+    }
+
+    /// Ends a stretch before its last batch. What lies behind stays as it was found.
+    fn take_back(
+        &mut self,
+        stretch: &mut Stretch,
+        (chain, offset): (ChainPosition, u64),
+    ) -> io::Result<()> {
+        let Some(last_batch) = stretch.last_batch else { return Ok(()) };
+        let mut seen = Seen::at(chain, None);
+        let mut run = Run::from(chain, 0, offset);
+        if last_batch > chain.sequence.saturating_add(1) {
+            run = walk(&mut self.window, &self.header, run, &mut |_, record| {
+                seen.take(record);
+                match record.header.sequence.saturating_add(1) < last_batch {
+                    true => Onward::Go,
+                    false => Onward::Stop,
+                }
+            })?;
+        }
+        let found = &stretch.run;
+        run.stop = found.stop.clone();
+        (run.stop_offset, run.stop_sequence) = (found.stop_offset, found.stop_sequence);
+        (stretch.run, stretch.withheld, stretch.has_front) = (run, seen.withheld, false);
+        Ok(())
     }
 
     fn kept(&self, from: ChainPosition, offset: u64) -> Kept {
@@ -151,8 +217,7 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         if self.window.nonzero_end(run.end_offset)?.is_none() {
             return Ok(None);
         }
-        let has_front = stretch.seen.sequence > run.chain.sequence;
-        let front = has_front.then(|| Kept {
+        let front = stretch.has_front.then(|| Kept {
             last: stretch.seen.sequence,
             last_time: stretch.seen.time,
             first_time: stretch.front_time,
@@ -185,6 +250,8 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
             self.plan.findings.push(text(&file, 0, seen.witnessed, problem));
         }
         Ok(Stretch {
+            has_front: seen.chain.sequence > run.chain.sequence,
+            last_batch: (seen.count > 0).then_some(seen.last_batch),
             run,
             seen: seen.chain,
             first_time: seen.first_time,
@@ -195,10 +262,11 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
     }
 
     fn problem_at(&self, stop: &Stop, stretch: &Stretch) -> String {
-        let has_front = stretch.seen.sequence > stretch.run.chain.sequence;
         let problem: Problem = match stop {
             Stop::Fault(fault) => fault.clone().into(),
-            _ if has_front => Fault::UnfinishedBatch { found: stretch.seen.sequence }.into(),
+            _ if stretch.has_front => {
+                Fault::UnfinishedBatch { found: stretch.seen.sequence }.into()
+            }
             _ => return "behind the newest record there is something that is none".to_string(),
         };
         problem.to_string()
@@ -278,6 +346,7 @@ struct Seen {
     withheld: u64,
     front_withheld: u64,
     in_batch: bool,
+    last_batch: u64,
     count: u64,
     rewritten: Option<Problem>,
     witnessed: u64,
@@ -294,6 +363,7 @@ impl Seen {
             withheld: 0,
             front_withheld: 0,
             in_batch: false,
+            last_batch: 0,
             count: 0,
             rewritten: None,
             witnessed,
@@ -307,6 +377,7 @@ impl Seen {
         }
         if !self.in_batch {
             self.front_time = header.time;
+            self.last_batch = header.sequence;
         }
         self.count += 1;
         self.front_withheld += u64::from(header.flags.withheld());
