@@ -17,6 +17,9 @@ use serde::Serialize;
 /// The kind of event that states where a log begins.
 const STATEMENT: &str = "log.history_archived";
 
+/// How often the statement is looked for again where records are moved to an archive meanwhile.
+const LOOKS_MAX: u32 = 3;
+
 /// The place before the first record of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Anchor {
@@ -85,7 +88,19 @@ impl Start {
     /// Looks for the newest event that states this log's beginning, and takes up the state that it
     /// carries.
     pub(crate) fn of<S: ReadStorage>(storage: &S) -> Result<Self, SurveyError> {
-        let anchor = Anchor::of(storage)?;
+        let mut start = Self::behind(storage, Anchor::of(storage)?)?;
+        // Nothing is wrong with a beginning that was moved to an archive meanwhile.
+        for _ in 0..LOOKS_MAX {
+            let anchor = Anchor::of(storage)?;
+            if start.finding.is_none() || start.anchor == anchor {
+                break;
+            }
+            start = Self::behind(storage, anchor)?;
+        }
+        Ok(start)
+    }
+
+    fn behind<S: ReadStorage>(storage: &S, anchor: Anchor) -> Result<Self, SurveyError> {
         let at = anchor.position;
         if at.sequence == 0 {
             let world = Some(World::default());

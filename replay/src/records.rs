@@ -3,7 +3,7 @@
 mod filter;
 pub(crate) mod indexes;
 mod names;
-mod part;
+pub(crate) mod part;
 mod search;
 mod whole;
 

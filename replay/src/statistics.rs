@@ -1,6 +1,6 @@
 //! How much a log holds, and of what.
 
-use crate::anchor::Anchor;
+use crate::anchor::Start;
 use crate::axes::report;
 use crate::finding::named;
 use crate::progress::Progress;
@@ -37,19 +37,21 @@ pub fn statistics<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Statistics, ReadError> {
     let mut counts = Counts::default();
-    let (reading, ()) = steadily(|| {
-        let anchor = Anchor::of(storage)?;
+    let (reading, wrong_beginning) = steadily(|| {
+        let Start { anchor, finding, .. } = Start::of(storage)?;
         let mut count = |batch: &[Committed]| counts.add(batch);
         let reading = read_wanted(storage, anchor, options, &|_| false, progress, &mut count)?;
-        Ok((reading, ()))
+        Ok((reading, finding))
     })?;
+    let mut report = report(reading, None);
+    report.take_findings(wrong_beginning.as_slice());
     let named_counts = counts.by_kind.iter().map(|(kind, count)| (named(*kind), *count));
     Ok(Statistics {
         first_time: counts.first_time,
         last_time: counts.last_time,
         batches: counts.batches,
         records_by_kind: named_counts.collect(),
-        report: report(reading, None),
+        report,
     })
 }
 

@@ -18,7 +18,7 @@ use holdpoint_domain::Proof;
 use holdpoint_domain::envelope::{ActorId, Idempotency};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::time::Timestamp;
-use holdpoint_log_files::{LogReader, ReadStorage};
+use holdpoint_log_files::{LogReader, ReadStorage, Standing};
 use serde::Serialize;
 
 /// Records of one step that are told; the rest is counted.
@@ -60,8 +60,8 @@ pub struct Step {
     pub role: Role,
     /// How many steps away it is.
     pub distance: u32,
-    /// What is proven of its last record, which all of the batch is tied by:
-    /// [`Standing::name`](holdpoint_log_files::Standing::name).
+    /// What is proven of its last record, which all of the batch is tied by; `withheld` where that
+    /// is so and the payload of one of them is: [`Standing::name`].
     pub standing: &'static str,
     /// The record that it names as its cause.
     pub causation: Option<u64>,
@@ -190,7 +190,10 @@ pub fn trace<S: ReadStorage>(storage: &S, sequence: u64, depth: u32) -> Result<T
     let mut tied = Tied::by_reading(&reader);
     tied.back_to(&reader, steps.iter().map(|step| step.first).min().unwrap_or(asked), &mut part)?;
     for step in &mut steps {
-        step.standing = tied.standing_of(step.last).name();
+        let standing = tied.standing_of(step.last);
+        if standing != Standing::Proven || step.standing != Standing::Withheld.name() {
+            step.standing = standing.name();
+        }
     }
     Ok(Traced::Story(Box::new(Trace {
         sequence,

@@ -52,10 +52,14 @@ fn story() -> (TempDir, HandMade) {
 }
 
 fn traced(log: &Path, sequence: u64, options: &[&str]) -> Value {
+    traced_with(0, log, sequence, options)
+}
+
+fn traced_with(exit: i32, log: &Path, sequence: u64, options: &[&str]) -> Value {
     let sequence = sequence.to_string();
     let output = holdpoint(log, &[&["trace", &sequence, "--json"], options].concat());
     let (code, stdout, _) = told(&output);
-    assert_eq!(code, 0, "{stdout}");
+    assert_eq!(code, exit, "{stdout}");
     serde_json::from_str(&stdout).unwrap()
 }
 
@@ -263,16 +267,21 @@ fn tamper_a_damaged_cause_is_named_and_exits_6() {
 }
 
 #[test]
-fn a_withheld_record_does_not_say_what_caused_it() {
+fn a_withheld_record_does_not_say_what_caused_it_and_that_is_a_finding() {
     let mut log = HandMade::new();
     log.batch(&[agent(None, "began")]);
     log.batch_with(&[agent(1, "secret")], Flags::WITHHELD, true);
     log.batch(&[agent(2, "after")]);
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
-    let found = traced(directory.path(), 3, &[]);
+    let found = traced_with(6, directory.path(), 3, &[]);
     assert_eq!(steps(&found), [(2, "cause", 1), (3, "asked", 0)]);
     assert_eq!(found["beginning"], serde_json::json!({ "is": "unreadable", "sequence": 2 }));
+    assert_eq!(found["steps"][0]["standing"], "withheld");
+    // Nobody can tell whether the first record caused it.
+    let found = traced_with(6, directory.path(), 1, &[]);
+    assert_eq!(steps(&found), [(1, "asked", 0)]);
+    assert_eq!(found["checked"]["findings"][0]["sequence"], 2, "{found:#}");
 }
 
 #[test]

@@ -3,7 +3,10 @@
 use crate::finding::Finding;
 use crate::read::ReadError;
 use holdpoint_domain::time::Timestamp;
-use holdpoint_log_files::{Finding as LogFinding, LogReader, Onward, ReadStorage, Run};
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::{
+    Finding as LogFinding, LogReader, Onward, Place, Problem, ReadStorage, RecordPlace, Run,
+};
 use serde::Serialize;
 
 /// More findings than this are not kept: of a damaged log, each segment can give one.
@@ -32,6 +35,12 @@ impl Part {
             }
         }
     }
+}
+
+/// That of a record only the digest is there; no event can authorise one.
+pub(crate) fn withheld_at(place: &RecordPlace, sequence: u64) -> LogFinding {
+    let place = Place { file: segment_path(place.segment), offset: place.offset, sequence };
+    LogFinding { place, problem: Problem::Withheld }
 }
 
 /// The ends of a log.

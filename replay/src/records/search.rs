@@ -3,17 +3,14 @@
 use super::Line;
 use super::filter::Filter;
 use super::indexes::{Tied, read_candidates};
-use super::part::Part;
-use super::whole::each;
-use crate::anchor::Start;
+use super::part::{Part, withheld_at};
+use super::whole::{each, wrong_beginning};
 use crate::progress::Progress;
 use crate::read::{ReadError, ReadOptions};
 use crate::report::Report;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::survey::{io_error, segment_path};
-use holdpoint_log_files::{
-    Finding, LogReader, Onward, Place, Problem, ReadStorage, RecordPlace, Run, Standing,
-};
+use holdpoint_log_files::{Finding, LogReader, Onward, ReadStorage, RecordPlace, Run, Standing};
 use holdpoint_log_format::{ChainPosition, Record};
 
 /// A segment is read from its end in pieces of about so many bytes.
@@ -82,7 +79,7 @@ struct Shown<'v, 't> {
     onward: Onward,
     visit: &'v mut dyn FnMut(Line, Standing) -> Onward,
     /// Records of which nobody can tell whether they are wanted.
-    withheld: Vec<Place>,
+    withheld: Vec<Finding>,
 }
 
 /// A wanted record, and what is proven of it.
@@ -133,7 +130,6 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
     ) -> Result<Reach, ReadError> {
         self.tied = Tied::by_reading(self.reader);
         self.tied.back_to(self.reader, 0, &mut self.part)?;
-        self.check_beginning()?;
         let (tied, storage) = (&self.tied, self.reader.storage());
         let mut onward = Onward::Go;
         let mut report = each(storage, self.filter, options, progress, &mut |record| {
@@ -145,15 +141,9 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         Ok(Reach::Whole(Box::new(report)))
     }
 
-    /// A log that begins behind an anchor says so itself: else HEAD hides records. That is looked
-    /// at where the beginning is asked for.
+    /// Looks at the log's beginning where it is asked for.
     fn check_beginning(&mut self) -> Result<(), ReadError> {
-        let anchor = self.reader.anchor();
-        let reaches_it = self.filter.first.is_none_or(|first| first <= anchor.saturating_add(1));
-        if anchor > 0 && reaches_it && self.order == Order::OldestFirst {
-            let finding = Start::of(self.reader.storage())?.finding;
-            self.part.findings.extend(finding);
-        }
+        self.part.findings.extend(wrong_beginning(self.reader.storage(), self.filter)?);
         Ok(())
     }
 
@@ -175,20 +165,26 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         visit: &mut dyn FnMut(Line, Standing) -> Onward,
     ) -> Result<(), ReadError> {
         self.reader.check_ends(&mut self.part.findings())?;
-        self.check_beginning()?;
         let mut at: Vec<usize> =
             (0..self.reader.firsts().len()).filter(|at| self.can_hold(*at)).collect();
         match self.order {
             Order::NewestFirst => at.reverse(),
-            Order::OldestFirst => self.tie_all()?,
+            Order::OldestFirst => {
+                self.check_beginning()?;
+                self.tie_all()?;
+            }
         }
         let expected = self.reader.witnessed();
         for at in at {
             let onward = self.scan(at, visit)?;
             progress(Progress { sequence: self.reader.end_of(at).min(expected), expected });
             if onward == Onward::Stop {
-                break;
+                return Ok(());
             }
+        }
+        // Whoever begins at the end may have seen enough before the beginning.
+        if self.order == Order::NewestFirst {
+            self.check_beginning()?;
         }
         Ok(())
     }
@@ -255,9 +251,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         Ok(Some(Ok(onward)))
     }
 
-    fn find_withheld(&mut self, places: Vec<Place>) {
-        let finding = |place| Finding { place, problem: Problem::Withheld };
-        places.into_iter().map(finding).for_each(self.part.findings());
+    fn find_withheld(&mut self, found: Vec<Finding>) {
+        found.into_iter().for_each(self.part.findings());
     }
 }
 
@@ -276,9 +271,7 @@ impl<'v, 't> Shown<'v, 't> {
         let header = &record.header;
         let line = Line::wanted(place, record, &self.filter);
         if line.is_none() && header.flags.withheld() && self.filter.admits(header) {
-            let file = segment_path(place.segment);
-            let place = Place { file, offset: place.offset, sequence: header.sequence };
-            self.withheld.push(place);
+            self.withheld.push(withheld_at(place, header.sequence));
         }
         line.map(|line| (line, self.tied.standing(header)))
     }

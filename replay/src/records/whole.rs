@@ -2,8 +2,9 @@
 
 use super::Line;
 use super::filter::Filter;
-use crate::anchor::Anchor;
+use crate::anchor::{Anchor, Start};
 use crate::axes::report;
+use crate::finding::Finding;
 use crate::progress::Progress;
 use crate::read::{Committed, ReadError, ReadOptions, read_wanted, steadily};
 use crate::report::Report;
@@ -41,7 +42,21 @@ pub(super) fn each<S: ReadStorage>(
         })?;
         Ok((reading, ()))
     })?;
-    Ok(report(reading, None))
+    let mut report = report(reading, None);
+    report.take_findings(wrong_beginning(storage, filter)?.as_slice());
+    Ok(report)
+}
+
+/// A log that begins behind an anchor says so itself: else HEAD hides records. That is looked at
+/// where its beginning is asked for.
+pub(super) fn wrong_beginning<S: ReadStorage>(
+    storage: &S,
+    filter: &Filter,
+) -> Result<Option<Finding>, ReadError> {
+    let start = Start::of(storage)?;
+    let anchor = start.anchor.position.sequence;
+    let is_asked_for = filter.first.is_none_or(|first| first <= anchor.saturating_add(1));
+    Ok(start.finding.filter(|_| is_asked_for))
 }
 
 /// The story of one loop: what happened, when, by whom. Empty when no record is about it.

@@ -3,7 +3,7 @@
 use super::{Beginning, Role, STEP_RECORDS_MAX, Step, StepRecord};
 use crate::read::{Committed, ReadError, content_of};
 use crate::records::Line;
-use crate::records::Part;
+use crate::records::part::{Part, withheld_at};
 use holdpoint_domain::codec::decode;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::{LogReader, Onward, ReadStorage, RecordPlace, Run, Standing};
@@ -196,6 +196,7 @@ fn read_in<S: ReadStorage>(
     let mut steps: Vec<Step> = Vec::new();
     // Causes are earlier ones, so that the last of these is the first in the log.
     let mut due = batches.iter().rev().peekable();
+    let mut withheld = Vec::new();
     let from = Run::at_start(&segment.header);
     reader.walk(segment, from, &mut part.findings(), &mut |place, record| {
         let sequence = record.header.sequence;
@@ -207,12 +208,16 @@ fn read_in<S: ReadStorage>(
             && let Some(step) = steps.last_mut()
         {
             step.take(place, record);
+            if record.header.flags.withheld() && matches!(batch.said, Said::Unreadable) {
+                withheld.push(withheld_at(place, sequence));
+            }
         }
         if sequence >= batch.last {
             due.next();
         }
         if due.peek().is_none() { Onward::Stop } else { Onward::Go }
     })?;
+    withheld.into_iter().for_each(part.findings());
     Ok(steps)
 }
 
@@ -237,6 +242,9 @@ impl Step {
     /// Takes in the next record of the batch.
     pub(super) fn take(&mut self, place: &RecordPlace, record: &Record<'_>) {
         self.last = record.header.sequence;
+        if record.header.flags.withheld() {
+            self.standing = Standing::Withheld.name();
+        }
         if self.records.len() >= STEP_RECORDS_MAX {
             return;
         }

@@ -3,8 +3,8 @@
 use super::causes::causation_of;
 use super::{EFFECTS_MAX, Step};
 use crate::read::ReadError;
-use crate::records::Part;
-use holdpoint_log_files::{LogReader, Onward, ReadStorage, RecordPlace, Run};
+use crate::records::part::{Part, withheld_at};
+use holdpoint_log_files::{Finding, LogReader, Onward, ReadStorage, RecordPlace, Run};
 use holdpoint_log_format::Record;
 use std::collections::BTreeMap;
 
@@ -14,6 +14,8 @@ pub(super) struct Effects {
     pub(super) steps: Vec<Step>,
     pub(super) left_out: u64,
     pub(super) is_cut: bool,
+    /// Batches of which nothing can be read, so that they may be part of the story.
+    withheld: Vec<Finding>,
     /// The batches of the story: by the last record, the first one and the distance.
     known: BTreeMap<u64, (u64, u32)>,
 }
@@ -23,6 +25,8 @@ struct Open {
     first: u64,
     cause: Cause,
     step: Step,
+    /// The first record of which only the digest is there.
+    withheld: Option<Finding>,
 }
 
 /// What is known of a batch's cause, by the first of its records that can be read.
@@ -59,6 +63,7 @@ impl Effects {
                 Onward::Go
             })?;
         }
+        effects.withheld.drain(..).for_each(part.findings());
         Ok(effects)
     }
 
@@ -75,7 +80,11 @@ impl Effects {
             first: sequence,
             cause: Cause::Unknown,
             step: Step::begun(sequence),
+            withheld: None,
         });
+        if record.header.flags.withheld() {
+            batch.withheld.get_or_insert_with(|| withheld_at(place, sequence));
+        }
         if matches!(batch.cause, Cause::Unknown) {
             batch.cause = self.cause_of(record);
         }
@@ -92,6 +101,7 @@ impl Effects {
             Some(Open { cause: Cause::Known(distance), step, .. }) => {
                 self.add(step, distance.saturating_add(1), depth);
             }
+            Some(Open { cause: Cause::Unknown, withheld, .. }) => self.withheld.extend(withheld),
             _ => {}
         }
     }

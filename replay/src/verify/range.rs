@@ -7,7 +7,8 @@ use crate::axes::{authenticity_by, is_change, is_loss};
 use crate::finding::Finding;
 use crate::progress::{Meter, Progress};
 use crate::read::ReadError;
-use crate::report::{Axis, AxisState, Head, Verdict};
+use crate::records::part::withheld_at;
+use crate::report::{Axis, AxisState, Head, MEANING_FINDINGS_MAX, Verdict};
 use holdpoint_log_files::{
     Finding as LogFinding, LogReader, Onward, ReadStorage, RecordPlace, Run, Ties,
 };
@@ -109,6 +110,7 @@ pub fn verify_range<S: ReadStorage>(
         to: None,
         compared: Comparison::new(heads, &anchor),
         findings: Vec::new(),
+        withheld: Vec::new(),
         meter: Meter::new(storage, progress),
     };
     walk.all(range, begins)
@@ -126,6 +128,8 @@ struct Walk<'r, 's, 'p, S> {
     to: Option<ChainPosition>,
     compared: Comparison,
     findings: Vec<LogFinding>,
+    /// Records of the range of which only the digest is there; no event can authorise one.
+    withheld: Vec<LogFinding>,
     meter: Meter<'p>,
 }
 
@@ -156,16 +160,19 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         if !self.findings.is_empty() {
             return Ok(());
         }
-        let Self { reader, records, to, compared, meter, reached, findings, .. } = self;
+        let Self { reader, records, to, compared, meter, reached, findings, withheld, .. } = self;
         let (first, last) = (self.first, self.last);
         *reached = Some(header.previous);
         let mut found = |finding| findings.push(finding);
-        let mut visit = |_: &RecordPlace, record: &Record<'_>| {
+        let mut visit = |place: &RecordPlace, record: &Record<'_>| {
             let RecordHeader { sequence, link, time, .. } = record.header;
             let here = ChainPosition { sequence, link, time };
             if (first..=last).contains(&sequence) {
                 *records += 1;
                 *to = Some(here);
+                if record.header.flags.withheld() && withheld.len() < MEANING_FINDINGS_MAX {
+                    withheld.push(withheld_at(place, sequence));
+                }
             }
             *reached = Some(here);
             compared.take_one(&here);
@@ -193,10 +200,11 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         let log = self.reader.log().or(self.log);
         let heads = self.compared.finish_part(log);
         let findings: Vec<Finding> = self.findings.into_iter().map(Finding::from).collect();
+        let withheld: Vec<Finding> = self.withheld.into_iter().map(Finding::from).collect();
         let is_here = self.first >= begins && self.first <= last && last <= reached;
         let authenticity = authenticity_by(&heads);
         let is_refuted = authenticity.state == AxisState::Failed;
-        let verdict = match findings.first().or(witness.as_ref()) {
+        let verdict = match findings.first().or(witness.as_ref()).or(withheld.first()) {
             Some(_) => Verdict::Corrupt,
             None if is_refuted => Verdict::Corrupt,
             None if is_here => Verdict::Intact,
@@ -205,6 +213,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         let proves = Proves {
             damage: findings.first(),
             witness: witness.as_ref(),
+            withheld: withheld.first(),
             records: (self.first, last),
             witnessed: self.reader.witnessed(),
             is_here,
@@ -226,7 +235,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
             to: self.to.as_ref().and_then(Head::at),
             log_id: log.map(|log| log.to_string()),
             heads,
-            findings: witness.into_iter().chain(findings).collect(),
+            findings: witness.into_iter().chain(withheld).chain(findings).collect(),
             not_checked,
         }
     }
@@ -236,6 +245,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
 struct Proves<'a> {
     damage: Option<&'a Finding>,
     witness: Option<&'a Finding>,
+    withheld: Option<&'a Finding>,
     records: (u64, u64),
     /// The newest record that HEAD witnesses.
     witnessed: u64,
@@ -265,7 +275,7 @@ impl Proves<'_> {
 
     fn completeness(&self) -> Axis {
         let (first, last) = self.records;
-        let lost = self.witness.filter(|finding| is_loss(finding));
+        let lost = self.witness.filter(|finding| is_loss(finding)).or(self.withheld);
         let (state, reason) = match (lost, self.damage, self.witness) {
             (Some(finding), ..) => (AxisState::Failed, finding.to_string()),
             (None, Some(_), _) => {
