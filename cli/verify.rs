@@ -139,7 +139,15 @@ fn verify(global: &Global, args: &Args) -> Result<Exit, Failure> {
         complain(&directory.nothing_here(&report));
     }
     show(global, &Shown { report: &report, caches: caches.as_ref() })?;
-    Ok(exit_of(&report))
+    let unreadable = caches.as_ref().and_then(Caches::unreadable);
+    match unreadable.filter(|_| exit_of(&report) == Exit::DONE) {
+        Some((file, why)) => {
+            let place = path(&directory.path);
+            let message = format!("{place}: cannot read {file}, so not all was checked: {why}");
+            Ok(Failure::new(Exit::FAILED, "io", message).tell())
+        }
+        None => Ok(exit_of(&report)),
+    }
 }
 
 /// The exit code that a report asks for.

@@ -23,6 +23,7 @@ use snapshots::check_snapshots;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io;
 
 /// What is beside a log, and whether it is what the log says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -58,18 +59,32 @@ pub enum CacheState {
     Missing,
     /// Of other records of this log, or by other rules than this program's.
     Stale,
-    /// Changed, cut, forged or not readable.
+    /// Changed, cut or forged.
     Damaged,
     /// Of another log.
     Foreign,
-    /// The part of the log that it is derived from cannot be read or does not hold.
+    /// The part of the log that it is derived from does not hold.
     NotChecked,
+    /// It, or the part of the log that it is derived from, could not be read.
+    Unreadable,
 }
 
 impl CacheState {
     /// Every state, the best first.
-    pub const ALL: [Self; 6] =
-        [Self::Right, Self::Missing, Self::Stale, Self::Damaged, Self::Foreign, Self::NotChecked];
+    pub const ALL: [Self; 7] = [
+        Self::Right,
+        Self::Missing,
+        Self::Stale,
+        Self::Damaged,
+        Self::Foreign,
+        Self::NotChecked,
+        Self::Unreadable,
+    ];
+
+    /// What a failed call says of a cache: where something else lies in a file's place it says so.
+    fn of_failure(error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::InvalidInput { Self::Damaged } else { Self::Unreadable }
+    }
 
     /// Whether the file is there and is not what the log gives.
     #[must_use]
@@ -87,6 +102,7 @@ impl fmt::Display for CacheState {
             Self::Damaged => "damaged",
             Self::Foreign => "foreign",
             Self::NotChecked => "not checked",
+            Self::Unreadable => "unreadable",
         })
     }
 }
@@ -96,6 +112,16 @@ impl Caches {
     #[must_use]
     pub fn count(&self, state: CacheState) -> usize {
         self.indexes.iter().filter(|index| index.state == state).count()
+    }
+
+    /// The first of them that could not be read, and why.
+    #[must_use]
+    pub fn unreadable(&self) -> Option<(&str, &str)> {
+        let indexes = self.indexes.iter().map(|one| (&one.file, one.state, &one.reason));
+        let snapshots = self.snapshots.iter().map(|one| (&one.file, one.state, &one.reason));
+        let mut all = indexes.chain(snapshots);
+        let (file, _, why) = all.find(|(_, state, _)| *state == CacheState::Unreadable)?;
+        Some((file, why.as_deref().unwrap_or_default()))
     }
 
     /// How many snapshots are in this state.
@@ -155,6 +181,9 @@ fn check_index<S: ReadStorage>(
         Err(error) if is_gone(storage, first_sequence) => {
             (CacheState::Stale, Some(format!("it has no segment: {error}")))
         }
+        Err(error @ BuildError::Io { source, .. }) => {
+            (CacheState::of_failure(source), Some(error.to_string()))
+        }
         Err(error) => (CacheState::NotChecked, Some(error.to_string())),
     };
     let digest = built.ok().and_then(|built| IndexDigest::of(&built.bytes));
@@ -181,6 +210,7 @@ fn compared<S: ReadStorage>(storage: &S, built: &BuiltIndex) -> (CacheState, Opt
 fn state_of(unusable: &Unusable) -> CacheState {
     match unusable {
         Unusable::Missing => CacheState::Missing,
+        Unusable::Unreadable(error) => CacheState::of_failure(error),
         Unusable::Foreign { .. } => CacheState::Foreign,
         Unusable::Stale { .. } | Unusable::Damaged(IndexFault::Version { .. }) => CacheState::Stale,
         _ => CacheState::Damaged,

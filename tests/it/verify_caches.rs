@@ -198,5 +198,5 @@ fn a_directory_of_snapshots_that_may_not_be_read_is_told() {
     fs::create_dir_all(place.log.join(names::SNAPSHOTS)).unwrap();
     let storage = Unlisted(DirectoryStorage::new(&place.log));
     let [told] = check_caches(&storage, &mut |_| {}).unwrap().snapshots.try_into().unwrap();
-    assert_eq!((told.file.as_str(), told.state), (names::SNAPSHOTS, CacheState::NotChecked));
+    assert_eq!((told.file.as_str(), told.state), (names::SNAPSHOTS, CacheState::Unreadable));
 }

@@ -10,12 +10,13 @@ use holdpoint_log_files::snapshot::{
 };
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{EntryKind, Follower, ReadStorage};
+use holdpoint_log_files::{EntryKind, FollowError, Follower, ReadStorage, SurveyError};
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::{
     ChainPosition, Item, LogId, Record, RecordHeader, SnapshotHeader, names,
 };
 use serde::Serialize;
+use std::io;
 
 /// One snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -45,7 +46,7 @@ pub(super) fn check_snapshots<S: ReadStorage>(
             return vec![in_place_of_all(CacheState::Damaged, reason)];
         }
         Err(SnapshotsFault::Unreadable(error)) => {
-            return vec![in_place_of_all(CacheState::NotChecked, error.to_string())];
+            return vec![in_place_of_all(CacheState::Unreadable, error.to_string())];
         }
     };
     found.into_iter().map(|(sequence, kind)| check_snapshot(storage, log, sequence, kind)).collect()
@@ -90,19 +91,28 @@ type Wrong = (CacheState, String);
 fn judged<S: ReadStorage>(storage: &S, log: Option<LogId>, sequence: u64) -> Result<(), Wrong> {
     let snapshot = read_snapshot(storage, sequence, log, STATE_SCHEMA_VERSION)
         .map_err(|fault| (state_of(&fault), fault.to_string()))?;
-    compared(storage, &snapshot).map_err(|reason| (CacheState::Damaged, reason))
+    compared(storage, &snapshot)
 }
 
-const fn state_of(fault: &SnapshotFault) -> CacheState {
+fn damaged(reason: String) -> Wrong {
+    (CacheState::Damaged, reason)
+}
+
+fn unreadable(file: &str) -> impl Fn(io::Error) -> Wrong {
+    move |error| (CacheState::of_failure(&error), format!("{file}: {error}"))
+}
+
+fn state_of(fault: &SnapshotFault) -> CacheState {
     match fault {
         SnapshotFault::OtherLog { .. } => CacheState::Foreign,
         SnapshotFault::OtherSchema { .. } => CacheState::Stale,
+        SnapshotFault::Unreadable(error) => CacheState::of_failure(error),
         _ => CacheState::Damaged,
     }
 }
 
 /// The snapshot's place is where it says, and the record behind it states this state.
-fn compared<S: ReadStorage>(storage: &S, snapshot: &Snapshot) -> Result<(), String> {
+fn compared<S: ReadStorage>(storage: &S, snapshot: &Snapshot) -> Result<(), Wrong> {
     let (header, expected) = (&snapshot.header, fingerprint_of(snapshot.state()));
     check_place(storage, header)?;
     let next = header.chain.sequence.saturating_add(1);
@@ -114,13 +124,15 @@ fn compared<S: ReadStorage>(storage: &S, snapshot: &Snapshot) -> Result<(), Stri
         Some(judged) => Some(judged),
         None => on_record(storage, next, begin, &mut judge)?,
     };
-    again.unwrap_or_else(|| Err(format!("record {next}, which would vouch for it, is not there")))
+    let judged = again
+        .unwrap_or_else(|| Err(format!("record {next}, which would vouch for it, is not there")));
+    judged.map_err(damaged)
 }
 
 /// The record behind which the state stands is where the snapshot says, from one offset to the
 /// other; or it is the last one of the segment before, and the snapshot stands at the beginning.
-fn check_place<S: ReadStorage>(storage: &S, header: &SnapshotHeader) -> Result<(), String> {
-    let segment = Follower::at_segment(storage, header.segment).map_err(|e| e.to_string())?;
+fn check_place<S: ReadStorage>(storage: &S, header: &SnapshotHeader) -> Result<(), Wrong> {
+    let segment = segment_at(storage, header.segment)?;
     let (start, at) = (segment.run, (header.chain, header.record_offset, header.end_offset));
     if at == (start.chain, start.record_offset, start.end_offset) {
         return Ok(());
@@ -132,7 +144,10 @@ fn check_place<S: ReadStorage>(storage: &S, header: &SnapshotHeader) -> Result<(
     };
     match on_record(storage, header.segment, header.record_offset, &mut is_it)? {
         Some(true) => Ok(()),
-        _ => Err(format!("record {} is not the one that it states there", header.chain.sequence)),
+        _ => {
+            let found = header.chain.sequence;
+            Err(damaged(format!("record {found} is not the one that it states there")))
+        }
     }
 }
 
@@ -166,16 +181,26 @@ fn on_record<S: ReadStorage, T>(
     segment: u64,
     offset: u64,
     ask: &mut dyn FnMut(&Record<'_>, u64) -> T,
-) -> Result<Option<T>, String> {
-    let place = Follower::at_segment(storage, segment).map_err(|error| error.to_string())?;
-    let opened = storage.open(&segment_path(segment)).map_err(|error| error.to_string())?;
-    let opened = opened.ok_or_else(|| "the segment that it names is not there".to_string())?;
-    let mut window = Window::new(opened).map_err(|error| error.to_string())?;
-    let item = window.item(offset, &place.header).map_err(|error| error.to_string())?;
+) -> Result<Option<T>, Wrong> {
+    let place = segment_at(storage, segment)?;
+    let file = segment_path(segment);
+    let opened = storage.open(&file).map_err(unreadable(&file))?;
+    let gone = || damaged("the segment that it names is not there".to_string());
+    let mut window = Window::new(opened.ok_or_else(gone)?).map_err(unreadable(&file))?;
+    let item = window.item(offset, &place.header).map_err(unreadable(&file))?;
     match item {
         Ok((Item::Record(record), length)) => Ok(Some(ask(&record, length))),
         Ok((Item::Seal(_), _)) => Ok(None),
-        Ok((Item::Nothing, _)) => Err(format!("there is no record at byte {offset}")),
-        Err(fault) => Err(format!("byte {offset} of its segment: {fault}")),
+        Ok((Item::Nothing, _)) => Err(damaged(format!("there is no record at byte {offset}"))),
+        Err(fault) => Err(damaged(format!("byte {offset} of its segment: {fault}"))),
     }
+}
+
+fn segment_at<S: ReadStorage>(storage: &S, segment: u64) -> Result<Follower, Wrong> {
+    Follower::at_segment(storage, segment).map_err(|error| match &error {
+        FollowError::Read(SurveyError::Io { source, .. }) => {
+            (CacheState::of_failure(source), error.to_string())
+        }
+        _ => damaged(error.to_string()),
+    })
 }
