@@ -242,10 +242,13 @@ fn nobody_answers_and_whoever_looks_first_records_it() {
     assert_eq!(json(&place.holdpoint(&["hold", "expire", "--json"])), json!([]));
 }
 
+/// Rounds in which two answers race.
+const RACES: usize = 100;
+
 #[test]
 fn of_two_answers_at_once_exactly_one_counts() {
     let place = Place::new();
-    for round in 0..200 {
+    for round in 0..RACES {
         let request = leave_open(&place);
         let outputs = std::thread::scope(|scope| {
             let answers = ["ABORT", "CONTINUE"];
@@ -268,7 +271,7 @@ fn of_two_answers_at_once_exactly_one_counts() {
             assert_eq!(again.1["decision"], told[0]["decision"]);
         }
     }
-    assert_eq!(records(&place, "human_decision.answered").len(), 200);
+    assert_eq!(records(&place, "human_decision.answered").len(), RACES);
     place.verified();
 }
 

@@ -25,7 +25,9 @@ struct Page {
 }
 
 impl Page {
-    const BLANK: Self = Self { bytes: [0; PAGE], hash: OnceLock::new() };
+    fn blank() -> Self {
+        Self { bytes: [0; PAGE], hash: OnceLock::new() }
+    }
 
     /// The bytes of a page that nobody else changes with it.
     fn to_change(page: &mut Arc<Self>) -> &mut [u8; PAGE] {
@@ -81,7 +83,7 @@ impl Pages {
             self.0.resize(page + 1, None);
         }
         let Some(place) = self.0.get_mut(page) else { return };
-        let bytes = Page::to_change(place.get_or_insert_with(|| Arc::new(Page::BLANK)));
+        let bytes = Page::to_change(place.get_or_insert_with(|| Arc::new(Page::blank())));
         copy(bytes.get_mut(at % PAGE..).unwrap_or_default(), sector);
     }
 

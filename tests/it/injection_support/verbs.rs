@@ -168,10 +168,11 @@ fn is_of_new_log(line: &str) -> bool {
     line.contains("\"log_id\": ") || line.contains(", of log ")
 }
 
-/// A line without times to go and ages, and without how far a record was checked.
+/// A line without times to go and ages, whether they are over or not, and without how far a record
+/// was checked.
 fn steady_line(line: &str) -> String {
     let (line, _) = line.split_once(",\"checked\":").unwrap_or((line, ""));
-    let words = line.split(' ').filter(|word| !is_duration(word));
+    let words = line.split(' ').filter(|word| !is_duration(word) && !["in", "ago"].contains(word));
     words.chain(["\n"]).collect()
 }
 
