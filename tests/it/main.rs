@@ -12,6 +12,8 @@ mod apply;
 mod apply_interleaved;
 mod apply_schema;
 mod apply_support;
+mod attack_support;
+mod attacks;
 mod bench;
 mod bisect;
 mod claims_shown;
