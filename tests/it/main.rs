@@ -13,6 +13,8 @@ mod apply_interleaved;
 mod apply_schema;
 mod apply_support;
 mod archived_meanwhile;
+mod attack_support;
+mod attacks;
 mod bench;
 mod bisect;
 mod claims_shown;

@@ -298,7 +298,20 @@ fn a_thousand_segments_are_read_as_one() {
 // ---- HEAD --------------------------------------------------------------------------------------
 
 #[test]
-fn whatever_head_says_the_records_are_kept() {
+fn a_newest_record_that_head_contradicts_is_put_aside() {
+    let forge = five();
+    let head = Head::decode(&forge.files[names::HEAD]).unwrap();
+    let mut changed = forge.clone();
+    let other = Head { newest_link: Link([1; 32]), ..head };
+    changed.files.insert(names::HEAD.into(), other.encode().to_vec());
+    let made = changed.salvaged();
+    assert_eq!(made.payloads(), expected_without(&forge, &[15]));
+    assert_eq!(made.report.salvaged.records_lost, 1);
+    assert!(made.report.losses[0].problem.contains("HEAD names another record"));
+}
+
+#[test]
+fn whatever_else_head_says_the_records_are_kept() {
     let forge = five();
     let head = Head::decode(&forge.files[names::HEAD]).unwrap();
     let mut variants: Vec<(&str, Option<Vec<u8>>)> = vec![
@@ -306,7 +319,6 @@ fn whatever_head_says_the_records_are_kept() {
         ("garbage", Some(vec![7; 152])),
         ("empty", Some(Vec::new())),
         ("another log's", Some(Head { log: LogId([9; 16]), ..head }.encode().to_vec())),
-        ("rewritten", Some(Head { newest_link: Link([1; 32]), ..head }.encode().to_vec())),
         ("anchored late", Some(Head { anchor_sequence: 14, ..head }.encode().to_vec())),
     ];
     let newer = Head { newest_sequence: 99, segment: 90, ..head };

@@ -48,7 +48,8 @@ pub(crate) fn indexed() -> Sample {
     Sample { directory, log, loops }
 }
 
-fn build_all(log: &Path) -> Vec<(u64, Vec<u8>)> {
+/// The right index of every sealed segment, by its first sequence.
+pub(crate) fn build_all(log: &Path) -> Vec<(u64, Vec<u8>)> {
     let storage = DirectoryStorage::new(log);
     let firsts = segments(log);
     let sealed = firsts[..firsts.len() - 1].iter();

@@ -164,6 +164,8 @@ fn without_terms(index: &mut Index, _: u64) -> Forged {
 }
 
 fn without_keys(index: &mut Index, _: u64) -> Forged {
+    let is_empty = index.keys().is_none_or(|keys| keys.is_empty());
+    (!is_empty).then_some(()).ok_or("the index has no key")?;
     index.set_keys(&index::Table::new()).ok_or("the sections do not hold")
 }
 

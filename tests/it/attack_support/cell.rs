@@ -1,0 +1,121 @@
+//! What a reading of an attacked log is worth.
+
+use super::reading::{Difference, Fact, Known, Reading, Shows};
+
+/// One attack under one verb.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cell {
+    Same,
+    Refused,
+    Standing,
+    Stated,
+    Judged,
+    Undetectable,
+    Hole,
+}
+
+/// Every kind of cell with its letter and what it means.
+pub(crate) const LEGEND: [(Cell, char, &str); 7] = [
+    (Cell::Same, '.', "same: the facts are those of the log that nobody attacked"),
+    (Cell::Refused, 'r', "refused: the exit code is not 0, and a message says why"),
+    (Cell::Standing, 's', "standing: what is not genuine is shown as `unproven` or `withheld`"),
+    (Cell::Stated, 'f', "stated: shown, and `verify` finds a statement on an index that is false"),
+    (Cell::Judged, 'j', "judged: every link up to HEAD holds; only the rules forbid what it says"),
+    (Cell::Undetectable, 'u', "undetectable: `verify` without an outside head finds nothing"),
+    (Cell::Hole, 'H', "hole: forged facts proven or genuine ones hidden, though `verify` finds it"),
+];
+
+impl Cell {
+    pub(crate) fn letter(self) -> char {
+        LEGEND.iter().find(|(cell, ..)| *cell == self).unwrap().1
+    }
+}
+
+/// What the whole `verify` without an outside head says of the attacked log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Verdict {
+    FindsNothing,
+    /// Statements on indexes are false, and nothing else is wrong.
+    FalseStatements,
+    /// All links hold, nothing is missing, and events are such as the rules forbid.
+    ForbiddenEvents,
+    /// The same, and how the log begins is one of them.
+    FalseBeginning,
+    Finds,
+}
+
+impl Verdict {
+    pub(crate) fn of(verified: &Reading) -> Self {
+        let findings = verified.values.first().and_then(|report| report["findings"].as_array());
+        let problems: Vec<&str> =
+            findings.into_iter().flatten().filter_map(|one| one["problem"].as_str()).collect();
+        let are_all = |of: &[&str]| problems.iter().all(|problem| of.contains(problem));
+        match verified.code {
+            0 => Self::FindsNothing,
+            _ if problems.is_empty() => Self::Finds,
+            _ if are_all(&["false_index_statement"]) => Self::FalseStatements,
+            _ if are_all(&JUDGED) => Self::ForbiddenEvents,
+            _ if are_all(&BEGINNING) => Self::FalseBeginning,
+            _ => Self::Finds,
+        }
+    }
+
+    /// A reading that shows what is not so, or leaves out what is so.
+    fn of_wrong_facts(self, hides: bool) -> Cell {
+        match self {
+            Self::FindsNothing => Cell::Undetectable,
+            Self::FalseStatements => Cell::Stated,
+            Self::FalseBeginning if !hides => Cell::Judged,
+            Self::ForbiddenEvents => Cell::Judged,
+            Self::FalseBeginning | Self::Finds => Cell::Hole,
+        }
+    }
+}
+
+/// What only he finds who judges events.
+const JUDGED: [&str; 4] =
+    ["forbidden_event", "false_index_statement", "unknown_kind", "undecodable_payload"];
+
+/// What is found where records are not there and no event says rightly why.
+const BEGINNING: [&str; 2] = ["beginning_unstated", "carried_state"];
+
+/// Two readings of the same words, and what has to be known to compare them.
+pub(crate) struct Pair<'a> {
+    pub(crate) shows: Shows,
+    pub(crate) genuine: &'a Reading,
+    pub(crate) attacked: &'a Reading,
+    pub(crate) known: &'a Known,
+    /// Whether facts were attacked that the verb vouches for.
+    pub(crate) vouches: bool,
+    pub(crate) verdict: Verdict,
+}
+
+impl Pair<'_> {
+    pub(crate) fn cell(&self) -> Cell {
+        let found = Difference::between(self.genuine, self.known, self.attacked);
+        match self.attacked.code {
+            0 => self.of_success(&found),
+            1 | 3 | 5 | 6 if self.attacked.says_why => self.of_refusal(&found),
+            _ => Cell::Hole,
+        }
+    }
+
+    /// A refusal does not make up for forged records that are said to be proven before it.
+    fn of_refusal(&self, found: &Difference) -> Cell {
+        let is_proven = found.forged.iter().any(|fact| fact.stands("proven"));
+        let is_hole = is_proven && self.verdict.of_wrong_facts(false) == Cell::Hole;
+        if is_hole { Cell::Hole } else { Cell::Refused }
+    }
+
+    fn of_success(&self, found: &Difference) -> Cell {
+        if self.shows == Shows::Verdict {
+            return if self.vouches { self.verdict.of_wrong_facts(true) } else { Cell::Same };
+        }
+        let is_told = |fact: &Fact| fact.stands("unproven") || fact.stands("withheld");
+        if found.hides || !found.forged.iter().all(is_told) {
+            return self.verdict.of_wrong_facts(found.hides);
+        }
+        let is_unproven = self.attacked.facts.iter().any(|fact| fact.stands("unproven"));
+        if found.forged.is_empty() && !is_unproven { Cell::Same } else { Cell::Standing }
+    }
+}

@@ -1,0 +1,144 @@
+//! The log that is attacked, what is read of it, and what a reading of the attacked log is worth.
+
+pub(crate) mod cell;
+pub(crate) mod matrix;
+pub(crate) mod reading;
+
+use crate::records_support::build_all;
+use crate::thread_support::{chat, setting, turn};
+use holdpoint_domain::codec::{self, Encoded};
+use holdpoint_domain::command::{CreateDecisionPoint, Entropy};
+use holdpoint_domain::event::{FingerprintRecorded, SegmentIndexed};
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::hash::{Digest, sha256};
+use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_domain::{ActorId, Command, Envelope, Idempotency, decide};
+use holdpoint_log_files::snapshot::snapshot_path;
+use holdpoint_log_format::{SnapshotHeader, names};
+use holdpoint_log_index::file::index_path;
+use holdpoint_log_index::{Index, layout::INDEX_VERSION};
+use holdpoint_testing::hand_made::{HandMade, envelope};
+use holdpoint_testing::history::{Entry, History};
+use holdpoint_testing::story::Story;
+use holdpoint_testing::story::points::{option, person};
+use std::path::Path;
+use tempfile::TempDir;
+
+/// Enough for runs of which one fails and one waits for a person.
+const EVENTS: usize = 90;
+const PARTS: usize = 2;
+
+/// A log of several segments with all that a reader may lean on, the same bytes at every call.
+pub(crate) fn attacked_log() -> TempDir {
+    let directory = TempDir::new().unwrap();
+    let history = History::of(EVENTS);
+    let mut log = HandMade::new();
+    for part in history.entries.chunks(history.entries.len().div_ceil(PARTS)) {
+        if log.chain.sequence > 0 {
+            log.roll();
+        }
+        part.chunk_by(|one, next| one.at == next.at)
+            .for_each(|batch| put(&mut log, &history, batch));
+    }
+    talk(&mut log);
+    ask(&mut log);
+    log.roll();
+    log.write(directory.path());
+    state_indexes(&mut log, directory.path());
+    snapshot(&mut log, directory.path());
+    log.run();
+    log.write(directory.path());
+    directory
+}
+
+fn put(log: &mut HandMade, history: &History, batch: &[Entry]) {
+    log.now = batch[0].at;
+    for entry in batch {
+        log.world.evolve(entry.sequence, entry.at, &history.decode(entry));
+    }
+    let encoded = |entry: &Entry| Encoded {
+        kind: entry.kind,
+        version: entry.version,
+        payload: history.payload(entry).to_vec(),
+    };
+    log.batch(&batch.iter().map(encoded).collect::<Vec<_>>());
+}
+
+/// A thread with one turn. The history has registered whom a person allows to take it.
+fn talk(log: &mut HandMade) {
+    let mut lines = setting("acme", "talk").split_off(1);
+    lines.push(turn("acme", "talk", 1, chat("It is noon, and it rains.")));
+    for line in lines {
+        let actor = serde_json::from_value(line["actor"].clone()).unwrap();
+        give(log, actor, &serde_json::from_value(line["submit"].clone()).unwrap());
+    }
+}
+
+/// A question that is answered, and one that is not.
+fn ask(log: &mut HandMade) {
+    for entropy in [0xdd, 0xde] {
+        let mut question = Story::new().question();
+        question.entropy = Entropy::from_bytes([entropy; 16]);
+        (question.timeout_ms, question.default_option) = (None, None);
+        let agent = ActorId { kind: Actor::Agent, id: "agent".into() };
+        give(log, agent, &Command::CreateDecisionPoint(question.into()));
+    }
+    let answered =
+        CreateDecisionPoint { entropy: Entropy::from_bytes([0xdd; 16]), ..Story::new().question() };
+    let answer = Story::new().responds(&answered.decision_id(), person("alice"), option("go"));
+    give(log, ActorId { kind: Actor::Human, id: "alice".into() }, &answer);
+}
+
+/// One batch of what somebody's command makes.
+fn give(log: &mut HandMade, actor: ActorId, command: &Command) {
+    let events = decide(&log.world, command, log.now).unwrap();
+    let mut encoded = Vec::new();
+    for (sequence, event) in (log.chain.sequence + 1..).zip(events) {
+        let idempotency = key_of(command);
+        let sealed = Envelope { actor: actor.clone(), idempotency, ..envelope(event) };
+        log.world.evolve(sequence, log.now, &sealed);
+        encoded.push(codec::encode(&sealed).unwrap());
+    }
+    log.batch(&encoded);
+}
+
+/// The key under which a turn is taken.
+fn key_of(command: &Command) -> Option<Idempotency> {
+    matches!(command, Command::TakeTurn(_)).then(|| Idempotency {
+        tenant: "acme".into(),
+        engine: "PH1.X".into(),
+        key: "turn-1".into(),
+        content: sha256(b"turn-1"),
+    })
+}
+
+/// Puts the index of every sealed segment beside it, and states it.
+fn state_indexes(log: &mut HandMade, directory: &Path) {
+    for (first_sequence, built) in build_all(directory) {
+        let index = Index::new(&built[..]).unwrap();
+        let last_sequence = index.scope().last.sequence;
+        let digest = Digest::from_bytes(index.digest().0);
+        std::fs::write(directory.join(index_path(first_sequence)), &built).unwrap();
+        let told = SegmentIndexed { first_sequence, last_sequence, format: INDEX_VERSION, digest };
+        log.events(vec![told.into()]);
+    }
+}
+
+/// Writes a snapshot of the state, and states its fingerprint.
+fn snapshot(log: &mut HandMade, directory: &Path) {
+    let (state, fingerprint) = log.world.carry_with_fingerprint();
+    let head = log.head();
+    let header = SnapshotHeader {
+        log: log.log,
+        chain: log.chain,
+        segment: head.segment,
+        record_offset: head.record_offset,
+        end_offset: head.end_offset,
+        state_schema: STATE_SCHEMA_VERSION,
+    };
+    std::fs::create_dir_all(directory.join(names::SNAPSHOTS)).unwrap();
+    let file = directory.join(snapshot_path(log.chain.sequence));
+    std::fs::write(file, header.encode_with(&state)).unwrap();
+    let stated = FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint };
+    log.events(vec![stated.into()]);
+}
