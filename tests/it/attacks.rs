@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// The cells that are holes, by attack: each is a fault that is known and not yet gone.
 const HOLES: [(&str, &[&str]); 2] = [
-    // A forged statement is tied to the HEAD that was made with it, as any record at the end can be.
-    // The segment that it vouches for is found out; where nobody reads that one, or it was read
+    // A forged statement is tied to the HEAD that was made with it, as any record at the end can
+    // be. The segment that it vouches for is found out; where nobody reads that one, or has read it
     // before, the statement itself is shown as proven.
     ("index-of-forged-segment-with-statement", &[REVERSE, LAST, TAIL]),
     ("index-of-forged-segment-with-other-statement", &[REVERSE]),
