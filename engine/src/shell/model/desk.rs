@@ -12,6 +12,7 @@ use crate::shell::{Clock, EngineOptions, EntropySource, Reading};
 use crate::sync::Mutex;
 use holdpoint_domain::command::{Command, Entropy};
 use holdpoint_domain::event::ConfigurationChanged;
+use holdpoint_domain::hash::sha256;
 use holdpoint_domain::{ActorId, execution_loop::Actor};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
