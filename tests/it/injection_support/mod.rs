@@ -1,7 +1,6 @@
 //! A log in which there is something for every verb that reads, the verbs, and what the program
 //! answers where one of its calls fails.
 
-pub(crate) mod known;
 pub(crate) mod sample;
 pub(crate) mod verbs;
 
@@ -70,13 +69,6 @@ fn is_named(answer: &Answer, verb: &Verb, failed: &Call) -> bool {
 pub(crate) struct Cell {
     pub(crate) call: Call,
     pub(crate) error: Errno,
-}
-
-impl Cell {
-    /// What the list of the known ones calls it.
-    pub(crate) fn name(&self) -> String {
-        format!("{:?} {}", self.call.kind, class_of(&self.call.path))
-    }
 }
 
 /// A cell that went wrong.

@@ -118,11 +118,6 @@ impl Verb {
         }
     }
 
-    /// As it stands in the lists above, with what it is done to.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// The program, with what it made before out of its way.
     pub(crate) fn command(&self, sample: &Sample) -> Command {
         // What a salvage that fails leaves has another end.
