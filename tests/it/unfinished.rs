@@ -6,7 +6,7 @@ use crate::program;
 use crate::program::{Place, json, skip, status, text};
 use crate::real_support::SmallDisk;
 use crate::terminal::Terminal;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -27,21 +27,10 @@ fn pid_of(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// The group of the command that a run started, as far as it can be seen.
-fn group_below(child: &Child) -> Option<Pid> {
-    let path = format!("/proc/{0}/task/{0}/children", child.id());
-    let children = std::fs::read_to_string(path).ok()?;
-    Pid::from_raw(children.split_whitespace().next()?.parse().ok()?)
-}
-
-/// Kills a recorder, and whatever is left of its command.
+/// Kills a recorder. Its guard ends what is left of the command.
 fn kill_recorder(child: &mut Child) {
-    let group = group_below(child);
     kill_process(pid_of(child), Signal::KILL).unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
-    if let Some(group) = group {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
 }
 
 /// `hold expire` until it has recorded something: whoever guards the command may take a moment to
