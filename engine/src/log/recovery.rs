@@ -184,7 +184,7 @@ fn finish<S: Storage>(
     recovered.newest_sequence = last.run.chain.sequence;
     let run = Run::from(last.run.chain, last.run.record_offset, last.run.end_offset);
     let active = Active::new(Follower { header: last.header, run }, writer);
-    let head = witness_settled(storage, &survey, &active, &mut recovered)?;
+    let head = witness_settled(storage, lock, &survey, &active, &mut recovered)?;
     Ok(Settled { active, head, recovered })
 }
 
@@ -198,8 +198,12 @@ fn sync_names<S: Storage>(storage: &S) -> DiskResult<()> {
 
 /// Replaces a HEAD that is missing or behind, and gives the one that is there then: everything up
 /// to the run's end is durable now. On a full disk the HEAD that is there stays for now.
+///
+/// Who comes next takes HEAD for durable where LOCK says that all was left cleanly. So LOCK does not
+/// say that while HEAD is replaced: this process may end, or fail, before its name is synced.
 fn witness_settled<S: Storage>(
     storage: &S,
+    lock: &S::Lock,
     survey: &Survey,
     active: &Active<S::Writer>,
     recovered: &mut Recovered,
@@ -215,6 +219,7 @@ fn witness_settled<S: Storage>(
     if known.is_some_and(|head| head.newest_sequence >= newest.newest_sequence) {
         return Ok(head);
     }
+    lock::mark_recovering(lock)?;
     match witness::replace(storage, &newest) {
         Err(error) if error.is_full() && known.is_some() => Ok(head),
         other => other.map(|()| newest),

@@ -95,6 +95,8 @@ pub(crate) fn small() -> Vec<History> {
         in_turns("reopened", &reopened),
         in_turns("killed_and_reopened", &killed),
         in_turns("two_handles", &two_handles(one, two)),
+        // HEAD follows at the second opening, and who closes then relies on it.
+        in_turns("opened_beside", &[OPEN, append(one, Always), Operation::Open { by: 1 }, CLOSE]),
         in_turns("across_pages", &across_pages),
         in_turns("rolled", &rolled(one)),
         exclusive("rolled_twice", &rolled_twice(two)),
