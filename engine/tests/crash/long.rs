@@ -79,7 +79,7 @@ impl<'t> LongRun<'t> {
 
     fn live_on(&self, thread: u64) -> Result<(), String> {
         let rounds = &self.rounds[thread as usize];
-        while self.tally.states() < self.wanted {
+        while self.tally.states() < self.wanted && !self.tally.is_violated() {
             let round = rounds.load(Ordering::Relaxed);
             let seed = self.seed.wrapping_add(thread).wrapping_add(round.wrapping_mul(THREADS));
             lives::live(seed, self.tally)?;

@@ -92,6 +92,11 @@ impl Tally {
         *self.faults.lock().unwrap().entry(name.into()).or_default() += 1;
     }
 
+    /// Whether a promise was broken: nothing goes on then.
+    pub(crate) fn is_violated(&self) -> bool {
+        self.violations.load(Ordering::Relaxed) > 0
+    }
+
     pub(crate) fn violation(&self) {
         self.violations.fetch_add(1, Ordering::Relaxed);
     }
