@@ -12,7 +12,7 @@
 use crate::finding::{Place, Problem};
 use crate::head::{read_head, read_witness};
 use crate::map::SegmentBytes;
-use crate::reader::{firsts, list, read_header};
+use crate::reader::{MOVING, firsts, list, read_header};
 use crate::storage::{Entry, ReadFile, ReadStorage, Stamp};
 use crate::survey::{SurveyError, segment_path};
 use holdpoint_log_format::{Head, Link, LogId, names};
@@ -22,7 +22,7 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// How often a segment that is gone is looked for again because HEAD's anchor has moved on.
+/// How often what is gone is looked for again because HEAD's anchor has moved on.
 const LOOKS_MAX: u32 = 4;
 
 /// A log's directory, with the archives of its first records as far as they were found.
@@ -237,7 +237,18 @@ impl<S: ReadStorage> JoinedLog<S> {
     /// # Errors
     /// HEAD or what `find` looks at cannot be read.
     pub fn look(&self) -> io::Result<()> {
-        self.read_head().map(drop)
+        match self.read_head() {
+            Err(error) if error.kind() != ErrorKind::InvalidInput => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether HEAD's anchor is another one by now: the archives were looked for again then.
+    fn has_moved(&self) -> io::Result<bool> {
+        let before = self.anchor();
+        let looked = self.look();
+        looked.map_err(|error| io::Error::other(format!("{}: {error}", names::HEAD)))?;
+        Ok(self.anchor() != before)
     }
 
     /// The records that are in an archive which is not read.
@@ -280,15 +291,37 @@ impl<S: ReadStorage> JoinedLog<S> {
         Ok(Some(self.joined.borrow().head(head).encode().to_vec()))
     }
 
+    /// What an archive holds is not looked for in the log, where a move may have left it.
+    fn list_segments(&self) -> io::Result<Vec<Entry>> {
+        let mut entries = self.log.list(names::SEGMENTS)?;
+        let joined = self.joined.borrow();
+        let holding = |entry: &Entry| joined.holding(names::parse_segment(&entry.name)?);
+        entries.retain(|entry| holding(entry).is_none());
+        for archive in &joined.archives.read {
+            let listed = archive.storage.list(names::SEGMENTS);
+            let listed = listed.map_err(|error| io::Error::other(archive.told(&error)))?;
+            let is_its = |entry: &Entry| holding(entry).is_some_and(|it| std::ptr::eq(it, archive));
+            entries.extend(listed.into_iter().filter(is_its));
+        }
+        Ok(entries)
+    }
+
     fn open_in_its_place(&self, first: u64, path: &str) -> io::Result<Option<JoinedFile<S::File>>> {
         let joined = self.joined.borrow();
-        let Some(archive) = joined.holding(first) else {
-            let opened = self.log.open(path)?;
-            return Ok(opened.map(|file| JoinedFile::File { file, archive: None }));
+        let (opened, archive) = match joined.holding(first) {
+            None => (self.log.open(path)?, None),
+            Some(archive) => {
+                let opened = archive.storage.open(path).map_err(|error| archive.told(&error))?;
+                (opened, Some(archive.path.clone()))
+            }
         };
-        let opened =
-            archive.storage.open(path).map_err(|error| in_archive(&archive.path, &error))?;
-        Ok(opened.map(|file| JoinedFile::File { file, archive: Some(archive.path.clone()) }))
+        Ok(opened.map(|file| JoinedFile::File { file, archive }))
+    }
+}
+
+impl<S> Archive<S> {
+    fn told(&self, error: &io::Error) -> io::Error {
+        in_archive(&self.path, error)
     }
 }
 
@@ -296,25 +329,16 @@ impl<S: ReadStorage> ReadStorage for JoinedLog<S> {
     type File = JoinedFile<S::File>;
 
     fn list(&self, directory: &str) -> io::Result<Vec<Entry>> {
-        let mut entries = self.log.list(directory)?;
-        let joined = self.joined.borrow();
-        if directory != names::SEGMENTS || joined.archives.read.is_empty() {
-            return Ok(entries);
+        if directory != names::SEGMENTS {
+            return self.log.list(directory);
         }
-        // What an archive holds is not looked for in the log, where a move may have left it.
-        entries.retain(|entry| {
-            names::parse_segment(&entry.name).is_none_or(|first| joined.holding(first).is_none())
-        });
-        for archive in &joined.archives.read {
-            let listed = archive.storage.list(directory);
-            let listed =
-                listed.map_err(|error| io::Error::other(in_archive(&archive.path, &error)))?;
-            entries.extend(listed.into_iter().filter(|entry| {
-                let holding = names::parse_segment(&entry.name).and_then(|at| joined.holding(at));
-                holding.is_some_and(|holding| std::ptr::eq(holding, archive))
-            }));
+        for _ in 0..LOOKS_MAX {
+            let listed = self.list_segments()?;
+            if !self.has_moved()? {
+                return Ok(listed);
+            }
         }
-        Ok(entries)
+        Err(io::Error::new(ErrorKind::Interrupted, MOVING))
     }
 
     fn open(&self, path: &str) -> io::Result<Option<Self::File>> {
@@ -324,13 +348,9 @@ impl<S: ReadStorage> ReadStorage for JoinedLog<S> {
         // No segment begins with record 0: whatever else it is lies in the log's own directory.
         let first = first_of(path).unwrap_or(0);
         for _ in 0..LOOKS_MAX {
-            let (before, opened) = (self.anchor(), self.open_in_its_place(first, path)?);
-            if opened.is_some() || first == 0 {
+            let opened = self.open_in_its_place(first, path)?;
+            if opened.is_some() || first == 0 || !self.has_moved()? {
                 return Ok(opened);
-            }
-            self.look()?;
-            if self.anchor() == before {
-                break;
             }
         }
         Ok(None)
@@ -416,10 +436,11 @@ impl<F: ReadFile> ReadFile for JoinedFile<F> {
 }
 
 /// Whether a directory holds the records before the anchor of a log's HEAD: it is a finished
-/// archive of the same log, and ends with the very record that the log goes on from. Further
-/// records may be in both: moving them was interrupted, or goes on now. Then a segment of the log goes on from
-/// the archive's last record, and a segment of the archive from the anchor. Gives the archive's
-/// HEAD.
+/// archive of the same log, and ends with the very record that the log goes on from. Gives the
+/// archive's HEAD.
+///
+/// Further records may be in both: moving them was interrupted, or goes on now. Then a segment of
+/// the log goes on from the archive's last record, and one of the archive from the anchor.
 ///
 /// # Errors
 /// Why it is not read as that.
