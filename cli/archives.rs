@@ -101,7 +101,15 @@ impl Directory {
     }
 }
 
+/// What to do about an archive that is not read.
+pub(crate) const NAME_ARCHIVE: &str = "; name its directory with --archive DIR";
+
 fn sentence(unread: &Unread) -> String {
+    format!("{}{NAME_ARCHIVE}", told(unread))
+}
+
+/// Which records are in an archive that is not read, and why it is not.
+pub(crate) fn told(unread: &Unread) -> String {
     let records = match unread.last {
         1 => "record 1 is".to_string(),
         last => format!("records 1 to {last} are"),
@@ -109,9 +117,7 @@ fn sentence(unread: &Unread) -> String {
     let archive =
         unread.named.as_ref().map_or("an archive".into(), |at| format!("the archive {at}"));
     let why = unread.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-    format!(
-        "{records} in {archive}, which was not read{why}: name its directory with --archive DIR"
-    )
+    format!("{records} in {archive}, which was not read{why}")
 }
 
 /// The failure that a directory is not the archive that it was named as.
@@ -125,8 +131,8 @@ fn of_unfit(archive: &Directory, unfit: &Unfit) -> Failure {
         _ => (Exit::VERIFICATION_FAILED, "archive_differs"),
     };
     let message = format!(
-        "{shown} is not read as the archive of this log: {unfit}; name the directory that its first \
-         records were moved to with --archive DIR"
+        "{shown} is not read as the archive of this log: {unfit}; name the directory that its \
+         first records were moved to with --archive DIR"
     );
     Failure::new(exit, code, message)
 }
