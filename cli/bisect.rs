@@ -4,6 +4,7 @@
 mod command;
 pub(crate) mod predicate;
 
+use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::diff::of_record;
 use crate::directory::Directory;
@@ -14,11 +15,11 @@ use crate::travel::{Shortcuts, line, parse_until, unknown};
 use crate::verify::{exit_of, warn};
 use crate::wanted::expect_places_in_order;
 use command::ask_command;
-use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::bisect::Bisected;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{
-    Answer, BisectError, Entity, Found, Moment, Outcome, Timeline, Until, bisect, state_of,
+    Answer, ArchivedLog, BisectError, Entity, Found, Moment, Outcome, Timeline, Until, bisect,
+    state_of,
 };
 use predicate::Predicate;
 use serde_json::{Map, Value};
@@ -50,6 +51,8 @@ pub(crate) struct Args {
     entity: Option<String>,
     #[command(flatten)]
     shortcuts: Shortcuts,
+    #[command(flatten)]
+    archives: ArchiveArgs,
 }
 
 /// Finds and shows it. Exit 3 when there is no such record, 6 when the log does not verify.
@@ -60,7 +63,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
     expect_places_in_order(("--from", args.from), ("--to", args.to))?;
     let asked = Asked::of(args)?;
-    let directory = Directory::open(global)?;
+    let directory = Directory::open_with_archives(global, &args.archives)?;
     let line = line(&directory, args.shortcuts)?;
     if let Some(wanted) = &args.entity {
         expect_one(&directory, &line, args, wanted)?;
@@ -81,6 +84,9 @@ fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
         false => show(&mut out, &found),
     }
     out.finish()?;
+    if args.from.is_none() {
+        directory.tell_unread();
+    }
     warn(line.report());
     match &found.outcome {
         _ if line.report().failed() => Ok(exit_of(line.report())),
@@ -92,7 +98,7 @@ fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
 /// An entity that never was would never fulfil anything: a wrong id is told before.
 fn expect_one(
     directory: &Directory,
-    line: &Timeline<'_, DirectoryStorage>,
+    line: &Timeline<'_, ArchivedLog>,
     args: &Args,
     wanted: &str,
 ) -> Result<(), Failure> {

@@ -1,5 +1,6 @@
 //! `holdpoint diff`: what lies between two points of one log, or between two logs.
 
+use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
@@ -36,6 +37,8 @@ pub(crate) struct Args {
     other: Option<PathBuf>,
     #[command(flatten)]
     shortcuts: Shortcuts,
+    #[command(flatten)]
+    archives: ArchiveArgs,
 }
 
 /// Shows it; with `--json` as JSON Patch too. Exit 6 when a log does not verify, 3 when there is
@@ -49,7 +52,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 }
 
 fn of_one(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let directory = Directory::open(global)?;
+    let directory = Directory::open_with_archives(global, &args.archives)?;
     let line = line(&directory, args.shortcuts)?;
     let failed = |error| directory.unreadable(&error);
     let (from, to) = (args.from.unwrap_or(Until::End), args.to.unwrap_or(Until::End));
@@ -81,7 +84,8 @@ fn backwards(first: u64, last: u64) -> Failure {
 }
 
 fn of_two(global: &Global, args: &Args, other: &Path) -> Result<Exit, Failure> {
-    let (directory, other) = (Directory::open(global)?, Directory::open_other(other)?);
+    let directory = Directory::open_with_archives(global, &args.archives)?;
+    let other = Directory::open_other(other)?.following_archives()?;
     let (ours, theirs) = (line(&directory, args.shortcuts)?, line(&other, args.shortcuts)?);
     let failed = |error| directory.unreadable(&error);
     let of_other = |error| other.unreadable(&error);

@@ -6,14 +6,16 @@ use crate::locate::how_to_make;
 use crate::text::path;
 use holdpoint_log_files::{DirectoryStorage, SurveyError};
 use holdpoint_replay::machine::{is_locked, this_boot};
-use holdpoint_replay::{ReadError, ReadOptions, Report, Verdict};
+use holdpoint_replay::{ArchivedLog, ReadError, ReadOptions, Report, Verdict};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A log's directory, open for reading.
 pub(crate) struct Directory {
-    /// Its files.
+    /// Its own files.
     pub(crate) storage: DirectoryStorage,
+    /// The same, with the archives of the log that are read with it.
+    pub(crate) log: ArchivedLog,
     /// Its path.
     pub(crate) path: PathBuf,
     option: &'static str,
@@ -61,17 +63,19 @@ impl Directory {
     /// The directory at a path, and how a person names it.
     fn at(path: PathBuf, option: &'static str) -> Result<Self, Failure> {
         check(&path, option)?;
-        Ok(Self { storage: DirectoryStorage::new(&path), path, option })
+        let storage = DirectoryStorage::new(&path);
+        let log = ArchivedLog::alone(storage.clone());
+        Ok(Self { storage, log, path, option })
     }
 
     /// Runs a reading of the log, with what it must know of the machine.
     pub(crate) fn read<T>(
         &self,
-        reading: impl FnOnce(&DirectoryStorage, ReadOptions<'_>) -> Result<T, ReadError>,
+        reading: impl FnOnce(&ArchivedLog, ReadOptions<'_>) -> Result<T, ReadError>,
     ) -> Result<T, Failure> {
         let is_locked = || is_locked(&self.storage);
         let options = ReadOptions { boot: this_boot(), is_locked: &is_locked };
-        reading(&self.storage, options).map_err(|error| self.unreadable(&error))
+        reading(&self.log, options).map_err(|error| self.unreadable(&error))
     }
 
     /// [`Directory::read`] of this one and another at once.
@@ -135,7 +139,7 @@ impl Directory {
 
     /// The failure that a reading ended with.
     pub(crate) fn unreadable(&self, error: &ReadError) -> Failure {
-        unreadable_in(&path(&self.path), error)
+        self.or_unread(unreadable_in(&path(&self.path), error))
     }
 }
 

@@ -2,9 +2,11 @@
 
 mod target;
 
+use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
+use crate::log_show::expect_archives;
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::{counted, path};
@@ -12,9 +14,8 @@ use crate::travel::parse_until;
 use crate::verify::{exit_of, warn};
 use crate::wanted::expect_places_in_order;
 use holdpoint_export::{ExportError, Exported, Options, export_csv, export_json_lines};
-use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::export::Selection;
-use holdpoint_replay::{Progress, ReadError, ReadOptions, Until, Verdict};
+use holdpoint_replay::{ArchivedLog, Progress, ReadError, ReadOptions, Until, Verdict};
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -45,6 +46,8 @@ pub(crate) struct Args {
     /// Let the bytes of raw evidence leave the log: whatever commands printed, secrets included.
     #[arg(long)]
     include_evidence: bool,
+    #[command(flatten)]
+    archives: ArchiveArgs,
 }
 
 impl Args {
@@ -84,7 +87,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 }
 
 fn export(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let directory = Directory::open(global)?;
+    let directory = Directory::open_with_archives(global, &args.archives)?;
     expect_places_in_order(("--since", args.since), ("--until", args.until))?;
     check(global, args)?;
     if args.include_evidence {
@@ -130,7 +133,7 @@ fn to_stdout(args: &Args, directory: &Directory) -> Result<Exit, Failure> {
         Err(ExportError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             Ok(Exit::DONE)
         }
-        exported => ended(directory, &exported.map_err(|error| failure(args, &error))?),
+        exported => ended(args, directory, &exported.map_err(|error| failure(args, &error))?),
     }
 }
 
@@ -156,12 +159,12 @@ fn to_file(
     directory.expect_log(&exported.report)?;
     let out = target.finish()?;
     show(global, args, &exported, &out)?;
-    ended(directory, &exported)
+    ended(args, directory, &exported)
 }
 
 fn stream(
     args: &Args,
-    storage: &DirectoryStorage,
+    storage: &ArchivedLog,
     reading: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
     out: impl Write,
@@ -175,7 +178,7 @@ fn stream(
 #[cfg(feature = "sqlite")]
 fn tables(
     args: &Args,
-    storage: &DirectoryStorage,
+    storage: &ArchivedLog,
     reading: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
     target: &Target,
@@ -186,7 +189,7 @@ fn tables(
 #[cfg(not(feature = "sqlite"))]
 fn tables(
     _args: &Args,
-    _storage: &DirectoryStorage,
+    _storage: &ArchivedLog,
     _reading: ReadOptions<'_>,
     _progress: &mut dyn FnMut(Progress),
     _target: &Target,
@@ -229,7 +232,7 @@ fn show(global: &Global, args: &Args, exported: &Exported, path: &str) -> Result
     out.finish()
 }
 
-fn ended(directory: &Directory, exported: &Exported) -> Result<Exit, Failure> {
+fn ended(args: &Args, directory: &Directory, exported: &Exported) -> Result<Exit, Failure> {
     directory.expect_log(&exported.report)?;
     if exported.records == 0 && !exported.report.failed() {
         complain("no record is exported: no whole batch lies within");
@@ -241,7 +244,14 @@ fn ended(directory: &Directory, exported: &Exported) -> Result<Exit, Failure> {
         ));
     }
     warn(&exported.report);
-    Ok(exit_of(&exported.report))
+    let since = match args.since {
+        Some(Until::Sequence(sequence)) => Some(sequence),
+        _ => None,
+    };
+    match exit_of(&exported.report) {
+        Exit::DONE => Ok(expect_archives(directory, since, None)),
+        failed => Ok(failed),
+    }
 }
 
 fn failure(args: &Args, error: &ExportError) -> Failure {

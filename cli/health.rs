@@ -1,6 +1,7 @@
 //! `holdpoint health`: the newest outcome of interruption continuity for every tenant and issue,
 //! folded from the audit rows themselves.
 
+use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
@@ -21,6 +22,8 @@ pub(crate) struct Args {
     /// Only rows of this tenant.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
+    #[command(flatten)]
+    archives: ArchiveArgs,
 }
 
 /// Shows the rows, the newest outcome first. Exit 6 when the log does not verify, 3 when there is
@@ -30,12 +33,12 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 }
 
 fn health(global: &Global, args: Args) -> Result<Exit, Failure> {
-    let directory = Directory::open(global)?;
+    let directory = Directory::open_with_archives(global, &args.archives)?;
     let mut fold = Fold { tenant: args.tenant, ..Fold::default() };
     let rebuilt = read(&directory, &mut fold)?;
     directory.expect_log(&rebuilt.report)?;
     let counted_from_record = first_record(&rebuilt);
-    let not_counted = missing(&rebuilt, "they are not counted");
+    let not_counted = missing(&directory, &rebuilt, "they are not counted");
     let mut out = Output::stdout();
     if global.json {
         out.json(&Health { report: &fold.report, counted_from_record, not_counted });
@@ -62,9 +65,9 @@ fn read(directory: &Directory, fold: &mut Fold) -> Result<Rebuilt, Failure> {
 struct Health<'a> {
     #[serde(flatten)]
     report: &'a HealthReport,
-    /// The first record that is in this log.
+    /// The first record that was read.
     counted_from_record: u64,
-    /// What is not in it, and where to look.
+    /// What was not, and where to look.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_counted: Option<String>,
 }

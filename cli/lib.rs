@@ -2,6 +2,7 @@
 //! exit codes; it holds no rule and knows no byte of the format.
 
 mod apply;
+mod archives;
 mod arguments;
 mod bench;
 mod bisect;

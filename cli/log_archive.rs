@@ -19,8 +19,9 @@ use std::path::PathBuf;
 ///
 /// Whole sealed segments are moved; the records that are still written to stay. The archive is
 /// verified before anything is removed, and is a log of its own: `verify`, `replay` and `log show`
-/// read it with --log. Nothing may ever be written to it. `verify --archive DST` proves the log and
-/// its archive together. After an interruption, the same line again goes on.
+/// read it with --log. Nothing may ever be written to it. Verbs that look back read the log and its
+/// archive as one; `verify --archive DST` proves them together. After an interruption, the same
+/// line again goes on.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {

@@ -1,5 +1,6 @@
 //! `holdpoint log show`: one line for each record.
 
+use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -10,7 +11,7 @@ use crate::verify::{exit_of, warn};
 use crate::wanted::{WantedArgs, expect_known, expect_order};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::{Onward, Standing};
-use holdpoint_replay::{Filter, Line, Order, Part, Reach, Verdict, search, span};
+use holdpoint_replay::{Filter, Line, Order, Part, Reach, Span, Verdict, search, span};
 use serde::Serialize;
 
 /// Options of `log show`.
@@ -36,6 +37,8 @@ pub(crate) struct Args {
     /// The newest first.
     #[arg(long)]
     reverse: bool,
+    #[command(flatten)]
+    archives: ArchiveArgs,
 }
 
 /// A record as programs see it.
@@ -57,8 +60,8 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
     expect_order(("--from", args.from), ("--to", args.to))?;
     expect_order(("--since", args.since), ("--until", args.until))?;
-    let directory = Directory::open(global)?;
-    let Args { from, to, since, until, wanted, last, reverse } = args;
+    let directory = Directory::open_with_archives(global, &args.archives)?;
+    let Args { from, to, since, until, wanted, last, reverse, .. } = args;
     let mut filter = Filter { first: from, last: to, since, until, ..wanted.filter(&directory)? };
     let (order, most) = match reverse {
         true => (Order::NewestFirst, last.unwrap_or(u64::MAX)),
@@ -79,7 +82,21 @@ fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
         expect_known(&directory, &filter)?;
         tell_nothing(&directory, &filter)?;
     }
-    conclude(global, &directory, &reach)
+    let exit = conclude(global, &directory, &reach)?;
+    let has_enough = last.is_some_and(|last| shown >= last);
+    Ok(match is_sound(&reach) && !has_enough {
+        true => expect_archives(&directory, from, to),
+        false => exit,
+    })
+}
+
+/// Tells of records in an archive that is not read, where some of them may be wanted. Exit 3 where
+/// a record was asked for by its number that is one of them.
+pub(crate) fn expect_archives(directory: &Directory, from: Option<u64>, to: Option<u64>) -> Exit {
+    let Some(unread) = directory.unread_from(from) else { return Exit::DONE };
+    directory.tell_unread();
+    let is_named = from.or(to).is_some_and(|record| record <= unread);
+    if is_named { Exit::NOT_FOUND } else { Exit::DONE }
 }
 
 /// Of two readings for one answer, the one that met something wrong.
@@ -214,11 +231,17 @@ pub(crate) fn of_part(global: &Global, part: &Part) -> Exit {
     Exit::DONE
 }
 
-/// Says so when no record matches, and between which moments the log was written.
+/// Says so when no record matches, and between which moments the log was written. Exit 3 where one
+/// may be in an archive that is not read.
 fn tell_nothing(directory: &Directory, filter: &Filter) -> Result<(), Failure> {
     let is_bounded = filter.first.or(filter.last).is_some();
     let is_timed = filter.since.or(filter.until).is_some();
     let found = directory.read(|storage, _| span(storage))?;
+    let is_later = |span: &Span| filter.since.is_some_and(|since| since > span.since);
+    if directory.unread_from(filter.first).is_some() && !found.as_ref().is_some_and(is_later) {
+        let failure = Failure::new(Exit::NOT_FOUND, "not_found", "no record is so");
+        return Err(directory.or_unread(failure));
+    }
     match found {
         Some(span) if is_bounded || is_timed => complain(&format!(
             "no record is so: the log's records are {} to {}, from {} to {}",

@@ -1,5 +1,6 @@
 //! `holdpoint log stat`: how much a log holds, and of what.
 
+use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
@@ -14,15 +15,18 @@ const BAR_LENGTH: u64 = 40;
 
 /// Options of `log stat`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
-
-/// Shows what the log holds. Exit 6 when it does not verify, 3 when there is none.
-pub(crate) fn main(global: &Global, _args: Args) -> Exit {
-    settle(global, stat(global))
+pub(crate) struct Args {
+    #[command(flatten)]
+    archives: ArchiveArgs,
 }
 
-fn stat(global: &Global) -> Result<Exit, Failure> {
-    let directory = Directory::open(global)?;
+/// Shows what the log holds. Exit 6 when it does not verify, 3 when there is none.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    settle(global, stat(global, &args))
+}
+
+fn stat(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let directory = Directory::open_with_archives(global, &args.archives)?;
     let mut bar = Bar::new();
     let found = directory.read(|storage, options| {
         statistics(storage, options, &mut |progress| bar.update(progress))
@@ -36,6 +40,7 @@ fn stat(global: &Global) -> Result<Exit, Failure> {
         show(&mut out, &found)
     }
     out.finish()?;
+    directory.tell_unread();
     warn(&found.report);
     Ok(exit_of(&found.report))
 }

@@ -1,5 +1,6 @@
 //! `holdpoint log tail`: the newest records, and what follows them as it is written.
 
+use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -23,6 +24,8 @@ pub(crate) struct Args {
     follow: bool,
     #[command(flatten)]
     wanted: WantedArgs,
+    #[command(flatten)]
+    archives: ArchiveArgs,
 }
 
 /// Shows the newest records of complete batches; with `--json` as JSON Lines. Never writes to the
@@ -33,7 +36,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 }
 
 fn tail(global: &Global, args: Args) -> Result<Exit, Failure> {
-    let directory = Directory::open(global)?;
+    let directory = Directory::open_with_archives(global, &args.archives)?;
     // Watched before it is read: what is written after the reading is not slept through.
     let watch = Watch::of_log(&directory.path);
     let filter = args.wanted.filter(&directory)?;
@@ -70,6 +73,9 @@ fn show_newest(
     if shown == 0 && count > 0 && !follows && is_sound(&reach) {
         expect_known(directory, &filter)?;
     }
+    if shown < count {
+        directory.tell_unread();
+    }
     conclude(global, directory, &reach)
 }
 
@@ -83,7 +89,7 @@ fn follow(
     let mut tail = LogTail::behind(newest);
     let mut out = Output::stdout();
     loop {
-        let caught_up = tail.catch_up(&directory.storage, filter, &mut |line| {
+        let caught_up = tail.catch_up(&directory.log, filter, &mut |line| {
             put(global, &mut out, &line, Standing::Unwitnessed);
         });
         out.flush();
@@ -92,7 +98,7 @@ fn follow(
         {
             complain(&format!(
                 "records {first} to {last} were moved to an archive before they were shown: \
-                 `holdpoint log show` with its directory as `--log` shows them"
+                 `holdpoint log show --archive DIR` shows them"
             ));
         }
         // Looked at though nothing was written: whoever closes a pipe is not kept waiting for us.

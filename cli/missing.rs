@@ -1,11 +1,13 @@
 //! What of a history is not in the log that is read, and where to look for it.
 
+use crate::archives::{NAME_ARCHIVE, told};
+use crate::directory::Directory;
 use holdpoint_domain::text::visible;
 use holdpoint_replay::{Archived, Rebuilt};
 
 /// One sentence, which ends with `whom`: what the records that are not here may tell of. `None`
 /// where the log is whole.
-pub(crate) fn missing(rebuilt: &Rebuilt, whom: &str) -> Option<String> {
+pub(crate) fn missing(directory: &Directory, rebuilt: &Rebuilt, whom: &str) -> Option<String> {
     let lost = rebuilt.lost_at.map(|sequence| {
         format!(
             "record {sequence} tells of records that were lost when this log was salvaged \
@@ -17,9 +19,12 @@ pub(crate) fn missing(rebuilt: &Rebuilt, whom: &str) -> Option<String> {
         let newest = head.sequence;
         format!("records behind {newest} are in the log that this archive was moved from")
     });
-    let archived = report.archived.as_ref().map(archived);
+    let unread = directory.log.unread();
+    let advice = if unread.is_some() { NAME_ARCHIVE } else { "" };
+    let unread = unread.map(|unread| told(&unread));
+    let archived = unread.or_else(|| report.archived.as_ref().map(archived));
     let parts: Vec<String> = [archived, lost, later].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| format!("{}: {whom}", parts.join("; ")))
+    (!parts.is_empty()).then(|| format!("{}: {whom}{advice}", parts.join("; ")))
 }
 
 /// The first record that is here.

@@ -2,6 +2,7 @@
 
 mod travel;
 
+use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::closest::closest;
 use crate::directory::Directory;
@@ -10,9 +11,10 @@ use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::{command_line, doer, excerpt, moment};
 use crate::travel::{Shortcuts, parse_until, tell_reach};
-use crate::verify::{exit_of, warn};
+use crate::verify::{exit_of, not_found, warn};
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::{LoopView, WorldView};
+use holdpoint_log_files::{ArchivePlaces, ReadStorage};
 use holdpoint_replay::read::Committed;
 use holdpoint_replay::records::Line;
 use holdpoint_replay::report::{Head, Verdict};
@@ -43,26 +45,31 @@ pub(crate) struct Args {
     live: bool,
     #[command(flatten)]
     shortcuts: Shortcuts,
+    #[command(flatten)]
+    archives: ArchiveArgs,
 }
 
 /// Rebuilds and shows the state. Exit 6 when the log does not verify, 3 when there is no log or no
 /// such loop.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    let until = args.until.unwrap_or(Until::End);
-    let outcome = match &args.entity {
-        Some(wanted) => travel::entity(global, until, wanted, args.shortcuts),
-        None if args.live => travel::live(global, until, args.shortcuts),
-        None => replay(global, &args, until),
-    };
-    settle(global, outcome)
+    settle(global, show_state(global, &args))
 }
 
-fn replay(global: &Global, args: &Args, until: Until) -> Result<Exit, Failure> {
-    let directory = Directory::open(global)?;
+fn show_state(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let directory = Directory::open_with_archives(global, &args.archives)?;
+    match &args.entity {
+        Some(wanted) => travel::entity(&directory, global, args, wanted),
+        None if args.live => travel::live(&directory, global, args),
+        None => replay(&directory, global, args),
+    }
+}
+
+fn replay(directory: &Directory, global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let until = args.until.unwrap_or(Until::End);
     let mut stories = Stories::new(args.loop_id.clone());
-    let rebuilt = run(&directory, until, &mut stories)?;
+    let rebuilt = run(directory, until, &mut stories)?;
     directory.expect_log(&rebuilt.report)?;
-    let view = view_of(&rebuilt, args.loop_id.as_deref())?;
+    let view = view_of(directory, &rebuilt, args.loop_id.as_deref())?;
     let mut out = Output::stdout();
     if global.json {
         out.json(&State::of(&rebuilt, view, stories.wanted()));
@@ -71,6 +78,7 @@ fn replay(global: &Global, args: &Args, until: Until) -> Result<Exit, Failure> {
     }
     out.finish()?;
     tell(until, &rebuilt);
+    directory.tell_unread();
     warn(&rebuilt.report);
     Ok(exit_of(&rebuilt.report))
 }
@@ -84,17 +92,24 @@ fn run(directory: &Directory, until: Until, stories: &mut Stories) -> Result<Reb
     let mut bar = Bar::new();
     directory.read(|storage, options| {
         let mut progress = |progress| bar.update(progress);
-        rebuild(storage, until, options, &mut progress, &mut |record| stories.add(record))
+        rebuild(storage, until, options, &mut progress, &mut |record| {
+            stories.add(record, &storage.archives());
+        })
     })
 }
 
 /// The state, or the one loop of it that is asked for.
-fn view_of<'w>(rebuilt: &'w Rebuilt, loop_id: Option<&str>) -> Result<WorldView<'w>, Failure> {
+fn view_of<'w>(
+    directory: &Directory,
+    rebuilt: &'w Rebuilt,
+    loop_id: Option<&str>,
+) -> Result<WorldView<'w>, Failure> {
     let mut view = rebuilt.world.view();
     if let Some(wanted) = loop_id {
         let ids = view.execution_loops.iter().map(|entity| entity.loop_id);
         if !ids.clone().any(|id| id == wanted) {
-            return Err(no_such_loop(wanted, closest(ids, wanted)));
+            let otherwise = || directory.or_unread(no_such_loop(wanted, closest(ids, wanted)));
+            return Err(not_found(&rebuilt.report, "the loop", otherwise));
         }
         view.execution_loops.retain(|entity| entity.loop_id == wanted);
     }
@@ -146,13 +161,16 @@ impl Stories {
         Self { wanted, lines: BTreeMap::new(), are_too_many: false }
     }
 
-    fn add(&mut self, record: &Committed) {
+    fn add(&mut self, record: &Committed, archives: &ArchivePlaces) {
         let event = record.envelope().map(|envelope| &envelope.event);
         let Some(loop_id) = event.and_then(|event| event.loop_id()) else { return };
         if self.are_too_many || self.wanted.as_deref().is_some_and(|wanted| wanted != loop_id) {
             return;
         }
-        self.lines.entry(loop_id.to_string()).or_default().push(Line::of(record));
+        self.lines
+            .entry(loop_id.to_string())
+            .or_default()
+            .push(Line::of(record).lying_in(archives));
         if self.lines.len() > STORIES_MAX {
             self.are_too_many = true;
             self.lines.clear();

@@ -3,6 +3,7 @@
 mod graph;
 mod text;
 
+use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
@@ -12,7 +13,7 @@ use crate::text::moment;
 use crate::verify::warn;
 use clap::ValueEnum;
 use holdpoint_replay::trace::DEPTH_MAX;
-use holdpoint_replay::{Part, Span, Trace, Traced, trace};
+use holdpoint_replay::{Beginning, Part, Span, Trace, Traced, trace};
 
 /// How deep a story is told where nothing else is said.
 const DEPTH: u32 = 64;
@@ -34,6 +35,8 @@ pub(crate) struct Args {
     /// As a tree for people, or as a graph for Mermaid or Graphviz.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    #[command(flatten)]
+    archives: ArchiveArgs,
 }
 
 /// How a story is shown.
@@ -55,7 +58,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 }
 
 fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let directory = Directory::open(global)?;
+    let directory = Directory::open_with_archives(global, &args.archives)?;
     let traced = directory.read(|storage, _| trace(storage, args.sequence, args.depth))?;
     let story = match traced {
         Traced::Story(story) => story,
@@ -72,6 +75,9 @@ fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     out.finish()?;
     tell_left_out(&story);
+    if let Beginning::Archived { .. } = story.beginning {
+        directory.tell_unread();
+    }
     Ok(of_part(global, &story.checked))
 }
 
@@ -107,20 +113,16 @@ fn no_record(
         return Ok(Failure::new(exit, "no_such_record", "the log has no record that can be read"));
     };
     let Span { first, last, since, until } = span;
-    let message = match sequence > 0 && sequence < first {
-        true => format!(
-            "the log begins with record {first}, and record {sequence} is in an archive: name its \
-             directory with --log"
-        ),
-        false => {
-            let closest = if sequence < first { first } else { last };
-            format!(
-                "there is no record {sequence}: the log has records {first} to {last}, from {} to \
-                 {}; did you mean {closest}?",
-                moment(since),
-                moment(until)
-            )
-        }
-    };
+    if sequence > 0 && sequence < first {
+        let message = format!("record {sequence} lies before record {first}, the first one here");
+        return Ok(directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_record", message)));
+    }
+    let closest = if sequence < first { first } else { last };
+    let message = format!(
+        "there is no record {sequence}: the log has records {first} to {last}, from {} to {}; did \
+         you mean {closest}?",
+        moment(since),
+        moment(until)
+    );
     Ok(Failure::new(Exit::NOT_FOUND, "no_such_record", message))
 }

@@ -8,9 +8,8 @@ use crate::progress::Bar;
 use crate::text::{excerpt, moment};
 use holdpoint_domain::text::visible;
 use holdpoint_domain::time::Timestamp;
-use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::report::Head;
-use holdpoint_replay::{Moment, Named, Report, Timeline, Until, each_name, ids};
+use holdpoint_replay::{ArchivedLog, Moment, Named, Report, Timeline, Until, each_name, ids};
 
 /// Which states may be taken up.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -24,10 +23,10 @@ pub(crate) struct Shortcuts {
 pub(crate) fn line(
     directory: &Directory,
     shortcuts: Shortcuts,
-) -> Result<Timeline<'_, DirectoryStorage>, Failure> {
+) -> Result<Timeline<'_, ArchivedLog>, Failure> {
     let mut bar = Bar::new();
     let line = directory.read(|_, options| {
-        Timeline::open(&directory.storage, options, &mut |progress| bar.update(progress))
+        Timeline::open(&directory.log, options, &mut |progress| bar.update(progress))
     })?;
     directory.expect_log(line.report())?;
     Ok(if shortcuts.no_snapshots { line.without_snapshots() } else { line })
@@ -44,7 +43,7 @@ pub(crate) fn parse_until(text: &str) -> Result<Until, String> {
 }
 
 /// Says on stderr where a state is not that of the place that was asked for, and why.
-pub(crate) fn tell_place(asked: Until, found: &Moment, line: &Timeline<'_, DirectoryStorage>) {
+pub(crate) fn tell_place(asked: Until, found: &Moment, line: &Timeline<'_, ArchivedLog>) {
     if let Some(record) = found.stopped_before {
         complain(&format!(
             "record {record} is withheld or cannot be read: this is the state before it"
@@ -101,7 +100,7 @@ pub(crate) fn unknown(directory: &Directory, moment: &Moment, wanted: &str) -> F
          {advice}",
         moment.sequence()
     );
-    Failure::new(Exit::NOT_FOUND, "not_found", message)
+    directory.or_unread(Failure::new(Exit::NOT_FOUND, "not_found", message))
 }
 
 /// The closest name of an entity that the log has anywhere. A suggestion is not worth a failure.

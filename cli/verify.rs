@@ -12,6 +12,7 @@ use crate::progress::Bar;
 use crate::text::{bytes, counted, moment, path};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::text::visible;
+use holdpoint_log_files::joined::ArchivePlace;
 use holdpoint_replay::{
     Asked, Axis, AxisState, CacheState, Caches, Finding, OutsideState, Range, Report, Together,
     Verdict, Witnessed, check_caches, verify_asked, verify_together,
@@ -286,6 +287,9 @@ pub(crate) fn show_reach(out: &mut Output, report: &Report) {
         counted(report.segments, "segment"),
         bytes(report.file_bytes)
     ));
+    for ArchivePlace { first, last, path } in report.archives.all() {
+        out.line(format_args!("archived        records {first} to {last}, in {path}"));
+    }
     if report.withheld > 0 {
         out.line(format_args!("withheld        {}", counted(report.withheld, "record")));
     }

@@ -107,7 +107,8 @@ pub(crate) fn expect_known(directory: &Directory, filter: &Filter) -> Result<(),
                     }
                 })
             })?;
-            closest.expect(noun, "`holdpoint log show` without the option shows all")?;
+            let known = closest.expect(noun, "`holdpoint log show` without the option shows all");
+            known.map_err(|failure| directory.or_unread(failure))?;
         }
     }
     Ok(())
@@ -122,7 +123,8 @@ fn decision(directory: &Directory, wanted: &str) -> Result<String, Failure> {
     }
     let look = Look::at(directory, Until::End)?;
     directory.expect_log(&look.rebuilt.report)?;
-    Ok(look.find(wanted)?.decision_id.to_string())
+    let found = look.find(wanted).map_err(|failure| directory.or_unread(failure))?;
+    Ok(found.decision_id.to_string())
 }
 
 /// `HUMAN ada`, as it is shown, or a name alone.

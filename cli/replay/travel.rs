@@ -1,17 +1,19 @@
 //! `holdpoint replay --live` and `--entity`: the state that a writer had, or one thing of it.
 
+use super::Args;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::text::{cut, excerpt, moment};
-use crate::travel::{Shortcuts, line, tell_place, unknown};
+use crate::travel::{line, tell_place, unknown};
 use crate::verify::{exit_of, not_found, warn};
 use holdpoint_domain::text::visible;
-use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::report::{Head, Verdict};
 use holdpoint_replay::state::{ROOMS, entities_of};
-use holdpoint_replay::{Entity, Moment, Report, Timeline, Until, find_entities, state_of};
+use holdpoint_replay::{
+    ArchivedLog, Entity, Moment, Report, Timeline, Until, find_entities, state_of,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -19,9 +21,9 @@ use serde_json::{Value, json};
 const VALUE_BYTES: usize = 120;
 
 /// Shows the state that a writer had.
-pub(super) fn live(global: &Global, until: Until, shortcuts: Shortcuts) -> Result<Exit, Failure> {
-    let directory = Directory::open(global)?;
-    let line = line(&directory, shortcuts)?;
+pub(super) fn live(directory: &Directory, global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let until = args.until.unwrap_or(Until::End);
+    let line = line(directory, args.shortcuts)?;
     let found = line.at(until).map_err(|error| directory.unreadable(&error))?;
     let mut out = Output::stdout();
     if global.json {
@@ -36,18 +38,18 @@ pub(super) fn live(global: &Global, until: Until, shortcuts: Shortcuts) -> Resul
 
 /// Shows what has an id, also where it had left the state.
 pub(super) fn entity(
+    directory: &Directory,
     global: &Global,
-    until: Until,
+    args: &Args,
     wanted: &str,
-    shortcuts: Shortcuts,
 ) -> Result<Exit, Failure> {
-    let directory = Directory::open(global)?;
-    let line = line(&directory, shortcuts)?;
+    let until = args.until.unwrap_or(Until::End);
+    let line = line(directory, args.shortcuts)?;
     let found = look(&line, until, wanted).map_err(|error| directory.unreadable(&error))?;
     let entity = match found.1.as_slice() {
         [only] => only,
         [] => {
-            let otherwise = || unknown(&directory, &found.0, wanted);
+            let otherwise = || unknown(directory, &found.0, wanted);
             return Err(not_found(line.report(), "what was asked for", otherwise));
         }
         several => return Err(ambiguous(several, wanted)),
@@ -67,7 +69,7 @@ pub(super) fn entity(
 /// From the nearest snapshot, where the state behind it has such an entity; else it may have
 /// settled before, and everything is applied.
 fn look(
-    line: &Timeline<'_, DirectoryStorage>,
+    line: &Timeline<'_, ArchivedLog>,
     until: Until,
     wanted: &str,
 ) -> Result<(Moment, Vec<Entity>), holdpoint_replay::ReadError> {
@@ -92,7 +94,7 @@ struct Shown<'a> {
     entity: &'a Entity,
 }
 
-fn end(until: Until, found: &Moment, line: &Timeline<'_, DirectoryStorage>) -> Exit {
+fn end(until: Until, found: &Moment, line: &Timeline<'_, ArchivedLog>) -> Exit {
     tell_place(until, found, line);
     warn(line.report());
     exit_of(line.report())

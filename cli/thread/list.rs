@@ -31,7 +31,7 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         args.tenant.as_deref().is_none_or(|tenant| thread.tenant_id.as_str() == tenant)
     };
     let found: Vec<&Thread> = threads(&rebuilt.world).filter(is_wanted).collect();
-    let missing = missing(&rebuilt, "threads that ended there may not be listed");
+    let missing = missing(&directory, &rebuilt, "threads that ended there may not be listed");
     let mut out = Output::stdout();
     if global.json {
         out.json(&found);

@@ -47,7 +47,11 @@ impl Reading {
     }
 
     /// The one tenant that is meant, and the records of its thread, in order.
-    pub(super) fn thread(&self, name: &Name) -> Result<(String, Vec<&Committed>), Failure> {
+    pub(super) fn thread(
+        &self,
+        directory: &Directory,
+        name: &Name,
+    ) -> Result<(String, Vec<&Committed>), Failure> {
         let tenant = self.tenant(name)?;
         let is_its = |record: &&Committed| record.thread().is_some_and(|(of, _)| of == tenant);
         let records: Vec<&Committed> = self.records.iter().filter(is_its).collect();
@@ -55,7 +59,7 @@ impl Reading {
             return Ok((tenant, records));
         }
         match self.rebuilt.world.thread(&tenant, &name.correlation) {
-            Some(thread) => Err(archived(thread)),
+            Some(thread) => Err(directory.or_unread(archived(thread))),
             None => Err(self.unknown(name)),
         }
     }
@@ -77,7 +81,12 @@ impl Reading {
     }
 
     /// What of a thread is not in this log, in a sentence, and where to look for it.
-    pub(super) fn missing(&self, tenant: &str, correlation: &str) -> Option<String> {
+    pub(super) fn missing(
+        &self,
+        directory: &Directory,
+        tenant: &str,
+        correlation: &str,
+    ) -> Option<String> {
         let first = first_record(&self.rebuilt);
         let thread = self.rebuilt.world.thread(tenant, correlation);
         let began = thread.map(|thread| thread.started_sequence).filter(|began| *began < first);
@@ -85,7 +94,7 @@ impl Reading {
             Some(began) => format!("the thread began there, with record {began}"),
             None => "they may tell of the thread".into(),
         };
-        missing(&self.rebuilt, &whom)
+        missing(directory, &self.rebuilt, &whom)
     }
 
     /// The state of the thread that is meant.
@@ -166,7 +175,7 @@ fn several(tenants: &BTreeSet<String>, correlation: &str) -> Failure {
 
 fn archived(thread: &Thread) -> Failure {
     let message = format!(
-        "the records of thread {}, the newest {}, were moved to an archive: name it with --log DIR",
+        "the records of thread {}, the newest {}, were moved to an archive",
         visible(&thread.correlation_id),
         thread.version
     );

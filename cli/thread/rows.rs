@@ -2,6 +2,7 @@
 
 use super::reading::{Name, Reading};
 use super::shown::title;
+use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -36,24 +37,26 @@ pub(crate) struct Args {
     #[arg(long = "as", value_name = "KIND:ID", value_parser = parse_actor, requires = "diagnostic")]
     reader: Option<ActorId>,
     #[command(flatten)]
+    archives: ArchiveArgs,
+    #[command(flatten)]
     turn: hold::Turn,
 }
 
 /// Shows the rows. Only the diagnostic mode writes, and first: the rows shown are then those before
 /// the record that says so, and none where that cannot be recorded.
 pub(super) fn rows(global: &Global, args: Args) -> Result<Exit, Failure> {
-    let directory = Directory::open(global)?;
+    let directory = Directory::open_with_archives(global, &args.archives)?;
     let mut reading = Reading::of(&directory, Until::End, &args.name.correlation)?;
     directory.expect_log(&reading.rebuilt.report)?;
     if args.diagnostic {
-        let (tenant, _) = reading.thread(&args.name)?;
+        let (tenant, _) = reading.thread(&directory, &args.name)?;
         let sequence = record_reading(global, &args, tenant)?;
         let until = Until::Sequence(sequence);
         reading = Reading::of(&directory, until, &args.name.correlation)?;
     }
-    let (tenant, records) = reading.thread(&args.name)?;
+    let (tenant, records) = reading.thread(&directory, &args.name)?;
     let rows: Vec<Row<'_>> = records.into_iter().filter_map(Row::of).collect();
-    let missing = reading.missing(&tenant, &args.name.correlation);
+    let missing = reading.missing(&directory, &tenant, &args.name.correlation);
     let mut out = Output::stdout();
     if global.json {
         out.json(&rows);

@@ -2,6 +2,7 @@
 
 use super::reading::{Name, Reading};
 use super::shown::{beginning, end, expiry, fate, question, title};
+use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -28,17 +29,19 @@ use std::fmt::Display;
 pub(crate) struct Args {
     #[command(flatten)]
     name: Name,
+    #[command(flatten)]
+    archives: ArchiveArgs,
 }
 
 /// Tells the story from the records that are in the log.
 pub(super) fn story(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let directory = Directory::open(global)?;
+    let directory = Directory::open_with_archives(global, &args.archives)?;
     let reading = Reading::of(&directory, Until::End, &args.name.correlation)?;
     directory.expect_log(&reading.rebuilt.report)?;
-    let (tenant, records) = reading.thread(&args.name)?;
+    let (tenant, records) = reading.thread(&directory, &args.name)?;
     let correlation = args.name.correlation.as_str();
     let records = reading.with_sessions((&tenant, correlation), records);
-    let missing = reading.missing(&tenant, correlation);
+    let missing = reading.missing(&directory, &tenant, correlation);
     let mut out = Output::stdout();
     if global.json {
         let lines: Vec<Line> = records.into_iter().map(Line::of).collect();

@@ -2,6 +2,8 @@
 //! an event states it, and everything is applied to that state.
 
 use crate::finding::{Finding, Problem};
+use crate::meaning::place_of;
+use crate::read::Committed;
 use holdpoint_domain::codec::decode;
 use holdpoint_domain::event::{Event, HistoryArchived, kind_name};
 use holdpoint_domain::hash::Digest;
@@ -11,7 +13,7 @@ use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{FollowError, Follower, Place, ReadStorage, RecordPlace, SurveyError};
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
-use holdpoint_log_format::{ChainPosition, Link, Record};
+use holdpoint_log_format::{ChainPosition, Link, Record, RecordHeader};
 use serde::Serialize;
 
 /// The kind of event that states where a log begins.
@@ -103,10 +105,18 @@ impl Start {
     fn behind<S: ReadStorage>(storage: &S, anchor: Anchor) -> Result<Self, SurveyError> {
         let at = anchor.position;
         if at.sequence == 0 {
-            let world = Some(World::default());
-            return Ok(Self { anchor, world, archived: None, finding: None });
+            return Ok(Self::stated(anchor, None));
         }
-        let statement = newest_statement(storage, &at)?;
+        Ok(Self::stated(anchor, newest_statement(storage, &at)?))
+    }
+
+    /// The start that an event states.
+    pub(crate) fn stated(anchor: Anchor, statement: Option<Statement>) -> Self {
+        let at = anchor.position;
+        if at.sequence == 0 {
+            let world = Some(World::default());
+            return Self { anchor, world, archived: None, finding: None };
+        }
         let taken_up = match &statement {
             Some(found) => take_up(&found.event).map_err(|problem| (found.place.clone(), problem)),
             None => Err((begin_of(&at), Problem::BeginningUnstated { anchor: at.sequence })),
@@ -124,7 +134,7 @@ impl Start {
             stated_by: statement.as_ref().map(|found| found.place.sequence),
             archived_to: statement.map(|found| found.event.archived_to.to_string()),
         };
-        Ok(Self { anchor, world, archived: Some(archived), finding })
+        Self { anchor, world, archived: Some(archived), finding }
     }
 }
 
@@ -136,7 +146,7 @@ impl Start {
 }
 
 /// An event that states where the log begins, and its place.
-struct Statement {
+pub(crate) struct Statement {
     place: Place,
     event: HistoryArchived,
 }
@@ -149,7 +159,9 @@ fn newest_statement<S: ReadStorage>(
     let (mut newest, mut in_batch) = (None, None);
     let mut visit = |place: &RecordPlace, record: &Record<'_>| {
         if let Some(event) = statement_of(record, anchor) {
-            in_batch = Some(Statement { place: place_of(place, record), event });
+            let file = segment_path(place.segment);
+            let place = Place { file, offset: place.offset, sequence: record.header.sequence };
+            in_batch = Some(Statement { place, event });
         }
         if !record.header.flags.more_follows() {
             newest = in_batch.take().or(newest.take());
@@ -163,20 +175,33 @@ fn newest_statement<S: ReadStorage>(
     }
 }
 
-fn statement_of(record: &Record<'_>, anchor: &ChainPosition) -> Option<HistoryArchived> {
+pub(crate) fn statement_of(record: &Record<'_>, anchor: &ChainPosition) -> Option<HistoryArchived> {
     let header = &record.header;
-    if kind_name(header.kind) != Some(STATEMENT) || header.flags.withheld() {
+    if !can_state(header) || header.flags.withheld() {
         return None;
     }
     let envelope = decode(header.kind, header.version, record.payload).ok()?;
-    match envelope.event {
-        Event::HistoryArchived(event) => {
-            let is_ours = event.anchor_sequence == anchor.sequence
-                && *event.anchor_link.as_bytes() == anchor.link.0;
-            is_ours.then_some(event)
-        }
-        _ => None,
-    }
+    stated_in(&envelope.event, anchor).cloned()
+}
+
+/// Whether a record is of the kind that states where a log begins.
+pub(crate) fn can_state(header: &RecordHeader) -> bool {
+    kind_name(header.kind) == Some(STATEMENT)
+}
+
+/// What a whole batch states of the beginning.
+pub(crate) fn statement_in(batch: &[Committed], anchor: &ChainPosition) -> Option<Statement> {
+    batch.iter().rev().find_map(|record| {
+        let event = stated_in(&record.envelope()?.event, anchor)?.clone();
+        Some(Statement { place: place_of(record), event })
+    })
+}
+
+fn stated_in<'e>(event: &'e Event, anchor: &ChainPosition) -> Option<&'e HistoryArchived> {
+    let Event::HistoryArchived(event) = event else { return None };
+    let is_ours =
+        event.anchor_sequence == anchor.sequence && *event.anchor_link.as_bytes() == anchor.link.0;
+    is_ours.then_some(event)
 }
 
 /// The state that an event carries, when it is the one that it says. The fingerprint of another
@@ -195,9 +220,4 @@ fn take_up(event: &HistoryArchived) -> Result<World, Problem> {
 fn begin_of(anchor: &ChainPosition) -> Place {
     let first = anchor.sequence.saturating_add(1);
     Place { file: segment_path(first), offset: SEGMENT_HEADER_LENGTH as u64, sequence: first }
-}
-
-fn place_of(place: &RecordPlace, record: &Record<'_>) -> Place {
-    let file = segment_path(place.segment);
-    Place { file, offset: place.offset, sequence: record.header.sequence }
 }

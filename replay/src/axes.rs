@@ -14,21 +14,25 @@ const NO_LOG: &str = "there is no log here";
 
 /// The report of a reading. `meaning` is what its events gave, or `None` when nobody looked.
 pub(crate) fn report(reading: Reading, meaning: Option<&Meaning>) -> Report {
-    let bytes: Vec<Finding> = findings_of_bytes(&reading);
+    let archives = reading.archives.clone();
+    let located = |finding: &Finding| finding.clone().located(&archives);
+    let bytes: Vec<Finding> = findings_of_bytes(&reading).iter().map(located).collect();
+    let judged: Vec<Finding> =
+        meaning.iter().flat_map(|meaning| &meaning.findings).map(located).collect();
     let axes = Axes {
         integrity: integrity(&reading, &bytes),
         completeness: completeness(&reading, &bytes, meaning),
         authenticity: authenticity(),
-        meaning: meaning_axis(&reading, meaning),
+        meaning: meaning_axis(&reading, meaning, &judged),
     };
     let verdict = verdict(&reading, &axes);
     let mut report = Report::of_reading(reading, axes, verdict);
     report.findings = bytes;
     if let Some(meaning) = meaning {
-        report.findings.extend(meaning.findings.iter().cloned());
+        report.findings.extend(judged);
         report.findings_left_out = meaning.left_out;
         report.archived = meaning.archived.clone();
-        report.notes = meaning.notes.clone();
+        report.notes = meaning.notes.iter().map(located).collect();
         report.notes_left_out = meaning.notes_left_out;
     }
     report.say_limits();
@@ -277,9 +281,9 @@ fn authenticity() -> Axis {
     )
 }
 
-fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>) -> Axis {
+fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>, judged: &[Finding]) -> Axis {
     let Some(meaning) = meaning else { return not_checked("nobody asked for it") };
-    if let Some((first, more)) = meaning.findings.split_first() {
+    if let Some((first, more)) = judged.split_first() {
         return failed(sentence(first, more.len()));
     }
     let applied = meaning.applied.sequence;

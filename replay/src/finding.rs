@@ -8,7 +8,7 @@ use holdpoint_domain::event::kind_name;
 use holdpoint_domain::evolve::ForbiddenEvent;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::text::visible;
-use holdpoint_log_files::{Finding as LogFinding, Place, Problem as LogProblem};
+use holdpoint_log_files::{ArchivePlaces, Finding as LogFinding, Place, Problem as LogProblem};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -69,6 +69,11 @@ pub enum Problem {
 }
 
 impl Finding {
+    /// The same finding, with the archive before the name of a file that lies in one.
+    pub(crate) fn located(self, archives: &ArchivePlaces) -> Self {
+        Self { place: archives.located(self.place), ..self }
+    }
+
     /// A stable name for programs.
     #[must_use]
     pub fn name(&self) -> &'static str {

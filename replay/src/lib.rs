@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod anchor;
+pub mod archives;
 mod axes;
 pub mod bisect;
 pub mod caches;
@@ -42,6 +43,7 @@ pub mod trace;
 pub mod verify;
 
 pub use anchor::Archived;
+pub use archives::ArchivedLog;
 pub use bisect::{Answer, BisectError, Found, Outcome, bisect};
 pub use caches::{CacheState, CachedIndex, CachedSnapshot, Caches, check_caches};
 pub use damage::DamageMap;

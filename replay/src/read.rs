@@ -15,8 +15,8 @@ use holdpoint_log_files::run::{Onward, walk};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    Extent, Problem as LogProblem, ReadStorage, RecordPlace, Run, Survey, SurveyError,
-    SurveyOptions, survey_in_threads,
+    ArchivePlaces, Extent, Problem as LogProblem, ReadStorage, RecordPlace, Run, Survey,
+    SurveyError, SurveyOptions, survey_in_threads,
 };
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::tail::TailShape;
@@ -134,6 +134,8 @@ pub(crate) struct Reading {
     pub(crate) record_bytes: u64,
     /// Withheld records; no event can authorise one yet.
     pub(crate) withheld: Vec<Finding>,
+    /// Where records lie that are not in the log's own directory.
+    pub(crate) archives: ArchivePlaces,
     /// A file that tells of a record which is not here; looked for by whoever verifies.
     pub(crate) later: Option<Later>,
 }
@@ -322,6 +324,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             is_cut_off: self.is_cut_off,
             record_bytes: self.record_bytes,
             withheld: self.withheld,
+            archives: self.storage.archives(),
             later: None,
         })
     }

@@ -15,7 +15,7 @@ use holdpoint_domain::Proof;
 use holdpoint_domain::envelope::{ActorId, Envelope};
 use holdpoint_domain::event::Event;
 use holdpoint_domain::time::Timestamp;
-use holdpoint_log_files::RecordPlace;
+use holdpoint_log_files::{ArchivePlaces, RecordPlace};
 use holdpoint_log_format::Record;
 pub use names::{Name, Named, each_name};
 pub use part::{Part, Span, span};
@@ -48,6 +48,9 @@ pub struct Line {
     pub summary: String,
     /// Its link, 64 hexadecimal digits.
     pub link: String,
+    /// The archive that it lies in, where that is not the log's own directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archive: Option<String>,
     /// The event itself, by the seeds' names, raw evidence as length and SHA-256.
     pub event: Option<Event>,
 }
@@ -83,8 +86,15 @@ impl Line {
             decision_id: decision_id_of(envelope).map(str::to_string),
             summary: summary_of(record),
             link: record.header.link.to_string(),
+            archive: None,
             event: envelope.map(|envelope| envelope.event.clone()),
         }
+    }
+
+    /// The same line, which says where the record lies.
+    #[must_use]
+    pub fn lying_in(self, archives: &ArchivePlaces) -> Self {
+        Self { archive: archives.of(self.sequence).map(|path| path.to_string()), ..self }
     }
 }
 

@@ -6,10 +6,11 @@ use crate::finding::Finding;
 use crate::read::Reading;
 use crate::verify::{OutsideState, Witnessed};
 use holdpoint_domain::time::Timestamp;
+use holdpoint_log_files::ArchivePlaces;
 use holdpoint_log_format::ChainPosition;
 use holdpoint_log_format::limits::FORMAT_VERSION;
 use holdpoint_log_format::recovery::{Row, Verdict as LogVerdict};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// How many findings about events are kept; the rest is counted. A log can hold as many as it has
@@ -56,6 +57,9 @@ pub struct Report {
     /// What the log says of the records before its first one; `None` when it is whole, or nobody
     /// looked.
     pub archived: Option<Archived>,
+    /// Where records lie that were read in archives of the log.
+    #[serde(skip_serializing_if = "has_none", serialize_with = "as_list")]
+    pub archives: ArchivePlaces,
     /// Everything found wrong, in the order of the log: files first, then events.
     pub findings: Vec<Finding>,
     /// Findings about events beyond the first [`MEANING_FINDINGS_MAX`].
@@ -83,6 +87,26 @@ pub struct Report {
 /// For what is said only where it is so.
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+fn has_none(archives: &ArchivePlaces) -> bool {
+    archives.all().is_empty()
+}
+
+/// The records of an archive.
+#[derive(Serialize)]
+struct InArchive<'a> {
+    first_sequence: u64,
+    last_sequence: u64,
+    archive: &'a str,
+}
+
+fn as_list<S: Serializer>(archives: &ArchivePlaces, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(archives.all().iter().map(|place| InArchive {
+        first_sequence: place.first,
+        last_sequence: place.last,
+        archive: &place.path,
+    }))
 }
 
 /// The verdict on a log.
@@ -206,6 +230,7 @@ impl Report {
             foreign: survey.row == Row::Foreign,
             is_archive: survey.is_archive,
             archived: None,
+            archives: reading.archives,
             findings: Vec::new(),
             findings_left_out: 0,
             notes: Vec::new(),

@@ -1,6 +1,6 @@
 //! How much a log holds, and of what.
 
-use crate::anchor::Start;
+use crate::anchor::{Anchor, Start, can_state, statement_in};
 use crate::axes::report;
 use crate::finding::named;
 use crate::progress::Progress;
@@ -38,10 +38,13 @@ pub fn statistics<S: ReadStorage>(
 ) -> Result<Statistics, ReadError> {
     let mut counts = Counts::default();
     let (reading, wrong_beginning) = steadily(|| {
-        let Start { anchor, finding, .. } = Start::of(storage)?;
-        let mut count = |batch: &[Committed]| counts.add(batch);
-        let reading = read_wanted(storage, anchor, options, &|_| false, progress, &mut count)?;
-        Ok((reading, finding))
+        let (anchor, mut statement) = (Anchor::of(storage)?, None);
+        let mut take = |batch: &[Committed]| {
+            statement = statement_in(batch, &anchor.position).or(statement.take());
+            counts.add(batch);
+        };
+        let reading = read_wanted(storage, anchor, options, &can_state, progress, &mut take)?;
+        Ok((reading, Start::stated(anchor, statement).finding))
     })?;
     let mut report = report(reading, None);
     report.take_findings(wrong_beginning.as_slice());

@@ -95,7 +95,8 @@ impl LogTail {
             if sequence <= self.newest {
                 return;
             }
-            batch.extend(Line::wanted(place, record, filter));
+            let line = Line::wanted(place, record, filter);
+            batch.extend(line.map(|line| line.lying_in(&storage.archives())));
             if !record.header.flags.more_follows() {
                 self.newest = sequence;
                 batch.drain(..).for_each(&mut *visit);

@@ -157,7 +157,8 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         let mut lines = Vec::new();
         self.each_from(first, &mut |place, record| {
             if record.header.sequence <= last {
-                lines.push(Line::of(&Committed::of(place, record)));
+                let line = Line::of(&Committed::of(place, record));
+                lines.push(line.lying_in(&self.storage.archives()));
             }
             if record.header.sequence >= last { Onward::Stop } else { Onward::Go }
         })?;

@@ -90,6 +90,9 @@ pub struct StepRecord {
     pub kind: String,
     /// What happened, in one line, control characters visible.
     pub summary: String,
+    /// The archive that it lies in, where that is not the log's own directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archive: Option<String>,
 }
 
 /// What a step is to the record that was asked for.
@@ -176,7 +179,7 @@ pub enum Traced {
 pub fn trace<S: ReadStorage>(storage: &S, sequence: u64, depth: u32) -> Result<Traced, ReadError> {
     let depth = depth.min(DEPTH_MAX);
     let reader = LogReader::of(storage)?;
-    let mut part = Part { segments: reader.firsts().len() as u64, ..Part::default() };
+    let mut part = Part::begin(&reader);
     reader.check_ends(&mut part.findings())?;
     let Some(causes) = Causes::of(&reader, sequence, depth, &mut part)? else {
         return Ok(Traced::NoRecord { span: span(storage)?, checked: part });
@@ -193,6 +196,9 @@ pub fn trace<S: ReadStorage>(storage: &S, sequence: u64, depth: u32) -> Result<T
         let standing = tied.standing_of(step.last);
         if standing != Standing::Proven || step.standing != Standing::Withheld.name() {
             step.standing = standing.name();
+        }
+        for record in &mut step.records {
+            record.archive = part.archives.of(record.sequence).map(|path| path.to_string());
         }
     }
     Ok(Traced::Story(Box::new(Trace {

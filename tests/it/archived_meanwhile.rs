@@ -52,7 +52,10 @@ const VERBS: [(&str, Check); 22] = [
     }),
     ("log show --kind log.command_refused --json", |it, output| is_recent(it, &sequences(output))),
     ("log tail -n 5 --json", |it, output| is_newest(it, 5, sequences(output))),
-    ("log stat --json", |it, output| reaches(it, &json(output))),
+    ("log stat --json", |it, output| {
+        let counted = json(output);
+        reaches(it, &counted) && counted["records"] == counted["head"]["sequence"]
+    }),
     ("verify --json", |it, output| reaches(it, &json(output))),
     ("verify --caches --json", |it, output| reaches(it, &json(output))),
     ("verify --map --json", |it, output| reaches(it, &json(output))),
@@ -75,14 +78,17 @@ fn reaches(promise: &Promise, shown: &Value) -> bool {
     shown["head"]["sequence"].as_u64().is_some_and(|head| head >= promise.newest)
 }
 
-/// Whether no record is missing from the first to the end.
+/// Whether no record is missing from the very first to the end, wherever it lies by now.
 fn is_whole(promise: &Promise, sequences: Vec<u64>) -> bool {
-    let has_no_gap = sequences.windows(2).all(|two| two[0] + 1 == two[1]);
-    has_no_gap && is_recent(promise, &sequences)
+    sequences.first() == Some(&1) && has_no_gap(promise, &sequences)
 }
 
 fn is_newest(promise: &Promise, count: usize, sequences: Vec<u64>) -> bool {
-    sequences.len() == count && is_whole(promise, sequences)
+    sequences.len() == count && has_no_gap(promise, &sequences)
+}
+
+fn has_no_gap(promise: &Promise, sequences: &[u64]) -> bool {
+    sequences.windows(2).all(|two| two[0] + 1 == two[1]) && is_recent(promise, sequences)
 }
 
 fn is_recent(promise: &Promise, sequences: &[u64]) -> bool {

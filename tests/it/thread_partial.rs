@@ -25,11 +25,17 @@ fn not_here(output: &Output) -> String {
 }
 
 #[test]
-fn behind_an_archive_a_thread_says_what_is_there() {
+fn behind_an_archive_that_is_gone_a_thread_says_what_is_there() {
     let (place, anchor) = archived();
+    for verb in ["story", "rows"] {
+        assert_eq!(not_here(&place.holdpoint(&["thread", verb, "talk"])), "");
+    }
+    let archive = place.directory.path().join("archive");
+    std::fs::rename(&archive, place.directory.path().join("elsewhere")).unwrap();
     let missing = format!(
-        "records 1 to {anchor} are in the archive archive (`--log` shows it): the thread began \
-         there, with record 6"
+        "records 1 to {anchor} are in the archive {}, which was not read (there is no archive \
+         there): the thread began there, with record 6; name its directory with --archive DIR",
+        archive.display()
     );
     for verb in ["story", "rows"] {
         let output = place.holdpoint(&["thread", verb, "talk"]);
@@ -45,9 +51,11 @@ fn behind_an_archive_a_thread_says_what_is_there() {
 fn behind_an_archive_the_list_says_what_it_cannot_list() {
     let (place, anchor) = archived();
     let output = place.holdpoint(&["thread", "list"]);
+    let archive = place.directory.path().join("archive");
     let missing = format!(
-        "records 1 to {anchor} are in the archive archive (`--log` shows it): threads that ended \
-         there may not be listed"
+        "records 1 to {anchor} are in the archive {} (`--log` shows it): threads that ended there \
+         may not be listed",
+        archive.display()
     );
     assert_eq!(not_here(&output), format!("not here: {missing}"));
     assert!(text(&output.stdout).contains("talk"));
@@ -72,13 +80,17 @@ fn an_archive_says_where_the_newer_records_are() {
 #[test]
 fn health_says_from_which_record_on_it_counts() {
     let (place, anchor) = archived();
-    let output = place.holdpoint(&["health"]);
+    assert!(!text(&place.holdpoint(&["health"]).stdout).contains("counted from"));
+    let archive = place.directory.path().join("archive");
+    let output = place.holdpoint(&["health", "--no-archive"]);
     let not_counted = format!(
-        "records 1 to {anchor} are in the archive archive (`--log` shows it): they are not counted"
+        "records 1 to {anchor} are in an archive, which was not read: they are not counted; name \
+         its directory with --archive DIR"
     );
     let line = format!("counted from record {} on; {not_counted}", anchor + 1);
     assert_eq!(text(&output.stdout).lines().last(), Some(line.as_str()));
-    let report = json(&place.holdpoint(&["health", "--json"]));
+    std::fs::remove_dir_all(archive).unwrap();
+    let report = json(&place.holdpoint(&["health", "--no-archive", "--json"]));
     assert_eq!(report["counted_from_record"], anchor + 1);
     assert_eq!(report["not_counted"], not_counted);
     assert!(report["rows"].is_array() && report["refusals"].is_object(), "{report:#}");

@@ -6,7 +6,7 @@ use super::error::SubmitError;
 use super::rebuild::{Hot, recorded};
 use super::writers_own::record;
 use crate::log::{ArchiveError, Log, SealedSegment, Storage};
-use holdpoint_domain::event::{HistoryArchived, Raw};
+use holdpoint_domain::event::{HistoryArchived, Raw, Text};
 use holdpoint_domain::evidence_capture::RawData;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -156,7 +156,7 @@ impl<S: Storage> Engine<S> {
             first_sequence,
             anchor_sequence: anchor.sequence,
             anchor_link: Digest::from_bytes(anchor.link.0),
-            archived_to: archive.root().to_string_lossy().into_owned().into(),
+            archived_to: named(archive.root()),
             state_schema: STATE_SCHEMA_VERSION,
             state_fingerprint: state.fingerprint_digest(),
             state: Raw::from(RawData::from(state.carry())),
@@ -174,6 +174,13 @@ impl ArchivePlan {
         };
         sealed.iter().take(count).take_while(is_within).last().copied()
     }
+}
+
+/// A directory as whoever reads the log elsewhere finds it.
+fn named(archive: &Path) -> Text {
+    // Where the working directory is gone, it is named as it was given.
+    let absolute = std::path::absolute(archive).unwrap_or_else(|_| archive.to_path_buf());
+    absolute.to_string_lossy().into_owned().into()
 }
 
 /// The state right behind record `last`.

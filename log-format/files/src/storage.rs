@@ -1,5 +1,6 @@
 //! The few calls made on a disk to read a log, and the real directory behind them.
 
+use crate::joined::ArchivePlaces;
 use crate::map::SegmentBytes;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, lstat, openat};
 use std::fs::File;
@@ -27,6 +28,11 @@ pub trait ReadStorage {
     /// What the disk says; a name that is not a regular file, or lies in what is no directory, is
     /// [`io::ErrorKind::InvalidInput`], links are not followed.
     fn open(&self, path: &str) -> io::Result<Option<Self::File>>;
+
+    /// Where the segments lie that are not in the log's own directory.
+    fn archives(&self) -> ArchivePlaces {
+        ArchivePlaces::default()
+    }
 }
 
 /// A file open for reading at any offset, by several threads at once.

@@ -5,7 +5,8 @@ use crate::read::ReadError;
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{
-    Finding as LogFinding, LogReader, Onward, Place, Problem, ReadStorage, RecordPlace, Run,
+    ArchivePlaces, Finding as LogFinding, LogReader, Onward, Place, Problem, ReadStorage,
+    RecordPlace, Run,
 };
 use serde::Serialize;
 
@@ -23,13 +24,22 @@ pub struct Part {
     pub segments_by_index: u64,
     /// What was found wrong there.
     pub findings: Vec<Finding>,
+    /// Where records lie that are not in the log's own directory.
+    #[serde(skip)]
+    pub(crate) archives: ArchivePlaces,
 }
 
 impl Part {
+    /// Nothing was read yet.
+    pub(crate) fn begin<S: ReadStorage>(reader: &LogReader<'_, S>) -> Self {
+        let (segments, archives) = (reader.firsts().len() as u64, reader.storage().archives());
+        Self { segments, archives, ..Self::default() }
+    }
+
     /// Takes what a reader finds.
     pub(crate) fn findings(&mut self) -> impl FnMut(LogFinding) + '_ {
         |finding| {
-            let finding = Finding::from(finding);
+            let finding = Finding::from(finding).located(&self.archives);
             if self.findings.len() < FINDINGS_MAX && !self.findings.contains(&finding) {
                 self.findings.push(finding);
             }

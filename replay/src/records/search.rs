@@ -10,7 +10,9 @@ use crate::read::{ReadError, ReadOptions};
 use crate::report::Report;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::survey::{io_error, segment_path};
-use holdpoint_log_files::{Finding, LogReader, Onward, ReadStorage, RecordPlace, Run, Standing};
+use holdpoint_log_files::{
+    ArchivePlaces, Finding, LogReader, Onward, ReadStorage, RecordPlace, Run, Standing,
+};
 use holdpoint_log_format::{ChainPosition, Record};
 
 /// A segment is read from its end in pieces of about so many bytes.
@@ -73,6 +75,7 @@ struct Search<'r, 's, 'f, S> {
 struct Shown<'v, 't> {
     order: Order,
     tied: &'t Tied,
+    archives: ArchivePlaces,
     filter: Filter,
     /// The newest record shown, in the order.
     last: Option<u64>,
@@ -92,7 +95,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         order: Order,
     ) -> Result<Self, ReadError> {
         let is_timed = filter.since.or(filter.until).is_some();
-        let mut part = Part { segments: reader.firsts().len() as u64, ..Part::default() };
+        let mut part = Part::begin(reader);
         let times = if is_timed { times_before(reader, &mut part)? } else { Vec::new() };
         let mut search = Self { reader, filter, order, tied: Tied::begin(reader), times, part };
         if !filter.terms().is_empty() && order == Order::OldestFirst {
@@ -134,7 +137,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         let mut onward = Onward::Go;
         let mut report = each(storage, self.filter, options, progress, &mut |record| {
             if onward == Onward::Go {
-                onward = visit(Line::of(record), tied.standing(&record.header));
+                let line = Line::of(record).lying_in(&storage.archives());
+                onward = visit(line, tied.standing(&record.header));
             }
         })?;
         report.take_findings(&self.part.findings);
@@ -143,7 +147,9 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
 
     /// Looks at the log's beginning where it is asked for.
     fn check_beginning(&mut self) -> Result<(), ReadError> {
-        self.part.findings.extend(wrong_beginning(self.reader.storage(), self.filter)?);
+        let wrong = wrong_beginning(self.reader.storage(), self.filter)?;
+        let archives = &self.part.archives;
+        self.part.findings.extend(wrong.map(|finding| finding.located(archives)));
         Ok(())
     }
 
@@ -211,7 +217,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             self.tied.read_after_all(self.reader, first, &mut self.part)?;
         }
         self.part.segments_read += 1;
-        let mut shown = Shown::to(visit, self.order, &self.tied, filter);
+        let mut shown = Shown::to(visit, self.order, &self.tied, filter, &self.part);
         match self.order {
             Order::OldestFirst => shown.forwards(self.reader, &mut segment, &mut self.part)?,
             Order::NewestFirst => shown.backwards(self.reader, &mut segment, &mut self.part)?,
@@ -232,7 +238,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         let first = segment.header.first_sequence();
         let Some(believed) = self.tied.index(first) else { return Ok(None) };
         let Ok(Some(candidates)) = believed.candidates(self.filter) else { return Ok(None) };
-        let mut shown = Shown::to(visit, self.order, &self.tied, self.filter.clone());
+        let mut shown = Shown::to(visit, self.order, &self.tied, self.filter.clone(), &self.part);
         for piece in in_order(&candidates, self.order) {
             let mut lines = Vec::new();
             let read = read_candidates(believed, segment, piece, &mut |place, record| {
@@ -262,9 +268,10 @@ impl<'v, 't> Shown<'v, 't> {
         order: Order,
         tied: &'t Tied,
         filter: Filter,
+        part: &Part,
     ) -> Self {
-        let (last, withheld) = (None, Vec::new());
-        Self { order, tied, filter, last, onward: Onward::Go, visit, withheld }
+        let (last, withheld, archives) = (None, Vec::new(), part.archives.clone());
+        Self { order, tied, archives, filter, last, onward: Onward::Go, visit, withheld }
     }
 
     fn wanted(&mut self, place: &RecordPlace, record: &Record<'_>) -> Option<Wanted> {
@@ -273,7 +280,7 @@ impl<'v, 't> Shown<'v, 't> {
         if line.is_none() && header.flags.withheld() && self.filter.admits(header) {
             self.withheld.push(withheld_at(place, header.sequence));
         }
-        line.map(|line| (line, self.tied.standing(header)))
+        line.map(|line| (line.lying_in(&self.archives), self.tied.standing(header)))
     }
 
     fn forwards<S: ReadStorage>(

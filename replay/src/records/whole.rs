@@ -2,7 +2,7 @@
 
 use super::Line;
 use super::filter::Filter;
-use crate::anchor::{Anchor, Start};
+use crate::anchor::{Anchor, Start, can_state, statement_in};
 use crate::axes::report;
 use crate::finding::Finding;
 use crate::progress::Progress;
@@ -23,7 +23,9 @@ pub fn records<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
     visit: &mut dyn FnMut(Line),
 ) -> Result<Report, ReadError> {
-    each(storage, filter, options, progress, &mut |record| visit(Line::of(record)))
+    each(storage, filter, options, progress, &mut |record| {
+        visit(Line::of(record).lying_in(&storage.archives()));
+    })
 }
 
 /// Shows the wanted records themselves.
@@ -34,29 +36,42 @@ pub(super) fn each<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
     visit: &mut dyn FnMut(&Committed),
 ) -> Result<Report, ReadError> {
-    let (reading, ()) = steadily(|| {
+    let (reading, wrong_beginning) = steadily(|| {
         let anchor = Anchor::of(storage)?;
-        let is_there = |header: &RecordHeader| filter.admits(header);
+        let (is_asked_for, mut statement) = (asks_for_beginning(filter, &anchor), None);
+        let is_there =
+            |header: &RecordHeader| filter.admits(header) || is_asked_for && can_state(header);
         let reading = read_wanted(storage, anchor, options, &is_there, progress, &mut |batch| {
+            if is_asked_for {
+                statement = statement_in(batch, &anchor.position).or(statement.take());
+            }
             batch.iter().filter(|record| filter.wants(record)).for_each(&mut *visit);
         })?;
-        Ok((reading, ()))
+        let start = is_asked_for.then(|| Start::stated(anchor, statement));
+        Ok((reading, start.and_then(|start| start.finding)))
     })?;
     let mut report = report(reading, None);
-    report.take_findings(wrong_beginning(storage, filter)?.as_slice());
+    report.take_findings(wrong_beginning.as_slice());
     Ok(report)
 }
 
 /// A log that begins behind an anchor says so itself: else HEAD hides records. That is looked at
 /// where its beginning is asked for.
+fn asks_for_beginning(filter: &Filter, anchor: &Anchor) -> bool {
+    let first = anchor.position.sequence.saturating_add(1);
+    first > 1 && filter.first.is_none_or(|asked| asked <= first)
+}
+
+/// What is wrong with a log's beginning, where that is asked for: for whoever does not read the
+/// whole log.
 pub(super) fn wrong_beginning<S: ReadStorage>(
     storage: &S,
     filter: &Filter,
 ) -> Result<Option<Finding>, ReadError> {
-    let start = Start::of(storage)?;
-    let anchor = start.anchor.position.sequence;
-    let is_asked_for = filter.first.is_none_or(|first| first <= anchor.saturating_add(1));
-    Ok(start.finding.filter(|_| is_asked_for))
+    match asks_for_beginning(filter, &Anchor::of(storage)?) {
+        true => Ok(Start::of(storage)?.finding),
+        false => Ok(None),
+    }
 }
 
 /// The story of one loop: what happened, when, by whom. Empty when no record is about it.

@@ -261,6 +261,6 @@ impl Step {
             self.idempotency = envelope.idempotency.clone();
         }
         let Line { sequence, time, kind, summary, .. } = Line::of(&record);
-        self.records.push(StepRecord { sequence, time, kind, summary });
+        self.records.push(StepRecord { sequence, time, kind, summary, archive: None });
     }
 }

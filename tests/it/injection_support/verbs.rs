@@ -62,6 +62,16 @@ const ON_MOVED: [&str; 9] = [
     "decision list --json",
 ];
 
+/// On the log, where the calls on the archive fail.
+const WITH_ARCHIVE: [&str; 6] = [
+    "verify --archive ARCHIVE --json",
+    "log show --archive ARCHIVE --json",
+    "log show --archive ARCHIVE --reverse --json",
+    "replay --archive ARCHIVE --loop LOOP --json",
+    "trace 12 --archive ARCHIVE --json",
+    "export --archive ARCHIVE",
+];
+
 /// On the archive, and beside it on the log.
 const ON_ARCHIVE: [&str; 4] =
     ["verify --json", "log show --last 5 --json", "replay --json", "decision list --json"];
@@ -88,7 +98,7 @@ impl Verb {
             (&ON_LOG, "", log, log),
             (&FROM_LOG, "", log, log),
             (&ON_MOVED, "moved: ", moved, moved),
-            (&["verify --archive ARCHIVE --json"], "moved, its archive: ", moved, archive),
+            (&WITH_ARCHIVE, "moved, its archive: ", moved, archive),
             (&ON_ARCHIVE, "archive: ", archive, archive),
         ];
         let verbs = lists.into_iter().flat_map(|(lines, place, log, watched)| {

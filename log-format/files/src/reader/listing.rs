@@ -11,6 +11,10 @@ use std::io;
 /// How often HEAD and the list are read again because records are moved to an archive meanwhile.
 const LOOKS_MAX: u32 = 4;
 
+/// Why there is no list of what there is.
+pub(crate) const MOVING: &str =
+    "it was changed again and again by moves to an archive; try again later";
+
 /// What there is of a log.
 #[derive(Clone, Debug)]
 pub struct Listing {
@@ -40,8 +44,7 @@ impl Listing {
                 return Self::from(storage, head, listed);
             }
         }
-        let moving = "it was changed again and again by moves to an archive; try again later";
-        Err(io_error(names::HEAD)(io::Error::new(io::ErrorKind::Interrupted, moving)))
+        Err(io_error(names::HEAD)(io::Error::new(io::ErrorKind::Interrupted, MOVING)))
     }
 
     fn from<S: ReadStorage>(

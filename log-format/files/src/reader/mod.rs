@@ -12,6 +12,7 @@ use crate::storage::{ReadFile, ReadStorage};
 use crate::survey::{SurveyError, io_error, newer, segment_path};
 use crate::window::Window;
 use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Link, LogId, Record, SegmentHeader};
+pub(crate) use listing::MOVING;
 pub use listing::{Listing, firsts, list};
 use std::io;
 pub use ties::{Standing, Ties};

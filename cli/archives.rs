@@ -1,0 +1,138 @@
+//! The archives that are read with a log, and what is said of those that are not.
+
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain};
+use crate::text::path;
+use holdpoint_log_files::head::read_head;
+use holdpoint_log_files::joined::{Unfit, Unread, fit};
+use holdpoint_log_files::{ReadStorage, SurveyError};
+use holdpoint_log_format::names;
+use holdpoint_replay::archives::{with_archives, without_archives};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Which archives of a log are read with it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ArchiveArgs {
+    /// Where the log's first records were moved to, if not where the log says; may be given several
+    /// times, for an archive of each.
+    #[arg(long, value_name = "DIR")]
+    archive: Vec<PathBuf>,
+    /// Read the log alone, without the archives of its first records.
+    #[arg(long, conflicts_with = "archive")]
+    no_archive: bool,
+}
+
+impl Directory {
+    /// The directory that `--log` names, read together with the archives of its first records.
+    pub(crate) fn open_with_archives(global: &Global, args: &ArchiveArgs) -> Result<Self, Failure> {
+        let mut directory = Self::open(global)?;
+        directory.take_archives(args)?;
+        Ok(directory)
+    }
+
+    /// Reads the archives where the log says that they are.
+    pub(crate) fn following_archives(mut self) -> Result<Self, Failure> {
+        self.take_archives(&ArchiveArgs { archive: Vec::new(), no_archive: false })?;
+        Ok(self)
+    }
+
+    fn take_archives(&mut self, args: &ArchiveArgs) -> Result<(), Failure> {
+        let given = args.archive.iter().map(|archive| self.open_archive(archive));
+        let given: Vec<Self> = given.collect::<Result<_, _>>()?;
+        let storages = given.iter().map(|archive| archive.storage.clone()).collect();
+        self.log = match args.no_archive {
+            true => without_archives(self.storage.clone()),
+            false => with_archives(self.storage.clone(), storages),
+        };
+        self.log.look().map_err(|source| self.unreadable_head(source))?;
+        given.iter().try_for_each(|archive| self.expect_read(archive))
+    }
+
+    /// An archive that was named and is not read does not belong to the log.
+    fn expect_read(&self, archive: &Self) -> Result<(), Failure> {
+        let shown = path(&archive.path);
+        if self.log.archives().all().iter().any(|place| *place.path == *shown) {
+            return Ok(());
+        }
+        // What is wrong with HEAD is for the reading to tell.
+        let Ok(head) = read_head(&self.storage).map_err(|error| self.unreadable(&error.into()))?
+        else {
+            return Ok(());
+        };
+        match fit(&archive.storage, &self.storage, &head) {
+            Ok(_) => complain(&format!("{shown} is not read: what it holds is read elsewhere")),
+            Err(unfit) => return Err(of_unfit(archive, &unfit)),
+        }
+        Ok(())
+    }
+
+    fn unreadable_head(&self, source: std::io::Error) -> Failure {
+        self.unreadable(&SurveyError::Io { file: names::HEAD.to_string(), source }.into())
+    }
+
+    /// The last record that is in an archive which is not read, where one from `first` on is.
+    pub(crate) fn unread_from(&self, first: Option<u64>) -> Option<u64> {
+        let last = self.log.unread()?.last;
+        first.is_none_or(|first| first <= last).then_some(last)
+    }
+
+    /// Says which records are in an archive that is not read, if there are any.
+    pub(crate) fn tell_unread(&self) {
+        if let Some(unread) = self.log.unread() {
+            complain(&sentence(&unread));
+        }
+    }
+
+    /// The same failure; where something was not found that may be in an archive which is not read,
+    /// it says so.
+    pub(crate) fn or_unread(&self, failure: Failure) -> Failure {
+        match self.log.unread() {
+            Some(unread) if failure.exit == Exit::NOT_FOUND => {
+                let message = format!("{}; {}", failure.message(), sentence(&unread));
+                let named = json!(unread.named.as_deref());
+                Failure::new(Exit::NOT_FOUND, "before_the_log", message)
+                    .with("archive", named)
+                    .with("archived_to_sequence", json!(unread.last))
+            }
+            _ => failure,
+        }
+    }
+}
+
+/// What to do about an archive that is not read.
+pub(crate) const NAME_ARCHIVE: &str = "; name its directory with --archive DIR";
+
+fn sentence(unread: &Unread) -> String {
+    format!("{}{NAME_ARCHIVE}", told(unread))
+}
+
+/// Which records are in an archive that is not read, and why it is not.
+pub(crate) fn told(unread: &Unread) -> String {
+    let records = match unread.last {
+        1 => "record 1 is".to_string(),
+        last => format!("records 1 to {last} are"),
+    };
+    let archive =
+        unread.named.as_ref().map_or("an archive".into(), |at| format!("the archive {at}"));
+    let why = unread.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    format!("{records} in {archive}, which was not read{why}")
+}
+
+/// The failure that a directory is not the archive that it was named as.
+fn of_unfit(archive: &Directory, unfit: &Unfit) -> Failure {
+    let shown = path(&archive.path);
+    let (exit, code) = match unfit {
+        Unfit::Missing | Unfit::Unfinished => (Exit::NOT_FOUND, "nothing_here"),
+        Unfit::NotADirectory | Unfit::NotAnArchive => (Exit::USAGE, "not_an_archive"),
+        Unfit::Unreadable(SurveyError::NewerVersion { .. }) => (Exit::FAILED, "newer_version"),
+        Unfit::Unreadable(_) => (Exit::FAILED, "io"),
+        _ => (Exit::VERIFICATION_FAILED, "archive_differs"),
+    };
+    let message = format!(
+        "{shown} is not read as the archive of this log: {unfit}; name the directory that its \
+         first records were moved to with --archive DIR"
+    );
+    Failure::new(exit, code, message)
+}

@@ -1,0 +1,186 @@
+//! Where the archive of a log's first records cannot be read, that is said, and what may be in it
+//! is not denied. What only passes for the archive is not read.
+
+use crate::archive_support::{Sample, beside, duplicate, fifo, sequences};
+use crate::program::{json, text};
+use holdpoint_log_format::names;
+use holdpoint_testing::log::segments_of;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Output;
+
+#[test]
+fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
+    let (sample, anchor) = Sample::archived();
+    let newest = sample.newest();
+    fs::remove_dir_all(&sample.archive).unwrap();
+    let told = format!("records 1 to {anchor} are in the archive {}", sample.archive.display());
+    let before = format!("log show --from {anchor}");
+    let behind = format!("log show --from {} --json", anchor + 1);
+    let diff = format!("diff {newest}");
+    for line in [
+        "replay --loop LOOP",
+        "replay --until 5",
+        "log show --loop LOOP",
+        "log show --loop NOBODY",
+        "log show --loop LOOP --kind log.salvaged",
+        "log show --to 3",
+        "log show --from 3 --to 4",
+        &before,
+        "log show --decision UNKNOWN",
+        "log tail --loop NOBODY",
+        "trace 3",
+        "export --since 3",
+        "diff 3 4",
+        "bisect --where totals.loops_initialized>0",
+        "bisect --where totals.loops_initialized>0 --entity NOBODY",
+        "replay --entity NOBODY",
+    ] {
+        let output = sample.expect("gone", line, 3, &told);
+        assert!(text(&output.stderr).contains("--archive DIR"), "{line}");
+    }
+    let lists =
+        ["log show", "log show --last 9000", "log show --reverse", "export", "replay", "log stat"];
+    for line in lists {
+        sample.expect("gone", line, 0, &told);
+    }
+    for line in [&behind, "log show --last 3", "log tail -n 3", "replay --live", &diff] {
+        let output = sample.expect("gone, and not asked for", line, 0, "");
+        assert!(!text(&output.stderr).contains("archive"), "{line}: {}", text(&output.stderr));
+    }
+    assert!(sequences(&sample.ask(&behind, 1)).into_iter().eq(anchor + 1..=newest));
+    let refused = json(&sample.ask("replay --loop LOOP --json", 1));
+    let error = &refused["error"];
+    assert_eq!(error["code"], "before_the_log", "{refused:#}");
+    assert_eq!(error["archive"].as_str(), sample.archive.to_str(), "{refused:#}");
+    assert_eq!(error["archived_to_sequence"].as_u64(), Some(anchor));
+    sample.expect("a log alone", "trace 3 --no-archive", 3, "--archive DIR");
+}
+
+/// Puts something in the place of the archive; says what is told of it.
+type Replace = fn(&Sample) -> &'static str;
+
+const NOT_THE_ARCHIVE: [(&str, i32, Replace); 9] = [
+    ("another log's archive", 6, |sample| {
+        let (other, _) = Sample::archived();
+        duplicate(&other.archive, &sample.archive);
+        "it belongs to log"
+    }),
+    ("an older copy of it", 6, |sample| {
+        let older = beside(&sample.place, "older");
+        duplicate(&sample.archive, &older);
+        sample.grow();
+        sample.archive_to(&sample.archive);
+        duplicate(&older, &sample.archive);
+        "and the log begins behind record"
+    }),
+    ("it, beside an older copy of the log", 6, |sample| {
+        let older = beside(&sample.place, "older");
+        duplicate(&sample.place.log, &older);
+        sample.grow();
+        sample.archive_to(&sample.archive);
+        duplicate(&older, &sample.place.log);
+        "no segment of the log goes on from that"
+    }),
+    ("a copy of the log", 2, |sample| {
+        duplicate(&sample.place.log, &sample.archive);
+        "it is a log, and not an archive of one"
+    }),
+    ("an archive that was not finished", 3, |sample| {
+        fs::remove_file(sample.archive.join(names::HEAD)).unwrap();
+        "it is an unfinished archive"
+    }),
+    ("an empty directory", 3, |sample| {
+        fs::remove_dir_all(&sample.archive).unwrap();
+        fs::create_dir(&sample.archive).unwrap();
+        "there is no archive there"
+    }),
+    ("a pipe in the place of its mark", 6, |sample| {
+        fifo(&sample.archive.join(names::ARCHIVE));
+        "ARCHIVE there: it is not a regular file"
+    }),
+    ("a pipe in the place of its HEAD", 6, |sample| {
+        fifo(&sample.archive.join(names::HEAD));
+        "HEAD there: it is not a regular file"
+    }),
+    ("an archive without segments", 6, |sample| {
+        fs::remove_dir_all(sample.archive.join(names::SEGMENTS)).unwrap();
+        "there is no segment"
+    }),
+];
+
+#[test]
+fn what_is_not_the_archive_is_refused_where_it_was_named_and_told_where_the_log_names_it() {
+    for (what, code, replace) in NOT_THE_ARCHIVE {
+        let (sample, _) = Sample::archived();
+        let told = replace(&sample);
+        for line in ["log show", "replay", "trace 3", "export", "log stat", "log tail"] {
+            let named = format!("{line} --archive archive");
+            let output = sample.expect(what, &named, code, told);
+            assert_eq!(text(&output.stdout), "", "{what}: {line}");
+        }
+        for line in ["log show", "replay", "export", "log stat"] {
+            sample.expect(what, line, 0, told);
+        }
+        for line in ["trace 3", "replay --loop LOOP", "log show --loop LOOP"] {
+            sample.expect(what, line, 3, told);
+        }
+    }
+}
+
+#[test]
+fn the_log_itself_is_not_its_own_archive_under_any_name() {
+    let (sample, _) = Sample::archived();
+    let link = beside(&sample.place, "link");
+    symlink(&sample.place.log, &link).unwrap();
+    for line in ["log show --archive log", "replay --archive log/../log"] {
+        sample.expect("the log", line, 2, "is the log itself");
+    }
+    sample.expect("a link to the log", "log show --archive link", 1, "is a symbolic link");
+    fs::remove_file(&link).unwrap();
+    fs::rename(&sample.archive, beside(&sample.place, "moved")).unwrap();
+    for make in [
+        (|sample: &Sample| symlink("moved", &sample.archive).unwrap()) as fn(&Sample),
+        |sample| symlink("archive", &sample.archive).unwrap(),
+        |sample| fifo(&sample.archive),
+        |sample| fs::write(&sample.archive, "mine").unwrap(),
+    ] {
+        make(&sample);
+        sample.expect("a name that is none", "log show", 0, "it is not a directory");
+        sample.expect("a name that is none", "trace 3", 3, "it is not a directory");
+        sample.expect("a name that is none", "trace 3 --archive archive", 1, "archive is ");
+        fs::remove_file(&sample.archive).unwrap();
+    }
+}
+
+#[test]
+fn a_log_of_which_nothing_was_moved_takes_no_archive_of_another() {
+    let (other, _) = Sample::archived();
+    let sample = Sample::new();
+    let named = format!("log show --archive {}", other.archive.display());
+    sample.expect("a whole log", &named, 6, "it belongs to log");
+    duplicate(&sample.place.log, &beside(&sample.place, "whole"));
+    sample.archive_to(&sample.archive);
+    duplicate(&beside(&sample.place, "whole"), &sample.place.log);
+    sample.expect("a whole log", "log show --archive archive", 0, "archive is not read");
+}
+
+#[test]
+fn the_name_of_an_archive_is_never_shown_as_it_is() {
+    let sample = Sample::new();
+    let named = beside(&sample.place, "a\u{1b}[2J\nb\u{202e}");
+    sample.archive_to(&named);
+    let is_shown_safely = |output: &Output| {
+        let all = [text(&output.stdout), text(&output.stderr)].concat();
+        !all.contains('\u{1b}') && all.contains("u{1b}[2J")
+    };
+    for line in ["log stat", "log show --json", "trace 3 --json"] {
+        let output = sample.expect("a strange name", line, 0, "");
+        assert!(is_shown_safely(&output), "{line}");
+    }
+    fs::write(&segments_of(&named)[0], "").unwrap();
+    assert!(is_shown_safely(&sample.expect("damage", "log show", 6, "")));
+    fs::remove_dir_all(&named).unwrap();
+    assert!(is_shown_safely(&sample.expect("gone", "log show", 0, "")));
+    assert!(is_shown_safely(&sample.expect("gone", "trace 3", 3, "")));
+}
