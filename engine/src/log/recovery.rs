@@ -199,8 +199,8 @@ fn sync_names<S: Storage>(storage: &S) -> DiskResult<()> {
 /// Replaces a HEAD that is missing or behind, and gives the one that is there then: everything up
 /// to the run's end is durable now. On a full disk the HEAD that is there stays for now.
 ///
-/// Who comes next takes HEAD for durable where LOCK says that all was left cleanly. So LOCK does not
-/// say that while HEAD is replaced: this process may end, or fail, before its name is synced.
+/// Who comes next takes HEAD for durable where LOCK says that all was left cleanly. So LOCK does
+/// not say that while HEAD is replaced: this process may fail before HEAD's name is synced.
 fn witness_settled<S: Storage>(
     storage: &S,
     lock: &S::Lock,
