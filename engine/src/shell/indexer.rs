@@ -17,9 +17,9 @@ use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
 use holdpoint_domain::world::{SegmentIndex, SegmentIndexes};
 use holdpoint_log_files::ReadFile;
 use holdpoint_log_format::names;
-use holdpoint_log_index::file::{build_index, index_path};
+use holdpoint_log_index::IndexDigest;
+use holdpoint_log_index::file::{build_index, index_path, open_index};
 use holdpoint_log_index::layout::INDEX_VERSION;
-use holdpoint_log_index::{IndexDigest, OpenIndex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
@@ -218,8 +218,7 @@ fn next(shared: &Shared) -> Option<Task> {
 
 /// Whether every section of an index is the one that the log vouches for, by this program's rules.
 fn is_whole<S: Storage>(disk: &S, first_sequence: u64, known: &SegmentIndex) -> bool {
-    OpenIndex::open(disk, first_sequence).is_ok_and(|opened| {
-        let index = opened.into_index();
+    open_index(disk, first_sequence).is_ok_and(|index| {
         index.digest().0 == *known.digest.as_bytes()
             && index.scope().terms_version == TERMS_VERSION
             && index.check().is_ok()

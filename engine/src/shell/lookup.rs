@@ -9,21 +9,26 @@ use holdpoint_domain::Envelope;
 use holdpoint_domain::event::Event;
 use holdpoint_domain::terms::{TERMS_VERSION, Term, terms_of};
 use holdpoint_domain::world::{SegmentIndex, SegmentIndexes};
-use holdpoint_log_files::map::SegmentBytes;
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    Follower, Onward, ReadError, ReadStorage, RecordPlace, Run, Stop, SurveyError,
+    Follower, Onward, ReadError, ReadFile, ReadStorage, RecordPlace, Run, Stamp, Stop, SurveyError,
 };
 use holdpoint_log_format::{Item, Record, names};
-use holdpoint_log_index::{Index, IndexFault, OpenIndex, TermHash};
+use holdpoint_log_index::file::index_path;
+use holdpoint_log_index::{Index, IndexFault, TermHash};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// So many files of indexes are held open at most: a process may have 1,024 by default.
+/// So many files of indexes are held open at most: a process may have 1,024 by default. The others
+/// are opened again by their names whenever something is read of them.
 const HELD_MAX: usize = 256;
+
+/// An index, of which nothing is kept in memory.
+type OpenIndex = Index<Box<dyn ReadFile + Send>>;
 
 /// What lookups keep: the indexes that are open, and what is in the segments that have none.
 #[derive(Default)]
@@ -197,7 +202,7 @@ impl Lookup {
     }
 
     /// The segments that may hold a hash, in their order: all but those of which an index that is
-    /// open says that they do not. Each of those costs one cache line of its filter; everything
+    /// open says that they do not. Each of those costs one read of its filter; everything
     /// else is read in its order, not looked for.
     fn segments_to_ask<S: ReadStorage>(
         &mut self,
@@ -216,8 +221,8 @@ impl Lookup {
             let known = known.peek().filter(|(one, _)| *one == first);
             let opened = opened.peek().filter(|(one, _)| **one == first);
             let (Some((_, known)), Some((_, opened))) = (known, opened) else { return true };
-            let is_to_be_used = is_usable(opened, known, &**scope.disk);
-            !is_to_be_used || may_have(opened.index(), hash, is_key).unwrap_or(true)
+            let is_to_be_used = is_usable(opened, known);
+            !is_to_be_used || may_have(opened, hash, is_key).unwrap_or(true)
         };
         let segments = firsts.iter().zip(ends).filter(|(first, _)| may_hold(**first));
         Ok(segments.map(|(first, end)| *first..=end).collect())
@@ -228,7 +233,9 @@ impl Lookup {
         let active = scope.newest.header.first_sequence();
         let is_listed = self.listed.as_ref().is_some_and(|(listed_at, _)| *listed_at == active);
         if !is_listed || self.has_archived {
-            self.listed = Some((active, segments_of(scope)?));
+            let firsts = segments_of(scope)?;
+            self.opened.retain(|first, _| firsts.binary_search(first).is_ok());
+            self.listed = Some((active, firsts));
         }
         Ok(())
     }
@@ -280,26 +287,57 @@ impl Lookup {
     }
 
     /// The index of a segment, where there is one to be believed; else one is built.
-    fn index<S: Storage>(
-        &mut self,
-        scope: &Scope<'_, S>,
-        first: u64,
-    ) -> Option<&Index<SegmentBytes>> {
+    fn index<S: Storage>(&mut self, scope: &Scope<'_, S>, first: u64) -> Option<&OpenIndex> {
         let known = scope.known.of(first)?;
-        let disk = &**scope.disk;
-        let is_right = |opened: &OpenIndex| is_usable(opened, known, disk);
-        if !self.opened.get(&first).is_some_and(is_right) {
+        if !self.opened.get(&first).is_some_and(|opened| is_usable(opened, known)) {
             self.opened.remove(&first);
-            let Some(mut opened) = OpenIndex::open(disk, first).ok().filter(is_right) else {
+            let is_held = self.opened.len() < HELD_MAX;
+            let opened = index_file(scope.disk, index_path(first), is_held);
+            let opened = opened.and_then(|file| Index::new(file).ok());
+            let Some(opened) = opened.filter(|opened| is_usable(opened, known)) else {
                 self.indexer.build(scope.disk, first, Some(*known));
                 return None;
             };
-            if self.opened.len() >= HELD_MAX {
-                opened.release();
-            }
             self.opened.insert(first, opened);
         }
-        self.opened.get(&first).map(OpenIndex::index)
+        self.opened.get(&first)
+    }
+}
+
+fn index_file<S: Storage>(
+    disk: &Arc<S>,
+    path: String,
+    is_held: bool,
+) -> Option<Box<dyn ReadFile + Send>> {
+    match is_held {
+        true => Some(Box::new(disk.open(&path).ok()??)),
+        false => Some(Box::new(Named { disk: Arc::clone(disk), path })),
+    }
+}
+
+/// A file that is opened whenever something is asked of it.
+struct Named<S> {
+    disk: Arc<S>,
+    path: String,
+}
+
+impl<S: Storage> Named<S> {
+    fn opened(&self) -> io::Result<S::File> {
+        self.disk.open(&self.path)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl<S: Storage> ReadFile for Named<S> {
+    fn length(&self) -> io::Result<u64> {
+        self.opened()?.length()
+    }
+
+    fn stamp(&self) -> io::Result<Option<Stamp>> {
+        self.opened()?.stamp()
+    }
+
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.opened()?.read_some_at(offset, buffer)
     }
 }
 
@@ -351,15 +389,14 @@ const fn has_id(term: &Term<'_>) -> bool {
 
 /// Whether an index is the one that the log vouches for, by the rules of today, and its file is as
 /// it was when it was opened.
-fn is_usable<S: ReadStorage>(opened: &OpenIndex, known: &SegmentIndex, disk: &S) -> bool {
-    let index = opened.index();
+fn is_usable(index: &OpenIndex, known: &SegmentIndex) -> bool {
     index.digest().0 == *known.digest.as_bytes()
         && index.scope().terms_version == TERMS_VERSION
-        && opened.is_unchanged(disk)
+        && index.is_unchanged()
 }
 
 /// Whether some record of an index's segment may hold a term.
-fn may_have(index: &Index<SegmentBytes>, hash: TermHash, is_key: bool) -> Result<bool, IndexFault> {
+fn may_have(index: &OpenIndex, hash: TermHash, is_key: bool) -> Result<bool, IndexFault> {
     match is_key {
         true => index.may_have_key(hash),
         false => index.may_have_term(hash),
@@ -368,7 +405,7 @@ fn may_have(index: &Index<SegmentBytes>, hash: TermHash, is_key: bool) -> Result
 
 /// Sequence and offset of every record of an index's segment that may hold a term.
 fn candidates_in(
-    index: &Index<SegmentBytes>,
+    index: &OpenIndex,
     hash: TermHash,
     is_key: bool,
 ) -> Result<Vec<(u64, u64)>, IndexFault> {

@@ -1,10 +1,10 @@
-//! Reading committed records back, through the map: for whoever knows that they are there.
+//! Reading committed records back in their order: for whoever knows that they are there.
 
 use crate::follow::Follower;
 use crate::run::{Onward, RecordPlace};
-use crate::storage::{ReadFile, ReadStorage};
+use crate::storage::ReadStorage;
 use crate::survey::{SurveyError, io_error, segment_path};
-use crate::window::header_of;
+use crate::window::Window;
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::{Fault, Item, Record, names};
 use thiserror::Error;
@@ -34,9 +34,8 @@ pub enum ReadError {
     },
 }
 
-/// Shows the records from sequence `from` to `newest` in order, straight from the map; each is
-/// checked for its frame and its sequence. The caller knows that everything up to `newest` is
-/// written: only those bytes are mapped of the segment that holds it, and what is before is sealed.
+/// Shows the records from sequence `from` to `newest` in order; each is checked for its frame and
+/// its sequence. The caller knows that everything up to `newest` is written.
 ///
 /// # Errors
 /// A segment is missing or cannot be read, or a record is damaged.
@@ -84,19 +83,15 @@ fn read_segment<S: ReadStorage>(
     let file = segment_path(first);
     let opened = storage.open(&file).map_err(io_error(&file))?;
     let opened = opened.ok_or(ReadError::Missing { sequence: *due })?;
-    let length = match newest.header.first_sequence() {
-        active if active == first => newest.run.end_offset,
-        _ => opened.length().map_err(io_error(&file))?,
-    };
-    let bytes = opened.segment_bytes(length).map_err(io_error(&file))?;
-    let mut offset = SEGMENT_HEADER_LENGTH as u64;
+    let mut window = Window::new(opened).map_err(io_error(&file))?;
     let damaged = |offset: u64, fault| ReadError::Damaged { file: file.clone(), offset, fault };
-    let header = header_of(&bytes).map_err(|fault| damaged(0, fault))?;
-    let mut sequence = first;
+    let header = window.header().map_err(io_error(&file))?;
+    let header = header.map_err(|fault| damaged(0, fault))?;
+    let (mut offset, mut sequence) = (SEGMENT_HEADER_LENGTH as u64, first);
     while sequence <= newest.run.chain.sequence {
-        let rest = usize::try_from(offset).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
-        let item = Item::decode(rest, offset, header.seed());
-        let Item::Record(record) = item.map_err(|fault| damaged(offset, fault))? else { break };
+        let item = window.item(offset, &header).map_err(io_error(&file))?;
+        let (item, _) = item.map_err(|fault| damaged(offset, fault))?;
+        let Item::Record(record) = item else { break };
         if record.header.sequence != sequence {
             let fault = Fault::Sequence { expected: sequence, found: record.header.sequence };
             return Err(damaged(offset, fault));

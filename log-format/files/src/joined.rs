@@ -11,13 +11,11 @@
 
 use crate::finding::{Place, Problem};
 use crate::head::{read_head, read_witness};
-use crate::map::SegmentBytes;
 use crate::reader::{MOVING, firsts, list, read_header};
 use crate::storage::{Entry, ReadFile, ReadStorage, Stamp};
 use crate::survey::{SurveyError, segment_path};
 use holdpoint_log_format::{Head, Link, LogId, names};
 use std::cell::RefCell;
-use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use thiserror::Error;
@@ -417,20 +415,6 @@ impl<F: ReadFile> ReadFile for JoinedFile<F> {
         match self {
             Self::File { file, .. } => self.told(file.stamp()),
             Self::Head(_) => Ok(None),
-        }
-    }
-
-    fn held(&self) -> Option<File> {
-        match self {
-            Self::File { file, .. } => file.held(),
-            Self::Head(_) => None,
-        }
-    }
-
-    fn segment_bytes(&self, length: u64) -> io::Result<SegmentBytes> {
-        match self {
-            Self::File { file, .. } => self.told(file.segment_bytes(length)),
-            Self::Head(bytes) => Ok(SegmentBytes::Copied(bytes.clone())),
         }
     }
 }

@@ -1,10 +1,9 @@
 //! The few calls made on a disk to read a log, and the real directory behind them.
 
 use crate::joined::ArchivePlaces;
-use crate::map::SegmentBytes;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, lstat, openat};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Reading calls on one log's directory. Paths are relative to it, with `/` between the parts.
 pub trait ReadStorage {
     /// An open file.
-    type File: ReadFile;
+    type File: ReadFile + Send;
 
     /// The entries of a directory, in any order; `""` is the log's own. A missing directory has no
     /// entries.
@@ -75,25 +74,6 @@ pub trait ReadFile: Sync {
     /// What the disk says.
     fn stamp(&self) -> io::Result<Option<Stamp>> {
         Ok(None)
-    }
-
-    /// The file itself, held open once more, for asking it for its [stamp](Self::stamp) later;
-    /// `None` where that cannot be.
-    fn held(&self) -> Option<File> {
-        None
-    }
-
-    /// The first `length` bytes of a segment, which must be written and never change again; fewer
-    /// when the file is shorter. A real file is mapped, others are copied.
-    ///
-    /// # Errors
-    /// What the disk says.
-    fn segment_bytes(&self, length: u64) -> io::Result<SegmentBytes> {
-        let length = usize::try_from(length.min(self.length()?)).map_err(io::Error::other)?;
-        let mut bytes = vec![0; length];
-        let read = self.read_at(0, &mut bytes)?;
-        bytes.truncate(read);
-        Ok(SegmentBytes::Copied(bytes))
     }
 }
 
@@ -245,15 +225,45 @@ impl ReadFile for File {
         Ok(Some(Stamp { length: now.len(), changed }))
     }
 
-    fn held(&self) -> Option<File> {
-        self.try_clone().ok()
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        FileExt::read_at(self, buffer, offset)
+    }
+}
+
+impl<F: ReadFile + ?Sized> ReadFile for Box<F> {
+    fn length(&self) -> io::Result<u64> {
+        (**self).length()
     }
 
-    fn segment_bytes(&self, length: u64) -> io::Result<SegmentBytes> {
-        SegmentBytes::map(self, length)
+    fn stamp(&self) -> io::Result<Option<Stamp>> {
+        (**self).stamp()
     }
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        FileExt::read_at(self, buffer, offset)
+        (**self).read_some_at(offset, buffer)
+    }
+}
+
+/// A private copy of a file.
+impl ReadFile for Vec<u8> {
+    fn length(&self) -> io::Result<u64> {
+        self.as_slice().length()
+    }
+
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.as_slice().read_some_at(offset, buffer)
+    }
+}
+
+/// Bytes that stand for a file.
+impl ReadFile for &[u8] {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|offset| self.get(offset..));
+        let mut rest = rest.unwrap_or_default();
+        rest.read(buffer)
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::filter;
 use crate::header::{IndexHeader, Scope, SectionEntry};
-use crate::layout::{INDEX_HEADER_LENGTH, OFFSET_UNIT, SECTIONS, STRIDE, Section, aligned};
+use crate::layout::{
+    INDEX_HEADER_LENGTH, INDEX_LENGTH_MAX, OFFSET_UNIT, SECTIONS, STRIDE, Section, aligned,
+};
 use crate::table::{self, Holding};
 use crate::term::TermHash;
 use holdpoint_log_format::limits::{SEGMENT_CAPACITY_MAX, SEGMENT_HEADER_LENGTH};
@@ -146,7 +148,11 @@ impl IndexBuilder {
         let links = entry_behind(&out, end_of(&key_filter));
         let sections: [SectionEntry; SECTIONS] =
             [offsets, times, terms, term_filter, keys, key_filter, links];
-        let header = IndexHeader { scope, sections }.encode();
+        let header = IndexHeader { scope, sections };
+        if header.length() > INDEX_LENGTH_MAX {
+            return Err(BuildFault::TooManyTerms);
+        }
+        let header = header.encode();
         out.iter_mut().zip(header).for_each(|(byte, header)| *byte = header);
         Ok(out)
     }

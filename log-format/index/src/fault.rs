@@ -1,12 +1,21 @@
 //! What can be wrong with the bytes of an index.
 
 use crate::layout::{INDEX_MAGIC, Section};
+use std::io;
 use thiserror::Error;
 
 /// One thing wrong with an index. There is one answer to each: do without it, and build it again.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum IndexFault {
+    /// The disk says no.
+    #[error("it cannot be read: {kind}")]
+    Unreadable {
+        /// What it says.
+        kind: io::ErrorKind,
+        /// The system's number for it.
+        code: Option<i32>,
+    },
     /// Fewer bytes than a header block, or than the sections need.
     #[error("the index needs {needed} bytes and has {available}")]
     Short {
@@ -80,10 +89,15 @@ pub enum IndexFault {
 }
 
 impl IndexFault {
+    pub(crate) fn unreadable(error: &io::Error) -> Self {
+        Self::Unreadable { kind: error.kind(), code: error.raw_os_error() }
+    }
+
     /// A stable name for programs.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
+            Self::Unreadable { .. } => "unreadable",
             Self::Short { .. } => "short",
             Self::Long { .. } => "long",
             Self::Checksum { .. } => "checksum",

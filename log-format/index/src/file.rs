@@ -4,6 +4,8 @@
 use crate::builder::{BuildFault, IndexBuilder, IndexedRecord};
 use crate::fault::IndexFault;
 use crate::header::Scope;
+use crate::index::Index;
+use crate::layout::INDEX_LENGTH_MAX;
 use crate::term::RecordTerms;
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
@@ -53,10 +55,22 @@ pub enum Unusable {
     },
     /// Its bytes do not hold.
     #[error("{0}")]
-    Damaged(#[from] IndexFault),
+    Damaged(IndexFault),
     /// Its bytes hold, and are not those that the records give.
     #[error("its digests hold, and it does not say what the records say")]
     Forged,
+}
+
+impl From<IndexFault> for Unusable {
+    fn from(fault: IndexFault) -> Self {
+        match fault {
+            IndexFault::Unreadable { code: Some(code), .. } => {
+                Self::Unreadable(io::Error::from_raw_os_error(code))
+            }
+            IndexFault::Unreadable { kind, code: None } => Self::Unreadable(kind.into()),
+            fault => Self::Damaged(fault),
+        }
+    }
 }
 
 impl Unusable {
@@ -73,6 +87,37 @@ impl Unusable {
         }
         Ok(())
     }
+}
+
+/// Opens the index of the segment that begins at `first_sequence`, to be read piece by piece. Its
+/// header block holds; whether what that says is true, its [digest](Index::digest) tells whoever
+/// knows the right one.
+///
+/// # Errors
+/// [`Unusable`], which says why; the caller goes on without an index.
+pub fn open_index<S: ReadStorage>(
+    storage: &S,
+    first_sequence: u64,
+) -> Result<Index<S::File>, Unusable> {
+    let file = storage.open(&index_path(first_sequence))?.ok_or(Unusable::Missing)?;
+    Ok(Index::new(file)?)
+}
+
+/// A private copy of the index of the segment that begins at `first_sequence`: for whoever bears
+/// that somebody writes to the file meanwhile.
+///
+/// # Errors
+/// As [`open_index`].
+pub fn read_index<S: ReadStorage>(
+    storage: &S,
+    first_sequence: u64,
+) -> Result<Index<Vec<u8>>, Unusable> {
+    let file = storage.open(&index_path(first_sequence))?.ok_or(Unusable::Missing)?;
+    let length = file.length()?.min(INDEX_LENGTH_MAX.saturating_add(1));
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+    let read = file.read_at(0, &mut bytes)?;
+    bytes.truncate(read);
+    Ok(Index::new(bytes)?)
 }
 
 /// Why an index cannot be built.

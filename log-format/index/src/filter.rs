@@ -4,8 +4,11 @@
 //! words by its upper half, and one bit in each word by its lower half. It can be built from any
 //! hashes, holds its own in one block, and its bytes follow from the hashes alone.
 
+use crate::bytes::Part;
+use crate::fault::IndexFault;
 use crate::layout::{FILTER_BITS_PER_HASH, FILTER_BLOCK_LENGTH};
 use crate::term::TermHash;
+use holdpoint_log_files::ReadFile;
 
 /// Odd multipliers that choose the bit in each word, as Parquet's format states them.
 const SALTS: [u32; 8] = [
@@ -34,21 +37,28 @@ pub(crate) fn write(hashes: &[TermHash], out: &mut Vec<u8>) {
     }
 }
 
-/// Whether the filter's hashes may include this one. `false` is certain.
-pub(crate) fn may_hold(filter: &[u8], hash: TermHash) -> bool {
-    let at = block_of(hash, filter.len() / FILTER_BLOCK_LENGTH) * FILTER_BLOCK_LENGTH;
-    let block = filter.get(at..).and_then(|rest| rest.get(..FILTER_BLOCK_LENGTH));
-    let Some(block) = block else { return false };
+/// Whether the filter's hashes may include this one. `false` is certain. Reads one block.
+pub(crate) fn may_hold<F: ReadFile>(
+    filter: &Part<'_, F>,
+    hash: TermHash,
+) -> Result<bool, IndexFault> {
+    let blocks = index(filter.length()) / FILTER_BLOCK_LENGTH;
+    let at = (block_of(hash, blocks) * FILTER_BLOCK_LENGTH) as u64;
+    let Some(block) = filter.array::<FILTER_BLOCK_LENGTH>(at)? else { return Ok(false) };
     let mut words = block.chunks_exact(4).zip(masks(hash));
-    words.all(|(word, mask)| {
+    Ok(words.all(|(word, mask)| {
         word.iter().zip(mask.to_le_bytes()).all(|(byte, bits)| byte & bits == bits)
-    })
+    }))
 }
 
 /// The block that a hash chooses among so many.
 fn block_of(hash: TermHash, blocks: usize) -> usize {
-    let chosen = (u128::from(hash.0 >> 32) * blocks as u128) >> 32;
-    usize::try_from(chosen).unwrap_or(usize::MAX / FILTER_BLOCK_LENGTH)
+    index(((u128::from(hash.0 >> 32) * blocks as u128) >> 32) as u64)
+}
+
+/// A length within a file that is no longer than memory can be.
+fn index(length: u64) -> usize {
+    usize::try_from(length).unwrap_or(usize::MAX / FILTER_BLOCK_LENGTH)
 }
 
 /// One bit for each word of a block.
@@ -63,6 +73,10 @@ mod tests {
     fn hashes(seed: u8, count: u32) -> Vec<TermHash> {
         let term = |number: u32| TermHash::of(&[&[seed], &number.to_le_bytes()[..]].concat());
         (0..count).map(term).collect()
+    }
+
+    fn may_hold(filter: &Vec<u8>, hash: TermHash) -> bool {
+        super::may_hold(&Part::new(filter, 0, filter.len() as u64), hash).unwrap()
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use crate::bytes::array_at;
 use crate::fault::IndexFault;
 use crate::layout::{
-    FILTER_BLOCK_LENGTH, HEADER_FIELDS_LENGTH, INDEX_HEADER_LENGTH, INDEX_MAGIC, INDEX_VERSION,
-    LINK_LENGTH, SECTION_ALIGNMENT, SECTION_ENTRY_LENGTH, SECTION_TABLE_AT, SECTIONS, STRIDE,
-    Section,
+    FILTER_BLOCK_LENGTH, HEADER_FIELDS_LENGTH, INDEX_HEADER_LENGTH, INDEX_LENGTH_MAX, INDEX_MAGIC,
+    INDEX_VERSION, LINK_LENGTH, SECTION_ALIGNMENT, SECTION_ENTRY_LENGTH, SECTION_TABLE_AT,
+    SECTIONS, STRIDE, Section,
 };
 use holdpoint_log_format::{ChainPosition, Link, LogId, Seal, SegmentHeader};
 use std::fmt;
@@ -169,7 +169,7 @@ impl IndexHeader {
                 found: entry.length,
             })?;
         }
-        Ok(())
+        check("length", due.min(INDEX_LENGTH_MAX), due)
     }
 
     /// The length that a section must have; of one that may have several, the legal one near to

@@ -1,17 +1,17 @@
 //! Reading an index: every lookup checks what it rests on.
 
-use crate::bytes::{array_at, partition_point, u32_of, u64_of};
+use crate::bytes::Part;
 use crate::fault::IndexFault;
 use crate::filter;
-use crate::header::{IndexDigest, IndexHeader, Scope, SectionEntry};
+use crate::header::{IndexDigest, IndexHeader, Scope};
 use crate::layout::{INDEX_HEADER_LENGTH, LINK_LENGTH, OFFSET_UNIT, SECTIONS, STRIDE, Section};
 use crate::postings::Records;
 use crate::table::Table;
 use crate::term::TermHash;
+use holdpoint_log_files::{ReadFile, Stamp};
 use holdpoint_log_format::Link;
-use std::fmt;
-use std::ops::Deref;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::{fmt, io};
 
 /// Records between two links that an index states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,17 +26,23 @@ pub struct Stretch {
     pub behind: Link,
 }
 
+/// A section is compared with its digest in blocks of so many bytes.
+const BLOCK_LENGTH: usize = 64 * 1_024;
+
 /// What is known of a section: nothing yet, that its digest holds, that it does not.
 const UNCHECKED: u8 = 0;
 const RIGHT: u8 = 1;
 const WRONG: u8 = 2;
 
-/// An index over bytes that it owns or borrows, or that are mapped.
+/// An index in a file, or in memory.
 ///
-/// A section is compared with its digest before its first use, once; lookups from several threads
-/// are fine. Any fault means the same: this index is not to be used, build it again.
-pub struct Index<B> {
-    bytes: B,
+/// Nothing of it is kept in memory. A section is compared with its digest before its first use,
+/// once, and read piece by piece from then on, so that whoever keeps an index asks whether its file
+/// [is unchanged](Self::is_unchanged) before each use. Lookups from several threads are fine. Any
+/// fault means the same: this index is not to be used, build it again.
+pub struct Index<F> {
+    file: F,
+    stamp: Option<Stamp>,
     header: IndexHeader,
     digest: IndexDigest,
     /// A statement about bytes that never change, so that threads need no order between them: two
@@ -44,17 +50,23 @@ pub struct Index<B> {
     states: [AtomicU8; SECTIONS],
 }
 
-impl<B: Deref<Target = [u8]>> Index<B> {
-    /// Takes bytes for an index if their header block holds and they are as long as it says. What
+impl<F: ReadFile> Index<F> {
+    /// Takes a file for an index if its header block holds and it is as long as that says. What
     /// the sections say is looked at when it is needed.
     ///
     /// # Errors
-    /// The first fault of the header block, or another length.
-    pub fn new(bytes: B) -> Result<Self, IndexFault> {
+    /// The first fault of the header block, another length, or the disk says no.
+    pub fn new(file: F) -> Result<Self, IndexFault> {
+        let failed = |error: io::Error| IndexFault::unreadable(&error);
+        // The stamp comes before the bytes: what changes behind it is noticed.
+        let stamp = file.stamp().map_err(failed)?;
+        let found = file.length().map_err(failed)?;
         // What is believed and what the digest is of are one private copy.
-        let block = bytes.get(..INDEX_HEADER_LENGTH).unwrap_or(&bytes).to_vec();
+        let mut block = vec![0; INDEX_HEADER_LENGTH];
+        let read = file.read_at(0, &mut block).map_err(failed)?;
+        block.truncate(read);
         let header = IndexHeader::decode(&block)?;
-        let (expected, found) = (header.length(), bytes.len() as u64);
+        let expected = header.length();
         if found < expected {
             return Err(IndexFault::Short { needed: expected, available: found });
         }
@@ -63,7 +75,12 @@ impl<B: Deref<Target = [u8]>> Index<B> {
         }
         let short = IndexFault::Short { needed: expected, available: found };
         let digest = IndexDigest::of(&block).ok_or(short)?;
-        Ok(Self { bytes, header, digest, states: Default::default() })
+        Ok(Self { file, stamp, header, digest, states: Default::default() })
+    }
+
+    /// Whether the file is as it was when this was made: nobody has written to it since, or cut it.
+    pub fn is_unchanged(&self) -> bool {
+        self.file.stamp().is_ok_and(|now| now == self.stamp)
     }
 
     /// What it says that it is an index of.
@@ -104,8 +121,7 @@ impl<B: Deref<Target = [u8]>> Index<B> {
         let is_here = |number: &u64| *number < u64::from(self.header.scope.records());
         let Some(number) = number.filter(is_here) else { return Ok(None) };
         let offsets = self.section(Section::Offsets)?;
-        let found = usize::try_from(number).ok().and_then(|number| u32_of(offsets, number));
-        Ok(found.map(|units| u64::from(units) * OFFSET_UNIT))
+        Ok(offsets.u32(number)?.map(|units| u64::from(units) * OFFSET_UNIT))
     }
 
     /// From where to walk to find the first record whose time is `time` or later: the sequence of a
@@ -120,8 +136,8 @@ impl<B: Deref<Target = [u8]>> Index<B> {
             return Ok(None);
         }
         let times = self.section(Section::Times)?;
-        let sampled = partition_point(times.len() / 8, |at| u64_of(times, at), |one| one < time);
-        let number = sampled.saturating_sub(1) as u64 * u64::from(STRIDE);
+        let sampled = times.count_below(times.length() / 8, time)?;
+        let number = sampled.saturating_sub(1) * u64::from(STRIDE);
         Ok(Some(first_sequence.saturating_add(number)))
     }
 
@@ -136,41 +152,41 @@ impl<B: Deref<Target = [u8]>> Index<B> {
         let Some(number) = number.filter(|_| sequence <= last.sequence) else { return Ok(None) };
         let links = self.section(Section::Links)?;
         let link = |stretch: u64| {
-            let at = usize::try_from(stretch).ok()?.checked_mul(LINK_LENGTH)?;
-            array_at(links, at).map(Link)
+            let found = links.array(stretch.saturating_mul(LINK_LENGTH as u64))?;
+            Ok(found.map(Link))
         };
         let stretch = number / u64::from(STRIDE);
         let first = first_sequence.saturating_add(stretch.saturating_mul(u64::from(STRIDE)));
         let next = first.saturating_add(u64::from(STRIDE));
-        let found = link(stretch).map(|before| match link(stretch.saturating_add(1)) {
+        let behind = link(stretch.saturating_add(1))?;
+        let found = link(stretch)?.map(|before| match behind {
             Some(behind) => Stretch { first, before, last: next.saturating_sub(1), behind },
             None => Stretch { first, before, last: last.sequence, behind: last.link },
         });
         Ok(found)
     }
 
-    /// Whether some record may hold the term. `false` is certain, and costs one cache line.
+    /// Whether some record may hold the term. `false` is certain, and costs one read.
     ///
     /// # Errors
     /// The filter cannot be used.
     pub fn may_have_term(&self, term: TermHash) -> Result<bool, IndexFault> {
-        Ok(filter::may_hold(self.section(Section::TermFilter)?, term))
+        filter::may_hold(&self.section(Section::TermFilter)?, term)
     }
 
-    /// Whether some record may hold the idempotency key. `false` is certain, and costs one cache
-    /// line.
+    /// Whether some record may hold the idempotency key. `false` is certain, and costs one read.
     ///
     /// # Errors
     /// The filter cannot be used.
     pub fn may_have_key(&self, key: TermHash) -> Result<bool, IndexFault> {
-        Ok(filter::may_hold(self.section(Section::KeyFilter)?, key))
+        filter::may_hold(&self.section(Section::KeyFilter)?, key)
     }
 
     /// The sequences of the records that may hold the term, ascending: all that do are among them.
     ///
     /// # Errors
     /// The filter or the table cannot be used; an item can be a fault as well.
-    pub fn records_with(&self, term: TermHash) -> Result<Records<'_>, IndexFault> {
+    pub fn records_with(&self, term: TermHash) -> Result<Records, IndexFault> {
         self.records(Section::Terms, term, self.may_have_term(term)?)
     }
 
@@ -179,7 +195,7 @@ impl<B: Deref<Target = [u8]>> Index<B> {
     ///
     /// # Errors
     /// The filter or the table cannot be used; an item can be a fault as well.
-    pub fn records_with_key(&self, key: TermHash) -> Result<Records<'_>, IndexFault> {
+    pub fn records_with_key(&self, key: TermHash) -> Result<Records, IndexFault> {
         self.records(Section::Keys, key, self.may_have_key(key)?)
     }
 
@@ -188,43 +204,50 @@ impl<B: Deref<Target = [u8]>> Index<B> {
         section: Section,
         hash: TermHash,
         may_be_there: bool,
-    ) -> Result<Records<'_>, IndexFault> {
+    ) -> Result<Records, IndexFault> {
         let Scope { first_sequence, .. } = self.header.scope;
         let list = match may_be_there {
             true => Table::new(section, self.section(section)?)?.list_of(hash)?,
-            false => &[],
+            false => Vec::new(),
         };
         Ok(Records::new(section, list, first_sequence, self.header.scope.records()))
     }
 
-    /// The bytes of a section, once they were found to have its digest.
-    fn section(&self, section: Section) -> Result<&[u8], IndexFault> {
+    /// A section, once it was found to have its digest. The header was compared with the length of
+    /// the file, so that the section is there.
+    fn section(&self, section: Section) -> Result<Part<'_, F>, IndexFault> {
         let wrong = IndexFault::Digest { section };
         let parts = self.header.sections.iter().zip(&self.states).nth(section as usize);
         let Some((entry, state)) = parts else { return Err(wrong) };
-        let bytes = bytes_of(&self.bytes, entry);
+        let part = Part::new(&self.file, entry.offset, entry.length);
         if state.load(Ordering::Relaxed) == UNCHECKED {
-            let is_right = *blake3::hash(bytes).as_bytes() == entry.digest;
+            let is_right = digest_of(&part)? == entry.digest;
             state.store(if is_right { RIGHT } else { WRONG }, Ordering::Relaxed);
         }
-        if state.load(Ordering::Relaxed) == RIGHT { Ok(bytes) } else { Err(wrong) }
+        if state.load(Ordering::Relaxed) == RIGHT { Ok(part) } else { Err(wrong) }
     }
 }
 
-impl<B> fmt::Debug for Index<B> {
+/// BLAKE3 of a part, or of as much of it as is there.
+fn digest_of<F: ReadFile>(part: &Part<'_, F>) -> Result<[u8; 32], IndexFault> {
+    let (mut hasher, mut block, mut at) = (blake3::Hasher::new(), vec![0; BLOCK_LENGTH], 0);
+    while at < part.length() {
+        let left = usize::try_from(part.length() - at).unwrap_or(usize::MAX);
+        block.truncate(left);
+        if !part.read(at, &mut block)? {
+            break;
+        }
+        hasher.update(&block);
+        at += block.len() as u64;
+    }
+    Ok(*hasher.finalize().as_bytes())
+}
+
+impl<F> fmt::Debug for Index<F> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Index")
             .field("scope", &self.header.scope)
             .field("digest", &self.digest)
             .finish_non_exhaustive()
     }
-}
-
-/// The header was compared with the length of the bytes, so that the section is there.
-fn bytes_of<'a>(bytes: &'a [u8], entry: &SectionEntry) -> &'a [u8] {
-    let range = || {
-        let start = usize::try_from(entry.offset).ok()?;
-        Some(start..usize::try_from(entry.end()?).ok()?)
-    };
-    range().and_then(|range| bytes.get(range)).unwrap_or_default()
 }

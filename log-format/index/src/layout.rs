@@ -1,5 +1,7 @@
 //! Sizes, letters and sections of an index: the numbers that `INDEX.md` states.
 
+use holdpoint_log_format::limits::SEGMENT_CAPACITY_MAX;
+
 /// Version of the index format that this crate writes, and the only one that it reads: an index of
 /// another version is built again.
 pub const INDEX_VERSION: u32 = 2;
@@ -9,6 +11,9 @@ pub const INDEX_MAGIC: [u8; 8] = *b"HOLDIDX\0";
 
 /// Length of the header block in bytes.
 pub const INDEX_HEADER_LENGTH: usize = 4_096;
+
+/// The most bytes of an index. Its segment has no more, and an index is a fraction of that.
+pub const INDEX_LENGTH_MAX: u64 = SEGMENT_CAPACITY_MAX;
 
 /// Every section begins and ends at a multiple of this many bytes.
 pub const SECTION_ALIGNMENT: usize = 8;

@@ -6,8 +6,8 @@
 //!
 //! # Architecture invariants
 //!
-//! - Bytes in, bytes out: only [`mod@file`] and [`OpenIndex`] know of files, and they have no call
-//!   that changes one.
+//! - Bytes in, bytes out: only [`mod@file`] knows where files lie, and nothing here has a call that
+//!   changes one.
 //! - Nothing here knows what a payload means: terms are hashes of bytes that the caller gives.
 //! - No length in an index is trusted. Whatever the bytes are, a lookup gives a result or an
 //!   [`IndexFault`]: no panic, no read beyond the bytes, no allocation sized by what they claim.
@@ -26,7 +26,6 @@ mod filter;
 mod header;
 mod index;
 pub mod layout;
-mod open;
 mod postings;
 mod table;
 mod term;
@@ -36,6 +35,5 @@ pub use fault::IndexFault;
 pub use header::{IndexDigest, Scope};
 pub use index::{Index, Stretch};
 pub use layout::Section;
-pub use open::OpenIndex;
 pub use postings::Records;
 pub use term::{RecordTerms, TermHash, TermsOfRecord};

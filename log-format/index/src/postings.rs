@@ -29,9 +29,9 @@ fn write_varint(mut number: u32, out: &mut Vec<u8>) {
 
 /// The sequences of the records that may hold a term, ascending. After a fault there is no more.
 #[derive(Clone, Debug)]
-pub struct Records<'a> {
+pub struct Records {
     section: Section,
-    postings: &'a [u8],
+    postings: std::vec::IntoIter<u8>,
     first_sequence: u64,
     /// The smallest number that could stand next.
     least: u64,
@@ -39,10 +39,10 @@ pub struct Records<'a> {
     end: u32,
 }
 
-impl<'a> Records<'a> {
+impl Records {
     /// The records of a list, whose bytes nobody vouches for.
-    pub(crate) fn new(section: Section, postings: &'a [u8], first_sequence: u64, end: u32) -> Self {
-        Self { section, postings, first_sequence, least: 0, end }
+    pub(crate) fn new(section: Section, postings: Vec<u8>, first_sequence: u64, end: u32) -> Self {
+        Self { section, postings: postings.into_iter(), first_sequence, least: 0, end }
     }
 
     fn next_sequence(&mut self) -> Result<u64, &'static str> {
@@ -57,11 +57,10 @@ impl<'a> Records<'a> {
     fn varint(&mut self) -> Result<u32, &'static str> {
         let mut number = 0_u64;
         for index in 0..VARINT_LENGTH_MAX {
-            let (byte, rest) = self.postings.split_first().ok_or("a number that does not end")?;
-            self.postings = rest;
+            let byte = self.postings.next().ok_or("a number that does not end")?;
             number |= u64::from(byte & 0x7f) << (7 * index);
             if byte & 0x80 == 0 {
-                let is_padded = *byte == 0 && index > 0;
+                let is_padded = byte == 0 && index > 0;
                 let number = u32::try_from(number).ok().filter(|_| !is_padded);
                 return number.ok_or("a number that is too long");
             }
@@ -70,16 +69,16 @@ impl<'a> Records<'a> {
     }
 }
 
-impl Iterator for Records<'_> {
+impl Iterator for Records {
     type Item = Result<u64, IndexFault>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.postings.is_empty() {
+        if self.postings.as_slice().is_empty() {
             return None;
         }
         let section = self.section;
         Some(self.next_sequence().map_err(|what| {
-            self.postings = &[];
+            self.postings = Vec::new().into_iter();
             IndexFault::Malformed { section, what }
         }))
     }
@@ -90,7 +89,7 @@ mod tests {
     use super::*;
 
     fn read(postings: &[u8], end: u32) -> Vec<Result<u64, IndexFault>> {
-        Records::new(Section::Terms, postings, 10, end).collect()
+        Records::new(Section::Terms, postings.to_vec(), 10, end).collect()
     }
 
     #[test]

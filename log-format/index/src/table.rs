@@ -1,10 +1,11 @@
 //! A table: sorted hashes, and for each the records that hold it.
 
-use crate::bytes::{partition_point, u32_of, u64_of};
+use crate::bytes::Part;
 use crate::fault::IndexFault;
-use crate::layout::{Section, aligned};
+use crate::layout::{SECTION_ALIGNMENT, Section, aligned};
 use crate::postings;
 use crate::term::TermHash;
+use holdpoint_log_files::ReadFile;
 
 /// A hash and the number of a record that holds it.
 pub(crate) type Holding = (TermHash, u32);
@@ -28,43 +29,44 @@ pub(crate) fn write(holdings: &[Holding], out: &mut Vec<u8>) -> Option<Vec<TermH
 }
 
 /// A table whose bytes nobody vouches for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Table<'a> {
+pub(crate) struct Table<'a, F> {
     section: Section,
-    count: usize,
-    hashes: &'a [u8],
-    ends: &'a [u8],
-    lists: &'a [u8],
+    count: u64,
+    hashes: Part<'a, F>,
+    ends: Part<'a, F>,
+    lists: Part<'a, F>,
 }
 
-impl<'a> Table<'a> {
+impl<'a, F: ReadFile> Table<'a, F> {
     /// The table that a section is. What the count announces must be there.
-    pub(crate) fn new(section: Section, bytes: &'a [u8]) -> Result<Self, IndexFault> {
+    pub(crate) fn new(section: Section, bytes: Part<'a, F>) -> Result<Self, IndexFault> {
+        let what = "it announces more hashes than it has bytes for";
+        let malformed = IndexFault::Malformed { section, what };
+        let Some(count) = bytes.u64(0)? else { return Err(malformed) };
         let split = || {
-            let count = usize::try_from(u64_of(bytes, 0)?).ok()?;
-            let (hashes, rest) = bytes.get(8..)?.split_at_checked(count.checked_mul(8)?)?;
-            let (ends, lists) = rest.split_at_checked(aligned(count * 4))?;
+            let (_, rest) = bytes.split_at(8)?;
+            let (hashes, rest) = rest.split_at(count.checked_mul(8)?)?;
+            let ends = (count * 4).next_multiple_of(SECTION_ALIGNMENT as u64);
+            let (ends, lists) = rest.split_at(ends)?;
             Some(Self { section, count, hashes, ends, lists })
         };
-        let what = "it announces more hashes than it has bytes for";
-        split().ok_or(IndexFault::Malformed { section, what })
+        split().ok_or(malformed)
     }
 
     /// The list of the records that hold a hash, empty where none does.
-    pub(crate) fn list_of(&self, hash: TermHash) -> Result<&'a [u8], IndexFault> {
-        let hash_at = |at| u64_of(self.hashes, at);
-        let at = partition_point(self.count, hash_at, |one| one < hash.0);
-        if at >= self.count || hash_at(at) != Some(hash.0) {
-            return Ok(&[]);
+    pub(crate) fn list_of(&self, hash: TermHash) -> Result<Vec<u8>, IndexFault> {
+        let at = self.hashes.count_below(self.count, hash.0)?;
+        if at >= self.count || self.hashes.u64(at)? != Some(hash.0) {
+            return Ok(Vec::new());
         }
         let what = "a list that lies outside";
-        self.list_at(at).ok_or(IndexFault::Malformed { section: self.section, what })
-    }
-
-    fn list_at(&self, at: usize) -> Option<&'a [u8]> {
-        let start = at.checked_sub(1).map_or(Some(0), |before| u32_of(self.ends, before))?;
-        let end = u32_of(self.ends, at)?;
-        self.lists.get(start as usize..end as usize).filter(|list| !list.is_empty())
+        let outside = IndexFault::Malformed { section: self.section, what };
+        let start = at.checked_sub(1).map_or(Ok(Some(0)), |before| self.ends.u32(before))?;
+        let (Some(start), Some(end)) = (start, self.ends.u32(at)?) else { return Err(outside) };
+        let is_there = start < end && u64::from(end) <= self.lists.length();
+        let mut list = vec![0; if is_there { end.saturating_sub(start) as usize } else { 0 }];
+        let is_read = is_there && self.lists.read(u64::from(start), &mut list)?;
+        if is_read { Ok(list) } else { Err(outside) }
     }
 }
 
@@ -81,7 +83,11 @@ mod tests {
         (TermHash(u64::MAX), 9),
     ];
 
-    fn sequences(table: &Table<'_>, hash: u64) -> Vec<u64> {
+    fn table(bytes: &Vec<u8>) -> Result<Table<'_, Vec<u8>>, IndexFault> {
+        Table::new(Section::Terms, Part::new(bytes, 0, bytes.len() as u64))
+    }
+
+    fn sequences(table: &Table<'_, Vec<u8>>, hash: u64) -> Vec<u64> {
         let list = table.list_of(TermHash(hash)).unwrap();
         Records::new(Section::Terms, list, 1, 10).map(Result::unwrap).collect()
     }
@@ -92,7 +98,7 @@ mod tests {
         let hashes = write(&HOLDINGS, &mut bytes).unwrap();
         assert_eq!(hashes, [TermHash(3), TermHash(5), TermHash(u64::MAX)]);
         assert_eq!(bytes.len() % 8, 0);
-        let table = Table::new(Section::Terms, &bytes).unwrap();
+        let table = table(&bytes).unwrap();
         assert_eq!(sequences(&table, 3), [1, 5]);
         assert_eq!(sequences(&table, 5), [3]);
         assert_eq!(sequences(&table, u64::MAX), [3, 10]);
@@ -104,7 +110,7 @@ mod tests {
         let mut bytes = Vec::new();
         assert_eq!(write(&[], &mut bytes), Some(Vec::new()));
         assert_eq!(bytes, [0; 8]);
-        assert!(sequences(&Table::new(Section::Keys, &bytes).unwrap(), 0).is_empty());
+        assert!(sequences(&table(&bytes).unwrap(), 0).is_empty());
     }
 
     #[test]
@@ -113,9 +119,9 @@ mod tests {
         write(&HOLDINGS, &mut bytes).unwrap();
         for count in [5_u64, 1 << 32, u64::MAX / 8, u64::MAX] {
             bytes[..8].copy_from_slice(&count.to_le_bytes());
-            assert!(Table::new(Section::Terms, &bytes).is_err(), "{count}");
+            assert!(table(&bytes).is_err(), "{count}");
         }
-        assert!(Table::new(Section::Terms, &[]).is_err());
+        assert!(table(&Vec::new()).is_err());
     }
 
     #[test]
@@ -125,7 +131,7 @@ mod tests {
         let first_end = 8 + 3 * 8;
         for end in [0_u32, 100, u32::MAX] {
             bytes[first_end..first_end + 4].copy_from_slice(&end.to_le_bytes());
-            let table = Table::new(Section::Terms, &bytes).unwrap();
+            let table = table(&bytes).unwrap();
             assert!(table.list_of(TermHash(3)).is_err(), "{end}");
         }
     }

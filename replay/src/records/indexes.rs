@@ -13,7 +13,6 @@ use holdpoint_domain::event::{Event, REGISTRY, SegmentIndexed, kind_name};
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::terms::{TERMS_VERSION, Term};
 use holdpoint_log_files::Standing::Proven;
-use holdpoint_log_files::map::SegmentBytes;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
@@ -21,9 +20,9 @@ use holdpoint_log_files::{
     LogReader, Onward, ReadFile, ReadStorage, RecordPlace, Run, Standing, SurveyError, Ties,
 };
 use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
-use holdpoint_log_index::file::{Unusable, index_path};
+use holdpoint_log_index::file::{Unusable, index_path, read_index};
 use holdpoint_log_index::layout::INDEX_VERSION;
-use holdpoint_log_index::{Index, IndexFault, OpenIndex, TermHash};
+use holdpoint_log_index::{Index, IndexFault, TermHash};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 
@@ -45,7 +44,7 @@ pub(crate) struct Tied {
 
 /// An index that is believed.
 pub(crate) struct Believed {
-    index: Index<SegmentBytes>,
+    index: Index<Vec<u8>>,
 }
 
 impl Vouched {
@@ -66,8 +65,8 @@ impl Vouched {
         first: u64,
     ) -> Result<Option<Believed>, ReadError> {
         let Some(Some(digest)) = self.0.get(&first) else { return Ok(None) };
-        let index = match OpenIndex::open(storage, first) {
-            Ok(opened) => opened.into_index(),
+        let index = match read_index(storage, first) {
+            Ok(index) => index,
             Err(Unusable::Unreadable(source)) if source.kind() != ErrorKind::InvalidInput => {
                 return Err(SurveyError::Io { file: index_path(first), source }.into());
             }

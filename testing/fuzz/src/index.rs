@@ -137,7 +137,7 @@ fn check_time(index: &Index<&[u8]>, records: &[Told], time: u64) {
     }
 }
 
-fn all(records: Result<Records<'_>, IndexFault>) -> Vec<u64> {
+fn all(records: Result<Records, IndexFault>) -> Vec<u64> {
     let records = records.and_then(|records| records.collect::<Result<Vec<_>, _>>());
     records.expect("what is built holds")
 }
@@ -192,7 +192,7 @@ fn check_any(bytes: &[u8]) -> Option<[u8; 32]> {
 }
 
 /// Sequences ascend within the segment; nothing follows a fault.
-fn check_records(records: Records<'_>, range: &std::ops::RangeInclusive<u64>) {
+fn check_records(records: Records, range: &std::ops::RangeInclusive<u64>) {
     let mut before = None;
     let mut has_ended = false;
     for record in records {

@@ -16,6 +16,7 @@ fn table_constants_are_those_of_the_code() {
     let code = [
         ("INDEX_VERSION", u64::from(layout::INDEX_VERSION)),
         ("INDEX_HEADER_LENGTH", layout::INDEX_HEADER_LENGTH as u64),
+        ("INDEX_LENGTH_MAX", layout::INDEX_LENGTH_MAX),
         ("SECTION_ALIGNMENT", layout::SECTION_ALIGNMENT as u64),
         ("OFFSET_UNIT", layout::OFFSET_UNIT),
         ("STRIDE", u64::from(layout::STRIDE)),

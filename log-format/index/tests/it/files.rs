@@ -5,8 +5,10 @@ use holdpoint_log_format::record::{encode_into, size_for};
 use holdpoint_log_format::{
     ChainPosition, Flags, LinkPrefix, LogId, Record, RecordHeader, Seal, SegmentHeader, link, names,
 };
-use holdpoint_log_index::file::{BuildError, BuiltIndex, Unusable, build_index, index_path};
-use holdpoint_log_index::{Index, OpenIndex, RecordTerms, Scope, TermHash};
+use holdpoint_log_index::file::{
+    BuildError, BuiltIndex, Unusable, build_index, index_path, open_index, read_index,
+};
+use holdpoint_log_index::{Index, RecordTerms, Scope, TermHash};
 use std::fs;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -72,9 +74,12 @@ impl Log {
     /// Why what is there is not used.
     fn refusal(&self, scope: &Scope) -> Unusable {
         let storage = self.storage();
-        let checked =
-            || Unusable::check_scope(scope, OpenIndex::open(&storage, 1)?.index().scope());
-        checked().expect_err("it is not used")
+        let read = read_index(&storage, 1).and_then(|it| Unusable::check_scope(scope, it.scope()));
+        let opened = open_index(&storage, 1);
+        let opened = opened.and_then(|it| Unusable::check_scope(scope, it.scope()));
+        let (read, opened) = (read.expect_err("it is not used"), opened.expect_err("neither"));
+        assert_eq!(read.to_string(), opened.to_string());
+        opened
     }
 }
 
@@ -110,7 +115,7 @@ fn what_is_built_from_a_segment_is_opened_and_names_its_records() {
     let built = log.build().unwrap();
     assert_eq!(built.scope, log.scope());
     fs::write(log.index(), &built.bytes).unwrap();
-    let index = OpenIndex::open(&log.storage(), 1).unwrap().into_index();
+    let index = open_index(&log.storage(), 1).unwrap();
     Unusable::check_scope(&log.scope(), index.scope()).unwrap();
     assert_eq!(index.digest(), Index::new(&built.bytes[..]).unwrap().digest());
     index.check().unwrap();
