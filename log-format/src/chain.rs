@@ -23,6 +23,12 @@ impl ChainPosition {
         Self { sequence: 0, link: Link::genesis(log), time: 0 }
     }
 
+    /// The place behind the record with this header.
+    #[must_use]
+    pub fn of(header: &RecordHeader) -> Self {
+        Self { sequence: header.sequence, link: header.link, time: header.time }
+    }
+
     /// Checks that `record` comes next and steps onto it.
     ///
     /// # Errors
@@ -54,6 +60,6 @@ impl ChainPosition {
             return Err(Fault::TimeBackwards { previous: self.time, found: header.time });
         }
         header.mark()?;
-        Ok(Self { sequence: header.sequence, link: header.link, time: header.time })
+        Ok(Self::of(header))
     }
 }

@@ -131,10 +131,26 @@ fn what_was_shown_and_is_tied_to_nothing_is_named() {
 fn one_flipped_bit_hides_no_record_with_exit_0() {
     let (directory, answer) = with_an_answer();
     let log = directory.path();
-    let segment = segments(log)[1];
-    flip(&file_of(log, segment), FIRST_RECORD + 70);
-    for words in readings(answer) {
-        assert_eq!(run(log, &words, &[]).0, 6, "{words:?}");
+    let file = file_of(log, segments(log)[1]);
+    let without: Vec<_> = readings(answer).iter().map(|words| run(log, words, &[]).1).collect();
+    flip(&file, FIRST_RECORD + 70);
+    for (words, due) in readings(answer).iter().zip(without) {
+        // Who reads from the end has what was asked for before it gets to the damage.
+        let is_before_damage =
+            ["--last", "-n", "--from"].iter().any(|it| words.iter().any(|word| word == it));
+        let (code, shown, _) = run(log, words, &[]);
+        let due = if is_before_damage { (0, due) } else { (6, shown.clone()) };
+        assert_eq!((code, shown), due, "{words:?}");
+    }
+    flip(&file, FIRST_RECORD + 70);
+    let bytes = std::fs::read(&file).unwrap();
+    let said = bytes.windows(SAID.len()).position(|window| window == SAID.as_bytes()).unwrap();
+    for at in [said, said + 200] {
+        flip(&file, at as u64);
+        for words in readings(answer) {
+            assert_eq!(run(log, &words, &[]).0, 6, "{at}: {words:?}");
+        }
+        flip(&file, at as u64);
     }
 }
 

@@ -10,18 +10,24 @@
 //!
 //! Marks are HEAD and the next segment's header. A seal is none: it lies among the records, where
 //! an image can lie as well.
+//!
+//! The same walk reads the newest records of a segment without the ones before them.
 
+use crate::run::{Onward, RecordPlace};
 use crate::storage::ReadFile;
-use crate::window::Window;
-use holdpoint_log_format::limits::{ALIGNMENT, RECORD_HEADER_LENGTH, padded};
+use crate::window::{Window, index};
+use holdpoint_log_format::limits::{
+    ALIGNMENT, RECORD_HEADER_LENGTH, SEGMENT_HEADER_LENGTH, padded,
+};
 use holdpoint_log_format::record::is_legal_size;
 use holdpoint_log_format::{
-    ChainPosition, Link, LinkPrefix, LogId, Record, RecordHeader, SegmentHeader,
+    ChainPosition, Item, Link, LinkPrefix, LogId, Record, RecordHeader, SegmentHeader,
 };
 use std::io;
 
-/// How much is read at once.
-const CHUNK: u64 = 64 * 1_024;
+/// How much is read at once: little at first, as who wants the newest records needs, then more.
+const CHUNK_MIN: u64 = 8 * 1_024;
+const CHUNK_MAX: u64 = 256 * 1_024;
 const HEADER: u64 = RECORD_HEADER_LENGTH as u64;
 
 /// A durable record named from outside of the records: its sequence, its link, where it ends.
@@ -52,18 +58,83 @@ pub(crate) fn tied<F: ReadFile>(
     mark: &Mark,
     edge: &Edge,
 ) -> io::Result<Option<(ChainPosition, u64)>> {
-    if mark.end > window.length() {
-        return Ok(None);
+    let mut search = Search::from(window, header, mark, edge.offset);
+    let mut first = None;
+    while let Some(linked) = search.previous()? {
+        first = Some(linked);
     }
-    let mut search = Search { window, log: header.log, wanted: Wanted::of(mark), first: None };
-    search.walk_back(edge.offset, mark.end)?;
-    let Some(first) = search.first.take() else { return Ok(None) };
+    let Some(first) = first else { return Ok(None) };
     let before = edge.after.map_or(header.previous.time, |after| after.time);
     let (mut chain, offset) = search.start_of(&first, edge, before)?;
     if let Some(time) = mark.time.filter(|_| offset == mark.end) {
         chain.time = time;
     }
     Ok(Some((chain, offset)))
+}
+
+/// How far records were shown from a mark back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Back {
+    /// To the segment's first one.
+    Whole,
+    /// To the one at which the caller had enough.
+    Asked,
+    /// Something before the last one shown is not as it must be.
+    Broken,
+}
+
+/// Shows the records of a segment from the one that a mark names back, each with the place behind
+/// the record before it. Each is checked as [`crate::run::walk`] does, and proven by then.
+pub(crate) fn walk_back<F: ReadFile>(
+    window: &mut Window<F>,
+    header: &SegmentHeader,
+    mark: &Mark,
+    visit: &mut dyn FnMut(&ChainPosition, &RecordPlace, &Record<'_>) -> Onward,
+) -> io::Result<Back> {
+    if mark.ends_segment && !is_sealed(window, header, mark)? {
+        return Ok(Back::Broken);
+    }
+    let mut search = Search::from(window, header, mark, SEGMENT_HEADER_LENGTH as u64);
+    let (mut due, mut frame) = (search.previous()?, Vec::new());
+    while let Some(Linked { offset, header: found }) = due {
+        std::mem::swap(&mut frame, &mut search.frame);
+        let previous = search.previous()?;
+        // What is left is said by the segment's header, if nothing lies between.
+        let before = match &previous {
+            Some(Linked { header, .. }) => ChainPosition::of(header),
+            None if offset == SEGMENT_HEADER_LENGTH as u64 => header.previous,
+            None => return Ok(Back::Broken),
+        };
+        let is_proven = previous.is_some() || search.wanted.is(&before.link);
+        let follows = before.advance_by(&found, || found.link).is_ok();
+        let length = frame.len() as u64;
+        let fits = offset.saturating_add(length) <= header.records_end();
+        let Ok(Item::Record(record)) = Item::decode(&frame, offset, header.seed()) else {
+            return Ok(Back::Broken);
+        };
+        if !(is_proven && follows && fits) {
+            return Ok(Back::Broken);
+        }
+        let place = RecordPlace { segment: header.first_sequence(), offset, length };
+        if visit(&before, &place, &record) == Onward::Stop {
+            return Ok(Back::Asked);
+        }
+        if previous.is_none() {
+            return Ok(Back::Whole);
+        }
+        due = previous;
+    }
+    Ok(Back::Broken)
+}
+
+/// Whether the seal behind the segment's last record is the one that the next header names.
+fn is_sealed<F: ReadFile>(
+    window: &mut Window<F>,
+    header: &SegmentHeader,
+    mark: &Mark,
+) -> io::Result<bool> {
+    let Ok((Item::Seal(seal), _)) = window.item(mark.end, header)? else { return Ok(false) };
+    Ok((seal.last.sequence, seal.last.link) == (mark.sequence, mark.link))
 }
 
 /// The record that must come before what was accepted last.
@@ -83,6 +154,16 @@ enum Proof {
 impl Wanted {
     fn of(mark: &Mark) -> Self {
         Self { sequence: mark.sequence, end: mark.end, proof: Proof::Named(mark.link) }
+    }
+
+    /// The wanted record's header, where these bytes of this offset begin with it.
+    fn found_in(&self, bytes: &[u8], offset: u64) -> Option<RecordHeader> {
+        let size = size_of(bytes)?;
+        if offset + padded(u64::from(size)) != self.end {
+            return None;
+        }
+        let header = RecordHeader::decode(bytes.first_chunk()?).ok()?;
+        (header.sequence == self.sequence && self.is(&header.link)).then_some(header)
     }
 
     fn is(&self, link: &Link) -> bool {
@@ -105,58 +186,89 @@ struct Search<'w, F> {
     window: &'w mut Window<F>,
     log: LogId,
     wanted: Wanted,
-    first: Option<Linked>,
+    /// Nothing before this is looked at.
+    floor: u64,
+    /// Everything from here on was looked at.
+    at: u64,
+    /// The bytes from `chunk_start` on, and a header more than was not looked at of them.
+    chunk: Vec<u8>,
+    chunk_start: u64,
+    chunk_length: u64,
+    /// What was accepted last, whole.
+    frame: Vec<u8>,
 }
 
-impl<F: ReadFile> Search<'_, F> {
-    /// Looks at every multiple of 8 from `end` down to `start`, once, chunk by chunk.
-    fn walk_back(&mut self, start: u64, end: u64) -> io::Result<()> {
-        let mut above = end;
-        while above > start {
-            let from = above.saturating_sub(CHUNK).max(start);
-            let bytes = self.window.bytes(from, above - from + HEADER)?.to_vec();
-            let aligned = from.next_multiple_of(ALIGNMENT as u64);
-            let places = above.saturating_sub(aligned).div_ceil(ALIGNMENT as u64);
-            for place in (0..places).rev() {
-                let offset = aligned + place * ALIGNMENT as u64;
-                self.look_at(offset, bytes.get(index(offset - from)..).unwrap_or_default())?;
+impl<'w, F: ReadFile> Search<'w, F> {
+    fn from(window: &'w mut Window<F>, header: &SegmentHeader, mark: &Mark, floor: u64) -> Self {
+        let floor = floor.next_multiple_of(ALIGNMENT as u64);
+        // A mark that names more than there is names nothing.
+        let end = if mark.end > window.readable() { floor } else { mark.end };
+        let at = end / ALIGNMENT as u64 * ALIGNMENT as u64;
+        let (log, wanted) = (header.log, Wanted::of(mark));
+        let (chunk, frame) = (Vec::new(), Vec::new());
+        let (chunk_start, chunk_length) = (at, CHUNK_MIN);
+        Self { window, log, wanted, floor, at, chunk, chunk_start, chunk_length, frame }
+    }
+
+    /// The record that is wanted, if it lies before what was looked at. Every multiple of 8 is
+    /// looked at once, every accepted record is hashed once, and none overlaps another: the search
+    /// is linear.
+    fn previous(&mut self) -> io::Result<Option<Linked>> {
+        while self.at > self.floor {
+            if self.at == self.chunk_start {
+                self.read_before()?;
             }
-            above = from;
+            while self.at > self.chunk_start {
+                self.at -= ALIGNMENT as u64;
+                let bytes = self.chunk.get(index(self.at - self.chunk_start)..);
+                if let Some(header) = self.wanted.found_in(bytes.unwrap_or_default(), self.at) {
+                    return self.accept(self.at, header).map(Some);
+                }
+            }
         }
+        Ok(None)
+    }
+
+    fn read_before(&mut self) -> io::Result<()> {
+        let start = self.at.saturating_sub(self.chunk_length).max(self.floor);
+        self.chunk.resize(index(self.at - start + HEADER), 0);
+        let read = self.window.file().read_at(start, &mut self.chunk)?;
+        self.chunk.truncate(read);
+        self.chunk_start = start;
+        self.chunk_length = self.chunk_length.saturating_mul(2).min(CHUNK_MAX);
         Ok(())
     }
 
-    fn look_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let Some(size) = size_of(bytes) else { return Ok(()) };
-        if offset + padded(u64::from(size)) != self.wanted.end {
-            return Ok(());
-        }
-        let header = bytes.first_chunk().and_then(|bytes| RecordHeader::decode(bytes).ok());
-        let is_wanted = |header: &RecordHeader| {
-            header.sequence == self.wanted.sequence && self.wanted.is(&header.link)
-        };
-        match header.filter(is_wanted) {
-            Some(header) => self.accept(offset, header),
-            None => Ok(()),
-        }
-    }
-
-    /// Every accepted record is hashed once, and none overlaps another: the search is linear.
-    fn accept(&mut self, offset: u64, header: RecordHeader) -> io::Result<()> {
-        let prefix = Box::new(self.prefix(offset, &header)?);
+    fn accept(&mut self, offset: u64, header: RecordHeader) -> io::Result<Linked> {
+        self.read_frame(offset, &header)?;
+        let payload = self.frame.get(RECORD_HEADER_LENGTH..header.size as usize);
+        let prefix = Box::new(self.prefix_of(&header, payload.unwrap_or_default()));
         self.wanted = Wanted {
             sequence: header.sequence.saturating_sub(1),
             end: offset,
             proof: Proof::Behind { prefix, header: header.clone() },
         };
-        self.first = Some(Linked { offset, header });
+        Ok(Linked { offset, header })
+    }
+
+    /// Where it ends is within the file.
+    fn read_frame(&mut self, offset: u64, header: &RecordHeader) -> io::Result<()> {
+        let (at, length) = (index(offset - self.chunk_start), index(header.footprint()));
+        self.frame.clear();
+        match self.chunk.get(at..at.saturating_add(length)) {
+            Some(frame) => self.frame.extend_from_slice(frame),
+            None => {
+                self.frame.resize(length, 0);
+                let read = self.window.file().read_at(offset, &mut self.frame)?;
+                self.frame.truncate(read);
+            }
+        }
         Ok(())
     }
 
-    fn prefix(&mut self, offset: u64, header: &RecordHeader) -> io::Result<LinkPrefix> {
-        let payload = self.window.bytes(offset + HEADER, u64::from(header.size) - HEADER)?;
+    fn prefix_of(&self, header: &RecordHeader, payload: &[u8]) -> LinkPrefix {
         let digest = Record { header: header.clone(), payload }.digest();
-        Ok(LinkPrefix::new(self.log, header.kind, header.version, header.flags, &digest))
+        LinkPrefix::new(self.log, header.kind, header.version, header.flags, &digest)
     }
 
     /// Where the proven records begin: with the first linked one when its content is proven by a
@@ -191,7 +303,10 @@ impl<F: ReadFile> Search<'_, F> {
         };
         let computed = match (damaged.filter(fits), &edge.after) {
             (Some(damaged), Some(after)) => {
-                let prefix = self.prefix(edge.offset, &damaged)?;
+                let length = u64::from(damaged.size);
+                let frame = self.window.bytes(edge.offset, length)?.to_vec();
+                let payload = frame.get(RECORD_HEADER_LENGTH..).unwrap_or_default();
+                let prefix = self.prefix_of(&damaged, payload);
                 Some(prefix.link(&after.link, damaged.unsynced, damaged.sequence, damaged.time))
             }
             _ => None,
@@ -202,9 +317,4 @@ impl<F: ReadFile> Search<'_, F> {
 
 fn size_of(bytes: &[u8]) -> Option<u32> {
     bytes.first_chunk().map(|size| u32::from_le_bytes(*size)).filter(|size| is_legal_size(*size))
-}
-
-/// Offsets inside a chunk.
-fn index(offset: u64) -> usize {
-    usize::try_from(offset).unwrap_or(usize::MAX)
 }

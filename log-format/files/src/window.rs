@@ -136,6 +136,11 @@ impl<F: ReadFile> Window<F> {
 
     /// Reads `offset..end` and some bytes after it. The buffer is bounded by the file's length.
     fn fill(&mut self, offset: u64, end: u64) -> io::Result<()> {
+        // Who jumps wants little where it jumps to.
+        let behind = self.start.saturating_add(self.bytes.len() as u64);
+        if !(self.start..=behind).contains(&offset) {
+            self.read_ahead = READ_AHEAD_MIN;
+        }
         let target = end.max(offset.saturating_add(self.read_ahead)).min(self.readable);
         self.read_ahead = (self.read_ahead * 2).min(READ_AHEAD_MAX);
         self.start = offset;

@@ -89,6 +89,12 @@ impl Filter {
             || self.until.is_some_and(|until| header.time > until.nanoseconds())
     }
 
+    /// Whether everything before a record is too early to be wanted.
+    pub(crate) fn begins_with(&self, header: &RecordHeader) -> bool {
+        self.first.is_some_and(|first| header.sequence <= first)
+            || self.since.is_some_and(|since| header.time < since.nanoseconds())
+    }
+
     /// Whether a record lies between the first and the last that are wanted.
     fn reaches(&self, sequence: u64) -> bool {
         self.first.is_none_or(|first| sequence >= first)

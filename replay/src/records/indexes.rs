@@ -23,6 +23,7 @@ use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
 use holdpoint_log_index::file::{Unusable, index_path, read_index};
 use holdpoint_log_index::layout::INDEX_VERSION;
 use holdpoint_log_index::{Index, IndexFault, TermHash};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 
@@ -38,13 +39,17 @@ struct Vouched(BTreeMap<u64, Option<Digest>>);
 pub(crate) struct Tied {
     ties: Ties,
     vouched: Vouched,
-    indexes: BTreeMap<u64, Believed>,
+    /// The segments that are tied by what their indexes state.
+    by_index: BTreeSet<u64>,
+    /// The index of the last of them: of no other one is anything kept.
+    opened: Option<(u64, Believed)>,
     uses_indexes: bool,
 }
 
-/// An index that is believed.
+/// A private copy of an index that is believed.
 pub(crate) struct Believed {
     index: Index<Vec<u8>>,
+    names_all: OnceCell<bool>,
 }
 
 impl Vouched {
@@ -75,16 +80,15 @@ impl Vouched {
         let is_its = index.digest().0 == *digest.as_bytes()
             && index.scope().terms_version == TERMS_VERSION
             && index.scope().first_sequence == first;
-        let believed = Believed { index };
-        Ok((is_its && believed.names_all()).then_some(believed))
+        Ok(is_its.then(|| Believed { index, names_all: OnceCell::new() }))
     }
 }
 
 impl Tied {
     /// Nothing is tied yet.
     pub(crate) fn begin<S: ReadStorage>(reader: &LogReader<'_, S>) -> Self {
-        let (vouched, indexes) = (Vouched::default(), BTreeMap::new());
-        Self { ties: Ties::begin(reader), vouched, indexes, uses_indexes: true }
+        let (vouched, by_index) = (Vouched::default(), BTreeSet::new());
+        Self { ties: Ties::begin(reader), vouched, by_index, opened: None, uses_indexes: true }
     }
 
     /// Nothing is tied yet, and every link will be computed: for whoever reads whole segments. What
@@ -101,22 +105,29 @@ impl Tied {
         first: u64,
         part: &mut Part,
     ) -> Result<(), ReadError> {
-        while !self.ties.reach(reader, first) {
-            let Some(due) = self.ties.due(reader) else { break };
-            if !self.uses_indexes || !self.step_over(reader, due, part)? {
+        while let Some(due) = self.due(reader, first) {
+            if !self.step_over(reader, due, part)? {
                 self.read(reader, part)?;
             }
         }
         Ok(())
     }
 
-    fn step_over<S: ReadStorage>(
+    /// The segment that is tied next, where it can hold records from `first` on.
+    fn due<S: ReadStorage>(&self, reader: &LogReader<'_, S>, first: u64) -> Option<u64> {
+        self.ties.due(reader).filter(|_| !self.ties.reach(reader, first))
+    }
+
+    /// Ties the segment that is due by its index, where there is one to be believed.
+    pub(crate) fn step_over<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,
         due: u64,
         part: &mut Part,
     ) -> Result<bool, ReadError> {
-        let Some(believed) = self.vouched.index(reader.storage(), due)? else { return Ok(false) };
+        let is_due = self.uses_indexes && self.ties.due(reader) == Some(due);
+        let believed = if is_due { self.vouched.index(reader.storage(), due)? } else { None };
+        let Some(believed) = believed else { return Ok(false) };
         let Some(mut segment) = reader.open(due, &mut part.findings())? else { return Ok(false) };
         let (scope, stretch) = (*believed.index.scope(), believed.index.stretch_of(due));
         let Ok(Some(stretch)) = stretch else { return Ok(false) };
@@ -125,8 +136,26 @@ impl Tied {
             return Ok(false);
         }
         stated.iter().for_each(|body| self.vouched.take(body));
-        self.indexes.insert(due, believed);
+        self.by_index.insert(due);
+        self.opened = Some((due, believed));
         Ok(true)
+    }
+
+    /// Ties the records of the segment that is due from the newest one back, and shows them, until
+    /// `visit` has seen enough. `false`: something is not as it must be, and was not shown.
+    pub(crate) fn read_back<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        segment: &mut OpenSegment<S::File>,
+        visit: &mut dyn FnMut(&ChainPosition, &RecordPlace, &Record<'_>) -> Onward,
+    ) -> Result<bool, ReadError> {
+        let mut stated = Vec::new();
+        let is_tied = self.ties.read_back(reader, segment, &mut |before, place, record| {
+            stated.extend(statement_of(record));
+            visit(before, place, record)
+        })?;
+        stated.iter().for_each(|body| self.vouched.take(body));
+        Ok(is_tied)
     }
 
     fn read<S: ReadStorage>(
@@ -145,9 +174,22 @@ impl Tied {
         Ok(())
     }
 
-    /// The index of a segment that is tied by it.
-    pub(crate) fn index(&self, first: u64) -> Option<&Believed> {
-        self.indexes.get(&first)
+    /// Whether a segment is tied by its index.
+    pub(crate) fn is_by_index(&self, first: u64) -> bool {
+        self.by_index.contains(&first)
+    }
+
+    /// The index of a segment that is tied by it, if it can still be had.
+    pub(crate) fn take_index<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        first: u64,
+    ) -> Result<Option<Believed>, ReadError> {
+        match self.opened.take() {
+            _ if !self.is_by_index(first) => Ok(None),
+            Some((segment, believed)) if segment == first => Ok(Some(believed)),
+            _ => self.vouched.index(reader.storage(), first),
+        }
     }
 
     /// Ties a segment by reading it, although its index is believed.
@@ -158,7 +200,7 @@ impl Tied {
         part: &mut Part,
     ) -> Result<(), ReadError> {
         // What lies before it was tied by way of it.
-        self.indexes.retain(|segment, _| *segment > first);
+        self.by_index.retain(|segment| *segment > first);
         Ok(self.ties.read_after_all(reader, first, &mut part.findings())?)
     }
 
@@ -175,15 +217,17 @@ impl Tied {
 
 impl Believed {
     /// Whether every record has a kind in the index. One whose payload could not be read when the
-    /// index was built has no terms at all.
+    /// index was built has no terms at all. Told once, from the lists of all kinds.
     fn names_all(&self) -> bool {
-        let mut named = 0_u64;
-        for entry in REGISTRY {
-            let hash = TermHash::of(&Term::Kind(entry.kind).canonical());
-            let Ok(records) = self.index.records_with(hash) else { return false };
-            named = named.saturating_add(records.count() as u64);
-        }
-        named == u64::from(self.index.scope().records())
+        *self.names_all.get_or_init(|| {
+            let mut named = 0_u64;
+            for entry in REGISTRY {
+                let hash = TermHash::of(&Term::Kind(entry.kind).canonical());
+                let Ok(records) = self.index.records_with(hash) else { return false };
+                named = named.saturating_add(records.count() as u64);
+            }
+            named == u64::from(self.index.scope().records())
+        })
     }
 
     /// The records that can be wanted, in their order. `None`: the index cannot be used, or reading
@@ -200,6 +244,9 @@ impl Believed {
             let is_few = high.checked_sub(low).is_none_or(|count| count < most);
             return Ok(is_few.then(|| (low..=high).collect()));
         };
+        if !self.names_all() {
+            return Ok(None);
+        }
         let mut found = self.with_any(first)?;
         for list in rest {
             let others = self.with_any(list)?;
@@ -239,6 +286,8 @@ pub(crate) fn read_candidates<F: ReadFile>(
         let Ok(Some(stretch)) = believed.index.stretch_of(wanted) else { return Ok(None) };
         let Ok(Some(offset)) = believed.index.offset_of(stretch.first) else { return Ok(None) };
         let before = stretch.first.saturating_sub(1);
+        let end = believed.index.offset_of(stretch.last.saturating_add(1)).ok().flatten();
+        segment.window.bytes(offset, end.unwrap_or(0).saturating_sub(offset))?;
         // Nothing is known of the time there; it is no part of what the stated links tie.
         let chain = ChainPosition { sequence: before, link: stretch.before, time: 0 };
         let mut link = None;
@@ -264,8 +313,12 @@ fn statements_in_index<F: ReadFile>(
     believed: &Believed,
     segment: &mut OpenSegment<F>,
 ) -> Result<Option<Vec<SegmentIndexed>>, ReadError> {
-    let filter = Filter { kind: Some(STATEMENT.to_string()), ..Filter::default() };
-    let Ok(Some(candidates)) = believed.candidates(&filter) else { return Ok(None) };
+    let Some(entry) = REGISTRY.iter().find(|entry| entry.name == STATEMENT) else {
+        return Ok(None);
+    };
+    // What could not be read when the index was built vouches for nothing.
+    let Ok(candidates) = believed.with_any(&[Term::Kind(entry.kind)]) else { return Ok(None) };
+    let candidates: Vec<u64> = candidates.into_iter().collect();
     let mut found = Vec::new();
     let read = read_candidates(believed, segment, &candidates, &mut |_, record| {
         found.extend(statement_of(record));

@@ -66,7 +66,8 @@ pub struct Span {
     pub until: Timestamp,
 }
 
-/// The first and the newest record of a log; `None` where there is none. Reads the newest segment.
+/// The first and the newest record of a log; `None` where there is none. Reads what lies behind the
+/// record that HEAD names.
 ///
 /// # Errors
 /// The log cannot be read.
@@ -78,7 +79,7 @@ pub fn span<S: ReadStorage>(storage: &S) -> Result<Option<Span>, ReadError> {
     // What is wrong about the ends was told by whoever looked for records.
     let mut found = |_| {};
     let Some(mut segment) = reader.open(*last, &mut found)? else { return Ok(None) };
-    let from = Run::at_start(&segment.header);
+    let from = reader.at_head(&mut segment)?.unwrap_or_else(|| Run::at_start(&segment.header));
     let newest = reader.walk(&mut segment, from, &mut found, &mut |_, _| Onward::Go)?.chain;
     let Some(mut segment) = reader.open(*first, &mut found)? else { return Ok(None) };
     let mut since = None;

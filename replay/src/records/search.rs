@@ -66,15 +66,16 @@ struct Search<'r, 's, 'f, S> {
     filter: &'f Filter,
     order: Order,
     tied: Tied,
+    /// Where reading forwards begins in a segment of which no more was tied.
+    begin: Option<(u64, Run)>,
     /// Time of the record before each segment, where times matter.
     times: Vec<u64>,
     part: Part,
 }
 
 /// Where records of a segment are shown to.
-struct Shown<'v, 't> {
+struct Shown<'v> {
     order: Order,
-    tied: &'t Tied,
     archives: ArchivePlaces,
     filter: Filter,
     /// The newest record shown, in the order.
@@ -97,7 +98,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         let is_timed = filter.since.or(filter.until).is_some();
         let mut part = Part::begin(reader);
         let times = if is_timed { times_before(reader, &mut part)? } else { Vec::new() };
-        let mut search = Self { reader, filter, order, tied: Tied::begin(reader), times, part };
+        let (tied, begin) = (Tied::begin(reader), None);
+        let mut search = Self { reader, filter, order, tied, begin, times, part };
         if !filter.terms().is_empty() && order == Order::OldestFirst {
             search.tie_all()?;
         }
@@ -106,22 +108,58 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
 
     /// Ties every segment that can hold a wanted record, and those behind it.
     fn tie_all(&mut self) -> Result<(), ReadError> {
-        let begin = (0..self.reader.firsts().len()).find(|at| self.can_hold(*at));
-        let first = begin.and_then(|at| self.reader.firsts().get(at));
-        match first {
-            Some(first) => self.tied.back_to(self.reader, *first, &mut self.part),
+        let firsts = self.reader.firsts();
+        let begin = (0..firsts.len()).find(|at| self.can_hold(*at));
+        let Some((at, first)) = begin.and_then(|at| Some((at, *firsts.get(at)?))) else {
+            return Ok(());
+        };
+        self.tie_behind(at)?;
+        let wanted = self.filter.first.filter(|wanted| *wanted > first);
+        if let Some(wanted) = wanted
+            && !self.tied.step_over(self.reader, first, &mut self.part)?
+        {
+            self.tie_back_to(first, wanted)?;
+        }
+        self.tied.back_to(self.reader, first, &mut self.part)
+    }
+
+    /// Ties what lies behind a segment.
+    fn tie_behind(&mut self, at: usize) -> Result<(), ReadError> {
+        match self.reader.firsts().get(at.saturating_add(1)) {
+            Some(next) => self.tied.back_to(self.reader, *next, &mut self.part),
             None => Ok(()),
         }
+    }
+
+    /// Ties the segment that is due from its end back to a record, where that is possible.
+    fn tie_back_to(&mut self, first: u64, wanted: u64) -> Result<(), ReadError> {
+        let opened = self.reader.open(first, &mut self.part.findings())?;
+        let Some(mut segment) = opened else { return Ok(()) };
+        let mut begin = None;
+        let is_tied =
+            self.tied.read_back(self.reader, &mut segment, &mut |before, place, record| {
+                if record.header.sequence > wanted {
+                    return Onward::Go;
+                }
+                begin = Some((first, Run::from(*before, 0, place.offset)));
+                Onward::Stop
+            })?;
+        if is_tied {
+            self.begin = begin;
+        }
+        Ok(())
     }
 
     /// Whether nothing is gained over reading the log whole, which proves more.
     fn reads_all(&self) -> bool {
         let firsts = self.reader.firsts();
         let is_read =
-            |(at, first): (usize, &u64)| self.can_hold(at) && self.tied.index(*first).is_none();
+            |(at, first): (usize, &u64)| self.can_hold(at) && !self.tied.is_by_index(*first);
+        let is_cut = self.filter.first.zip(firsts.first()).is_some_and(|(it, first)| it > *first);
         firsts.is_empty()
             || self.order == Order::OldestFirst
-                && (self.reader.head().is_err() || firsts.iter().enumerate().all(is_read))
+                && (self.reader.head().is_err()
+                    || !is_cut && firsts.iter().enumerate().all(is_read))
     }
 
     /// What is tied is known before the first record is shown.
@@ -202,30 +240,82 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         visit: &mut dyn FnMut(Line, Standing) -> Onward,
     ) -> Result<Onward, ReadError> {
         let first = self.reader.firsts().get(at).copied().unwrap_or_default();
-        self.tied.back_to(self.reader, first, &mut self.part)?;
+        self.tie_behind(at)?;
+        let is_by_index = self.tied.is_by_index(first)
+            || self.tied.step_over(self.reader, first, &mut self.part)?;
         let opened = self.reader.open(first, &mut self.part.findings())?;
         let Some(mut segment) = opened else { return Ok(Onward::Go) };
         let mut filter = self.filter.clone();
-        if let Some(shown) = self.by_index(&mut segment, visit)? {
-            let Err(rest) = shown else {
-                self.part.segments_by_index += 1;
-                return Ok(shown.unwrap_or(Onward::Go));
-            };
-            filter = rest;
-        }
-        if self.tied.index(first).is_some() {
+        if is_by_index {
+            match self.by_index(&mut segment, visit)? {
+                Some(Ok(onward)) => {
+                    self.part.segments_by_index += 1;
+                    return Ok(onward);
+                }
+                Some(Err(rest)) => filter = rest,
+                None => {}
+            }
             self.tied.read_after_all(self.reader, first, &mut self.part)?;
         }
         self.part.segments_read += 1;
-        let mut shown = Shown::to(visit, self.order, &self.tied, filter, &self.part);
+        let mut shown = Shown::to(visit, self.order, filter, &self.part);
         match self.order {
-            Order::OldestFirst => shown.forwards(self.reader, &mut segment, &mut self.part)?,
-            Order::NewestFirst => shown.backwards(self.reader, &mut segment, &mut self.part)?,
+            Order::OldestFirst => self.forwards(&mut segment, &mut shown)?,
+            Order::NewestFirst => self.backwards(&mut segment, &mut shown)?,
         }
-        let onward = shown.onward;
-        let withheld = shown.withheld;
+        let (onward, withheld) = (shown.onward, shown.withheld);
         self.find_withheld(withheld);
         Ok(onward)
+    }
+
+    /// What is tied of the segment is known.
+    fn forwards(
+        &mut self,
+        segment: &mut OpenSegment<S::File>,
+        shown: &mut Shown<'_>,
+    ) -> Result<(), ReadError> {
+        let Self { reader, tied, begin, part, .. } = self;
+        tied.back_to(reader, segment.header.first_sequence(), part)?;
+        let begin = begin.take().filter(|(first, _)| *first == segment.header.first_sequence());
+        let from = begin.map_or_else(|| Run::at_start(&segment.header), |(_, from)| from);
+        let mut batch = Vec::new();
+        reader.walk(segment, from, &mut part.findings(), &mut |place, record| {
+            batch.extend(shown.wanted(place, record, tied.standing(&record.header)));
+            if record.header.flags.more_follows() {
+                return Onward::Go;
+            }
+            shown.show(std::mem::take(&mut batch));
+            if shown.filter.ends_before(&record.header) { Onward::Stop } else { shown.onward }
+        })?;
+        Ok(())
+    }
+
+    /// From the newest record back, each tied as it is shown. Where that is not possible, the
+    /// segment is read from its beginning, and what keeps it from being tied is found.
+    fn backwards(
+        &mut self,
+        segment: &mut OpenSegment<S::File>,
+        shown: &mut Shown<'_>,
+    ) -> Result<(), ReadError> {
+        let Self { reader, tied, part, .. } = self;
+        // Behind HEAD's record, nothing can be tied.
+        if let Some(head) = reader.at_head(segment)? {
+            shown.in_pieces(reader, tied, segment, head, part)?;
+        }
+        let is_tied = shown.onward == Onward::Stop
+            || tied.read_back(reader, segment, &mut |_, place, record| {
+                let standing = Standing::of_tied(&record.header);
+                let wanted = shown.wanted(place, record, standing);
+                shown.show(wanted.into_iter().collect());
+                let is_first = shown.filter.begins_with(&record.header);
+                if is_first { Onward::Stop } else { shown.onward }
+            })?;
+        if !is_tied {
+            tied.back_to(reader, segment.header.first_sequence(), part)?;
+            shown.filter = shown.rest();
+            shown.in_pieces(reader, tied, segment, Run::at_start(&segment.header), part)?;
+        }
+        Ok(())
     }
 
     /// Shows what an index names. `None`: there is none to be used. The inner error: a record is
@@ -236,13 +326,14 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         visit: &mut dyn FnMut(Line, Standing) -> Onward,
     ) -> Result<Option<Result<Onward, Filter>>, ReadError> {
         let first = segment.header.first_sequence();
-        let Some(believed) = self.tied.index(first) else { return Ok(None) };
+        let Some(believed) = self.tied.take_index(self.reader, first)? else { return Ok(None) };
         let Ok(Some(candidates)) = believed.candidates(self.filter) else { return Ok(None) };
-        let mut shown = Shown::to(visit, self.order, &self.tied, self.filter.clone(), &self.part);
+        let tied = &self.tied;
+        let mut shown = Shown::to(visit, self.order, self.filter.clone(), &self.part);
         for piece in in_order(&candidates, self.order) {
             let mut lines = Vec::new();
-            let read = read_candidates(believed, segment, piece, &mut |place, record| {
-                lines.extend(shown.wanted(place, record));
+            let read = read_candidates(&believed, segment, piece, &mut |place, record| {
+                lines.extend(shown.wanted(place, record, tied.standing(&record.header)));
             });
             if read.map_err(io_error(&segment_path(first)))?.is_none() {
                 return Ok(Some(Err(shown.rest())));
@@ -262,54 +353,41 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
     }
 }
 
-impl<'v, 't> Shown<'v, 't> {
+impl<'v> Shown<'v> {
     fn to(
         visit: &'v mut dyn FnMut(Line, Standing) -> Onward,
         order: Order,
-        tied: &'t Tied,
         filter: Filter,
         part: &Part,
     ) -> Self {
         let (last, withheld, archives) = (None, Vec::new(), part.archives.clone());
-        Self { order, tied, archives, filter, last, onward: Onward::Go, visit, withheld }
+        Self { order, archives, filter, last, onward: Onward::Go, visit, withheld }
     }
 
-    fn wanted(&mut self, place: &RecordPlace, record: &Record<'_>) -> Option<Wanted> {
+    fn wanted(
+        &mut self,
+        place: &RecordPlace,
+        record: &Record<'_>,
+        standing: Standing,
+    ) -> Option<Wanted> {
         let header = &record.header;
         let line = Line::wanted(place, record, &self.filter);
         if line.is_none() && header.flags.withheld() && self.filter.admits(header) {
             self.withheld.push(withheld_at(place, header.sequence));
         }
-        line.map(|line| (line.lying_in(&self.archives), self.tied.standing(header)))
+        line.map(|line| (line.lying_in(&self.archives), standing))
     }
 
-    fn forwards<S: ReadStorage>(
+    /// Shows what lies behind a place, from the last piece on: once through the segment to find
+    /// where pieces of it begin, and then each piece.
+    fn in_pieces<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,
+        tied: &Tied,
         segment: &mut OpenSegment<S::File>,
+        from: Run,
         part: &mut Part,
     ) -> Result<(), ReadError> {
-        let (mut batch, from) = (Vec::new(), Run::at_start(&segment.header));
-        reader.walk(segment, from, &mut part.findings(), &mut |place, record| {
-            batch.extend(self.wanted(place, record));
-            if record.header.flags.more_follows() {
-                return Onward::Go;
-            }
-            self.show(std::mem::take(&mut batch));
-            if self.filter.ends_before(&record.header) { Onward::Stop } else { self.onward }
-        })?;
-        Ok(())
-    }
-
-    /// Once through the segment to find where pieces of it begin, and then each piece, from the
-    /// last one on.
-    fn backwards<S: ReadStorage>(
-        &mut self,
-        reader: &LogReader<'_, S>,
-        segment: &mut OpenSegment<S::File>,
-        part: &mut Part,
-    ) -> Result<(), ReadError> {
-        let from = Run::at_start(&segment.header);
         let mut pieces = Pieces::from(from.clone());
         reader.walk(segment, from, &mut part.findings(), &mut |place, record| {
             pieces.follow(place, record, &self.filter);
@@ -321,7 +399,7 @@ impl<'v, 't> Shown<'v, 't> {
             let (mut lines, mut batch) = (Vec::new(), Vec::new());
             // Whoever changes the file between the two readings is told as damage.
             reader.walk(segment, begin, &mut part.findings(), &mut |place, record| {
-                batch.extend(self.wanted(place, record));
+                batch.extend(self.wanted(place, record, tied.standing(&record.header)));
                 if record.header.flags.more_follows() {
                     return Onward::Go;
                 }
@@ -351,13 +429,14 @@ impl<'v, 't> Shown<'v, 't> {
     }
 
     /// The filter of what was not shown yet.
-    fn rest(mut self) -> Filter {
+    fn rest(&self) -> Filter {
+        let mut rest = self.filter.clone();
         match (self.last, self.order) {
             (None, _) => {}
-            (Some(last), Order::OldestFirst) => self.filter.first = Some(last.saturating_add(1)),
-            (Some(last), Order::NewestFirst) => self.filter.last = Some(last.saturating_sub(1)),
+            (Some(last), Order::OldestFirst) => rest.first = Some(last.saturating_add(1)),
+            (Some(last), Order::NewestFirst) => rest.last = Some(last.saturating_sub(1)),
         }
-        self.filter
+        rest
     }
 }
 
@@ -385,9 +464,7 @@ impl Pieces {
         *is_wanted |= self.is_wanted;
         self.is_wanted = false;
         if self.end_offset.saturating_sub(begin.end_offset) >= PIECE_BYTES {
-            let header = &record.header;
-            let (sequence, link, time) = (header.sequence, header.link, header.time);
-            let chain = ChainPosition { sequence, link, time };
+            let chain = ChainPosition::of(&record.header);
             self.begun.push((Run::from(chain, place.offset, self.end_offset), false));
         }
     }

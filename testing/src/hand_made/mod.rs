@@ -105,13 +105,19 @@ impl HandMade {
     }
 
     fn roll_for(&mut self, batch: u64) {
+        let (header, _) = self.segments.last().unwrap();
+        self.roll_to(next_capacity(header.capacity, batch));
+    }
+
+    /// Seals the active segment and begins the next, of a capacity.
+    pub fn roll_to(&mut self, capacity: u64) {
         let (header, bytes) = self.segments.last_mut().unwrap();
         let seal = Seal { last: self.chain, offset: bytes.len() as u64 };
         bytes.extend_from_slice(&seal.encode(header.seed()));
         let next = SegmentHeader {
             log: self.log,
             previous: self.chain,
-            capacity: next_capacity(header.capacity, batch),
+            capacity,
             previous_seal_offset: if seal.last.sequence == 0 { 0 } else { seal.offset },
         };
         self.segments.push((next, next.encode().to_vec()));

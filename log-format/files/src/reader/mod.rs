@@ -8,7 +8,7 @@ use crate::blocks::{Workers, walk_blocks};
 use crate::finding::{Finding, Place, Problem};
 use crate::head::wrong_witness;
 use crate::run::{Onward, RecordPlace, Run, Stop, walk};
-use crate::storage::{ReadFile, ReadStorage};
+use crate::storage::ReadStorage;
 use crate::survey::{SurveyError, io_error, newer, segment_path};
 use crate::window::Window;
 use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Link, LogId, Record, SegmentHeader};
@@ -110,11 +110,32 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
             return Ok(());
         };
         let Some(mut segment) = self.open(*holding, found)? else { return Ok(()) };
-        if !is_there(&mut segment, head).map_err(io_error(&segment_path(*holding)))? {
+        if self.at_head(&mut segment)?.is_none() {
             let from = Run::at_start(&segment.header);
             self.walk(&mut segment, from, found, &mut |_, _| Onward::Go)?;
         }
         Ok(())
+    }
+
+    /// A run that goes on behind the record that HEAD names; `None` where no such record ends a
+    /// batch where HEAD says in this segment.
+    ///
+    /// # Errors
+    /// The segment cannot be read.
+    pub fn at_head(&self, segment: &mut OpenSegment<S::File>) -> Result<Option<Run>, SurveyError> {
+        let OpenSegment { header, window } = segment;
+        let first = header.first_sequence();
+        let Some(head) = self.head().ok().filter(|head| head.segment == first) else {
+            return Ok(None);
+        };
+        let item = window.item(head.record_offset, header);
+        let item = item.map_err(io_error(&segment_path(first)))?;
+        let Ok((Item::Record(record), length)) = item else { return Ok(None) };
+        let chain = ChainPosition::of(&record.header);
+        let is_it = (chain.sequence, chain.link) == (head.newest_sequence, head.newest_link)
+            && head.record_offset.checked_add(length) == Some(head.end_offset)
+            && !record.header.flags.more_follows();
+        Ok(is_it.then(|| Run::from(chain, head.record_offset, head.end_offset)))
     }
 
     /// Opens a segment whose header holds; else what is wrong is found. One that was moved to an
@@ -261,13 +282,6 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         let header = read_header(self.storage, next)?;
         Ok(header.and_then(|header| wrong_link(&last, next, header.previous.link)))
     }
-}
-
-/// Whether the record that HEAD names is where HEAD says.
-fn is_there<F: ReadFile>(segment: &mut OpenSegment<F>, head: &Head) -> io::Result<bool> {
-    let item = segment.window.item(head.record_offset, &segment.header)?;
-    let Ok((Item::Record(record), _)) = item else { return Ok(false) };
-    Ok((record.header.sequence, record.header.link) == (head.newest_sequence, head.newest_link))
 }
 
 /// The header of a segment; `None` where there is no such file or it does not hold.

@@ -3,10 +3,10 @@
 use super::{Found, LogReader, OpenSegment, at_begin};
 use crate::blocks::{BlockLength, Workers};
 use crate::finding::Finding;
-use crate::run::Run;
+use crate::run::{Onward, RecordPlace, Run};
 use crate::storage::{ReadFile, ReadStorage};
 use crate::survey::{SurveyError, io_error, segment_path};
-use crate::tie::{Edge, Mark, tied};
+use crate::tie::{Back, Edge, Mark, tied, walk_back};
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::{ChainPosition, Fault, Head, Link, Record, RecordHeader, SegmentHeader};
 use std::ops::RangeInclusive;
@@ -29,6 +29,12 @@ pub enum Standing {
 }
 
 impl Standing {
+    /// What is proven of a record that is tied.
+    #[must_use]
+    pub fn of_tied(header: &RecordHeader) -> Self {
+        if header.flags.withheld() { Self::Withheld } else { Self::Proven }
+    }
+
     /// A stable name for programs: which of the two kinds of unproven it is, a record's sequence
     /// tells.
     #[must_use]
@@ -104,6 +110,41 @@ impl Ties {
         Ok(())
     }
 
+    /// Ties the records of the segment that is due from the newest one back, and shows each with the
+    /// place behind the record before it, until `visit` has seen enough: then nothing before is tied.
+    /// `false` where something that was not shown yet is not as it must be; the segment must be
+    /// [read](Self::read) then, which finds what.
+    ///
+    /// # Errors
+    /// The segment cannot be read.
+    pub fn read_back<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        segment: &mut OpenSegment<S::File>,
+        visit: &mut dyn FnMut(&ChainPosition, &RecordPlace, &Record<'_>) -> Onward,
+    ) -> Result<bool, SurveyError> {
+        let name = segment.header.first_sequence();
+        let is_due = self.due(reader) == Some(name);
+        let Some(mark) = self.mark.filter(|_| is_due) else { return Ok(false) };
+        let is_there = mark.ends_segment || reader.at_head(segment)?.is_some();
+        let OpenSegment { header, window } = segment;
+        if !is_there || reader.wrong_beginning(header).is_some() {
+            return Ok(false);
+        }
+        let mut behind = mark.sequence;
+        let reached = walk_back(window, header, &mark, &mut |before, place, record| {
+            behind = before.sequence;
+            visit(before, place, record)
+        });
+        match reached.map_err(io_error(&segment_path(name)))? {
+            Back::Broken => return Ok(false),
+            Back::Asked => self.mark = None,
+            Back::Whole => self.mark = Some(Mark::before(header)),
+        }
+        self.take(name, mark, Some(behind));
+        Ok(true)
+    }
+
     /// Ties the records of the segment that is due by links that are stated, in what was tied
     /// already: of its last record, and before its first one. `false` where they are no part of
     /// the same chain; the segment must be read then.
@@ -149,7 +190,7 @@ impl Ties {
     #[must_use]
     pub fn standing(&self, header: &RecordHeader) -> Standing {
         match self.standing_of(header.sequence) {
-            Standing::Proven if header.flags.withheld() => Standing::Withheld,
+            Standing::Proven => Standing::of_tied(header),
             standing => standing,
         }
     }
@@ -185,10 +226,9 @@ fn tie_segment<S: ReadStorage>(
     let threads = available_parallelism().map_or(1, |threads| threads.get().min(THREADS_MAX));
     let workers = Workers::new(threads, BlockLength::default(), &|_, _| ());
     let run = reader.check(segment, &workers, found, &mut |record| {
-        let RecordHeader { sequence, link, time, .. } = record.header;
-        last = ChainPosition { sequence, link, time };
-        if sequence == mark.sequence {
-            at_mark = Some(link);
+        last = ChainPosition::of(&record.header);
+        if last.sequence == mark.sequence {
+            at_mark = Some(last.link);
         }
         visit(record);
     })?;

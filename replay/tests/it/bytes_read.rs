@@ -1,0 +1,167 @@
+//! How much of a log's segments is read to show a few records: it does not grow with the log.
+
+use holdpoint_domain::event::SegmentIndexed;
+use holdpoint_domain::hash::Digest;
+use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
+use holdpoint_log_files::{DirectoryStorage, Entry, Onward, ReadFile, ReadStorage, Standing};
+use holdpoint_log_format::BootId;
+use holdpoint_log_format::limits::SEGMENT_CAPACITY_MIN;
+use holdpoint_log_index::file::{build_index, index_path};
+use holdpoint_log_index::{IndexDigest, layout::INDEX_VERSION};
+use holdpoint_replay::{Filter, Order, Part, Reach, ReadOptions, search, span};
+use holdpoint_testing::hand_made::HandMade;
+use std::fs::{self, File};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tempfile::TempDir;
+
+const KIB: u64 = 1_024;
+/// What is read in order is read in blocks of so many bytes.
+const READ_AHEAD: u64 = 256 * KIB;
+
+/// A directory of which it is counted how much is read of segments.
+struct Counted {
+    disk: DirectoryStorage,
+    bytes: Arc<AtomicU64>,
+}
+
+struct CountedFile {
+    file: File,
+    bytes: Option<Arc<AtomicU64>>,
+}
+
+impl ReadStorage for Counted {
+    type File = CountedFile;
+
+    fn list(&self, directory: &str) -> io::Result<Vec<Entry>> {
+        self.disk.list(directory)
+    }
+
+    fn open(&self, path: &str) -> io::Result<Option<CountedFile>> {
+        let bytes = path.ends_with(".seg").then(|| Arc::clone(&self.bytes));
+        Ok(self.disk.open(path)?.map(|file| CountedFile { file, bytes }))
+    }
+}
+
+impl ReadFile for CountedFile {
+    fn length(&self) -> io::Result<u64> {
+        self.file.length()
+    }
+
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_some_at(offset, buffer)?;
+        if let Some(bytes) = &self.bytes {
+            bytes.fetch_add(read as u64, Ordering::Relaxed);
+        }
+        Ok(read)
+    }
+}
+
+/// A log of so many sealed segments, each with an index that the next one vouches for, and of so
+/// many runs in the one that is written to.
+struct Sample {
+    directory: TempDir,
+    log: HandMade,
+    firsts: Vec<u64>,
+}
+
+impl Sample {
+    fn new(sealed: usize, runs: usize) -> Self {
+        let (directory, mut log, mut firsts) = (TempDir::new().unwrap(), HandMade::new(), vec![1]);
+        for at in 0..sealed {
+            (0..9).for_each(|_| drop(log.run()));
+            let is_last = at + 1 == sealed;
+            log.roll_to(if is_last { 64 * SEGMENT_CAPACITY_MIN } else { SEGMENT_CAPACITY_MIN });
+            log.write(directory.path());
+            let told = write_index(directory.path(), firsts[at]);
+            firsts.push(log.chain.sequence + 1);
+            log.events(vec![told.into()]);
+        }
+        (0..runs).for_each(|_| drop(log.run()));
+        log.write(directory.path());
+        Self { directory, log, firsts }
+    }
+
+    /// The sequences that a search shows, all of them proven; how much was read of segments for
+    /// it, and what is said of that.
+    fn shown(&self, filter: &Filter, order: Order, most: usize) -> (Vec<u64>, u64, Part) {
+        let storage = self.counted();
+        let mut found = Vec::new();
+        let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| false };
+        let reach = search(&storage, filter, order, options, &mut |_| {}, &mut |line, standing| {
+            assert_eq!(standing, Standing::Proven);
+            found.push(line.sequence);
+            if found.len() < most { Onward::Go } else { Onward::Stop }
+        });
+        let Reach::Part(part) = reach.unwrap() else { panic!("the whole log was read") };
+        assert_eq!(part.findings, []);
+        (found, storage.bytes.load(Ordering::Relaxed), part)
+    }
+
+    fn counted(&self) -> Counted {
+        Counted { disk: DirectoryStorage::new(self.directory.path()), bytes: Arc::default() }
+    }
+
+    fn newest(&self) -> u64 {
+        self.log.chain.sequence
+    }
+}
+
+fn write_index(directory: &std::path::Path, first: u64) -> SegmentIndexed {
+    let storage = DirectoryStorage::new(directory);
+    let built = build_index(&storage, first, TERMS_VERSION, &mut |record, terms| {
+        terms.add_record(record, terms_of_record);
+    });
+    let built = built.unwrap();
+    fs::write(directory.join(index_path(first)), &built.bytes).unwrap();
+    SegmentIndexed {
+        first_sequence: first,
+        last_sequence: built.scope.last.sequence,
+        format: INDEX_VERSION,
+        digest: Digest::from_bytes(IndexDigest::of(&built.bytes).unwrap().0),
+    }
+}
+
+fn between(first: u64, last: u64) -> Filter {
+    Filter { first: Some(first), last: Some(last), ..Filter::default() }
+}
+
+#[test]
+fn the_newest_records_are_read_in_the_same_few_kilobytes_of_any_log() {
+    let logs = [Sample::new(2, 40), Sample::new(20, 40), Sample::new(20, 600)];
+    for sample in &logs {
+        let newest = sample.newest();
+        let (found, bytes, _) = sample.shown(&Filter::default(), Order::NewestFirst, 10);
+        assert_eq!(found, (newest - 9..=newest).rev().collect::<Vec<_>>());
+        assert!(bytes <= 64 * KIB, "backwards: {bytes}");
+        let (found, bytes, _) =
+            sample.shown(&between(newest - 9, newest), Order::OldestFirst, usize::MAX);
+        assert_eq!(found, (newest - 9..=newest).collect::<Vec<_>>());
+        assert!(bytes <= 64 * KIB, "forwards: {bytes}");
+        let storage = sample.counted();
+        assert_eq!(span(&storage).unwrap().unwrap().last, newest);
+        let bytes = storage.bytes.load(Ordering::Relaxed);
+        assert!(bytes <= 64 * KIB, "the ends: {bytes}");
+    }
+}
+
+#[test]
+fn records_of_a_sealed_segment_are_read_in_kilobytes_besides_the_segment_that_is_written_to() {
+    let logs = [Sample::new(2, 40), Sample::new(20, 40)];
+    let read = |sample: &Sample, first: u64| {
+        let (found, bytes, part) =
+            sample.shown(&between(first, first + 9), Order::OldestFirst, usize::MAX);
+        assert_eq!(found, (first..first + 10).collect::<Vec<_>>());
+        assert_eq!((part.segments_by_index, part.segments_read), (1, 0));
+        (bytes, sample.log.active_end() + READ_AHEAD)
+    };
+    // In the newest sealed one: how many there are before it makes no difference.
+    let newest = |sample: &Sample| sample.firsts[sample.firsts.len() - 2];
+    let [few, many] = logs.each_ref().map(|sample| read(sample, newest(sample) + 20));
+    assert!(few.0 <= few.1 + 64 * KIB && few.0.abs_diff(many.0) <= KIB, "{few:?} and {many:?}");
+    // In the oldest one: of each that is passed its header, and what vouches for the one before.
+    let [few, many] = logs.each_ref().map(|sample| read(sample, 20));
+    let each = many.0.saturating_sub(few.0) / 18;
+    assert!(few.0 <= few.1 + 128 * KIB && each <= 32 * KIB, "{few:?}, and {each} for each");
+}
