@@ -110,8 +110,9 @@ impl Ties {
         Ok(())
     }
 
-    /// Ties the records of the segment that is due from the newest one back, and shows each with the
-    /// place behind the record before it, until `visit` has seen enough: then nothing before is tied.
+    /// Ties the records of the segment that is due from the newest one back, and shows each with
+    /// the place behind the record before it, until `visit` has seen enough: then nothing before
+    /// is tied.
     /// `false` where something that was not shown yet is not as it must be; the segment must be
     /// [read](Self::read) then, which finds what.
     ///
