@@ -17,7 +17,7 @@ use holdpoint_log_format::{ChainPosition, Link, Record, RecordHeader};
 use serde::Serialize;
 
 /// The kind of event that states where a log begins.
-const STATEMENT: &str = "log.history_archived";
+pub(crate) const STATEMENT: &str = "log.history_archived";
 
 /// How often the statement is looked for again where records are moved to an archive meanwhile.
 const LOOKS_MAX: u32 = 3;

@@ -2,14 +2,16 @@
 //! somebody else says so. What a log says is a hint, which anybody who could write to it has made:
 //! it is followed to a directory, and what lies there is read only where it [fits](fit()).
 
-use crate::anchor::statement_of;
-use holdpoint_domain::event::HistoryArchived;
+use crate::anchor::{STATEMENT, statement_of};
+use holdpoint_domain::event::{HistoryArchived, REGISTRY};
+use holdpoint_domain::terms::{TERMS_VERSION, Term};
 use holdpoint_domain::text::{bounded, visible};
 use holdpoint_log_files::joined::{Archive, Archives, Unfit, Unread, fit};
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{DirectoryStorage, JoinedLog, LogReader, Onward, SurveyError};
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::{ChainPosition, Head, Item};
+use holdpoint_log_index::{OpenIndex, TermHash};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -173,7 +175,7 @@ fn of_survey(error: SurveyError) -> io::Error {
 }
 
 /// Shows what a log says of where the records before its anchor are, in order. Only the frames of
-/// records are checked: it is a hint.
+/// records are checked, and indexes are taken at their word: it is a hint.
 fn each_hint(
     log: &DirectoryStorage,
     head: &Head,
@@ -184,8 +186,11 @@ fn each_hint(
     for first in reader.firsts() {
         let opened = reader.open(*first, &mut |_| {}).map_err(of_survey)?;
         let Some(mut segment) = opened else { continue };
-        let mut offset = SEGMENT_HEADER_LENGTH as u64;
+        let mut named = indexed(log, *first).map(Vec::into_iter);
+        let mut behind = SEGMENT_HEADER_LENGTH as u64;
         loop {
+            let offset = named.as_mut().map_or(Some(behind), Iterator::next);
+            let Some(offset) = offset else { break };
             let item = segment.window.item(offset, &segment.header);
             let item = item.map_err(|error| of_survey(io_error(&segment_path(*first))(error)))?;
             let Ok((Item::Record(record), length)) = item else { break };
@@ -194,8 +199,31 @@ fn each_hint(
             {
                 return Ok(());
             }
-            offset = offset.saturating_add(length);
+            behind = offset.saturating_add(length);
         }
     }
     Ok(())
+}
+
+/// The offsets of the records of a segment that may say so, by its index; `None` where there is
+/// none that can be used.
+fn indexed(log: &DirectoryStorage, first: u64) -> Option<Vec<u64>> {
+    let index = OpenIndex::open(log, first).ok()?.into_index();
+    let entry = REGISTRY.iter().find(|entry| entry.name == STATEMENT)?;
+    let records = index.records_with(TermHash::of(&Term::Kind(entry.kind).canonical())).ok()?;
+    let offsets = records.map(|sequence| index.offset_of(sequence.ok()?).ok()?);
+    if index.scope().terms_version == TERMS_VERSION { offsets.collect() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_path_is_looked_for_here_and_beside_the_log() {
+        let log = DirectoryStorage::new("/logs/mine");
+        let found = |named| places_of(named, &log);
+        assert_eq!(found("old"), [PathBuf::from("old"), PathBuf::from("/logs/old")]);
+        assert_eq!(found("/archives/old"), [PathBuf::from("/archives/old")]);
+    }
 }
