@@ -11,7 +11,8 @@ use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{DirectoryStorage, JoinedLog, LogReader, Onward, SurveyError};
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::{ChainPosition, Head, Item};
-use holdpoint_log_index::{OpenIndex, TermHash};
+use holdpoint_log_index::TermHash;
+use holdpoint_log_index::file::open_index;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -129,6 +130,7 @@ fn archive_at(
     let path = shown(&storage.root().to_string_lossy());
     match expect_directory(storage.root()).and_then(|()| fit(storage, behind, head)) {
         Ok(head) => Ok(Ok(Archive { storage: storage.clone(), path, head })),
+        Err(Unfit::LogUnreadable(error)) => Err(of_survey(error)),
         Err(Unfit::Unreadable(error)) if !is_of_directory(&error) => Err(at(storage, error)),
         Err(unfit) => Ok(Err(unfit)),
     }
@@ -208,7 +210,7 @@ fn each_hint(
 /// The offsets of the records of a segment that may say so, by its index; `None` where there is
 /// none that can be used.
 fn indexed(log: &DirectoryStorage, first: u64) -> Option<Vec<u64>> {
-    let index = OpenIndex::open(log, first).ok()?.into_index();
+    let index = open_index(log, first).ok()?;
     let entry = REGISTRY.iter().find(|entry| entry.name == STATEMENT)?;
     let records = index.records_with(TermHash::of(&Term::Kind(entry.kind).canonical())).ok()?;
     let offsets = records.map(|sequence| index.offset_of(sequence.ok()?).ok()?);

@@ -15,13 +15,8 @@ use crate::progress::Progress;
 use crate::read::{Committed, ReadError, ReadOptions, Reading, read, read_until_finding, steadily};
 use crate::rebuild::Until;
 use crate::report::Report;
-use holdpoint_log_files::{ReadStorage, SurveyError};
+use holdpoint_log_files::ReadStorage;
 use outside::Comparison;
-use std::io::ErrorKind;
-
-/// How often a log is read again because a segment went away while it was read: its records were
-/// moved to an archive.
-const ATTEMPTS_MAX: u32 = 4;
 
 /// What is asked of a verification besides the log itself.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +55,7 @@ pub fn verify_asked<S: ReadStorage>(
     asked: &Asked,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, ReadError> {
-    let (reading, meaning, compared) = attempted(|| judge_once(storage, options, asked, progress))?;
+    let (reading, meaning, compared) = judge_asked(storage, options, asked, progress)?;
     let proven = compared.proven_to();
     let witnessed = compared.finish(&reading);
     let damage = match asked.map {
@@ -86,24 +81,11 @@ pub(crate) fn judge<S: ReadStorage>(
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Reading, Meaning), ReadError> {
-    let asked = Asked::default();
-    let (reading, meaning, _) = attempted(|| judge_once(storage, options, &asked, progress))?;
+    let (reading, meaning, _) = judge_asked(storage, options, &Asked::default(), progress)?;
     Ok((reading, meaning))
 }
 
-/// Reads again where a segment went away meanwhile.
-fn attempted<T>(mut attempt: impl FnMut() -> Result<T, ReadError>) -> Result<T, ReadError> {
-    for _ in 1..ATTEMPTS_MAX {
-        match attempt() {
-            Err(ReadError::Survey(SurveyError::Io { source, .. }))
-                if source.kind() == ErrorKind::NotFound => {}
-            other => return other,
-        }
-    }
-    attempt()
-}
-
-fn judge_once<S: ReadStorage>(
+fn judge_asked<S: ReadStorage>(
     storage: &S,
     options: ReadOptions<'_>,
     asked: &Asked,

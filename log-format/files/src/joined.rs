@@ -119,9 +119,12 @@ pub enum Unfit {
         /// The archive's last record.
         newest: u64,
     },
-    /// A file cannot be read, or is of a newer format.
+    /// A file of it cannot be read, or is of a newer format.
     #[error(transparent)]
     Unreadable(#[from] SurveyError),
+    /// Nothing was found out: a file of the log cannot be read.
+    #[error("{0}, in the log itself")]
+    LogUnreadable(SurveyError),
 }
 
 /// The records of a log that lie in archives.
@@ -398,23 +401,21 @@ impl<F: ReadFile> ReadFile for JoinedFile<F> {
     fn length(&self) -> io::Result<u64> {
         match self {
             Self::File { file, .. } => self.told(file.length()),
-            Self::Head(bytes) => Ok(bytes.len() as u64),
+            Self::Head(bytes) => bytes.length(),
         }
     }
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = match self {
-            Self::File { file, .. } => return self.told(file.read_some_at(offset, buffer)),
-            Self::Head(bytes) => bytes,
-        };
-        let rest = usize::try_from(offset).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
-        io::Read::read(&mut &*rest, buffer)
+        match self {
+            Self::File { file, .. } => self.told(file.read_some_at(offset, buffer)),
+            Self::Head(bytes) => bytes.read_some_at(offset, buffer),
+        }
     }
 
     fn stamp(&self) -> io::Result<Option<Stamp>> {
         match self {
             Self::File { file, .. } => self.told(file.stamp()),
-            Self::Head(_) => Ok(None),
+            Self::Head(bytes) => bytes.stamp(),
         }
     }
 }
@@ -450,7 +451,7 @@ pub fn fit<A: ReadStorage, S: ReadStorage>(
         let expected = head.anchor_link;
         return Err(Unfit::OtherLink { sequence: anchor, expected, found: at_anchor });
     }
-    match link_before(log, newest)? {
+    match link_before(log, newest).map_err(Unfit::LogUnreadable)? {
         Some(link) if link == found.newest_link => Ok(found),
         _ => Err(Unfit::Untied { newest }),
     }
