@@ -38,7 +38,7 @@ fn no_forged_record_is_proven_and_no_genuine_one_hidden_but_where_the_document_s
 }
 
 #[test]
-#[ignore = "all attacks take minutes"]
+#[ignore = "`.ci/run all` makes all attacks; a part is made in every run"]
 fn the_document_is_the_table_of_all_attacks() {
     let rows = rows(attacked_log(), (0, 1));
     let told = document(&rows);
