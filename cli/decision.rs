@@ -35,9 +35,11 @@ use clap::Subcommand;
 
 pub(crate) use desk::{Desk, Only, unproven};
 pub(crate) use following::Following;
+#[cfg(feature = "mcp")]
+pub(crate) use look::Linked;
 pub(crate) use look::{Look, now};
 pub(crate) use name::all;
-pub(crate) use name::resolve;
+pub(crate) use name::{known, resolve};
 pub(crate) use overdue::{Attempt, Overdue};
 pub(crate) use policy::Proof;
 pub(crate) use principal::{claimed, user};

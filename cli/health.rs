@@ -12,7 +12,7 @@ use crate::text::{aligned, counted, moment};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::interruption_thread::{HealthReport, HealthRow};
 use holdpoint_domain::text::visible;
-use holdpoint_replay::{Committed, Rebuilt, Until, rebuild};
+use holdpoint_replay::{Committed, Rebuilt, rebuild_live};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ fn read(directory: &Directory, fold: &mut Fold) -> Result<Rebuilt, Failure> {
     let mut bar = Bar::new();
     directory.read(|storage, options| {
         let mut progress = |progress| bar.update(progress);
-        rebuild(storage, Until::End, options, &mut progress, &mut |record| fold.add(record))
+        rebuild_live(storage, options, &mut progress, &mut |record| fold.add(record))
     })
 }
 

@@ -23,7 +23,7 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::log::{AppendError, OpenError, Options};
 use holdpoint_engine::shell::{EngineError, EngineOptions, SubmitError};
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_replay::{Rebuilt, Until, rebuild};
+use holdpoint_replay::{Rebuilt, Until, rebuild, rebuild_live};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ impl Turn {
 /// otherwise, 5 when a rule said no, 6 when the log does not verify.
 pub(crate) fn main(global: &Global, verb: HoldVerb) -> Exit {
     let outcome = match verb {
-        HoldVerb::List(_) => list::list(global),
+        HoldVerb::List(args) => list::list(global, &args),
         HoldVerb::Show(args) => show::show(global, &args),
         HoldVerb::Answer(args) => answer::answer(global, args),
         HoldVerb::Expire(args) => expire::expire(global, &args),
@@ -89,10 +89,13 @@ pub(crate) fn read(directory: &Directory, until: Until) -> Result<Rebuilt, Failu
     })
 }
 
-/// The state at the end of the log, read without writing anything; an empty one where there is no
-/// log yet.
+/// What lives at the end of the log, which is read whole and not written to; nothing where there is
+/// no log yet.
 pub(crate) fn read_end(directory: &Directory) -> Result<Rebuilt, Failure> {
-    read(directory, Until::End)
+    let mut bar = Bar::new();
+    directory.read(|storage, options| {
+        rebuild_live(storage, options, &mut |progress| bar.update(progress), &mut |_| {})
+    })
 }
 
 /// Every request of a loop that is known, with its loop.

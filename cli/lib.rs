@@ -20,6 +20,7 @@ mod health;
 mod hold;
 mod hook;
 mod init;
+mod live;
 mod locate;
 mod log_archive;
 mod log_copy;

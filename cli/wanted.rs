@@ -122,7 +122,7 @@ fn decision(directory: &Directory, wanted: &str) -> Result<String, Failure> {
         return Ok(wanted.to_string());
     }
     let look = Look::at(directory, Until::End)?;
-    directory.expect_log(&look.rebuilt.report)?;
+    look.expect_log(directory)?;
     let found = look.find(wanted).map_err(|failure| directory.or_unread(failure))?;
     Ok(found.decision_id.to_string())
 }

@@ -1,20 +1,21 @@
 //! `holdpoint decision list`: what waits for an answer.
 
 use super::create::urgency;
+use super::look::Linked;
 use super::shown::{span, time_left};
-use super::{Look, all};
+use super::{Look, all, known};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
+use crate::live::WholeArg;
 use crate::output::Output;
 use crate::screen::{Page, columns};
 use crate::text::aligned;
-use crate::verify::{exit_of, refuse_damaged_list, warn};
 use clap::builder::RangedU64ValueParser;
-use holdpoint_domain::Time;
-use holdpoint_domain::decision_point::{DecisionPointState, Urgency};
+use holdpoint_domain::decision_point::{DecisionPointState, MAX_CLOSED_DECISION_POINTS, Urgency};
 use holdpoint_domain::text::bounded;
-use holdpoint_domain::world::{DecisionPoint, DecisionPointView};
+use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::{Time, World};
 use holdpoint_replay::Until;
 use std::cmp::Reverse;
 
@@ -49,6 +50,8 @@ pub(crate) struct Args {
     /// Only those that come after this one in the order of the list.
     #[arg(long, value_name = "ID")]
     after: Option<String>,
+    #[command(flatten)]
+    whole: WholeArg,
 }
 
 /// In which state a decision is wanted.
@@ -60,6 +63,15 @@ enum Wanted {
 }
 
 impl Wanted {
+    /// Whether all that is so lives.
+    fn is_live(self) -> bool {
+        match self {
+            Self::In(state) => state.is_open(),
+            Self::Open => true,
+            Self::All => false,
+        }
+    }
+
     fn is_met_by(self, state: DecisionPointState) -> bool {
         match self {
             Self::In(wanted) => wanted == state,
@@ -83,30 +95,23 @@ fn state(name: &str) -> Result<Wanted, String> {
 /// Writes nothing: what is overdue is shown as that until somebody records it.
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let look = Look::at(&directory, Until::End)?;
-    let report = &look.rebuilt.report;
-    directory.expect_log(report)?;
-    refuse_damaged_list(global, report)?;
-    let after = args.after.as_deref().map(|wanted| look.find(wanted)).transpose()?.map(place);
-    let mut found: Vec<&DecisionPoint> = all(&look.rebuilt.world).collect();
-    found.sort_unstable_by_key(|point| place(point));
-    let known: Vec<&DecisionPoint> = found.clone();
-    found.retain(|point| args.wants(point, look.now()));
-    found.retain(|point| after.as_ref().is_none_or(|after| place(point) > *after));
-    found.truncate(args.limit.unwrap_or(usize::MAX));
+    let look = args.look(global, &directory)?;
+    look.state.expect_list(global, &directory)?;
+    let after = args.after.as_deref().map(|wanted| look.find(wanted)).transpose()?;
+    let found = args.select(look.world(), after, look.now());
     let mut out = Output::stdout();
     if global.json {
-        let views: Vec<DecisionPointView<'_>> = found.iter().map(|p| look.view(p)).collect();
-        out.json(&views);
+        let shown: Vec<_> = found.iter().map(|point| look.shown(point)).collect();
+        out.json(&shown);
     } else {
-        show(&mut out, &found, &known, look.now());
+        show(&mut out, &found, look.world(), look.now());
     }
     out.finish()?;
-    if !global.json && found.is_empty() && !report.failed() {
+    if !global.json && found.is_empty() && !look.state.failed() {
         complain(args.nothing());
     }
-    warn(report);
-    Ok(exit_of(report))
+    let versions: Vec<u64> = found.iter().map(|point| point.version).collect();
+    Ok(look.state.conclude(global, &versions))
 }
 
 /// What the order of the list follows from: how much it presses, then its age. Two decisions never
@@ -116,6 +121,49 @@ pub(crate) fn place(point: &DecisionPoint) -> (Reverse<Urgency>, Time, u64) {
 }
 
 impl Args {
+    /// The state, which is read as far back as what is asked for may lie.
+    fn look(&self, global: &Global, directory: &Directory) -> Result<Look, Failure> {
+        let wanted: &Linked<'_> = &|world, now| self.links(global, world, now);
+        match (self.state.is_live(), self.whole.whole) {
+            (true, is_whole) => Look::live(directory, is_whole, wanted),
+            (false, false) => Look::newest(directory, wanted),
+            (false, true) => Look::at(directory, Until::End),
+        }
+    }
+
+    /// What is listed whose links are shown: to people, none. `None` where a state does not tell of
+    /// all that is wanted.
+    fn links<'w>(
+        &self,
+        global: &Global,
+        world: &'w World,
+        now: Time,
+    ) -> Option<Vec<&'w DecisionPoint>> {
+        if !self.state.is_live() && world.forgets_decision_points() {
+            return None;
+        }
+        let after = match &self.after {
+            Some(wanted) => Some(known(world, wanted)?),
+            None => None,
+        };
+        Some(if global.json { self.select(world, after, now) } else { Vec::new() })
+    }
+
+    /// What is listed, in its order.
+    fn select<'w>(
+        &self,
+        world: &'w World,
+        after: Option<&DecisionPoint>,
+        now: Time,
+    ) -> Vec<&'w DecisionPoint> {
+        let wanted = all(world).filter(|point| self.wants(point, now));
+        let mut found: Vec<_> =
+            wanted.filter(|point| after.is_none_or(|after| place(point) > place(after))).collect();
+        found.sort_unstable_by_key(|point| place(point));
+        found.truncate(self.limit.unwrap_or(usize::MAX));
+        found
+    }
+
     /// That no decision is listed.
     fn nothing(&self) -> &'static str {
         let filters = [&self.issue, &self.requested_by, &self.after];
@@ -140,11 +188,11 @@ impl Args {
     }
 }
 
-fn show(out: &mut Output, found: &[&DecisionPoint], known: &[&DecisionPoint], now: Time) {
+fn show(out: &mut Output, found: &[&DecisionPoint], world: &World, now: Time) {
     if found.is_empty() {
         return;
     }
-    let length = id_length(known);
+    let length = id_length(found, world);
     let header = ["decision", "state", "urgency", "age", "left"];
     let rows = found.iter().map(|point| row(point, length, now));
     let rows: Vec<_> = std::iter::once(header.map(String::from)).chain(rows).collect();
@@ -170,10 +218,14 @@ fn row(point: &DecisionPoint, id_length: usize, now: Time) -> [String; 5] {
     ]
 }
 
-/// How much of an id tells each from every other.
-fn id_length(known: &[&DecisionPoint]) -> usize {
-    let mut ids: Vec<&str> = known.iter().map(|point| point.decision_id.as_str()).collect();
+/// How much of an id tells each from every other that is listed, lives or ended lately.
+fn id_length(found: &[&DecisionPoint], world: &World) -> usize {
+    let older = world.closed_decision_points().count().saturating_sub(MAX_CLOSED_DECISION_POINTS);
+    let known = world.live_decision_points().chain(world.closed_decision_points().skip(older));
+    let known = known.chain(found.iter().copied());
+    let mut ids: Vec<&str> = known.map(|point| point.decision_id.as_str()).collect();
     ids.sort_unstable();
+    ids.dedup();
     let pairs = ids.iter().zip(ids.iter().skip(1));
     let alike = pairs.map(|(a, b)| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count());
     alike.max().map_or(0, |alike| alike.saturating_add(1)).max(SHORT_ID_BYTES)

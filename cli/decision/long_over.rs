@@ -63,7 +63,7 @@ fn again(
     point: &DecisionPoint,
     sequence: u64,
 ) -> Result<Told, Failure> {
-    let next = point.next_id.as_deref().and_then(|id| look.rebuilt.world.decision_point(id));
+    let next = point.next_id.as_deref().and_then(|id| look.world().decision_point(id));
     Ok(Told {
         decision: json!(look.view(point)),
         next_decision: next.map(|next| json!(look.view(next))),

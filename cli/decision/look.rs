@@ -3,46 +3,120 @@
 use super::name::resolve;
 use crate::directory::Directory;
 use crate::exit::Failure;
+use crate::live::{LiveState, WithStanding};
 use crate::progress::Bar;
 use crate::verify::not_found;
-use holdpoint_domain::Time;
 use holdpoint_domain::world::{DecisionPoint, DecisionPointView};
+use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{Clock, SystemClock};
-use holdpoint_replay::{Content, Rebuilt, Until, rebuild};
+use holdpoint_replay::{Content, Rebuilt, Until, links_of, rebuild};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-/// The log up to a record, and the link of the newest record of each decision point.
+/// The state at a record, and the links of the newest records of decision points.
 pub(crate) struct Look {
-    pub(crate) rebuilt: Rebuilt,
+    pub(crate) state: LiveState,
+    /// In the state at an earlier record than the newest, that one.
+    pub(super) inside_batch_until: Option<u64>,
     links: Links,
     /// The time as of which it is told whether something is overdue: of the last record where an
     /// earlier state is asked for, so that replaying gives the same text.
     now: Time,
 }
 
+/// The decision points of a state, at a time, whose links are wanted; `None` where what was asked for
+/// may be one that has left it.
+pub(crate) type Linked<'a> = dyn for<'w> Fn(&'w World, Time) -> Option<Vec<&'w DecisionPoint>> + 'a;
+
 impl Look {
-    /// Reads the log.
+    /// Reads the log whole.
     pub(crate) fn at(directory: &Directory, until: Until) -> Result<Self, Failure> {
         let (rebuilt, links) = read(directory, until)?;
         let now = match until {
             Until::End => now(),
             _ => rebuilt.world.totals().last_at,
         };
-        Ok(Self { rebuilt, links, now })
+        let inside_batch_until = rebuilt.inside_batch_until;
+        Ok(Self { state: LiveState::Whole(Box::new(rebuilt)), inside_batch_until, links, now })
+    }
+
+    /// The newest state, from a snapshot where one is believed and holds what is wanted, else with
+    /// all that left it.
+    pub(crate) fn newest(directory: &Directory, wanted: &Linked<'_>) -> Result<Self, Failure> {
+        Self::stated(directory, wanted)?.map_or_else(|| Self::at(directory, Until::End), Ok)
+    }
+
+    /// The newest state, from a snapshot or by reading the log whole, of which what lives is wanted.
+    pub(crate) fn live(
+        directory: &Directory,
+        is_whole: bool,
+        wanted: &Linked<'_>,
+    ) -> Result<Self, Failure> {
+        let look = if is_whole { None } else { Self::stated(directory, wanted)? };
+        let look = match look {
+            Some(look) => Some(look),
+            None => Self::with_links(directory, LiveState::whole(directory)?, wanted)?,
+        };
+        look.map_or_else(|| Self::at(directory, Until::End), Ok)
+    }
+
+    fn stated(directory: &Directory, wanted: &Linked<'_>) -> Result<Option<Self>, Failure> {
+        let state = LiveState::stated(directory)?;
+        state.map_or(Ok(None), |state| Self::with_links(directory, state, wanted))
+    }
+
+    fn with_links(
+        directory: &Directory,
+        state: LiveState,
+        wanted: &Linked<'_>,
+    ) -> Result<Option<Self>, Failure> {
+        let now = now();
+        let Some(points) = wanted(state.world(), now) else { return Ok(None) };
+        let versions = points.iter().map(|point| point.version).collect();
+        let known = state.world().segment_indexes();
+        let found = directory.read(|storage, _| links_of(storage, known, &versions))?;
+        let Some(found) = found.or_else(|| state.failed().then(BTreeMap::new)) else {
+            return Ok(None);
+        };
+        let mut links = Links::default();
+        for point in points {
+            if let Some(link) = found.get(&point.version) {
+                links.take(&point.decision_id, point.version, link);
+            }
+        }
+        Ok(Some(Self { state, inside_batch_until: None, links, now }))
+    }
+
+    /// The state.
+    pub(crate) fn world(&self) -> &World {
+        self.state.world()
     }
 
     /// The decision point that is meant. What is not found in a damaged log may lie behind the
     /// damage.
     pub(crate) fn find(&self, wanted: &str) -> Result<&DecisionPoint, Failure> {
-        let report = &self.rebuilt.report;
-        resolve(&self.rebuilt.world, wanted)
-            .map_err(|failure| not_found(report, "the decision", || failure))
+        resolve(self.world(), wanted).map_err(|failure| match self.state.report() {
+            Some(report) => not_found(report, "the decision", || failure),
+            None => failure,
+        })
+    }
+
+    /// That there is a log.
+    pub(crate) fn expect_log(&self, directory: &Directory) -> Result<(), Failure> {
+        self.state.report().map_or(Ok(()), |report| directory.expect_log(report))
     }
 
     /// Its readable form.
     pub(crate) fn view<'a>(&'a self, point: &'a DecisionPoint) -> DecisionPointView<'a> {
         point.view(self.now, self.links.of(point))
+    }
+
+    /// Its readable form, and how it is known.
+    pub(crate) fn shown<'a>(
+        &'a self,
+        point: &'a DecisionPoint,
+    ) -> WithStanding<DecisionPointView<'a>> {
+        self.state.with_standing(self.view(point), point.version)
     }
 
     /// The time as of which things are overdue.

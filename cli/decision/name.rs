@@ -41,6 +41,15 @@ pub(crate) fn resolve<'w>(world: &'w World, wanted: &str) -> Result<&'w Decision
     }
 }
 
+/// The decision point that is meant, as [`resolve`] finds it, where a state tells that it is the
+/// only one: what left the state may be called so too.
+pub(crate) fn known<'w>(world: &'w World, wanted: &str) -> Option<&'w DecisionPoint> {
+    let found = resolve(world, wanted).ok()?;
+    let is_named =
+        *found.decision_id == *wanted || found.is_open() && !wanted.starts_with(ID_PREFIX);
+    (is_named || !world.forgets_decision_points()).then_some(found)
+}
+
 /// Every decision point that is known, in no order.
 pub(crate) fn all(world: &World) -> impl Iterator<Item = &DecisionPoint> {
     world.live_decision_points().chain(world.closed_decision_points())

@@ -1,15 +1,15 @@
 //! `holdpoint decision show`: what is asked, and what became of it.
 
 use super::shown::lines;
-use super::{Look, all};
+use super::{Look, all, known};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::screen::columns;
 use crate::travel::{parse_until, tell_reach};
-use crate::verify::{exit_of, warn};
-use holdpoint_domain::world::{DecisionPoint, DecisionPointView};
+use holdpoint_domain::World;
+use holdpoint_domain::world::DecisionPoint;
 use holdpoint_replay::Until;
 
 /// Options of `decision show`.
@@ -29,10 +29,13 @@ pub(crate) struct Args {
 /// Shows it. Writes nothing: what is overdue is shown as that until somebody records it.
 pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let look = Look::at(&directory, args.at.unwrap_or(Until::End))?;
-    directory.expect_log(&look.rebuilt.report)?;
+    let look = match args.at {
+        None => Look::newest(&directory, &|world, _| args.select(world))?,
+        Some(until) => Look::at(&directory, until)?,
+    };
+    look.expect_log(&directory)?;
     let point = look.find(&args.decision)?;
-    let rounds = if args.chain { rounds(&look, point) } else { vec![point] };
+    let rounds = args.rounds(look.world(), point);
     let mut out = Output::stdout();
     if !global.json {
         let columns = columns();
@@ -42,28 +45,39 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
             shown.iter().for_each(|line| out.line(line));
         }
     } else if args.chain {
-        let views: Vec<DecisionPointView<'_>> = rounds.iter().map(|p| look.view(p)).collect();
-        out.json(&views);
+        let shown: Vec<_> = rounds.iter().map(|point| look.shown(point)).collect();
+        out.json(&shown);
     } else {
-        out.json(&look.view(point));
+        out.json(&look.shown(point));
     }
     out.finish()?;
     tell_place(args.at, &look);
-    warn(&look.rebuilt.report);
-    Ok(exit_of(&look.rebuilt.report))
+    let versions: Vec<u64> = rounds.iter().map(|point| point.version).collect();
+    Ok(look.state.conclude(global, &versions))
 }
 
-/// Every round of the question of one of them, root first.
-fn rounds<'a>(look: &'a Look, point: &DecisionPoint) -> Vec<&'a DecisionPoint> {
-    let known = all(&look.rebuilt.world);
-    let mut rounds: Vec<_> = known.filter(|round| round.chain_id == point.chain_id).collect();
-    rounds.sort_unstable_by_key(|round| round.iteration);
-    rounds
+impl Args {
+    /// What is shown of a state that tells which decision is meant, and every round of it.
+    fn select<'w>(&self, world: &'w World) -> Option<Vec<&'w DecisionPoint>> {
+        let point = known(world, &self.decision)?;
+        let holds_all = !self.chain || !world.forgets_decision_points();
+        holds_all.then(|| self.rounds(world, point))
+    }
+
+    /// The decision alone, or every round of its question, root first.
+    fn rounds<'w>(&self, world: &'w World, point: &'w DecisionPoint) -> Vec<&'w DecisionPoint> {
+        if !self.chain {
+            return vec![point];
+        }
+        let mut rounds: Vec<_> =
+            all(world).filter(|round| round.chain_id == point.chain_id).collect();
+        rounds.sort_unstable_by_key(|round| round.iteration);
+        rounds
+    }
 }
 
 /// Says where the state is not that of the place that was asked for.
 fn tell_place(at: Option<Until>, look: &Look) {
-    let rebuilt = &look.rebuilt;
-    let (until, inside) = (at.unwrap_or(Until::End), rebuilt.inside_batch_until);
-    tell_reach(until, inside, rebuilt.head.as_ref(), &rebuilt.report);
+    let (Some(until), Some(report)) = (at, look.state.report()) else { return };
+    tell_reach(until, look.inside_batch_until, look.state.head(), report);
 }

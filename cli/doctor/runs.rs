@@ -5,7 +5,6 @@ use crate::directory::Directory;
 use crate::exit::Failure;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::ExecutionLoop;
-use holdpoint_replay::Until;
 use holdpoint_replay::machine::{Recorder, recorder_of};
 
 /// What was looked at.
@@ -26,7 +25,7 @@ pub(super) fn check(directory: &Directory) -> Vec<Check> {
 }
 
 fn unfinished(directory: &Directory) -> Result<Vec<Check>, Failure> {
-    let rebuilt = crate::hold::read(directory, Until::End)?;
+    let rebuilt = crate::hold::read_end(directory)?;
     let live: Vec<_> = rebuilt.world.live_loops().filter(|entity| entity.halt.is_none()).collect();
     let told = live.iter().take(TOLD_MAX);
     let mut checks: Vec<_> = told.map(|entity| one(directory, entity)).collect();

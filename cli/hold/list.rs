@@ -4,12 +4,11 @@ use super::shown::{Shown, left};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
+use crate::live::{LiveState, WholeArg};
 use crate::output::Output;
 use crate::screen::{Page, columns, named};
-use crate::verify::{exit_of, refuse_damaged_list, warn};
 use holdpoint_domain::Time;
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
-use holdpoint_replay::Until;
 use holdpoint_replay::machine::{Recorder, recorder_of};
 
 /// How many lines of a command are listed.
@@ -17,35 +16,39 @@ const COMMAND_LINES: usize = 3;
 
 /// Options of `hold list`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    #[command(flatten)]
+    whole: WholeArg,
+}
 
 /// Lists the open questions; exit 3 where there is no log. Writes nothing: what is overdue is shown
 /// as that until somebody records it.
-pub(super) fn list(global: &Global) -> Result<Exit, Failure> {
+pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let rebuilt = super::read(&directory, Until::End)?;
-    directory.expect_log(&rebuilt.report)?;
-    refuse_damaged_list(global, &rebuilt.report)?;
-    let open = rebuilt.world.open_requests();
-    let questions: Vec<Question> = open.map(|(entity, held)| Question::of(entity, held)).collect();
+    let state = LiveState::read(&directory, args.whole.whole)?;
+    state.expect_list(global, &directory)?;
+    let open = state.world().open_requests();
+    let open = open.map(|(entity, held)| (Question::of(entity, held), entity.version));
+    let (questions, versions): (Vec<Question>, Vec<u64>) = open.unzip();
     let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
     let recorders = if global.json { Vec::new() } else { recorders(&directory, &questions) };
     let mut out = Output::stdout();
     if global.json {
-        let shown: Vec<_> = questions.iter().map(|q| Shown::of(q, Some(now))).collect();
-        out.json(&shown);
+        let shown = questions.iter().zip(&versions);
+        let shown = shown.map(|(q, at)| state.with_standing(Shown::of(q, Some(now)), *at));
+        out.json(&shown.collect::<Vec<_>>());
     } else {
         show(&mut out, &questions, &recorders, now);
     }
     out.finish()?;
-    if !global.json && questions.is_empty() && !rebuilt.report.failed() {
+    if !global.json && questions.is_empty() && !state.failed() {
         complain("nothing waits for an answer");
     }
-    warn(&rebuilt.report);
-    if !rebuilt.report.failed() {
+    let exit = state.conclude(global, &versions);
+    if !state.failed() {
         expect_told(&questions, &recorders)?;
     }
-    Ok(exit_of(&rebuilt.report))
+    Ok(exit)
 }
 
 /// What is known of the recorder of each. Where one is gone nobody waits for the answer, and

@@ -5,10 +5,11 @@ use super::{requests, resolve, unknown};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
+use crate::live::LiveState;
 use crate::output::Output;
 use crate::screen::columns;
 use crate::travel::parse_until;
-use crate::verify::{exit_of, not_found, warn};
+use crate::verify::not_found;
 use holdpoint_domain::Time;
 use holdpoint_domain::world::{RequestPlace, World};
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
@@ -28,26 +29,45 @@ pub(crate) struct Args {
 /// Shows the curated view: what is hidden is absent, even by name.
 pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let until = args.at.unwrap_or(Until::End);
-    let rebuilt = super::read(&directory, until)?;
-    directory.expect_log(&rebuilt.report)?;
-    let report = &rebuilt.report;
-    let question = find(&rebuilt.world, &args.request)
-        .map_err(|failure| not_found(report, "the request", || failure))?;
+    let (state, (question, version)) = match args.at {
+        None => live(&directory, &args.request)?.map_or_else(|| whole(&directory, args), Ok)?,
+        Some(_) => whole(&directory, args)?,
+    };
     // How much time is left is known of now only.
     let now = args.at.is_none().then(|| Time::from_nanoseconds(SystemClock.now().wall_ns));
     let mut out = Output::stdout();
     if global.json {
-        out.json(&Shown::of(&question, now));
+        out.json(&state.with_standing(Shown::of(&question, now), version));
     } else {
         lines(&question, now, columns()).iter().for_each(|line| out.line(line));
     }
     out.finish()?;
-    warn(&rebuilt.report);
-    Ok(exit_of(&rebuilt.report))
+    Ok(state.conclude(global, &[version]))
 }
 
-fn find(world: &World, wanted: &str) -> Result<Question, Failure> {
+/// A question, and the newest record of its loop.
+type Found = (Question, u64);
+
+/// The question of a loop that lives, which is named by its whole id. Which others there are is not
+/// in the state.
+fn live(directory: &Directory, wanted: &str) -> Result<Option<(LiveState, Found)>, Failure> {
+    let Some(state) = LiveState::stated(directory)? else { return Ok(None) };
+    let found = match state.world().find_request(wanted) {
+        Some(RequestPlace::Live(entity, held)) => (Question::of(entity, held), entity.version),
+        _ => return Ok(None),
+    };
+    Ok(Some((state, found)))
+}
+
+fn whole(directory: &Directory, args: &Args) -> Result<(LiveState, Found), Failure> {
+    let rebuilt = super::read(directory, args.at.unwrap_or(Until::End))?;
+    directory.expect_log(&rebuilt.report)?;
+    let found = find(&rebuilt.world, &args.request)
+        .map_err(|failure| not_found(&rebuilt.report, "the request", || failure))?;
+    Ok((LiveState::Whole(Box::new(rebuilt)), found))
+}
+
+fn find(world: &World, wanted: &str) -> Result<Found, Failure> {
     let ids = || requests(world).map(|(_, held)| held.request_id());
     let id = resolve(wanted, ids())?.ok_or_else(|| unknown(wanted, ids()))?;
     let mut all = requests(world);
@@ -55,5 +75,5 @@ fn find(world: &World, wanted: &str) -> Result<Question, Failure> {
     let (entity, held) = found.ok_or_else(|| unknown(wanted, ids()))?;
     // Answers that come after the loop settled are counted where requests are remembered.
     let held = world.find_request(&id).map_or(held, RequestPlace::held);
-    Ok(Question::of(entity, held))
+    Ok((Question::of(entity, held), entity.version))
 }

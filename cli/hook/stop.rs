@@ -59,16 +59,15 @@ pub(super) fn look(log: &Path) -> Result<Look, Failure> {
     let global = Global { log: log.to_path_buf(), config: None, json: false };
     let directory = Directory::open(&global)?;
     let look = Look::at(&directory, Until::End)?;
-    directory.expect_log(&look.rebuilt.report)?;
+    look.expect_log(&directory)?;
     Ok(look)
 }
 
 /// What a session asked for through its hooks, oldest first. What somebody else put on record in
 /// its name is nothing that it should act on.
 pub(super) fn of_session<'a>(look: &'a Look, name: &str) -> Vec<&'a DecisionPoint> {
-    let world = &look.rebuilt.world;
     let mut mine: Vec<_> =
-        crate::decision::all(world).filter(|point| is_its(name, point)).collect();
+        crate::decision::all(look.world()).filter(|point| is_its(name, point)).collect();
     mine.sort_by_key(|point| point.created_sequence);
     mine
 }

@@ -2,55 +2,86 @@
 
 use super::arguments::{ListThem, Show, Standing};
 use super::caller::Caller;
-use super::page::Page;
-use crate::decision::{Look, all, place, resolve};
+use super::page::{LIMIT_MAX, Page};
+use crate::decision::{Linked, Look, all, known, place, resolve};
 use crate::directory::Directory;
 use crate::exit::Failure;
 use crate::verify::damaged;
+use holdpoint_domain::World;
 use holdpoint_domain::decision_point::DecisionPointState as State;
 use holdpoint_domain::world::DecisionPoint;
-use holdpoint_replay::{Report, Until};
 use serde_json::{Value, json};
 
 /// `decision_list`: what presses most first, then what was asked first.
 pub(super) fn list(caller: &Caller<'_>, arguments: &ListThem) -> Result<Value, Failure> {
     let mut page = Page::new(arguments.limit)?;
     let directory = Directory::open(&caller.office.global)?;
-    let look = Look::at(&directory, Until::End)?;
-    directory.expect_log(&look.rebuilt.report)?;
-    expect_sound(&look.rebuilt.report)?;
-    let world = &look.rebuilt.world;
+    let wanted: &Linked<'_> = &|world, _| arguments.links(world);
+    let look = match arguments.state.is_live() {
+        true => Look::live(&directory, false, wanted)?,
+        false => Look::newest(&directory, wanted)?,
+    };
+    expect_sound(&look, &directory)?;
+    let world = look.world();
     let after = arguments.after.as_deref().map(|id| resolve(world, id)).transpose()?;
-    let mut found: Vec<&DecisionPoint> =
-        all(world).filter(|point| arguments.wants(point)).collect();
-    let total = found.len();
-    found.sort_by_key(|point| place(point));
-    found.retain(|point| after.is_none_or(|after| place(point) > place(after)));
-    let mut shown = found.iter().take_while(|point| page.push(json!(look.view(point))));
+    let total = all(world).filter(|point| arguments.wants(point)).count();
+    let found = arguments.select(world, after);
+    let mut shown = found.iter().take_while(|point| page.push(json!(look.shown(point))));
     let last = shown.by_ref().last().map(|point| point.decision_id.to_string());
     let next_after = last.filter(|_| page.is_full());
-    Ok(json!({ "decisions": page.into_items(), "total": total, "next_after": next_after }))
+    Ok(json!({
+        "decisions": page.into_items(),
+        "total": total,
+        "next_after": next_after,
+        "stated_by": look.state.stated_by(),
+    }))
 }
 
 /// `decision_show`.
 pub(super) fn show(caller: &Caller<'_>, arguments: &Show) -> Result<Value, Failure> {
     let directory = Directory::open(&caller.office.global)?;
-    let look = Look::at(&directory, Until::End)?;
-    directory.expect_log(&look.rebuilt.report)?;
-    expect_sound(&look.rebuilt.report)?;
+    let look =
+        Look::newest(&directory, &|world, _| Some(vec![known(world, &arguments.decision_id)?]))?;
+    expect_sound(&look, &directory)?;
     let point = look.find(&arguments.decision_id)?;
-    Ok(json!({ "decision": look.view(point) }))
+    Ok(json!({ "decision": look.shown(point) }))
 }
 
 /// Of a log that does not verify nothing is believed: a person has to look.
-fn expect_sound(report: &Report) -> Result<(), Failure> {
-    if !report.failed() {
-        return Ok(());
-    }
+fn expect_sound(look: &Look, directory: &Directory) -> Result<(), Failure> {
+    look.expect_log(directory)?;
+    let Some(report) = look.state.report().filter(|report| report.failed()) else { return Ok(()) };
     Err(damaged(report, "decide nothing by it, and tell a person; audit_verify tells all"))
 }
 
 impl ListThem {
+    /// Of what a page may hold; `None` where a state does not tell of all that is wanted.
+    fn links<'w>(&self, world: &'w World) -> Option<Vec<&'w DecisionPoint>> {
+        if !self.state.is_live() && world.forgets_decision_points() {
+            return None;
+        }
+        let after = match &self.after {
+            Some(wanted) => Some(known(world, wanted)?),
+            None => None,
+        };
+        let mut found = self.select(world, after);
+        found.truncate(LIMIT_MAX.into());
+        Some(found)
+    }
+
+    /// Those behind a place, in their order.
+    fn select<'w>(
+        &self,
+        world: &'w World,
+        after: Option<&DecisionPoint>,
+    ) -> Vec<&'w DecisionPoint> {
+        let wanted = all(world).filter(|point| self.wants(point));
+        let mut found: Vec<_> =
+            wanted.filter(|point| after.is_none_or(|after| place(point) > place(after))).collect();
+        found.sort_by_key(|point| place(point));
+        found
+    }
+
     fn wants(&self, point: &DecisionPoint) -> bool {
         let issue = point.terms.issue_id.as_deref();
         self.state.includes(point.state)
@@ -61,6 +92,11 @@ impl ListThem {
 }
 
 impl Standing {
+    /// Whether all that stand so live.
+    fn is_live(self) -> bool {
+        matches!(self, Self::Pending | Self::Refining | Self::Open)
+    }
+
     fn includes(self, state: State) -> bool {
         match self {
             Self::Pending => state == State::Pending,

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// How many there are on a page where nothing is said.
 const LIMIT: u16 = 50;
 /// Most that may be asked for.
-const LIMIT_MAX: u16 = 200;
+pub(super) const LIMIT_MAX: u16 = 200;
 /// Where a page ends however few are on it, in bytes of JSON. One always fits.
 const BYTES_MAX: usize = 256 * 1024;
 

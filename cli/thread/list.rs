@@ -4,13 +4,13 @@ use super::reading::{read, threads};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
+use crate::live::{LiveState, WholeArg};
 use crate::missing::missing;
 use crate::output::Output;
 use crate::text::{aligned, moment};
-use crate::verify::{exit_of, refuse_damaged_list, warn};
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::Thread;
-use holdpoint_replay::Until;
+use holdpoint_replay::{Until, is_salvaged};
 
 /// Options of `thread list`.
 #[derive(Debug, clap::Args)]
@@ -18,37 +18,79 @@ pub(crate) struct Args {
     /// Only threads of this tenant.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
+    /// Only threads that did not end.
+    #[arg(long)]
+    open: bool,
+    #[command(flatten)]
+    whole: WholeArg,
 }
 
 /// Lists the live threads, then those that ended, in the order in which they did; exit 3 where
 /// there is no log. What the log does not hold any more is said below them.
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let rebuilt = read(&directory, Until::End, &mut |_| {})?;
-    directory.expect_log(&rebuilt.report)?;
-    refuse_damaged_list(global, &rebuilt.report)?;
-    let is_wanted = |thread: &&Thread| {
-        args.tenant.as_deref().is_none_or(|tenant| thread.tenant_id.as_str() == tenant)
-    };
-    let found: Vec<&Thread> = threads(&rebuilt.world).filter(is_wanted).collect();
-    let missing = missing(&directory, &rebuilt, "threads that ended there may not be listed");
+    let state = args.read(&directory)?;
+    state.expect_list(global, &directory)?;
+    let found: Vec<&Thread> = threads(state.world()).filter(|thread| args.wants(thread)).collect();
+    let missing = args.missing(&directory, &state);
     let mut out = Output::stdout();
     if global.json {
-        out.json(&found);
+        let shown = found.iter().map(|thread| state.with_standing(thread, thread.version));
+        out.json(&shown.collect::<Vec<_>>());
         missing.iter().for_each(|missing| complain(missing));
     } else {
         show(&mut out, &found);
         missing.iter().for_each(|missing| out.line(format_args!("not here: {missing}")));
     }
     out.finish()?;
-    if !global.json && found.is_empty() && !rebuilt.report.failed() {
-        complain(match args.tenant {
-            Some(_) => "no thread is this tenant's",
-            None => "there is no thread",
+    if !global.json && found.is_empty() && !state.failed() {
+        complain(match (args.open, &args.tenant) {
+            (true, _) => "no thread is open",
+            (false, Some(_)) => "no thread is this tenant's",
+            (false, None) => "there is no thread",
         });
     }
-    warn(&rebuilt.report);
-    Ok(exit_of(&rebuilt.report))
+    let versions: Vec<u64> = found.iter().map(|thread| thread.version).collect();
+    Ok(state.conclude(global, &versions))
+}
+
+impl Args {
+    /// The state, which is read as far back as threads that are asked for may have ended.
+    fn read(&self, directory: &Directory) -> Result<LiveState, Failure> {
+        if self.whole.whole && self.open {
+            return LiveState::whole(directory);
+        }
+        let stated = if self.whole.whole { None } else { LiveState::stated(directory)? };
+        if let Some(state) = stated
+            && self.is_told_by(directory, &state)?
+        {
+            return Ok(state);
+        }
+        Ok(LiveState::Whole(Box::new(read(directory, Until::End, &mut |_| {})?)))
+    }
+
+    /// Whether a state tells of all threads that are asked for, and whether there is nothing else to
+    /// tell: a log with an anchor, or made by a salvage, says what is missing.
+    fn is_told_by(&self, directory: &Directory, state: &LiveState) -> Result<bool, Failure> {
+        let LiveState::Stated(stated) = state else { return Ok(true) };
+        let holds_all = !stated.world.forgets_threads() && stated.anchor == 0;
+        Ok((self.open || holds_all) && !directory.read(|storage, _| is_salvaged(storage))?)
+    }
+
+    fn wants(&self, thread: &Thread) -> bool {
+        let tenant = self.tenant.as_deref();
+        tenant.is_none_or(|tenant| thread.tenant_id.as_str() == tenant)
+            && !(self.open && thread.is_closed)
+    }
+
+    /// What is not in the log that was read whole.
+    fn missing(&self, directory: &Directory, state: &LiveState) -> Option<String> {
+        let LiveState::Whole(rebuilt) = state else { return None };
+        let is_told = !self.open || rebuilt.lost_at.is_some();
+        is_told
+            .then(|| missing(directory, rebuilt, "threads that ended there may not be listed"))
+            .flatten()
+    }
 }
 
 fn show(out: &mut Output, threads: &[&Thread]) {

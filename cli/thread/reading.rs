@@ -157,7 +157,7 @@ pub(super) fn threads(world: &World) -> impl Iterator<Item = &Thread> {
     world.live_threads().chain(world.closed_threads())
 }
 
-fn tenants(world: &World, correlation: &str) -> BTreeSet<String> {
+pub(super) fn tenants(world: &World, correlation: &str) -> BTreeSet<String> {
     let found = threads(world).filter(|thread| thread.correlation_id.as_str() == correlation);
     found.map(|thread| thread.tenant_id.to_string()).collect()
 }

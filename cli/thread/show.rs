@@ -1,20 +1,20 @@
 //! `holdpoint thread show`: the state of one thread.
 
-use super::reading::{Name, Reading};
+use super::reading::{Name, Reading, tenants};
 use super::shown::{end, expiry, pending, quoted};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
+use crate::live::LiveState;
 use crate::output::Output;
 use crate::text::moment;
 use crate::travel::parse_until;
-use crate::verify::{exit_of, warn};
 use holdpoint_domain::Time;
 use holdpoint_domain::interruption_thread::{Marks, ResumeBuffer};
 use holdpoint_domain::text::visible;
-use holdpoint_domain::world::Thread;
+use holdpoint_domain::world::{Thread, World};
 use holdpoint_engine::shell::{Clock, SystemClock};
-use holdpoint_replay::{Rebuilt, Until};
+use holdpoint_replay::{Head, Until};
 use serde::Serialize;
 
 /// Options of `thread show`.
@@ -30,24 +30,59 @@ pub(crate) struct Args {
 /// Shows the state. What expired, and is not on record as that yet, is shown as what it is.
 pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let until = args.at.unwrap_or(Until::End);
-    let reading = Reading::of(&directory, until, &args.name.correlation)?;
-    directory.expect_log(&reading.rebuilt.report)?;
-    let thread = reading.state(&args.name)?;
+    let Found { state, thread, place } = match args.at {
+        None => live(&directory, &args.name)?.map_or_else(|| whole(&directory, args), Ok)?,
+        Some(_) => whole(&directory, args)?,
+    };
+    let (thread, version) = (&thread, thread.version);
     let mut out = Output::stdout();
-    let place = Place::of(&reading.rebuilt, args.at);
     if global.json {
-        out.json(&State { thread, place });
+        out.json(&state.with_standing(State { thread, place }, version));
     } else {
         // Of an earlier moment only its own time is known.
-        let then = args.at.and(reading.rebuilt.head.as_ref()).map(|head| head.time);
+        let then = args.at.and(state.head()).map(|head| head.time);
         let now = || Time::from_nanoseconds(SystemClock.now().wall_ns);
         let lines = lines(thread, then.unwrap_or_else(now));
         lines.iter().chain(&place.line(args.at)).for_each(|line| out.line(line));
     }
     out.finish()?;
-    warn(&reading.rebuilt.report);
-    Ok(exit_of(&reading.rebuilt.report))
+    Ok(state.conclude(global, &[version]))
+}
+
+/// A thread, and where its state stands.
+struct Found {
+    state: LiveState,
+    thread: Thread,
+    place: Place,
+}
+
+/// A thread that a state holds, where no other can be meant.
+fn live(directory: &Directory, name: &Name) -> Result<Option<Found>, Failure> {
+    let Some(state) = LiveState::stated(directory)? else { return Ok(None) };
+    let world = state.world();
+    let Some(tenant) = &name.tenant.clone().or_else(|| only_tenant(world, name)) else {
+        return Ok(None);
+    };
+    let thread = world.thread(tenant, &name.correlation).cloned();
+    let place = Place::of(state.head(), None, None);
+    Ok(thread.map(|thread| Found { state, thread, place }))
+}
+
+/// The only tenant that has such a thread, where no thread has left the state.
+fn only_tenant(world: &World, name: &Name) -> Option<String> {
+    let found = tenants(world, &name.correlation);
+    let is_known = !world.forgets_threads() && found.len() == 1;
+    found.into_iter().next().filter(|_| is_known)
+}
+
+fn whole(directory: &Directory, args: &Args) -> Result<Found, Failure> {
+    let until = args.at.unwrap_or(Until::End);
+    let reading = Reading::of(directory, until, &args.name.correlation)?;
+    directory.expect_log(&reading.rebuilt.report)?;
+    let thread = reading.state(&args.name)?.clone();
+    let rebuilt = reading.rebuilt;
+    let place = Place::of(rebuilt.head.as_ref(), rebuilt.inside_batch_until, args.at);
+    Ok(Found { state: LiveState::Whole(Box::new(rebuilt)), thread, place })
 }
 
 /// What `--json` shows.
@@ -71,14 +106,14 @@ struct Place {
 
 impl Place {
     /// A moment lies behind one record always; a record may not be there.
-    fn of(rebuilt: &Rebuilt, asked: Option<Until>) -> Self {
-        let after = rebuilt.head.as_ref().map_or(0, |head| head.sequence);
+    fn of(head: Option<&Head>, inside_batch_until: Option<u64>, asked: Option<Until>) -> Self {
+        let after = head.map_or(0, |head| head.sequence);
         let asked = asked.and_then(|asked| match asked {
             Until::Sequence(sequence) if sequence != after => Some(sequence),
             _ => None,
         });
         let state_note = asked.map(|asked| {
-            let why = match rebuilt.inside_batch_until {
+            let why = match inside_batch_until {
                 Some(last) => format!("is part of a batch that ends with record {last}"),
                 None => "is not there, or cannot be read".into(),
             };

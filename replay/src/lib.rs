@@ -23,6 +23,7 @@ pub mod entity;
 pub mod export;
 pub mod finding;
 mod later;
+pub mod live;
 pub mod machine;
 mod meaning;
 pub mod prefix;
@@ -50,13 +51,15 @@ pub use damage::DamageMap;
 pub use diff::{Change, Difference, EntityChange, ValueChange, diff, diff_states};
 pub use entity::{Entity, find_entities, ids};
 pub use finding::{Finding, Problem};
+pub use holdpoint_log_files::survey::Reached;
+pub use live::{Stated, is_salvaged, stated};
 pub use prefix::{CommonPrefix, common_prefix};
 pub use progress::Progress;
 pub use read::{Committed, Content, ReadError, ReadOptions};
-pub use rebuild::{Rebuilt, Until, rebuild};
+pub use rebuild::{Rebuilt, Until, rebuild, rebuild_live};
 pub use records::{
     ActorWanted, Filter, Line, Name, Named, Order, Part, Reach, Span, TextWanted, each_name,
-    records, search, span, story,
+    links_of, records, search, span, story,
 };
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
 pub use state::state_of;

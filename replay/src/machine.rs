@@ -1,5 +1,6 @@
 //! What a reader must know of the machine: which boot this is, and whether somebody writes now.
 
+pub use holdpoint_log_files::storage::is_locked;
 use holdpoint_log_files::{DirectoryStorage, ReadStorage};
 use holdpoint_log_format::{BootId, names};
 use std::fs::TryLockError;
@@ -12,14 +13,6 @@ const BOOT_ID_FILE: &str = "/proc/sys/kernel/random/boot_id";
 pub fn this_boot() -> BootId {
     let text = std::fs::read_to_string(BOOT_ID_FILE).unwrap_or_default();
     parse_boot_id(&text).unwrap_or(BootId::UNKNOWN)
-}
-
-/// Whether another process holds LOCK for writing. Asks with a shared lock that is given back at
-/// once and waits for nothing.
-#[must_use]
-pub fn is_locked(storage: &DirectoryStorage) -> bool {
-    let Ok(Some(lock)) = storage.open(names::LOCK) else { return false };
-    matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
 /// What is known of the process that records a run.

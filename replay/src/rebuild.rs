@@ -9,6 +9,7 @@ use crate::report::{Head, Report};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_domain::world::World;
 use holdpoint_log_files::ReadStorage;
+use holdpoint_log_files::survey::Reached;
 use holdpoint_log_format::{ChainPosition, RecordHeader};
 
 /// Up to where the state is rebuilt. Batches are all or nothing (property L3): a place inside a
@@ -53,7 +54,7 @@ impl Until {
 /// A rebuilt state.
 #[derive(Debug)]
 pub struct Rebuilt {
-    /// The state, settled entities included.
+    /// The state; of [`rebuild`], settled entities included.
     pub world: World,
     /// The record up to which it was rebuilt; none before the first.
     pub head: Option<Head>,
@@ -63,6 +64,8 @@ pub struct Rebuilt {
     /// In a salvaged log, the first record that tells of records lost, where it was applied: what
     /// they said is not in the state.
     pub lost_at: Option<u64>,
+    /// How far the log's records are witnessed, and durable.
+    pub reached: Reached,
     /// What the whole log proves, and what was found about the events up to [`Self::head`].
     pub report: Report,
 }
@@ -80,13 +83,38 @@ pub fn rebuild<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
     witness: &mut dyn FnMut(&Committed),
 ) -> Result<Rebuilt, ReadError> {
+    rebuild_from(storage, until, options, Start::keeping_settled, progress, witness)
+}
+
+/// As [`rebuild`] at the end of the log, keeping no more than a writer does: what lives, and what
+/// ended lately.
+///
+/// # Errors
+/// As [`rebuild`].
+pub fn rebuild_live<S: ReadStorage>(
+    storage: &S,
+    options: ReadOptions<'_>,
+    progress: &mut dyn FnMut(Progress),
+    witness: &mut dyn FnMut(&Committed),
+) -> Result<Rebuilt, ReadError> {
+    rebuild_from(storage, Until::End, options, |start| start, progress, witness)
+}
+
+fn rebuild_from<S: ReadStorage>(
+    storage: &S,
+    until: Until,
+    options: ReadOptions<'_>,
+    keeping: fn(Start) -> Start,
+    progress: &mut dyn FnMut(Progress),
+    witness: &mut dyn FnMut(&Committed),
+) -> Result<Rebuilt, ReadError> {
     let (reading, (meaning, inside_batch_until)) = steadily(|| {
         let start = Start::of(storage)?;
         let anchor = start.anchor;
         if !until.reaches(&anchor.position) {
             return Err(ReadError::BeforeAnchor { anchor: anchor.position.sequence });
         }
-        let mut meaning = Meaning::new(start.keeping_settled(), until);
+        let mut meaning = Meaning::new(keeping(start), until);
         let mut inside_batch_until = None;
         let wanted = |header: &RecordHeader| until.includes(header);
         let reading = read_wanted(storage, anchor, options, &wanted, progress, &mut |batch| {
@@ -98,7 +126,8 @@ pub fn rebuild<S: ReadStorage>(
         })?;
         Ok((reading, (meaning, inside_batch_until)))
     })?;
+    let reached = reading.survey.reached();
     let report = report(reading, Some(&meaning));
     let (head, lost_at) = (Head::at(&meaning.applied), meaning.hole);
-    Ok(Rebuilt { world: meaning.world, head, inside_batch_until, lost_at, report })
+    Ok(Rebuilt { world: meaning.world, head, inside_batch_until, lost_at, reached, report })
 }

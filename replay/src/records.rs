@@ -2,6 +2,7 @@
 
 mod filter;
 pub(crate) mod indexes;
+mod links;
 mod names;
 pub(crate) mod part;
 mod search;
@@ -17,6 +18,7 @@ use holdpoint_domain::event::Event;
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::{ArchivePlaces, RecordPlace};
 use holdpoint_log_format::Record;
+pub use links::links_of;
 pub use names::{Name, Named, each_name};
 pub use part::{Part, Span, span};
 pub use search::{Order, Reach, search};

@@ -12,8 +12,8 @@
 
 mod marks;
 mod moment;
-mod snapshot;
-mod trip;
+pub(crate) mod snapshot;
+pub(crate) mod trip;
 mod watch;
 
 use crate::anchor::Start;
@@ -243,7 +243,7 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         until: Until,
         witness: &mut dyn FnMut(&Committed),
     ) -> Result<Moment, ReadError> {
-        let mut trip = Trip::new(moment, until, self.newest.sequence, witness);
+        let mut trip = Trip::new(moment, until, self.newest.sequence);
         if trip.is_over() {
             return Ok(trip.into_moment());
         }
@@ -252,7 +252,7 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
             None => self.first_segment()?,
         };
         walk_on(self.storage, place, &mut |segment, place, record| {
-            trip.take(segment, place, record)
+            trip.take(segment, place, record, witness)
         })?;
         Ok(trip.into_moment())
     }

@@ -2,7 +2,7 @@
 //! every record that the log is replayed to.
 
 use crate::decision_support::{
-    asked, created, decision, done, id_of, newest_record, refused, shown,
+    asked, created, decision, done, id_of, newest_record, refused, shown, without_standing,
 };
 use crate::program::{Place, contents, json, status, text};
 use serde_json::{Value, json};
@@ -51,7 +51,8 @@ fn the_seeds_own_lines_work() {
         assert_eq!(json(&shell(&place, "holdpoint decision list --json")), json!([]));
         let asked = json(&shell(&place, ask));
         let listed = json(&shell(&place, "holdpoint decision list --json"));
-        assert_eq!(listed, json!([asked]));
+        assert_eq!(listed.as_array().unwrap().len(), 1);
+        assert_eq!(without_standing(&listed[0]), asked);
         for key in ["issue_id", "prompt", "options", "created_at"] {
             assert!(!listed[0][key].is_null(), "{key}");
         }
@@ -163,10 +164,10 @@ fn what_was_told_live_is_what_a_replay_shows() {
     ];
     for words in verbs {
         let told = done(&place, words);
-        let decision = told.get("decision").unwrap_or(&told);
+        let decision = told.get("decision").cloned().unwrap_or_else(|| without_standing(&told));
         let version = decision["head"]["seq"].as_u64().unwrap().to_string();
         let replayed = done(&place, &["show", &second, "--at", &version]);
-        assert_eq!(&replayed, decision, "{words:?}");
+        assert_eq!(without_standing(&replayed), decision, "{words:?}");
     }
     let chain = done(&place, &["show", &id, "--chain"]);
     assert_eq!(ids(chain.as_array().unwrap()), [id.clone(), second.clone()]);

@@ -1,7 +1,7 @@
 //! What no decision may be made of, and what answers none: refused by the name of the rule, with
 //! its exit code, and nothing is recorded as an answer.
 
-use crate::decision_support::{asked, decision, done, refused, shown};
+use crate::decision_support::{asked, decision, done, refused, shown, without_standing};
 use crate::program::{Place, contents, json, status, text};
 use serde_json::{Value, json};
 
@@ -155,7 +155,7 @@ fn answers_that_answer_nothing() {
 fn answering_where_one_is_excluded_records_no_answer() {
     let place = Place::new();
     let id = asked(&place, &["--approvers", "grace", "--authentication", "claimed"]);
-    let before = shown(&place, &id);
+    let before = without_standing(&shown(&place, &id));
     for (words, code) in [
         (&["--option", "a", "--as", "bot"][..], "self_approval"),
         (&["--option", "a", "--as", "bot", "--agent"], "agent_excluded"),

@@ -53,6 +53,7 @@ mod log_archive_claims;
 mod log_copy;
 mod log_show;
 mod log_tail;
+mod looks;
 mod machine;
 #[cfg(feature = "mcp")]
 mod mcp;

@@ -11,7 +11,8 @@ use holdpoint_engine::log::{Level, Log, Options, Ownership};
 use holdpoint_engine::shell::{EngineOptions, Submitted};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{BootId, SnapshotHeader, names};
-use holdpoint_replay::{ReadOptions, Until, Verdict, rebuild};
+use holdpoint_replay::machine::{is_locked, this_boot};
+use holdpoint_replay::{ReadOptions, Until, Verdict, rebuild, stated};
 use rustix::process::{Signal, getpid, kill_process};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::io::{Write as _, stdout};
@@ -75,6 +76,13 @@ pub enum Errand {
         /// What was given long ago.
         keyed: Vec<Keyed>,
     },
+    /// Lists what lives, as a verb does that only reads.
+    List {
+        /// The log.
+        at: PathBuf,
+        /// What is listed.
+        what: Listed,
+    },
     /// The state as it was behind a record.
     Travel {
         /// The log.
@@ -82,6 +90,24 @@ pub enum Errand {
         /// The record.
         sequence: u64,
     },
+}
+
+/// What lives and is listed, by the verb.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Listed {
+    /// `hold list`.
+    Holds,
+    /// `decision list`.
+    Decisions,
+    /// `thread list --open`.
+    Threads,
+}
+
+/// What [`Errand::List`] says. Seconds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Looked {
+    pub(super) seconds: f64,
+    pub(super) memory_bytes: u64,
 }
 
 /// What [`Errand::Write`] says of a length.
@@ -141,6 +167,7 @@ pub fn as_child(argument: &str) -> Result<(), MeasureError> {
             append(&at, clock_ns, count, is_durable)
         }
         Errand::LookUp { at, clock_ns, keyed } => look_up(&at, clock_ns, &keyed),
+        Errand::List { at, what } => list(&at, what),
         Errand::Travel { at, sequence } => travel(&at, sequence),
     }
 }
@@ -312,6 +339,32 @@ fn look_up(at: &Path, clock_ns: u64, keyed: &[Keyed]) -> Result<(), MeasureError
     probe.end(&engine)?;
     engine.close().doing("close the engine")?;
     say(&Found { first: old.first().copied().unwrap_or_default(), old, new })
+}
+
+/// The newest state from a snapshot, and what a list of it is made of.
+fn list(at: &Path, what: Listed) -> Result<(), MeasureError> {
+    let storage = DirectoryStorage::new(at);
+    let is_locked = || is_locked(&storage);
+    let options = ReadOptions { boot: this_boot(), is_locked: &is_locked };
+    let begun = Instant::now();
+    let found = stated(&storage, options).doing("look at the state")?;
+    let world = found.ok_or("no snapshot is believed").doing("look at the state")?.world;
+    let names: Vec<String> = match what {
+        Listed::Holds => {
+            let open = world.open_requests();
+            open.map(|(_, held)| format!("{:?}", held.request)).collect()
+        }
+        Listed::Decisions => {
+            let known = world.live_decision_points().chain(world.closed_decision_points());
+            known.map(|point| point.decision_id.to_string()).collect()
+        }
+        Listed::Threads => {
+            world.live_threads().map(|thread| thread.correlation_id.to_string()).collect()
+        }
+    };
+    std::hint::black_box(&names);
+    let seconds = begun.elapsed().as_secs_f64();
+    say(&Looked { seconds, memory_bytes: private_memory()? })
 }
 
 fn travel(at: &Path, sequence: u64) -> Result<(), MeasureError> {

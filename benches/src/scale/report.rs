@@ -1,7 +1,7 @@
 //! What was measured, for a reader.
 
 use super::picture::{bytes_shown, time_shown};
-use super::result::{Percentiles, Point, Ratio, Scale, Spread};
+use super::result::{ListPoint, Percentiles, Point, Ratio, Scale, Spread};
 use super::run::GIVE_BACK;
 use crate::bars::Standing;
 use crate::explanations::{explain_missed, section};
@@ -23,6 +23,9 @@ const ROWS: &[(&str, Cell)] = &[
     ("- its fingerprint", |p| spread(&p.open_fingerprint)),
     ("- decoding it", |p| spread(&p.open_decode)),
     ("open after a kill", |p| spread(&p.open_crashed)),
+    ("`hold list`: time, private memory", |p| list(&p.hold_list)),
+    ("`decision list`: time, private memory", |p| list(&p.decision_list)),
+    ("`thread list --open`: time, private memory", |p| list(&p.thread_list)),
     ("append, written: p50, p99", |p| two(&p.append_os)),
     ("append, written: p99.9, max", |p| tail(&p.append_os)),
     ("append, synced: p50, p99", |p| two(&p.append_durable)),
@@ -94,6 +97,10 @@ fn once(value: &str) -> String {
 
 fn spread(spread: &Spread) -> String {
     format!("{} ({})", time_shown(spread.median), noise(spread.noise_percent))
+}
+
+fn list(point: &ListPoint) -> String {
+    format!("{}, {}", spread(&point.time), bytes_shown(point.memory_bytes as f64))
 }
 
 fn two(percentiles: &Percentiles) -> String {

@@ -51,6 +51,12 @@ pub struct Point {
     pub open_fingerprint: Spread,
     /// Of a clean opening: decoding it.
     pub open_decode: Spread,
+    /// `hold list`, from the newest snapshot.
+    pub hold_list: ListPoint,
+    /// `decision list`.
+    pub decision_list: ListPoint,
+    /// `thread list --open`.
+    pub thread_list: ListPoint,
     /// One append, written to the file.
     pub append_os: Percentiles,
     /// One append, synced.
@@ -69,6 +75,15 @@ pub struct Point {
     pub index_bytes_each: f64,
     /// Bytes of the newest snapshot.
     pub snapshot_bytes: u64,
+}
+
+/// A list of what lives, made in a process of its own.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct ListPoint {
+    /// From opening the log to the names of what is listed.
+    pub time: Spread,
+    /// Private memory of the process.
+    pub memory_bytes: u64,
 }
 
 /// A median, and how far to trust it.

@@ -1,8 +1,8 @@
 //! A history is written once; then the logs of all lengths take turns, round by round.
 
-use super::errand::{Errand, Found, Opened, Parts, Written};
+use super::errand::{Errand, Found, Listed, Looked, Opened, Parts, Written};
 use super::place::copy_directory;
-use super::result::{Percentiles, Point, Pooled, Ratio, Scale, Spread};
+use super::result::{ListPoint, Percentiles, Point, Pooled, Ratio, Scale, Spread};
 use crate::error::{Doing, MeasureError};
 use crate::machine::Machine;
 use crate::rounds::{Samples, order};
@@ -23,6 +23,9 @@ pub(crate) const WRITERS_MEMORY: &str = "scale/memory-10M";
 const APPENDS: u64 = 2_000;
 /// Appends of one round, each synced.
 const APPENDS_DURABLE: u64 = 40;
+
+/// What is listed, in the order of the figures.
+const LISTS: [Listed; 3] = [Listed::Holds, Listed::Decisions, Listed::Threads];
 
 /// What a run measures.
 #[derive(Clone, Debug)]
@@ -123,6 +126,8 @@ struct Measured {
     ask_all: Samples,
     crashed: Samples,
     parts: [Samples; 4],
+    /// Of [`LISTS`]: how long, and how much private memory.
+    lists: [(Samples, Samples); 3],
     os: Pooled,
     durable: Pooled,
     first: Samples,
@@ -144,6 +149,7 @@ impl Measured {
             ask_all: none(),
             crashed: none(),
             parts: [none(), none(), none(), none()],
+            lists: Default::default(),
             os: Pooled::default(),
             durable: Pooled::default(),
             first: none(),
@@ -156,6 +162,10 @@ impl Measured {
         let begin = time_to_first_line::<()>(plan, &Errand::Begin)?.0;
         let (clean, opened) = self.opened(plan, &self.at)?;
         let parts: Parts = Errand::TakeApart { at: self.at.clone() }.run(&plan.program)?;
+        let lists = LISTS.map(|what| {
+            let errand = Errand::List { at: self.at.clone(), what };
+            errand.run::<Looked>(&plan.program)
+        });
         let place = self.fresh()?;
         let at = place.as_ref().map_or(&*self.at, |place| place.path()).to_path_buf();
         let crashed = self.crashed(plan, &at)?;
@@ -168,6 +178,11 @@ impl Measured {
         let found: Found = self.look_up(&at).run(&plan.program)?;
         if !counts {
             return Ok(());
+        }
+        for ((seconds, memory), looked) in self.lists.iter_mut().zip(lists) {
+            let looked = looked?;
+            seconds.0.push(looked.seconds);
+            memory.0.push(looked.memory_bytes as f64);
         }
         self.clean.0.push(clean - begin);
         self.inside.0.push(opened.open);
@@ -222,6 +237,11 @@ impl Measured {
         let travel = Errand::Travel { at, sequence }.run(&plan.program)?;
         let [open_log, open_read, open_fingerprint, open_decode] =
             self.parts.each_ref().map(Spread::from);
+        let [holds, decisions, threads] = &self.lists;
+        let list = |(seconds, memory): &(Samples, Samples)| ListPoint {
+            time: Spread::from(seconds),
+            memory_bytes: memory.median() as u64,
+        };
         let records = self.written.records;
         let each = |bytes: u64| bytes as f64 / records as f64;
         Ok(Point {
@@ -238,6 +258,9 @@ impl Measured {
             open_read,
             open_fingerprint,
             open_decode,
+            hold_list: list(holds),
+            decision_list: list(decisions),
+            thread_list: list(threads),
             append_os: Percentiles::from(&self.os),
             append_durable: Percentiles::from(&self.durable),
             look_up_first: Spread::from(&self.first),
@@ -326,6 +349,30 @@ const ROWS: &[Row] = &[
     row("scale/memory-opener", "opener's memory, 10M over 1M", (Some(1.2), "x"), |logs| {
         over(logs, |log| &log.memory, TEN_MILLION, MILLION)
     }),
+    row("scale/hold-list", "`hold list`, 10M over 1M", (Some(1.2), "x"), |logs| {
+        over(logs, |log| &log.lists[0].0, TEN_MILLION, MILLION)
+    }),
+    row("scale/decision-list", "`decision list`, 10M over 1M", (Some(1.2), "x"), |logs| {
+        over(logs, |log| &log.lists[1].0, TEN_MILLION, MILLION)
+    }),
+    row("scale/thread-list", "`thread list --open`, 10M over 1M", (Some(1.2), "x"), |logs| {
+        over(logs, |log| &log.lists[2].0, TEN_MILLION, MILLION)
+    }),
+    row("scale/memory-hold-list", "`hold list`'s memory, 10M over 1M", (Some(1.2), "x"), |logs| {
+        over(logs, |log| &log.lists[0].1, TEN_MILLION, MILLION)
+    }),
+    row(
+        "scale/memory-decision-list",
+        "`decision list`'s memory, 10M over 1M",
+        (Some(1.2), "x"),
+        |logs| over(logs, |log| &log.lists[1].1, TEN_MILLION, MILLION),
+    ),
+    row(
+        "scale/memory-thread-list",
+        "`thread list --open`'s memory, 10M over 1M",
+        (Some(1.2), "x"),
+        |logs| over(logs, |log| &log.lists[2].1, TEN_MILLION, MILLION),
+    ),
 ];
 
 /// The key of every row.

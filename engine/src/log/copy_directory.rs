@@ -2,10 +2,11 @@
 
 use super::copy::{Copied, CopyError, copy_log};
 use super::vacancy;
-use holdpoint_log_files::{DirectoryStorage, ReadStorage};
+use holdpoint_log_files::DirectoryStorage;
+use holdpoint_log_files::storage::is_locked;
 use holdpoint_log_format::names;
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, File, TryLockError};
+use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -215,13 +216,6 @@ fn is_left(path: &Path) -> bool {
     });
     let held = File::open(path).and_then(|directory| Ok(directory.try_lock()?));
     is_directory && holds_a_log && held.is_ok()
-}
-
-/// Whether another process holds LOCK for writing. Asks with a shared lock that is given back at
-/// once; where there is no LOCK, nobody writes.
-fn is_locked(log: &DirectoryStorage) -> bool {
-    let Ok(Some(lock)) = log.open(names::LOCK) else { return false };
-    matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
 fn cannot(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CopyDirectoryError {

@@ -3,7 +3,7 @@
 use super::file_system;
 use super::run_file::{self, RunFile};
 use super::storage::{LockFile, RootState, Storage};
-use holdpoint_log_files::storage::open_regular;
+use holdpoint_log_files::storage::{is_locked, open_regular};
 use holdpoint_log_files::{DirectoryStorage, ReadFile};
 use holdpoint_log_format::limits::PAGE;
 use holdpoint_log_format::{BootId, names};
@@ -148,6 +148,10 @@ impl Storage for DirectoryStorage {
     fn lock_holder(&self) -> Option<u32> {
         let named = lstat(self.path(names::LOCK)).ok()?;
         holder_in(&std::fs::read_to_string("/proc/locks").ok()?, named.st_ino)
+    }
+
+    fn is_locked(&self) -> bool {
+        is_locked(self)
     }
 
     fn begin_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {

@@ -9,6 +9,7 @@ use super::identity::Identity;
 use super::lost::Settled;
 use super::metrics::{Meter, Metrics, NoMetrics};
 use super::metrics_storage::Measured;
+use super::read_only::{ReadOnlyEngine, ReadOnlyError};
 use super::rebuild::Hot;
 use super::recall::FoundRecord;
 use super::snapshot::{self, Snapshot};
@@ -140,6 +141,16 @@ impl Engine {
         let storage = DirectoryStorage::new(directory.as_ref());
         Self::open_with(storage, EngineOptions::default())
     }
+
+    /// The state of the log in a directory, for looking at it: without the writers' turn, beside
+    /// whoever writes, also an exclusive owner, and on a file system that takes no writes. See
+    /// [`ReadOnlyEngine`].
+    ///
+    /// # Errors
+    /// There is no log, it cannot be read, or it is damaged where it has to be read.
+    pub fn open_read_only(directory: impl AsRef<Path>) -> Result<ReadOnlyEngine, ReadOnlyError> {
+        ReadOnlyEngine::open_with(DirectoryStorage::new(directory.as_ref()))
+    }
 }
 
 impl<S: Storage> Engine<S> {
@@ -153,9 +164,11 @@ impl<S: Storage> Engine<S> {
         let (log, report) = Log::open(measured, options.log)?;
         // What is cached is no part of what is measured.
         let caches = Arc::new(Measured::new(Arc::clone(&disk), Arc::new(NoMetrics)));
-        let hot = match snapshot::newest_state(&log, &*caches) {
-            Some(hot) => hot,
-            None => Hot::open(&log)?,
+        // What cannot be read on the way is found again where the log is read whole.
+        let newest = log.position();
+        let hot = match snapshot::newest_state(&*caches, newest.sequence, &newest) {
+            Ok(Some((hot, _))) => hot,
+            Ok(None) | Err(_) => Hot::open(&log)?,
         };
         let core = Core {
             log,

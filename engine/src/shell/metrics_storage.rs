@@ -111,6 +111,10 @@ impl<S: Storage> Storage for Measured<S> {
         self.disk.lock_holder()
     }
 
+    fn is_locked(&self) -> bool {
+        self.disk.is_locked()
+    }
+
     fn begin_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
         self.disk.begin_run(loop_id)
     }

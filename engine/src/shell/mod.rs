@@ -36,6 +36,7 @@ mod origin_of_user;
 mod outcome;
 mod owner;
 mod person_terminal;
+mod read_only;
 mod rebuild;
 mod recall;
 mod receipt;
@@ -79,6 +80,7 @@ pub use metrics::{AppendMeasure, Metrics, NoMetrics, TurnMeasure};
 pub(crate) use origin_of_user::{in_initial_user_namespace, user_outside};
 pub use owner::owner_of;
 pub use person_terminal::{PersonTerminal, terminal_name, user_number};
+pub use read_only::{ReadOnlyEngine, ReadOnlyError};
 pub use recall::FoundRecord;
 pub use resume::ResumeError;
 pub use run::{

@@ -8,6 +8,7 @@ use crate::log::{Log, Storage, Turn};
 use holdpoint_domain::event::{Event, HistoryArchived, kind_name};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Envelope, Time, World, codec};
+use holdpoint_log_files::survey::Visit;
 use holdpoint_log_files::{FollowError, Follower, Onward};
 use holdpoint_log_format::{ChainPosition, Record};
 
@@ -46,7 +47,8 @@ impl Hot {
         if place.run.chain.sequence == 0 {
             return Ok(Self::from(World::default(), place));
         }
-        Self::at_beginning(&log.begin()?)
+        let turn = log.begin()?;
+        Self::at_beginning(turn.beginning()?, &of_turn(&turn))
     }
 
     /// A state and the place that it stands for, with nothing counted.
@@ -62,21 +64,27 @@ impl Hot {
     /// Evolves the state by every record between its place and the newest appended one. Where
     /// those records were moved to an archive, the state is built anew from the log's beginning.
     pub(super) fn catch_up<S: Storage>(&mut self, turn: &Turn<'_, S>) -> Result<(), SubmitError> {
-        match self.follow(turn) {
+        match self.follow(&of_turn(turn)) {
             Err(SubmitError::Follow(FollowError::Gone { .. })) => {
-                *self = Self::at_beginning(turn)?;
-                self.follow(turn)
+                *self = Self::at_beginning(turn.beginning()?, &of_turn(turn))?;
+                self.follow(&of_turn(turn))
             }
             other => other,
         }
     }
 
-    /// The state at an anchor above 0: carried by the newest event that names the anchor.
-    fn at_beginning<S: Storage>(turn: &Turn<'_, S>) -> Result<Self, SubmitError> {
-        let place = turn.beginning()?;
+    /// The state at a log's beginning. At an anchor above 0 it is carried by the newest event that
+    /// names the anchor.
+    pub(super) fn at_beginning(
+        place: Follower,
+        catch_up: &CatchUp<'_>,
+    ) -> Result<Self, SubmitError> {
         let anchor = place.run.chain;
+        if anchor.sequence == 0 {
+            return Ok(Self::from(World::default(), place));
+        }
         let mut newest = None;
-        turn.catch_up(&mut place.clone(), &mut |_, record| {
+        catch_up(&mut place.clone(), &mut |_, record| {
             if let Some(event) = statement_of(record, &anchor) {
                 newest = Some((record.header.sequence, event));
             }
@@ -88,12 +96,13 @@ impl Hot {
         Ok(Self { stated_by: Some(sequence), ..Self::from(world, place) })
     }
 
-    /// Records of a batch are held back until one ends it.
-    fn follow<S: Storage>(&mut self, turn: &Turn<'_, S>) -> Result<(), SubmitError> {
+    /// Evolves the state by every record that is shown. Records of a batch are held back until one
+    /// ends it.
+    pub(super) fn follow(&mut self, catch_up: &CatchUp<'_>) -> Result<(), SubmitError> {
         let mut batch = Vec::new();
         let mut failure = None;
         let (world, since, lookup) = (&mut self.world, &mut self.since, &mut self.lookup);
-        turn.catch_up(&mut self.place, &mut |_, record| match recorded(record) {
+        catch_up(&mut self.place, &mut |_, record| match recorded(record) {
             _ if failure.is_some() => {}
             Err(error) => failure = Some(error),
             Ok(event) => {
@@ -107,6 +116,16 @@ impl Hot {
         })?;
         failure.map_or(Ok(()), Err)
     }
+}
+
+/// Goes on from a place to the newest record, and shows those on the way.
+pub(super) type CatchUp<'a> = dyn Fn(&mut Follower, &mut Visit<'_>) -> Result<(), FollowError> + 'a;
+
+/// As a turn does it.
+fn of_turn<S: Storage>(
+    turn: &Turn<'_, S>,
+) -> impl Fn(&mut Follower, &mut Visit<'_>) -> Result<(), FollowError> {
+    |place, visit| turn.catch_up(place, visit)
 }
 
 /// The event of a record that states that the log begins behind `anchor`.

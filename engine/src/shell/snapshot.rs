@@ -9,25 +9,21 @@
 
 use super::fingerprint::Since;
 use super::rebuild::{Hot, Recorded, evolve_all, recorded};
-use crate::log::{Log, Storage};
+use crate::log::Storage;
 use holdpoint_domain::World;
 use holdpoint_domain::event::Event;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
-use holdpoint_log_files::run::walk;
+use holdpoint_log_files::head::read_head;
 use holdpoint_log_files::snapshot::{
-    SNAPSHOT_LENGTH_MAX, SnapshotsFault, has_snapshots, list_snapshots, read_snapshot,
+    SNAPSHOT_LENGTH_MAX, SnapshotsFault, has_snapshots, list_snapshots, newest_believed,
     snapshot_path,
 };
-use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{Follower, Onward, ReadStorage, RecordPlace, Run, Stop};
+use holdpoint_log_files::{FollowError, Follower, Onward, ReadStorage};
 use holdpoint_log_format::{ChainPosition, LogId, Record, SnapshotHeader, names};
 
-/// Snapshots that stay: the newest, and the one before it.
+/// Snapshots that stay: the newest, and the one before it; and beside them the newest one that is
+/// stated up to HEAD, from which those begin who read without the lock.
 const KEPT: usize = 2;
-
-/// Snapshots that opening looks at before it reads the whole log.
-const TRIED: usize = 8;
 
 /// A snapshot that waits until the record that states its fingerprint is durable.
 pub(super) struct Snapshot {
@@ -73,8 +69,13 @@ impl Snapshot {
 fn remove_older<S: Storage>(disk: &S, newest: u64) -> Result<(), SnapshotsFault> {
     let mut known = list_snapshots(disk)?;
     known.retain(|(sequence, _)| *sequence <= newest);
+    let witnessed = read_head(disk).ok().and_then(Result::ok);
+    let witnessed = witnessed.map_or(0, |head| head.newest_sequence);
+    let witnessed = known.iter().rev().find(|(sequence, _)| *sequence < witnessed).copied();
     for (sequence, _) in known.into_iter().rev().skip(KEPT) {
-        disk.remove(&snapshot_path(sequence))?;
+        if witnessed.is_none_or(|(kept, _)| kept != sequence) {
+            disk.remove(&snapshot_path(sequence))?;
+        }
     }
     for entry in disk.list(names::SNAPSHOTS)? {
         let left = names::parse_snapshot_temporary(&entry.name);
@@ -85,74 +86,42 @@ fn remove_older<S: Storage>(disk: &S, newest: u64) -> Result<(), SnapshotsFault>
     Ok(())
 }
 
-/// The state behind the newest record that opening found, from the newest snapshot that is
-/// believed. The log is read beside its writers, without the lock.
-pub(super) fn newest_state<S: Storage>(log: &Log<S>, disk: &S) -> Option<Hot> {
-    let known = list_snapshots(disk).ok()?;
-    let newest = log.position();
-    let newest_first = known.into_iter().rev().map(|(sequence, _)| sequence);
-    let behind = newest_first.filter(|sequence| *sequence < newest.sequence);
-    behind.take(TRIED).find_map(|sequence| state_from(disk, sequence, &newest))
+/// The state behind the newest record, from the newest snapshot that is believed and that a record
+/// up to `witnessed` states; and that record. The log is read beside its writers, without the lock.
+///
+/// # Errors
+/// The log cannot be read.
+pub(super) fn newest_state<S: ReadStorage>(
+    disk: &S,
+    witnessed: u64,
+    newest: &ChainPosition,
+) -> Result<Option<(Hot, u64)>, FollowError> {
+    newest_believed(disk, witnessed, STATE_SCHEMA_VERSION, |snapshot, place| {
+        let stated_by = place.run.chain.sequence.saturating_add(1);
+        let hot = followed(disk, place, newest, snapshot.state())?;
+        Ok(hot.map(|hot| (hot, stated_by)))
+    })
 }
 
-fn state_from<S: ReadStorage>(disk: &S, sequence: u64, newest: &ChainPosition) -> Option<Hot> {
-    let snapshot = read_snapshot(disk, sequence, None, STATE_SCHEMA_VERSION).ok()?;
-    let place = place_of(&snapshot.header, disk)?;
-    let is_ours = snapshot.header.log == place.header.log;
-    if is_ours { followed(disk, place, newest, snapshot.state()) } else { None }
-}
-
-/// The place in the log that a snapshot claims to stand for.
-fn place_of<S: ReadStorage>(header: &SnapshotHeader, disk: &S) -> Option<Follower> {
-    let segment = Follower::at_segment(disk, header.segment).ok()?.header;
-    let run = Run::from(header.chain, header.record_offset, header.end_offset);
-    let is_inside =
-        segment.previous.sequence <= header.chain.sequence && header.end_offset <= segment.capacity;
-    is_inside.then_some(Follower { header: segment, run })
-}
-
-/// Goes on from a snapshot's place to the newest record. The links on the way depend on the place's
-/// link and on every record, so where they lead to the newest record, the first of them is the one
-/// that the chain has behind that place, and what it states was true there.
+/// Goes on from a snapshot's place to the newest record. Where the links on the way lead to it, the
+/// first record is the one that the chain has behind that place, and what it states was true there.
 fn followed<S: ReadStorage>(
     disk: &S,
-    mut place: Follower,
+    place: Follower,
     newest: &ChainPosition,
     state: &[u8],
-) -> Option<Hot> {
+) -> Result<Option<Hot>, FollowError> {
     let mut following = Following::Expected(state);
-    while place.run.chain.sequence < newest.sequence {
-        place = step(disk, place, newest.sequence, &mut following)?;
-    }
-    let Following::Going { world, since, batch } = following else { return None };
-    let is_whole = batch.is_empty() && place.run.chain == *newest;
-    is_whole.then(|| Hot { since, ..Hot::from(*world, place) })
-}
-
-/// The rest of a segment, or as far as the newest record; then the next segment.
-fn step<S: ReadStorage>(
-    disk: &S,
-    place: Follower,
-    newest: u64,
-    following: &mut Following<'_>,
-) -> Option<Follower> {
-    let file = disk.open(&segment_path(place.header.first_sequence())).ok().flatten()?;
-    let mut window = Window::new(file).ok()?;
-    let mut take = |_: &RecordPlace, record: &Record<'_>| {
+    let reached = place.lead_to(disk, newest, &mut |_, _, record| {
         following.take(record);
-        let is_enough = record.header.sequence >= newest || matches!(following, Following::Refused);
+        let is_enough =
+            record.header.sequence >= newest.sequence || matches!(following, Following::Refused);
         if is_enough { Onward::Stop } else { Onward::Go }
+    })?;
+    let (Some(place), Following::Going { world, since, batch }) = (reached, following) else {
+        return Ok(None);
     };
-    let run = walk(&mut window, &place.header, place.run, &mut take).ok()?;
-    match &run.stop {
-        Stop::Asked if run.chain.sequence == newest => Some(Follower { header: place.header, run }),
-        Stop::Seal(seal) => {
-            let next = Follower::at_segment(disk, seal.last.sequence.checked_add(1)?).ok()?;
-            let follows = next.header.log == place.header.log && next.header.previous == seal.last;
-            follows.then_some(next)
-        }
-        _ => None,
-    }
+    Ok(batch.is_empty().then(|| Hot { since, ..Hot::from(*world, place) }))
 }
 
 /// How far a snapshot has been followed.
@@ -184,17 +153,10 @@ impl Following<'_> {
 }
 
 fn stated_by<'a>(event: &Event, state: &[u8]) -> Following<'a> {
-    let Event::FingerprintRecorded(body) = event else { return Following::Refused };
-    if body.schema != STATE_SCHEMA_VERSION {
-        return Following::Refused;
-    }
-    match World::from_snapshot(state, body.fingerprint) {
-        Ok(world) => {
-            let (world, since) = (Box::new(world), Since::snapshot());
-            Following::Going { world, since, batch: Vec::new() }
-        }
-        Err(_) => Following::Refused,
-    }
+    World::stated_by(state, event).map_or(Following::Refused, |world| {
+        let (world, since) = (Box::new(world), Since::snapshot());
+        Following::Going { world, since, batch: Vec::new() }
+    })
 }
 
 fn path_of(name: &str) -> String {

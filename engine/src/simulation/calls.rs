@@ -167,6 +167,10 @@ impl Storage for SimulatedDisk {
         Ok(Some(SimulatedLock(self.opened(names::LOCK, file))))
     }
 
+    fn is_locked(&self) -> bool {
+        self.machine.lock().is_locked
+    }
+
     fn boot(&self) -> BootId {
         let machine = self.machine.lock();
         // Never all zero, which stands for a boot that is not known.

@@ -30,6 +30,7 @@ mod log_real_lock;
 mod log_real_syncs;
 mod log_recovery;
 mod log_writing;
+mod read_only;
 mod salvage;
 mod salvage_images;
 mod settled;

@@ -6,7 +6,7 @@ use crate::run::{Onward, RecordPlace, Run, Stop, walk};
 use crate::storage::{ReadFile, ReadStorage};
 use crate::survey::{SurveyError, io_error, segment_path};
 use crate::window::Window;
-use holdpoint_log_format::{Fault, Record, SegmentHeader};
+use holdpoint_log_format::{ChainPosition, Fault, Record, SegmentHeader};
 use thiserror::Error;
 
 /// Why following stopped short.
@@ -39,6 +39,9 @@ pub enum FollowError {
         fault: Fault,
     },
 }
+
+/// Is shown records, each with the header of its segment.
+pub type VisitPlaced<'v> = dyn FnMut(&SegmentHeader, &RecordPlace, &Record<'_>) -> Onward + 'v;
 
 /// A place in a log from which reading goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +115,66 @@ impl Follower {
         if self.run.chain.sequence < newest { Err(self.damaged(newest)) } else { Ok(()) }
     }
 
+    /// Goes on to the newest record, and stands there; `visit` sees every record on the way, those
+    /// of unfinished batches too. Each link on that way depends on the link of this place and on
+    /// the records between: where they lead to the newest one, it was so all along. `None` where
+    /// they do not, or where `visit` has had enough before.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is gone.
+    pub fn lead_to<S: ReadStorage>(
+        mut self,
+        storage: &S,
+        newest: &ChainPosition,
+        visit: &mut VisitPlaced<'_>,
+    ) -> Result<Option<Self>, FollowError> {
+        while self.run.chain.sequence < newest.sequence {
+            let run = self.walk(storage, visit)?;
+            self = match run.stop {
+                Stop::Asked if run.chain.sequence == newest.sequence => Self { run, ..self },
+                Stop::Seal(_) => match self.behind(storage, &run) {
+                    Err(FollowError::Header { .. } | FollowError::Damaged(_)) => return Ok(None),
+                    next => next?,
+                },
+                _ => return Ok(None),
+            };
+        }
+        Ok((self.run.chain == *newest).then_some(self))
+    }
+
+    /// Shows the records behind the place that are in its segment, until `visit` has had enough.
+    ///
+    /// # Errors
+    /// The segment cannot be read.
+    pub fn walk<S: ReadStorage>(
+        &self,
+        storage: &S,
+        visit: &mut VisitPlaced<'_>,
+    ) -> Result<Run, FollowError> {
+        let file = segment_path(self.header.first_sequence());
+        let mut window = open_window(storage, &file, self.run.chain.sequence)?;
+        let mut visit =
+            |place: &RecordPlace, record: &Record<'_>| visit(&self.header, place, record);
+        let run = walk(&mut window, &self.header, self.run.clone(), &mut visit);
+        Ok(run.map_err(io_error(&file))?)
+    }
+
+    /// The start of the segment behind the last record of a run in this one.
+    ///
+    /// # Errors
+    /// It cannot be read, or does not follow from that record; this one has no record.
+    pub fn behind<S: ReadStorage>(&self, storage: &S, run: &Run) -> Result<Self, FollowError> {
+        let first = run.chain.sequence.saturating_add(1);
+        if first <= self.header.first_sequence() {
+            return Err(Self { run: run.clone(), ..self.clone() }.damaged(first));
+        }
+        let next = Self::at_segment(storage, first)?;
+        let file = || segment_path(next.header.first_sequence());
+        let header = follows(&self.header, &run.chain, next.header)
+            .map_err(|fault| FollowError::Header { file: file(), fault })?;
+        Ok(Self { header, ..next })
+    }
+
     fn damaged(&self, newest: u64) -> FollowError {
         let place = Place {
             file: segment_path(self.header.first_sequence()),
@@ -153,7 +216,7 @@ fn read_successor<S: ReadStorage>(
     let Some(opened) = opened else { return Ok(None) };
     let mut window = Window::new(opened).map_err(io_error(&file))?;
     let header = read_header(&mut window, &file)?;
-    let follows = header.and_then(|header| follows(before, seal, header));
+    let follows = header.and_then(|header| follows(before, &seal.last, header));
     follows.map(Some).map_err(|fault| FollowError::Header { file, fault })
 }
 
@@ -167,11 +230,11 @@ fn read_header<F: ReadFile>(
 
 fn follows(
     before: &SegmentHeader,
-    seal: &holdpoint_log_format::Seal,
+    last: &ChainPosition,
     header: SegmentHeader,
 ) -> Result<SegmentHeader, Fault> {
-    if header.log != before.log || header.previous != seal.last {
-        return Err(Fault::Link { expected: seal.last.link, found: header.previous.link });
+    if header.log != before.log || header.previous != *last {
+        return Err(Fault::Link { expected: last.link, found: header.previous.link });
     }
     Ok(header)
 }

@@ -1,16 +1,22 @@
 //! Finding snapshots and reading one whole. Nothing in it is believed by that: whether the chain
 //! bears it out is for whoever knows the chain.
 
+use crate::follow::{FollowError, Follower};
+use crate::run::Run;
 use crate::storage::{EntryKind, ReadFile, ReadStorage};
+use crate::survey::SurveyError;
 use holdpoint_log_format::limits::SNAPSHOT_HEADER_LENGTH;
 use holdpoint_log_format::snapshot::SNAPSHOT_MAGIC;
-use holdpoint_log_format::{LogId, SnapshotHeader, names};
+use holdpoint_log_format::{LogId, SegmentHeader, SnapshotHeader, names};
 use std::io;
 use thiserror::Error;
 
 /// A snapshot longer than this is not written and not read: a state is far smaller, for memory
 /// follows what lives. It is also the longest state that an archive can begin with. In bytes.
 pub const SNAPSHOT_LENGTH_MAX: u64 = 64 << 20;
+
+/// Snapshots that are looked at before what the state is made from lies further back.
+const TRIED: usize = 8;
 
 /// Why no snapshot is looked for.
 #[derive(Debug, Error)]
@@ -97,6 +103,49 @@ impl Snapshot {
     pub fn state(&self) -> &[u8] {
         self.file.get(SNAPSHOT_HEADER_LENGTH..).unwrap_or_default()
     }
+
+    /// The place in the log that it claims to stand for; `None` where there is no such place.
+    ///
+    /// # Errors
+    /// The segment cannot be read.
+    pub fn place<S: ReadStorage>(&self, storage: &S) -> Result<Option<Follower>, SurveyError> {
+        let header = &self.header;
+        let segment = match Follower::at_segment(storage, header.segment) {
+            Err(FollowError::Read(error)) => return Err(error),
+            at_start => at_start.ok().map(|place| place.header),
+        };
+        let is_inside = |segment: &SegmentHeader| {
+            segment.log == header.log
+                && segment.previous.sequence <= header.chain.sequence
+                && header.end_offset <= segment.capacity
+        };
+        let run = Run::from(header.chain, header.record_offset, header.end_offset);
+        Ok(segment.filter(is_inside).map(|header| Follower { header, run }))
+    }
+}
+
+/// What is made of the newest snapshot that is believed, of those of a schema behind records before
+/// `before`. Each is handed over with the place that it claims to stand for. One that cannot be read
+/// is none.
+///
+/// # Errors
+/// A segment cannot be read, or what `believe` gives.
+pub fn newest_believed<S: ReadStorage, T, E: From<SurveyError>>(
+    storage: &S,
+    before: u64,
+    state_schema: u32,
+    mut believe: impl FnMut(&Snapshot, Follower) -> Result<Option<T>, E>,
+) -> Result<Option<T>, E> {
+    let listed = list_snapshots(storage).unwrap_or_default();
+    let fitting = listed.into_iter().rev().filter(|(sequence, _)| *sequence < before);
+    for (sequence, _) in fitting.take(TRIED) {
+        let Ok(snapshot) = read_snapshot(storage, sequence, None, state_schema) else { continue };
+        let Some(place) = snapshot.place(storage)? else { continue };
+        if let Some(made) = believe(&snapshot, place)? {
+            return Ok(Some(made));
+        }
+    }
+    Ok(None)
 }
 
 /// The path of the snapshot behind a record, relative to the log's directory.

@@ -1,8 +1,9 @@
 //! The few calls made on a disk to read a log, and the real directory behind them.
 
 use crate::joined::ArchivePlaces;
+use holdpoint_log_format::names;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, lstat, openat};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -182,6 +183,14 @@ impl ReadStorage for DirectoryStorage {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether another process holds LOCK for writing. Asks with a shared lock that is given back at
+/// once and waits for nothing; where there is no LOCK, nobody writes.
+#[must_use]
+pub fn is_locked(storage: &DirectoryStorage) -> bool {
+    let Ok(Some(lock)) = storage.open(names::LOCK) else { return false };
+    matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
 /// Opens a regular file without following a link, without waiting on a pipe.

@@ -12,6 +12,7 @@ use holdpoint_domain::codec::decode;
 use holdpoint_domain::event::{Event, REGISTRY, SegmentIndexed, kind_name};
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::terms::{TERMS_VERSION, Term};
+use holdpoint_domain::world::SegmentIndexes;
 use holdpoint_log_files::Standing::Proven;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::run::walk;
@@ -89,6 +90,25 @@ impl Tied {
     pub(crate) fn begin<S: ReadStorage>(reader: &LogReader<'_, S>) -> Self {
         let (vouched, by_index) = (Vouched::default(), BTreeSet::new());
         Self { ties: Ties::begin(reader), vouched, by_index, opened: None, uses_indexes: true }
+    }
+
+    /// Nothing is tied yet; a state says which indexes the log vouches for.
+    pub(crate) fn knowing<S: ReadStorage>(
+        reader: &LogReader<'_, S>,
+        indexes: &SegmentIndexes,
+    ) -> Self {
+        let known = indexes.iter().filter(|(_, index)| index.format == INDEX_VERSION);
+        let vouched = known.map(|(first, index)| (first, Some(index.digest))).collect();
+        Self { vouched: Vouched(vouched), ..Self::begin(reader) }
+    }
+
+    /// The index of a segment that is believed, whether the segment is tied by it or not.
+    pub(crate) fn vouched<S: ReadStorage>(
+        &self,
+        storage: &S,
+        first: u64,
+    ) -> Result<Option<Believed>, ReadError> {
+        self.vouched.index(storage, first)
     }
 
     /// Nothing is tied yet, and every link will be computed: for whoever reads whole segments. What

@@ -46,7 +46,7 @@ impl Moment {
     }
 
     /// The place that a snapshot stands for.
-    pub(super) fn of_snapshot(world: World, place: Follower) -> Self {
+    pub(crate) fn of_snapshot(world: World, place: Follower) -> Self {
         let applied = place.run.chain;
         Self {
             from_snapshot: Some(applied.sequence),

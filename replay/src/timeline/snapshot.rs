@@ -3,12 +3,11 @@
 use super::marks::Mark;
 use super::moment::Moment;
 use super::trip::walk_on;
+use crate::read::Committed;
 use crate::rebuild::Until;
-use holdpoint_domain::codec::decode;
-use holdpoint_domain::event::{Event, FingerprintRecorded};
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
-use holdpoint_log_files::snapshot::{list_snapshots, read_snapshot};
-use holdpoint_log_files::{Follower, Onward, ReadStorage};
+use holdpoint_log_files::snapshot::{Snapshot, list_snapshots, read_snapshot};
+use holdpoint_log_files::{Onward, ReadStorage, RecordPlace};
 use holdpoint_log_format::{LogId, Record};
 use std::collections::BTreeSet;
 
@@ -64,30 +63,22 @@ impl<S: ReadStorage> Known<'_, S> {
             return None;
         }
         let place = mark.follower(self.storage).ok()?;
-        let stated = self.statement(place.clone())?;
-        let world = World::from_snapshot(snapshot.state(), stated.fingerprint).ok()?;
-        Some(Moment::of_snapshot(world, place))
-    }
-
-    /// What the next record states, if it states a fingerprint.
-    fn statement(&self, place: Follower) -> Option<FingerprintRecorded> {
-        let mut stated = None;
-        walk_on(self.storage, place, &mut |_, _, record| {
-            stated = statement_of(record);
+        let mut world = None;
+        walk_on(self.storage, place.clone(), &mut |_, at, record| {
+            world = stated_by(&snapshot, at, record);
             Onward::Stop
         })
         .ok()?;
-        stated.filter(|body| body.schema == STATE_SCHEMA_VERSION)
+        Some(Moment::of_snapshot(world?, place))
     }
 }
 
-fn statement_of(record: &Record<'_>) -> Option<FingerprintRecorded> {
-    let header = &record.header;
-    if header.flags.withheld() {
-        return None;
-    }
-    match decode(header.kind, header.version, record.payload).ok()?.event {
-        Event::FingerprintRecorded(body) => Some(body),
-        _ => None,
-    }
+/// The state that a snapshot holds, where the record behind it states its fingerprint.
+pub(crate) fn stated_by(
+    snapshot: &Snapshot,
+    at: &RecordPlace,
+    record: &Record<'_>,
+) -> Option<World> {
+    let statement = Committed::of(at, record);
+    World::stated_by(snapshot.state(), &statement.envelope()?.event)
 }

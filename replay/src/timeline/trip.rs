@@ -3,17 +3,13 @@
 use super::moment::Moment;
 use crate::read::{Committed, ReadError};
 use crate::rebuild::Until;
-use holdpoint_log_files::run::walk;
-use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{
-    FollowError, Follower, Onward, ReadStorage, RecordPlace, Run, Stop, SurveyError,
-};
-use holdpoint_log_format::{ChainPosition, Record, SegmentHeader};
-use std::io;
+use holdpoint_log_files::follow::VisitPlaced;
+use holdpoint_log_files::{FollowError, Follower, Onward, ReadStorage, RecordPlace, Run, Stop};
+use holdpoint_log_format::{ChainPosition, Record, SegmentHeader, names};
 
 /// Shows records from a place on, across segments, until `visit` has had enough. Each is checked
-/// against the chain.
+/// against the chain. Damage behind the last record of a segment, of the seal itself, hides nothing
+/// of what follows it.
 ///
 /// # Errors
 /// The log cannot be read, or is not as it was when it was checked: it ends before `visit` had
@@ -21,33 +17,14 @@ use std::io;
 pub(super) fn walk_on<S: ReadStorage>(
     storage: &S,
     mut place: Follower,
-    visit: &mut dyn FnMut(&SegmentHeader, &RecordPlace, &Record<'_>) -> Onward,
+    visit: &mut VisitPlaced<'_>,
 ) -> Result<(), ReadError> {
     loop {
-        let file = segment_path(place.header.first_sequence());
-        let io =
-            |source: io::Error| ReadError::from(SurveyError::Io { file: file.clone(), source });
-        let changed = || ReadError::Changed { file: file.clone() };
-        let opened = storage.open(&file).map_err(io)?.ok_or_else(changed)?;
-        let mut window = Window::new(opened).map_err(io)?;
-        let header = place.header;
-        let run =
-            walk(&mut window, &header, place.run, &mut |at, record| visit(&header, at, record));
-        let run = run.map_err(io)?;
+        let run = place.walk(storage, visit).map_err(unfollowed)?;
         if run.stop == Stop::Asked {
             return Ok(());
         }
-        // Damage behind the last record, of the seal itself, hides nothing of what follows it.
-        let next = run.chain.sequence.saturating_add(1);
-        place = match Follower::at_segment(storage, next) {
-            Ok(place) if next > header.first_sequence() => place,
-            Err(FollowError::Read(error)) => return Err(error.into()),
-            _ => return Err(changed()),
-        };
-        let follows = place.header.log == header.log && place.header.previous == run.chain;
-        if !follows {
-            return Err(ReadError::Changed { file: segment_path(place.header.first_sequence()) });
-        }
+        place = place.behind(storage, &run).map_err(unfollowed)?;
     }
 }
 
@@ -56,33 +33,36 @@ pub(super) fn at_segment<S: ReadStorage>(
     storage: &S,
     first_sequence: u64,
 ) -> Result<Follower, ReadError> {
-    Follower::at_segment(storage, first_sequence).map_err(|error| match error {
+    Follower::at_segment(storage, first_sequence).map_err(unfollowed)
+}
+
+/// A log that cannot be followed is another than when it was checked.
+pub(crate) fn unfollowed(error: FollowError) -> ReadError {
+    match error {
         FollowError::Read(error) => ReadError::Survey(error),
-        _ => ReadError::Changed { file: segment_path(first_sequence) },
-    })
+        FollowError::Damaged(finding) => ReadError::Changed { file: finding.place.file },
+        FollowError::Gone { file, .. } | FollowError::Header { file, .. } => {
+            ReadError::Changed { file }
+        }
+        _ => ReadError::Changed { file: names::SEGMENTS.to_string() },
+    }
 }
 
 /// A moment on its way to another.
-pub(super) struct Trip<'w> {
+pub(crate) struct Trip {
     moment: Moment,
     until: Until,
     /// The last record that may be applied.
     newest: u64,
     batch: Vec<Committed>,
-    witness: &'w mut dyn FnMut(&Committed),
 }
 
-impl<'w> Trip<'w> {
-    pub(super) fn new(
-        moment: Moment,
-        until: Until,
-        newest: u64,
-        witness: &'w mut dyn FnMut(&Committed),
-    ) -> Self {
-        Self { moment, until, newest, batch: Vec::new(), witness }
+impl Trip {
+    pub(crate) fn new(moment: Moment, until: Until, newest: u64) -> Self {
+        Self { moment, until, newest, batch: Vec::new() }
     }
 
-    pub(super) fn into_moment(self) -> Moment {
+    pub(crate) fn into_moment(self) -> Moment {
         self.moment
     }
 
@@ -98,12 +78,13 @@ impl<'w> Trip<'w> {
         is_there || at >= self.newest || self.moment.stopped_before.is_some()
     }
 
-    /// Takes the next record.
-    pub(super) fn take(
+    /// Takes the next record; `witness` sees those of a batch when it is applied.
+    pub(crate) fn take(
         &mut self,
         segment: &SegmentHeader,
         place: &RecordPlace,
         record: &Record<'_>,
+        witness: &mut dyn FnMut(&Committed),
     ) -> Onward {
         self.batch.push(Committed::of(place, record));
         if record.header.flags.more_follows() {
@@ -114,6 +95,7 @@ impl<'w> Trip<'w> {
             return Onward::Stop;
         }
         self.apply(&batch);
+        batch.iter().for_each(witness);
         self.arrive_behind(segment, place, record);
         if self.is_over() { Onward::Stop } else { Onward::Go }
     }
@@ -138,7 +120,6 @@ impl<'w> Trip<'w> {
             let Some(envelope) = record.envelope() else { continue };
             // What the rules forbid is for `verify` to tell.
             self.moment.world.evolve(record.header.sequence, record.time(), envelope);
-            (self.witness)(record);
         }
         let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
         self.moment.records_applied = self.moment.records_applied.saturating_add(count);

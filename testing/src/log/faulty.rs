@@ -198,6 +198,10 @@ impl Storage for FaultyStorage {
         self.inner.try_lock()
     }
 
+    fn is_locked(&self) -> bool {
+        self.inner.is_locked()
+    }
+
     fn boot(&self) -> BootId {
         self.inner.boot()
     }

@@ -154,6 +154,10 @@ impl Storage for GatedStorage {
         self.inner.try_lock()
     }
 
+    fn is_locked(&self) -> bool {
+        self.inner.is_locked()
+    }
+
     fn boot(&self) -> BootId {
         self.inner.boot()
     }

@@ -97,6 +97,10 @@ impl Storage for Brittle {
         self.disk.try_lock()
     }
 
+    fn is_locked(&self) -> bool {
+        self.disk.is_locked()
+    }
+
     fn boot(&self) -> BootId {
         self.disk.boot()
     }

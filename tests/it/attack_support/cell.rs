@@ -1,6 +1,7 @@
 //! What a reading of an attacked log is worth.
 
 use super::reading::{Difference, Fact, Known, Reading, Shows};
+use std::collections::BTreeSet;
 
 /// One attack under one verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +20,7 @@ pub(crate) const LEGEND: [(Cell, char, &str); 7] = [
     (Cell::Same, '.', "same: the facts are those of the log that nobody attacked"),
     (Cell::Refused, 'r', "refused: the exit code is not 0, and a message says why"),
     (Cell::Standing, 's', "standing: what is not genuine is shown as `unproven` or `withheld`"),
-    (Cell::Stated, 'f', "stated: shown, and `verify` finds a statement on an index that is false"),
+    (Cell::Stated, 'f', "stated: shown, and `verify` finds what a record states on it to be false"),
     (Cell::Judged, 'j', "judged: every link up to HEAD holds; only the rules forbid what it says"),
     (Cell::Undetectable, 'u', "undetectable: `verify` without an outside head finds nothing"),
     (Cell::Hole, 'H', "hole: forged facts proven or genuine ones hidden, though `verify` finds it"),
@@ -29,6 +30,14 @@ impl Cell {
     pub(crate) fn letter(self) -> char {
         LEGEND.iter().find(|(cell, ..)| *cell == self).unwrap().1
     }
+}
+
+/// The records of which `verify` finds that what they say cannot be so.
+pub(crate) fn found_false(verified: &Reading) -> BTreeSet<u64> {
+    let findings = verified.values.first().and_then(|report| report["findings"].as_array());
+    let forbidden =
+        findings.into_iter().flatten().filter(|one| one["problem"] == "forbidden_event");
+    forbidden.filter_map(|one| one["sequence"].as_u64()).collect()
 }
 
 /// What the whole `verify` without an outside head says of the attacked log.
@@ -88,6 +97,7 @@ pub(crate) struct Pair<'a> {
     /// Whether facts were attacked that the verb vouches for.
     pub(crate) vouches: bool,
     pub(crate) verdict: Verdict,
+    pub(crate) found_false: &'a BTreeSet<u64>,
 }
 
 impl Pair<'_> {
@@ -113,6 +123,10 @@ impl Pair<'_> {
         }
         let is_told = |fact: &Fact| fact.stands("unproven") || fact.stands("withheld");
         if found.hides || !found.forged.iter().all(is_told) {
+            let stated_by = self.attacked.stated_by;
+            if stated_by.is_some_and(|record| self.found_false.contains(&record)) {
+                return Cell::Stated;
+            }
             return self.verdict.of_wrong_facts(found.hides);
         }
         let is_unproven = self.attacked.facts.iter().any(|fact| fact.stands("unproven"));

@@ -1,6 +1,6 @@
 //! Every attack under every verb.
 
-use super::cell::{Cell, LEGEND, Pair, Verdict};
+use super::cell::{Cell, LEGEND, Pair, Verdict, found_false};
 use super::reading::{Known, Reading, Target, VERBS, Verb};
 use holdpoint_forger::{Attack, Effect, Log, Outcome, attacks};
 use serde_json::Value;
@@ -78,7 +78,8 @@ impl Stage {
         let effect = applied(attack, &mut log);
         log.write(directory.path()).unwrap();
         let target = self.target_of(&effect);
-        let verdict = Verdict::of(&read(directory.path(), "verify"));
+        let verified = read(directory.path(), "verify");
+        let found_false = &found_false(&verified);
         let cells = VERBS.iter().map(|verb| {
             let words = verb.words(&target);
             let pair = Pair {
@@ -87,7 +88,8 @@ impl Stage {
                 attacked: &verb.read(directory.path(), &words),
                 known: &self.known,
                 vouches: vouches(verb, &effect, target.sequence),
-                verdict,
+                verdict: Verdict::of(&verified),
+                found_false,
             };
             pair.cell()
         });

@@ -12,7 +12,7 @@ use holdpoint_domain::event::{FingerprintRecorded, SegmentIndexed};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::hash::{Digest, sha256};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
-use holdpoint_domain::{ActorId, Command, Envelope, Idempotency, decide};
+use holdpoint_domain::{ActorId, Command, Envelope, Idempotency, World, decide};
 use holdpoint_log_files::snapshot::snapshot_path;
 use holdpoint_log_format::{SnapshotHeader, names};
 use holdpoint_log_index::file::index_path;
@@ -51,10 +51,11 @@ pub(crate) fn attacked_log() -> TempDir {
     directory
 }
 
-fn put(log: &mut HandMade, history: &History, batch: &[Entry]) {
+/// One batch of a history, at the end of the log.
+pub(crate) fn put(log: &mut HandMade, history: &History, batch: &[Entry]) {
     log.now = batch[0].at;
-    for entry in batch {
-        log.world.evolve(entry.sequence, entry.at, &history.decode(entry));
+    for (sequence, entry) in (log.chain.sequence + 1..).zip(batch) {
+        log.world.evolve(sequence, entry.at, &history.decode(entry));
     }
     let encoded = |entry: &Entry| Encoded {
         kind: entry.kind,
@@ -65,7 +66,7 @@ fn put(log: &mut HandMade, history: &History, batch: &[Entry]) {
 }
 
 /// A thread with one turn. The history has registered whom a person allows to take it.
-fn talk(log: &mut HandMade) {
+pub(crate) fn talk(log: &mut HandMade) {
     let mut lines = setting("acme", "talk").split_off(1);
     lines.push(turn("acme", "talk", 1, chat("It is noon, and it rains.")));
     for line in lines {
@@ -75,7 +76,7 @@ fn talk(log: &mut HandMade) {
 }
 
 /// A question that is answered, and one that is not.
-fn ask(log: &mut HandMade) {
+pub(crate) fn ask(log: &mut HandMade) {
     for entropy in [0xdd, 0xde] {
         let mut question = Story::new().question();
         question.entropy = Entropy::from_bytes([entropy; 16]);
@@ -90,7 +91,7 @@ fn ask(log: &mut HandMade) {
 }
 
 /// One batch of what somebody's command makes.
-fn give(log: &mut HandMade, actor: ActorId, command: &Command) {
+pub(crate) fn give(log: &mut HandMade, actor: ActorId, command: &Command) {
     let events = decide(&log.world, command, log.now).unwrap();
     let mut encoded = Vec::new();
     for (sequence, event) in (log.chain.sequence + 1..).zip(events) {
@@ -113,7 +114,7 @@ fn key_of(command: &Command) -> Option<Idempotency> {
 }
 
 /// Puts the index of every sealed segment beside it, and states it.
-fn state_indexes(log: &mut HandMade, directory: &Path) {
+pub(crate) fn state_indexes(log: &mut HandMade, directory: &Path) {
     for (first_sequence, built) in build_all(directory) {
         let index = Index::new(&built[..]).unwrap();
         let last_sequence = index.scope().last.sequence;
@@ -126,7 +127,13 @@ fn state_indexes(log: &mut HandMade, directory: &Path) {
 
 /// Writes a snapshot of the state, and states its fingerprint.
 fn snapshot(log: &mut HandMade, directory: &Path) {
-    let (state, fingerprint) = log.world.carry_with_fingerprint();
+    let mut world = log.world.clone();
+    snapshot_of(&mut world, log, directory);
+}
+
+/// The same of another state. Gives the record that states it.
+pub(crate) fn snapshot_of(world: &mut World, log: &mut HandMade, directory: &Path) -> u64 {
+    let (state, fingerprint) = world.carry_with_fingerprint();
     let head = log.head();
     let header = SnapshotHeader {
         log: log.log,
@@ -141,4 +148,5 @@ fn snapshot(log: &mut HandMade, directory: &Path) {
     std::fs::write(file, header.encode_with(&state)).unwrap();
     let stated = FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint };
     log.events(vec![stated.into()]);
+    log.chain.sequence
 }

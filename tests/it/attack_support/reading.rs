@@ -106,7 +106,8 @@ impl Verb {
         let stream = serde_json::Deserializer::from_str(&stdout).into_iter();
         let values: Vec<Value> = stream.map_while(Result::ok).collect();
         let facts = values.iter().flat_map(|value| self.facts_in(value)).collect();
-        Reading { code, values, facts, says_why: !(stdout.is_empty() && stderr.is_empty()) }
+        let says_why = !(stdout.is_empty() && stderr.is_empty());
+        Reading { code, stated_by: stated_by(&values, &stderr), values, facts, says_why }
     }
 
     /// What a value tells of what happened; none where it tells of the log alone.
@@ -119,11 +120,22 @@ impl Verb {
             Shows::Records => vec![Fact::of(value, value.get("standing"))],
             Shows::Steps => in_steps(value),
             Shows::State => match value {
-                Value::Array(all) => all.iter().map(|one| Fact::of(one, None)).collect(),
+                Value::Array(all) => {
+                    all.iter().map(|one| Fact::of(one, one.get("standing"))).collect()
+                }
                 one => vec![Fact::of(one, None)],
             },
         }
     }
+}
+
+/// The record that states what was shown: each item names it, and a sentence where there is none.
+fn stated_by(values: &[Value], stderr: &str) -> Option<u64> {
+    let items = values.iter().filter_map(Value::as_array).flatten();
+    let named = items.filter_map(|item| item["stated_by"].as_u64());
+    let said = stderr.split_once("as stated by record ").map(|(_, rest)| rest);
+    let said = said.and_then(|rest| rest.split_once(':')?.0.parse().ok());
+    named.chain(said).next()
 }
 
 fn in_steps(value: &Value) -> Vec<Fact> {
@@ -139,6 +151,8 @@ fn in_steps(value: &Value) -> Vec<Fact> {
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) code: i32,
+    /// The record by which what was shown is known, where not all of the log was read.
+    pub(crate) stated_by: Option<u64>,
     pub(crate) values: Vec<Value>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) says_why: bool,
@@ -153,7 +167,16 @@ pub(crate) struct Fact {
 }
 
 /// What says how it is known, or what changes from one moment to the next.
-const NO_FACTS: [&str; 5] = ["link", "standing", "head", "verdict", "time_left_ms"];
+const NO_FACTS: [&str; 8] = [
+    "link",
+    "standing",
+    "stated_by",
+    "no_witness_from",
+    "durable",
+    "head",
+    "verdict",
+    "time_left_ms",
+];
 
 /// What `log stat` counts; the rest is its verdict.
 const COUNTED: [&str; 4] = ["records_by_kind", "batches", "first_time", "last_time"];

@@ -32,6 +32,15 @@ pub(crate) fn shown(place: &Place, id: &str) -> Value {
     done(place, &["show", id])
 }
 
+/// What is shown of a decision, without how it is known: what tells of it in a turn does not say.
+pub(crate) fn without_standing(shown: &Value) -> Value {
+    let mut decision = shown.as_object().unwrap().clone();
+    for key in ["standing", "stated_by", "no_witness_from", "durable"] {
+        assert!(decision.remove(key).is_some(), "{key}: {shown}");
+    }
+    decision.into()
+}
+
 /// `decision WORDS --json`, which has to fail: its exit code, and the error.
 pub(crate) fn refused(place: &Place, words: &[&str]) -> (i32, Value) {
     let output = decision(place, words);

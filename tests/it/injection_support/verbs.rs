@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// On the whole log. With `[--json]` both ways.
-const ON_LOG: [&str; 36] = [
+const ON_LOG: [&str; 38] = [
     "verify [--json]",
     "verify --caches [--json]",
     "verify --map [--json]",
@@ -38,8 +38,10 @@ const ON_LOG: [&str; 36] = [
     "hold list [--json]",
     "hold show REQUEST [--json]",
     "decision list [--json]",
+    "decision list --state all --whole --json",
     "decision show DECISION [--json]",
     "thread list [--json]",
+    "thread list --open [--json]",
     "thread show talk [--json]",
     "doctor [--json]",
     "health [--json]",
@@ -145,9 +147,18 @@ impl Verb {
     /// What it shows, without what is another each time, and without how much was read for it:
     /// where an index or a snapshot cannot be read, more is.
     pub(crate) fn steady(&self, shown: &str) -> String {
-        let lines = shown.lines().filter(|line| !UNSTEADY.iter().any(|words| line.contains(words)));
+        let looks = if self.is_look() { &KNOWN_BY[..] } else { &[] };
+        let unsteady = |line: &str| UNSTEADY.iter().chain(looks).any(|words| line.contains(words));
+        let lines = shown.lines().filter(|line| !unsteady(line));
         let of_salvage = |line: &&str| !self.name.contains("salvage") || !is_of_new_log(line);
         lines.filter(of_salvage).map(steady_line).collect()
+    }
+}
+
+impl Verb {
+    /// Whether it shows what lives, from a snapshot where one can be read.
+    fn is_look(&self) -> bool {
+        ["hold", "decision", "thread"].contains(&self.words[0].as_str())
     }
 }
 
@@ -167,6 +178,9 @@ const UNSTEADY: [&str; 7] = [
     "\"segments_by_index\": ",
     " states looked at, ",
 ];
+
+/// What says how what lives is known.
+const KNOWN_BY: [&str; 2] = ["\"standing\": ", "\"stated_by\": "];
 
 /// A new log has a new identity.
 fn is_of_new_log(line: &str) -> bool {

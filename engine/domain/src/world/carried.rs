@@ -18,9 +18,10 @@ use super::fingerprint::{KnownFingerprint, fingerprint_of};
 use super::idempotency::SpelledKeys;
 use super::{
     DecisionPoint, DecisionPointTotals, DecisionPoints, ExecutionLoop, HeldRequest, Hot, Kept,
-    Keys, Loops, Requests, Threads, World,
+    Keys, Loops, Requests, STATE_SCHEMA_VERSION, Threads, World,
 };
 use crate::codec::{borrow_first, configuration, read_first};
+use crate::event::Event;
 use crate::hash::Digest;
 use crate::text::{bounded, visible};
 
@@ -217,6 +218,15 @@ impl World {
         }
         let (world, is_current) = Self::of_sections(bytes)?;
         Ok(Self { fingerprint: KnownFingerprint(is_current.then_some(found)), ..world })
+    }
+
+    /// As [`World::from_snapshot`] for bytes that are believed only where this event states their
+    /// fingerprint, of this program's schema.
+    #[must_use]
+    pub fn stated_by(bytes: &[u8], event: &Event) -> Option<Self> {
+        let Event::FingerprintRecorded(stated) = event else { return None };
+        let is_ours = stated.schema == STATE_SCHEMA_VERSION;
+        is_ours.then(|| Self::from_snapshot(bytes, stated.fingerprint).ok()).flatten()
     }
 
     /// Says as well whether every room is in the version that this program writes.

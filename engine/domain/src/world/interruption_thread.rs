@@ -238,6 +238,11 @@ impl Threads {
         self.forgotten = sequence;
     }
 
+    /// How many that ended are remembered.
+    pub(crate) fn closed_count(&self) -> usize {
+        self.closed.len()
+    }
+
     /// The threads in which something has expired, the one that expired first first.
     pub(crate) fn expired(&self, at: Timestamp) -> impl Iterator<Item = (Timestamp, &Thread)> {
         let due = self.due.iter().take_while(move |(due_at, _)| *due_at <= at);

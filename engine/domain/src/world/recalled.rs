@@ -3,7 +3,7 @@
 
 use alloc::string::String;
 
-use super::interruption_thread::ClosedThread;
+use super::interruption_thread::{ClosedThread, MAX_CLOSED_THREADS};
 use super::{DecisionPoint, Registry, World};
 use crate::decision_point::MAX_CLOSED_DECISION_POINTS;
 use crate::event::{Event, Text};
@@ -74,6 +74,12 @@ impl World {
     #[must_use]
     pub fn forgets_decision_points(&self) -> bool {
         self.hot.decision_points.closed_count() >= MAX_CLOSED_DECISION_POINTS
+    }
+
+    /// Whether threads that ended may have left the state.
+    #[must_use]
+    pub fn forgets_threads(&self) -> bool {
+        self.hot.threads.closed_count() >= MAX_CLOSED_THREADS
     }
 
     /// Whether something that is not in the state any more had this id, as far as was looked.

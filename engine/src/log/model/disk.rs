@@ -375,6 +375,10 @@ impl Storage for ModelDisk {
         Ok(Some(ModelLock(file)))
     }
 
+    fn is_locked(&self) -> bool {
+        self.0.lock().is_locked
+    }
+
     fn boot(&self) -> BootId {
         BootId([7; 16])
     }

@@ -17,6 +17,7 @@ use holdpoint_log_format::{BootId, Fault, Head, Lock, LogId, Record, SegmentHead
 use std::cmp::Ordering;
 use std::io;
 use thiserror::Error;
+pub use witness::Reached;
 
 /// A log of fewer bytes is checked by one thread: beginning another takes longer.
 const SMALL_LENGTH: u64 = 1_024 * 1_024;

@@ -1,11 +1,54 @@
-//! HEAD and LOCK.
+//! HEAD and LOCK, and what they say of the log's end.
 
-use super::{HeadFile, SurveyError, Surveyor, io_error};
+use super::{HeadFile, Survey, SurveyError, Surveyor, io_error};
 use crate::finding::Problem;
 use crate::head::{read_head, read_witness};
 use crate::storage::ReadStorage;
-use holdpoint_log_format::recovery::{HeadEvidence, LastOwner};
-use holdpoint_log_format::{BootId, Lock, OwnerState, names};
+use holdpoint_log_format::recovery::{HeadEvidence, LastOwner, Row};
+use holdpoint_log_format::{BootId, ChainPosition, Lock, OwnerState, names};
+
+/// How far a log vouches for its own records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// The newest record that HEAD names; 0 where it names none.
+    pub witnessed: u64,
+    /// The newest record that a mark, or LOCK in the boot of its owner, says to be durable.
+    pub durable: u64,
+}
+
+impl Survey {
+    /// How far the log vouches for its own records.
+    #[must_use]
+    pub fn reached(&self) -> Reached {
+        let witnessed = self.head.valid().map_or(0, |head| head.newest_sequence);
+        let is_of_boot = match self.evidence.last_owner {
+            LastOwner::Unknown | LastOwner::OtherBoot => false,
+            LastOwner::SameBoot | LastOwner::SameBootPoisoned | LastOwner::SameBootRecovering => {
+                true
+            }
+        };
+        let lock = self.lock.filter(|_| is_of_boot);
+        let by_lock = lock.map_or(0, |lock| lock.durable_sequence);
+        Reached { witnessed, durable: self.mark.max(by_lock) }
+    }
+
+    /// The newest record, where nothing is wrong with the end of the log: HEAD's record is there,
+    /// the records behind it follow from it, and none is missing that is said to be durable. What an
+    /// interrupted write left behind it is no record.
+    #[must_use]
+    pub fn sound_end(&self) -> Option<ChainPosition> {
+        let is_sound = match self.row {
+            Row::BlankSegment
+            | Row::SealedLast
+            | Row::Clean
+            | Row::CleanUnproven
+            | Row::TornTail => self.findings.is_empty(),
+            _ => false,
+        };
+        let newest = self.last.as_ref().map(|last| last.run.chain);
+        newest.filter(|newest| is_sound && newest.sequence >= self.reached().durable)
+    }
+}
 
 impl<S: ReadStorage> Surveyor<'_, S> {
     pub(super) fn read_witnesses(&mut self) -> Result<(), SurveyError> {

@@ -33,6 +33,12 @@ pub(super) const ATTACKS: &[Attack] = &[
         with_statement_only,
     ),
     row(
+        "snapshot-of-nothing-with-statement",
+        "The state of a log in which nothing happened stands behind the newest record, and the \
+         chain states it; HEAD follows.",
+        nothing_with_statement,
+    ),
+    row(
         "fingerprint-statement-false",
         "The chain states the fingerprint of a state that never was; HEAD follows.",
         statement_false,
@@ -100,12 +106,12 @@ pub(super) fn forged_state(log: &Log, variant: u64) -> Found<(u64, Vec<u8>)> {
 }
 
 fn at_newest(log: &mut Log, variant: u64) -> Forged {
-    snapshot_at_newest(log, variant).map(drop)
+    let (schema, state) = forged_state(log, variant)?;
+    snapshot_at_newest(log, schema, state).map(drop)
 }
 
-fn snapshot_at_newest(log: &mut Log, variant: u64) -> Found<Snapshot> {
+fn snapshot_at_newest(log: &mut Log, schema: u64, state: Vec<u8>) -> Found<Snapshot> {
     let at = log.newest_end().ok_or("there is no record")?;
-    let (schema, state) = forged_state(log, variant)?;
     let snapshot = Snapshot::behind(log, at, schema, state);
     let path = snapshot::path(log.record(at).sequence());
     put(log, &path, File::Snapshot(snapshot.clone()));
@@ -113,15 +119,27 @@ fn snapshot_at_newest(log: &mut Log, variant: u64) -> Found<Snapshot> {
 }
 
 fn with_statement_only(log: &mut Log, variant: u64) -> Forged {
+    let (schema, state) = forged_state(log, variant)?;
+    stated(log, schema, state)
+}
+
+fn stated(log: &mut Log, schema: u64, state: Vec<u8>) -> Forged {
     active_segment(log)?;
-    let snapshot = snapshot_at_newest(log, variant)?;
-    let schema = snapshot.header.number(layout::snapshot::STATE_SCHEMA);
+    let snapshot = snapshot_at_newest(log, schema, state)?;
     log.append(&[payload::fingerprint_recorded(schema, &snapshot.fingerprint())]);
     Ok(())
 }
 
 fn with_statement(log: &mut Log, variant: u64) -> Forged {
     with_statement_only(log, variant)?;
+    log.head_follows();
+    Ok(())
+}
+
+fn nothing_with_statement(log: &mut Log, variant: u64) -> Forged {
+    let (schema, _) = forged_state(log, variant)?;
+    // A list without items: no part of the state holds anything.
+    stated(log, schema, vec![0])?;
     log.head_follows();
     Ok(())
 }

@@ -1,0 +1,173 @@
+//! The state at the end of a log, for verbs that show what lives: from the newest snapshot that the
+//! chain vouches for, or from reading the whole log; and how what is shown of it is known.
+
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain};
+use crate::hold::read_end;
+use crate::verify::{exit_of, refuse_damaged_list, warn};
+use holdpoint_domain::World;
+use holdpoint_replay::{Head, Reached, Rebuilt, Report, Stated, Verdict, stated};
+use serde::Serialize;
+
+/// The option that lets a verb read the whole log.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct WholeArg {
+    /// Read and verify the whole log, instead of beginning at the newest snapshot that the log
+    /// vouches for.
+    #[arg(long)]
+    pub(crate) whole: bool,
+}
+
+/// The state at the end of a log.
+pub(crate) enum LiveState {
+    /// What a record of the log states, and what was read behind it.
+    Stated(Box<Stated>),
+    /// What reading the whole log gave.
+    Whole(Box<Rebuilt>),
+}
+
+impl LiveState {
+    /// What lives. With `whole`, and where no snapshot is believed, the whole log is read.
+    pub(crate) fn read(directory: &Directory, whole: bool) -> Result<Self, Failure> {
+        let stated = if whole { None } else { Self::stated(directory)? };
+        stated.map_or_else(|| Self::whole(directory), Ok)
+    }
+
+    /// What lives, where a snapshot is believed.
+    pub(crate) fn stated(directory: &Directory) -> Result<Option<Self>, Failure> {
+        let found = directory.read(stated)?;
+        Ok(found.map(|found| Self::Stated(Box::new(found))))
+    }
+
+    /// What lives, from reading and verifying the whole log.
+    pub(crate) fn whole(directory: &Directory) -> Result<Self, Failure> {
+        Ok(Self::Whole(Box::new(read_end(directory)?)))
+    }
+
+    /// The state.
+    pub(crate) fn world(&self) -> &World {
+        match self {
+            Self::Stated(stated) => &stated.world,
+            Self::Whole(rebuilt) => &rebuilt.world,
+        }
+    }
+
+    /// The record by which the state is known, where not all of the log was read.
+    pub(crate) fn stated_by(&self) -> Option<u64> {
+        match self {
+            Self::Stated(stated) => Some(stated.stated_by),
+            Self::Whole(_) => None,
+        }
+    }
+
+    /// How far the log vouches for its own records.
+    fn reached(&self) -> Reached {
+        match self {
+            Self::Stated(stated) => stated.reached,
+            Self::Whole(rebuilt) => rebuilt.reached,
+        }
+    }
+
+    /// The record that the state is the one behind; none before the first.
+    pub(crate) fn head(&self) -> Option<&Head> {
+        match self {
+            Self::Stated(stated) => stated.head.as_ref(),
+            Self::Whole(rebuilt) => rebuilt.head.as_ref(),
+        }
+    }
+
+    /// What the whole log proves, where it was read.
+    pub(crate) fn report(&self) -> Option<&Report> {
+        match self {
+            Self::Stated(_) => None,
+            Self::Whole(rebuilt) => Some(&rebuilt.report),
+        }
+    }
+
+    /// Whether the log was read and does not verify.
+    pub(crate) fn failed(&self) -> bool {
+        self.report().is_some_and(Report::failed)
+    }
+
+    /// That there is a log, and that no list for programs is made of one that does not verify.
+    pub(crate) fn expect_list(&self, global: &Global, from: &Directory) -> Result<(), Failure> {
+        let Some(report) = self.report() else { return Ok(()) };
+        from.expect_log(report)?;
+        refuse_damaged_list(global, report)
+    }
+
+    /// How something is known whose newest record is this.
+    pub(crate) fn standing(&self, version: u64) -> Standing {
+        let (stated_by, Reached { witnessed, durable }) = (self.stated_by(), self.reached());
+        let is_corrupt = self.report().is_some_and(|report| report.verdict == Verdict::Corrupt);
+        let is_witnessed = version <= witnessed;
+        Standing {
+            standing: match stated_by {
+                _ if is_corrupt || !is_witnessed => "unproven",
+                Some(_) => "stated",
+                None => "proven",
+            },
+            stated_by,
+            no_witness_from: (!is_witnessed).then(|| witnessed.saturating_add(1)),
+            durable: version <= durable,
+        }
+    }
+
+    /// Something that is shown to a program, and how it is known.
+    pub(crate) fn with_standing<T>(&self, shown: T, version: u64) -> WithStanding<T> {
+        WithStanding { shown, standing: self.standing(version) }
+    }
+
+    /// Tells a person, or a program that was shown nothing which says so itself, how what was shown
+    /// is known; and anybody that the log does not verify. The newest records of what was shown
+    /// are these.
+    pub(crate) fn conclude(&self, global: &Global, versions: &[u64]) -> Exit {
+        if !global.json || versions.is_empty() {
+            self.tell(versions);
+        }
+        let Some(report) = self.report() else { return Exit::DONE };
+        warn(report);
+        exit_of(report)
+    }
+
+    fn tell(&self, versions: &[u64]) {
+        if let Some(sequence) = self.stated_by() {
+            complain(&format!(
+                "as stated by record {sequence}: what is before it was not read, `holdpoint verify` \
+                 does"
+            ));
+        }
+        let Reached { witnessed, durable } = self.reached();
+        let newest = versions.iter().copied().max().unwrap_or(0);
+        if newest > witnessed {
+            complain(&format!("no witness yet from record {}", witnessed.saturating_add(1)));
+        }
+        if newest > durable {
+            complain(&format!("not proven durable from record {}", durable.saturating_add(1)));
+        }
+    }
+}
+
+/// How something that is shown is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Standing {
+    /// `proven`: the whole log was read, and is tied to HEAD. `stated`: a record says so that is
+    /// tied to HEAD, and what is behind it was read. `unproven`: HEAD does not witness it.
+    standing: &'static str,
+    /// That record.
+    stated_by: Option<u64>,
+    /// The first record behind HEAD, where the newest one about this is there.
+    no_witness_from: Option<u64>,
+    /// Whether a mark, or LOCK in the boot of its owner, says that it is durable.
+    durable: bool,
+}
+
+/// Something that is shown, and how it is known.
+#[derive(Serialize)]
+pub(crate) struct WithStanding<T> {
+    #[serde(flatten)]
+    shown: T,
+    #[serde(flatten)]
+    standing: Standing,
+}

@@ -1,0 +1,302 @@
+//! A log that is looked at and not written to: the state, without the writers' turn.
+
+use super::error::SubmitError;
+use super::rebuild::Hot;
+use super::snapshot::newest_state;
+use crate::log::{RootState, Storage};
+use holdpoint_domain::World;
+use holdpoint_log_files::survey::{Reached, Visit, segment_path};
+use holdpoint_log_files::{
+    DirectoryStorage, Extent, Finding, FollowError, Follower, Place, Problem, Survey, SurveyError,
+    SurveyOptions, survey,
+};
+use holdpoint_log_format::ChainPosition;
+use holdpoint_log_format::recovery::{Row, Verdict};
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// How often it is looked again because records are moved to an archive meanwhile.
+const LOOKS_MAX: u32 = 3;
+
+/// A log could not be looked at.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadOnlyError {
+    /// There is no log.
+    #[error("there is no log at {path}: name the directory of one")]
+    NothingHere {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The path is no directory, or is a symbolic link.
+    #[error("{path} is not a directory: name the directory of a log, and no link to it")]
+    NotADirectory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The end of the log is damaged.
+    #[error(
+        "{path} is damaged (recovery row {}): {}; look at it with `holdpoint verify`",
+        .row.number(),
+        .findings.first().map_or_else(|| "records are missing".to_string(), ToString::to_string)
+    )]
+    Damaged {
+        /// The log.
+        path: PathBuf,
+        /// The row of the recovery table.
+        row: Row,
+        /// What was found.
+        findings: Vec<Finding>,
+    },
+    /// A file cannot be read, or is of a newer version.
+    #[error("{path}: {source}")]
+    Read {
+        /// The log.
+        path: PathBuf,
+        /// What happened.
+        source: SurveyError,
+    },
+    /// The path cannot be looked at.
+    #[error("cannot look at {path}: {source}")]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// What the disk said.
+        source: io::Error,
+    },
+    /// The state cannot be made from the records.
+    #[error(transparent)]
+    State(#[from] SubmitError),
+    /// Records were moved to an archive again and again.
+    #[error("{path} was changed again and again while it was read: try again")]
+    Changed {
+        /// The log.
+        path: PathBuf,
+    },
+}
+
+/// The state of a log, for looking at it. It takes no lock and writes nothing, so that it works
+/// beside every writer, an exclusive owner too, and on a file system that takes no writes.
+///
+/// It begins at the newest snapshot that the chain vouches for, so that opening does not take longer
+/// the longer the log is; where there is none the log is read whole. What it tells is then
+/// [as stated by](Self::stated_by) a record, and nothing was found out about what is before that
+/// one. Records behind the [witnessed](Self::witnessed_sequence) one have no witness yet, and those
+/// behind the [durable](Self::durable_sequence) one may be gone after a power loss. What permits an
+/// effect is for [`Engine::query`](super::Engine::query) and
+/// [`Engine::submit`](super::Engine::submit) to tell, which take a turn.
+///
+/// ```
+/// # use holdpoint_engine::Engine;
+/// # let home = tempfile::tempdir()?;
+/// # let directory = home.path().join("log");
+/// let writer = Engine::open(&directory)?;
+/// let mut looking = Engine::open_read_only(&directory)?;
+/// assert_eq!(looking.world().open_requests().count(), 0);
+///
+/// // Others write on: the state stands where it stood until it is refreshed.
+/// # let waits = writer.query(|world| world.open_requests().count())?;
+/// looking.refresh()?;
+/// assert_eq!(looking.world().open_requests().count(), waits);
+/// # writer.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ReadOnlyEngine<S: Storage = DirectoryStorage> {
+    disk: S,
+    state: State,
+}
+
+/// A state, and what is known of the log that it is of.
+struct State {
+    hot: Hot,
+    stated_by: Option<u64>,
+    reached: Reached,
+}
+
+/// The end of a log.
+struct End {
+    newest: ChainPosition,
+    anchor: u64,
+    reached: Reached,
+}
+
+impl<S: Storage> ReadOnlyEngine<S> {
+    /// Opens the log on a disk.
+    ///
+    /// # Errors
+    /// As [`Engine::open_read_only`](super::Engine::open_read_only).
+    pub fn open_with(disk: S) -> Result<Self, ReadOnlyError> {
+        check_root(&disk)?;
+        let state = steadily(&disk, || State::of(&disk))?;
+        Ok(Self { disk, state })
+    }
+
+    /// The state behind the newest record that was there when this was opened or refreshed: what
+    /// lives, and what ended lately.
+    #[must_use]
+    pub const fn world(&self) -> &World {
+        &self.state.hot.world
+    }
+
+    /// The newest record that the state holds.
+    #[must_use]
+    pub const fn newest_sequence(&self) -> u64 {
+        self.state.hot.place.run.chain.sequence
+    }
+
+    /// The record that states what the state was behind the one before it; `None` where every record
+    /// of the log was read.
+    #[must_use]
+    pub const fn stated_by(&self) -> Option<u64> {
+        self.state.stated_by
+    }
+
+    /// The newest record that HEAD witnesses.
+    #[must_use]
+    pub const fn witnessed_sequence(&self) -> u64 {
+        self.state.reached.witnessed
+    }
+
+    /// The newest record that is known to be durable.
+    #[must_use]
+    pub const fn durable_sequence(&self) -> u64 {
+        self.state.reached.durable
+    }
+
+    /// Takes in what was written since. Where those records were moved to an archive meanwhile, the
+    /// log is opened anew. After an error the state is as it was.
+    ///
+    /// # Errors
+    /// As [`Engine::open_read_only`](super::Engine::open_read_only).
+    pub fn refresh(&mut self) -> Result<(), ReadOnlyError> {
+        let (disk, before) = (&self.disk, &self.state);
+        let after = steadily(disk, || {
+            let end = End::of(disk)?;
+            let mut hot = Hot::from(before.hot.world.clone(), before.hot.place.clone());
+            match hot.follow(&|place, visit| catch_up(disk, &end.newest, place, visit)) {
+                Err(SubmitError::Follow(FollowError::Gone { .. })) => State::of(disk),
+                followed => {
+                    followed?;
+                    Ok(State { hot, stated_by: before.stated_by, reached: end.reached })
+                }
+            }
+        })?;
+        self.state = after;
+        Ok(())
+    }
+}
+
+impl State {
+    fn of<S: Storage>(disk: &S) -> Result<Self, ReadOnlyError> {
+        let End { newest, anchor, reached } = End::of(disk)?;
+        let stated = newest_state(disk, reached.witnessed, &newest).map_err(SubmitError::from)?;
+        if let Some((hot, stated_by)) = stated {
+            return Ok(Self { hot, stated_by: Some(stated_by), reached });
+        }
+        let beginning = Follower::at_segment(disk, anchor.saturating_add(1));
+        let beginning = beginning.map_err(SubmitError::from)?;
+        let on_disk =
+            |place: &mut Follower, visit: &mut Visit<'_>| catch_up(disk, &newest, place, visit);
+        let mut hot = Hot::at_beginning(beginning, &on_disk)?;
+        hot.follow(&on_disk)?;
+        Ok(Self { hot, stated_by: None, reached })
+    }
+}
+
+impl End {
+    /// While somebody writes, what is behind the newest record is "not yet". Somebody may have begun
+    /// meanwhile, so that damage counts where it is found twice.
+    fn of<S: Storage>(disk: &S) -> Result<Self, ReadOnlyError> {
+        let mut found = Self::look(disk)?;
+        for _ in 1..LOOKS_MAX {
+            if found.sound_end().is_some() {
+                break;
+            }
+            let before = std::mem::replace(&mut found, Self::look(disk)?);
+            if before.findings == found.findings {
+                break;
+            }
+        }
+        let anchor = found.head.valid().map_or(0, |head| head.anchor_sequence);
+        let reached = found.reached();
+        found.sound_end().map(|newest| Self { newest, anchor, reached }).ok_or_else(|| {
+            let path = disk.root().to_path_buf();
+            ReadOnlyError::Damaged { path, row: found.row, findings: found.findings }
+        })
+    }
+
+    fn look<S: Storage>(disk: &S) -> Result<Survey, ReadOnlyError> {
+        let path = || disk.root().to_path_buf();
+        let (extent, is_being_written) = (Extent::FromHead, disk.is_locked());
+        let options = SurveyOptions { extent, boot: disk.boot(), is_being_written };
+        let found = survey(disk, options, &mut |_, _| {})
+            .map_err(|source| ReadOnlyError::Read { path: path(), source })?;
+        match found.row.verdict() {
+            Verdict::NothingHere => Err(ReadOnlyError::NothingHere { path: path() }),
+            _ => Ok(found),
+        }
+    }
+}
+
+fn check_root<S: Storage>(disk: &S) -> Result<(), ReadOnlyError> {
+    let path = disk.root().to_path_buf();
+    match disk.root_state() {
+        Ok(RootState::Directory) => Ok(()),
+        Ok(RootState::Missing) => Err(ReadOnlyError::NothingHere { path }),
+        Ok(RootState::SymbolicLink | RootState::Other) => {
+            Err(ReadOnlyError::NotADirectory { path })
+        }
+        Err(source) => Err(ReadOnlyError::Io { path, source }),
+    }
+}
+
+/// Looks again as long as what is read goes away meanwhile.
+fn steadily<S: Storage, T>(
+    disk: &S,
+    mut look: impl FnMut() -> Result<T, ReadOnlyError>,
+) -> Result<T, ReadOnlyError> {
+    for _ in 0..LOOKS_MAX {
+        match look() {
+            Err(error) if error.is_gone() => {}
+            looked => return looked,
+        }
+    }
+    Err(ReadOnlyError::Changed { path: disk.root().to_path_buf() })
+}
+
+impl ReadOnlyError {
+    fn is_gone(&self) -> bool {
+        match self {
+            Self::Read { source, .. }
+            | Self::State(SubmitError::Follow(FollowError::Read(source))) => source.is_gone(),
+            Self::State(SubmitError::Follow(FollowError::Gone { .. })) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Goes on to the newest record, which has to have the link that it had before.
+fn catch_up<S: Storage>(
+    disk: &S,
+    newest: &ChainPosition,
+    place: &mut Follower,
+    visit: &mut Visit<'_>,
+) -> Result<(), FollowError> {
+    let began = (place.header.first_sequence(), place.run.record_offset, place.run.chain);
+    let mut met = Some(began).filter(|(.., chain)| chain.sequence >= newest.sequence);
+    place.catch_up_to(disk, newest.sequence, &mut |at, record| {
+        let header = &record.header;
+        if header.sequence == newest.sequence {
+            let (sequence, link, time) = (header.sequence, header.link, header.time);
+            met = Some((at.segment, at.offset, ChainPosition { sequence, link, time }));
+        }
+        visit(at, record);
+    })?;
+    let Some((segment, offset, found)) = met.filter(|(.., chain)| chain.link != newest.link) else {
+        return Ok(());
+    };
+    let place = Place { file: segment_path(segment), offset, sequence: newest.sequence };
+    let problem = Problem::Rewritten { expected: newest.link, found: found.link };
+    Err(FollowError::Damaged(Finding { place, problem }))
+}

@@ -1,0 +1,150 @@
+//! The newest state without reading the whole log: from the newest snapshot that the chain vouches
+//! for.
+//!
+//! A snapshot is believed where the record behind it states its fingerprint, and every link from
+//! its place to the newest record was computed, by way of the one that HEAD names (property E9).
+//! Where none is, or anything is wrong on the way, nothing is told: [`crate::rebuild()`] tells what.
+
+use crate::anchor::Anchor;
+use crate::read::{Committed, ReadError, ReadOptions};
+use crate::rebuild::Until;
+use crate::report::Head;
+use crate::timeline::Moment;
+use crate::timeline::snapshot::stated_by;
+use crate::timeline::trip::{Trip, unfollowed};
+use holdpoint_domain::event::Event;
+use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
+use holdpoint_log_files::snapshot::{Snapshot, newest_believed};
+use holdpoint_log_files::survey::Reached;
+use holdpoint_log_files::{
+    Extent, FollowError, Follower, Onward, ReadStorage, SurveyOptions, survey,
+};
+use holdpoint_log_format::tail::TailShape;
+use holdpoint_log_format::{ChainPosition, names};
+
+/// How often it is looked again because the log changed meanwhile.
+const LOOKS_MAX: u32 = 3;
+
+/// The state behind the newest record, as far as a record of the log states it.
+#[derive(Debug)]
+pub struct Stated {
+    /// The state: what lives, and what ended lately.
+    pub world: World,
+    /// The record that states what the state was behind the one before it. From there on the
+    /// records were read.
+    pub stated_by: u64,
+    /// The newest record.
+    pub head: Option<Head>,
+    /// The last record before the log's first one; 0 in a whole log.
+    pub anchor: u64,
+    /// How far the records are witnessed, and durable.
+    pub reached: Reached,
+}
+
+/// The state at the end of a log, from the newest snapshot that the chain vouches for. `None` where
+/// there is none, and where the end of the log, or what leads to it from there, is not as it should
+/// be: [`crate::rebuild_live`] reads the log whole.
+///
+/// # Errors
+/// The log cannot be read, or changes again and again. That a snapshot cannot be read is none.
+pub fn stated<S: ReadStorage>(
+    storage: &S,
+    options: ReadOptions<'_>,
+) -> Result<Option<Stated>, ReadError> {
+    let mut moved = None;
+    for _ in 0..LOOKS_MAX {
+        match look(storage, options).map_err(unfollowed) {
+            Ok(Look::Told(stated)) => return Ok(stated.map(|stated| *stated)),
+            Ok(Look::Unsettled) => moved = None,
+            Err(ReadError::Changed { file }) => moved = Some(ReadError::Changed { file }),
+            Err(ReadError::Survey(error)) if error.is_gone() => {
+                moved = Some(ReadError::Changed { file: names::HEAD.to_string() });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    moved.map_or(Ok(None), Err)
+}
+
+/// Whether a log begins as what a salvage made, which tells of records that were lost.
+///
+/// # Errors
+/// The log cannot be read.
+pub fn is_salvaged<S: ReadStorage>(storage: &S) -> Result<bool, ReadError> {
+    let mut is_salvaged = false;
+    if let Some(beginning) = beginning(storage)? {
+        let first = beginning.walk(storage, &mut |_, at, record| {
+            let first = Committed::of(at, record);
+            let event = first.envelope().map(|envelope| &envelope.event);
+            is_salvaged = matches!(event, Some(Event::Salvaged(_)));
+            Onward::Stop
+        });
+        first.map_err(unfollowed)?;
+    }
+    Ok(is_salvaged)
+}
+
+/// The place before a log's first record; `None` where there is none.
+fn beginning<S: ReadStorage>(storage: &S) -> Result<Option<Follower>, ReadError> {
+    let anchor = Anchor::of(storage)?.position.sequence;
+    match Follower::at_segment(storage, anchor.saturating_add(1)) {
+        Err(FollowError::Read(error)) => Err(error.into()),
+        place => Ok(place.ok()),
+    }
+}
+
+enum Look {
+    Told(Option<Box<Stated>>),
+    /// Something is behind the newest record. It may be being written just now.
+    Unsettled,
+}
+
+fn look<S: ReadStorage>(storage: &S, options: ReadOptions<'_>) -> Result<Look, FollowError> {
+    let (extent, is_being_written) = (Extent::FromHead, (options.is_locked)());
+    let end = SurveyOptions { extent, boot: options.boot, is_being_written };
+    let survey = survey(storage, end, &mut |_, _| {})?;
+    if survey.evidence.tail != TailShape::Zero {
+        return Ok(Look::Unsettled);
+    }
+    let newest = survey.sound_end().filter(|_| !survey.is_archive);
+    let Some(newest) = newest else { return Ok(Look::Told(None)) };
+    let reached = survey.reached();
+    // What states it has to be witnessed itself.
+    let told =
+        newest_believed(storage, reached.witnessed, STATE_SCHEMA_VERSION, |snapshot, place| {
+            if survey.log != Some(place.header.log) {
+                return Ok(None);
+            }
+            let stated_by = place.run.chain.sequence.saturating_add(1);
+            let moment = followed(storage, snapshot, place, &newest)?;
+            let anchor = survey.head.valid().map_or(0, |head| head.anchor_sequence);
+            Ok(moment.map(|moment| {
+                let head = moment.head();
+                Box::new(Stated { world: moment.world, stated_by, head, anchor, reached })
+            }))
+        });
+    told.map(Look::Told)
+}
+
+/// The state behind the newest record, from a snapshot: where the links lead from its place to that
+/// record, and the first record on the way states its fingerprint.
+fn followed<S: ReadStorage>(
+    storage: &S,
+    snapshot: &Snapshot,
+    place: Follower,
+    newest: &ChainPosition,
+) -> Result<Option<Moment>, FollowError> {
+    let (from, mut trip) = (place.clone(), None);
+    let reached = place.lead_to(storage, newest, &mut |segment, at, record| {
+        if trip.is_none() {
+            let world = stated_by(snapshot, at, record);
+            let moment = world.map(|world| Moment::of_snapshot(world, from.clone()));
+            trip = moment.map(|moment| Trip::new(moment, Until::End, newest.sequence));
+        }
+        let Some(trip) = &mut trip else { return Onward::Stop };
+        trip.take(segment, at, record, &mut |_| {})
+    })?;
+    let moment = trip.map(Trip::into_moment);
+    // A payload that cannot be read leaves the state standing before it.
+    Ok(moment.filter(|moment| reached.is_some() && moment.applied == *newest))
+}

@@ -1,0 +1,76 @@
+//! The links of single records, without reading the log whole.
+
+use super::indexes::{Tied, read_candidates};
+use super::part::Part;
+use crate::read::ReadError;
+use holdpoint_domain::world::SegmentIndexes;
+use holdpoint_log_files::survey::{io_error, segment_path};
+use holdpoint_log_files::{LogReader, Onward, ReadStorage, Run, Standing};
+use holdpoint_log_format::{Link, Record};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The links of records, as far as they are not in an archive. `known` are the indexes that a state
+/// of the log says are vouched for: of their segments no more is read than what they name. The rest
+/// is tied to HEAD. `None` where one of the records is not what it should be.
+///
+/// # Errors
+/// The log cannot be read.
+pub fn links_of<S: ReadStorage>(
+    storage: &S,
+    known: &SegmentIndexes,
+    wanted: &BTreeSet<u64>,
+) -> Result<Option<BTreeMap<u64, Link>>, ReadError> {
+    let mut found = BTreeMap::new();
+    if wanted.is_empty() {
+        return Ok(Some(found));
+    }
+    let (reader, mut part) = (LogReader::of(storage)?, Part::default());
+    let mut tied = Tied::knowing(&reader, known);
+    for (at, first) in reader.firsts().iter().enumerate().rev() {
+        let inside: Vec<u64> = wanted.range(*first..=reader.end_of(at)).copied().collect();
+        let links = links_in(&reader, &mut tied, *first, &inside, &mut part)?;
+        let Some(links) = links.filter(|_| part.findings.is_empty()) else { return Ok(None) };
+        found.extend(links);
+    }
+    let is_whole = wanted
+        .range(reader.anchor().saturating_add(1)..)
+        .all(|sequence| found.contains_key(sequence));
+    Ok(is_whole.then_some(found))
+}
+
+/// The links of these records of a segment.
+fn links_in<S: ReadStorage>(
+    reader: &LogReader<'_, S>,
+    tied: &mut Tied,
+    first: u64,
+    wanted: &[u64],
+    part: &mut Part,
+) -> Result<Option<BTreeMap<u64, Link>>, ReadError> {
+    let mut found = BTreeMap::new();
+    let (Some(oldest), Some(newest)) = (wanted.first(), wanted.last()) else {
+        return Ok(Some(found));
+    };
+    let Some(mut segment) = reader.open(first, &mut part.findings())? else { return Ok(None) };
+    let mut take = |record: &Record<'_>| {
+        found.insert(record.header.sequence, record.header.link);
+    };
+    if let Some(believed) = tied.vouched(reader.storage(), first)? {
+        let read = read_candidates(&believed, &mut segment, wanted, &mut |_, record| take(record));
+        let read = read.map_err(io_error(&segment_path(first)))?;
+        return Ok(read.map(|()| found));
+    }
+    tied.back_to(reader, *oldest, part)?;
+    let from = Run::at_start(&segment.header);
+    reader.walk(&mut segment, from, &mut part.findings(), &mut |_, record| {
+        let sequence = record.header.sequence;
+        if wanted.binary_search(&sequence).is_ok() {
+            take(record);
+        }
+        if sequence >= *newest { Onward::Stop } else { Onward::Go }
+    })?;
+    let is_tied = |sequence: &u64| match tied.standing_of(*sequence) {
+        Standing::Proven | Standing::Unwitnessed | Standing::Withheld => true,
+        Standing::Unproven => false,
+    };
+    Ok(wanted.iter().all(is_tied).then_some(found))
+}
