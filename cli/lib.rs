@@ -59,6 +59,8 @@ pub fn main() -> ExitCode {
     if let Some(served) = holdpoint_engine::executor::serve_as_guard() {
         return run::guard_exit(served).into();
     }
+    // Where it cannot be had, nothing is mapped.
+    let _ = holdpoint_log_files::map::guard();
     let Arguments { given, verb } = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage::tell(&error).into(),

@@ -1,10 +1,9 @@
 //! The real disk.
 
-use super::file_system;
 use super::run_file::{self, RunFile};
 use super::storage::{LockFile, RootState, Storage};
 use holdpoint_log_files::storage::{is_locked, open_regular};
-use holdpoint_log_files::{DirectoryStorage, ReadFile};
+use holdpoint_log_files::{DirectoryStorage, ReadFile, file_system};
 use holdpoint_log_format::limits::PAGE;
 use holdpoint_log_format::{BootId, names};
 use rustix::fs::{

@@ -21,7 +21,6 @@ mod copy_directory;
 mod create;
 mod disk;
 mod error;
-mod file_system;
 mod group_commit;
 mod handle;
 mod keeper;

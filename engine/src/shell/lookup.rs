@@ -7,15 +7,17 @@ use super::rebuild::{Recorded, recorded};
 use crate::log::Storage;
 use holdpoint_domain::Envelope;
 use holdpoint_domain::event::Event;
+use holdpoint_domain::hash::Digest;
 use holdpoint_domain::terms::{TERMS_VERSION, Term, terms_of};
 use holdpoint_domain::world::{SegmentIndex, SegmentIndexes};
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    Follower, Onward, ReadError, ReadFile, ReadStorage, RecordPlace, Run, Stamp, Stop, SurveyError,
+    FollowError, Follower, Mapped, Onward, ReadError, ReadFile, ReadStorage, RecordPlace, Run,
+    Stamp, Stop, SurveyError,
 };
-use holdpoint_log_format::{Item, Record, names};
+use holdpoint_log_format::{Item, Record, SegmentHeader, names};
 use holdpoint_log_index::file::index_path;
 use holdpoint_log_index::{Index, IndexFault, TermHash};
 use std::collections::{BTreeMap, BTreeSet};
@@ -177,28 +179,59 @@ impl Lookup {
         first: u64,
         last: Option<u64>,
     ) -> Option<Vec<Recorded>> {
+        let mut found = Vec::new();
+        self.each_from(scope, first, &mut |record| {
+            let event = recorded(record).ok()?;
+            let sequence = event.sequence;
+            let is_last = last.map_or(event.ends_batch, |last| sequence >= last);
+            found.push(event);
+            Some(if is_last { Onward::Stop } else { Onward::Go })
+        })?;
+        Some(found)
+    }
+
+    /// The link of a record, where the index of a segment says where it lies.
+    pub(super) fn link_of<S: Storage>(
+        &mut self,
+        scope: &Scope<'_, S>,
+        sequence: u64,
+    ) -> Option<Digest> {
+        let mut link = None;
+        self.each_from(scope, sequence, &mut |record| {
+            link = Some(Digest::from_bytes(record.header.link.0));
+            Some(Onward::Stop)
+        })?;
+        link
+    }
+
+    /// Shows records of one segment from one on, where its index says where that lies. `None`: not
+    /// all of them are there, or `visit` gave up.
+    fn each_from<S: Storage>(
+        &mut self,
+        scope: &Scope<'_, S>,
+        first: u64,
+        visit: &mut dyn FnMut(&Record<'_>) -> Option<Onward>,
+    ) -> Option<()> {
         let (segment, known) =
             scope.known.iter().take_while(|(segment, _)| *segment <= first).last()?;
-        let offset = match known.last_sequence >= first {
+        let mut offset = match known.last_sequence >= first {
             true => self.index(scope, segment)?.offset_of(first).ok()??,
             false => return None,
         };
-        let place = Follower::at_segment(&**scope.disk, segment).ok()?;
-        let mut window = window_of(scope, segment).ok()?;
-        let (mut offset, mut found) = (offset, Vec::new());
-        for sequence in first..=last.unwrap_or(u64::MAX) {
-            let Ok(Ok((Item::Record(record), length))) = window.item(offset, &place.header) else {
+        let (header, mut window) = opened(scope, segment, Reads::HereAndThere).ok()?;
+        for sequence in first..=known.last_sequence {
+            let Ok(Ok((Item::Record(record), length))) = window.item(offset, &header) else {
                 return None;
             };
-            let event = recorded(&record).ok().filter(|event| event.sequence == sequence)?;
-            let is_last = last.is_none() && event.ends_batch;
-            found.push(event);
-            offset = offset.saturating_add(length);
-            if is_last {
-                break;
+            if record.header.sequence != sequence {
+                return None;
             }
+            if visit(&record)? == Onward::Stop {
+                return Some(());
+            }
+            offset = offset.saturating_add(length);
         }
-        Some(found)
+        None
     }
 
     /// The segments that may hold a hash, in their order: all but those of which an index that is
@@ -446,13 +479,13 @@ fn read_each<S: Storage>(
     if candidates.is_empty() {
         return Ok(());
     }
-    let place = Follower::at_segment(&**scope.disk, first)?;
     let mut missing = BTreeSet::new();
-    let mut window = window_of(scope, first)?;
+    let (header, mut window) = opened(scope, first, Reads::HereAndThere)?;
     for &(sequence, offset) in candidates {
-        let item = (offset > 0).then(|| window.item(offset, &place.header));
-        let read = match item {
-            Some(Ok(Ok((Item::Record(record), _)))) if record.header.sequence == sequence => {
+        let item = (offset > 0).then(|| window.item(offset, &header)).transpose();
+        let failed = |source| SurveyError::Io { file: segment_path(first), source };
+        let read = match item.map_err(|error| ReadError::Read(failed(error)))? {
+            Some(Ok((Item::Record(record), _))) if record.header.sequence == sequence => {
                 Some(recorded(&record)?)
             }
             _ => None,
@@ -493,17 +526,36 @@ fn holds(event: &Recorded, term: &Term<'_>) -> bool {
     is_held
 }
 
-fn window_of<S: ReadStorage>(
+/// How much of a segment is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reads {
+    /// A few records, through a map where there is one.
+    HereAndThere,
+    /// All of it.
+    InOrder,
+}
+
+/// A segment's bytes.
+type Opened<S> = Window<Mapped<<S as ReadStorage>::File>>;
+
+/// The header of a segment, and its bytes.
+fn opened<S: ReadStorage>(
     scope: &Scope<'_, S>,
     first: u64,
-) -> Result<Window<S::File>, SubmitError> {
+    reads: Reads,
+) -> Result<(SegmentHeader, Opened<S>), SubmitError> {
     let file = segment_path(first);
-    let opened = scope.disk.open(&file).and_then(|opened| match opened {
-        Some(opened) => Window::new(opened),
-        None => Err(std::io::ErrorKind::NotFound.into()),
-    });
-    let failed = |source| SurveyError::Io { file, source };
-    opened.map_err(|source| ReadError::from(failed(source)).into())
+    let opened = match reads {
+        Reads::HereAndThere => scope.disk.open_mapped(&file),
+        Reads::InOrder => scope.disk.open(&file).map(|opened| opened.map(Mapped::File)),
+    };
+    let failed = |source| SurveyError::Io { file: file.clone(), source };
+    let sequence = first.saturating_sub(1);
+    let opened = opened.map_err(|error| FollowError::Read(failed(error)))?;
+    let opened = opened.ok_or_else(|| FollowError::Gone { file: file.clone(), sequence })?;
+    let mut window = Window::new(opened).map_err(|error| FollowError::Read(failed(error)))?;
+    let header = window.header().map_err(|error| FollowError::Read(failed(error)))?;
+    Ok((header.map_err(|fault| FollowError::Header { file: file.clone(), fault })?, window))
 }
 
 /// Shows every record of a segment up to the newest one, each checked.
@@ -512,9 +564,8 @@ fn each_record<S: Storage>(
     first: u64,
     visit: &mut dyn FnMut(Recorded),
 ) -> Result<(), SubmitError> {
-    let place = Follower::at_segment(&**scope.disk, first)?;
+    let (header, mut window) = opened(scope, first, Reads::InOrder)?;
     let last = scope.newest.run.chain.sequence;
-    let mut window = window_of(scope, first)?;
     let mut failure = None;
     let mut take = |_: &RecordPlace, record: &Record<'_>| {
         if record.header.sequence > last {
@@ -526,7 +577,7 @@ fn each_record<S: Storage>(
         }
         if failure.is_some() { Onward::Stop } else { Onward::Go }
     };
-    let walked = walk(&mut window, &place.header, Run::at_start(&place.header), &mut take);
+    let walked = walk(&mut window, &header, Run::at_start(&header), &mut take);
     failure.map_or(Ok(()), Err)?;
     let file = segment_path(first);
     let failed = |source| SurveyError::Io { file: file.clone(), source };
@@ -535,6 +586,10 @@ fn each_record<S: Storage>(
         Stop::Fault(fault) if run.stop_sequence <= last => {
             let offset = run.stop_offset;
             Err(ReadError::Damaged { file, offset, fault }.into())
+        }
+        // Only the last segment ends with nothing, behind the newest record.
+        Stop::Nothing if run.stop_sequence <= last => {
+            Err(ReadError::Missing { sequence: run.stop_sequence }.into())
         }
         _ => Ok(()),
     }

@@ -2,7 +2,7 @@
 
 use super::metrics::Metrics;
 use crate::log::{RootState, RunFile, Storage};
-use holdpoint_log_files::{Entry, ReadStorage};
+use holdpoint_log_files::{Entry, Mapped, ReadStorage};
 use holdpoint_log_format::BootId;
 use std::io;
 use std::path::Path;
@@ -37,6 +37,10 @@ impl<S: Storage> ReadStorage for Measured<S> {
 
     fn open(&self, path: &str) -> io::Result<Option<Self::File>> {
         self.disk.open(path)
+    }
+
+    fn open_mapped(&self, path: &str) -> io::Result<Option<Mapped<Self::File>>> {
+        self.disk.open_mapped(path)
     }
 }
 

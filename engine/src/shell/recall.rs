@@ -10,6 +10,7 @@ use super::rebuild::{Hot, Recorded};
 use super::submit::{Origin, Receipt};
 use crate::log::{Storage, Turn};
 use holdpoint_domain::event::Event;
+use holdpoint_domain::hash::Digest;
 use holdpoint_domain::terms::{Term, term_of_new};
 use holdpoint_domain::world::{DecisionPoint, KeyReceipt, Recalled};
 use holdpoint_domain::{Command, Envelope, Idempotency, Refusal, Time, World, decide};
@@ -241,6 +242,17 @@ pub(super) fn receipt_of<S: Storage>(
     let first_sequence = done.first_sequence;
     let events = records.into_iter().map(|event| event.envelope.event).collect();
     Some(Receipt { first_sequence, last_sequence, at, events })
+}
+
+/// The link of a record whose place an index knows.
+pub(super) fn link_of<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    sequence: u64,
+) -> Option<Digest> {
+    let Hot { world, place, lookup, .. } = hot;
+    let scope = Scope { disk: &engine.caches, known: world.segment_indexes(), newest: place };
+    lookup.link_of(&scope, sequence)
 }
 
 /// Every record up to the newest one that holds a term.

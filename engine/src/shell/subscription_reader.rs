@@ -7,8 +7,8 @@ use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    Finding, FollowError, Follower, Onward, Place, Problem, ReadFile, ReadStorage, Run, Stop,
-    SurveyError,
+    Finding, FollowError, Follower, Mapped, Onward, Place, Problem, ReadFile, ReadStorage, Run,
+    Stop, SurveyError,
 };
 use holdpoint_log_format::limits::LOCK_LENGTH;
 use holdpoint_log_format::{Fault, Head, Lock, Record, Seal, SegmentHeader, names};
@@ -200,7 +200,7 @@ impl<S: ReadStorage> Reader<S> {
     /// A segment without a record may have been replaced by a larger one of the same name.
     fn refresh_header(
         &mut self,
-        window: &mut Window<S::File>,
+        window: &mut Window<Mapped<S::File>>,
         file: &str,
     ) -> Result<(), SubscriptionError> {
         let read = window.header().map_err(|source| io_error(file, source))?;
@@ -230,8 +230,8 @@ impl<S: ReadStorage> Reader<S> {
         Ok(Some(bytes))
     }
 
-    fn open(&self, file: &str) -> Result<Window<S::File>, SurveyError> {
-        let opened = self.storage.open(file).map_err(|source| io_error(file, source))?;
+    fn open(&self, file: &str) -> Result<Window<Mapped<S::File>>, SurveyError> {
+        let opened = self.storage.open_mapped(file).map_err(|source| io_error(file, source))?;
         let gone = || io_error(file, io::Error::new(io::ErrorKind::NotFound, "it is gone"));
         Window::new(opened.ok_or_else(gone)?).map_err(|source| io_error(file, source))
     }

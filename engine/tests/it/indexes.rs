@@ -11,8 +11,10 @@ use holdpoint_engine::log::{Level, Options, Ownership};
 use holdpoint_engine::shell::{
     Conditions, EngineOptions, FingerprintDistance, IdempotencyKey, Submitted,
 };
+use holdpoint_log_files::map::guard;
 use holdpoint_log_format::{LogId, names};
 use holdpoint_log_index::{Index, IndexBuilder, IndexedRecord, Scope, Section, TermHash};
+use holdpoint_testing::shell::brittle::Brittle;
 use holdpoint_testing::shell::commands::{dispatch, initialize, small};
 use holdpoint_testing::shell::{Place, origin};
 use std::collections::BTreeMap;
@@ -23,15 +25,18 @@ use std::path::{Path, PathBuf};
 const COMMANDS: usize = 4 * MAX_RETIRED_KEYS + 600;
 
 fn engine(place: &Place) -> Engine {
+    Engine::open_with(place.storage(), options()).expect("the log opens")
+}
+
+fn options() -> EngineOptions {
     let log = Options { ownership: Ownership::Exclusive, ..Options::default() };
-    let options = EngineOptions {
+    EngineOptions {
         log,
         level: Level::Os,
         // Opened again and again: each goes on from a snapshot.
         fingerprints: FingerprintDistance { records_at_close: 1, ..FingerprintDistance::default() },
         ..EngineOptions::simulated()
-    };
-    Engine::open_with(place.storage(), options).expect("the log opens")
+    }
 }
 
 fn keyed(number: usize) -> Conditions {
@@ -256,7 +261,7 @@ type Change<'a> = (&'static str, &'a dyn Fn(&Path));
 
 /// What was compared with its digest before is looked at anew.
 #[test]
-fn an_index_that_is_changed_or_cut_while_a_writer_has_it_mapped_is_not_believed_any_more() {
+fn an_index_that_is_changed_or_cut_while_a_writer_has_it_open_is_not_believed_any_more() {
     let place = Place::new();
     let sequences = fill(&place);
     settle(&place);
@@ -289,6 +294,25 @@ fn an_index_that_is_changed_or_cut_while_a_writer_has_it_mapped_is_not_believed_
     }
     engine.close().unwrap();
     place.assert_intact();
+}
+
+/// The file is there when it is mapped and cut before it is read.
+#[test]
+fn a_segment_that_is_cut_under_its_map_fails_what_reads_it_and_makes_no_key_new() {
+    guard().unwrap();
+    let place = Place::new();
+    let sequences = fill(&place);
+    settle(&place);
+    let disk = Brittle::new(place.storage());
+    let engine = Engine::open_with(disk.clone(), options()).expect("the log opens");
+    let link = engine.link_of(sequences[1]).unwrap();
+    assert!(link.is_some());
+    let mut subscription = engine.subscribe(sequences[COMMANDS / 2]).unwrap();
+    disk.cut_what_is_mapped();
+    let repeated = engine.submit_when(&origin(), &keyed(0), &small(content(0)));
+    assert!(repeated.is_err(), "{repeated:?}");
+    assert!(engine.link_of(sequences[1]).is_err());
+    assert!(subscription.try_next().is_err());
 }
 
 /// Times are asked for by no lookup.

@@ -1,24 +1,31 @@
 //! How far checking a log is from its floor: every hash of it in lanes, without reading, checksums
-//! or anything else. Rounds of all contenders, one after another in one process; medians of ratios.
+//! or anything else; and whether a log is read faster through maps or with `pread`, in order and at
+//! random. Rounds of all contenders, one after another in one process; medians of ratios.
 //!
 //! `cargo bench -p holdpoint-log-files --bench checking -- RECORDS PAYLOAD ROUNDS DIRECTORY`, or
 //! the first few of these.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a bench may fail, and it reports")]
 
+use holdpoint_log_files::map::guard;
 use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    DirectoryStorage, Extent, Follower, Onward, SurveyOptions, read_from, survey, survey_in_threads,
+    DirectoryStorage, Entry, Extent, Follower, Mapped, Onward, ReadStorage, SurveyOptions,
+    read_from, survey, survey_in_threads,
 };
 use holdpoint_log_format::limits::{
     SEAL_LENGTH, SEGMENT_CAPACITY_MIN, SEGMENT_CAPACITY_USUAL_MAX, SEGMENT_HEADER_LENGTH,
 };
 use holdpoint_log_format::record::{encode_into, size_for};
 use holdpoint_log_format::{
-    BootId, ChainPosition, Flags, Head, LinkPrefix, LogId, RecordHeader, Seal, SegmentHeader, link,
+    BootId, ChainPosition, Flags, Head, Item, LinkPrefix, LogId, RecordHeader, Seal, SegmentHeader,
+    link,
 };
 use holdpoint_sha256_lanes::digest_each;
 use rustix::time::{ClockId, clock_gettime};
+use std::fs::File;
 use std::hint::black_box;
+use std::io;
 use std::path::Path;
 use std::time::Instant;
 
@@ -40,11 +47,17 @@ type Contender<'a> = (&'static str, Box<dyn Fn() + 'a>);
 
 fn measure(storage: &DirectoryStorage, records: usize, payload: usize, rounds: usize) {
     let floor = Floor::new(records, payload);
+    guard().unwrap();
+    let mapped = Through(storage.clone());
+    let places = places(storage);
     let contenders: Vec<Contender<'_>> = vec![
         ("lane floor", Box::new(|| floor.hash())),
         ("whole log, 1 thread", Box::new(|| check(storage, 1, records))),
         ("whole log, 2 threads", Box::new(|| check(storage, 2, records))),
         ("scan and checksum", Box::new(|| scan(storage, records))),
+        ("the same, mapped", Box::new(|| scan(&mapped, records))),
+        ("records at random", Box::new(|| at_random(storage, &places))),
+        ("the same, mapped", Box::new(|| at_random(&mapped, &places))),
     ];
     let mut times: Vec<Vec<[f64; 2]>> = vec![Vec::new(); contenders.len()];
     for _ in 0..rounds {
@@ -120,17 +133,71 @@ fn check(storage: &DirectoryStorage, threads: usize, records: usize) {
     assert_eq!((found.unwrap().findings, seen), (Vec::new(), records));
 }
 
-fn scan(storage: &DirectoryStorage, records: usize) {
-    let options = SurveyOptions { extent: Extent::FromHead, ..options() };
-    let last = survey(storage, options, &mut |_, _| {}).unwrap().last.unwrap();
-    let newest = Follower { header: last.header, run: last.run };
+fn scan(storage: &impl ReadStorage, records: usize) {
     let mut seen = 0;
-    read_from(storage, 1, &newest, &mut |_, _| {
+    read_from(storage, 1, &newest(storage), &mut |_, _| {
         seen += 1;
         Onward::Go
     })
     .unwrap();
     assert_eq!(seen, records);
+}
+
+fn newest(storage: &impl ReadStorage) -> Follower {
+    let options = SurveyOptions { extent: Extent::FromHead, ..options() };
+    let last = survey(storage, options, &mut |_, _| {}).unwrap().last.unwrap();
+    Follower { header: last.header, run: last.run }
+}
+
+/// Opens every file through a map.
+struct Through(DirectoryStorage);
+
+impl ReadStorage for Through {
+    type File = Mapped<File>;
+
+    fn list(&self, directory: &str) -> io::Result<Vec<Entry>> {
+        self.0.list(directory)
+    }
+
+    fn open(&self, path: &str) -> io::Result<Option<Self::File>> {
+        self.0.open_mapped(path)
+    }
+}
+
+/// A record: its sequence, its segment's header, and where it begins.
+type RecordAt = (u64, SegmentHeader, u64);
+
+/// Every record, in an order in which no two that are near each other follow.
+fn places(storage: &DirectoryStorage) -> Vec<RecordAt> {
+    let mut places = Vec::new();
+    let mut follower = Follower::at_segment(storage, 1).unwrap();
+    let header_of = |first| Follower::at_segment(storage, first).unwrap().header;
+    let mut header = follower.header;
+    follower
+        .catch_up(storage, &mut |place, record| {
+            if place.segment != header.first_sequence() {
+                header = header_of(place.segment);
+            }
+            places.push((record.header.sequence, header, place.offset));
+        })
+        .unwrap();
+    let mut random = 1_u64;
+    for at in (1..places.len()).rev() {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        places.swap(at, (random >> 33) as usize % (at + 1));
+    }
+    places
+}
+
+/// Looks up each record as one who knows where it lies: the file is opened for it alone.
+fn at_random<S: ReadStorage>(storage: &S, places: &[RecordAt]) {
+    for (sequence, header, offset) in places {
+        let file = storage.open(&segment_path(header.first_sequence())).unwrap().unwrap();
+        let mut window = Window::new(file).unwrap();
+        let (item, _) = window.item(*offset, header).unwrap().unwrap();
+        let Item::Record(record) = item else { unreachable!("a record begins there") };
+        assert_eq!(record.header.sequence, *sequence);
+    }
 }
 
 /// Writes a log of opaque records, as an engine does that never syncs.

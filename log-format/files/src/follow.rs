@@ -2,11 +2,13 @@
 //! others appended, and what a reader at the tail does.
 
 use crate::finding::{Finding, Place, Problem};
+use crate::mapped::Mapped;
 use crate::run::{Onward, RecordPlace, Run, Stop, walk};
 use crate::storage::{ReadFile, ReadStorage};
 use crate::survey::{SurveyError, io_error, segment_path};
 use crate::window::Window;
 use holdpoint_log_format::{ChainPosition, Fault, Record, SegmentHeader};
+use std::io;
 use thiserror::Error;
 
 /// Why following stopped short.
@@ -62,7 +64,8 @@ impl Follower {
         first_sequence: u64,
     ) -> Result<Self, FollowError> {
         let file = segment_path(first_sequence);
-        let mut window = open_window(storage, &file, first_sequence.saturating_sub(1))?;
+        let opened = storage.open(&file);
+        let mut window = window_of(opened, &file, first_sequence.saturating_sub(1))?;
         let header = read_header(&mut window, &file)?
             .map_err(|fault| FollowError::Header { file, fault })?;
         Ok(Self { header, run: Run::at_start(&header) })
@@ -81,7 +84,12 @@ impl Follower {
     ) -> Result<(), FollowError> {
         loop {
             let file = segment_path(self.header.first_sequence());
-            let mut window = open_window(storage, &file, self.run.chain.sequence)?;
+            // Whoever stands behind a record reads the little that was written since.
+            let opened = match self.run.record_offset {
+                0 => storage.open(&file).map(|opened| opened.map(Mapped::File)),
+                _ => storage.open_mapped(&file),
+            };
+            let mut window = window_of(opened, &file, self.run.chain.sequence)?;
             let mut onward = |place: &RecordPlace, record: &Record<'_>| {
                 visit(place, record);
                 Onward::Go
@@ -239,12 +247,12 @@ fn follows(
     Ok(header)
 }
 
-fn open_window<S: ReadStorage>(
-    storage: &S,
+fn window_of<F: ReadFile>(
+    opened: io::Result<Option<F>>,
     file: &str,
     sequence: u64,
-) -> Result<Window<S::File>, FollowError> {
-    let opened = storage.open(file).map_err(io_error(file))?;
+) -> Result<Window<F>, FollowError> {
     let gone = || FollowError::Gone { file: file.to_string(), sequence };
-    Ok(Window::new(opened.ok_or_else(gone)?).map_err(io_error(file))?)
+    let opened = opened.map_err(io_error(file))?.ok_or_else(gone)?;
+    Ok(Window::new(opened).map_err(io_error(file))?)
 }

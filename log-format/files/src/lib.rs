@@ -8,19 +8,22 @@
 //!
 //! - No length in a file is trusted: a read is bounded by what the file system says the file has,
 //!   and no allocation is larger than the file.
-//! - Everything that has not been checked is read with `pread` into private memory. Only ranges
-//!   already validated, of files that never shrink, are mapped ([`map`]).
+//! - Whatever is checked is a private copy. What is read in order, and all that may be hostile, is
+//!   copied with `pread` in large blocks; reads here and there in segments of one's own log go
+//!   through maps ([`map`]), where the process has asked for the guard that this needs.
 
 #[cfg(windows)]
 compile_error!("Holdpoint runs on Linux, and builds on macOS; on Windows use WSL 2.");
 
 pub mod blocks;
 pub mod committed;
+pub mod file_system;
 pub mod finding;
 pub mod follow;
 pub mod head;
 pub mod joined;
 pub mod map;
+mod mapped;
 pub mod reader;
 pub mod run;
 pub mod salvage;
@@ -34,6 +37,7 @@ pub use committed::{ReadError, read_from};
 pub use finding::{Finding, Place, Problem};
 pub use follow::{FollowError, Follower};
 pub use joined::{ArchivePlaces, JoinedLog};
+pub use mapped::Mapped;
 pub use reader::{LogReader, Standing, Ties};
 pub use run::{Onward, RecordPlace, Run, Stop};
 pub use storage::{DirectoryStorage, Entry, EntryKind, ReadFile, ReadStorage, Stamp};

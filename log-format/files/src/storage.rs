@@ -1,6 +1,7 @@
 //! The few calls made on a disk to read a log, and the real directory behind them.
 
 use crate::joined::ArchivePlaces;
+use crate::mapped::{Mapped, Maps};
 use holdpoint_log_format::names;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, lstat, openat};
 use std::fs::{File, TryLockError};
@@ -8,6 +9,7 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Reading calls on one log's directory. Paths are relative to it, with `/` between the parts.
 pub trait ReadStorage {
@@ -32,6 +34,14 @@ pub trait ReadStorage {
     /// Where the segments lie that are not in the log's own directory.
     fn archives(&self) -> ArchivePlaces {
         ArchivePlaces::default()
+    }
+
+    /// Opens a segment's file for reads here and there, mapped where that can be.
+    ///
+    /// # Errors
+    /// As [`ReadStorage::open`].
+    fn open_mapped(&self, path: &str) -> io::Result<Option<Mapped<Self::File>>> {
+        Ok(self.open(path)?.map(Mapped::File))
     }
 }
 
@@ -111,13 +121,14 @@ pub enum EntryKind {
 #[derive(Clone, Debug)]
 pub struct DirectoryStorage {
     root: PathBuf,
+    maps: Arc<Maps>,
 }
 
 impl DirectoryStorage {
     /// The directory at `root`, which need not exist.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), maps: Arc::default() }
     }
 
     /// The directory's path.
@@ -182,6 +193,10 @@ impl ReadStorage for DirectoryStorage {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    fn open_mapped(&self, path: &str) -> io::Result<Option<Mapped<File>>> {
+        self.open(path)?.map(|file| self.maps.of(file)).transpose()
     }
 }
 

@@ -1,28 +1,35 @@
-//! A real directory whose syncs fail from a chosen moment on.
+//! A real directory whose syncs fail, or whose segments are cut, from a chosen moment on.
 
 use holdpoint_engine::log::{RootState, Storage};
-use holdpoint_log_files::{DirectoryStorage, Entry, ReadStorage};
+use holdpoint_log_files::{DirectoryStorage, Entry, Mapped, ReadStorage};
 use holdpoint_log_format::BootId;
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Fails every sync of a file once told to.
+/// Fails every sync of a file once told to, and cuts what is mapped once told to.
 #[derive(Clone)]
 pub struct Brittle {
     disk: DirectoryStorage,
     broken: Arc<AtomicBool>,
+    cut: Arc<AtomicBool>,
 }
 
 impl Brittle {
     pub fn new(disk: DirectoryStorage) -> Self {
-        Self { disk, broken: Arc::default() }
+        Self { disk, broken: Arc::default(), cut: Arc::default() }
     }
 
     /// From here on nothing can be synced.
     pub fn break_down(&self) {
         self.broken.store(true, Ordering::SeqCst);
+    }
+
+    /// From here on whatever is mapped is cut to nothing right behind that.
+    pub fn cut_what_is_mapped(&self) {
+        self.cut.store(true, Ordering::SeqCst);
     }
 }
 
@@ -35,6 +42,14 @@ impl ReadStorage for Brittle {
 
     fn open(&self, path: &str) -> io::Result<Option<Self::File>> {
         self.disk.open(path)
+    }
+
+    fn open_mapped(&self, path: &str) -> io::Result<Option<Mapped<Self::File>>> {
+        let opened = self.disk.open_mapped(path)?;
+        if self.cut.load(Ordering::SeqCst) && matches!(opened, Some(Mapped::Map(_))) {
+            File::options().write(true).open(self.disk.path(path))?.set_len(0)?;
+        }
+        Ok(opened)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::super::engine::Engine;
 use super::super::error::SubmitError;
 use super::super::rebuild::first_kept;
+use super::super::recall;
 use crate::log::Storage;
 use holdpoint_domain::hash::Digest;
 use holdpoint_log_files::Onward;
@@ -16,6 +17,10 @@ impl<S: Storage> Engine<S> {
     /// The log cannot be read, or the record is damaged.
     pub fn link_of(&self, sequence: u64) -> Result<Option<Digest>, SubmitError> {
         let core = self.core();
+        let known = core.hot.lock().as_mut().and_then(|hot| recall::link_of(core, hot, sequence));
+        if known.is_some() {
+            return Ok(known);
+        }
         let mut link = None;
         let read = core.log.read_from(sequence, &mut |_, record| {
             let is_asked_for = record.header.sequence == sequence;

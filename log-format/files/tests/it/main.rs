@@ -11,4 +11,5 @@ mod blocks_are_walked_like_records;
 mod hostile_files;
 mod opening_reads_no_history;
 mod records_are_read_from_the_end;
+mod segments_are_mapped;
 mod support;

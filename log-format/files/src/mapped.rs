@@ -1,0 +1,87 @@
+//! Segments that are read here and there: through a map where there is one.
+
+use crate::map::Map;
+use crate::storage::{ReadFile, Stamp};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// So many mappings of one log are kept, those that were used last.
+const KEPT_MAX: usize = 32;
+
+/// A file that is read through a map, or as it is.
+#[derive(Debug)]
+pub enum Mapped<F> {
+    /// Mapped, as long as the file was then.
+    Map(Arc<Map>),
+    /// As it is.
+    File(F),
+}
+
+impl<F: ReadFile> ReadFile for Mapped<F> {
+    fn length(&self) -> io::Result<u64> {
+        match self {
+            Self::Map(map) => map.length(),
+            Self::File(file) => file.length(),
+        }
+    }
+
+    fn stamp(&self) -> io::Result<Option<Stamp>> {
+        match self {
+            Self::Map(map) => map.stamp(),
+            Self::File(file) => file.stamp(),
+        }
+    }
+
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Map(map) => map.read_some_at(offset, buffer),
+            Self::File(file) => file.read_some_at(offset, buffer),
+        }
+    }
+}
+
+/// The mappings of a log's segments that are kept.
+#[derive(Debug, Default)]
+pub(crate) struct Maps(Mutex<Vec<Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    /// Device and number: which file it is, whatever its name is by now.
+    file: (u64, u64),
+    /// Tells whether the file has a name at all.
+    opened: File,
+    map: Arc<Map>,
+}
+
+impl Maps {
+    /// The file mapped, now or before, if it can be.
+    pub(crate) fn of(&self, file: File) -> io::Result<Mapped<File>> {
+        let now = file.metadata()?;
+        let id = (now.dev(), now.ino());
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |kept: &Kept| kept.file == id && kept.map.is_of(now.len());
+        if let Some(at) = kept.iter().position(is_it) {
+            kept.get_mut(at..).unwrap_or_default().rotate_left(1);
+        } else {
+            let Some(map) = Map::of(&file) else { return Ok(Mapped::File(file)) };
+            // What was moved to an archive gives its space back.
+            kept.retain(|kept| kept.file != id && kept.has_name());
+            if kept.len() >= KEPT_MAX {
+                kept.remove(0);
+            }
+            kept.push(Kept { file: id, opened: file, map: Arc::new(map) });
+        }
+        match kept.last() {
+            Some(last) => Ok(Mapped::Map(Arc::clone(&last.map))),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+impl Kept {
+    fn has_name(&self) -> bool {
+        self.opened.metadata().is_ok_and(|now| now.nlink() > 0)
+    }
+}
