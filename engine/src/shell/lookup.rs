@@ -535,12 +535,15 @@ enum Reads {
     InOrder,
 }
 
+/// A segment's bytes.
+type Opened<S> = Window<Mapped<<S as ReadStorage>::File>>;
+
 /// The header of a segment, and its bytes.
 fn opened<S: ReadStorage>(
     scope: &Scope<'_, S>,
     first: u64,
     reads: Reads,
-) -> Result<(SegmentHeader, Window<Mapped<S::File>>), SubmitError> {
+) -> Result<(SegmentHeader, Opened<S>), SubmitError> {
     let file = segment_path(first);
     let opened = match reads {
         Reads::HereAndThere => scope.disk.open_mapped(&file),
