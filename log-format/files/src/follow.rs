@@ -160,7 +160,7 @@ impl Follower {
         visit: &mut VisitPlaced<'_>,
     ) -> Result<Run, FollowError> {
         let file = segment_path(self.header.first_sequence());
-        let mut window = open_window(storage, &file, self.run.chain.sequence)?;
+        let mut window = window_of(storage.open(&file), &file, self.run.chain.sequence)?;
         let mut visit =
             |place: &RecordPlace, record: &Record<'_>| visit(&self.header, place, record);
         let run = walk(&mut window, &self.header, self.run.clone(), &mut visit);

@@ -300,6 +300,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::FileExt;
     use std::os::unix::process::ExitStatusExt;
+    use std::path::Path;
     use std::process::{Command, ExitStatus};
     use std::sync::{Barrier, MutexGuard};
     use std::{env, thread};
@@ -314,14 +315,17 @@ mod tests {
     }
 
     fn filled() -> File {
-        let file = tempfile::tempfile().unwrap();
+        // Memory, where there is such a directory: files of an overlay are not mapped.
+        let memory = Path::new("/dev/shm");
+        let place = if memory.is_dir() { memory.to_path_buf() } else { env::temp_dir() };
+        let file = tempfile::tempfile_in(place).unwrap();
         file.write_all_at(&vec![FILLED; PAGES * UNIT], 0).unwrap();
         file
     }
 
     fn mapped(file: &File) -> Map {
         guard().unwrap();
-        Map::of(file).expect("it can be mapped, where TMPDIR is on no overlay")
+        Map::of(file).expect("it can be mapped")
     }
 
     fn byte_at(map: &Map, page: usize) -> io::Result<u8> {

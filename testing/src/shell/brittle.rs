@@ -27,7 +27,7 @@ impl Brittle {
         self.broken.store(true, Ordering::SeqCst);
     }
 
-    /// From here on whatever is mapped is cut to nothing right behind that.
+    /// From here on whatever is opened for a map is cut to nothing right behind that.
     pub fn cut_what_is_mapped(&self) {
         self.cut.store(true, Ordering::SeqCst);
     }
@@ -46,7 +46,7 @@ impl ReadStorage for Brittle {
 
     fn open_mapped(&self, path: &str) -> io::Result<Option<Mapped<Self::File>>> {
         let opened = self.disk.open_mapped(path)?;
-        if self.cut.load(Ordering::SeqCst) && matches!(opened, Some(Mapped::Map(_))) {
+        if self.cut.load(Ordering::SeqCst) && opened.is_some() {
             File::options().write(true).open(self.disk.path(path))?.set_len(0)?;
         }
         Ok(opened)

@@ -9,13 +9,17 @@ use holdpoint_log_files::{
 use holdpoint_log_format::{Flags, names};
 use std::fs::{self, File};
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// The directory of a log, with a segment of so many records.
+/// The directory of a log, with a segment of so many records: in memory, where there is such a
+/// place, for files of an overlay are not mapped.
 fn with_records(count: usize) -> (TempDir, Segment) {
     guard().unwrap();
-    let (directory, mut segment) = (TempDir::new().unwrap(), Segment::first());
+    let memory = Path::new("/dev/shm");
+    let place = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+    let (directory, mut segment) = (TempDir::new_in(place).unwrap(), Segment::first());
     (0..count).for_each(|_| segment.push(Flags::NONE, b"one of many"));
     fs::create_dir(directory.path().join(names::SEGMENTS)).unwrap();
     fs::write(directory.path().join(segment.path()), segment.file()).unwrap();
