@@ -419,8 +419,9 @@ fn a_record_that_holds_and_that_no_mark_ties_is_not_blamed_and_said_to_be_lost()
     let map = map(&flipped);
     assert_eq!(blamed(&map), [3, 5].into(), "{map:#?}");
     let salvage = &map.salvage;
+    // Records 1 and 2 are tied to nothing, and nobody can read them: events take their places.
     let counts = (salvage.records_kept, salvage.records_lost, salvage.held_not_kept);
-    assert_eq!(counts, (7, 3, 1), "{map:#?}");
+    assert_eq!(counts, (5, 5, 1), "{map:#?}");
     let directory = tempfile::tempdir().unwrap();
     flipped.write(directory.path());
     let told = text(&holdpoint(directory.path(), &["verify", "--map"]));
