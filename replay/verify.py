@@ -50,10 +50,10 @@ def head_of(data):
     good = good and newest[0] < (1 << 64) - 1 and (anchor[0] or anchor[1] == genesis(log))
     return Head(log, anchor, newest, end) if good else None
 def owner_of(data):
-    """The state that counts, and the boot, in LOCK (12): every LOCK is legal."""
+    """The state that counts, boot and durable sequence in LOCK (12): every LOCK is legal."""
     good = begins(data, b"HOLDLOCK") and len(data) == 64 and not any(data[22:24] + data[56:])
-    if not good or not {*data[20:22]} <= {1, 2, 3, 4}: return None, None
-    return data[21 if data[20] == RECOVERING else 20], data[24:40]
+    if not good or not {*data[20:22]} <= {1, 2, 3, 4}: return None, None, 0
+    return data[21 if data[20] == RECOVERING else 20], data[24:40], number(data, 40)
 def this_boot():
     """The boot's 32 digits in the order in which they are written (11); None: not known."""
     file = pathlib.Path("/proc/sys/kernel/random/boot_id")
@@ -295,7 +295,7 @@ class Survey:
         if is_last: self.judge_end(run, file, data, header)
     def judge_end(self, run, file, data, header):
         """The marks, and what lies behind the newest record: rows 7, 8, 11 and 12 (20)."""
-        self.run, end, (state, boot) = run, len(data.rstrip(b"\0")), self.owner
+        self.run, end, (state, boot) = run, len(data.rstrip(b"\0")), self.owner[:2]
         due, blank = run.place.sequence + 1, self.names[-1] if "blank" in self.faults else 0
         if 0 < blank < due or run.sealed and blank > due:
             self.find(path_of(blank), 0, due, "records before it are missing", "layout")
@@ -311,6 +311,7 @@ class Survey:
                 if self.mark <= run.place.sequence:
                     at = first_byte(data, run.end) if run.stop == "nothing" else run.at
                     self.find(file, at, run.due, "no interrupted write left this")
+        if boot == this_boot() and self.owner[2] >= due: self.mark = max(self.mark, self.owner[2])
         if run.place.sequence < self.mark and "last" not in self.faults:
             self.find(file, run.at, run.due, f"records up to {self.mark} were durable")
     def judge(self, has_head):

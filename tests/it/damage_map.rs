@@ -579,6 +579,12 @@ fn a_head_kept_outside_tells_what_nothing_inside_can() {
         ..image.head()
     };
     shorter.put_head(&head);
+    // LOCK of this boot says so as well.
+    let report = verify(&shorter, &[]);
+    assert_eq!(report["axes"]["completeness"]["state"], "failed", "{report:#}");
+    assert_eq!(report["findings"][0]["sequence"], 10, "{report:#}");
+    shorter.bytes_mut("LOCK").clear();
+    assert_eq!(verify(&shorter, &[])["axes"]["completeness"]["state"], "proven");
     let report = verify(&shorter, &["--head", copy]);
     assert_eq!(report["heads"][0]["state"], "missing");
     assert_eq!(report["axes"]["completeness"]["state"], "failed", "{report:#}");
