@@ -102,9 +102,11 @@ impl LiveState {
         let (stated_by, Reached { witnessed, durable }) = (self.stated_by(), self.reached());
         let is_corrupt = self.report().is_some_and(|report| report.verdict == Verdict::Corrupt);
         let is_witnessed = version <= witnessed;
+        // From a damaged log, without proof.
+        let is_taken_over = self.world().unproven_records().contains(version);
         Standing {
             standing: match stated_by {
-                _ if is_corrupt || !is_witnessed => "unproven",
+                _ if is_corrupt || !is_witnessed || is_taken_over => "unproven",
                 Some(_) => "stated",
                 None => "proven",
             },
@@ -143,6 +145,10 @@ impl LiveState {
         if newest > witnessed {
             complain(&format!("no witness yet from record {}", witnessed.saturating_add(1)));
         }
+        let is_taken_over = |version: &&u64| self.world().unproven_records().contains(**version);
+        if let Some(version) = versions.iter().find(is_taken_over) {
+            complain(&format!("not proven: a salvage took over record {version} without proof"));
+        }
         if newest > durable {
             complain(&format!("not proven durable from record {}", durable.saturating_add(1)));
         }
@@ -153,7 +159,8 @@ impl LiveState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Standing {
     /// `proven`: the whole log was read, and is tied to HEAD. `stated`: a record says so that is
-    /// tied to HEAD, and what is behind it was read. `unproven`: HEAD does not witness it.
+    /// tied to HEAD, and what is behind it was read. `unproven`: HEAD does not witness it, or a
+    /// salvage took it over without proof.
     standing: &'static str,
     /// That record.
     stated_by: Option<u64>,

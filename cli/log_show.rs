@@ -178,7 +178,8 @@ impl Unproven {
     fn tell(&self) {
         if let Some((first, last)) = self.before_head {
             complain(&format!(
-                "records shown from {first} to {last} are unproven: nothing ties them to HEAD"
+                "records shown from {first} to {last} are unproven: nothing ties them to HEAD, or \
+                 the log says so"
             ));
         }
         if let Some(first) = self.behind_head {

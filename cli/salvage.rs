@@ -7,7 +7,7 @@ use crate::hold::read_end;
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::{bytes, counted, path};
-use holdpoint_domain::event::RecordsLost;
+use holdpoint_domain::event::{RecordsLost, RecordsUnproven, UnprovenReason};
 use holdpoint_domain::text::visible;
 use holdpoint_engine::shell::{
     SalvageError, SalvageProgress, SalvageReport, SystemClock, salvage, writer_of,
@@ -88,6 +88,7 @@ fn show(global: &Global, report: &SalvageReport, is_policy_lost: bool) -> Result
             "withheld": report.withheld,
             "salvaged": report.salvaged,
             "losses": report.losses,
+            "unproven": report.unproven,
             "policy_lost": is_policy_lost,
         }));
     } else {
@@ -113,6 +114,7 @@ fn show_to_person(out: &mut Output, report: &SalvageReport, is_policy_lost: bool
     }
     out.line(format_args!("lost            {}", lost(report)));
     show_losses(out, &report.losses);
+    show_unproven(out, &report.unproven);
     show_findings(out, report);
     if is_policy_lost {
         let program = program(&report.path);
@@ -146,6 +148,19 @@ fn show_losses(out: &mut Output, losses: &[RecordsLost]) {
         }
     }
     show_more(out, losses.len() as u64);
+}
+
+/// What the new log holds without proof.
+fn show_unproven(out: &mut Output, unproven: &[RecordsUnproven]) {
+    for range in unproven.iter().take(SHOWN_MAX) {
+        let why = match range.reason {
+            UnprovenReason::Damage => "something behind them was changed or is missing",
+            UnprovenReason::NoWitness => "no witness reached them",
+        };
+        let named = records(range.first_sequence, range.last_sequence);
+        out.line(format_args!("unproven        {named} of the new log: {why}"));
+    }
+    show_more(out, unproven.len() as u64);
 }
 
 /// Records that no file holds have no place.

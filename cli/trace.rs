@@ -12,6 +12,7 @@ use crate::output::Output;
 use crate::text::moment;
 use crate::verify::warn;
 use clap::ValueEnum;
+use holdpoint_log_files::Standing;
 use holdpoint_replay::trace::DEPTH_MAX;
 use holdpoint_replay::{Beginning, Part, Span, Trace, Traced, trace};
 
@@ -81,8 +82,15 @@ fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
     Ok(of_part(global, &story.checked))
 }
 
-/// Says so when there is more than was told.
+/// Says so when nothing proves a step, and when there is more than was told.
 fn tell_left_out(story: &Trace) {
+    let unproven = story.steps.iter().filter(|step| step.standing == Standing::Unproven.name());
+    if let Some(first) = unproven.map(|step| step.first).min() {
+        complain(&format!(
+            "some of what is told from record {first} on is unproven: nothing ties it to HEAD, or \
+             the log says so"
+        ));
+    }
     if story.effects_cut {
         complain("some of what it caused lies deeper: `--depth` says how deep to look");
     }

@@ -15,13 +15,16 @@ use holdpoint_domain::text::visible;
 use holdpoint_log_files::joined::ArchivePlace;
 use holdpoint_replay::{
     Asked, Axis, AxisState, CacheState, Caches, Finding, OutsideState, Range, Report, Together,
-    Verdict, Witnessed, check_caches, verify_asked, verify_together,
+    Unproven, Verdict, Witnessed, check_caches, verify_asked, verify_together,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Findings shown to a person; `--json` shows all.
 const FINDINGS_SHOWN_MAX: usize = 20;
+
+/// Ranges of records without proof that are named.
+const RANGES_SHOWN_MAX: usize = 4;
 
 /// Notes shown to a person: nothing is to be done about them.
 const NOTES_SHOWN_MAX: usize = 3;
@@ -193,13 +196,39 @@ pub(crate) fn refuse_damaged_list(global: &Global, report: &Report) -> Result<()
     if global.json { refuse_damaged(report) } else { Ok(()) }
 }
 
-/// Says on stderr that a log does not verify, for verbs that show something else.
+/// Says on stderr that a log does not verify, or of what nothing proves, for verbs that show
+/// something else.
 pub(crate) fn warn(report: &Report) {
+    if !report.unproven_records.is_empty() {
+        complain(&taken_over(&report.unproven_records));
+    }
     if !report.failed() {
         return;
     }
     let first = first_finding(report);
     complain(&format!("the log is {}{first}; {VERIFY_TELLS}", report.verdict));
+}
+
+/// The first ranges of records without proof.
+fn taken_over(unproven: &[Unproven]) -> String {
+    let told: Vec<String> = unproven.iter().take(RANGES_SHOWN_MAX).map(records_of).collect();
+    let more = match unproven.len().saturating_sub(RANGES_SHOWN_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more ranges"),
+    };
+    let told = told.join(", ");
+    format!("records {told}{more} are unproven: they were taken over from a damaged log")
+}
+
+fn records_of(Unproven { first, last }: &Unproven) -> String {
+    if first == last { first.to_string() } else { format!("{first} to {last}") }
+}
+
+/// A line on the records without proof, if there are any.
+pub(super) fn show_unproven(out: &mut Output, unproven: &[Unproven]) {
+    if !unproven.is_empty() {
+        out.line(format_args!("unproven        {}", taken_over(unproven)));
+    }
 }
 
 fn first_finding(report: &Report) -> String {
@@ -231,6 +260,7 @@ fn show_to_person(out: &mut Output, report: &Report) {
     show_axis(out, "authenticity", &axes.authenticity);
     show_axis(out, "meaning", &axes.meaning);
     show_reach(out, report);
+    show_unproven(out, &report.unproven_records);
     show_heads(out, &report.heads);
     show_findings(out, report);
     show_notes(out, report);
@@ -411,7 +441,9 @@ fn style_of(report: &Report) -> Style {
 pub(super) fn colour_of(verdict: Verdict) -> Style {
     let colour = match verdict {
         Verdict::Intact => AnsiColor::Green,
-        Verdict::TailUnproven | Verdict::NothingHere => AnsiColor::Yellow,
+        Verdict::TailUnproven | Verdict::UnprovenRecords | Verdict::NothingHere => {
+            AnsiColor::Yellow
+        }
         Verdict::Corrupt | Verdict::ForbiddenEvents => AnsiColor::Red,
     };
     colour.on_default().bold()

@@ -1,25 +1,23 @@
 #!/usr/bin/env python3
 """Verifies a Holdpoint log with Python's standard library alone: `verify.py [--json] DIR`.
 
-With `--archive DIR` it verifies the archive of the records before the first one as well, and that
-the two fit; with `--standing` it tells which records are tied to HEAD. Written from
-log-format/FORMAT.md and nothing else; numbers in parentheses name its sections. It never writes,
-and of what events mean it knows one thing: which of them states where a log begins. Exit codes:
-0 nothing failed, 3 nothing here, 6 corrupt or forbidden events, 1 unreadable, 2 usage."""
+`--archive DIR` verifies the archive of the records before the first one as well, and that both fit;
+`--standing` tells which records are tied to HEAD. Written from log-format/FORMAT.md and nothing
+else; numbers in parentheses name its sections. It never writes, and of events it knows which state
+where a log begins, and which records are unproven. Exit codes: 0 nothing failed, 3 nothing here,
+6 corrupt or forbidden events, 1 unreadable, 2 usage."""
 import argparse, fcntl, hashlib, json, os, pathlib, stat, struct, sys, zlib
 from collections import namedtuple
-
 PAGE, CAPACITY_MAX, NO_CLAIM, READINGS = 4096, 268443648, 0xFFFFFFFF, 4
-MORE_FOLLOWS, WITHHELD, IDLE, IN_TRANSACTION, RECOVERING = 1, 4, 1, 2, 3
+MORE_FOLLOWS, WITHHELD, IDLE, IN_TRANSACTION, RECOVERING, ARCHIVED, TAKEN = 1, 4, 1, 2, 3, 9, 13
 NOTHING, INTACT, UNPROVEN = "nothing here", "intact", "intact, tail unproven"
-CORRUPT, FORBIDDEN, HISTORY_ARCHIVED = "corrupt", "forbidden events", 9
+SALVAGED, CORRUPT, FORBIDDEN = "intact, with unproven records", "corrupt", "forbidden events"
 Place = namedtuple("Place", "sequence link time")
 Header = namedtuple("Header", "log first capacity before seal_offset seed")
 Head = namedtuple("Head", "log anchor newest end")
 Item = namedtuple("Item", "kind place at length size flags claim", defaults=[None] * 6)
 Finding = namedtuple("Finding", "segment offset sequence problem")
 Part = namedtuple("Part", "first_sequence last_sequence standing")
-
 def first_bad(found): return "first bad place: {}, byte {}, sequence {}: {}".format(*found)
 def path_of(first): return f"segments/{first:020}.seg"
 def padded(size): return (size + 7) // 8 * 8
@@ -52,10 +50,10 @@ def head_of(data):
     good = good and newest[0] < (1 << 64) - 1 and (anchor[0] or anchor[1] == genesis(log))
     return Head(log, anchor, newest, end) if good else None
 def owner_of(data):
-    """The state that counts, and the boot, in LOCK (12): every LOCK is legal."""
+    """The state that counts, boot and durable sequence in LOCK (12): every LOCK is legal."""
     good = begins(data, b"HOLDLOCK") and len(data) == 64 and not any(data[22:24] + data[56:])
-    if not good or not {*data[20:22]} <= {1, 2, 3, 4}: return None, None
-    return data[21 if data[20] == RECOVERING else 20], data[24:40]
+    if not good or not {*data[20:22]} <= {1, 2, 3, 4}: return None, None, 0
+    return data[21 if data[20] == RECOVERING else 20], data[24:40], number(data, 40)
 def this_boot():
     """The boot's 32 digits in the order in which they are written (11); None: not known."""
     file = pathlib.Path("/proc/sys/kernel/random/boot_id")
@@ -116,18 +114,15 @@ class Run:
             visit(item)
             newest, self.at = item.place, item.at + item.length
             self.mark = max(self.mark, mark_of(item))
-            if not item.flags & MORE_FOLLOWS:
-                self.place, self.end = newest, self.at
+            if not item.flags & MORE_FOLLOWS: self.place, self.end = newest, self.at
             item = item_at(data, self.at, header)
         self.newest, self.due, self.stop = newest, newest.sequence + 1, item.kind
         self.sealed = item.kind == "seal" and item.place == newest == self.place
-
 def is_unfinished(data, run, header, end):
     """Whether a killed writer explains what lies from run.end to end (21)."""
     at, before, item = run.end, run.place, item_at(data, run.end, header)
     while item.kind == "record" and item.flags & 1 and follows(data, item, before, header):
-        at, before = at + item.length, item.place
-        item = item_at(data, at, header)
+        before, item = item.place, item_at(data, at := at + item.length, header)
     cut = (at + length_of(data, at, header.capacity) - 1) // PAGE * PAGE
     return at % PAGE == 0 if at >= end else at < cut and end <= cut
 def resync(data, run, header, end):
@@ -166,25 +161,25 @@ class Payload:
         self.text(), is_proven and (self.number(4), self.variant(3))
         self.text(), self.option() and self.number()
         self.option() and (self.text(), self.text(), self.text(), self.raw(32))
-def anchor_of(data, item):
-    """Sequence and link of the anchor that a record states (35); None: it states none."""
-    kind, version = number(data, item.at + 8, 2), data[item.at + 10]
-    if (kind, version) != (HISTORY_ARCHIVED, 1) or item.flags & WITHHELD: return None
+def stated_by(data, item):
+    """What a record states (35): an anchor, or who says which are unproven; None: nothing."""
+    kind, at = number(data, item.at + 8, 2), item.place.sequence
+    if kind not in (ARCHIVED, TAKEN) or item.flags & WITHHELD or data[item.at + 10] != 1: return
     of = Payload(data[item.at + 64:item.at + item.size])
     try:
-        _, _, *anchor = of.heading(kind), of.number(), of.number(), of.raw(32)
-        of.text(), of.number(4), of.raw(32), of.raw(of.number())
+        _, first, last = of.heading(kind), of.number(), of.number()
+        found = (at, first, last, of.variant(2))[:3] if kind == TAKEN else [last, of.raw(32)]
+        if kind == ARCHIVED: of.text(), of.number(4), of.raw(32), of.raw(of.number())
     except ValueError: return None
-    return anchor if of.at == len(of.data) else None
+    return found if of.at == len(of.data) and (kind == ARCHIVED or 0 < first <= last < at) else None
 def first_byte(data, start):
     """Offset of the first byte from `start` on that is not zero, or None."""
-    rest = data[start:].lstrip(b"\0")
-    return len(data) - len(rest) if rest else None
+    return len(data) - len(rest) if (rest := data[start:].lstrip(b"\0")) else None
 class Survey:
     """One reading of a log (23): LOCK and HEAD, the list, the segments; findings as section 32."""
     def __init__(self, root, busy, asked=None):
         self.root, self.busy, self.findings, self.faults = root, busy, [], set()
-        self.asked, self.link, self.chain, self.stated = asked, None, None, False
+        self.asked, self.link, self.chain, self.stated, self.unproven = asked, None, None, False, []
         self.run, self.tail, self.headers, self.records, self.withheld = None, None, {}, 0, 0
         self.owner, witness = owner_of(self.read("LOCK", PAGE) or b""), self.read("HEAD", PAGE)
         self.head = head_of(witness) if witness is not None else None
@@ -195,7 +190,7 @@ class Survey:
             self.find("segments", 0, self.mark, "HEAD witnesses records, and there is no segment")
         self.read_headers()
         self.check_successors()
-        for first, behind in zip(all := [*self.headers], [*all[1:], None]):
+        for first, behind in zip(each := [*self.headers], [*each[1:], None]):
             self.walk(self.headers[first], behind is None)
         if not self.head and (witness is not None or self.is_there):
             self.find("HEAD", 0, 0, "it is missing" if witness is None else "it does not hold")
@@ -203,10 +198,11 @@ class Survey:
         named = [f._replace(**newest) if f.segment == "HEAD" else f for f in self.findings]
         self.findings = sorted(named, key=lambda finding: ("/" in finding.segment, finding))
         self.row, self.verdict = self.judge(witness is not None)
-        if self.anchor[0] and not self.stated:
-            first, is_good = self.anchor[0] + 1, self.verdict in (INTACT, UNPROVEN)
-            self.verdict = FORBIDDEN if is_good else self.verdict
-            self.find(path_of(first), PAGE, first, "beginning_unstated: no event states it")
+        begin, is_good = self.anchor[0] + 1, self.verdict in (INTACT, UNPROVEN)
+        is_stated = begin == 1 or self.stated
+        if is_good and not (is_stated and all(last < begin for *_, last in self.unproven)):
+            self.verdict = SALVAGED if is_stated else FORBIDDEN
+        if not is_stated: self.find(path_of(begin), PAGE, begin, "beginning_unstated: by no event")
     def find(self, file, offset, sequence, problem, *faults):
         self.findings.append(Finding(file, offset, sequence, problem))
         self.faults.update(faults)
@@ -273,23 +269,24 @@ class Survey:
         """The records of a segment: its run, its length, and what lies behind (20)."""
         file, data = path_of(header.first), self.read(path_of(header.first))
         fault, withheld, stated = "shape" if is_last else "earlier", [], []
+        head = self.head and self.head.newest
         is_chain = header.first == self.anchor[0] + 1 or header.before == self.chain
         def visit(item):
             self.records, self.withheld = self.records + 1, self.withheld + item.flags // WITHHELD
             if item.flags & WITHHELD: withheld.append(item)
-            if self.anchor[0] and anchor_of(data, item) == self.anchor: stated.append(item)
+            if body := stated_by(data, item): stated.append((item, body))
             ends = is_chain and not item.flags & MORE_FOLLOWS
             if ends and item.place.sequence == self.asked: self.link = item.place.link
-            heads = self.head and self.head.newest[0] == item.place.sequence and self.head.newest[1]
-            if heads and heads != item.place.link:
+            if head and head[0] == item.place.sequence and head[1] != item.place.link:
                 self.find(file, item.at, item.place.sequence, "not HEAD's link", "rewritten")
         run = Run(data, header, visit)
-        self.stated |= is_chain and any(item.at < run.end for item in stated)
+        stated = [body for item, body in stated if item.at < run.end and is_chain]
+        self.stated |= self.anchor in stated
+        self.unproven += [body for body in stated if len(body) == 3]
         self.chain = run.place if is_chain and run.sealed else None
         for item in filter(lambda item: item.at < run.end, withheld):
             self.find(file, item.at, item.place.sequence, "withheld, and nothing allows it")
-        length = (self.root / file).stat().st_size
-        if length != header.capacity:
+        if (length := (self.root / file).stat().st_size) != header.capacity:
             self.find(file, min(length, header.capacity), header.first, "its length", fault)
         if run.sealed and (behind := first_byte(data, run.at + 64)):
             self.find(file, behind, run.due, "a byte behind the seal is not zero", fault)
@@ -298,7 +295,7 @@ class Survey:
         if is_last: self.judge_end(run, file, data, header)
     def judge_end(self, run, file, data, header):
         """The marks, and what lies behind the newest record: rows 7, 8, 11 and 12 (20)."""
-        self.run, end, (state, boot) = run, len(data.rstrip(b"\0")), self.owner
+        self.run, end, (state, boot) = run, len(data.rstrip(b"\0")), self.owner[:2]
         due, blank = run.place.sequence + 1, self.names[-1] if "blank" in self.faults else 0
         if 0 < blank < due or run.sealed and blank > due:
             self.find(path_of(blank), 0, due, "records before it are missing", "layout")
@@ -314,6 +311,7 @@ class Survey:
                 if self.mark <= run.place.sequence:
                     at = first_byte(data, run.end) if run.stop == "nothing" else run.at
                     self.find(file, at, run.due, "no interrupted write left this")
+        if boot == this_boot() and self.owner[2] >= due: self.mark = max(self.mark, self.owner[2])
         if run.place.sequence < self.mark and "last" not in self.faults:
             self.find(file, run.at, run.due, f"records up to {self.mark} were durable")
     def judge(self, has_head):
@@ -329,10 +327,8 @@ class Survey:
                 (self.tail, 12, UNPROVEN), (ahead > 0, 10, UNPROVEN), (True, 10, INTACT)]
         row, verdict = next((row, verdict) for holds, row, verdict in rows if holds)
         return row, "corrupt" if self.findings and row else verdict or "corrupt"
-
-def settled(root, asked=None):
+def settled(root, asked=None, now=None):
     """Reads again while the log changes (23); at last, what follows the records is "not yet"."""
-    now = None
     for reading in range(READINGS):
         survey = Survey(root, reading + 1 == READINGS or is_locked(root), asked)
         before, now = now, (survey.findings, survey.tail)
@@ -352,7 +348,7 @@ class Together:
             if overlap and settled(log.root, overlap).link != newest.link:
                 found.append(f"its record {overlap} is not the log's")
         self.findings = [Finding("HEAD", 0, anchor, f"archive_differs: {what}") for what in found]
-        worst = [verdict for verdict in (CORRUPT, NOTHING, FORBIDDEN, UNPROVEN) if verdict in both]
+        worst = [one for one in (CORRUPT, NOTHING, FORBIDDEN, SALVAGED, UNPROVEN) if one in both]
         self.verdict = CORRUPT if self.findings else [*worst, INTACT][0]
         self.first = min(archive.anchor[0], log.anchor[0]) + 1
 def tied(data, header, sequence, link, end):
@@ -395,7 +391,13 @@ def standing(log):
         parts.append((first, mark[0], held))
         names, mark = holding[:-1], (*header.before[:2], header.seal_offset)
         if first != header.first: break
+    parted = sorted(span for at, *span in log.unproven if any(a <= at <= b for a, b, _ in parts))
     def put(first, last, how):
+        for low, high in parted if how != "unproven" else ():
+            lay(first, min(last, low - 1), how), lay(max(first, low), min(last, high), "unproven")
+            first = max(first, high + 1)
+        lay(first, last, how)
+    def lay(first, last, how):
         if first <= last and found and found[-1][2] == how: first = found.pop()[0]
         if first <= last: found.append([first, last, how])
     at = log.anchor[0] + 1 if log.head else (names or [1])[0]
@@ -417,8 +419,7 @@ def told(log):
     return found, [log.verdict, f"record {newest.sequence}, link {newest.link.hex()}",
                    *map(first_bad, log.findings[:1])]
 def main():
-    parser = argparse.ArgumentParser(description="Verifies a Holdpoint log.")
-    add = parser.add_argument
+    add = (parser := argparse.ArgumentParser(description="Verifies a Holdpoint log.")).add_argument
     add("--json", action="store_true", help="write one JSON object")
     add("--archive", type=pathlib.Path, metavar="DIR", help="verify it with its archive as well")
     add("--standing", action="store_true", help="tell which records are tied to HEAD")
@@ -428,9 +429,8 @@ def main():
     if len({place.resolve() for place in places}) < len(places):
         parser.error("the archive is the log itself, which proves nothing of the records before it")
     try:
-        for place in places:
-            if os.path.lexists(place) and not stat.S_ISDIR(place.lstat().st_mode):
-                raise OSError(f"{place} is not a directory")
+        for place in filter(os.path.lexists, places):
+            if not stat.S_ISDIR(place.lstat().st_mode): raise OSError(f"{place} is no directory")
         log = settled(arguments.DIR)
         both = Together(log, settled(places[1], log.anchor[0])) if arguments.archive else None
         ranges = standing(log) if arguments.standing else []

@@ -123,7 +123,7 @@ const OFFERS: [Offer; 9] = [
         name: "audit_verify",
         title: "Verify the log",
         description: "Prove that nothing recorded was changed, lost or forbidden. verdict: intact; \
-            intact, tail unproven; corrupt; forbidden events.",
+            intact, tail unproven; intact, with unproven records; corrupt; forbidden events.",
         changes: Changes::Nothing,
         input: of_arguments::<Verify>,
         output: || {

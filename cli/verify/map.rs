@@ -34,6 +34,10 @@ fn show_salvage(out: &mut Output, salvage: &Kept) {
         counted(salvage.records_lost, "record"),
         bytes(salvage.bytes_not_kept)
     ));
+    if salvage.records_unproven > 0 {
+        let unproven = counted(salvage.records_unproven, "record");
+        out.line(format_args!("{:<16}without proof, and says so: {unproven}", ""));
+    }
     if salvage.held_not_kept > 0 {
         out.line(format_args!(
             "{:<16}not kept although they hold: {}, for nothing ties them to HEAD or to the next \

@@ -5,7 +5,7 @@ use crate::finding::{Finding, Problem};
 use crate::later::Later;
 use crate::meaning::{Meaning, Stopped};
 use crate::read::Reading;
-use crate::report::{Axes, Axis, AxisState, Report, Verdict};
+use crate::report::{Axes, Axis, AxisState, Report, Unproven, Verdict};
 use crate::verify::{OutsideState, Witnessed};
 use holdpoint_log_files::{Place, Problem as LogProblem};
 use holdpoint_log_format::recovery::Verdict as LogVerdict;
@@ -179,6 +179,7 @@ fn verdict(reading: &Reading, axes: &Axes) -> Verdict {
         Verdict::NothingHere => Verdict::NothingHere,
         _ if failed(&axes.integrity) || failed(&axes.completeness) => Verdict::Corrupt,
         _ if failed(&axes.meaning) => Verdict::ForbiddenEvents,
+        _ if !reading.unproven_here().is_empty() => Verdict::UnprovenRecords,
         Verdict::Intact if reading.later.is_some() => Verdict::TailUnproven,
         of_log => of_log,
     }
@@ -196,9 +197,21 @@ fn integrity(reading: &Reading, findings: &[Finding]) -> Axis {
         }
         None if is_corrupt(reading) => not_checked("what is missing cannot be checked for changes"),
         None => proven(format!(
-            "every header, record and seal hashes to what the chain says, up to record {}",
-            newest(reading)
+            "every header, record and seal hashes to what the chain says, up to record {}{}",
+            newest(reading),
+            taken_over(&reading.unproven_here())
         )),
+    }
+}
+
+/// What the log says of the records that it did not get from a writer.
+fn taken_over(unproven: &[Unproven]) -> String {
+    match unproven {
+        [] => String::new(),
+        [Unproven { first, last }, more @ ..] => format!(
+            "; records {first} to {last}{} were taken over from a damaged log without proof",
+            if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) }
+        ),
     }
 }
 
@@ -287,7 +300,7 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>, judged: &[Finding]
         return failed(sentence(first, more.len()));
     }
     let applied = meaning.applied.sequence;
-    let hole = meaning.hole.filter(|hole| *hole < applied);
+    let hole = meaning.unjudged_from().filter(|hole| *hole < applied);
     let so_far = match hole.map_or(applied, |hole| hole.saturating_sub(1)) {
         0 => "no event was judged".to_string(),
         judged if judged == meaning.anchor.position.sequence => "no event was judged".to_string(),
@@ -317,15 +330,19 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>, judged: &[Finding]
     }
 }
 
-/// What a salvaged log says of the events behind the first records that were lost.
+/// What a salvaged log says of the events behind the first records that were lost or are unproven.
 fn behind_hole(meaning: &Meaning) -> String {
-    let hole = meaning.hole.unwrap_or(0);
-    let mut text =
-        format!("; record {hole} tells of records lost, and nothing behind it can be judged");
+    let from = meaning.unjudged_from().unwrap_or(0);
+    let mut text = match meaning.hole == Some(from) {
+        true => {
+            format!("; record {from} tells of records lost, and nothing behind it can be judged")
+        }
+        false => format!("; record {from} is unproven, and nothing from it on can be judged"),
+    };
     match meaning.records_noted {
         0 => {}
-        1 => text.push_str("; 1 event there lacks what was lost"),
-        some => text.push_str(&format!("; {some} events there lack what was lost")),
+        1 => text.push_str("; 1 event there lacks what was lost or changed"),
+        some => text.push_str(&format!("; {some} events there lack what was lost or changed")),
     }
     text
 }

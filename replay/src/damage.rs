@@ -29,6 +29,7 @@ pub use region::{Cause, Certainty, Records, Region, Witness};
 use crate::read::ReadError;
 use crate::verify::Witnessed;
 use files::Mapper;
+use holdpoint_domain::codec::can_be_read;
 use holdpoint_log_files::salvage::{Source, plan};
 use holdpoint_log_files::{ReadStorage, Survey};
 use serde::Serialize;
@@ -52,12 +53,13 @@ pub struct DamageMap {
     pub salvage: Kept,
 }
 
-/// What `salvage` would keep of a log. It keeps only what a mark outside of the records ties, so
-/// it can be less than what holds.
+/// What `salvage` would keep of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Kept {
     /// How many records it keeps as they are.
     pub records_kept: u64,
+    /// How many of them HEAD does not tie: the new log says that they are unproven.
+    pub records_unproven: u64,
     /// How many are known to be lost.
     pub records_lost: u64,
     /// Bytes that it does not keep as records, and copies aside.
@@ -112,7 +114,9 @@ pub(crate) fn map<S: ReadStorage>(
 /// What the plan of a salvage keeps, and all its runs.
 fn kept<S: ReadStorage>(storage: &S) -> Result<(Kept, Vec<Records>), ReadError> {
     let Some(source) = Source::look(storage)? else { return Ok((Kept::default(), Vec::new())) };
-    let plan = plan(storage, &source, &mut |_, _| {})?;
+    let plan = plan(storage, &source, &mut |_, record| {
+        can_be_read(record.header.kind, record.header.version, record.payload)
+    })?;
     let mut runs: Vec<Records> = Vec::new();
     for kept in plan.kept() {
         let (first, last) = (kept.from.sequence.saturating_add(1), kept.last);
@@ -123,6 +127,7 @@ fn kept<S: ReadStorage>(storage: &S) -> Result<(Kept, Vec<Records>), ReadError> 
     }
     let kept = Kept {
         records_kept: plan.records_kept(),
+        records_unproven: plan.unproven().map(|range| range.last - range.first + 1).sum(),
         records_lost: plan.records_lost(),
         bytes_not_kept: plan.losses().map(|loss| loss.length).sum(),
         held_not_kept: 0,

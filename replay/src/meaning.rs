@@ -7,7 +7,7 @@ use crate::rebuild::Until;
 use crate::report::MEANING_FINDINGS_MAX;
 use crate::statements::Statements;
 use holdpoint_domain::envelope::Envelope;
-use holdpoint_domain::event::Event;
+use holdpoint_domain::event::{Event, RecordsUnproven, UnprovenReason};
 use holdpoint_domain::evolve::{ForbiddenEvent, Rule};
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
 use holdpoint_log_files::survey::segment_path;
@@ -34,8 +34,10 @@ pub(crate) struct Meaning {
     pub(crate) left_out: u64,
     /// The first record that tells of lost records, in a salvaged log.
     pub(crate) hole: Option<u64>,
-    /// Events behind it that the rules forbid, at most [`MEANING_FINDINGS_MAX`]. Records that were
-    /// lost may have allowed them, so they are no findings.
+    /// The first record that a salvaged log took over behind damage without proof.
+    unproven_from: Option<u64>,
+    /// Events behind either that the rules forbid, at most [`MEANING_FINDINGS_MAX`]. Records that
+    /// were lost may have allowed them, so they are no findings.
     pub(crate) notes: Vec<Finding>,
     /// Such events beyond that.
     pub(crate) notes_left_out: u64,
@@ -82,6 +84,7 @@ impl Meaning {
             findings: start.finding.into_iter().collect(),
             left_out: 0,
             hole: None,
+            unproven_from: None,
             notes: Vec::new(),
             notes_left_out: 0,
             records_noted: 0,
@@ -173,9 +176,26 @@ impl Meaning {
                     self.hole.get_or_insert(sequence);
                 }
             }
+            (Event::RecordsUnproven(body), Some(_)) => self.follow_unproven(body),
             (_, Some(left)) => *left = left.saturating_sub(1),
             (_, None) => {}
         }
+    }
+
+    /// What was made up can be forbidden, and can stand in the place of what allowed the rest.
+    fn follow_unproven(&mut self, body: &RecordsUnproven) {
+        if body.reason != UnprovenReason::Damage {
+            return;
+        }
+        let first = body.first_sequence;
+        self.unproven_from = Some(self.unproven_from.map_or(first, |from| from.min(first)));
+        let found = std::mem::take(&mut self.findings);
+        found.into_iter().for_each(|finding| self.find_at(finding.place, finding.problem));
+    }
+
+    /// The first record that cannot be judged, because of what a salvage lost or could not prove.
+    pub(crate) fn unjudged_from(&self) -> Option<u64> {
+        self.hole.into_iter().chain(self.unproven_from).min()
     }
 
     fn count_fingerprint(&mut self, event: &Event, forbidden: &[ForbiddenEvent]) {
@@ -211,9 +231,14 @@ impl Meaning {
     }
 
     fn find(&mut self, record: &Committed, problem: Problem) {
-        let is_note = self.hole.is_some() && matches!(problem, Problem::Forbidden(_));
-        if is_note && self.last_noted != record.header.sequence {
-            self.last_noted = record.header.sequence;
+        self.find_at(place_of(record), problem);
+    }
+
+    fn find_at(&mut self, place: Place, problem: Problem) {
+        let is_unjudged = self.unjudged_from().is_some_and(|from| place.sequence >= from);
+        let is_note = is_unjudged && matches!(problem, Problem::Forbidden(_));
+        if is_note && self.last_noted != place.sequence {
+            self.last_noted = place.sequence;
             self.records_noted = self.records_noted.saturating_add(1);
         }
         let (kept, left_out) = match is_note {
@@ -221,7 +246,7 @@ impl Meaning {
             false => (&mut self.findings, &mut self.left_out),
         };
         if kept.len() < MEANING_FINDINGS_MAX {
-            kept.push(Finding { place: place_of(record), problem });
+            kept.push(Finding { place, problem });
         } else {
             *left_out = left_out.saturating_add(1);
         }

@@ -6,10 +6,12 @@ use crate::finding::{Finding, Problem};
 use crate::later::Later;
 use crate::meaning::place_of;
 use crate::progress::{Meter, Progress};
-use crate::report::MEANING_FINDINGS_MAX;
+use crate::report::{MEANING_FINDINGS_MAX, Unproven};
 use holdpoint_domain::codec::{DecodeError, decode};
 use holdpoint_domain::envelope::Envelope;
+use holdpoint_domain::event::{Event, RECORDS_UNPROVEN};
 use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::world::UnprovenRecords;
 use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::run::{Onward, walk};
 use holdpoint_log_files::survey::segment_path;
@@ -102,6 +104,16 @@ impl Committed {
         Self { place: *place, header: record.header.clone(), content }
     }
 
+    /// Adds the records that it says are unproven.
+    pub(crate) fn state_unproven(&self, unproven: &mut UnprovenRecords) {
+        let Some(Event::RecordsUnproven(body)) = self.envelope().map(|it| &it.event) else {
+            return;
+        };
+        if body.is_of_records_before(self.header.sequence) {
+            unproven.add(body.first_sequence, body.last_sequence);
+        }
+    }
+
     /// When it was recorded.
     #[must_use]
     pub fn time(&self) -> Timestamp {
@@ -138,6 +150,8 @@ pub(crate) struct Reading {
     pub(crate) archives: ArchivePlaces,
     /// A file that tells of a record which is not here; looked for by whoever verifies.
     pub(crate) later: Option<Later>,
+    /// The records that others of them say are unproven.
+    pub(crate) unproven: UnprovenRecords,
 }
 
 impl Reading {
@@ -146,6 +160,13 @@ impl Reading {
     fn has_moved(&self) -> bool {
         let anchor = self.survey.head.valid().map_or(0, |head| head.anchor_sequence);
         anchor > self.handed_on.sequence || self.is_cut_off && self.survey.findings.is_empty()
+    }
+
+    /// The unproven records that are in this log, not before its first one.
+    pub(crate) fn unproven_here(&self) -> Vec<Unproven> {
+        let first = self.anchor.position.sequence.saturating_add(1);
+        let here = self.unproven.iter().filter(|(_, last)| *last >= first);
+        here.map(|(begin, last)| Unproven { first: begin.max(first), last }).collect()
     }
 
     fn has_handed_on(&self) -> bool {
@@ -288,6 +309,7 @@ struct Batches<'s, 'v, S> {
     is_cut_off: bool,
     pending: Vec<Committed>,
     withheld: Vec<Finding>,
+    unproven: UnprovenRecords,
     /// What the disk said of a header that was read again.
     failed: Option<SurveyError>,
 }
@@ -310,6 +332,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             is_cut_off: false,
             pending: Vec::new(),
             withheld: Vec::new(),
+            unproven: UnprovenRecords::default(),
             failed: None,
         }
     }
@@ -326,6 +349,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             withheld: self.withheld,
             archives: self.storage.archives(),
             later: None,
+            unproven: self.unproven,
         })
     }
 
@@ -371,6 +395,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
         self.last =
             ChainPosition { sequence: header.sequence, link: header.link, time: header.time };
         self.find_withheld();
+        self.pending.iter().for_each(|record| record.state_unproven(&mut self.unproven));
         (self.visit)(&self.pending);
         self.meter.reached(header.sequence);
         self.pending.clear();
@@ -407,13 +432,13 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
     }
 }
 
-/// What a record says; of a record that is not wanted nothing is decoded.
+/// What a record says. One that is not wanted is decoded only where it says what is unproven.
 pub(crate) fn content_of(record: &Record<'_>, wanted: &dyn Fn(&RecordHeader) -> bool) -> Content {
     let header = &record.header;
     if header.flags.withheld() {
         return Content::Withheld;
     }
-    if !wanted(header) {
+    if !wanted(header) && header.kind != RECORDS_UNPROVEN {
         return Content::NotRead;
     }
     match decode(header.kind, header.version, record.payload) {

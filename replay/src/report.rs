@@ -42,6 +42,9 @@ pub struct Report {
     pub mark: u64,
     /// Records above the mark.
     pub unproven: Option<Unproven>,
+    /// Records that the log says were taken over from a damaged one without proof.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unproven_records: Vec<Unproven>,
     /// Bytes behind the newest record that belong to no complete batch.
     pub tail: Option<Tail>,
     /// Somebody was writing meanwhile: what follows the newest record is not yet recorded.
@@ -119,6 +122,9 @@ pub enum Verdict {
     /// them.
     #[serde(rename = "intact, tail unproven")]
     TailUnproven,
+    /// Nothing failed; some records were taken over from a damaged log without proof.
+    #[serde(rename = "intact, with unproven records")]
+    UnprovenRecords,
     /// Something recorded is changed or missing.
     #[serde(rename = "corrupt")]
     Corrupt,
@@ -177,7 +183,7 @@ pub struct Head {
     pub time: Timestamp,
 }
 
-/// Records above every durable mark.
+/// Records in a row: above every durable mark, or without proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Unproven {
     /// The first of them.
@@ -206,6 +212,7 @@ impl Report {
 
     /// Everything that a reading says besides its findings, which are added by [`crate::axes`].
     pub(crate) fn of_reading(reading: Reading, axes: Axes, verdict: Verdict) -> Self {
+        let unproven_records = reading.unproven_here();
         let survey = reading.survey;
         let newest = survey.last.as_ref().map_or(reading.handed_on, |last| last.run.chain);
         let is_unproven = newest.sequence > survey.mark;
@@ -223,6 +230,7 @@ impl Report {
             mark: survey.mark,
             unproven: is_unproven
                 .then(|| Unproven { first: survey.mark.saturating_add(1), last: newest.sequence }),
+            unproven_records,
             tail,
             being_written: reading.is_being_written,
             log_id: survey.log.map(|log| log.to_string()),
@@ -279,6 +287,7 @@ impl fmt::Display for Verdict {
         out.write_str(match self {
             Self::Intact => "intact",
             Self::TailUnproven => "intact, tail unproven",
+            Self::UnprovenRecords => "intact, with unproven records",
             Self::Corrupt => "corrupt",
             Self::ForbiddenEvents => "forbidden events",
             Self::NothingHere => "nothing here",

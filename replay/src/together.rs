@@ -181,6 +181,7 @@ fn verdict(archive: &Report, log: &Report, differs: bool) -> Verdict {
     if either(Verdict::Corrupt) || differs {
         return Verdict::Corrupt;
     }
-    let worst = [Verdict::NothingHere, Verdict::ForbiddenEvents, Verdict::TailUnproven];
+    let (unproven, tail) = (Verdict::UnprovenRecords, Verdict::TailUnproven);
+    let worst = [Verdict::NothingHere, Verdict::ForbiddenEvents, unproven, tail];
     worst.into_iter().find(|verdict| either(*verdict)).unwrap_or(Verdict::Intact)
 }

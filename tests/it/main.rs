@@ -77,6 +77,7 @@ mod run_resumed;
 mod run_spent;
 mod salvage;
 mod salvage_archived;
+mod salvage_forged;
 mod screens;
 mod standing;
 mod tamper;

@@ -341,34 +341,3 @@ fn a_segment_whose_index_is_believed_is_tied_by_what_is_read_of_it() {
         }
     }
 }
-
-#[test]
-fn salvage_keeps_no_record_made_anew_and_every_one_that_is_tied() {
-    let mut log = HandMade::new();
-    let mut said = Vec::new();
-    for number in 0..12 {
-        if number % 4 == 0 && number > 0 {
-            log.roll();
-        }
-        log.events(vec![saying(&format!("{number:02}: {SAID}"))]);
-        said.push(log.chain.sequence);
-    }
-    for (number, sequence) in said.iter().enumerate() {
-        let directory = TempDir::new().unwrap();
-        let [old, new] = ["old", "new"].map(|name| directory.path().join(name));
-        log.write(&old);
-        remake(&old, *sequence, |payload| forge_answer(payload));
-        let words = ["salvage", old.to_str().unwrap(), new.to_str().unwrap(), "--json"];
-        let (code, stdout, stderr) = told(&holdpoint(&old, &words));
-        assert_eq!(code, 0, "{number}: {stderr}");
-        let report: Value = serde_json::from_str(&stdout).unwrap();
-        let (code, shown, stderr) = told(&holdpoint(&new, &["log", "show", "--json"]));
-        assert_eq!(code, 0, "{number}: {stderr}");
-        assert!(!shown.contains(FORGED), "{number}: {shown}");
-        let doubted = [number, number + 1];
-        for other in (0..said.len()).filter(|other| !doubted.contains(other)) {
-            assert!(shown.contains(&format!("{other:02}: {SAID}")), "{number}: {other}: {shown}");
-        }
-        assert!(report["salvaged"]["records_lost"].as_u64().unwrap() > 0, "{report:#}");
-    }
-}

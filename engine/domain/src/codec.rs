@@ -50,6 +50,17 @@ pub fn encode(envelope: &Envelope) -> Result<Encoded, EncodeError> {
     Ok(Encoded { kind: kind.kind, version: kind.version, payload })
 }
 
+/// Whether a payload can be read: here, or by a program that knows its kind and version.
+#[must_use]
+pub fn can_be_read(kind: u16, version: u8, payload: &[u8]) -> bool {
+    match decode(kind, version, payload) {
+        Ok(_) => true,
+        Err(error) => {
+            matches!(error, DecodeError::UnknownKind { .. } | DecodeError::UnknownVersion { .. })
+        }
+    }
+}
+
 /// Decodes one record's payload, whose header states `kind` and `version`.
 ///
 /// # Errors

@@ -41,18 +41,25 @@ pub use interruption_thread::{
     RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowRefused, RowsRead, SessionRegistered,
     TenantRegistered, ThreadClosed, ThreadMoved, TurnTaken, UserRegistered, WorkOrderRegistered,
 };
+pub(crate) use log::are_records_before;
 pub use log::{
     ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded, HeadMissingAccepted,
-    HistoryArchived, PolicyChanged, PolicyUnknown, RecordsLost, RecoveryPerformed, RefusalClass,
-    Salvaged, SalvagedRun, SegmentIndexed,
+    HistoryArchived, PolicyChanged, PolicyUnknown, RecordsLost, RecordsUnproven, RecoveryPerformed,
+    RefusalClass, Salvaged, SalvagedRun, SegmentIndexed, UnprovenReason,
 };
 pub use payload::{List, Raw, Text};
 pub use sandbox_fault::{FaultReported, SandboxDecided};
 
 use crate::codec::{BodyReader, BodyWriter, DecodeError, EncodeError};
 
+/// The kind of [`SegmentIndexed`].
+pub const SEGMENT_INDEXED: u16 = 10;
+
 /// The kind of [`PolicyChanged`].
 pub const POLICY_CHANGED: u16 = 11;
+
+/// The kind of [`RecordsUnproven`].
+pub const RECORDS_UNPROVEN: u16 = 13;
 
 /// One line of the registry of kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +92,7 @@ impl Event {
             | Self::SegmentIndexed(_)
             | Self::PolicyChanged(_)
             | Self::PolicyUnknown(_)
+            | Self::RecordsUnproven(_)
             | Self::CapabilityChanged(_)
             | Self::TenantRegistered(_)
             | Self::UserRegistered(_)
@@ -297,6 +305,8 @@ events! {
     11 v 1 "log" "log.policy_changed" => PolicyChanged in Box,
     /// The policy of the log may be lost.
     12 v 1 "log" "log.policy_unknown" => PolicyUnknown,
+    /// Records were taken over from a damaged log without proof.
+    13 v 1 "log" "log.records_unproven" => RecordsUnproven,
     /// A loop exists.
     32 v 2 "execution_loop" "execution_loop.initialized"
         => LoopInitialized, before 1 => LoopInitializedV1,

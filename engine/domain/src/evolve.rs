@@ -89,6 +89,7 @@ fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement<'_>) -
         Event::RecoveryPerformed(_) | Event::HeadMissingAccepted(_) | Event::ClockStepped(_) => {}
         Event::CommandRefused(_) => {}
         Event::Salvaged(_) | Event::RecordsLost(_) => {}
+        Event::RecordsUnproven(body) => log::records_unproven(world, record, body, judgement),
         Event::PolicyUnknown(_) => world.hot.gates.is_policy_lost = true,
         Event::HistoryArchived(body) => world.hot.indexes.archived(body.anchor_sequence),
         Event::ConfigurationChanged(body) => world.hot.configuration = body.digest,

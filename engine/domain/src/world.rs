@@ -21,6 +21,7 @@ mod registry;
 mod requests;
 mod segment_index;
 mod totals;
+mod unproven;
 mod version;
 mod view;
 
@@ -57,6 +58,7 @@ pub(crate) use requests::Requests;
 pub use requests::{Due, RequestPlace};
 pub use segment_index::{SegmentIndex, SegmentIndexes};
 pub use totals::{DecisionPointTotals, Totals};
+pub use unproven::{MAX_UNPROVEN_RANGES, UnprovenRecords};
 pub use view::{
     AnswerView, ChainView, DecisionPointView, DisclosureView, HeadView, LoopView, RequestView,
     SummaryView, VoteView, WorldView,
@@ -100,6 +102,7 @@ pub(crate) struct Hot {
     pub(crate) decision_point_totals: DecisionPointTotals,
     pub(crate) indexes: SegmentIndexes,
     pub(crate) gates: Gates,
+    pub(crate) unproven: UnprovenRecords,
 }
 
 impl World {
@@ -158,6 +161,12 @@ impl World {
     #[must_use]
     pub const fn decision_point_totals(&self) -> DecisionPointTotals {
         self.hot.decision_point_totals
+    }
+
+    /// The records that were taken over from a damaged log without proof.
+    #[must_use]
+    pub const fn unproven_records(&self) -> &UnprovenRecords {
+        &self.hot.unproven
     }
 
     /// SHA-256 of the configuration file under which the newest writer works; `None`: no file.

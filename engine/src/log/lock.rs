@@ -58,6 +58,11 @@ pub(super) fn mark_recovering(lock: &impl LockFile) -> DiskResult<()> {
     write(lock, &recovering)
 }
 
+/// Says that a new log is made. What LOCK says of another one that was in its place is over.
+pub(super) fn mark_creating(lock: &impl LockFile) -> DiskResult<()> {
+    write(lock, &Lock { pid: std::process::id(), ..unknown_owner() })
+}
+
 /// Says that the tail is about to be overwritten: from here on a crash may leave any mixture of its
 /// bytes and zeros, and the copy beside it is whole.
 pub(super) fn mark_overwriting(lock: &impl LockFile) -> DiskResult<()> {

@@ -95,7 +95,10 @@ fn act<S: Storage>(
     action: OpenAction,
     recovered: &mut Recovered,
 ) -> DiskResult<()> {
-    lock::mark_recovering(lock)?;
+    match action {
+        OpenAction::Create | OpenAction::FinishCreation => lock::mark_creating(lock)?,
+        _ => lock::mark_recovering(lock)?,
+    }
     let head = survey.head.valid();
     match (action, head, survey.last.as_ref()) {
         (OpenAction::Create, _, _) => {

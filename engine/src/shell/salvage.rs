@@ -2,11 +2,14 @@
 //!
 //! The source is read twice and never touched: once to plan, once to copy. What is kept:
 //!
-//! 1. the records that follow from the anchor, and from one segment to the next, whole batches;
-//! 2. where what precedes a segment is missing or damaged, the records that follow from its header;
-//! 3. behind a hole inside a segment, the records that a mark outside of them ties: HEAD, or the
-//!    next segment's header. A run of valid records that nothing ties is not kept: a captured
-//!    output can hold the image of one.
+//! 1. the records that HEAD or the next segment's header ties, backwards from there;
+//! 2. before those, and where nothing ties, whole batches that follow from the anchor, from one
+//!    segment to the next, or from a segment's header;
+//! 3. a whole record in its place that does not follow from the one before it: one of the two was
+//!    changed. Valid records anywhere else are not kept: a captured output can hold the image of
+//!    one.
+//!
+//! What HEAD does not tie is unproven. An event behind such records says so.
 //!
 //! Of everything else the bytes are copied aside, and an event stands in its place, so that nothing
 //! is hidden. The records keep their kinds, payloads, batches and times; the numbers that name
@@ -28,9 +31,9 @@ use super::clock::Clock;
 use super::entropy::{EntropySource, SystemEntropy};
 use crate::log::{Level, Log, OpenReport, Options, Ownership, Storage, create_behind};
 use beginning::Beginning;
-use copy::{Copier, first_time, recorded, sentence};
+use copy::{Copier, can_be_read, first_time, recorded, sentence};
 use cut::Cuts;
-use holdpoint_domain::event::{RecordsLost, Salvaged};
+use holdpoint_domain::event::{RecordsLost, RecordsUnproven, Salvaged};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::salvage::{Plan, Source, plan};
@@ -64,6 +67,8 @@ pub struct SalvageReport {
     pub withheld: u64,
     /// Everything else that was not kept, as the new log's events have it, in order.
     pub losses: Vec<RecordsLost>,
+    /// What was kept without proof, as the new log's events have it, in order.
+    pub unproven: Vec<RecordsUnproven>,
 }
 
 /// How far a salvage has come.
@@ -147,6 +152,7 @@ fn plan_of(
     let mut planned = plan(storage, source, &mut |segment, record| {
         beginning.look_at(segment, record);
         progress(record.header.sequence);
+        can_be_read(record)
     })?;
     if beginning.is_carried_by(&planned) {
         planned.begins_behind = Some(anchor);
@@ -187,10 +193,13 @@ impl Building<'_> {
             cuts,
             is_policy_unknown: false,
             has_proofs: false,
+            losses: Vec::new(),
+            unproven: Vec::new(),
             progress,
         };
-        let losses = copier.copy(self.plan)?;
+        copier.copy(self.plan)?;
         copier.cuts.finish()?;
+        let Copier { losses, unproven, .. } = copier;
         let newest_sequence = log.position().sequence;
         log.close()?;
         self.place.publish()?;
@@ -202,6 +211,7 @@ impl Building<'_> {
             salvaged,
             withheld: self.plan.withheld(),
             losses,
+            unproven,
         })
     }
 

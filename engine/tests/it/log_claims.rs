@@ -6,7 +6,7 @@
 use holdpoint_engine::log::{Level, NewRecord, OpenError, OpenReport};
 use holdpoint_log_files::Problem;
 use holdpoint_log_format::recovery::{OpenAction, Row};
-use holdpoint_log_format::{BootId, OwnerState};
+use holdpoint_log_format::{BootId, Lock, OwnerState};
 use holdpoint_testing::log::image::Image;
 use holdpoint_testing::log::{
     Stored, append, memory_directory, open, quiet, read_storage, record, records_of, this_boot,
@@ -110,6 +110,9 @@ impl Log {
         let run = run.map_or(0, |stored| stored.header.sequence);
         let claims = self.records.iter().filter(is_whole).map(|stored| stored.header.mark());
         let mark = claims.map(|claim| claim.unwrap().unwrap()).chain([WITNESSED]).max().unwrap();
+        // What LOCK says counts in its boot, where there is less.
+        let named = Lock::decode(&self.image.0[Path::new("LOCK")]).unwrap().durable_sequence;
+        let mark = if boot == this_boot() && named > run { mark.max(named) } else { mark };
         let mut behind = self.records.iter().filter(|stored| stored.header.sequence > run);
         let is_tail_zero = behind.all(|stored| harm == Harm::Zeroed && !is_whole(&stored));
         let row = match () {
@@ -156,6 +159,26 @@ fn table_whatever_is_harmed_below_a_claim_is_refused_and_above_every_claim_is_cu
     }
     let all = [Row::BelowMark, Row::Clean, Row::CleanUnproven, Row::DamagedTail, Row::TornTail];
     assert_eq!(rows, BTreeSet::from(all));
+}
+
+#[test]
+fn what_an_owner_of_this_boot_knew_to_be_durable_is_missed_where_it_is_gone() {
+    let log = Log::new();
+    for (state, durable) in [OwnerState::InTransaction, OwnerState::Recovering]
+        .into_iter()
+        .flat_map(|state| [(state, 7), (state, 8), (state, 12)])
+    {
+        for boot in [this_boot(), OTHER_BOOT] {
+            let mut image = log.harmed(&[8, 9], Harm::Zeroed, boot);
+            image.set_owner(state, boot);
+            image.set_durable(durable);
+            let (mark, row) = match boot == this_boot() && durable > 7 {
+                true => (durable, Row::BelowMark),
+                false => (3, Row::CleanUnproven),
+            };
+            assert_met(&image, &Verdict { run: 7, mark, row });
+        }
+    }
 }
 
 /// Verifying says what is due, and opening acts on it.

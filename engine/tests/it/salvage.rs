@@ -2,7 +2,7 @@
 //! and what comes of it is intact.
 
 use crate::damaged::{CAPACITY, FIRST_RECORD, Forge, Salvaged, UNKNOWN_KIND, path_of};
-use holdpoint_domain::event::{ClockStepped, Event};
+use holdpoint_domain::event::{ClockStepped, Event, UnprovenReason};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::{ActorId, Envelope, codec};
 use holdpoint_engine::log::{Level, NewRecord};
@@ -55,6 +55,7 @@ fn an_intact_log_is_kept_whole_with_its_payloads_times_kinds_and_batches() {
     let report = &made.report.salvaged;
     assert_eq!((report.records_kept, report.records_lost, report.findings_total), (10, 0, 0));
     assert_eq!((report.source_first_sequence, report.source_last_sequence), (1, 10));
+    assert_eq!(made.unproven(), Vec::<Vec<u8>>::new());
     assert_eq!(report.runs.len(), 1);
 }
 
@@ -133,9 +134,9 @@ fn a_number_that_names_a_record_goes_where_the_record_went() {
         let header = &record.header;
         codec::decode(header.kind, header.version, &record.payload).unwrap().causation
     };
-    // The report is 1, the first record 2, the event for the lost second one 3.
+    // The report is 1, the first record 2, and 3 says that 2 is unproven; 4 tells of the loss.
     let found: Vec<Option<u64>> = made.kept().iter().map(causation).collect();
-    assert_eq!(found, [None, Some(3), Some(4), Some(1)]);
+    assert_eq!(found, [None, Some(4), Some(5), Some(1)]);
 }
 
 #[test]
@@ -186,6 +187,10 @@ fn five() -> Forge {
 fn expected_without(forge: &Forge, lost: &[u64]) -> Vec<Vec<u8>> {
     let kept = forge.records.iter().filter(|record| !lost.contains(&record.sequence));
     kept.map(|record| record.payload.clone()).collect()
+}
+
+fn expected_of(forge: &Forge, kept: &[u64]) -> Vec<Vec<u8>> {
+    kept.iter().map(|sequence| forge.record(*sequence).payload).collect()
 }
 
 #[test]
@@ -253,8 +258,11 @@ fn a_damaged_header_costs_nothing_while_the_record_before_it_is_there() {
         let Some(before) = index.checked_sub(1) else { continue };
         forge.files.remove(&names[before]);
         let first = (before * EACH) as u64 + 1;
-        let lost: Vec<u64> = (first..=first + EACH as u64).collect();
-        assert_eq!(forge.salvaged().payloads(), expected_without(&forge, &lost), "{index}");
+        let lost: Vec<u64> = (first..first + EACH as u64).collect();
+        let made = forge.salvaged();
+        assert_eq!(made.payloads(), expected_without(&forge, &lost), "{index}");
+        let behind_damage: Vec<u64> = (1..first).chain([first + EACH as u64]).collect();
+        assert_eq!(made.unproven(), expected_of(&forge, &behind_damage), "{index}");
     }
 }
 
@@ -298,16 +306,17 @@ fn a_thousand_segments_are_read_as_one() {
 // ---- HEAD --------------------------------------------------------------------------------------
 
 #[test]
-fn a_newest_record_that_head_contradicts_is_put_aside() {
+fn a_newest_record_that_head_contradicts_is_kept_without_proof_and_so_is_all_before_it() {
     let forge = five();
     let head = Head::decode(&forge.files[names::HEAD]).unwrap();
     let mut changed = forge.clone();
     let other = Head { newest_link: Link([1; 32]), ..head };
     changed.files.insert(names::HEAD.into(), other.encode().to_vec());
     let made = changed.salvaged();
-    assert_eq!(made.payloads(), expected_without(&forge, &[15]));
-    assert_eq!(made.report.salvaged.records_lost, 1);
-    assert!(made.report.losses[0].problem.contains("HEAD names another record"));
+    assert_eq!(made.payloads(), expected_without(&forge, &[]));
+    assert_eq!(made.unproven(), made.payloads());
+    let findings = &made.report.salvaged.findings;
+    assert!(findings.iter().any(|finding| finding.contains("HEAD")), "{findings:?}");
 }
 
 #[test]
@@ -337,7 +346,10 @@ fn whatever_else_head_says_the_records_are_kept() {
     }
     let mut older = forge.clone();
     older.witness_at(4);
-    assert_eq!(older.salvaged().payloads(), expected_without(&forge, &[]));
+    let made = older.salvaged();
+    assert_eq!(made.payloads(), expected_without(&forge, &[]));
+    assert_eq!(made.unproven(), made.payloads()[4..]);
+    assert_eq!(made.report.unproven[0].reason, UnprovenReason::NoWitness);
 }
 
 // ---- Hostile directories -----------------------------------------------------------------------

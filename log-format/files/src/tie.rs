@@ -35,8 +35,6 @@ const HEADER: u64 = RECORD_HEADER_LENGTH as u64;
 pub(crate) struct Mark {
     pub(crate) sequence: u64,
     pub(crate) link: Link,
-    /// Its time in nanoseconds, where that is named too.
-    pub(crate) time: Option<u64>,
     /// Offset behind the record.
     pub(crate) end: u64,
     /// Whether it is the last one of its segment.
@@ -57,19 +55,104 @@ pub(crate) fn tied<F: ReadFile>(
     header: &SegmentHeader,
     mark: &Mark,
     edge: &Edge,
-) -> io::Result<Option<(ChainPosition, u64)>> {
-    let mut search = Search::from(window, header, mark, edge.offset);
-    let mut first = None;
-    while let Some(linked) = search.previous()? {
-        first = Some(linked);
+) -> io::Result<Option<ChainPosition>> {
+    let found = TiedRecords::find(window, header, mark, edge.offset)?;
+    let Some(records) = found else { return Ok(None) };
+    let before = records.before(window, edge)?;
+    Ok(Some(before.unwrap_or(records.first.chain())))
+}
+
+/// Consecutive records whose links a mark proves, up to the one that it names. So are their
+/// contents, but for the first one's: the link before it must prove that.
+pub(crate) struct TiedRecords {
+    pub(crate) first: Linked,
+    /// Whether the first one's frame holds. Nothing before one that is not whole is proven by it.
+    pub(crate) is_whole: bool,
+    log: LogId,
+    /// What the link before the first one must give.
+    wanted: Wanted,
+}
+
+/// A record whose link is proven. Its content is so only when the link before it is known.
+pub(crate) struct Linked {
+    pub(crate) offset: u64,
+    pub(crate) header: RecordHeader,
+}
+
+impl Linked {
+    /// Offset behind it.
+    pub(crate) fn end(&self) -> u64 {
+        self.offset + self.header.footprint()
     }
-    let Some(first) = first else { return Ok(None) };
-    let before = edge.after.map_or(header.previous.time, |after| after.time);
-    let (mut chain, offset) = search.start_of(&first, edge, before)?;
-    if let Some(time) = mark.time.filter(|_| offset == mark.end) {
-        chain.time = time;
+
+    /// The place behind it in the chain. Of one that is not whole, the time may be another.
+    pub(crate) fn chain(&self) -> ChainPosition {
+        ChainPosition::of(&self.header)
     }
-    Ok(Some((chain, offset)))
+}
+
+impl TiedRecords {
+    /// Finds them from `start` on. `None` when the record that the mark names is not there.
+    pub(crate) fn find<F: ReadFile>(
+        window: &mut Window<F>,
+        header: &SegmentHeader,
+        mark: &Mark,
+        start: u64,
+    ) -> io::Result<Option<Self>> {
+        let mut search = Search::from(window, header, mark, start);
+        let (mut first, mut is_whole) = (None, true);
+        while is_whole && let Some(linked) = search.previous()? {
+            is_whole = Record::decode(&search.frame, header.seed()).is_ok();
+            first = Some(linked);
+        }
+        let (log, wanted) = (header.log, search.wanted);
+        Ok(first.map(|first| Self { first, is_whole, log, wanted }))
+    }
+
+    /// The place before the first one, where its content is proven by a link known before the
+    /// hole, or left in it.
+    pub(crate) fn before<F: ReadFile>(
+        &self,
+        window: &mut Window<F>,
+        edge: &Edge,
+    ) -> io::Result<Option<ChainPosition>> {
+        if !self.is_whole || self.first.offset < edge.offset {
+            return Ok(None);
+        }
+        let links = self.links_before(window, edge)?;
+        let link = links.into_iter().flatten().find(|link| self.wanted.is(link));
+        let sequence = self.first.header.sequence.saturating_sub(1);
+        let time = edge.after.map_or(0, |after| after.time);
+        Ok(link.map(|link| ChainPosition { sequence, link, time }))
+    }
+
+    /// Links that may be the one before the first record: the last valid record's, the one that the
+    /// damaged record carries, and the one that its content gives.
+    fn links_before<F: ReadFile>(
+        &self,
+        window: &mut Window<F>,
+        edge: &Edge,
+    ) -> io::Result<[Option<Link>; 3]> {
+        let known = edge.after.map(|after| after.link);
+        let bytes = match self.first.offset > edge.offset {
+            true => window.bytes(edge.offset, HEADER)?,
+            false => &[],
+        };
+        let stored = bytes.get(32..64).and_then(|link| link.try_into().ok()).map(Link);
+        let damaged = bytes.first_chunk().and_then(|bytes| RecordHeader::decode(bytes).ok());
+        let fits = |damaged: &RecordHeader| {
+            is_legal_size(damaged.size) && edge.offset + damaged.footprint() == self.first.offset
+        };
+        let computed = match (damaged.filter(fits), &edge.after) {
+            (Some(damaged), Some(after)) => {
+                let frame = window.bytes(edge.offset, u64::from(damaged.size))?;
+                let prefix = prefix_of(self.log, &damaged, frame);
+                Some(prefix.link(&after.link, damaged.unsynced, damaged.sequence, damaged.time))
+            }
+            _ => None,
+        };
+        Ok([known, stored, computed])
+    }
 }
 
 /// How far records were shown from a mark back.
@@ -176,12 +259,6 @@ impl Wanted {
     }
 }
 
-/// A record whose link is proven. Its content is so only when the link before it is known.
-struct Linked {
-    offset: u64,
-    header: RecordHeader,
-}
-
 struct Search<'w, F> {
     window: &'w mut Window<F>,
     log: LogId,
@@ -241,8 +318,8 @@ impl<'w, F: ReadFile> Search<'w, F> {
 
     fn accept(&mut self, offset: u64, header: RecordHeader) -> io::Result<Linked> {
         self.read_frame(offset, &header)?;
-        let payload = self.frame.get(RECORD_HEADER_LENGTH..header.size as usize);
-        let prefix = Box::new(self.prefix_of(&header, payload.unwrap_or_default()));
+        let frame = self.frame.get(..header.size as usize).unwrap_or_default();
+        let prefix = Box::new(prefix_of(self.log, &header, frame));
         self.wanted = Wanted {
             sequence: header.sequence.saturating_sub(1),
             end: offset,
@@ -265,54 +342,12 @@ impl<'w, F: ReadFile> Search<'w, F> {
         }
         Ok(())
     }
+}
 
-    fn prefix_of(&self, header: &RecordHeader, payload: &[u8]) -> LinkPrefix {
-        let digest = Record { header: header.clone(), payload }.digest();
-        LinkPrefix::new(self.log, header.kind, header.version, header.flags, &digest)
-    }
-
-    /// Where the proven records begin: with the first linked one when its content is proven by a
-    /// link known before the hole or left in it, else right behind it.
-    fn start_of(
-        &mut self,
-        first: &Linked,
-        edge: &Edge,
-        time: u64,
-    ) -> io::Result<(ChainPosition, u64)> {
-        let sequence = first.header.sequence.saturating_sub(1);
-        if first.offset > edge.offset {
-            for link in self.links_before(first, edge)?.into_iter().flatten() {
-                if self.wanted.is(&link) {
-                    return Ok((ChainPosition { sequence, link, time }, first.offset));
-                }
-            }
-        }
-        let chain =
-            ChainPosition { sequence: first.header.sequence, link: first.header.link, time };
-        Ok((chain, first.offset + first.header.footprint()))
-    }
-
-    /// Links that may be the one before `first`: the last valid record's, the one that the damaged
-    /// record carries, and the one that its content gives.
-    fn links_before(&mut self, first: &Linked, edge: &Edge) -> io::Result<[Option<Link>; 3]> {
-        let bytes = self.window.bytes(edge.offset, HEADER)?.to_vec();
-        let stored = bytes.get(32..64).and_then(|link| link.try_into().ok()).map(Link);
-        let damaged = bytes.first_chunk().and_then(|bytes| RecordHeader::decode(bytes).ok());
-        let fits = |damaged: &RecordHeader| {
-            is_legal_size(damaged.size) && edge.offset + damaged.footprint() == first.offset
-        };
-        let computed = match (damaged.filter(fits), &edge.after) {
-            (Some(damaged), Some(after)) => {
-                let length = u64::from(damaged.size);
-                let frame = self.window.bytes(edge.offset, length)?.to_vec();
-                let payload = frame.get(RECORD_HEADER_LENGTH..).unwrap_or_default();
-                let prefix = self.prefix_of(&damaged, payload);
-                Some(prefix.link(&after.link, damaged.unsynced, damaged.sequence, damaged.time))
-            }
-            _ => None,
-        };
-        Ok([edge.after.map(|after| after.link), stored, computed])
-    }
+fn prefix_of(log: LogId, header: &RecordHeader, frame: &[u8]) -> LinkPrefix {
+    let payload = frame.get(RECORD_HEADER_LENGTH..).unwrap_or_default();
+    let digest = Record { header: header.clone(), payload }.digest();
+    LinkPrefix::new(log, header.kind, header.version, header.flags, &digest)
 }
 
 fn size_of(bytes: &[u8]) -> Option<u32> {

@@ -9,10 +9,10 @@ use super::filter::Filter;
 use super::part::Part;
 use crate::read::ReadError;
 use holdpoint_domain::codec::decode;
-use holdpoint_domain::event::{Event, REGISTRY, SegmentIndexed, kind_name};
+use holdpoint_domain::event::{Event, RECORDS_UNPROVEN, REGISTRY, SEGMENT_INDEXED, SegmentIndexed};
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::terms::{TERMS_VERSION, Term};
-use holdpoint_domain::world::SegmentIndexes;
+use holdpoint_domain::world::{SegmentIndexes, UnprovenRecords};
 use holdpoint_log_files::Standing::Proven;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::run::walk;
@@ -28,13 +28,24 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 
-/// The kind of event that vouches for an index.
-const STATEMENT: &str = "log.segment_indexed";
+/// The kinds of events that vouch for an index, and that say what is unproven.
+const STATEMENTS: [u16; 2] = [SEGMENT_INDEXED, RECORDS_UNPROVEN];
 
-/// What the log says of the indexes of its segments: by a segment's first record, the digest. Two
-/// that differ count for nothing: the segment is read.
+/// What an event says of other records.
+pub(crate) enum Stated {
+    Index(SegmentIndexed),
+    Unproven { first: u64, last: u64 },
+}
+
+/// What tied records say of others. Whoever says so stands behind those, so that it is known when
+/// they are tied.
 #[derive(Default)]
-struct Vouched(BTreeMap<u64, Option<Digest>>);
+struct Vouched {
+    /// By a segment's first record, the digest of its index. Two that differ count for nothing: the
+    /// segment is read.
+    indexes: BTreeMap<u64, Option<Digest>>,
+    unproven: UnprovenRecords,
+}
 
 /// The ties of a log, and the indexes that tied records vouch for.
 pub(crate) struct Tied {
@@ -54,14 +65,22 @@ pub(crate) struct Believed {
 }
 
 impl Vouched {
-    fn take(&mut self, body: &SegmentIndexed) {
-        if body.format != INDEX_VERSION {
-            return;
+    fn take(&mut self, stated: &Stated) {
+        match stated {
+            Stated::Index(body) if body.format == INDEX_VERSION => {
+                let held = self.indexes.entry(body.first_sequence).or_insert(Some(body.digest));
+                if *held != Some(body.digest) {
+                    *held = None;
+                }
+            }
+            Stated::Index(_) => {}
+            Stated::Unproven { first, last } => self.unproven.add(*first, *last),
         }
-        let held = self.0.entry(body.first_sequence).or_insert(Some(body.digest));
-        if *held != Some(body.digest) {
-            *held = None;
-        }
+    }
+
+    /// What is proven of a record that stands so by links.
+    fn standing(&self, sequence: u64, by_links: Standing) -> Standing {
+        if self.unproven.contains(sequence) { Standing::Unproven } else { by_links }
     }
 
     /// The index of a segment, where there is one to be believed.
@@ -70,7 +89,7 @@ impl Vouched {
         storage: &S,
         first: u64,
     ) -> Result<Option<Believed>, ReadError> {
-        let Some(Some(digest)) = self.0.get(&first) else { return Ok(None) };
+        let Some(Some(digest)) = self.indexes.get(&first) else { return Ok(None) };
         let index = match read_index(storage, first) {
             Ok(index) => index,
             Err(Unusable::Unreadable(source)) if source.kind() != ErrorKind::InvalidInput => {
@@ -98,8 +117,9 @@ impl Tied {
         indexes: &SegmentIndexes,
     ) -> Self {
         let known = indexes.iter().filter(|(_, index)| index.format == INDEX_VERSION);
-        let vouched = known.map(|(first, index)| (first, Some(index.digest))).collect();
-        Self { vouched: Vouched(vouched), ..Self::begin(reader) }
+        let indexes = known.map(|(first, index)| (first, Some(index.digest))).collect();
+        let vouched = Vouched { indexes, ..Vouched::default() };
+        Self { vouched, ..Self::begin(reader) }
     }
 
     /// The index of a segment that is believed, whether the segment is tied by it or not.
@@ -155,7 +175,7 @@ impl Tied {
         if !self.ties.step_over(reader, &segment.header, &scope.last, stretch.before) {
             return Ok(false);
         }
-        stated.iter().for_each(|body| self.vouched.take(body));
+        stated.iter().for_each(|stated| self.vouched.take(stated));
         self.by_index.insert(due);
         self.opened = Some((due, believed));
         Ok(true)
@@ -167,15 +187,14 @@ impl Tied {
         &mut self,
         reader: &LogReader<'_, S>,
         segment: &mut OpenSegment<S::File>,
-        visit: &mut dyn FnMut(&ChainPosition, &RecordPlace, &Record<'_>) -> Onward,
+        visit: &mut dyn FnMut(&ChainPosition, &RecordPlace, &Record<'_>, Standing) -> Onward,
     ) -> Result<bool, ReadError> {
-        let mut stated = Vec::new();
-        let is_tied = self.ties.read_back(reader, segment, &mut |before, place, record| {
-            stated.extend(statement_of(record));
-            visit(before, place, record)
-        })?;
-        stated.iter().for_each(|body| self.vouched.take(body));
-        Ok(is_tied)
+        let vouched = &mut self.vouched;
+        Ok(self.ties.read_back(reader, segment, &mut |before, place, record| {
+            statement_of(record).iter().for_each(|stated| vouched.take(stated));
+            let standing = Standing::of_tied(&record.header);
+            visit(before, place, record, vouched.standing(record.header.sequence, standing))
+        })?)
     }
 
     fn read<S: ReadStorage>(
@@ -188,9 +207,8 @@ impl Tied {
             stated.extend(statement_of(record).map(|body| (record.header.clone(), body)));
         })?;
         // What nothing ties vouches for nothing.
-        for (_, body) in stated.iter().filter(|(header, _)| self.ties.standing(header) == Proven) {
-            self.vouched.take(body);
-        }
+        stated.retain(|(header, _)| self.ties.standing(header) == Proven);
+        stated.iter().for_each(|(_, stated)| self.vouched.take(stated));
         Ok(())
     }
 
@@ -226,12 +244,12 @@ impl Tied {
 
     /// What is proven of the record with a sequence.
     pub(crate) fn standing_of(&self, sequence: u64) -> Standing {
-        self.ties.standing_of(sequence)
+        self.vouched.standing(sequence, self.ties.standing_of(sequence))
     }
 
     /// What is proven of a record.
     pub(crate) fn standing(&self, header: &RecordHeader) -> Standing {
-        self.ties.standing(header)
+        self.vouched.standing(header.sequence, self.ties.standing(header))
     }
 }
 
@@ -327,17 +345,15 @@ pub(crate) fn read_candidates<F: ReadFile>(
     Ok(Some(()))
 }
 
-/// The events of a segment that vouch for indexes, by its own index; `None` where it cannot be
-/// used.
+/// The events of a segment that say something of other records, by its own index; `None` where it
+/// cannot be used.
 fn statements_in_index<F: ReadFile>(
     believed: &Believed,
     segment: &mut OpenSegment<F>,
-) -> Result<Option<Vec<SegmentIndexed>>, ReadError> {
-    let Some(entry) = REGISTRY.iter().find(|entry| entry.name == STATEMENT) else {
-        return Ok(None);
-    };
-    // What could not be read when the index was built vouches for nothing.
-    let Ok(candidates) = believed.with_any(&[Term::Kind(entry.kind)]) else { return Ok(None) };
+) -> Result<Option<Vec<Stated>>, ReadError> {
+    // What could not be read when the index was built says nothing.
+    let kinds = STATEMENTS.map(Term::Kind);
+    let Ok(candidates) = believed.with_any(&kinds) else { return Ok(None) };
     let candidates: Vec<u64> = candidates.into_iter().collect();
     let mut found = Vec::new();
     let read = read_candidates(believed, segment, &candidates, &mut |_, record| {
@@ -347,13 +363,17 @@ fn statements_in_index<F: ReadFile>(
     Ok(read.map_err(|source| SurveyError::Io { file, source })?.map(|()| found))
 }
 
-fn statement_of(record: &Record<'_>) -> Option<SegmentIndexed> {
+pub(crate) fn statement_of(record: &Record<'_>) -> Option<Stated> {
     let header = &record.header;
-    if kind_name(header.kind) != Some(STATEMENT) || header.flags.withheld() {
+    if !STATEMENTS.contains(&header.kind) || header.flags.withheld() {
         return None;
     }
     match decode(header.kind, header.version, record.payload).ok()?.event {
-        Event::SegmentIndexed(body) => Some(body),
+        Event::SegmentIndexed(body) => Some(Stated::Index(body)),
+        Event::RecordsUnproven(body) if body.is_of_records_before(header.sequence) => {
+            let (first, last) = (body.first_sequence, body.last_sequence);
+            Some(Stated::Unproven { first, last })
+        }
         _ => None,
     }
 }

@@ -137,7 +137,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         let Some(mut segment) = opened else { return Ok(()) };
         let mut begin = None;
         let is_tied =
-            self.tied.read_back(self.reader, &mut segment, &mut |before, place, record| {
+            self.tied.read_back(self.reader, &mut segment, &mut |before, place, record, _| {
                 if record.header.sequence > wanted {
                     return Onward::Go;
                 }
@@ -303,8 +303,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             shown.in_pieces(reader, tied, segment, head, part)?;
         }
         let is_tied = shown.onward == Onward::Stop
-            || tied.read_back(reader, segment, &mut |_, place, record| {
-                let standing = Standing::of_tied(&record.header);
+            || tied.read_back(reader, segment, &mut |_, place, record, standing| {
                 let wanted = shown.wanted(place, record, standing);
                 shown.show(wanted.into_iter().collect());
                 let is_first = shown.filter.begins_with(&record.header);

@@ -2,8 +2,8 @@
 
 use holdpoint_domain::event::{
     ClockStepped, ConfigurationChanged, Event, FingerprintRecorded, HeadMissingAccepted,
-    HistoryArchived, PolicyChanged, PolicyUnknown, RecordsLost, RecoveryPerformed, Salvaged,
-    SegmentIndexed,
+    HistoryArchived, PolicyChanged, PolicyUnknown, RecordsLost, RecordsUnproven, RecoveryPerformed,
+    Salvaged, SegmentIndexed, UnprovenReason,
 };
 
 use super::{short, shown};
@@ -22,6 +22,7 @@ pub(super) fn of_the_log(event: &Event) -> Option<String> {
         Event::SegmentIndexed(body) => segment_indexed(body),
         Event::PolicyChanged(body) => policy_changed(body),
         Event::PolicyUnknown(body) => policy_unknown(body),
+        Event::RecordsUnproven(body) => records_unproven(body),
         _ => return None,
     })
 }
@@ -72,6 +73,15 @@ fn policy_unknown(body: &PolicyUnknown) -> String {
         "{} records were lost, and the policy of the log may have been among them",
         body.records_lost
     )
+}
+
+fn records_unproven(body: &RecordsUnproven) -> String {
+    let why = match body.reason {
+        UnprovenReason::Damage => "something behind them was changed or is missing",
+        UnprovenReason::NoWitness => "no witness reaches them",
+    };
+    let (first, last) = (body.first_sequence, body.last_sequence);
+    format!("records {first} to {last} are unproven: in the log that was salvaged, {why}")
 }
 
 fn segment_indexed(body: &SegmentIndexed) -> String {

@@ -7,8 +7,10 @@ use crate::axes::{authenticity_by, is_change, is_loss};
 use crate::finding::Finding;
 use crate::progress::{Meter, Progress};
 use crate::read::ReadError;
+use crate::records::indexes::{Stated, statement_of};
 use crate::records::part::withheld_at;
-use crate::report::{Axis, AxisState, Head, MEANING_FINDINGS_MAX, Verdict};
+use crate::report::{Axis, AxisState, Head, MEANING_FINDINGS_MAX, Unproven, Verdict};
+use holdpoint_domain::world::UnprovenRecords;
 use holdpoint_log_files::{
     Finding as LogFinding, LogReader, Onward, ReadStorage, RecordPlace, Run, Ties,
 };
@@ -73,6 +75,9 @@ pub struct RangeReport {
     pub to: Option<Head>,
     /// The log's identity, 32 hexadecimal digits.
     pub log_id: Option<String>,
+    /// Those of them that the log took over from a damaged one without proof, as it says itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unproven_records: Vec<Unproven>,
     /// Heads from outside, and what came of comparing them.
     pub heads: Vec<Witnessed>,
     /// Everything found wrong, in the order of the log.
@@ -111,6 +116,7 @@ pub fn verify_range<S: ReadStorage>(
         compared: Comparison::new(heads, &anchor),
         findings: Vec::new(),
         withheld: Vec::new(),
+        unproven: UnprovenRecords::default(),
         meter: Meter::new(storage, progress),
     };
     walk.all(range, begins)
@@ -130,6 +136,8 @@ struct Walk<'r, 's, 'p, S> {
     findings: Vec<LogFinding>,
     /// Records of the range of which only the digest is there; no event can authorise one.
     withheld: Vec<LogFinding>,
+    /// Records that others behind them say are unproven.
+    unproven: UnprovenRecords,
     meter: Meter<'p>,
 }
 
@@ -187,9 +195,13 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
     /// What ties the range to HEAD: all that lies between.
     fn tie(&mut self) -> Result<(), ReadError> {
         let mut ties = Ties::begin(self.reader);
-        while !ties.reach(self.reader, self.first) && self.findings.is_empty() {
-            let findings = &mut self.findings;
-            ties.read(self.reader, &mut |finding| findings.push(finding), &mut |_| {})?;
+        let Self { reader, findings, unproven, .. } = self;
+        while !ties.reach(reader, self.first) && findings.is_empty() {
+            ties.read(reader, &mut |finding| findings.push(finding), &mut |record| {
+                if let Some(Stated::Unproven { first, last }) = statement_of(record) {
+                    unproven.add(first, last);
+                }
+            })?;
         }
         Ok(())
     }
@@ -201,12 +213,18 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         let heads = self.compared.finish_part(log);
         let findings: Vec<Finding> = self.findings.into_iter().map(Finding::from).collect();
         let withheld: Vec<Finding> = self.withheld.into_iter().map(Finding::from).collect();
+        let asked = |(begin, end): &(u64, u64)| *end >= self.first && *begin <= last;
+        let unproven = self.unproven.iter().filter(asked);
+        let unproven_records: Vec<Unproven> = unproven
+            .map(|(begin, end)| Unproven { first: begin.max(self.first), last: end.min(last) })
+            .collect();
         let is_here = self.first >= begins && self.first <= last && last <= reached;
         let authenticity = authenticity_by(&heads);
         let is_refuted = authenticity.state == AxisState::Failed;
         let verdict = match findings.first().or(witness.as_ref()).or(withheld.first()) {
             Some(_) => Verdict::Corrupt,
             None if is_refuted => Verdict::Corrupt,
+            None if is_here && !unproven_records.is_empty() => Verdict::UnprovenRecords,
             None if is_here => Verdict::Intact,
             None => Verdict::NothingHere,
         };
@@ -234,6 +252,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
             from: self.from.as_ref().and_then(Head::at),
             to: self.to.as_ref().and_then(Head::at),
             log_id: log.map(|log| log.to_string()),
+            unproven_records,
             heads,
             findings: witness.into_iter().chain(withheld).chain(findings).collect(),
             not_checked,

@@ -45,8 +45,16 @@ impl Image {
 
     /// Says how the last owner left.
     pub fn set_owner(&mut self, state: OwnerState, boot: BootId) {
+        self.change_lock(|lock| Lock { state, previous_state: state, boot, ..lock });
+    }
+
+    /// Says up to which record the last owner knew all to be durable.
+    pub fn set_durable(&mut self, durable_sequence: u64) {
+        self.change_lock(|lock| Lock { durable_sequence, ..lock });
+    }
+
+    fn change_lock(&mut self, change: impl Fn(Lock) -> Lock) {
         let lock = Lock::decode(self.file("LOCK")).unwrap();
-        let left = Lock { state, previous_state: state, boot, ..lock };
-        *self.file("LOCK") = left.encode().to_vec();
+        *self.file("LOCK") = change(lock).encode().to_vec();
     }
 }

@@ -14,9 +14,9 @@ use holdpoint_domain::event::{
     FaultReported, FingerprintRecorded, HaltReason, HeadMissingAccepted, HistoryArchived,
     LateAnswerRecorded, List, LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached,
     Offered, OutputCut, OutputExtent, OutputStream, PolicyChanged, PolicyUnknown, RecordsLost,
-    RecoveryPerformed, RefusalClass, RequestWithdrawn, ResourceUsage, ResponseAwaited,
-    ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided, SegmentIndexed,
-    StopConditionDetected, Text, VisibilityOverridden,
+    RecordsUnproven, RecoveryPerformed, RefusalClass, RequestWithdrawn, ResourceUsage,
+    ResponseAwaited, ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided, SegmentIndexed,
+    StopConditionDetected, Text, UnprovenReason, VisibilityOverridden,
 };
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, RawData, StopCondition};
 use holdpoint_domain::execution_loop::{
@@ -59,6 +59,11 @@ pub fn samples() -> Vec<Envelope> {
     let mut samples: Vec<Envelope> =
         events.into_iter().enumerate().map(|(i, event)| enveloped(i, event)).collect();
     samples.extend(proven_samples());
+    let unproven = [(UnprovenReason::Damage, 1, 2), (UnprovenReason::NoWitness, 3, 3)];
+    samples.extend(unproven.into_iter().enumerate().map(|(i, (reason, first, last))| {
+        let (first_sequence, last_sequence) = (first, last);
+        enveloped(i, RecordsUnproven { first_sequence, last_sequence, reason }.into())
+    }));
     samples
 }
 

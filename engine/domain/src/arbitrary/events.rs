@@ -6,9 +6,9 @@ use crate::event::{
     DecisionRequested, DecisionTimedOut, DecisionWarned, EvidenceCaptured, EvidenceContent, Exit,
     FaultReported, FingerprintRecorded, HeadMissingAccepted, HistoryArchived, LateAnswerRecorded,
     LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached, Offered, OutputCut,
-    OutputExtent, PolicyChanged, PolicyUnknown, RecordsLost, RecoveryPerformed, RequestWithdrawn,
-    ResourceUsage, ResponseAwaited, ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided,
-    SegmentIndexed, StopConditionDetected, VisibilityOverridden,
+    OutputExtent, PolicyChanged, PolicyUnknown, RecordsLost, RecordsUnproven, RecoveryPerformed,
+    RequestWithdrawn, ResourceUsage, ResponseAwaited, ResponseEvaluated, Salvaged, SalvagedRun,
+    SandboxDecided, SegmentIndexed, StopConditionDetected, VisibilityOverridden,
 };
 use crate::human_decision::{
     AnswerMeans, DecisionRecord, DecisionRequest, EscalationTarget, EvidenceSummary, HoldTerms,
@@ -40,6 +40,7 @@ made_of! {
     SegmentIndexed { first_sequence, last_sequence, format, digest }
     PolicyChanged { by, policy, approval }
     PolicyUnknown { records_lost }
+    RecordsUnproven { first_sequence, last_sequence, reason }
     GatePolicy {
         before, after, approvers, quorum, authentication, separation, retry_needs_person,
         decision_timeout_ms, approval_timeout_ms, escalation_approvers, override_approvers,

@@ -8,7 +8,7 @@ use core::fmt;
 
 use super::{halt, on_loop};
 use crate::command::WriterCommand;
-use crate::event::Event;
+use crate::event::{Event, are_records_before};
 use crate::limits::CLOCK_STEP_NS;
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
@@ -48,13 +48,20 @@ pub fn decide_for_writer(
         WriterCommand::HistoryArchived(body) => {
             let before = body.first_sequence.saturating_sub(1);
             within("an archive", before, body.anchor_sequence, newest)?;
+            let anchor = body.anchor_sequence;
+            let parted = world.unproven_records().iter().find(|(_, last)| *last >= anchor);
+            let parted = parted.filter(|(first, _)| *first <= anchor);
+            let (first, last) = parted.unwrap_or_default();
+            let whole = format!("an anchor outside of the unproven records {first} to {last}");
+            unless(parted.is_some(), "an archive", whole, anchor)?;
             let is_other_schema = body.state_schema != STATE_SCHEMA_VERSION;
             unless(is_other_schema, "an archive", STATE_SCHEMA_VERSION, body.state_schema)?;
             body.clone().into()
         }
         WriterCommand::SegmentIndexed(body) => {
-            let is_ahead = !body.is_of_records_before(newest.saturating_add(1));
-            let found = format!("{} to {}", body.first_sequence, body.last_sequence);
+            let (first, last) = (body.first_sequence, body.last_sequence);
+            let is_ahead = !are_records_before(first, last, newest.saturating_add(1));
+            let found = format!("{first} to {last}");
             unless(is_ahead, "an index", format!("records up to {newest}"), found)?;
             body.clone().into()
         }

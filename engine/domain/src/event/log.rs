@@ -128,11 +128,9 @@ pub struct SegmentIndexed {
     pub digest: Digest,
 }
 
-impl SegmentIndexed {
-    /// Whether it is of records, in their order, that all lie before this one.
-    pub(crate) fn is_of_records_before(&self, sequence: u64) -> bool {
-        (1..=self.last_sequence).contains(&self.first_sequence) && self.last_sequence < sequence
-    }
+/// Whether these are records, in their order, that all lie before this one.
+pub(crate) const fn are_records_before(first: u64, last: u64, sequence: u64) -> bool {
+    1 <= first && first <= last && last < sequence
 }
 
 /// This log was made of what could be kept of another one. It is the first event of such a log
@@ -197,6 +195,37 @@ pub struct RecordsLost {
     pub copied_to: Option<Text>,
     /// What is wrong with it, in words: at most 4096 bytes.
     pub problem: Text,
+}
+
+closed_enum! {
+    /// Why nothing proves records that were taken over from a damaged log. Closed.
+    pub enum UnprovenReason {
+        /// Something behind them was changed or is missing.
+        Damage = "DAMAGE",
+        /// They lay behind the newest record that HEAD named, or there was no HEAD.
+        NoWitness = "NO_WITNESS",
+    }
+}
+
+/// Records were taken over from a damaged log in which nothing tied them to its newest witness:
+/// they may have been made up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RecordsUnproven {
+    /// The first of them, by its sequence in this log.
+    pub first_sequence: u64,
+    /// The last of them, by its sequence in this log.
+    pub last_sequence: u64,
+    /// Why.
+    pub reason: UnprovenReason,
+}
+
+impl RecordsUnproven {
+    /// Whether they are records, in their order, that all lie before this one.
+    #[must_use]
+    pub const fn is_of_records_before(&self, sequence: u64) -> bool {
+        are_records_before(self.first_sequence, self.last_sequence, sequence)
+    }
 }
 
 /// Records were moved to an archive. The log now begins behind the last of them, the anchor.

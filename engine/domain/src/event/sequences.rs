@@ -30,6 +30,10 @@ impl Envelope {
                 replace(&mut body.first_sequence);
                 replace(&mut body.last_sequence);
             }
+            Event::RecordsUnproven(body) => {
+                replace(&mut body.first_sequence);
+                replace(&mut body.last_sequence);
+            }
             Event::Salvaged(body) => body.runs = replaced(&body.runs, replace),
             _ => {}
         }

@@ -35,6 +35,8 @@ closed_enum! {
         Fingerprint = "FINGERPRINT",
         /// An index is of records before the event that tells of it.
         SegmentIndex = "SEGMENT_INDEX",
+        /// What is said to be unproven are records before the event that says so.
+        UnprovenRecords = "UNPROVEN_RECORDS",
         /// An event is about a loop that exists and is not settled.
         LoopIsLive = "LOOP_IS_LIVE",
         /// A loop is initialized once, with a well-formed id and bounds.

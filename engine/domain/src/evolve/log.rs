@@ -2,7 +2,7 @@
 
 use super::Record;
 use super::forbidden::{Judgement, Rule};
-use crate::event::{FingerprintRecorded, SegmentIndexed};
+use crate::event::{FingerprintRecorded, RecordsUnproven, SegmentIndexed, are_records_before};
 use crate::world::{STATE_SCHEMA_VERSION, World};
 
 /// Sequences count up by one and times never go back. A world may begin at any sequence.
@@ -37,10 +37,37 @@ pub(super) fn segment_indexed(
     body: &SegmentIndexed,
     judgement: &mut Judgement,
 ) {
-    if body.is_of_records_before(record.sequence) {
+    let (first, last) = (body.first_sequence, body.last_sequence);
+    if expect_before(Rule::SegmentIndex, first, last, record, judgement) {
         world.hot.indexes.follow(body);
-    } else {
-        let found = alloc::format!("{} to {}", body.first_sequence, body.last_sequence);
-        judgement.forbid(Rule::SegmentIndex, "records before this one, in their order", found);
     }
+}
+
+/// What is said to be unproven stays so. A log that is salvaged again says it of more records.
+pub(super) fn records_unproven(
+    world: &mut World,
+    record: Record<'_>,
+    body: &RecordsUnproven,
+    judgement: &mut Judgement,
+) {
+    let (first, last) = (body.first_sequence, body.last_sequence);
+    if expect_before(Rule::UnprovenRecords, first, last, record, judgement) {
+        world.hot.unproven.add(first, last);
+    }
+}
+
+/// Says whether these are records before the one that names them.
+fn expect_before(
+    rule: Rule,
+    first: u64,
+    last: u64,
+    record: Record<'_>,
+    judgement: &mut Judgement,
+) -> bool {
+    let are_before = are_records_before(first, last, record.sequence);
+    if !are_before {
+        let found = alloc::format!("{first} to {last}");
+        judgement.forbid(rule, "records before this one, in their order", found);
+    }
+    are_before
 }

@@ -18,7 +18,7 @@ use super::fingerprint::{KnownFingerprint, fingerprint_of};
 use super::idempotency::SpelledKeys;
 use super::{
     DecisionPoint, DecisionPointTotals, DecisionPoints, ExecutionLoop, HeldRequest, Hot, Kept,
-    Keys, Loops, Requests, STATE_SCHEMA_VERSION, Threads, World,
+    Keys, Loops, Requests, STATE_SCHEMA_VERSION, Threads, UnprovenRecords, World,
 };
 use crate::codec::{borrow_first, configuration, read_first};
 use crate::event::Event;
@@ -41,7 +41,7 @@ struct Room {
 type Read = fn(&[u8], &mut Hot) -> Result<(), Fault>;
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 12] = [
+const ROOMS: [Room; 13] = [
     Room {
         name: "execution_loop",
         version: 2,
@@ -162,6 +162,17 @@ const ROOMS: [Room; 12] = [
         version: 1,
         write: |hot| encoded(&hot.gates),
         read: |bytes, hot| decoded(bytes).map(|gates| hot.gates = gates),
+        older: &[],
+    },
+    Room {
+        name: "unproven",
+        version: 1,
+        write: |hot| encoded(&hot.unproven),
+        read: |bytes, hot| {
+            let ranges: Vec<(u64, u64)> = decoded(bytes)?;
+            hot.unproven = UnprovenRecords::from_carried(&ranges);
+            Ok(())
+        },
         older: &[],
     },
 ];

@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 
 use super::{
     Attempt, Chain, ChainRecord, DecisionPointTotals, ExecutionLoop, STATE_SCHEMA_VERSION, Totals,
-    World,
+    UnprovenRecords, World,
 };
 use crate::envelope::ActorId;
 use crate::event::HaltReason;
@@ -32,6 +32,9 @@ pub struct WorldView<'a> {
     pub totals: &'a Totals,
     /// Counts over all events of decision points.
     pub decision_point_totals: DecisionPointTotals,
+    /// The first and the last record of each range that was taken over without proof.
+    #[serde(skip_serializing_if = "UnprovenRecords::is_empty")]
+    pub unproven_records: &'a UnprovenRecords,
     /// Every loop, live and (where kept) settled, in the order in which they began.
     pub execution_loops: Vec<LoopView<'a>>,
 }
@@ -129,6 +132,7 @@ impl World {
             state_schema: STATE_SCHEMA_VERSION,
             totals: self.totals(),
             decision_point_totals: self.decision_point_totals(),
+            unproven_records: self.unproven_records(),
             execution_loops: loops.into_iter().map(ExecutionLoop::view).collect(),
         }
     }

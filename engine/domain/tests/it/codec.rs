@@ -61,6 +61,7 @@ const PINNED: &[(u16, &str)] = &[
     (10, "log.segment_indexed"),
     (11, "log.policy_changed"),
     (12, "log.policy_unknown"),
+    (13, "log.records_unproven"),
     (32, "execution_loop.initialized"),
     (33, "execution_loop.dispatched"),
     (34, "execution_loop.response_awaited"),
@@ -407,7 +408,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         DecisionPointResolved DefaultTaken DecisionPointAborted DecisionPointCancelled
         DecisionPointSuperseded DecisionPointReminded DecisionPointEscalated LateResponseRecorded
         ApprovalConsumed ApprovalLapsed DependentsReleased SegmentIndexed PendingDisarmed
-        ThreadMoved
+        ThreadMoved RecordsUnproven
     }
 }
 

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use holdpoint_domain::codec::{decode, encode};
 use holdpoint_domain::event::{
     ClockStepped, EvidenceCaptured, EvidenceContent, FingerprintRecorded, HaltReason,
-    LoopDispatched, OutputCut, ResponseAwaited, SegmentIndexed, StopConditionDetected,
+    LoopDispatched, OutputCut, RecordsUnproven, ResponseAwaited, SegmentIndexed,
+    StopConditionDetected, UnprovenReason,
 };
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, RawData, StopCondition};
 use holdpoint_domain::evolve::Rule;
@@ -331,6 +332,26 @@ fn an_index_of_records_that_are_not_before_it_is_found_and_not_believed() {
     assert_eq!(story.record(indexed(1, 1).into()), []);
     let known = story.world.segment_indexes().of(1).map(|index| index.last_sequence);
     assert_eq!(known, Some(1));
+}
+
+#[test]
+fn unproven_records_that_are_not_before_the_event_are_found_and_not_believed() {
+    let mut story = Story::initialized();
+    let unproven = |first_sequence, last_sequence| {
+        let reason = UnprovenReason::Damage;
+        RecordsUnproven { first_sequence, last_sequence, reason }
+    };
+    for (first, last) in [(0, 1), (2, 1), (1, u64::MAX)] {
+        assert_found(&story.record(unproven(first, last).into()), Rule::UnprovenRecords);
+        assert!(story.world.unproven_records().is_empty());
+    }
+    // A log that is salvaged again may say it of what was said before, and of more.
+    for (first, last) in [(2, 2), (1, 3)] {
+        assert_eq!(story.record(unproven(first, last).into()), []);
+    }
+    assert!(story.world.unproven_records().iter().eq([(1, 3)]));
+    let carried = World::from_carried(&story.world.carry()).unwrap();
+    assert_eq!(carried.unproven_records(), story.world.unproven_records());
 }
 
 #[test]

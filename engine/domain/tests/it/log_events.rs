@@ -2,8 +2,8 @@
 //! contradict it, and changes no other state.
 
 use holdpoint_domain::event::{
-    ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived, Raw,
-    RecoveryPerformed, SegmentIndexed,
+    ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived, Raw, RecordsUnproven,
+    RecoveryPerformed, SegmentIndexed, UnprovenReason,
 };
 use holdpoint_domain::evidence_capture::RawData;
 use holdpoint_domain::execution_loop::ExecutionLoopState;
@@ -106,6 +106,19 @@ fn what_the_log_contradicts_is_not_recorded() {
         assert_eq!(refusal.code(), "CONTRADICTS_LOG", "{told:?}");
         assert!(refusal.to_string().ends_with("nothing was recorded"), "{refusal}");
         assert_eq!(story.world, before);
+    }
+}
+
+/// The archive would not say of its records that they are unproven: the log does, behind them.
+#[test]
+fn no_anchor_parts_unproven_records_from_the_event_that_says_so() {
+    let mut story = Story::in_state(ExecutionLoopState::Evaluated);
+    let (reason, first_sequence) = (UnprovenReason::Damage, 3);
+    let unproven = RecordsUnproven { first_sequence, last_sequence: 4, reason };
+    assert_eq!(story.record(unproven.into()), []);
+    for (anchor, is_refused) in [(2, false), (3, true), (4, true), (5, false)] {
+        let told = story.tells(&archived(1, anchor, STATE_SCHEMA_VERSION));
+        assert_eq!(told.is_err(), is_refused, "{anchor}");
     }
 }
 

@@ -9,12 +9,16 @@ use std::sync::LazyLock;
 use holdpoint_domain::codec::{decode, encode};
 use holdpoint_domain::decision_point::{self, Authentication};
 use holdpoint_domain::event::{
-    ClockStepped, FingerprintRecorded, HistoryArchived, REGISTRY, Raw, SegmentIndexed,
+    ClockStepped, FingerprintRecorded, HistoryArchived, REGISTRY, Raw, RecordsUnproven,
+    SegmentIndexed, UnprovenReason,
 };
 use holdpoint_domain::evidence_capture::RawData;
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::hash::{Digest, sha256};
 use holdpoint_domain::{ActorId, Envelope, Event, Idempotency, Proof, limits};
+
+/// The kinds of which the document has an example.
+const KINDS: [u16; 4] = [4, 9, 10, 13];
 
 const DOCUMENT: &str = include_str!("../../../../log-format/FORMAT.md");
 
@@ -81,15 +85,17 @@ fn table_numbers_are_written_as_the_document_says() {
 }
 
 #[test]
-fn the_enums_of_the_heading_have_the_numbers_of_the_document() {
+fn the_enums_have_the_numbers_of_the_document() {
     let numbered = |names: Vec<&str>| {
         let each = names.iter().enumerate().map(|(number, name)| format!("{name} {number}"));
         each.collect::<Vec<_>>().join(", ")
     };
-    let text = section("### Speaker").replace('\n', " ");
+    let sections = [section("### Speaker"), section("### log.records_unproven")];
+    let text = sections.concat().replace('\n', " ");
     let actors = Actor::ALL.iter().map(|actor| actor.name()).collect();
     let proofs = Authentication::ALL.iter().map(|proof| proof.name()).collect();
-    for due in [numbered(actors), numbered(proofs)] {
+    let reasons = UnprovenReason::ALL.iter().map(|reason| reason.name()).collect();
+    for due in [numbered(actors), numbered(proofs), numbered(reasons)] {
         assert!(text.contains(&due), "{due}");
     }
 }
@@ -98,7 +104,7 @@ fn the_enums_of_the_heading_have_the_numbers_of_the_document() {
 
 #[test]
 fn the_examples_are_taken_apart_as_both_decoders_read_them() {
-    for kind in [4, 9, 10] {
+    for kind in KINDS {
         let (payload, lines) = example(kind);
         let version = REGISTRY.iter().find(|entry| entry.kind == kind).unwrap().version;
         let length = payload.len();
@@ -130,7 +136,7 @@ fn the_state_in_the_example_has_the_fingerprint_of_the_document() {
 /// Payloads of the kinds that the document lays out, and of one with a signed number.
 fn payloads() -> Vec<(u16, Vec<u8>)> {
     let mut all: Vec<(u16, Vec<u8>)> =
-        [4, 9, 10].into_iter().map(|kind| (kind, example(kind).0)).collect();
+        KINDS.into_iter().map(|kind| (kind, example(kind).0)).collect();
     let archived = HistoryArchived {
         first_sequence: 250,
         anchor_sequence: 70_000,
@@ -146,8 +152,13 @@ fn payloads() -> Vec<(u16, Vec<u8>)> {
         format: u32::MAX,
         digest: sha256(b"index"),
     };
-    let events: [Event; 5] =
-        [archived.into(), indexed.into(), step(i64::MIN), step(-1), step(i64::MAX)];
+    let unproven = RecordsUnproven {
+        first_sequence: 250,
+        last_sequence: 1 << 40,
+        reason: UnprovenReason::NoWitness,
+    };
+    let steps = [i64::MIN, -1, i64::MAX].map(step);
+    let events = [archived.into(), indexed.into(), unproven.into()].into_iter().chain(steps);
     for event in events {
         let kind = event.kind().kind;
         all.push((kind, encode(&plain(event.clone())).unwrap().payload));
@@ -295,6 +306,7 @@ impl<'a> Reader<'a> {
             "digest" => Value::Bytes(self.raw(32)?.to_vec()),
             "actor" => self.name(&["HUMAN", "AGENT", "AUTOMATION", "SYSTEM"])?,
             "authentication" => self.name(&["none", "os-user", "terminal"])?,
+            "reason" => self.name(&["DAMAGE", "NO_WITNESS"])?,
             "speaker" => {
                 let row = TABLES.speakers.get(usize::try_from(self.number(4)?).ok()?)?;
                 let fields = row[2].split(", ").map(|field| field.split_once(": ").unwrap().1);
@@ -409,6 +421,11 @@ fn of_codec(kind: u16, payload: &[u8]) -> Option<Vec<Value>> {
             Value::Number(body.last_sequence),
             Value::Number(body.format.into()),
             digest(&body.digest),
+        ],
+        Event::RecordsUnproven(body) => vec![
+            Value::Number(body.first_sequence),
+            Value::Number(body.last_sequence),
+            name(body.reason.name()),
         ],
         other => panic!("{other:?}"),
     });

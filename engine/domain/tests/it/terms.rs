@@ -27,7 +27,7 @@ fn has(envelope: &Envelope, term: Term<'_>) -> bool {
 }
 
 /// Events that are about nothing that has an id: the log itself, and what an actor may do.
-const ABOUT_NOTHING: [&str; 12] = [
+const ABOUT_NOTHING: [&str; 13] = [
     "interruption_thread.capability_changed",
     "log.clock_stepped",
     "log.configuration_changed",
@@ -37,6 +37,7 @@ const ABOUT_NOTHING: [&str; 12] = [
     "log.policy_changed",
     "log.policy_unknown",
     "log.records_lost",
+    "log.records_unproven",
     "log.recovery_performed",
     "log.salvaged",
     "log.segment_indexed",

@@ -64,6 +64,7 @@ mod tests {
     use holdpoint_domain::evidence_capture::RawData;
     use holdpoint_domain::hash::Digest;
     use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
+    use holdpoint_log_files::Standing;
     use holdpoint_log_files::salvage::Kept;
     use holdpoint_log_format::{Flags, Link, LogId, RecordHeader, SegmentHeader};
 
@@ -102,10 +103,22 @@ mod tests {
         let log = LogId([1; 16]);
         let header =
             SegmentHeader { log, previous: ANCHOR, capacity: 65_536, previous_seal_offset: 0 };
-        let (segment, offset, first_time, last_time) = (10, 4_096, 0, 0);
         let mut plan = Plan::behind(ANCHOR.sequence);
         let from = ANCHOR;
-        plan.keep(Kept { segment, header, from, offset, last, first_time, last_time, withheld: 0 });
+        plan.keep(Kept {
+            segment: 10,
+            header,
+            from,
+            is_linked: true,
+            offset: 4_096,
+            last,
+            last_link: Link([1; 32]),
+            first_time: 0,
+            last_time: 0,
+            withheld: 0,
+            unreadable: 0,
+            standing: Standing::Unproven,
+        });
         plan
     }
 

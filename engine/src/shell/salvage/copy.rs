@@ -8,14 +8,16 @@ use crate::log::{AppendError, Level, Log, NewRecord};
 use crate::shell::engine::system_actor;
 use holdpoint_domain::codec;
 use holdpoint_domain::envelope::Envelope;
-use holdpoint_domain::event::{Event, POLICY_CHANGED, PolicyUnknown, RecordsLost};
+use holdpoint_domain::event::{
+    Event, POLICY_CHANGED, PolicyUnknown, RecordsLost, RecordsUnproven, UnprovenReason,
+};
 use holdpoint_domain::text::{bounded, visible};
 use holdpoint_log_files::run::walk;
-use holdpoint_log_files::salvage::{Kept, Loss, Piece, Plan};
+use holdpoint_log_files::salvage::{Kept, Loss, Piece, Plan, Unproven};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{Onward, ReadStorage, RecordPlace, Run};
-use holdpoint_log_format::Record;
+use holdpoint_log_files::{Onward, ReadFile, ReadStorage, RecordPlace, Run, Standing};
+use holdpoint_log_format::{Item, Record};
 
 /// Longest text of an event that salvage writes, in bytes.
 const TEXT_BYTES_MAX: usize = 4_096;
@@ -36,14 +38,16 @@ pub(super) struct Copier<'a, S> {
     pub(super) is_policy_unknown: bool,
     /// Whether some record says what proves who did it.
     pub(super) has_proofs: bool,
+    /// What was recorded so far about what was lost, and about what is unproven.
+    pub(super) losses: Vec<RecordsLost>,
+    pub(super) unproven: Vec<RecordsUnproven>,
     /// Told of the newest record now and then.
     pub(super) progress: &'a mut dyn FnMut(u64),
 }
 
 impl<S: ReadStorage> Copier<'_, S> {
-    /// Copies every piece. Gives the losses as they were recorded.
-    pub(super) fn copy(&mut self, plan: &Plan) -> Result<Vec<RecordsLost>, SalvageError> {
-        let mut losses = Vec::new();
+    /// Copies every piece.
+    pub(super) fn copy(&mut self, plan: &Plan) -> Result<(), SalvageError> {
         let mut time = first_time(plan);
         for (index, piece) in plan.pieces.iter().enumerate() {
             match piece {
@@ -57,7 +61,15 @@ impl<S: ReadStorage> Copier<'_, S> {
                     let time = time_of_next(behind).unwrap_or(time);
                     self.append(&[recorded(self.correlation, lost.clone().into())?], time)?;
                     self.is_policy_unknown |= lost.source_first_sequence > 0;
-                    losses.push(lost);
+                    self.losses.push(lost);
+                }
+                Piece::Unproven(range) => {
+                    let unproven = self.unproven(range);
+                    let event = recorded(self.correlation, unproven.clone().into())?;
+                    self.append(&[event], time)?;
+                    // What was changed or made up may have been the policy.
+                    self.is_policy_unknown |= range.standing == Standing::Unproven;
+                    self.unproven.push(unproven);
                 }
             }
         }
@@ -66,7 +78,18 @@ impl<S: ReadStorage> Copier<'_, S> {
             let unknown = PolicyUnknown { records_lost: plan.records_lost() };
             self.append(&[recorded(self.correlation, unknown.into())?], time)?;
         }
-        Ok(losses)
+        Ok(())
+    }
+
+    fn unproven(&self, range: &Unproven) -> RecordsUnproven {
+        RecordsUnproven {
+            first_sequence: self.sequences.new_of(range.first),
+            last_sequence: self.sequences.new_of(range.last),
+            reason: match range.standing {
+                Standing::Unwitnessed => UnprovenReason::NoWitness,
+                _ => UnprovenReason::Damage,
+            },
+        }
     }
 
     fn copy_lost(&mut self, loss: &Loss) -> Result<RecordsLost, SalvageError> {
@@ -89,13 +112,17 @@ impl<S: ReadStorage> Copier<'_, S> {
         let opened = self.storage.open(&file).map_err(unreadable(&file))?;
         let changed = || SalvageError::Changed { file: file.clone() };
         let mut window = Window::new(opened.ok_or_else(changed)?).map_err(unreadable(&file))?;
+        if !kept.is_linked {
+            return self.copy_alone(kept, &mut window);
+        }
         let mut batch = Vec::new();
         let mut failure = None;
         let mut reached = kept.from.sequence;
+        let is_proven = kept.standing == Standing::Proven;
         let mut visit = |place: &RecordPlace, record: &Record<'_>| {
             reached = record.header.sequence;
             let is_last = reached == kept.last;
-            failure = self.take(&mut batch, place, record, is_last).err();
+            failure = self.take(&mut batch, place, record, (is_proven, is_last)).err();
             if is_last || failure.is_some() { Onward::Stop } else { Onward::Go }
         };
         let from = Run::from(kept.from, 0, kept.offset);
@@ -107,21 +134,60 @@ impl<S: ReadStorage> Copier<'_, S> {
         }
     }
 
+    /// Copies a record that does not follow from the one before it.
+    fn copy_alone<F: ReadFile>(
+        &mut self,
+        kept: &Kept,
+        window: &mut Window<F>,
+    ) -> Result<(), SalvageError> {
+        let file = segment_path(kept.segment);
+        let item = window.item(kept.offset, &kept.header).map_err(unreadable(&file))?;
+        let is_it = |record: &Record<'_>| {
+            (record.header.sequence, record.header.link) == (kept.last, kept.last_link)
+        };
+        match item {
+            Ok((Item::Record(record), length)) if is_it(&record) => {
+                let (segment, offset) = (kept.header.first_sequence(), kept.offset);
+                let place = RecordPlace { segment, offset, length };
+                self.take(&mut Vec::new(), &place, &record, (false, true))
+            }
+            _ => Err(SalvageError::Changed { file }),
+        }
+    }
+
     fn take(
         &mut self,
         batch: &mut Vec<NewRecord>,
         place: &RecordPlace,
         record: &Record<'_>,
-        is_last: bool,
+        (is_proven, is_last): (bool, bool),
     ) -> Result<(), SalvageError> {
         self.follow_policy(record);
-        batch.push(self.moved(place, record)?);
+        batch.push(match is_proven || record.header.flags.withheld() || can_be_read(record) {
+            true => self.moved(place, record)?,
+            false => self.unreadable(place, record)?,
+        });
         if is_last || !record.header.flags.more_follows() {
             self.append(batch, record.header.time)?;
             batch.clear();
             (self.progress)(record.header.sequence);
         }
         Ok(())
+    }
+
+    /// What nothing proves and nobody can read would keep the new log from being opened: an event
+    /// stands in its place, and its bytes are copied aside.
+    fn unreadable(
+        &mut self,
+        place: &RecordPlace,
+        record: &Record<'_>,
+    ) -> Result<NewRecord, SalvageError> {
+        self.is_policy_unknown = true;
+        let (sequence, kind) = (record.header.sequence, record.header.kind);
+        let problem = format!("its payload, of kind {kind}, cannot be read, and nothing proves it");
+        let loss = Loss::new(place.segment, place.offset, place.length, problem);
+        let lost = self.copy_lost(&Loss { first: sequence, last: sequence, ..loss })?;
+        recorded(self.correlation, lost.into())
     }
 
     /// A policy that is kept stands for whatever was lost before it.
@@ -178,6 +244,11 @@ impl<S: ReadStorage> Copier<'_, S> {
     }
 }
 
+/// Whether a payload can be read, here or by a program that knows its kind.
+pub(super) fn can_be_read(record: &Record<'_>) -> bool {
+    codec::can_be_read(record.header.kind, record.header.version, record.payload)
+}
+
 /// An event of the salvage itself as a record.
 pub(super) fn recorded(correlation: &str, event: Event) -> Result<NewRecord, SalvageError> {
     let correlation = correlation.to_string();
@@ -206,7 +277,7 @@ pub(super) fn sentence(text: &str) -> String {
 fn time_of_next(pieces: &[Piece]) -> Option<u64> {
     pieces.iter().find_map(|piece| match piece {
         Piece::Kept(kept) => Some(kept.first_time),
-        Piece::Lost(_) => None,
+        Piece::Lost(_) | Piece::Unproven(_) => None,
     })
 }
 

@@ -32,6 +32,7 @@ impl Sequences {
                     stretches.push((kept.from.sequence + 1, kept.last, Place::From(next)));
                     next += kept.last - kept.from.sequence;
                 }
+                Piece::Unproven(_) => next += 1,
                 Piece::Lost(loss) => {
                     let last = if loss.last == 0 { u64::MAX } else { loss.last };
                     if loss.first > 0 {
@@ -85,6 +86,7 @@ impl Sequences {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdpoint_log_files::Standing;
     use holdpoint_log_files::salvage::{Kept, Loss};
     use holdpoint_log_format::{ChainPosition, Link, LogId, SegmentHeader};
 
@@ -96,8 +98,20 @@ mod tests {
             capacity: 65_536,
             previous_seal_offset: 0,
         };
-        let (segment, offset) = (after + 1, 4_096);
-        Kept { segment, header, from, offset, last, first_time: 0, last_time: 0, withheld: 0 }
+        Kept {
+            segment: after + 1,
+            header,
+            from,
+            is_linked: true,
+            offset: 4_096,
+            last,
+            last_link: Link([1; 32]),
+            first_time: 0,
+            last_time: 0,
+            withheld: 0,
+            unreadable: 0,
+            standing: Standing::Unproven,
+        }
     }
 
     #[test]
@@ -108,9 +122,10 @@ mod tests {
         plan.keep(kept(5, 7));
         plan.keep(kept(7, 9));
         plan.lose(Loss::new(8, 4_096, 8, "torn".into()));
-        plan.finish(0);
+        plan.finish(0, None);
         let sequences = Sequences::of(&plan);
-        let expected = [1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 10];
+        // No HEAD ties them: 5 and 11 say so.
+        let expected = [1, 2, 3, 4, 6, 6, 7, 8, 9, 10, 12, 12];
         let found: Vec<u64> = (0..=11).map(|sequence| sequences.new_of(sequence)).collect();
         assert_eq!(found, expected);
         assert_eq!(sequences.runs().len(), 2);
@@ -122,11 +137,12 @@ mod tests {
         let mut plan = Plan::behind(5);
         plan.keep(kept(5, 7));
         plan.keep(kept(8, 9));
-        plan.finish(0);
+        plan.finish(0, None);
         plan.begins_behind = Some(kept(5, 7).from);
         let sequences = Sequences::of(&plan);
         let found: Vec<u64> = (0..=10).map(|sequence| sequences.new_of(sequence)).collect();
-        assert_eq!(found, [6, 1, 2, 3, 4, 5, 7, 8, 9, 10, 6]);
+        // No HEAD ties them: 9 and 12 say so.
+        assert_eq!(found, [6, 1, 2, 3, 4, 5, 7, 8, 10, 11, 6]);
         assert_eq!(plan.records_lost(), 1);
     }
 }

@@ -14,9 +14,10 @@ use tempfile::TempDir;
 
 /// A kind that no program knows: its payloads are copied as they are.
 pub(crate) const UNKNOWN_KIND: u16 = 9_999;
-/// `log.salvaged` and `log.records_lost`.
+/// `log.salvaged`, `log.records_lost` and `log.records_unproven`.
 pub(crate) const REPORT_KIND: u16 = 7;
 pub(crate) const LOST_KIND: u16 = 8;
+pub(crate) const UNPROVEN_KIND: u16 = 13;
 
 /// Capacity of a forged segment.
 pub(crate) const CAPACITY: usize = 8_192;
@@ -196,9 +197,19 @@ impl Salvaged {
         self.kept().into_iter().map(|record| record.payload).collect()
     }
 
+    /// Payloads of the records that are said to be unproven, in order.
+    pub(crate) fn unproven(&self) -> Vec<Vec<u8>> {
+        let is_unproven = |record: &Stored| {
+            self.report.unproven.iter().any(|range| {
+                (range.first_sequence..=range.last_sequence).contains(&record.header.sequence)
+            })
+        };
+        self.kept().into_iter().filter(is_unproven).map(|record| record.payload).collect()
+    }
+
     /// The records that were kept, in order.
     pub(crate) fn kept(&self) -> Vec<Stored> {
-        let own = [REPORT_KIND, LOST_KIND];
+        let own = [REPORT_KIND, LOST_KIND, UNPROVEN_KIND];
         let kept = self.records.iter().filter(|record| !own.contains(&record.header.kind));
         kept.cloned().collect()
     }

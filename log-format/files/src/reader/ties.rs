@@ -253,7 +253,7 @@ fn behind_break<F: ReadFile>(
     };
     let file = segment_path(segment.header.first_sequence());
     let found = tied(&mut segment.window, &segment.header, mark, &edge).map_err(io_error(&file))?;
-    let behind = found.map(|(chain, _)| chain.sequence);
+    let behind = found.map(|chain| chain.sequence);
     Ok(behind.filter(|behind| *behind < mark.sequence))
 }
 
@@ -263,7 +263,6 @@ impl Mark {
         Self {
             sequence: head.newest_sequence,
             link: head.newest_link,
-            time: None,
             end: head.end_offset,
             ends_segment: false,
         }
@@ -274,7 +273,6 @@ impl Mark {
         Self {
             sequence: header.previous.sequence,
             link: header.previous.link,
-            time: Some(header.previous.time),
             end: header.previous_seal_offset,
             ends_segment: true,
         }

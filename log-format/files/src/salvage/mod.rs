@@ -6,6 +6,6 @@ mod segment;
 mod source;
 mod survey;
 
-pub use plan::{Kept, Loss, Piece, Plan};
+pub use plan::{Kept, Loss, Piece, Plan, Unproven};
 pub use source::{Source, SourceSegment, Standing};
 pub use survey::{Visit, plan};

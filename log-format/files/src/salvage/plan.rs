@@ -1,7 +1,8 @@
 //! The plan of a new log: what is kept and what is lost, in order.
 
+use crate::reader::Standing;
 use crate::survey::segment_path;
-use holdpoint_log_format::{ChainPosition, SegmentHeader, names};
+use holdpoint_log_format::{ChainPosition, Head, Link, SegmentHeader, names};
 
 /// A part of the new log.
 #[derive(Clone, Debug)]
@@ -10,6 +11,19 @@ pub enum Piece {
     Kept(Kept),
     /// A stretch that is not.
     Lost(Loss),
+    /// The records before, up to what was lost or is proven, are kept without proof.
+    Unproven(Unproven),
+}
+
+/// Kept records that nothing ties.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unproven {
+    /// The first of them.
+    pub first: u64,
+    /// The last of them.
+    pub last: u64,
+    /// [`Standing::Unproven`] or [`Standing::Unwitnessed`].
+    pub standing: Standing,
 }
 
 /// Consecutive records of one segment whose chain holds from `from` on.
@@ -21,16 +35,25 @@ pub struct Kept {
     pub header: SegmentHeader,
     /// The place before the first of them.
     pub from: ChainPosition,
+    /// Whether the first of them follows from there. One that does not is alone, and the link of
+    /// `from` means nothing.
+    pub is_linked: bool,
     /// Where the first of them begins, in bytes.
     pub offset: u64,
     /// Sequence of the last of them: `last > from.sequence`.
     pub last: u64,
+    /// Link of the last of them.
+    pub last_link: Link,
     /// Time of the first of them, nanoseconds.
     pub first_time: u64,
     /// Time of the last of them, nanoseconds.
     pub last_time: u64,
     /// How many of them are withheld.
     pub withheld: u64,
+    /// How many have a payload that cannot be read.
+    pub unreadable: u64,
+    /// Whether HEAD ties them: proven, unproven or unwitnessed.
+    pub standing: Standing,
 }
 
 /// Bytes that are not kept as records, or records of which there are no bytes.
@@ -55,6 +78,15 @@ pub struct Loss {
     pub last: u64,
     /// They are missing on purpose, and no damage.
     pub is_archived: bool,
+}
+
+impl Kept {
+    /// How many stand in the new log as lost: those that are withheld, and those that nobody can
+    /// read and nothing proves.
+    fn left_out(&self) -> u64 {
+        let is_proven = self.standing == Standing::Proven;
+        self.withheld + if is_proven { 0 } else { self.unreadable }
+    }
 }
 
 impl Loss {
@@ -151,8 +183,15 @@ impl Plan {
     }
 
     /// Ends the plan. Records up to `witnessed` are known to have been there; what the bytes at the
-    /// end held beyond that is not.
-    pub fn finish(&mut self, witnessed: u64) {
+    /// end held beyond that is not. HEAD ties the record that it names, and each tied record the
+    /// one that it follows from.
+    pub fn finish(&mut self, witnessed: u64, head: Option<&Head>) {
+        self.account_to_the_end(witnessed);
+        self.tie(head);
+        self.state_unproven();
+    }
+
+    fn account_to_the_end(&mut self, witnessed: u64) {
         let behind = self.reached.saturating_add(1);
         if witnessed >= behind {
             self.account_up_to(witnessed);
@@ -161,11 +200,65 @@ impl Plan {
         }
     }
 
+    fn tie(&mut self, head: Option<&Head>) {
+        let named = head.map(|head| (head.newest_sequence, head.newest_link));
+        let witnessed = named.map_or(0, |(sequence, _)| sequence);
+        let mut due = None;
+        for piece in self.pieces.iter_mut().rev() {
+            let Piece::Kept(kept) = piece else { continue };
+            let end = Some((kept.last, kept.last_link));
+            kept.standing = match kept.from.sequence >= witnessed {
+                _ if kept.is_linked && (end == named || end == due) => Standing::Proven,
+                true => Standing::Unwitnessed,
+                false => Standing::Unproven,
+            };
+            if kept.standing == Standing::Proven {
+                due = Some((kept.from.sequence, kept.from.link));
+            }
+        }
+    }
+
+    /// Puts behind records that nothing ties that it is so.
+    fn state_unproven(&mut self) {
+        let mut open: Option<Unproven> = None;
+        let mut pieces = Vec::with_capacity(self.pieces.len());
+        for piece in std::mem::take(&mut self.pieces) {
+            let here = match &piece {
+                Piece::Kept(kept) if kept.standing != Standing::Proven => Some(Unproven {
+                    first: kept.from.sequence + 1,
+                    last: kept.last,
+                    standing: kept.standing,
+                }),
+                _ => None,
+            };
+            open = match (open, here) {
+                (Some(open), Some(here)) if open.standing == here.standing => {
+                    Some(Unproven { last: here.last, ..open })
+                }
+                (open, here) => {
+                    pieces.extend(open.map(Piece::Unproven));
+                    here
+                }
+            };
+            pieces.push(piece);
+        }
+        pieces.extend(open.map(Piece::Unproven));
+        self.pieces = pieces;
+    }
+
+    /// What is kept without proof.
+    pub fn unproven(&self) -> impl Iterator<Item = &Unproven> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Unproven(unproven) => Some(unproven),
+            Piece::Kept(_) | Piece::Lost(_) => None,
+        })
+    }
+
     /// The losses.
     pub fn losses(&self) -> impl Iterator<Item = &Loss> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Lost(loss) => Some(loss),
-            Piece::Kept(_) => None,
+            Piece::Kept(_) | Piece::Unproven(_) => None,
         })
     }
 
@@ -173,27 +266,31 @@ impl Plan {
     pub fn kept(&self) -> impl Iterator<Item = &Kept> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Kept(kept) => Some(kept),
-            Piece::Lost(_) => None,
+            Piece::Lost(_) | Piece::Unproven(_) => None,
         })
     }
 
     /// How many records are kept as they are.
     #[must_use]
     pub fn records_kept(&self) -> u64 {
-        self.kept().map(|kept| kept.last - kept.from.sequence - kept.withheld).sum()
+        self.kept().map(|kept| kept.last - kept.from.sequence - kept.left_out()).sum()
     }
 
     /// How many records are known to be lost.
     #[must_use]
     pub fn records_lost(&self) -> u64 {
         let known = self.losses().filter(|loss| !loss.is_archived).map(Loss::known);
-        self.withheld().saturating_add(known.fold(0, u64::saturating_add))
+        self.left_out().saturating_add(known.fold(0, u64::saturating_add))
     }
 
-    /// How many records are withheld, and stand in the new log as lost.
+    /// How many records are withheld.
     #[must_use]
     pub fn withheld(&self) -> u64 {
         self.kept().map(|kept| kept.withheld).sum()
+    }
+
+    fn left_out(&self) -> u64 {
+        self.kept().map(Kept::left_out).sum()
     }
 
     /// The records up to `sequence` that are neither kept nor lost yet, are lost: in the first
@@ -215,7 +312,7 @@ impl Plan {
         let open = self.pieces.get_mut(self.settled..)?.iter_mut();
         let losses = open.filter_map(|piece| match piece {
             Piece::Lost(loss) => Some(loss),
-            Piece::Kept(_) => None,
+            Piece::Kept(_) | Piece::Unproven(_) => None,
         });
         losses.into_iter().find(|loss| loss.may_hold_records && loss.first == 0)
     }
@@ -240,13 +337,17 @@ mod tests {
             segment: 5,
             header,
             from,
+            is_linked: true,
             offset: 4_096,
             last: 5,
+            last_link: Link([5; 32]),
             first_time: 0,
             last_time: 0,
             withheld: 0,
+            unreadable: 0,
+            standing: Standing::Unproven,
         });
-        plan.finish(8);
+        plan.finish(8, None);
         let lost: Vec<(u64, u64)> = plan.losses().map(|loss| (loss.first, loss.last)).collect();
         assert_eq!(lost, [(1, 4), (6, 8)]);
     }

@@ -1,25 +1,27 @@
-//! One segment: which of its records are kept. First what follows from the place before it, then,
-//! behind each hole, what a mark ties.
+//! One segment: which of its records are kept. What a mark ties comes first; what nothing ties is
+//! kept where it is whole, in its place, and takes no place of what is tied.
 
 use super::plan::{Kept, Loss, Plan};
 use super::source::text;
 use super::survey::Visit;
 use crate::finding::Problem;
+use crate::reader::Standing;
 use crate::run::{Onward, Run, Stop, walk};
 use crate::storage::ReadFile;
 use crate::survey::segment_path;
-use crate::tie::{Edge, Mark, tied};
+use crate::tie::{Edge, Mark, TiedRecords};
 use crate::window::Window;
 use holdpoint_log_format::limits::{SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
-use holdpoint_log_format::{ChainPosition, Fault, Head, Record, SegmentHeader};
+use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Record, RecordHeader, SegmentHeader};
 use std::io;
 
 /// Where the first record of a segment begins.
 pub(super) const FIRST_RECORD: u64 = SEGMENT_HEADER_LENGTH as u64;
 
-/// How many holes of one segment are searched behind. Each search reads the segment once more, so
+/// How many searches of one segment are made for what its marks tie, and how many of its records
+/// are kept that do not follow from the one before. Each search reads the segment once more, so
 /// that a segment made of holes costs no more than this.
-const SEARCHES_MAX: usize = 16;
+pub(super) const SEARCHES_MAX: usize = 16;
 
 /// A segment while it is surveyed.
 pub(super) struct SegmentSurvey<'a, F> {
@@ -39,46 +41,109 @@ pub(super) struct SegmentSurvey<'a, F> {
     pub(super) plan: &'a mut Plan,
     /// Told of every record that verifies.
     pub(super) visit: &'a mut Visit<'a>,
+    /// How often is still searched, and how many records are kept that do not follow.
+    pub(super) searches_left: usize,
+    pub(super) breaks_left: usize,
 }
 
-/// The valid records from a place on.
-struct Stretch {
-    run: Run,
-    /// The last valid record, of an unfinished batch too.
-    seen: ChainPosition,
-    /// Time of the first record, and of the first one behind the last whole batch.
+/// A place from which records are read.
+#[derive(Clone, Copy)]
+struct Start {
+    /// The record before. Where the next one does not follow from it, that one is read alone.
+    before: ChainPosition,
+    offset: u64,
+    is_linked: bool,
+    /// Whether a mark proves the link of the first record here.
+    is_tied: bool,
+}
+
+/// Consecutive records.
+#[derive(Clone, Copy)]
+struct Part {
+    from: ChainPosition,
+    offset: u64,
+    is_linked: bool,
+    last: ChainPosition,
+    /// Offset behind the last one.
+    end: u64,
     first_time: u64,
-    front_time: u64,
-    /// Withheld records in whole batches, and behind them.
     withheld: u64,
-    front_withheld: u64,
-    /// Whether there are records behind the last whole batch that are valid.
-    has_front: bool,
-    /// The first record of the last batch, whole or not; `None` where there is no record.
-    last_batch: Option<u64>,
+    unreadable: u64,
 }
 
-/// What speaks against the last record of a stretch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doubt {
-    /// The next record does not follow from it.
-    Followed,
-    /// HEAD names another one.
-    Named,
+impl Part {
+    fn behind(from: ChainPosition, offset: u64, is_linked: bool) -> Self {
+        let (last, end) = (from, offset);
+        let (first_time, withheld, unreadable) = (0, 0, 0);
+        Self { from, offset, is_linked, last, end, first_time, withheld, unreadable }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.end == self.offset
+    }
+
+    fn join(&mut self, next: &Self) {
+        if self.is_empty() {
+            self.first_time = next.first_time;
+        }
+        (self.last, self.end) = (next.last, next.end);
+        self.withheld += next.withheld;
+        self.unreadable += next.unreadable;
+    }
 }
 
-const ONE_OF_TWO: &str = "either this record or the one before it was changed";
-const ANOTHER_IS_NAMED: &str = "HEAD names another record here: either of the two was changed";
+/// The valid records from a place on: those of whole batches, then the beginning of one.
+struct Stretch {
+    start: Start,
+    whole: Part,
+    front: Part,
+    /// The newest record that a mark names.
+    named: u64,
+    ended: Ended,
+}
 
-/// Where the valid records end and something else begins.
-struct Gap {
-    /// Offset behind the last whole batch.
-    from: u64,
-    edge: Edge,
-    /// The valid beginning of a batch between the two.
-    front: Option<Kept>,
-    problem: String,
-    may_hold_records: bool,
+/// Why a stretch ends.
+enum Ended {
+    /// With the record that HEAD names, or with one that is read alone.
+    Asked,
+    /// Before what is tied.
+    Limit,
+    /// Otherwise.
+    Stopped(Stop),
+}
+
+/// What a record must lie before, by all that it says: there begins what is tied.
+#[derive(Clone, Copy)]
+struct Limit {
+    sequence: u64,
+    offset: u64,
+    time: u64,
+}
+
+impl Limit {
+    fn before(tied: Option<&TiedRecords>) -> Self {
+        let none = Self { sequence: u64::MAX, offset: u64::MAX, time: u64::MAX };
+        tied.map_or(none, |TiedRecords { first, is_whole, .. }| Self {
+            sequence: first.header.sequence,
+            offset: first.offset,
+            time: if *is_whole { first.header.time } else { u64::MAX },
+        })
+    }
+
+    fn admits(&self, last: &ChainPosition, end: u64) -> bool {
+        last.sequence < self.sequence && end <= self.offset && last.time <= self.time
+    }
+}
+
+/// What is kept and lost so far.
+struct Outcome {
+    /// The last record kept, and the offset behind it.
+    reached: Option<ChainPosition>,
+    end: u64,
+    /// The beginning of a batch of which the end is not known yet.
+    pending: Vec<Part>,
+    /// What is wrong behind the last record kept.
+    problem: Option<String>,
 }
 
 impl<F: ReadFile> SegmentSurvey<'_, F> {
@@ -88,243 +153,256 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         mut self,
         start: Option<ChainPosition>,
     ) -> io::Result<Option<ChainPosition>> {
-        let mut reached = start;
-        let mut gap = match start {
-            Some(chain) => self.keep_from(chain, FIRST_RECORD, &mut reached)?,
-            None => Some(self.unknown_start()),
+        let mut outcome =
+            Outcome { reached: start, end: FIRST_RECORD, pending: Vec::new(), problem: None };
+        if start.is_none() {
+            let unknown = "the header is damaged, and the segment before it is missing";
+            outcome.problem = Some(unknown.to_string());
+        }
+        let before = start.unwrap_or(self.header.previous);
+        let is_linked = start.is_some();
+        let mut next = Some(Start { before, offset: FIRST_RECORD, is_linked, is_tied: false });
+        let mut tied: Option<TiedRecords> = None;
+        while let Some(start) = next {
+            let mut stretch = self.walk(start, Limit::before(tied.as_ref()))?;
+            if tied.is_none() && !matches!(stretch.ended, Ended::Asked) {
+                tied = self.find_tied(&stretch)?;
+                stretch = self.up_to_tied(stretch, tied.as_ref())?;
+            }
+            next = self.start_behind(&stretch, &mut tied)?;
+            self.settle(&stretch, next.as_ref(), &mut outcome)?;
+        }
+        Ok(outcome.reached)
+    }
+
+    /// Reads whole records up to HEAD's, up to the limit, or up to something else.
+    fn walk(&mut self, start: Start, limit: Limit) -> io::Result<Stretch> {
+        let none = Part::behind(start.before, start.offset, start.is_linked);
+        let ended = Ended::Stopped(Stop::Nothing);
+        let mut stretch = Stretch { start, whole: none, front: none, named: 0, ended };
+        let Self { window, header, visit, marks, head, name, .. } = self;
+        let mut rewritten = None;
+        let mut take = |record: &Record<'_>, length: u64| {
+            let is_readable = visit(*name, record);
+            rewritten = rewritten.take().or_else(|| rewritten_by(*head, record));
+            stretch.take((record, length, is_readable), limit, marks, *head)
         };
-        for _ in 0..SEARCHES_MAX {
-            let Some(open) = gap.take() else { return Ok(reached) };
-            let Some((chain, offset)) = self.tie_behind(&open.edge)? else {
-                gap = Some(open);
-                break;
-            };
-            let hole = self.keep_front(open, true, &mut reached);
-            self.lose(&hole, Some(offset))?;
-            gap = self.keep_from(chain, offset, &mut reached)?;
-        }
-        if let Some(open) = gap {
-            let hole = self.keep_front(open, false, &mut reached);
-            self.lose(&hole, None)?;
-        }
-        Ok(reached)
-    }
-
-    /// Nothing is known of the place before the first record.
-    fn unknown_start(&self) -> Gap {
-        let problem = "the header is damaged, and the segment before it is missing".to_string();
-        let edge = Edge { offset: FIRST_RECORD, after: None };
-        Gap { from: FIRST_RECORD, edge, front: None, problem, may_hold_records: true }
-    }
-
-    /// Keeps the whole batches from `offset` on. Gives what lies behind them, if anything does.
-    fn keep_from(
-        &mut self,
-        chain: ChainPosition,
-        offset: u64,
-        reached: &mut Option<ChainPosition>,
-    ) -> io::Result<Option<Gap>> {
-        let mut stretch = self.walk(chain, offset)?;
-        let doubt = self.doubt(&stretch);
-        if doubt.is_some() {
-            self.take_back(&mut stretch, (chain, offset))?;
-        }
-        let run = &stretch.run;
-        if run.chain.sequence > chain.sequence {
-            self.plan.keep(Kept {
-                last: run.chain.sequence,
-                last_time: run.chain.time,
-                first_time: stretch.first_time,
-                withheld: stretch.withheld,
-                ..self.kept(chain, offset)
-            });
-            *reached = Some(run.chain);
-        }
-        match &run.stop {
-            Stop::Seal(seal) if doubt.is_none() => {
-                let behind = seal.offset + SEAL_LENGTH as u64;
-                self.lose_behind_seal(behind)?;
-                Ok(None)
+        let stop = match start.is_linked {
+            true => {
+                let from = Run::from(start.before, 0, start.offset);
+                walk(window, header, from, &mut |place, record| take(record, place.length))?.stop
             }
-            stop => {
-                let problem = match doubt {
-                    Some(Doubt::Named) => ANOTHER_IS_NAMED.to_string(),
-                    Some(Doubt::Followed) => {
-                        format!("{}; {ONE_OF_TWO}", self.problem_at(stop, &stretch))
-                    }
-                    None => self.problem_at(stop, &stretch),
-                };
-                self.gap_behind(&stretch, problem)
-            }
-        }
-    }
-
-    /// Why the last record of a stretch is not believed for what it says of itself: its link may
-    /// have been made anew with it. A record that is named from outside is believed.
-    fn doubt(&self, stretch: &Stretch) -> Option<Doubt> {
-        let ChainPosition { sequence, link, .. } = stretch.seen;
-        let here = || self.marks.iter().filter(|mark| mark.sequence == sequence);
-        let is_there = stretch.last_batch.is_some();
-        if !is_there || here().any(|mark| mark.link == link) {
-            return None;
-        }
-        match &stretch.run.stop {
-            Stop::Fault(Fault::Link { .. }) => Some(Doubt::Followed),
-            _ => here().any(|mark| !mark.ends_segment).then_some(Doubt::Named),
-        }
-    }
-
-    /// Ends a stretch before its last batch. What lies behind stays as it was found.
-    fn take_back(
-        &mut self,
-        stretch: &mut Stretch,
-        (chain, offset): (ChainPosition, u64),
-    ) -> io::Result<()> {
-        let Some(last_batch) = stretch.last_batch else { return Ok(()) };
-        let mut seen = Seen::at(chain, None);
-        let mut run = Run::from(chain, 0, offset);
-        if last_batch > chain.sequence.saturating_add(1) {
-            run = walk(&mut self.window, &self.header, run, &mut |_, record| {
-                seen.take(record);
-                match record.header.sequence.saturating_add(1) < last_batch {
-                    true => Onward::Go,
-                    false => Onward::Stop,
+            false => match window.item(start.offset, header)? {
+                Ok((Item::Record(record), length)) if is_due(&record, &start.before) => {
+                    take(&record, length);
+                    Stop::Asked
                 }
-            })?;
-        }
-        let found = &stretch.run;
-        run.stop = found.stop.clone();
-        (run.stop_offset, run.stop_sequence) = (found.stop_offset, found.stop_sequence);
-        (stretch.run, stretch.withheld, stretch.has_front) = (run, seen.withheld, false);
-        Ok(())
-    }
-
-    fn kept(&self, from: ChainPosition, offset: u64) -> Kept {
-        Kept {
-            segment: self.name,
-            header: self.header,
-            from,
-            offset,
-            last: from.sequence,
-            first_time: 0,
-            last_time: 0,
-            withheld: 0,
-        }
-    }
-
-    fn gap_behind(&mut self, stretch: &Stretch, problem: String) -> io::Result<Option<Gap>> {
-        let run = &stretch.run;
-        if self.window.nonzero_end(run.end_offset)?.is_none() {
-            return Ok(None);
-        }
-        let front = stretch.has_front.then(|| Kept {
-            last: stretch.seen.sequence,
-            last_time: stretch.seen.time,
-            first_time: stretch.front_time,
-            withheld: stretch.front_withheld,
-            ..self.kept(run.chain, run.end_offset)
-        });
-        let is_seal = self.marks.iter().any(|mark| {
-            mark.ends_segment && mark.end == run.end_offset && mark.link == run.chain.link
-        });
-        Ok(Some(Gap {
-            from: run.end_offset,
-            edge: Edge { offset: run.stop_offset, after: Some(stretch.seen) },
-            front,
-            problem,
-            may_hold_records: !is_seal,
-        }))
-    }
-
-    fn walk(&mut self, chain: ChainPosition, offset: u64) -> io::Result<Stretch> {
-        let mut seen = Seen::at(chain, self.head);
-        let (segment, told) = (self.name, &mut *self.visit);
-        let mut visit = |_: &_, record: &Record<'_>| {
-            seen.take(record);
-            told(segment, record);
-            Onward::Go
+                Ok(_) => Stop::Nothing,
+                Err(fault) => Stop::Fault(fault),
+            },
         };
-        let run = walk(&mut self.window, &self.header, Run::from(chain, 0, offset), &mut visit)?;
-        if let Some(problem) = seen.rewritten {
-            let file = segment_path(self.name);
-            self.plan.findings.push(text(&file, 0, seen.witnessed, problem));
+        match (stop, &stretch.ended) {
+            (Stop::Asked, Ended::Limit) => {}
+            (Stop::Asked, _) => stretch.ended = Ended::Asked,
+            (stop, _) => stretch.ended = Ended::Stopped(stop),
         }
-        Ok(Stretch {
-            has_front: seen.chain.sequence > run.chain.sequence,
-            last_batch: (seen.count > 0).then_some(seen.last_batch),
-            run,
-            seen: seen.chain,
-            first_time: seen.first_time,
-            front_time: seen.front_time,
-            withheld: seen.withheld,
-            front_withheld: seen.front_withheld,
-        })
-    }
-
-    fn problem_at(&self, stop: &Stop, stretch: &Stretch) -> String {
-        let problem: Problem = match stop {
-            Stop::Fault(fault) => fault.clone().into(),
-            _ if stretch.has_front => {
-                Fault::UnfinishedBatch { found: stretch.seen.sequence }.into()
+        if let Some((sequence, problem)) = rewritten {
+            let told = text(&segment_path(self.name), 0, sequence, problem);
+            if !self.plan.findings.contains(&told) {
+                self.plan.findings.push(told);
             }
-            _ => return "behind the newest record there is something that is none".to_string(),
-        };
-        problem.to_string()
+        }
+        Ok(stretch)
     }
 
-    /// The nearest place behind a hole from which the records are proven.
-    fn tie_behind(&mut self, edge: &Edge) -> io::Result<Option<(ChainPosition, u64)>> {
+    /// What a mark ties that a stretch did not come to.
+    fn find_tied(&mut self, stretch: &Stretch) -> io::Result<Option<TiedRecords>> {
+        let from = if stretch.start.is_tied { stretch.front.end } else { stretch.start.offset };
         for mark in self.marks.clone() {
-            if mark.end <= edge.offset {
+            if mark.end <= from || mark.sequence <= stretch.named || self.searches_left == 0 {
                 continue;
             }
-            if let Some(found) = tied(&mut self.window, &self.header, &mark, edge)? {
-                return Ok(Some(found));
+            self.searches_left -= 1;
+            let found = TiedRecords::find(&mut self.window, &self.header, &mark, from)?;
+            if found.is_some() {
+                return Ok(found);
             }
         }
-        Ok(self.behind_witness(edge))
+        Ok(None)
+    }
+
+    /// The stretch without what takes the place of tied records.
+    fn up_to_tied(&mut self, stretch: Stretch, tied: Option<&TiedRecords>) -> io::Result<Stretch> {
+        let (limit, last) = (Limit::before(tied), &stretch.front);
+        match limit.admits(&last.last, last.end) {
+            true => Ok(stretch),
+            false => self.walk(stretch.start, limit),
+        }
+    }
+
+    /// Where records are read on behind a stretch.
+    fn start_behind(
+        &mut self,
+        stretch: &Stretch,
+        tied: &mut Option<TiedRecords>,
+    ) -> io::Result<Option<Start>> {
+        let (before, offset) = (stretch.front.last, stretch.front.end);
+        if matches!(stretch.ended, Ended::Asked) {
+            let is_tied = !stretch.start.is_linked && stretch.start.is_tied;
+            return Ok(Some(Start { before, offset, is_linked: true, is_tied }));
+        }
+        if self.is_whole_at(before, offset, Limit::before(tied.as_ref()))? {
+            self.breaks_left -= 1;
+            return Ok(Some(Start { before, offset, is_linked: false, is_tied: false }));
+        }
+        if let Some(tied) = tied.take() {
+            let is_tried = stretch.start.is_tied && offset == stretch.start.offset;
+            return self.start_of_tied(&tied, (before, offset), is_tried).map(Some);
+        }
+        if matches!(stretch.ended, Ended::Stopped(Stop::Seal(_)))
+            || self.window.nonzero_end(offset)?.is_none()
+        {
+            return Ok(None);
+        }
+        Ok(self.behind_witness(before, offset))
+    }
+
+    /// Whether the next record is whole and in its place, although it does not follow.
+    fn is_whole_at(
+        &mut self,
+        before: ChainPosition,
+        offset: u64,
+        limit: Limit,
+    ) -> io::Result<bool> {
+        let item = self.window.item(offset, &self.header)?;
+        let Ok((Item::Record(record), length)) = item else { return Ok(false) };
+        let is_free = limit.admits(&place_of(&record), offset + length);
+        Ok(is_free && is_due(&record, &before) && self.breaks_left > 0)
+    }
+
+    /// Where the content of the first tied record is not proven, that one is read alone. Where it
+    /// was tried and does not hold, it is left out.
+    fn start_of_tied(
+        &mut self,
+        tied: &TiedRecords,
+        (after, offset): (ChainPosition, u64),
+        is_tried: bool,
+    ) -> io::Result<Start> {
+        let first = &tied.first;
+        let behind = ChainPosition { time: after.time, ..first.chain() };
+        if is_tried || !tied.is_whole {
+            let offset = first.end();
+            return Ok(Start { before: behind, offset, is_linked: true, is_tied: true });
+        }
+        let edge = Edge { offset, after: Some(after) };
+        let proven = tied.before(&mut self.window, &edge)?;
+        let sequence = first.header.sequence.saturating_sub(1);
+        let before = proven.unwrap_or(ChainPosition { sequence, ..behind });
+        let is_linked = proven.is_some();
+        Ok(Start { before, offset: first.offset, is_linked, is_tied: true })
     }
 
     /// The record that HEAD names is damaged, and what follows it follows from what HEAD says.
-    fn behind_witness(&self, edge: &Edge) -> Option<(ChainPosition, u64)> {
-        let after = edge.after?;
-        let is_behind = |mark: &&Mark| mark.end > edge.offset && mark.sequence > after.sequence;
+    fn behind_witness(&self, after: ChainPosition, offset: u64) -> Option<Start> {
+        let is_behind = |mark: &&Mark| mark.end > offset && mark.sequence > after.sequence;
         let mark = self.marks.iter().filter(is_behind).find(|mark| !mark.ends_segment)?;
-        let chain = ChainPosition { sequence: mark.sequence, link: mark.link, time: after.time };
-        Some((chain, mark.end))
+        let before = ChainPosition { sequence: mark.sequence, link: mark.link, time: after.time };
+        Some(Start { before, offset: mark.end, is_linked: true, is_tied: true })
     }
 
-    /// Keeps the beginning of a batch whose rest is damaged, when the batch is known to have been
-    /// whole. Of one that may never have been finished nothing is kept. Gives the rest.
-    fn keep_front(
+    /// Keeps the whole batches of a stretch, and gives up what lies between it and the next one.
+    /// The beginning of a batch is kept when the batch is known to have been whole.
+    fn settle(
         &mut self,
-        mut gap: Gap,
-        is_tied: bool,
-        reached: &mut Option<ChainPosition>,
-    ) -> Gap {
-        let proven = self.proven;
-        let front = gap.front.take().filter(|front| is_tied || proven >= front.last);
-        if let (Some(front), Some(seen)) = (front, gap.edge.after) {
-            self.plan.keep(front);
-            *reached = Some(seen);
-            gap.from = gap.edge.offset;
+        stretch: &Stretch,
+        next: Option<&Start>,
+        outcome: &mut Outcome,
+    ) -> io::Result<()> {
+        let Stretch { whole, front, .. } = stretch;
+        if !whole.is_empty() {
+            self.keep_pending(outcome);
+            self.keep(whole, outcome);
         }
-        gap
+        if !front.is_empty() {
+            outcome.pending.push(*front);
+        }
+        if !matches!(stretch.ended, Ended::Asked) {
+            outcome.problem.get_or_insert_with(|| stretch.problem());
+        }
+        if next.is_some_and(|next| next.is_tied) || self.proven >= front.last.sequence {
+            self.keep_pending(outcome);
+        }
+        match next {
+            Some(next) if next.offset == front.end => {
+                let problem = outcome.problem.take().filter(|_| !next.is_linked);
+                problem.into_iter().for_each(|problem| self.find(front.end, &problem));
+                Ok(())
+            }
+            Some(next) => self.lose(outcome, next.offset),
+            None => self.lose_end(stretch, outcome),
+        }
     }
 
-    /// Gives up the bytes of a gap, up to `end` or to the last one that is not zero.
-    fn lose(&mut self, gap: &Gap, end: Option<u64>) -> io::Result<()> {
-        let nonzero = match end {
-            Some(end) => self.window.nonzero_end_within(gap.from, end)?,
-            None => self.window.nonzero_end(gap.from)?,
-        };
-        let length = nonzero.map_or(0, |nonzero| nonzero - gap.from);
-        if length > 0 || end.is_some() {
-            let problem = gap.problem.clone();
-            let loss = Loss::new(self.name, gap.from, length, problem);
-            self.plan.lose(Loss { may_hold_records: gap.may_hold_records, ..loss });
+    fn keep_pending(&mut self, outcome: &mut Outcome) {
+        for part in std::mem::take(&mut outcome.pending) {
+            self.keep(&part, outcome);
+        }
+    }
+
+    fn keep(&mut self, part: &Part, outcome: &mut Outcome) {
+        self.plan.keep(Kept {
+            segment: self.name,
+            header: self.header,
+            from: part.from,
+            is_linked: part.is_linked,
+            offset: part.offset,
+            last: part.last.sequence,
+            last_link: part.last.link,
+            first_time: part.first_time,
+            last_time: part.last.time,
+            withheld: part.withheld,
+            unreadable: part.unreadable,
+            standing: Standing::Unproven,
+        });
+        (outcome.reached, outcome.end) = (Some(part.last), part.end);
+    }
+
+    fn find(&mut self, offset: u64, problem: &str) {
+        let file = segment_path(self.name);
+        self.plan.findings.push(format!("{file}, byte {offset}: {problem}"));
+    }
+
+    /// Gives up the bytes behind the last record kept, up to the next place.
+    fn lose(&mut self, outcome: &mut Outcome, end: u64) -> io::Result<()> {
+        let from = outcome.end;
+        let nonzero = self.window.nonzero_end_within(from, end)?;
+        self.lose_bytes(outcome, nonzero.map_or(0, |nonzero| nonzero - from));
+        outcome.pending.clear();
+        outcome.end = end;
+        Ok(())
+    }
+
+    /// Gives up what lies behind the last record kept, or behind the seal.
+    fn lose_end(&mut self, stretch: &Stretch, outcome: &mut Outcome) -> io::Result<()> {
+        if let Ended::Stopped(Stop::Seal(seal)) = &stretch.ended {
+            return self.lose_behind_seal(seal.offset + SEAL_LENGTH as u64);
+        }
+        let from = outcome.end;
+        if let Some(end) = self.window.nonzero_end(from)? {
+            self.lose_bytes(outcome, end - from);
         }
         Ok(())
+    }
+
+    fn lose_bytes(&mut self, outcome: &mut Outcome, length: u64) {
+        let is_seal = |mark: &Mark| {
+            let is_last = outcome.reached.is_some_and(|last| last.link == mark.link);
+            mark.ends_segment && mark.end == outcome.end && is_last
+        };
+        let may_hold_records = !self.marks.iter().any(is_seal);
+        let problem = outcome.problem.take().unwrap_or_default();
+        let loss = Loss::new(self.name, outcome.end, length, problem);
+        self.plan.lose(Loss { may_hold_records, ..loss });
     }
 
     fn lose_behind_seal(&mut self, behind: u64) -> io::Result<()> {
@@ -337,65 +415,74 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
     }
 }
 
-/// What a walk has seen.
-struct Seen {
-    chain: ChainPosition,
-    head: Option<Head>,
-    first_time: u64,
-    front_time: u64,
-    withheld: u64,
-    front_withheld: u64,
-    in_batch: bool,
-    last_batch: u64,
-    count: u64,
-    rewritten: Option<Problem>,
-    witnessed: u64,
+impl Stretch {
+    /// Takes the next record, unless it takes the place of what is tied.
+    fn take(
+        &mut self,
+        (record, length, is_readable): (&Record<'_>, u64, bool),
+        limit: Limit,
+        marks: &[Mark],
+        head: Option<Head>,
+    ) -> Onward {
+        let (here, flags) = (place_of(record), record.header.flags);
+        let end = self.front.end.saturating_add(length);
+        let front = &mut self.front;
+        if !limit.admits(&here, end) {
+            self.ended = Ended::Limit;
+            return Onward::Stop;
+        }
+        if front.is_empty() {
+            front.first_time = here.time;
+        }
+        front.withheld += u64::from(flags.withheld());
+        front.unreadable += u64::from(!flags.withheld() && !is_readable);
+        (front.last, front.end) = (here, end);
+        if marks.iter().any(|mark| (mark.sequence, mark.link) == (here.sequence, here.link)) {
+            self.named = here.sequence;
+        }
+        if flags.more_follows() {
+            return Onward::Go;
+        }
+        self.whole.join(front);
+        *front = Part::behind(front.last, end, true);
+        let is_it =
+            |head: Head| (head.newest_sequence, head.newest_link) == (here.sequence, here.link);
+        if head.is_some_and(is_it) { Onward::Stop } else { Onward::Go }
+    }
+
+    /// What is wrong behind its last record.
+    fn problem(&self) -> String {
+        let problem: Problem = match &self.ended {
+            Ended::Stopped(Stop::Fault(fault)) => fault.clone().into(),
+            Ended::Stopped(Stop::Nothing) if self.front.is_empty() => {
+                return "behind the newest record there is something that is none".to_string();
+            }
+            Ended::Stopped(Stop::Nothing) => {
+                Fault::UnfinishedBatch { found: self.front.last.sequence }.into()
+            }
+            _ => return "what is tied to a later record begins before this ends".to_string(),
+        };
+        problem.to_string()
+    }
 }
 
-impl Seen {
-    fn at(chain: ChainPosition, head: Option<Head>) -> Self {
-        let witnessed = head.map_or(0, |head| head.newest_sequence);
-        Self {
-            chain,
-            head,
-            first_time: 0,
-            front_time: 0,
-            withheld: 0,
-            front_withheld: 0,
-            in_batch: false,
-            last_batch: 0,
-            count: 0,
-            rewritten: None,
-            witnessed,
-        }
-    }
+/// The place behind a record.
+fn place_of(record: &Record<'_>) -> ChainPosition {
+    let RecordHeader { sequence, link, time, .. } = record.header;
+    ChainPosition { sequence, link, time }
+}
 
-    fn take(&mut self, record: &Record<'_>) {
-        let header = &record.header;
-        if self.count == 0 {
-            self.first_time = header.time;
-        }
-        if !self.in_batch {
-            self.front_time = header.time;
-            self.last_batch = header.sequence;
-        }
-        self.count += 1;
-        self.front_withheld += u64::from(header.flags.withheld());
-        self.in_batch = header.flags.more_follows();
-        if !self.in_batch {
-            self.withheld += self.front_withheld;
-            self.front_withheld = 0;
-        }
-        self.chain =
-            ChainPosition { sequence: header.sequence, link: header.link, time: header.time };
-        self.compare(record);
-    }
+/// Whether a record has the sequence and a time that may follow.
+fn is_due(record: &Record<'_>, before: &ChainPosition) -> bool {
+    let header = &record.header;
+    let is_next = before.sequence.checked_add(1) == Some(header.sequence);
+    is_next && header.time >= before.time && header.mark().is_ok()
+}
 
-    fn compare(&mut self, record: &Record<'_>) {
-        let found = record.header.link;
-        let here = self.head.filter(|head| head.newest_sequence == record.header.sequence);
-        if let Some(head) = here.filter(|head| head.newest_link != found) {
-            self.rewritten = Some(Problem::Rewritten { expected: head.newest_link, found });
-        }
-    }
+/// HEAD names another record in the place of this one.
+fn rewritten_by(head: Option<Head>, record: &Record<'_>) -> Option<(u64, Problem)> {
+    let (sequence, found) = (record.header.sequence, record.header.link);
+    let head = head.filter(|head| head.newest_sequence == sequence)?;
+    let expected = head.newest_link;
+    (expected != found).then_some((sequence, Problem::Rewritten { expected, found }))
 }

@@ -1,7 +1,7 @@
 //! The first reading of the source: segment by segment, into a plan.
 
 use super::plan::{Loss, Plan};
-use super::segment::{FIRST_RECORD, SegmentSurvey};
+use super::segment::{FIRST_RECORD, SEARCHES_MAX, SegmentSurvey};
 use super::source::{Source, SourceSegment, Standing, text};
 use crate::finding::Problem;
 use crate::storage::ReadStorage;
@@ -13,8 +13,8 @@ use holdpoint_log_format::{ChainPosition, Fault, Record, SegmentHeader};
 use std::io;
 
 /// Called with the number in a segment's name and each record in it that verifies, which may not
-/// be kept in the end.
-pub type Visit<'a> = dyn FnMut(u64, &Record<'_>) + 'a;
+/// be kept in the end. Says whether its payload can be read.
+pub type Visit<'a> = dyn FnMut(u64, &Record<'_>) -> bool + 'a;
 
 /// Surveys every segment in order. The plan says nothing of records before the place that the
 /// source begins behind; [`Plan::lose_before`] does.
@@ -33,7 +33,8 @@ pub fn plan<S: ReadStorage>(
     for (index, segment) in source.segments.iter().enumerate() {
         surveyor.take(index, segment)?;
     }
-    surveyor.plan.finish(source.witnessed());
+    let head = source.head.filter(|head| !head.is_at_anchor());
+    surveyor.plan.finish(source.witnessed(), head.as_ref());
     Ok(surveyor.plan)
 }
 
@@ -124,6 +125,8 @@ impl<S: ReadStorage> Surveyor<'_, S> {
             head: self.source.head,
             plan: &mut self.plan,
             visit: &mut *self.visit,
+            searches_left: SEARCHES_MAX,
+            breaks_left: SEARCHES_MAX,
         };
         if let Some(reached) = survey.survey(start)? {
             self.reached = reached;

@@ -25,7 +25,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
             self.name_head_faults();
             return Ok(());
         };
-        let name = header.first_sequence();
+        let (name, durable) = (header.first_sequence(), self.known_durable());
         // What is found of HEAD is told with the sequence that is read here.
         if self.has_enough_before(name) && !self.has_head_fault() {
             return Ok(());
@@ -45,6 +45,9 @@ impl<S: ReadStorage> Surveyor<'_, S> {
             _ => self.check_tail(&header, &run, &mut window)?,
         };
         self.check_blank(&run);
+        if durable > run.chain.sequence {
+            self.raise_mark(durable);
+        }
         self.compare_run_to_mark(&header, &run);
         let is_sealed = matches!(run.stop, Stop::Seal(_));
         self.survey.last = Some(LastSegment { header, began, run, is_sealed, tail_end });
@@ -75,6 +78,14 @@ impl<S: ReadStorage> Surveyor<'_, S> {
             None => None,
         };
         Ok(witnessed.unwrap_or_else(|| Run::at_start(header)))
+    }
+
+    /// The newest record that an owner of this boot knew to be durable, as LOCK said before all
+    /// else was read. Nobody synced LOCK, so this is no mark; yet what it names was there.
+    fn known_durable(&self) -> u64 {
+        let is_here =
+            !matches!(self.survey.evidence.last_owner, LastOwner::Unknown | LastOwner::OtherBoot);
+        self.survey.lock.filter(|_| is_here).map_or(0, |lock| lock.durable_sequence)
     }
 
     fn raise_mark(&mut self, sequence: u64) {

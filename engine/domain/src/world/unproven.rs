@@ -1,0 +1,90 @@
+//! Which records were taken over from a damaged log without proof.
+
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+/// How many ranges are told apart. Further ones are joined with the last one, so that records
+/// between the two count as unproven as well.
+pub const MAX_UNPROVEN_RANGES: usize = 256;
+
+/// Ranges of sequences, first and last, in order and apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct UnprovenRecords(Vec<(u64, u64)>);
+
+impl UnprovenRecords {
+    /// The ranges, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.iter().copied()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a record is one of them.
+    #[must_use]
+    pub fn contains(&self, sequence: u64) -> bool {
+        let at = self.0.partition_point(|(_, last)| *last < sequence);
+        self.0.get(at).is_some_and(|(first, _)| *first <= sequence)
+    }
+
+    /// What was carried; where that is no such list, what is carried again is another.
+    pub(super) fn from_carried(ranges: &[(u64, u64)]) -> Self {
+        let mut records = Self::default();
+        let ranges = ranges.iter().filter(|(first, last)| first <= last);
+        ranges.for_each(|(first, last)| records.add(*first, *last));
+        records
+    }
+
+    /// Adds a range; what it meets becomes one with it.
+    pub fn add(&mut self, first: u64, last: u64) {
+        let from = self.0.partition_point(|(_, end)| end.saturating_add(1) < first);
+        let to = self.0.partition_point(|(begin, _)| *begin <= last.saturating_add(1));
+        let met = self.0.get(from..to.max(from)).unwrap_or_default();
+        let first = met.first().map_or(first, |(begin, _)| (*begin).min(first));
+        let last = met.last().map_or(last, |(_, end)| (*end).max(last));
+        self.0.splice(from..to.max(from), [(first, last)]);
+        while self.0.len() > MAX_UNPROVEN_RANGES {
+            let (_, end) = self.0.pop().unwrap_or_default();
+            if let Some(before) = self.0.last_mut() {
+                before.1 = end;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use UnprovenRecords as Records;
+    use alloc::vec;
+
+    #[test]
+    fn ranges_that_meet_become_one_and_others_stay_apart() {
+        assert_eq!(Records::from_carried(&[(4, 6), (1, 2)]).0, [(1, 2), (4, 6)]);
+        assert_eq!(Records::from_carried(&[(1, 2), (4, 6), (3, 3)]).0, [(1, 6)]);
+        assert_eq!(Records::from_carried(&[(2, 9), (3, 4)]).0, [(2, 9)]);
+        let met = Records::from_carried(&[(2, 3), (5, 6), (8, 9), (1, 7)]);
+        assert_eq!(met.0, [(1, 9)]);
+        let apart = Records::from_carried(&[(2, 3), (7, 9)]);
+        let contained: Vec<u64> = (0..12).filter(|sequence| apart.contains(*sequence)).collect();
+        assert_eq!(contained, vec![2, 3, 7, 8, 9]);
+    }
+
+    #[test]
+    fn more_ranges_than_are_told_apart_count_for_more_records_and_never_for_fewer() {
+        let ranges: Vec<(u64, u64)> = (0..300).map(|number| (number * 3, number * 3 + 1)).collect();
+        let records = Records::from_carried(&ranges);
+        assert_eq!(records.iter().count(), MAX_UNPROVEN_RANGES);
+        assert!(
+            ranges
+                .iter()
+                .all(|(first, last)| { records.contains(*first) && records.contains(*last) })
+        );
+        assert!(!records.contains(2) && !records.contains(902));
+    }
+}

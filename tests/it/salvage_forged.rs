@@ -1,0 +1,266 @@
+//! Whatever single record is forged: `salvage` keeps every genuine record that a witness ties, and
+//! what nothing ties is said to be unproven in the new log, by every verb that shows it.
+
+use crate::records_support::{holdpoint, saying, told, values};
+use crate::tamper::changes::on_every;
+use holdpoint_domain::codec::encode;
+use holdpoint_forger::{Item, Log, Record, RecordAt, layout};
+use holdpoint_testing::hand_made::{HandMade, envelope};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// What is done to one record; checksum, and where it says so the link, are made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Forgery {
+    Payload,
+    PayloadWithLink,
+    Time,
+    Kind,
+    Claim,
+    Sequence,
+    Link,
+    Withheld,
+    Image,
+    Swapped,
+}
+
+const FORGERIES: [Forgery; 10] = [
+    Forgery::Payload,
+    Forgery::PayloadWithLink,
+    Forgery::Time,
+    Forgery::Kind,
+    Forgery::Claim,
+    Forgery::Sequence,
+    Forgery::Link,
+    Forgery::Withheld,
+    Forgery::Image,
+    Forgery::Swapped,
+];
+
+/// Kind, time and payload.
+type Fact = (u16, u64, Vec<u8>);
+
+/// Runs, and words of somebody else's, in two segments.
+fn small_log() -> (TempDir, Log) {
+    let mut log = HandMade::new();
+    for part in 0..2 {
+        if part > 0 {
+            log.roll();
+        }
+        log.events(vec![saying(&format!("part {part} begins, and {}", "so on ".repeat(30)))]);
+        log.run();
+        log.events((0..3).map(|number| saying(&format!("word {number} of {part}"))).collect());
+        log.events(vec![saying(&format!("part {part} ends"))]);
+    }
+    let directory = TempDir::new().unwrap();
+    log.write(directory.path());
+    let log = Log::read(directory.path()).unwrap();
+    (directory, log)
+}
+
+fn fact(record: &Record) -> Fact {
+    (record.kind(), record.time(), record.payload.clone())
+}
+
+/// Forges a record. `None`: it cannot be forged so.
+fn forge(log: &mut Log, at: RecordAt, how: Forgery) -> Option<()> {
+    use layout::record::{KIND, LINK, SEQUENCE, TIME, UNSYNCED, VERSION};
+    let (sequence, time) = (log.record(at).sequence(), log.record(at).time());
+    let record = log.record_mut(at);
+    match how {
+        Forgery::Payload | Forgery::PayloadWithLink => *record.payload.last_mut()? ^= 1,
+        Forgery::Time => record.header.set_number(TIME, time + 1),
+        Forgery::Kind => {
+            record.header.set_number(KIND, 3);
+            record.header.set_number(VERSION, 1);
+        }
+        Forgery::Claim => record.header.set_number(UNSYNCED, layout::NO_CLAIM),
+        Forgery::Sequence => record.header.set_number(SEQUENCE, sequence + 1),
+        Forgery::Link => record.header.set(LINK, &[7; 32]),
+        Forgery::Withheld => return withhold(log, at),
+        Forgery::Image => return put_image(log, at),
+        Forgery::Swapped => {
+            let items = &mut log.segment_mut(at.segment).items;
+            items.get(at.item + 1).and_then(Item::record)?;
+            items.swap(at.item, at.item + 1);
+            return Some(());
+        }
+    }
+    match how {
+        Forgery::Payload | Forgery::Sequence | Forgery::Link => log.remake_checksum(at),
+        _ => log.remake_link(at),
+    }
+    Some(())
+}
+
+/// Its digest takes the place of a payload, and zeros that of the rest.
+fn withhold(log: &mut Log, at: RecordAt) -> Option<()> {
+    let before = log.record(at).length();
+    log.withhold(at);
+    let left = before.checked_sub(log.record(at).length())?;
+    log.segment_mut(at.segment).items.insert(at.item + 1, Item::Bytes(vec![0; left]));
+    Some(())
+}
+
+/// A record is cut short, and in the room of its rest stands one that follows from it.
+fn put_image(log: &mut Log, at: RecordAt) -> Option<()> {
+    let payload = encode(&envelope(saying("nobody said so"))).unwrap().payload;
+    let (sequence, time) = (log.record(at).sequence(), log.record(at).time());
+    let length = log.record(at).length();
+    let mut image = Record::new(8, 1, payload);
+    image.header.set_number(layout::record::SEQUENCE, sequence + 1);
+    image.header.set_number(layout::record::TIME, time);
+    let left = length.checked_sub(image.length() + layout::RECORD_HEADER_LENGTH + 8)?;
+    let host = log.record(at).payload[..left + 8].to_vec();
+    log.record_mut(at).set_payload(host);
+    log.segment_mut(at.segment).items.insert(at.item + 1, Item::Record(image));
+    log.remake_link(at);
+    log.remake_link(RecordAt { item: at.item + 1, ..at });
+    Some(())
+}
+
+/// The records of a salvaged log that are the other one's, by their sequences.
+fn taken_over(log: &Log) -> Vec<(u64, Fact)> {
+    let records = log.records().into_iter().map(|at| log.record(at)).skip(1);
+    let is_own = |record: &&Record| {
+        let text = String::from_utf8_lossy(&record.payload).into_owned();
+        matches!(record.kind(), 12 | 13) || record.kind() == 8 && text.contains("segments/")
+    };
+    records.filter(|record| !is_own(record)).map(|one| (one.sequence(), fact(one))).collect()
+}
+
+fn salvaged(log: &Log) -> (TempDir, std::path::PathBuf) {
+    let directory = TempDir::new().unwrap();
+    let (old, new) = (directory.path().join("old"), directory.path().join("new"));
+    log.write(&old).unwrap();
+    let words = ["salvage", old.to_str().unwrap(), new.to_str().unwrap()];
+    let (code, stdout, stderr) = told(&holdpoint(directory.path(), &words));
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    (directory, new)
+}
+
+fn unproven_of(new: &Path) -> BTreeSet<u64> {
+    let lines = values(&holdpoint(new, &["log", "show", "--json"]));
+    let unproven = lines.into_iter().filter(|line| line["standing"] == "unproven");
+    unproven.map(|line| line["sequence"].as_u64().unwrap()).collect()
+}
+
+fn verified(new: &Path) -> (i32, Value) {
+    let (code, stdout, _) = told(&holdpoint(new, &["verify", "--json"]));
+    (code, serde_json::from_str(&stdout).unwrap())
+}
+
+/// Every record of the log, forged in every way in which it can be.
+fn cases(log: &Log) -> Vec<(RecordAt, Forgery)> {
+    let records = log.records().into_iter();
+    records.flat_map(|at| FORGERIES.map(|how| (at, how))).collect()
+}
+
+#[test]
+fn every_tied_record_is_kept_and_no_forged_one_is_proven_whatever_single_record_is_forged() {
+    let (_directory, genuine) = small_log();
+    let facts: Vec<(u64, Fact)> = taken_over_of_source(&genuine);
+    let newest = facts.last().unwrap().0;
+    let cases = cases(&genuine);
+    assert!(cases.len() > 300, "{}", cases.len());
+    on_every(&cases, |(at, how)| {
+        let mut forged = genuine.clone();
+        if forge(&mut forged, *at, *how).is_none() {
+            return;
+        }
+        let sequence = genuine.record(*at).sequence();
+        let what = format!("record {sequence}, {how:?}");
+        let (_directory, new) = salvaged(&forged);
+        let found = taken_over(&Log::read(&new).unwrap());
+        let unproven = unproven_of(&new);
+        // The one behind it is the first that no longer follows, or that is out of its place.
+        let is_named = sequence + u64::from(*how == Forgery::Swapped) < newest;
+        for (at, fact) in facts.iter().filter(|(at, _)| *at > sequence + 1 && is_named) {
+            let is_it = |(new, found): &(u64, Fact)| found == fact && !unproven.contains(new);
+            assert!(found.iter().any(is_it), "{what}: {at} is not there as proven");
+        }
+        for (at, fact) in found.iter().filter(|(at, _)| !unproven.contains(at)) {
+            assert!(facts.iter().any(|(_, genuine)| genuine == fact), "{what}: {at} was made up");
+        }
+        // What is before it is not tied, and yet kept. A batch has one time in the new log.
+        for (at, (kind, _, payload)) in facts.iter().filter(|(at, _)| *at < sequence) {
+            let is_it = |(_, found): &(u64, Fact)| (found.0, &found.2) == (*kind, payload);
+            assert!(found.iter().any(is_it), "{what}: {at} is lost");
+        }
+        let (code, report) = verified(&new);
+        let verdict = if unproven.is_empty() { "intact" } else { "intact, with unproven records" };
+        assert_eq!((code, report["verdict"].as_str()), (0, Some(verdict)), "{what}: {report:#}");
+    });
+}
+
+/// Forges the record before the last one of the first run, and salvages what is left.
+fn with_unproven_records() -> (TempDir, std::path::PathBuf) {
+    let (_directory, mut log) = small_log();
+    let at = log.records()[4];
+    forge(&mut log, at, Forgery::PayloadWithLink).unwrap();
+    salvaged(&log)
+}
+
+#[test]
+fn every_verb_that_shows_unproven_records_says_so_and_ends_with_0() {
+    let (_directory, new) = with_unproven_records();
+    let unproven = unproven_of(&new);
+    // The report of the salvage is its own; the forged record is 6, and 7 does not follow from it.
+    assert_eq!(unproven, (2..=7).collect());
+    let one = values(&holdpoint(&new, &["log", "show", "--json", "--from", "3", "--to", "3"]));
+    let loop_id = one[0]["loop_id"].as_str().unwrap().to_string();
+    let verbs: [&[&str]; 20] = [
+        &["verify"],
+        &["verify", "--range", "3..4"],
+        &["log", "show"],
+        &["log", "show", "--reverse"],
+        &["log", "show", "--from", "3", "--to", "4"],
+        &["log", "show", "--loop", &loop_id],
+        &["log", "show", "--kind", "execution_loop.initialized", "--reverse"],
+        &["log", "show", "--text", "INIT"],
+        &["log", "tail", "-n", "100"],
+        &["log", "stat"],
+        &["trace", "3"],
+        &["replay"],
+        &["replay", "--loop", &loop_id],
+        &["export", "--format", "jsonl", "--out", "-"],
+        &["decision", "list"],
+        &["hold", "list"],
+        &["thread", "list"],
+        &["health"],
+        &["doctor"],
+        &["log", "show", "--last", "100"],
+    ];
+    for words in verbs {
+        for json in [false, true] {
+            let words: Vec<&str> = words.iter().copied().chain(json.then_some("--json")).collect();
+            let (code, stdout, stderr) = told(&holdpoint(&new, &words));
+            assert!(code == 0 || words[0] == "doctor", "{words:?}: {code} {stdout}{stderr}");
+            assert!((stdout + stderr.as_str()).contains("unproven"), "{words:?}");
+        }
+    }
+    // What nothing is wrong with is shown as it is.
+    let (code, stdout, _) = told(&holdpoint(&new, &["log", "show", "--json", "--from", "9"]));
+    assert!(code == 0 && !stdout.contains("\"unproven\""), "{stdout}");
+    let (code, stdout, _) = told(&holdpoint(&new, &["verify", "--range", "9.."]));
+    assert!(code == 0 && !stdout.contains("unproven"), "{stdout}");
+}
+
+#[test]
+fn what_is_unproven_stays_so_in_a_salvage_of_a_salvage() {
+    let (directory, new) = with_unproven_records();
+    let again = directory.path().join("again");
+    let words = ["salvage", new.to_str().unwrap(), again.to_str().unwrap()];
+    assert_eq!(told(&holdpoint(directory.path(), &words)).0, 0);
+    assert_eq!(unproven_of(&again), (3..=8).collect());
+    let (code, report) = verified(&again);
+    let expected = (0, Some("intact, with unproven records"));
+    assert_eq!((code, report["verdict"].as_str()), expected, "{report:#}");
+}
+
+fn taken_over_of_source(log: &Log) -> Vec<(u64, Fact)> {
+    let records = log.records().into_iter().map(|at| log.record(at));
+    records.map(|record| (record.sequence(), fact(record))).collect()
+}
