@@ -136,8 +136,8 @@ impl LiveState {
     fn tell(&self, versions: &[u64]) {
         if let Some(sequence) = self.stated_by() {
             complain(&format!(
-                "as stated by record {sequence}: what is before it was not read, `holdpoint verify` \
-                 does"
+                "as stated by record {sequence}: what is before it was not read; \
+                 `holdpoint verify` reads it"
             ));
         }
         let Reached { witnessed, durable } = self.reached();

@@ -24,8 +24,8 @@ pub(crate) struct Look {
     now: Time,
 }
 
-/// The decision points of a state, at a time, whose links are wanted; `None` where what was asked for
-/// may be one that has left it.
+/// The decision points of a state, at a time, whose links are wanted; `None` where what was asked
+/// for may be one that has left it.
 pub(crate) type Linked<'a> = dyn for<'w> Fn(&'w World, Time) -> Option<Vec<&'w DecisionPoint>> + 'a;
 
 impl Look {
@@ -46,7 +46,8 @@ impl Look {
         Self::stated(directory, wanted)?.map_or_else(|| Self::at(directory, Until::End), Ok)
     }
 
-    /// The newest state, from a snapshot or by reading the log whole, of which what lives is wanted.
+    /// The newest state, from a snapshot or by reading the log whole, of which what lives is
+    /// wanted.
     pub(crate) fn live(
         directory: &Directory,
         is_whole: bool,

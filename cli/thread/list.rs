@@ -69,8 +69,8 @@ impl Args {
         Ok(LiveState::Whole(Box::new(read(directory, Until::End, &mut |_| {})?)))
     }
 
-    /// Whether a state tells of all threads that are asked for, and whether there is nothing else to
-    /// tell: a log with an anchor, or made by a salvage, says what is missing.
+    /// Whether a state tells of all threads that are asked for, and whether there is nothing else
+    /// to tell: a log with an anchor, or made by a salvage, says what is missing.
     fn is_told_by(&self, directory: &Directory, state: &LiveState) -> Result<bool, Failure> {
         let LiveState::Stated(stated) = state else { return Ok(true) };
         let holds_all = !stated.world.forgets_threads() && stated.anchor == 0;

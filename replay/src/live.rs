@@ -3,7 +3,8 @@
 //!
 //! A snapshot is believed where the record behind it states its fingerprint, and every link from
 //! its place to the newest record was computed, by way of the one that HEAD names (property E9).
-//! Where none is, or anything is wrong on the way, nothing is told: [`crate::rebuild()`] tells what.
+//! Where none is, or anything is wrong on the way, nothing is told: [`crate::rebuild()`] tells
+//! what.
 
 use crate::anchor::Anchor;
 use crate::read::{Committed, ReadError, ReadOptions};

@@ -79,8 +79,8 @@ pub enum ReadOnlyError {
 /// The state of a log, for looking at it. It takes no lock and writes nothing, so that it works
 /// beside every writer, an exclusive owner too, and on a file system that takes no writes.
 ///
-/// It begins at the newest snapshot that the chain vouches for, so that opening does not take longer
-/// the longer the log is; where there is none the log is read whole. What it tells is then
+/// It begins at the newest snapshot that the chain vouches for, so that opening does not take
+/// longer the longer the log is; where there is none the log is read whole. What it tells is then
 /// [as stated by](Self::stated_by) a record, and nothing was found out about what is before that
 /// one. Records behind the [witnessed](Self::witnessed_sequence) one have no witness yet, and those
 /// behind the [durable](Self::durable_sequence) one may be gone after a power loss. What permits an
@@ -145,8 +145,8 @@ impl<S: Storage> ReadOnlyEngine<S> {
         self.state.hot.place.run.chain.sequence
     }
 
-    /// The record that states what the state was behind the one before it; `None` where every record
-    /// of the log was read.
+    /// The record that states what the state was behind the one before it; `None` where every
+    /// record of the log was read.
     #[must_use]
     pub const fn stated_by(&self) -> Option<u64> {
         self.state.stated_by
@@ -205,8 +205,8 @@ impl State {
 }
 
 impl End {
-    /// While somebody writes, what is behind the newest record is "not yet". Somebody may have begun
-    /// meanwhile, so that damage counts where it is found twice.
+    /// While somebody writes, what is behind the newest record is "not yet". Somebody may have
+    /// begun meanwhile, so that damage counts where it is found twice.
     fn of<S: Storage>(disk: &S) -> Result<Self, ReadOnlyError> {
         let mut found = Self::look(disk)?;
         for _ in 1..LOOKS_MAX {

@@ -1,5 +1,5 @@
-//! A read-only handle tells the state that a writer has, without its turn: it takes no lock, changes
-//! nothing, and begins at a snapshot where the chain vouches for one.
+//! A read-only handle tells the state that a writer has, without its turn: it takes no lock,
+//! changes nothing, and begins at a snapshot where the chain vouches for one.
 
 use holdpoint_domain::command::Command;
 use holdpoint_engine::Engine;

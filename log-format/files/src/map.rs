@@ -39,8 +39,8 @@ static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 /// Makes that a file which shrinks while it is mapped is an error and not the end of this process,
 /// and so lets files be mapped. Installs a handler for SIGBUS in the whole process; a program does
 /// that at its start, and an embedder where it knows of no other handler that is installed later
-/// and does not hand on. Calling it again changes nothing. A thread that blocks SIGBUS must not read
-/// what is mapped: the system ends a process that faults while it blocks the signal.
+/// and does not hand on. Calling it again changes nothing. A thread that blocks SIGBUS must not
+/// read what is mapped: the system ends a process that faults while it blocks the signal.
 ///
 /// # Errors
 /// The system refuses the handler. Files are then read, which is as right and less fast.
@@ -94,8 +94,8 @@ pub struct Map {
 }
 
 impl Map {
-    /// Maps a segment's file. `None` where there is no [`guard`], where a map might not show what is
-    /// written to the file, or where the system refuses: it is to be read then.
+    /// Maps a segment's file. `None` where there is no [`guard`], where a map might not show what
+    /// is written to the file, or where the system refuses: it is to be read then.
     pub(crate) fn of(file: &File) -> Option<Self> {
         if !is_guarded() || !maps_show_changes(file).ok()? {
             return None;
@@ -173,8 +173,8 @@ fn shorter() -> io::Error {
 /// while the handler looks at it.
 #[derive(Debug)]
 struct Slot {
-    /// One number, so that the handler sees no half of another mapping: where it starts and how long
-    /// it is, both in units of [`UNIT`]. 0: free.
+    /// One number, so that the handler sees no half of another mapping: where it starts and how
+    /// long it is, both in units of [`UNIT`]. 0: free.
     extent: AtomicU64,
     /// The handler has put zeros in its place.
     is_broken: AtomicBool,
@@ -268,7 +268,8 @@ fn hand_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void, is_fault: 
         libc::SIG_DFL => unsafe {
             libc::raise(signal);
         },
-        // SAFETY: it is the address of a handler that the system held for this signal, of this form.
+        // SAFETY: it is the address of a handler that the system held for this signal, of this
+        // form.
         handler if before.sa_flags & libc::SA_SIGINFO != 0 => unsafe {
             let call: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) =
                 std::mem::transmute(handler);

@@ -125,8 +125,8 @@ impl Snapshot {
 }
 
 /// What is made of the newest snapshot that is believed, of those of a schema behind records before
-/// `before`. Each is handed over with the place that it claims to stand for. One that cannot be read
-/// is none.
+/// `before`. Each is handed over with the place that it claims to stand for. One that cannot be
+/// read is none.
 ///
 /// # Errors
 /// A segment cannot be read, or what `believe` gives.

@@ -33,8 +33,8 @@ impl Survey {
     }
 
     /// The newest record, where nothing is wrong with the end of the log: HEAD's record is there,
-    /// the records behind it follow from it, and none is missing that is said to be durable. What an
-    /// interrupted write left behind it is no record.
+    /// the records behind it follow from it, and none is missing that is said to be durable. What
+    /// an interrupted write left behind it is no record.
     #[must_use]
     pub fn sound_end(&self) -> Option<ChainPosition> {
         let is_sound = match self.row {
