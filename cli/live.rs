@@ -5,9 +5,9 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::read_end;
-use crate::verify::{exit_of, refuse_damaged_list, warn};
+use crate::verify::{exit_of, refuse_damaged_list, warn, warn_unproven};
 use holdpoint_domain::World;
-use holdpoint_replay::{Head, Reached, Rebuilt, Report, Stated, Verdict, stated};
+use holdpoint_replay::{Head, Reached, Rebuilt, Report, Stated, Unproven, Verdict, stated};
 use serde::Serialize;
 
 /// The option that lets a verb read the whole log.
@@ -102,7 +102,6 @@ impl LiveState {
         let (stated_by, Reached { witnessed, durable }) = (self.stated_by(), self.reached());
         let is_corrupt = self.report().is_some_and(|report| report.verdict == Verdict::Corrupt);
         let is_witnessed = version <= witnessed;
-        // From a damaged log, without proof.
         let is_taken_over = self.world().unproven_records().contains(version);
         Standing {
             standing: match stated_by {
@@ -128,7 +127,12 @@ impl LiveState {
         if !global.json || versions.is_empty() {
             self.tell(versions);
         }
-        let Some(report) = self.report() else { return Exit::DONE };
+        let Some(report) = self.report() else {
+            let unproven = self.world().unproven_records().iter();
+            let unproven = unproven.map(|(first, last)| Unproven { first, last });
+            warn_unproven(&unproven.collect::<Vec<_>>());
+            return Exit::DONE;
+        };
         warn(report);
         exit_of(report)
     }
@@ -144,10 +148,6 @@ impl LiveState {
         let newest = versions.iter().copied().max().unwrap_or(0);
         if newest > witnessed {
             complain(&format!("no witness yet from record {}", witnessed.saturating_add(1)));
-        }
-        let is_taken_over = |version: &&u64| self.world().unproven_records().contains(**version);
-        if let Some(version) = versions.iter().find(is_taken_over) {
-            complain(&format!("not proven: a salvage took over record {version} without proof"));
         }
         if newest > durable {
             complain(&format!("not proven durable from record {}", durable.saturating_add(1)));

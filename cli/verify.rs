@@ -199,14 +199,19 @@ pub(crate) fn refuse_damaged_list(global: &Global, report: &Report) -> Result<()
 /// Says on stderr that a log does not verify, or of what nothing proves, for verbs that show
 /// something else.
 pub(crate) fn warn(report: &Report) {
-    if !report.unproven_records.is_empty() {
-        complain(&taken_over(&report.unproven_records));
-    }
+    warn_unproven(&report.unproven_records);
     if !report.failed() {
         return;
     }
     let first = first_finding(report);
     complain(&format!("the log is {}{first}; {VERIFY_TELLS}", report.verdict));
+}
+
+/// Names records without proof on stderr, if there are any.
+pub(crate) fn warn_unproven(unproven: &[Unproven]) {
+    if !unproven.is_empty() {
+        complain(&taken_over(unproven));
+    }
 }
 
 /// The first ranges of records without proof.

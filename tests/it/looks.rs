@@ -10,6 +10,7 @@ use crate::thread_support::interrupted;
 use crate::travel_support::{ArbitraryIn, is_long, seed};
 use holdpoint_domain::command::{CreateDecisionPoint, Entropy};
 use holdpoint_domain::decision_point::MAX_CLOSED_DECISION_POINTS;
+use holdpoint_domain::event::{RecordsUnproven, UnprovenReason};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::{ActorId, Command, Time};
 use holdpoint_engine::Engine;
@@ -181,6 +182,35 @@ fn file_of(log: &Path, segment: u64) -> PathBuf {
 /// The words of a text, without numbers: ages and times to go.
 fn without_numbers(output: &std::process::Output) -> String {
     text(&output.stdout).chars().filter(|letter| !letter.is_ascii_digit()).collect()
+}
+
+#[test]
+fn lists_say_which_records_of_a_salvaged_log_are_unproven() {
+    let directory = TempDir::new().unwrap();
+    let mut log = HandMade::new();
+    ask(&mut log);
+    let (first_sequence, last_sequence) = (1, log.chain.sequence);
+    let reason = UnprovenReason::Damage;
+    log.events(vec![RecordsUnproven { first_sequence, last_sequence, reason }.into()]);
+    log.roll();
+    log.run();
+    let stated_by = take_snapshot(&mut log, directory.path());
+    log.run();
+    log.write(directory.path());
+    for words in LISTS {
+        for json in [false, true] {
+            let words: Vec<&str> = words.iter().copied().chain(json.then_some("--json")).collect();
+            let (code, stdout, stderr) = told(&holdpoint(directory.path(), &words));
+            let said = format!("records 1 to {last_sequence} are unproven");
+            assert!(code == 0 && stderr.contains(&said), "{words:?}: {stdout}{stderr}");
+            let from_snapshot = stderr.contains(&format!("as stated by record {stated_by}:"));
+            assert!(from_snapshot || words[0] != "hold", "{words:?}: {stderr}");
+            let entries: Value = serde_json::from_str(&stdout).unwrap_or_default();
+            for entry in entries.as_array().into_iter().flatten() {
+                assert_eq!(entry["standing"], "unproven", "{words:?}: {entry:#}");
+            }
+        }
+    }
 }
 
 #[test]
