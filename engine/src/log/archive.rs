@@ -293,7 +293,8 @@ impl<S: Storage> Log<S> {
         }
         let (anchor_sequence, anchor_link) = (anchor.sequence, anchor.link);
         let moved = Head { anchor_sequence, anchor_link, ..head };
-        Ok(witness::write(&self.shared.storage, &moved)?)
+        let written = witness::write(&self.shared.storage, &moved);
+        Ok(written.inspect_err(|_| self.shared.doubt_head(&moved))?)
     }
 
     /// Removes the segments before the log's beginning that `archive` holds byte for byte. Gives

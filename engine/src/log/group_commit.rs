@@ -49,6 +49,8 @@ struct Progress {
     reached: Reached,
     failure: Option<PoisonCause>,
     is_token_taken: bool,
+    /// HEAD may have been renamed without its directory being synced.
+    is_head_in_doubt: bool,
     /// Number of the trip that goes on, or went last.
     trip: u64,
     /// The newest sequence that it covers, if it comes to a sync.
@@ -93,7 +95,15 @@ impl GroupCommit {
     pub(super) fn new(reached: Reached) -> Self {
         let company = Company { waiting: [0; 2], expected: 0, arrived: 0, patience: PATIENCE_MAX };
         let (failure, is_token_taken) = (None, false);
-        let progress = Progress { reached, failure, is_token_taken, trip: 0, covers: 0, company };
+        let progress = Progress {
+            reached,
+            failure,
+            is_token_taken,
+            is_head_in_doubt: false,
+            trip: 0,
+            covers: 0,
+            company,
+        };
         Self {
             progress: Mutex::new(progress),
             trips: [Condvar::new(), Condvar::new()],
@@ -227,8 +237,18 @@ impl GroupCommit {
 
     /// HEAD names `sequence`, durably.
     pub(super) fn is_witnessed(&self, sequence: u64) {
-        let reached = &mut self.progress.lock().reached;
-        reached.witnessed = reached.witnessed.max(sequence);
+        let progress = &mut self.progress.lock();
+        progress.is_head_in_doubt = false;
+        progress.reached.witnessed = progress.reached.witnessed.max(sequence);
+    }
+
+    /// Replacing HEAD failed behind its rename: what is shown under its name may not be durable.
+    pub(super) fn doubt_head(&self) {
+        self.progress.lock().is_head_in_doubt = true;
+    }
+
+    pub(super) fn is_head_in_doubt(&self) -> bool {
+        self.progress.lock().is_head_in_doubt
     }
 }
 

@@ -167,6 +167,7 @@ fn finish<S: Storage>(
     let writer = opened.named_needing("open", &path, last.header.capacity)?;
     let cuts = row.action() == OpenAction::CutTail;
     if cuts || !left_cleanly(&survey) {
+        let was_cut = !recovered.created && was_overwriting(&survey);
         lock::mark_recovering(lock)?;
         let reached = last.run.end_offset;
         let from = mark_end(storage, survey.mark, &last)?.min(reached);
@@ -176,6 +177,8 @@ fn finish<S: Storage>(
             recovered.cut_offset = reached;
             recovered.segment = path.clone();
             lock::mark_overwriting(lock)?;
+        }
+        if cuts || was_cut {
             overwrite(storage, &writer, &path, reached, last.header.capacity)?;
         }
         recovered.rewritten_bytes = reached - from;
@@ -254,6 +257,14 @@ fn newest_point<S: Storage>(
         .named("read", &path)?;
     let point = Point::of(header, &run);
     Ok(Some(point).filter(|point| point.chain == newest))
+}
+
+/// Whether the last owner was overwriting the tail with zeros. They may be in the cache only, marked
+/// clean by a sync that failed: written once more, they are on the disk, and what they cover cannot
+/// come back behind records that are appended in its place. The boot in LOCK is that of the owner
+/// before, so it is not asked for.
+fn was_overwriting(survey: &Survey) -> bool {
+    survey.lock.is_some_and(|lock| lock.verdict_state() == OwnerState::Recovering)
 }
 
 /// Whether the last owner of this boot said that everything up to the run's end is durable.

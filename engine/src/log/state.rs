@@ -144,10 +144,20 @@ impl<S: Storage> Shared<S> {
         let reached = self.commit.reached();
         let Some(point) = reached.point else { return Ok(()) };
         if point.chain.sequence > reached.witnessed {
-            witness::replace(&self.storage, &witness::naming(head, &point, self.storage.boot()))?;
+            let named = witness::naming(head, &point, self.storage.boot());
+            let replaced = witness::replace(&self.storage, &named);
+            replaced.inspect_err(|_| self.doubt_head(&named))?;
             self.commit.is_witnessed(point.chain.sequence);
         }
         Ok(())
+    }
+
+    /// Replacing HEAD by `named` failed. Where it is shown all the same, or nobody can say, its
+    /// name may be in the cache only.
+    pub(super) fn doubt_head(&self, named: &Head) {
+        if !matches!(witness::read(&self.storage), Ok(Some(shown)) if shown != *named) {
+            self.commit.doubt_head();
+        }
     }
 
     /// Lets HEAD follow while the log goes on. A full disk puts it off: nothing depends on HEAD
@@ -169,11 +179,15 @@ impl<S: Storage> Shared<S> {
             // A failure here poisons the handle, and LOCK says so below.
             let _ = self.write_staged(state);
         }
-        let left = match self.poison() {
-            Some(_) => OwnerState::Poisoned,
-            None => OwnerState::Idle,
+        let content = match self.poison() {
+            Some(_) => self.lock_content(state, OwnerState::Poisoned),
+            // Who comes next takes HEAD for durable where LOCK says that all was left cleanly.
+            None if self.commit.is_head_in_doubt() => {
+                let left = self.lock_content(state, OwnerState::InTransaction);
+                Lock { state: OwnerState::Recovering, ..left }
+            }
+            None => self.lock_content(state, OwnerState::Idle),
         };
-        let content = self.lock_content(state, left);
         if let Some(held) = state.lock.take() {
             let written = lock::write(&held, &content);
             if let Err(error) = written {

@@ -20,12 +20,13 @@ pub(super) fn naming(head: &Head, point: &Point, boot: BootId) -> Head {
 }
 
 /// Replaces HEAD unless the one on disk is as new. Everything that `head` names must be durable.
+/// HEAD is when this returns, also where a call that failed had renamed it.
 ///
 /// Another process may have moved the anchor since `head`'s was read: the anchor on disk stays.
 pub(super) fn replace<S: Storage>(storage: &S, head: &Head) -> DiskResult<()> {
     let Some(current) = read(storage)? else { return write(storage, head) };
     if current.newest_sequence >= head.newest_sequence {
-        return Ok(());
+        return storage.sync_directory("").named("sync", ".");
     }
     let is_moved = current.log == head.log && current.anchor_sequence > head.anchor_sequence;
     let anchored = if is_moved { &current } else { head };

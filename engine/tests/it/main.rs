@@ -16,6 +16,7 @@ mod embedding_metrics;
 mod embedding_subscription;
 mod embedding_tickets;
 mod executor;
+mod failed_syncs;
 mod governed;
 mod indexes;
 mod log_ahead;
