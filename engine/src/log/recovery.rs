@@ -259,10 +259,10 @@ fn newest_point<S: Storage>(
     Ok(Some(point).filter(|point| point.chain == newest))
 }
 
-/// Whether the last owner was overwriting the tail with zeros. They may be in the cache only, marked
-/// clean by a sync that failed: written once more, they are on the disk, and what they cover cannot
-/// come back behind records that are appended in its place. The boot in LOCK is that of the owner
-/// before, so it is not asked for.
+/// Whether the last owner was overwriting the tail with zeros. They may be in the cache only,
+/// marked clean by a sync that failed: written once more, they are on the disk, and what they cover
+/// cannot come back behind records that are appended in its place. The boot in LOCK is that of the
+/// owner before, so it is not asked for.
 fn was_overwriting(survey: &Survey) -> bool {
     survey.lock.is_some_and(|lock| lock.verdict_state() == OwnerState::Recovering)
 }
