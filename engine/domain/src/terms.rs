@@ -13,7 +13,9 @@ use crate::event::Event;
 use crate::execution_loop::Actor;
 
 /// Version of the rules by which records are given terms. A change to [`terms_of`] or to a term's
-/// canonical bytes raises it: indexes made by other rules are then built again.
+/// canonical bytes raises it: indexes made by other rules are then built again. The format of
+/// indexes is raised with it, for where the log states two indexes of one segment in one format,
+/// neither is believed.
 pub const TERMS_VERSION: u32 = 2;
 
 /// What a record can be looked up by. Closed.

@@ -63,7 +63,8 @@ struct Work {
 
 impl Indexer {
     /// Every sealed segment is to have an index that the log vouches for: the last of `segments`
-    /// is not sealed. What is missing is built beside the caller.
+    /// is not sealed. What is missing is built beside the caller, but not where the log says two
+    /// things of a segment: one more statement would settle nothing.
     pub(super) fn look_after<S: Storage>(
         &mut self,
         disk: &Arc<S>,
@@ -72,6 +73,8 @@ impl Indexer {
         files: &BTreeSet<u64>,
     ) {
         let sealed = segments.split_last().map_or(&[][..], |(_, sealed)| sealed);
+        let is_disputed = |first: &u64| known.of(*first).is_some_and(SegmentIndex::is_disputed);
+        let sealed: Vec<u64> = sealed.iter().copied().filter(|one| !is_disputed(one)).collect();
         let is_missing = |first: &&u64| known.of(**first).is_none() || !files.contains(*first);
         for first in sealed.iter().filter(is_missing) {
             self.build(disk, *first, known.of(*first).copied());

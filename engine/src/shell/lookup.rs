@@ -319,9 +319,10 @@ impl Lookup {
         candidates.ok()
     }
 
-    /// The index of a segment, where there is one to be believed; else one is built.
+    /// The index of a segment, where there is one to be believed; else one is built, unless the log
+    /// says two things of it.
     fn index<S: Storage>(&mut self, scope: &Scope<'_, S>, first: u64) -> Option<&OpenIndex> {
-        let known = scope.known.of(first)?;
+        let known = scope.known.of(first).filter(|known| !known.is_disputed())?;
         if !self.opened.get(&first).is_some_and(|opened| is_usable(opened, known)) {
             self.opened.remove(&first);
             let is_held = self.opened.len() < HELD_MAX;

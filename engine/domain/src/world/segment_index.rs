@@ -16,11 +16,23 @@ pub struct SegmentIndex {
     pub last_sequence: u64,
     /// The version of the index's form.
     pub format: u32,
-    /// BLAKE3 of the index's header.
+    /// BLAKE3 of the index's header; zeros where statements differ.
     pub digest: Digest,
 }
 
-/// The newest index of every segment that has one, by the segment's first record.
+impl SegmentIndex {
+    /// Whether the log says two things of this segment: no index of it is believed then.
+    #[must_use]
+    pub fn is_disputed(&self) -> bool {
+        self.digest == DISPUTED
+    }
+}
+
+/// Stands for the digest where statements differ. No index has it.
+const DISPUTED: Digest = Digest::from_bytes([0; 32]);
+
+/// What is stated of the index of every segment that has one, by the segment's first record: in the
+/// newest format that is stated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentIndexes(BTreeMap<u64, SegmentIndex>);
 
@@ -38,7 +50,12 @@ impl SegmentIndexes {
 
     pub(crate) fn follow(&mut self, body: &SegmentIndexed) {
         let SegmentIndexed { first_sequence, last_sequence, format, digest } = *body;
-        self.0.insert(first_sequence, SegmentIndex { last_sequence, format, digest });
+        let stated = SegmentIndex { last_sequence, format, digest };
+        match self.0.get_mut(&first_sequence) {
+            // One of them is false, and here nobody can say which.
+            Some(known) if known.format >= format && *known != stated => known.digest = DISPUTED,
+            _ => drop(self.0.insert(first_sequence, stated)),
+        }
     }
 
     /// The records up to the anchor are in an archive now, and their segments with them.

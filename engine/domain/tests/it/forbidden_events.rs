@@ -335,6 +335,31 @@ fn an_index_of_records_that_are_not_before_it_is_found_and_not_believed() {
 }
 
 #[test]
+fn no_index_is_believed_of_a_segment_of_which_statements_differ() {
+    let stated = |format, of: &[u8]| SegmentIndexed {
+        first_sequence: 1,
+        last_sequence: 1,
+        format,
+        digest: sha256(of),
+    };
+    let (right, wrong) = (b"right", b"wrong");
+    let disputed_after = |stated: &[SegmentIndexed]| {
+        let mut story = Story::initialized();
+        for body in stated {
+            assert_eq!(story.record(body.clone().into()), []);
+        }
+        story.world.segment_indexes().of(1).unwrap().is_disputed()
+    };
+    assert!(!disputed_after(&[stated(2, right), stated(2, right)]));
+    assert!(disputed_after(&[stated(2, right), stated(2, wrong)]));
+    assert!(disputed_after(&[stated(2, right), stated(2, wrong), stated(2, right)]));
+    assert!(disputed_after(&[stated(2, right), stated(2, wrong), stated(2, wrong)]));
+    // Another format does not make the older one's statements forgotten.
+    assert!(disputed_after(&[stated(2, right), stated(3, wrong), stated(2, wrong)]));
+    assert!(!disputed_after(&[stated(1, right), stated(2, right)]));
+}
+
+#[test]
 fn unproven_records_that_are_not_before_the_event_are_found_and_not_believed() {
     let mut story = Story::initialized();
     let unproven = |first_sequence, last_sequence| {
