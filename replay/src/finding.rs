@@ -9,6 +9,7 @@ use holdpoint_domain::evolve::ForbiddenEvent;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::text::visible;
 use holdpoint_log_files::{ArchivePlaces, Finding as LogFinding, Place, Problem as LogProblem};
+use holdpoint_log_format::Link;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -57,6 +58,16 @@ pub enum Problem {
         /// The digest that is stated.
         found: Digest,
     },
+    /// A statement about the index of a segment of which what is tied to HEAD says that it ends
+    /// otherwise: whoever changed the segment made the statement.
+    IndexOfUntied {
+        /// The first record of the segment.
+        segment: u64,
+        /// The link of its last record, by what is tied behind it.
+        expected: Link,
+        /// The link of its last record, by the index that is stated.
+        found: Link,
+    },
     /// An archive that does not belong to the log.
     Archive {
         /// What was due.
@@ -87,7 +98,9 @@ impl Finding {
             Problem::Forbidden(_) => "forbidden_event",
             Problem::BeginningUnstated { .. } => "beginning_unstated",
             Problem::CarriedState { .. } => "carried_state",
-            Problem::IndexStatement { .. } => "false_index_statement",
+            Problem::IndexStatement { .. } | Problem::IndexOfUntied { .. } => {
+                "false_index_statement"
+            }
             Problem::Archive { .. } => "archive_differs",
             Problem::OutsideHead(_) => "outside_head",
         }
@@ -111,6 +124,7 @@ impl Finding {
             }
             Problem::CarriedState { .. } => "the state at the log's beginning".into(),
             Problem::IndexStatement { expected, .. } => format!("index digest {expected}"),
+            Problem::IndexOfUntied { expected, .. } => format!("last link {expected}"),
             Problem::Archive { expected, .. } => expected.clone(),
             Problem::OutsideHead(head) => format!("record {} with {}", head.sequence, head.link),
         }
@@ -131,6 +145,7 @@ impl Finding {
             Problem::BeginningUnstated { .. } => "no such event".into(),
             Problem::CarriedState { message } => message.clone(),
             Problem::IndexStatement { found, .. } => format!("index digest {found}"),
+            Problem::IndexOfUntied { found, .. } => format!("last link {found}"),
             Problem::Archive { found, .. } => found.clone(),
             Problem::OutsideHead(head) => {
                 head.found.clone().unwrap_or_else(|| head.state.to_string())
@@ -146,6 +161,7 @@ impl Finding {
             | Problem::BeginningUnstated { .. }
             | Problem::CarriedState { .. }
             | Problem::IndexStatement { .. }
+            | Problem::IndexOfUntied { .. }
             | Problem::Archive { .. }
             | Problem::OutsideHead(_) => None,
             Problem::Payload { kind, .. } => Some(named(*kind)),
@@ -192,6 +208,12 @@ impl fmt::Display for Problem {
                 "it vouches for an index of the segment from record {segment} on with digest \
                  {found}, and the records there give {expected}: what that index leaves out is \
                  hidden"
+            ),
+            Self::IndexOfUntied { segment, expected, found } => write!(
+                out,
+                "it vouches for an index of the segment from record {segment} on that ends with \
+                 link {found}, and what follows the segment says {expected}: who changed the \
+                 segment made this statement"
             ),
             Self::Archive { expected, found } => {
                 write!(out, "the archive has {found}, and the log goes on from {expected}")

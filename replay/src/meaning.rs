@@ -5,7 +5,7 @@ use crate::finding::{Finding, Problem};
 use crate::read::{Committed, Content};
 use crate::rebuild::Until;
 use crate::report::MEANING_FINDINGS_MAX;
-use crate::statements::Statements;
+use crate::statements::{Statements, of_untied};
 use holdpoint_domain::envelope::Envelope;
 use holdpoint_domain::event::{Event, RecordsUnproven, UnprovenReason};
 use holdpoint_domain::evolve::{ForbiddenEvent, Rule};
@@ -209,15 +209,20 @@ impl Meaning {
         }
     }
 
-    /// Compares what was stated of indexes with what the segments give.
+    /// Compares what was stated of indexes with what the segments give, and in a damaged log what
+    /// is stated behind the damage with what ties it.
     ///
     /// # Errors
     /// A segment cannot be read.
     pub(crate) fn check_statements<S: ReadStorage>(
         &mut self,
         storage: &S,
+        is_damaged: bool,
     ) -> Result<(), SurveyError> {
-        let found = self.statements.check(storage, self.anchor.position.sequence)?;
+        let mut found = self.statements.check(storage, self.anchor.position.sequence)?;
+        if is_damaged {
+            found.extend(of_untied(storage)?);
+        }
         let room = MEANING_FINDINGS_MAX.saturating_sub(self.findings.len());
         self.left_out = self.left_out.saturating_add(found.len().saturating_sub(room) as u64);
         self.findings.extend(found.into_iter().take(room));

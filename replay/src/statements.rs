@@ -6,10 +6,13 @@
 use crate::finding::{Finding, Problem};
 use crate::meaning::place_of;
 use crate::read::Committed;
+use crate::records::indexes::{Stated, statement_of};
 use holdpoint_domain::event::SegmentIndexed;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
-use holdpoint_log_files::{Place, ReadStorage, SurveyError};
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::{LogReader, Onward, Place, ReadStorage, SurveyError, Ties};
+use holdpoint_log_format::{ChainPosition, Link};
 use holdpoint_log_index::IndexDigest;
 use holdpoint_log_index::file::{BuildError, build_index};
 use holdpoint_log_index::layout::INDEX_VERSION;
@@ -69,12 +72,12 @@ impl Statements {
                 true => build(storage, first)?,
                 false => None,
             };
-            let Some((last_sequence, digest)) = built else {
+            let Some((last, digest)) = built else {
                 self.not_checked = self.not_checked.saturating_add(made.len() as u64);
                 continue;
             };
             for statement in made {
-                if (statement.last_sequence, statement.digest) == (last_sequence, digest) {
+                if (statement.last_sequence, statement.digest) == (last.sequence, digest) {
                     self.proven = self.proven.saturating_add(1);
                 } else {
                     findings.push(statement.refuted(first, digest));
@@ -93,15 +96,67 @@ impl Statement {
     }
 }
 
+/// The statements that are tied to HEAD and vouch for a changed segment as it lies there, although
+/// what is tied behind it says that it ended otherwise. Only in a damaged log can there be any.
+///
+/// # Errors
+/// A segment cannot be read.
+pub(crate) fn of_untied<S: ReadStorage>(storage: &S) -> Result<Vec<Finding>, SurveyError> {
+    let reader = LogReader::of(storage)?;
+    let mut ties = Ties::begin(&reader);
+    let mut made: BTreeMap<u64, Vec<(Place, SegmentIndexed)>> = BTreeMap::new();
+    let mut behind = None;
+    while let Some(due) = ties.due(&reader) {
+        // What is wrong with the segment was found before.
+        let Some(mut segment) = reader.open(due, &mut |_| {})? else { break };
+        let is_tied = ties.read_back(&reader, &mut segment, &mut |_, place, record| {
+            if let Some(Stated::Index(body)) = statement_of(record) {
+                let of_segment = made.entry(body.first_sequence).or_default();
+                if of_segment.len() < DIFFERENT_MAX {
+                    let file = segment_path(place.segment);
+                    let sequence = record.header.sequence;
+                    of_segment.push((Place { file, offset: place.offset, sequence }, body));
+                }
+            }
+            Onward::Go
+        })?;
+        if !is_tied {
+            let made = made.remove(&due).unwrap_or_default();
+            return refuted_by(storage, due, behind, made);
+        }
+        behind = Some(segment.header.previous.link);
+    }
+    Ok(Vec::new())
+}
+
+/// Of these statements on a segment, those that fit it as it lies there, where what follows says
+/// that its last record has another link.
+fn refuted_by<S: ReadStorage>(
+    storage: &S,
+    segment: u64,
+    behind: Option<Link>,
+    made: Vec<(Place, SegmentIndexed)>,
+) -> Result<Vec<Finding>, SurveyError> {
+    let (Some(expected), false) = (behind, made.is_empty()) else { return Ok(Vec::new()) };
+    let Some((last, digest)) = build(storage, segment)? else { return Ok(Vec::new()) };
+    let problem = Problem::IndexOfUntied { segment, expected, found: last.link };
+    let of_what_lies_there = made.into_iter().filter(|(_, body)| {
+        body.format == INDEX_VERSION && body.digest == digest && last.link != expected
+    });
+    Ok(of_what_lies_there.map(|(place, _)| Finding { place, problem: problem.clone() }).collect())
+}
+
+type Built = Option<(ChainPosition, Digest)>;
+
 /// The last record of a segment, and the digest of its index; `None` where it has none.
-fn build<S: ReadStorage>(storage: &S, first: u64) -> Result<Option<(u64, Digest)>, SurveyError> {
+fn build<S: ReadStorage>(storage: &S, first: u64) -> Result<Built, SurveyError> {
     let built = build_index(storage, first, TERMS_VERSION, &mut |record, terms| {
         terms.add_record(record, terms_of_record);
     });
     match built {
         Ok(built) => {
             let digest = IndexDigest::of(&built.bytes);
-            Ok(digest.map(|it| (built.scope.last.sequence, Digest::from_bytes(it.0))))
+            Ok(digest.map(|it| (built.scope.last, Digest::from_bytes(it.0))))
         }
         Err(BuildError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
             Ok(None)

@@ -1,6 +1,7 @@
 //! What a reading of an attacked log is worth.
 
 use super::reading::{Difference, Fact, Known, Reading, Shows};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// One attack under one verb.
@@ -35,9 +36,11 @@ impl Cell {
 /// The records of which `verify` finds that what they say cannot be so.
 pub(crate) fn found_false(verified: &Reading) -> BTreeSet<u64> {
     let findings = verified.values.first().and_then(|report| report["findings"].as_array());
-    let forbidden =
-        findings.into_iter().flatten().filter(|one| one["problem"] == "forbidden_event");
-    forbidden.filter_map(|one| one["sequence"].as_u64()).collect()
+    let is_false = |one: &&Value| {
+        one["problem"] == "forbidden_event" || one["problem"] == "false_index_statement"
+    };
+    let found = findings.into_iter().flatten().filter(is_false);
+    found.filter_map(|one| one["sequence"].as_u64()).collect()
 }
 
 /// What the whole `verify` without an outside head says of the attacked log.
@@ -110,9 +113,15 @@ impl Pair<'_> {
         }
     }
 
+    /// Whether the fact is a record of which `verify` finds that it states what is false.
+    fn is_found_false(&self, fact: &Fact) -> bool {
+        fact.sequence().is_some_and(|sequence| self.found_false.contains(&sequence))
+    }
+
     /// A refusal does not make up for forged records that are said to be proven before it.
     fn of_refusal(&self, found: &Difference) -> Cell {
-        let is_proven = found.forged.iter().any(|fact| fact.stands("proven"));
+        let is_proven = |fact: &Fact| fact.stands("proven") && !self.is_found_false(fact);
+        let is_proven = found.forged.iter().any(is_proven);
         let is_hole = is_proven && self.verdict.of_wrong_facts(false) == Cell::Hole;
         if is_hole { Cell::Hole } else { Cell::Refused }
     }
@@ -124,7 +133,9 @@ impl Pair<'_> {
         let is_told = |fact: &Fact| fact.stands("unproven") || fact.stands("withheld");
         if found.hides || !found.forged.iter().all(is_told) {
             let stated_by = self.attacked.stated_by;
-            if stated_by.is_some_and(|record| self.found_false.contains(&record)) {
+            let are_statements =
+                !found.hides && found.forged.iter().all(|fact| self.is_found_false(fact));
+            if are_statements || stated_by.is_some_and(|it| self.found_false.contains(&it)) {
                 return Cell::Stated;
             }
             return self.verdict.of_wrong_facts(found.hides);

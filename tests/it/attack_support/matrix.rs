@@ -166,8 +166,8 @@ const HEADING: &str = "\
 Each row is an attack on the directory of one small log, made by `testing/forger` from the documents
 of the format alone; `forge list` says what each does. Each column is a reading of what is left, of
 the record that was attacked where the verb can be asked for one. `tests/it/attacks.rs` makes this
-table, names every hole with its cause, and compares the table with this file;
-`HOLDPOINT_WRITE_ATTACKS=1` writes it anew.
+table, allows no hole, and compares the table with this file; `HOLDPOINT_WRITE_ATTACKS=1` writes it
+anew.
 
 | letter | cells | meaning |
 |---|---|---|

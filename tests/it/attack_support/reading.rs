@@ -198,6 +198,10 @@ impl Fact {
         }
     }
 
+    pub(crate) fn sequence(&self) -> Option<u64> {
+        self.sequence
+    }
+
     pub(crate) fn stands(&self, as_what: &str) -> bool {
         self.standing.as_deref() == Some(as_what)
     }
