@@ -10,6 +10,7 @@ use crate::screen::{Page, columns, named};
 use holdpoint_domain::Time;
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
 use holdpoint_replay::machine::{Recorder, recorder_of};
+use serde::Serialize;
 
 /// How many lines of a command are listed.
 const COMMAND_LINES: usize = 3;
@@ -19,6 +20,15 @@ const COMMAND_LINES: usize = 3;
 pub(crate) struct Args {
     #[command(flatten)]
     whole: WholeArg,
+}
+
+/// A question as programs see it in the list.
+#[derive(Serialize)]
+struct Listed<'a> {
+    #[serde(flatten)]
+    shown: Shown<'a>,
+    /// What is known of the process that records the run: where it is `gone`, nobody waits.
+    recorder: &'static str,
 }
 
 /// Lists the open questions; exit 3 where there is no log. Writes nothing: what is overdue is shown
@@ -31,12 +41,15 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let open = open.map(|(entity, held)| (Question::of(entity, held), entity.version));
     let (questions, versions): (Vec<Question>, Vec<u64>) = open.unzip();
     let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
-    let recorders = if global.json { Vec::new() } else { recorders(&directory, &questions) };
+    let recorders = recorders(&directory, &questions);
     let mut out = Output::stdout();
     if global.json {
-        let shown = questions.iter().zip(&versions);
-        let shown = shown.map(|(q, at)| state.with_standing(Shown::of(q, Some(now)), *at));
-        out.json(&shown.collect::<Vec<_>>());
+        let listed = questions.iter().zip(&recorders).zip(&versions);
+        let listed = listed.map(|((question, recorder), at)| {
+            let shown = Shown::of(question, Some(now));
+            state.with_standing(Listed { shown, recorder: recorder.name() }, *at)
+        });
+        out.json(&listed.collect::<Vec<_>>());
     } else {
         show(&mut out, &questions, &recorders, now);
     }

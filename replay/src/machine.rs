@@ -28,6 +28,19 @@ pub enum Recorder {
     NotToBeTold,
 }
 
+impl Recorder {
+    /// A stable name for programs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Lives => "lives",
+            Self::Gone => "gone",
+            Self::NotToBeTold => "not_told",
+        }
+    }
+}
+
 /// Whether the recorder of a run lives: it holds the lock of the run's own file. Asks with a shared
 /// lock that is given back at once and waits for nothing.
 #[must_use]

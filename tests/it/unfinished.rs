@@ -178,11 +178,13 @@ fn a_question_whose_recorder_was_killed_is_withdrawn_and_no_answer_counts() {
     let place = Place::new();
     let mut child = wait_for_a_person(&place);
     let request = open_requests(&place)[0]["request_id"].as_str().unwrap().to_string();
+    assert_eq!(open_requests(&place)[0]["recorder"], "lives");
     kill_recorder(&mut child);
     let row = || text(&place.holdpoint(&["hold", "list"]).stdout);
     while !row().contains("its recorder is gone") {
         std::thread::yield_now();
     }
+    assert_eq!(open_requests(&place)[0]["recorder"], "gone");
     assert_eq!(expire_until_recorded(&place).len(), 1);
     let words = ["hold", "answer", &request, "--yes", "--decision", "CONTINUE"];
     assert_ne!(status(&place.holdpoint(&words)), 0);
