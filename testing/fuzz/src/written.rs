@@ -184,12 +184,22 @@ impl Written {
         segment.end as u64 + length <= segment.header.records_end()
     }
 
-    /// Seals the newest segment and begins the next.
+    /// Seals the newest segment and begins the next. One that holds no record is replaced: no seal
+    /// stands behind nothing.
     fn roll(&mut self, batch: u64) {
-        let at = self.seal();
         let own =
             (SEGMENT_HEADER_LENGTH as u64 + batch + SEAL_LENGTH as u64).next_multiple_of(PAGE);
-        self.begin(self.chain(), own.max(SEGMENT_CAPACITY_LEAST), at);
+        let capacity = own.max(SEGMENT_CAPACITY_LEAST);
+        match self.segments.pop_if(|segment| segment.records.is_empty()) {
+            Some(empty) => {
+                let SegmentHeader { previous, previous_seal_offset, .. } = empty.header;
+                self.begin(previous, capacity, previous_seal_offset);
+            }
+            None => {
+                let at = self.seal();
+                self.begin(self.chain(), capacity, at);
+            }
+        }
     }
 
     fn seal(&mut self) -> u64 {
