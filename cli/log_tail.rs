@@ -10,7 +10,7 @@ use crate::text::path;
 use crate::wanted::{WantedArgs, expect_known};
 use holdpoint_engine::shell::Watch;
 use holdpoint_log_files::{FollowError, Standing};
-use holdpoint_replay::{Filter, LogTail, Missed, Order, TailError, span};
+use holdpoint_replay::{Filter, LogTail, Missed, Order, TailError, newest};
 use std::time::Duration;
 
 /// Options of `log tail`.
@@ -40,7 +40,7 @@ fn tail(global: &Global, args: Args) -> Result<Exit, Failure> {
     // Watched before it is read: what is written after the reading is not slept through.
     let watch = Watch::of_log(&directory.path);
     let filter = args.wanted.filter(&directory)?;
-    let newest = directory.read(|storage, _| span(storage))?.map(|span| span.last);
+    let newest = directory.read(|storage, _| newest(storage))?;
     let exit = show_newest(global, &directory, &filter, newest, args.lines, args.follow)?;
     if !args.follow || newest.is_none() && exit != Exit::DONE {
         return Ok(exit);

@@ -59,7 +59,7 @@ pub use read::{Committed, Content, ReadError, ReadOptions};
 pub use rebuild::{Rebuilt, Until, rebuild, rebuild_live};
 pub use records::{
     ActorWanted, Filter, Line, Name, Named, Order, Part, Reach, Span, TextWanted, each_name,
-    links_of, records, search, span, story,
+    links_of, newest, records, search, span, story,
 };
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
 pub use state::state_of;

@@ -20,7 +20,7 @@ use holdpoint_log_files::{ArchivePlaces, RecordPlace};
 use holdpoint_log_format::Record;
 pub use links::links_of;
 pub use names::{Name, Named, each_name};
-pub use part::{Part, Span, span};
+pub use part::{Part, Span, newest, span};
 pub use search::{Order, Reach, search};
 use serde::Serialize;
 pub use whole::{records, story};

@@ -8,6 +8,7 @@ use holdpoint_log_files::{
     ArchivePlaces, Finding as LogFinding, LogReader, Onward, Place, Problem, ReadStorage,
     RecordPlace, Run,
 };
+use holdpoint_log_format::ChainPosition;
 use serde::Serialize;
 
 /// More findings than this are not kept: of a damaged log, each segment can give one.
@@ -73,14 +74,10 @@ pub struct Span {
 /// The log cannot be read.
 pub fn span<S: ReadStorage>(storage: &S) -> Result<Option<Span>, ReadError> {
     let reader = LogReader::of(storage)?;
-    let (Some(first), Some(last)) = (reader.firsts().first(), reader.firsts().last()) else {
-        return Ok(None);
-    };
+    let Some(first) = reader.firsts().first() else { return Ok(None) };
+    let Some(newest) = last_read(&reader)? else { return Ok(None) };
     // What is wrong about the ends was told by whoever looked for records.
     let mut found = |_| {};
-    let Some(mut segment) = reader.open(*last, &mut found)? else { return Ok(None) };
-    let from = reader.at_head(&mut segment)?.unwrap_or_else(|| Run::at_start(&segment.header));
-    let newest = reader.walk(&mut segment, from, &mut found, &mut |_, _| Onward::Go)?.chain;
     let Some(mut segment) = reader.open(*first, &mut found)? else { return Ok(None) };
     let mut since = None;
     let from = Run::at_start(&segment.header);
@@ -95,4 +92,26 @@ pub fn span<S: ReadStorage>(storage: &S) -> Result<Option<Span>, ReadError> {
         last: newest.sequence,
         until: Timestamp::from_nanoseconds(newest.time),
     }))
+}
+
+/// The newest record of a log; `None` where there is none. HEAD's record is there, also where it
+/// cannot be read now: whoever reads up to here finds why.
+///
+/// # Errors
+/// The log cannot be read.
+pub fn newest<S: ReadStorage>(storage: &S) -> Result<Option<u64>, ReadError> {
+    let reader = LogReader::of(storage)?;
+    let read = last_read(&reader)?.map_or(0, |newest| newest.sequence);
+    Ok(Some(read.max(reader.witnessed())).filter(|newest| *newest > 0))
+}
+
+/// The last record behind HEAD's that can be read, in the last segment.
+fn last_read<S: ReadStorage>(
+    reader: &LogReader<'_, S>,
+) -> Result<Option<ChainPosition>, ReadError> {
+    let Some(last) = reader.firsts().last() else { return Ok(None) };
+    let mut found = |_| {};
+    let Some(mut segment) = reader.open(*last, &mut found)? else { return Ok(None) };
+    let from = reader.at_head(&mut segment)?.unwrap_or_else(|| Run::at_start(&segment.header));
+    Ok(Some(reader.walk(&mut segment, from, &mut found, &mut |_, _| Onward::Go)?.chain))
 }

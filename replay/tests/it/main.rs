@@ -10,6 +10,7 @@
 mod bytes_read;
 mod caches;
 mod mapping;
+mod newest_record;
 mod rebuilding;
 mod salvaged;
 mod verifying;
