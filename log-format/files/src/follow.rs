@@ -220,7 +220,7 @@ fn read_successor<S: ReadStorage>(
     seal: &holdpoint_log_format::Seal,
 ) -> Result<Option<SegmentHeader>, FollowError> {
     let file = segment_path(seal.last.sequence.saturating_add(1));
-    let opened = storage.open(&file).map_err(io_error(&file))?;
+    let opened = regular(storage.open(&file), &file, seal.last.sequence)?;
     let Some(opened) = opened else { return Ok(None) };
     let mut window = Window::new(opened).map_err(io_error(&file))?;
     let header = read_header(&mut window, &file)?;
@@ -253,6 +253,22 @@ fn window_of<F: ReadFile>(
     sequence: u64,
 ) -> Result<Window<F>, FollowError> {
     let gone = || FollowError::Gone { file: file.to_string(), sequence };
-    let opened = opened.map_err(io_error(file))?.ok_or_else(gone)?;
+    let opened = regular(opened, file, sequence)?.ok_or_else(gone)?;
     Ok(Window::new(opened).map_err(io_error(file))?)
+}
+
+/// What was opened behind a record. What is no regular file is damage of the log.
+fn regular<F>(
+    opened: io::Result<Option<F>>,
+    file: &str,
+    sequence: u64,
+) -> Result<Option<F>, FollowError> {
+    opened.map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => {
+            let sequence = sequence.saturating_add(1);
+            let place = Place { file: file.to_string(), offset: 0, sequence };
+            FollowError::Damaged(Finding { place, problem: Problem::NotRegular })
+        }
+        _ => io_error(file)(error).into(),
+    })
 }
