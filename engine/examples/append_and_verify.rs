@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// What became of it all, in words.
-pub(crate) fn append_and_verify(directory: &Path) -> Result<String, Box<dyn Error>> {
+fn append_and_verify(directory: &Path) -> Result<String, Box<dyn Error>> {
     let engine = Engine::open(directory)?;
 
     // A real command. Its output goes nowhere here; it is captured as evidence all the same.

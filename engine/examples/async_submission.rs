@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// What became of it all, in words.
-pub(crate) fn async_submission(directory: &Path) -> Result<String, Box<dyn Error>> {
+fn async_submission(directory: &Path) -> Result<String, Box<dyn Error>> {
     let engine = Engine::open(directory)?;
     let (first, last) = block_on(record_fingerprints(&engine, 3))?;
     let mut followed = Vec::new();

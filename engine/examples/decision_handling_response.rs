@@ -14,13 +14,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let directory = std::env::args_os().nth(1).map_or_else(anywhere, PathBuf::from);
     let engine = Engine::open(&directory)?;
     ask(&engine)?;
+    println!("{}", go_on(&engine)?);
     choose(&engine, "redis")?;
     println!("{}", go_on(&engine)?);
     Ok(())
 }
 
 /// The agent asks.
-pub(crate) fn ask(engine: &Engine) -> Result<(), Box<dyn Error>> {
+fn ask(engine: &Engine) -> Result<(), Box<dyn Error>> {
     let record = DecisionPointRecord {
         issue_id: ISSUE.to_string(),
         prompt: "Which caching strategy?".to_string(),
@@ -40,7 +41,7 @@ pub(crate) fn ask(engine: &Engine) -> Result<(), Box<dyn Error>> {
 }
 
 /// A person reads what is asked, and chooses. The first answer counts.
-pub(crate) fn choose(engine: &Engine, option: &str) -> Result<(), Box<dyn Error>> {
+fn choose(engine: &Engine, option: &str) -> Result<(), Box<dyn Error>> {
     let mut record = engine.get_decision_point(ISSUE)?.ok_or("nothing is asked")?;
     record.selected_option = Some(option.to_string());
     record.responded_by = Some("ada".to_string());
@@ -51,7 +52,7 @@ pub(crate) fn choose(engine: &Engine, option: &str) -> Result<(), Box<dyn Error>
 }
 
 /// After the person answered, the agent goes on.
-pub(crate) fn go_on(engine: &Engine) -> Result<String, Box<dyn Error>> {
+fn go_on(engine: &Engine) -> Result<String, Box<dyn Error>> {
     let record = engine.get_decision_point(ISSUE)?.ok_or("nothing is asked")?;
     Ok(match (record.selected_option.as_deref(), record.response_text) {
         (Some("redis"), _) => "implement Redis caching".to_string(),

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// What a person reads before answering.
-pub(crate) fn ask(directory: &Path) -> Result<String, Box<dyn Error>> {
+fn ask(directory: &Path) -> Result<String, Box<dyn Error>> {
     let engine = Engine::open(directory)?;
     let record = DecisionPointRecord {
         issue_id: "bd-def456".to_string(),

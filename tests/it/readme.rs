@@ -1,9 +1,4 @@
-//! The README is true: its session and its tables are run, and its example is the one that
-//! compiles.
-
-#[path = "../../engine/examples/append_and_verify.rs"]
-#[allow(dead_code, reason = "its main is for people")]
-mod example;
+//! The README is true: its session and its tables are run.
 
 use crate::program::{Place, loops, status, text};
 use serde_json::Value;
@@ -227,16 +222,6 @@ fn every_exit_code_is_what_the_table_says() {
         let output = shell(&Place::new(), code(example));
         assert_eq!(status(&output).to_string(), *exit, "{example}: {}", text(&output.stderr));
     }
-}
-
-#[test]
-fn the_embedding_example_is_the_one_that_compiles_and_prints_what_is_shown() {
-    let example = include_str!("../../engine/examples/append_and_verify.rs");
-    assert_eq!(block("rust"), example);
-    let directory = Place::new();
-    let printed = example::append_and_verify(&directory.log).unwrap();
-    assert_eq!(block("text"), format!("{printed}\n"));
-    directory.verified();
 }
 
 #[test]

@@ -1,16 +1,7 @@
 //! The library's doors to decision points: the seed's four operations, waiting, links, and the
 //! seed's examples.
 
-#[path = "../../examples/decision_handling_response.rs"]
-#[allow(dead_code, reason = "the example has a main function of its own")]
-mod handling_response;
-#[path = "../../examples/decision_rich_options.rs"]
-#[allow(dead_code, reason = "the example has a main function of its own")]
-mod rich_options;
-#[path = "../../examples/decision_yes_no.rs"]
-#[allow(dead_code, reason = "the example has a main function of its own")]
-mod yes_no;
-
+use crate::example;
 use holdpoint_domain::Refusal;
 use holdpoint_domain::command::{Command, CreateDecisionPoint, RemindDecisionPoint};
 use holdpoint_domain::decision_point::{
@@ -545,17 +536,11 @@ fn a_wait_is_ended_by_the_answer_of_another_process() {
 #[test]
 fn the_seeds_examples_work() {
     let place = Place::new();
-    assert_eq!(yes_no::ask(&place.log()).expect("it runs"), "bd-abc123: Deploy to production?");
-    let text = rich_options::ask(&place.beside("rich")).expect("it runs");
-    let last = "(memory)\nPros:\n- Simple\n- No dependencies\n\nCons:\n- Not shared";
+    let asked = example::printed("decision_yes_no", &place.log());
+    assert_eq!(asked, "bd-abc123: Deploy to production?\n");
+    let text = example::printed("decision_rich_options", &place.beside("rich"));
+    let last = "(memory)\nPros:\n- Simple\n- No dependencies\n\nCons:\n- Not shared\n";
     assert!(text.ends_with(last), "{text}");
-    let engine = Engine::open_with(
-        holdpoint_log_files::DirectoryStorage::new(place.beside("handling")),
-        holdpoint_engine::shell::EngineOptions::simulated(),
-    )
-    .expect("the log opens");
-    handling_response::ask(&engine).expect("it is asked");
-    assert_eq!(handling_response::go_on(&engine).expect("it goes on"), "wait");
-    handling_response::choose(&engine, "redis").expect("it is answered");
-    assert_eq!(handling_response::go_on(&engine).expect("it goes on"), "implement Redis caching");
+    let gone_on = example::printed("decision_handling_response", &place.beside("handling"));
+    assert_eq!(gone_on, "wait\nimplement Redis caching\n");
 }

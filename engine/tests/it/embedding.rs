@@ -3,11 +3,8 @@
 //!
 //! A failure prints its seed; HOLDPOINT_SEED reproduces what each thread does.
 
-#[path = "../../examples/async_submission.rs"]
-#[allow(dead_code, reason = "the example has a main function of its own")]
-mod example;
-
 use crate::embedder::{LONG, accept, accepted};
+use crate::example;
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Log, Storage};
 use holdpoint_engine::shell::{
@@ -54,10 +51,22 @@ const _: () = any_storage_gives_an_engine_that_may_cross_threads::<Brittle>();
 #[test]
 fn the_example_for_async_code_does_what_it_says() {
     let place = Place::new();
-    let told = example::async_submission(&place.log()).expect("it runs");
-    assert_eq!(told, "recorded 1 to 3, read back 1, 2, 3");
-    let again = example::async_submission(&place.log()).expect("it runs");
-    assert_eq!(again, "recorded 4 to 6, read back 4, 5, 6");
+    let told = example::printed("async_submission", &place.log());
+    assert_eq!(told, "recorded 1 to 3, read back 1, 2, 3\n");
+    let again = example::printed("async_submission", &place.log());
+    assert_eq!(again, "recorded 4 to 6, read back 4, 5, 6\n");
+    place.assert_intact();
+}
+
+/// The README shows the example and what it prints.
+#[test]
+fn the_example_of_the_readme_is_the_one_that_compiles_and_prints_what_is_shown() {
+    let readme = include_str!("../../../README.md");
+    let shown = format!("```rust\n{}```", include_str!("../../examples/append_and_verify.rs"));
+    assert!(readme.contains(&shown), "another example than engine/examples/append_and_verify.rs");
+    let place = Place::new();
+    let printed = example::printed("append_and_verify", &place.log());
+    assert!(readme.contains(&format!("```text\n{printed}```")), "it prints {printed}");
     place.assert_intact();
 }
 

@@ -15,6 +15,7 @@ mod embedding;
 mod embedding_metrics;
 mod embedding_subscription;
 mod embedding_tickets;
+mod example;
 mod executor;
 mod failed_syncs;
 mod governed;

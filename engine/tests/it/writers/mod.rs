@@ -10,11 +10,12 @@
 
 pub mod trace;
 
+use crate::example;
 use holdpoint_engine::log::Recovered;
 use holdpoint_log_format::recovery::Row;
 use holdpoint_testing::log::{append, open_reporting, quiet, records_of, survey_whole};
 use std::io::{BufRead, BufReader, Lines, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 /// What the writers are asked for.
@@ -28,18 +29,10 @@ pub struct Load {
 /// More records than any test waits for.
 pub const ENDLESS: u64 = 1 << 40;
 
-/// The example, which cargo builds beside the tests, unless told which of them to build.
-pub fn program() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let program = test.ancestors().nth(2).unwrap().join("examples/durable_writers");
-    let missing = "cargo build -p holdpoint-engine --example durable_writers";
-    assert!(program.exists(), "no {}: {missing}", program.display());
-    program
-}
-
 /// Arguments of the program, itself first.
 pub fn words(directory: &Path, load: Load) -> Vec<std::ffi::OsString> {
-    let mut words = vec![program().into(), "--dir".into(), directory.into()];
+    let mut words =
+        vec![example::program("durable_writers").into(), "--dir".into(), directory.into()];
     let numbers =
         [("--threads", load.threads), ("--records", load.records), ("--payload", load.payload)];
     for (flag, number) in numbers {
