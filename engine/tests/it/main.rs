@@ -17,6 +17,7 @@ mod embedding_subscription;
 mod embedding_tickets;
 mod executor;
 mod failed_syncs;
+mod forged_records;
 mod governed;
 mod indexes;
 mod log_ahead;
