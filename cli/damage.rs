@@ -3,7 +3,7 @@
 use crate::exit::Exit;
 use holdpoint_engine::log::{AppendError, ArchiveError, CloseError, OpenError};
 use holdpoint_engine::shell::{EngineError, MoveError, SubmitError, SubscriptionError};
-use holdpoint_log_files::{FollowError, ReadError};
+use holdpoint_log_files::FollowError;
 use std::fmt::Display;
 
 /// An error of a verb that writes.
@@ -48,7 +48,6 @@ impl LogError for SubmitError {
         match self {
             Self::Append(error) => error.is_damage(),
             Self::Follow(error) => error.is_damage(),
-            Self::Read(error) => error.is_damage(),
             Self::Beginning(error) => error.is_damage(),
             Self::BeginningUnstated { .. } | Self::CarriedState { .. } => true,
             _ => false,
@@ -83,7 +82,6 @@ impl LogError for MoveError {
         match self {
             Self::Archive(error) => error.is_damage(),
             Self::Submit(error) => error.is_damage(),
-            Self::Read(error) => error.is_damage(),
             _ => false,
         }
     }
@@ -103,11 +101,5 @@ impl LogError for ArchiveError {
 impl LogError for FollowError {
     fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged(_) | Self::Header { .. })
-    }
-}
-
-impl LogError for ReadError {
-    fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged { .. } | Self::Missing { .. })
     }
 }

@@ -87,7 +87,7 @@ fn find_before(
         }
     }
     let (mut found, mut unread) = (None, nobody(head));
-    each_hint(behind, head, &mut |hint| {
+    let mut follow = |hint: HistoryArchived| {
         for place in places_of(&hint.archived_to, behind) {
             match archive_at(&DirectoryStorage::new(&place), behind, head)? {
                 Ok(archive) => found = Some(archive),
@@ -102,7 +102,11 @@ fn find_before(
             }
         }
         Ok(Onward::Go)
-    })?;
+    };
+    // Nothing vouches for the indexes: what none of them names is looked for without them.
+    if !each_hint(behind, head, &indexed, &mut follow)? {
+        each_hint(behind, head, &|_, _| None, &mut follow)?;
+    }
     Ok(found.ok_or(unread))
 }
 
@@ -176,19 +180,25 @@ fn of_survey(error: SurveyError) -> io::Error {
     io::Error::new(kind, error.to_string())
 }
 
-/// Shows what a log says of where the records before its anchor are, in order. Only the frames of
-/// records are checked, and indexes are taken at their word: it is a hint.
+/// The offsets of the records of a segment that may say where an archive is; `None`: any may.
+type Offsets = dyn Fn(&DirectoryStorage, u64) -> Option<Vec<u64>>;
+
+/// Shows what a log says of where the records before its anchor are, in order, until `visit` has
+/// had enough. Gives whether it says anything. Only the frames of records are checked: it is a
+/// hint.
 fn each_hint(
     log: &DirectoryStorage,
     head: &Head,
+    offsets: &Offsets,
     visit: &mut dyn FnMut(HistoryArchived) -> io::Result<Onward>,
-) -> io::Result<()> {
+) -> io::Result<bool> {
+    let mut is_said = false;
     let anchor = ChainPosition { sequence: head.anchor_sequence, link: head.anchor_link, time: 0 };
     let reader = LogReader::of(log).map_err(of_survey)?;
     for first in reader.firsts() {
         let opened = reader.open(*first, &mut |_| {}).map_err(of_survey)?;
         let Some(mut segment) = opened else { continue };
-        let mut named = indexed(log, *first).map(Vec::into_iter);
+        let mut named = offsets(log, *first).map(Vec::into_iter);
         let mut behind = SEGMENT_HEADER_LENGTH as u64;
         loop {
             let offset = named.as_mut().map_or(Some(behind), Iterator::next);
@@ -196,15 +206,16 @@ fn each_hint(
             let item = segment.window.item(offset, &segment.header);
             let item = item.map_err(|error| of_survey(io_error(&segment_path(*first))(error)))?;
             let Ok((Item::Record(record), length)) = item else { break };
-            if let Some(hint) = statement_of(&record, &anchor)
-                && visit(hint)? == Onward::Stop
-            {
-                return Ok(());
+            if let Some(hint) = statement_of(&record, &anchor) {
+                is_said = true;
+                if visit(hint)? == Onward::Stop {
+                    return Ok(true);
+                }
             }
             behind = offset.saturating_add(length);
         }
     }
-    Ok(())
+    Ok(is_said)
 }
 
 /// The offsets of the records of a segment that may say so, by its index; `None` where there is

@@ -15,13 +15,13 @@ use crate::timeline::snapshot::stated_by;
 use crate::timeline::trip::{Trip, unfollowed};
 use holdpoint_domain::event::Event;
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
-use holdpoint_log_files::snapshot::{Snapshot, newest_believed};
+use holdpoint_log_files::snapshot::{Snapshot, newest_stated};
 use holdpoint_log_files::survey::Reached;
 use holdpoint_log_files::{
-    Extent, FollowError, Follower, Onward, ReadStorage, SurveyOptions, survey,
+    Extent, FollowError, Follower, Onward, ReadStorage, RecordPlace, SurveyOptions, survey,
 };
 use holdpoint_log_format::tail::TailShape;
-use holdpoint_log_format::{ChainPosition, names};
+use holdpoint_log_format::{Record, names};
 
 /// How often it is looked again because the log changed meanwhile.
 const LOOKS_MAX: u32 = 3;
@@ -110,42 +110,28 @@ fn look<S: ReadStorage>(storage: &S, options: ReadOptions<'_>) -> Result<Look, F
     let newest = survey.sound_end().filter(|_| !survey.is_archive);
     let Some(newest) = newest else { return Ok(Look::Told(None)) };
     let reached = survey.reached();
+    let mut begin =
+        |snapshot: &Snapshot, from: &Follower, at: &RecordPlace, record: &Record<'_>| {
+            let is_its = survey.log == Some(from.header.log);
+            let world = stated_by(snapshot, at, record).filter(|_| is_its)?;
+            let moment = Moment::of_snapshot(world, from.clone());
+            Some((Trip::new(moment, Until::End, newest.sequence), record.header.sequence))
+        };
     // What states it has to be witnessed itself.
-    let told =
-        newest_believed(storage, reached.witnessed, STATE_SCHEMA_VERSION, |snapshot, place| {
-            if survey.log != Some(place.header.log) {
-                return Ok(None);
-            }
-            let stated_by = place.run.chain.sequence.saturating_add(1);
-            let moment = followed(storage, snapshot, place, &newest)?;
-            let anchor = survey.head.valid().map_or(0, |head| head.anchor_sequence);
-            Ok(moment.map(|moment| {
-                let head = moment.head();
-                Box::new(Stated { world: moment.world, stated_by, head, anchor, reached })
-            }))
-        });
-    told.map(Look::Told)
-}
-
-/// The state behind the newest record, from a snapshot: where the links lead from its place to that
-/// record, and the first record on the way states its fingerprint.
-fn followed<S: ReadStorage>(
-    storage: &S,
-    snapshot: &Snapshot,
-    place: Follower,
-    newest: &ChainPosition,
-) -> Result<Option<Moment>, FollowError> {
-    let (from, mut trip) = (place.clone(), None);
-    let reached = place.lead_to(storage, newest, &mut |segment, at, record| {
-        if trip.is_none() {
-            let world = stated_by(snapshot, at, record);
-            let moment = world.map(|world| Moment::of_snapshot(world, from.clone()));
-            trip = moment.map(|moment| Trip::new(moment, Until::End, newest.sequence));
-        }
-        let Some(trip) = &mut trip else { return Onward::Stop };
-        trip.take(segment, at, record, &mut |_| {})
-    })?;
-    let moment = trip.map(Trip::into_moment);
+    let within = (reached.witnessed, &newest);
+    let told = newest_stated(
+        storage,
+        within,
+        STATE_SCHEMA_VERSION,
+        &mut begin,
+        &mut |(trip, _), segment, at, record| trip.take(segment, at, record, &mut |_| {}),
+    )?;
+    let told = told.map(|((trip, stated_by), _)| (trip.into_moment(), stated_by));
     // A payload that cannot be read leaves the state standing before it.
-    Ok(moment.filter(|moment| reached.is_some() && moment.applied == *newest))
+    let told = told.filter(|(moment, _)| moment.applied == newest);
+    Ok(Look::Told(told.map(|(moment, stated_by)| {
+        let head = moment.head();
+        let anchor = survey.head.valid().map_or(0, |head| head.anchor_sequence);
+        Box::new(Stated { world: moment.world, stated_by, head, anchor, reached })
+    })))
 }

@@ -107,7 +107,7 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
     /// its beginning is not known.
     pub fn at(&self, until: Until) -> Result<Moment, ReadError> {
         self.check(until)?;
-        let known = self.known().newest_within(until, self.anchor.sequence);
+        let known = self.known().newest_within(until, self.anchor.sequence)?;
         let moment = known.map_or_else(|| self.begin(), Ok)?;
         self.go(moment, until, &mut |_| {})
     }
@@ -131,7 +131,7 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
     pub fn onward(&self, from: &Moment, until: Until) -> Result<Moment, ReadError> {
         let nearer = match &from.watch {
             Some(_) => None,
-            None => self.known().newest_within(until, from.applied.sequence),
+            None => self.known().newest_within(until, from.applied.sequence)?,
         };
         self.go(nearer.unwrap_or_else(|| from.departing()), until, &mut |_| {})
     }
@@ -217,7 +217,8 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
 
     fn known(&self) -> Known<'_, S> {
         let marks = if self.is_believing { self.marks.with_snapshots() } else { &[] };
-        Known { storage: self.storage, log: self.log, marks, withheld: self.marks.first_withheld() }
+        let (withheld, newest) = (self.marks.first_withheld(), self.newest.sequence);
+        Known { storage: self.storage, log: self.log, marks, withheld, newest }
     }
 
     fn check(&self, until: Until) -> Result<(), ReadError> {

@@ -12,9 +12,12 @@ use super::lock;
 use super::storage::{RootState, Storage};
 use super::turn::Turn;
 use super::{roll, witness};
+use holdpoint_log_files::reader::{firsts, list};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{FollowError, Follower, ReadFile, ReadStorage, Survey, SurveyError};
+use holdpoint_log_files::{
+    FollowError, Follower, LogReader, ReadFile, ReadStorage, Survey, SurveyError,
+};
 use holdpoint_log_format::limits::{PIECE_LENGTH, SEAL_LENGTH};
 use holdpoint_log_format::recovery::{Row, Verdict};
 use holdpoint_log_format::{ChainPosition, Head, LogId, SegmentHeader, names};
@@ -188,12 +191,10 @@ impl<S: Storage> Log<S> {
     /// The list or a header cannot be read.
     pub fn sealed_segments(&self) -> Result<Vec<SealedSegment>, ArchiveError> {
         let storage = &self.shared.storage;
-        let first = self.beginning()?.header.first_sequence();
-        let listed = storage.list(names::SEGMENTS).named("list", names::SEGMENTS)?;
-        let firsts = listed.iter().filter_map(|entry| names::parse_segment(&entry.name));
-        let mut firsts: Vec<u64> = firsts.filter(|sequence| *sequence >= first).collect();
-        firsts.sort_unstable();
-        let headers = firsts.iter().map(|first| Ok(Follower::at_segment(storage, *first)?.header));
+        self.beginning()?;
+        let reader = LogReader::of(storage)?;
+        let headers =
+            reader.firsts().iter().map(|first| Ok(Follower::at_segment(storage, *first)?.header));
         let headers: Vec<SegmentHeader> = headers.collect::<Result<_, ArchiveError>>()?;
         let sealed = headers.windows(2).filter_map(|pair| {
             let [header, next] = pair else { return None };
@@ -305,10 +306,9 @@ impl<S: Storage> Log<S> {
     pub fn remove_archived<W: ReadStorage>(&self, archive: &W) -> Result<(u64, u64), ArchiveError> {
         let storage = &self.shared.storage;
         let first = self.beginning()?.header.first_sequence();
-        let listed = storage.list(names::SEGMENTS).named("list", names::SEGMENTS)?;
-        let firsts = listed.iter().filter_map(|entry| names::parse_segment(&entry.name));
+        let listed = firsts(&list(storage)?.map_err(FollowError::Damaged)?);
         let (mut removed, mut left) = (0, 0);
-        for sequence in firsts.filter(|sequence| *sequence < first) {
+        for sequence in listed.into_iter().filter(|sequence| *sequence < first) {
             let file = segment_path(sequence);
             if is_alike(storage, archive, &file)? {
                 storage.remove(&file).named("remove", &file)?;

@@ -10,8 +10,9 @@ use super::state::Shared;
 use super::storage::Storage;
 use super::turn::{Appended, Turn};
 use super::{NewRecord, ahead, open};
+use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{
-    DirectoryStorage, FollowError, Follower, Onward, ReadError, RecordPlace, read_from,
+    DirectoryStorage, FollowError, Follower, LogReader, Onward, RecordPlace,
 };
 use holdpoint_log_format::{ChainPosition, Record};
 use std::sync::Arc;
@@ -107,9 +108,11 @@ impl<S: Storage> Log<S> {
         Follower::at_segment(&self.shared.storage, self.shared.first_segment)
     }
 
-    /// Shows the written records from sequence `from` on, in order, read through a memory map.
-    /// Staged records are not written yet and not shown. After a failure only what is known to be
-    /// durable is.
+    /// Shows the written records from sequence `from` on, in order. Staged records are not written
+    /// yet and not shown. After a failure only what is known to be durable is.
+    ///
+    /// Also where `visit` has had enough before, the records are read up to the newest one: where
+    /// the links do not lead there, this fails, and nothing that was shown is proven.
     ///
     /// # Errors
     /// A segment is missing or cannot be read, or a record is damaged.
@@ -117,12 +120,28 @@ impl<S: Storage> Log<S> {
         &self,
         from: u64,
         visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
-    ) -> Result<(), ReadError> {
-        let newest = self.shared.state.lock().active.written();
-        let last = self.shared.poison().map_or(u64::MAX, |_| self.shared.commit.durable());
-        read_from(&self.shared.storage, from, &newest, &mut |place, record| {
-            if record.header.sequence > last { Onward::Stop } else { visit(place, record) }
-        })
+    ) -> Result<(), FollowError> {
+        let newest = self.shared.state.lock().active.written().run.chain;
+        // What was not synced by a failed handle may not be there, and nothing names the link of
+        // the newest record that is.
+        let durable = self.shared.poison().map(|_| self.shared.commit.durable());
+        let last = durable.unwrap_or(newest.sequence);
+        let first = from.max(1);
+        if first > last {
+            return Ok(());
+        }
+        let storage = &self.shared.storage;
+        let mut place = place_before(storage, first)?;
+        let mut onward = Onward::Go;
+        let mut visit = |place: &RecordPlace, record: &Record<'_>| {
+            if onward == Onward::Go && (first..=last).contains(&record.header.sequence) {
+                onward = visit(place, record);
+            }
+        };
+        match durable {
+            None => place.follow_to(storage, &newest, &mut visit),
+            Some(_) => place.catch_up_to(storage, last, &mut visit),
+        }
     }
 
     /// Makes the next segment ready now, as an exclusive owner has it made in the background while
@@ -182,6 +201,19 @@ impl<S: Storage> Drop for Log<S> {
     fn drop(&mut self) {
         // Who wants to know closes.
         let _ = self.end();
+    }
+}
+
+/// The start of the segment that holds a record.
+fn place_before<S: Storage>(storage: &S, sequence: u64) -> Result<Follower, FollowError> {
+    let reader = LogReader::of(storage)?;
+    let holding = reader.holding(sequence).and_then(|at| reader.firsts().get(at));
+    match holding {
+        Some(first) => Follower::at_segment(storage, *first),
+        None => Err(FollowError::Gone {
+            file: segment_path(sequence),
+            sequence: sequence.saturating_sub(1),
+        }),
     }
 }
 

@@ -94,8 +94,8 @@ impl<'a, S: Storage> Turn<'a, S> {
         if follower.run.chain == self.position() {
             return Ok(());
         }
-        let written = self.state.active.written().run.chain.sequence;
-        follower.catch_up_to(&self.shared.storage, written, visit)
+        let written = self.state.active.written().run.chain;
+        follower.follow_to(&self.shared.storage, &written, visit)
     }
 
     /// What was done at the beginning of this turn, when the writer before did not leave cleanly.

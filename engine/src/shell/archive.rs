@@ -5,13 +5,12 @@ use super::engine::Engine;
 use super::error::SubmitError;
 use super::rebuild::{Hot, recorded};
 use super::writers_own::record;
-use crate::log::{ArchiveError, Log, SealedSegment, Storage};
+use crate::log::{ArchiveError, SealedSegment, Storage};
 use holdpoint_domain::event::{HistoryArchived, Raw, Text};
 use holdpoint_domain::evidence_capture::RawData;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Time, World, WriterCommand};
-use holdpoint_log_files::{Onward, ReadError};
 use holdpoint_log_format::ChainPosition;
 use std::path::Path;
 use thiserror::Error;
@@ -51,22 +50,11 @@ pub enum MoveError {
     /// The state behind the moved records cannot be known, or not be recorded.
     #[error(transparent)]
     Submit(#[from] SubmitError),
-    /// A moved record cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
     /// The archive is inside the log, or the other way round.
     #[error("{place} and the log are one inside the other: name another directory")]
     Inside {
         /// The archive's directory.
         place: String,
-    },
-    /// The state behind the last record that is moved could not be made.
-    #[error("the state behind record {expected} was not reached: only {found} was; nothing moved")]
-    NotReached {
-        /// The last record that would be moved.
-        expected: u64,
-        /// The record that was reached.
-        found: u64,
     },
     /// A new archive would not hold the event that says where it begins.
     #[error(
@@ -150,7 +138,7 @@ impl<S: Storage> Engine<S> {
             return Err(MoveError::WithoutBeginning { stated_by, last: anchor.sequence });
         }
         let first_sequence = start.place.run.chain.sequence.saturating_add(1);
-        let state = state_behind(log, start, anchor.sequence)?;
+        let state = state_behind(self, start, anchor)?;
         log.copy_to_archive(&mut opened, anchor.sequence, progress)?;
         Ok(HistoryArchived {
             first_sequence,
@@ -183,28 +171,22 @@ fn named(archive: &Path) -> Text {
     absolute.to_string_lossy().into_owned().into()
 }
 
-/// The state right behind record `last`.
-fn state_behind<S: Storage>(log: &Log<S>, start: Hot, last: u64) -> Result<World, MoveError> {
-    let first = start.place.run.chain.sequence.saturating_add(1);
-    let mut world = start.world;
+/// The state right behind a record, to which the links lead from where the log begins.
+fn state_behind<S: Storage>(
+    engine: &Engine<S>,
+    start: Hot,
+    last: &ChainPosition,
+) -> Result<World, MoveError> {
+    let (mut place, mut world) = (start.place, start.world);
     let mut failure = None;
-    log.read_from(first, &mut |_, record| {
-        if record.header.sequence > last {
-            return Onward::Stop;
-        }
-        match recorded(record) {
+    let led =
+        place.follow_to(&*engine.core().caches, last, &mut |_, record| match recorded(record) {
+            _ if failure.is_some() => {}
             Ok(event) => drop(world.evolve(event.sequence, event.at, &event.envelope)),
             Err(error) => failure = Some(error),
-        }
-        if failure.is_some() { Onward::Stop } else { Onward::Go }
-    })?;
-    if let Some(error) = failure {
-        return Err(error.into());
-    }
-    match world.totals().last_sequence {
-        found if found == last => Ok(world),
-        found => Err(MoveError::NotReached { expected: last, found }),
-    }
+        });
+    led.map_err(SubmitError::from)?;
+    failure.map_or(Ok(world), |error| Err(error.into()))
 }
 
 fn check_apart(log: &Path, archive: &Path) -> Result<(), MoveError> {

@@ -4,7 +4,7 @@ use crate::floors::FloorsError;
 use crate::log::{AppendError, ArchiveError, OpenError};
 use holdpoint_domain::Refusal;
 use holdpoint_domain::codec::{DecodeError, EncodeError};
-use holdpoint_log_files::{FollowError, ReadError};
+use holdpoint_log_files::FollowError;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -31,9 +31,6 @@ pub enum SubmitError {
     /// The log cannot be read.
     #[error(transparent)]
     Follow(#[from] FollowError),
-    /// The records of an earlier receipt cannot be read back.
-    #[error(transparent)]
-    Read(#[from] ReadError),
     /// A record that this program cannot read: the state cannot be known, so nothing is decided.
     #[error("record {sequence} cannot be read ({source}): a newer holdpoint may have written it")]
     Undecodable {

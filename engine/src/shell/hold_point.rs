@@ -262,7 +262,7 @@ impl<S: Storage> Runner<'_, S> {
         let mut from = asked;
         loop {
             match self.find_halt_from(from) {
-                Err(SubmitError::Read(error)) => {
+                Err(SubmitError::Follow(error)) => {
                     let first = first_kept(self.engine.core())?;
                     if first <= from {
                         return Err(error.into());

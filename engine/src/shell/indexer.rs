@@ -15,8 +15,9 @@ use holdpoint_domain::event::SegmentIndexed;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
 use holdpoint_domain::world::{SegmentIndex, SegmentIndexes};
-use holdpoint_log_files::ReadFile;
-use holdpoint_log_format::names;
+use holdpoint_log_files::reader::read_header;
+use holdpoint_log_files::{FollowError, ReadFile};
+use holdpoint_log_format::{ChainPosition, names};
 use holdpoint_log_index::IndexDigest;
 use holdpoint_log_index::file::{build_index, index_path, open_index};
 use holdpoint_log_index::layout::INDEX_VERSION;
@@ -222,8 +223,7 @@ fn next(shared: &Shared) -> Option<Task> {
 /// Whether every section of an index is the one that the log vouches for, by this program's rules.
 fn is_whole<S: Storage>(disk: &S, first_sequence: u64, known: &SegmentIndex) -> bool {
     open_index(disk, first_sequence).is_ok_and(|index| {
-        index.digest().0 == *known.digest.as_bytes()
-            && index.scope().terms_version == TERMS_VERSION
+        index.is_vouched(first_sequence, known.digest.as_bytes(), TERMS_VERSION)
             && index.check().is_ok()
     })
 }
@@ -239,16 +239,29 @@ fn build_one<S: Storage>(
         terms.add_record(record, terms_of_record);
     });
     let built = built.map_err(|error| io::Error::other(error.to_string()))?;
+    let last = built.scope.last;
+    if !is_gone_on_from(disk, &last).map_err(|error| io::Error::other(error.to_string()))? {
+        return Err(io::Error::other("the next segment goes on from another record"));
+    }
     let digest = IndexDigest::of(&built.bytes).ok_or(io::ErrorKind::InvalidData)?;
     let digest = Digest::from_bytes(digest.0);
     put(disk, first_sequence, &built.bytes)?;
     let told = SegmentIndexed {
         first_sequence,
-        last_sequence: built.scope.last.sequence,
+        last_sequence: last.sequence,
         format: INDEX_VERSION,
         digest,
     };
     Ok((known.map(|known| known.digest) != Some(digest)).then_some(told))
+}
+
+/// Whether the segment behind a sealed one goes on from the record that is said to be its last one.
+pub(super) fn is_gone_on_from<S: Storage>(
+    disk: &S,
+    last: &ChainPosition,
+) -> Result<bool, FollowError> {
+    let next = read_header(disk, last.sequence.saturating_add(1))?;
+    Ok(next.is_some_and(|next| next.previous == *last))
 }
 
 /// The file appears whole or not at all. A crash may leave anything under its name all the same,

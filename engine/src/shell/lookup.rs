@@ -2,24 +2,21 @@
 //! the segments that have none. The answer is the same either way.
 
 use super::error::SubmitError;
-use super::indexer::Indexer;
+use super::indexer::{Indexer, is_gone_on_from};
 use super::rebuild::{Recorded, recorded};
 use crate::log::Storage;
 use holdpoint_domain::Envelope;
 use holdpoint_domain::event::Event;
-use holdpoint_domain::hash::Digest;
 use holdpoint_domain::terms::{TERMS_VERSION, Term, terms_of};
 use holdpoint_domain::world::{SegmentIndex, SegmentIndexes};
-use holdpoint_log_files::run::walk;
-use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::window::Window;
+use holdpoint_log_files::reader::{OpenSegment, firsts, list};
+use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{
-    FollowError, Follower, Mapped, Onward, ReadError, ReadFile, ReadStorage, RecordPlace, Run,
-    Stamp, Stop, SurveyError,
+    Entry, FollowError, Follower, Mapped, Onward, ReadFile, RecordPlace, Stamp,
 };
-use holdpoint_log_format::{Item, Record, SegmentHeader, names};
+use holdpoint_log_format::{ChainPosition, Record, names};
 use holdpoint_log_index::file::index_path;
-use holdpoint_log_index::{Index, IndexFault, TermHash};
+use holdpoint_log_index::{Index, IndexFault, TermHash, read_indexed};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::RangeInclusive;
@@ -39,6 +36,8 @@ pub(super) struct Lookup {
     /// The segments up to the active one, and which that was.
     listed: Option<(u64, Vec<u64>)>,
     recent: Option<Recent>,
+    /// By the first record of a segment, the one before it, as what is tied says.
+    tied: BTreeMap<u64, ChainPosition>,
     pub(super) indexer: Indexer,
     /// Whether somebody moves records to an archive.
     has_archived: bool,
@@ -99,14 +98,13 @@ impl Lookup {
         if self.looked_at == active {
             return;
         }
+        // Indexes are caches: no command fails for want of one, and the next turn looks again. What
+        // reads segments lists them itself, and says why it cannot.
+        let Ok(entries) = listed(&**scope.disk) else { return };
         self.looked_at = active;
-        // Where the list cannot be read, lookups say so.
-        let Ok(entries) = scope.disk.list(names::SEGMENTS) else { return };
-        let of = |parse: fn(&str) -> Option<u64>| -> BTreeSet<u64> {
-            entries.iter().filter_map(|entry| parse(&entry.name)).collect()
-        };
-        let segments: Vec<u64> = of(names::parse_segment).range(..=active).copied().collect();
-        self.indexer.look_after(scope.disk, &segments, scope.known, &of(names::parse_index));
+        let segments: Vec<u64> = firsts(&entries).into_iter().filter(|it| *it <= active).collect();
+        let files = entries.iter().filter_map(|entry| names::parse_index(&entry.name)).collect();
+        self.indexer.look_after(scope.disk, &segments, scope.known, &files);
     }
 
     /// The records up to `until` that hold a term, in their order. What segments without an index
@@ -128,13 +126,16 @@ impl Lookup {
             if first > until {
                 break;
             }
-            match self.in_index(scope, first, hash, term.is_key()) {
-                Some(candidates) => read_each(scope, first, &candidates, term, &mut found)?,
+            match self.in_index(scope, first, hash, term.is_key())? {
+                Some(candidates) => self.read_each(scope, first, &candidates, term, &mut found)?,
                 None if is_remembered(term) => {
                     let candidates = self.in_recent(scope, segment, hash)?;
-                    read_each(scope, first, &candidates, term, &mut found)?;
+                    let is_it = |event: &Recorded| candidates.contains(&event.sequence);
+                    if !candidates.is_empty() {
+                        self.read_all(scope, first, term, &is_it, &mut found)?;
+                    }
                 }
-                None => read_all(scope, first, term, &mut found)?,
+                None => self.read_all(scope, first, term, &|_| true, &mut found)?,
             }
         }
         found.retain(|event| event.sequence <= until);
@@ -155,13 +156,13 @@ impl Lookup {
         let hash = TermHash::of(&term.canonical());
         for segment in self.segments_to_ask(scope, hash, false)? {
             let first = *segment.start();
-            let Some(candidates) = self.in_index(scope, first, hash, false) else {
+            let Some(candidates) = self.in_index(scope, first, hash, false)? else {
                 self.recent(scope, first)?;
                 continue;
             };
             for candidate in candidates.chunks(1) {
                 let mut found = Vec::new();
-                read_each(scope, first, candidate, term, &mut found)?;
+                self.read_each(scope, first, candidate, term, &mut found)?;
                 if let Some(event) = found.first() {
                     return Ok(Some(event.sequence));
                 }
@@ -171,73 +172,43 @@ impl Lookup {
         Ok(recent.and_then(|recent| recent.used.get(&hash).copied()))
     }
 
-    /// The records from one on, up to another or to the end of its batch, where the index of a
-    /// segment says where they lie; `None` where they have to be looked for.
-    pub(super) fn records_between<S: Storage>(
+    /// Shows the records of one segment from one on, where its index says where they lie. `false`:
+    /// it does not, or `visit` did not have enough; then nothing that it saw is proven.
+    ///
+    /// # Errors
+    /// The segment cannot be read.
+    pub(super) fn each_from<S: Storage>(
         &mut self,
         scope: &Scope<'_, S>,
         first: u64,
-        last: Option<u64>,
-    ) -> Option<Vec<Recorded>> {
-        let mut found = Vec::new();
-        self.each_from(scope, first, &mut |record| {
-            let event = recorded(record).ok()?;
-            let sequence = event.sequence;
-            let is_last = last.map_or(event.ends_batch, |last| sequence >= last);
-            found.push(event);
-            Some(if is_last { Onward::Stop } else { Onward::Go })
-        })?;
-        Some(found)
-    }
-
-    /// The link of a record, where the index of a segment says where it lies.
-    pub(super) fn link_of<S: Storage>(
-        &mut self,
-        scope: &Scope<'_, S>,
-        sequence: u64,
-    ) -> Option<Digest> {
-        let mut link = None;
-        self.each_from(scope, sequence, &mut |record| {
-            link = Some(Digest::from_bytes(record.header.link.0));
-            Some(Onward::Stop)
-        })?;
-        link
-    }
-
-    /// Shows records of one segment from one on, where its index says where that lies. `None`: not
-    /// all of them are there, or `visit` gave up.
-    fn each_from<S: Storage>(
-        &mut self,
-        scope: &Scope<'_, S>,
-        first: u64,
-        visit: &mut dyn FnMut(&Record<'_>) -> Option<Onward>,
-    ) -> Option<()> {
-        let (segment, known) =
-            scope.known.iter().take_while(|(segment, _)| *segment <= first).last()?;
-        let mut offset = match known.last_sequence >= first {
-            true => self.index(scope, segment)?.offset_of(first).ok()??,
-            false => return None,
-        };
-        let (header, mut window) = opened(scope, segment, Reads::HereAndThere).ok()?;
-        for sequence in first..=known.last_sequence {
-            let Ok(Ok((Item::Record(record), length))) = window.item(offset, &header) else {
-                return None;
-            };
-            if record.header.sequence != sequence {
-                return None;
+        visit: &mut dyn FnMut(&Record<'_>) -> Onward,
+    ) -> Result<bool, SubmitError> {
+        let holding = scope.known.iter().take_while(|(segment, _)| *segment <= first).last();
+        let Some((segment, known)) = holding else { return Ok(false) };
+        let Some(index) = self.index(scope, segment)? else { return Ok(false) };
+        let mut opened = opened(scope, segment)?;
+        let (mut next, mut onward) = (first, Onward::Go);
+        while onward == Onward::Go && next <= known.last_sequence {
+            let Ok(Some(stretch)) = index.stretch_of(next) else { return Ok(false) };
+            let wanted: Vec<u64> = (next..=stretch.last).collect();
+            let read = read_indexed(index, &mut opened, &wanted, &mut |_, record| {
+                if onward == Onward::Go {
+                    onward = visit(record);
+                }
+            });
+            if read.map_err(failed(segment))?.is_none() {
+                self.build_again(scope, segment);
+                return Ok(false);
             }
-            if visit(&record)? == Onward::Stop {
-                return Some(());
-            }
-            offset = offset.saturating_add(length);
+            next = stretch.last.saturating_add(1);
         }
-        None
+        Ok(onward == Onward::Stop)
     }
 
     /// The segments that may hold a hash, in their order: all but those of which an index that is
     /// open says that they do not. Each of those costs one read of its filter; everything
     /// else is read in its order, not looked for.
-    fn segments_to_ask<S: ReadStorage>(
+    fn segments_to_ask<S: Storage>(
         &mut self,
         scope: &Scope<'_, S>,
         hash: TermHash,
@@ -254,20 +225,23 @@ impl Lookup {
             let known = known.peek().filter(|(one, _)| *one == first);
             let opened = opened.peek().filter(|(one, _)| **one == first);
             let (Some((_, known)), Some((_, opened))) = (known, opened) else { return true };
-            let is_to_be_used = is_usable(opened, known);
-            !is_to_be_used || may_have(opened, hash, is_key).unwrap_or(true)
+            // What is wrong with the index is found where the segment is asked.
+            !is_usable(opened, first, known) || may_have(opened, hash, is_key).unwrap_or(true)
         };
         let segments = firsts.iter().zip(ends).filter(|(first, _)| may_hold(**first));
         Ok(segments.map(|(first, end)| *first..=end).collect())
     }
 
     /// Lists the segments up to the active one, by their first records. The list changes at a roll.
-    fn list_segments<S: ReadStorage>(&mut self, scope: &Scope<'_, S>) -> Result<(), SubmitError> {
+    fn list_segments<S: Storage>(&mut self, scope: &Scope<'_, S>) -> Result<(), SubmitError> {
         let active = scope.newest.header.first_sequence();
         let is_listed = self.listed.as_ref().is_some_and(|(listed_at, _)| *listed_at == active);
         if !is_listed || self.has_archived {
-            let firsts = segments_of(scope)?;
-            self.opened.retain(|first, _| firsts.binary_search(first).is_ok());
+            let mut firsts = firsts(&listed(&**scope.disk)?);
+            firsts.retain(|first| *first <= active);
+            let is_there = |first: &u64| firsts.binary_search(first).is_ok();
+            self.opened.retain(|first, _| is_there(first));
+            self.tied.retain(|first, _| is_there(first));
             self.listed = Some((active, firsts));
         }
         Ok(())
@@ -279,10 +253,10 @@ impl Lookup {
         scope: &Scope<'_, S>,
         records: RangeInclusive<u64>,
         hash: TermHash,
-    ) -> Result<Vec<(u64, u64)>, SubmitError> {
+    ) -> Result<BTreeSet<u64>, SubmitError> {
         let (first, end) = records.into_inner();
         let held = self.recent(scope, first)?.terms.range((hash, first)..=(hash, end));
-        Ok(held.map(|(_, sequence)| (*sequence, 0)).collect())
+        Ok(held.map(|(_, sequence)| *sequence).collect())
     }
 
     /// What is in a segment without an index, among others: it is read once.
@@ -291,15 +265,17 @@ impl Lookup {
         scope: &Scope<'_, S>,
         first: u64,
     ) -> Result<&Recent, SubmitError> {
-        let newest = scope.newest.run.chain.sequence;
-        let recent = self.recent.get_or_insert_with(|| Recent::from(newest));
-        if !recent.covers(first) {
-            each_record(scope, first, &mut |event| {
+        if !self.knows(first) {
+            let end = self.end_of(scope, first)?;
+            let newest = scope.newest.run.chain.sequence;
+            let recent = self.recent.get_or_insert_with(|| Recent::from(newest));
+            let before = each_record(scope, first, &end, &mut |event| {
                 recent.follow(event.sequence, &event.envelope);
             })?;
             recent.read.insert(first);
+            self.tied.insert(first, before);
         }
-        Ok(recent)
+        Ok(self.recent.get_or_insert_with(|| Recent::from(0)))
     }
 
     /// What the index of a segment gives; `None` where there is none to be believed, and one is
@@ -310,31 +286,143 @@ impl Lookup {
         first: u64,
         hash: TermHash,
         is_key: bool,
-    ) -> Option<Vec<(u64, u64)>> {
-        let candidates = candidates_in(self.index(scope, first)?, hash, is_key);
+    ) -> Result<Option<Vec<u64>>, SubmitError> {
+        let Some(index) = self.index(scope, first)? else { return Ok(None) };
+        let candidates = candidates_in(index, hash, is_key);
         if candidates.is_err() {
-            self.opened.remove(&first);
-            self.indexer.build(scope.disk, first, scope.known.of(first).copied());
+            self.build_again(scope, first);
         }
-        candidates.ok()
+        // An index is a cache: where it cannot be read, the segment is.
+        Ok(candidates.ok())
+    }
+
+    fn build_again<S: Storage>(&mut self, scope: &Scope<'_, S>, first: u64) {
+        self.opened.remove(&first);
+        self.indexer.build(scope.disk, first, scope.known.of(first).copied());
     }
 
     /// The index of a segment, where there is one to be believed; else one is built, unless the log
     /// says two things of it.
-    fn index<S: Storage>(&mut self, scope: &Scope<'_, S>, first: u64) -> Option<&OpenIndex> {
-        let known = scope.known.of(first).filter(|known| !known.is_disputed())?;
-        if !self.opened.get(&first).is_some_and(|opened| is_usable(opened, known)) {
+    fn index<S: Storage>(
+        &mut self,
+        scope: &Scope<'_, S>,
+        first: u64,
+    ) -> Result<Option<&OpenIndex>, SubmitError> {
+        let known = scope.known.of(first).filter(|known| !known.is_disputed());
+        let Some(known) = known else { return Ok(None) };
+        if !self.opened.get(&first).is_some_and(|opened| is_usable(opened, first, known)) {
             self.opened.remove(&first);
             let is_held = self.opened.len() < HELD_MAX;
+            // An index is a cache: one that cannot be read is none.
             let opened = index_file(scope.disk, index_path(first), is_held);
             let opened = opened.and_then(|file| Index::new(file).ok());
-            let Some(opened) = opened.filter(|opened| is_usable(opened, known)) else {
-                self.indexer.build(scope.disk, first, Some(*known));
-                return None;
-            };
-            self.opened.insert(first, opened);
+            let opened = opened.filter(|opened| is_usable(opened, first, known));
+            match opened {
+                // Else what the log says of the index is not so.
+                Some(opened) if is_gone_on_from(&**scope.disk, &opened.scope().last)? => {
+                    self.opened.insert(first, opened);
+                }
+                _ => self.build_again(scope, first),
+            }
         }
-        self.opened.get(&first)
+        Ok(self.opened.get(&first))
+    }
+
+    /// Adds the candidates of an index that hold the term indeed. Where they are not what the index
+    /// says, they are looked for in the whole segment.
+    fn read_each<S: Storage>(
+        &mut self,
+        scope: &Scope<'_, S>,
+        first: u64,
+        candidates: &[u64],
+        term: &Term<'_>,
+        found: &mut Vec<Recorded>,
+    ) -> Result<(), SubmitError> {
+        // Most segments hold nothing of what is looked for: none of these is opened.
+        if candidates.is_empty() {
+            return Ok(());
+        }
+        let mut read = Vec::new();
+        let mut take = |_: &RecordPlace, record: &Record<'_>| read.push(recorded(record));
+        let is_read = match self.opened.get(&first) {
+            Some(index) => read_indexed(index, &mut opened(scope, first)?, candidates, &mut take),
+            None => Ok(None),
+        };
+        if is_read.map_err(failed(first))?.is_none() {
+            self.build_again(scope, first);
+            let is_it = |event: &Recorded| candidates.binary_search(&event.sequence).is_ok();
+            return self.read_all(scope, first, term, &is_it, found);
+        }
+        for event in read {
+            found.extend(Some(event?).filter(|event| holds(event, term)));
+        }
+        Ok(())
+    }
+
+    /// Adds the records of a segment that hold the term, of those that may.
+    fn read_all<S: Storage>(
+        &mut self,
+        scope: &Scope<'_, S>,
+        first: u64,
+        term: &Term<'_>,
+        may_hold: &dyn Fn(&Recorded) -> bool,
+        found: &mut Vec<Recorded>,
+    ) -> Result<(), SubmitError> {
+        let end = self.end_of(scope, first)?;
+        let before = each_record(scope, first, &end, &mut |event| {
+            if may_hold(&event) && holds(&event, term) {
+                found.push(event);
+            }
+        })?;
+        self.tied.insert(first, before);
+        Ok(())
+    }
+
+    /// The last record of a segment. It is tied to the newest one: the segments behind it are read,
+    /// up to one of which it is known from which record it goes on.
+    fn end_of<S: Storage>(
+        &mut self,
+        scope: &Scope<'_, S>,
+        first: u64,
+    ) -> Result<ChainPosition, SubmitError> {
+        self.list_segments(scope)?;
+        let firsts = self.listed.as_ref().map_or(&[][..], |(_, firsts)| firsts);
+        let behind = firsts.partition_point(|one| *one <= first);
+        let behind: Vec<u64> = firsts.get(behind..).unwrap_or_default().to_vec();
+        let (mut due, mut end) = (Vec::new(), scope.newest.run.chain);
+        for next in behind {
+            if let Some(before) = self.before(scope, next)? {
+                end = before;
+                break;
+            }
+            due.push(next);
+        }
+        for next in due.into_iter().rev() {
+            end = read_to(scope, next, &end, &mut |_| {})?;
+            self.tied.insert(next, end);
+        }
+        Ok(end)
+    }
+
+    /// The record before a segment, where that is known without reading the segment.
+    fn before<S: Storage>(
+        &mut self,
+        scope: &Scope<'_, S>,
+        first: u64,
+    ) -> Result<Option<ChainPosition>, SubmitError> {
+        if let Some(before) = self.tied.get(&first) {
+            return Ok(Some(*before));
+        }
+        let active = &scope.newest.header;
+        let was_followed = |recent: &Recent| first > recent.followed_behind;
+        if active.first_sequence() == first && self.recent.as_ref().is_some_and(was_followed) {
+            return Ok(Some(*self.tied.entry(first).or_insert(active.previous)));
+        }
+        let stretch = self.index(scope, first)?.map(|index| index.stretch_of(first));
+        let Some(Ok(Some(stretch))) = stretch else { return Ok(None) };
+        let sequence = first.saturating_sub(1);
+        // The index states no time there; it is no part of what a link ties.
+        Ok(Some(ChainPosition { sequence, link: stretch.before, time: 0 }))
     }
 }
 
@@ -423,10 +511,8 @@ const fn has_id(term: &Term<'_>) -> bool {
 
 /// Whether an index is the one that the log vouches for, by the rules of today, and its file is as
 /// it was when it was opened.
-fn is_usable(index: &OpenIndex, known: &SegmentIndex) -> bool {
-    index.digest().0 == *known.digest.as_bytes()
-        && index.scope().terms_version == TERMS_VERSION
-        && index.is_unchanged()
+fn is_usable(index: &OpenIndex, first: u64, known: &SegmentIndex) -> bool {
+    index.is_vouched(first, known.digest.as_bytes(), TERMS_VERSION) && index.is_unchanged()
 }
 
 /// Whether some record of an index's segment may hold a term.
@@ -437,88 +523,18 @@ fn may_have(index: &OpenIndex, hash: TermHash, is_key: bool) -> Result<bool, Ind
     }
 }
 
-/// Sequence and offset of every record of an index's segment that may hold a term.
-fn candidates_in(
-    index: &OpenIndex,
-    hash: TermHash,
-    is_key: bool,
-) -> Result<Vec<(u64, u64)>, IndexFault> {
+/// Every record of an index's segment that may hold a term, in order.
+fn candidates_in(index: &OpenIndex, hash: TermHash, is_key: bool) -> Result<Vec<u64>, IndexFault> {
     let records = match is_key {
         true => index.records_with_key(hash)?,
         false => index.records_with(hash)?,
     };
-    let mut candidates = Vec::new();
-    for sequence in records {
-        let sequence = sequence?;
-        candidates.push((sequence, index.offset_of(sequence)?.unwrap_or(0)));
-    }
-    Ok(candidates)
+    records.collect()
 }
 
-/// The segments up to the active one, by their first records.
-fn segments_of<S: ReadStorage>(scope: &Scope<'_, S>) -> Result<Vec<u64>, SubmitError> {
-    let listed = scope.disk.list(names::SEGMENTS).map_err(|source| {
-        let file = names::SEGMENTS.to_string();
-        ReadError::from(SurveyError::Io { file, source })
-    })?;
-    let active = scope.newest.header.first_sequence();
-    let firsts = listed.iter().filter_map(|entry| names::parse_segment(&entry.name));
-    let firsts: BTreeSet<u64> = firsts.filter(|first| *first <= active).collect();
-    Ok(firsts.into_iter().collect())
-}
-
-/// Adds the candidates that hold the term indeed. One whose offset is not known, or is not right,
-/// is looked for in the whole segment.
-fn read_each<S: Storage>(
-    scope: &Scope<'_, S>,
-    first: u64,
-    candidates: &[(u64, u64)],
-    term: &Term<'_>,
-    found: &mut Vec<Recorded>,
-) -> Result<(), SubmitError> {
-    // Most segments hold nothing of what is looked for: none of these is opened.
-    if candidates.is_empty() {
-        return Ok(());
-    }
-    let mut missing = BTreeSet::new();
-    let (header, mut window) = opened(scope, first, Reads::HereAndThere)?;
-    for &(sequence, offset) in candidates {
-        let item = (offset > 0).then(|| window.item(offset, &header)).transpose();
-        let failed = |source| SurveyError::Io { file: segment_path(first), source };
-        let read = match item.map_err(|error| ReadError::Read(failed(error)))? {
-            Some(Ok((Item::Record(record), _))) if record.header.sequence == sequence => {
-                Some(recorded(&record)?)
-            }
-            _ => None,
-        };
-        match read {
-            Some(event) if holds(&event, term) => found.push(event),
-            Some(_) => {}
-            None => drop(missing.insert(sequence)),
-        }
-    }
-    if missing.is_empty() {
-        return Ok(());
-    }
-    each_record(scope, first, &mut |event| {
-        if missing.contains(&event.sequence) && holds(&event, term) {
-            found.push(event);
-        }
-    })
-}
-
-/// Adds the records of a segment that hold the term.
-fn read_all<S: Storage>(
-    scope: &Scope<'_, S>,
-    first: u64,
-    term: &Term<'_>,
-    found: &mut Vec<Recorded>,
-) -> Result<(), SubmitError> {
-    each_record(scope, first, &mut |event| {
-        if holds(&event, term) {
-            found.push(event);
-        }
-    })
+/// What is in the directory of segments.
+fn listed<S: Storage>(disk: &S) -> Result<Vec<Entry>, FollowError> {
+    list(disk)?.map_err(FollowError::Damaged)
 }
 
 fn holds(event: &Recorded, term: &Term<'_>) -> bool {
@@ -527,71 +543,46 @@ fn holds(event: &Recorded, term: &Term<'_>) -> bool {
     is_held
 }
 
-/// How much of a segment is read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Reads {
-    /// A few records, through a map where there is one.
-    HereAndThere,
-    /// All of it.
-    InOrder,
+/// What the disk says of a segment.
+fn failed(first: u64) -> impl FnOnce(io::Error) -> FollowError {
+    move |source| FollowError::Read(io_error(&segment_path(first))(source))
 }
 
-/// A segment's bytes.
-type Opened<S> = Window<Mapped<<S as ReadStorage>::File>>;
-
-/// The header of a segment, and its bytes.
-fn opened<S: ReadStorage>(
+/// A segment, to be read here and there: through a map where there is one.
+fn opened<S: Storage>(
     scope: &Scope<'_, S>,
     first: u64,
-    reads: Reads,
-) -> Result<(SegmentHeader, Opened<S>), SubmitError> {
-    let file = segment_path(first);
-    let opened = match reads {
-        Reads::HereAndThere => scope.disk.open_mapped(&file),
-        Reads::InOrder => scope.disk.open(&file).map(|opened| opened.map(Mapped::File)),
-    };
-    let failed = |source| SurveyError::Io { file: file.clone(), source };
-    let sequence = first.saturating_sub(1);
-    let opened = opened.map_err(|error| FollowError::Read(failed(error)))?;
-    let opened = opened.ok_or_else(|| FollowError::Gone { file: file.clone(), sequence })?;
-    let mut window = Window::new(opened).map_err(|error| FollowError::Read(failed(error)))?;
-    let header = window.header().map_err(|error| FollowError::Read(failed(error)))?;
-    Ok((header.map_err(|fault| FollowError::Header { file: file.clone(), fault })?, window))
+) -> Result<OpenSegment<Mapped<S::File>>, FollowError> {
+    OpenSegment::of(scope.disk.open_mapped(&segment_path(first)), first)
 }
 
-/// Shows every record of a segment up to the newest one, each checked.
+/// Shows what every record of a segment up to `end` says, as [`read_to`] does. One that cannot be
+/// read is an error.
 fn each_record<S: Storage>(
     scope: &Scope<'_, S>,
     first: u64,
+    end: &ChainPosition,
     visit: &mut dyn FnMut(Recorded),
-) -> Result<(), SubmitError> {
-    let (header, mut window) = opened(scope, first, Reads::InOrder)?;
-    let last = scope.newest.run.chain.sequence;
+) -> Result<ChainPosition, SubmitError> {
     let mut failure = None;
-    let mut take = |_: &RecordPlace, record: &Record<'_>| {
-        if record.header.sequence > last {
-            return Onward::Stop;
-        }
-        match recorded(record) {
-            Ok(event) => visit(event),
-            Err(error) => failure = Some(error),
-        }
-        if failure.is_some() { Onward::Stop } else { Onward::Go }
-    };
-    let walked = walk(&mut window, &header, Run::at_start(&header), &mut take);
-    failure.map_or(Ok(()), Err)?;
-    let file = segment_path(first);
-    let failed = |source| SurveyError::Io { file: file.clone(), source };
-    let run = walked.map_err(|source| SubmitError::Read(failed(source).into()))?;
-    match run.stop {
-        Stop::Fault(fault) if run.stop_sequence <= last => {
-            let offset = run.stop_offset;
-            Err(ReadError::Damaged { file, offset, fault }.into())
-        }
-        // Only the last segment ends with nothing, behind the newest record.
-        Stop::Nothing if run.stop_sequence <= last => {
-            Err(ReadError::Missing { sequence: run.stop_sequence }.into())
-        }
-        _ => Ok(()),
-    }
+    let before = read_to(scope, first, end, &mut |record| match recorded(record) {
+        _ if failure.is_some() => {}
+        Ok(event) => visit(event),
+        Err(error) => failure = Some(error),
+    })?;
+    failure.map_or(Ok(before), Err)
+}
+
+/// Shows every record of a segment up to `end`, its last one or the log's newest, which has to have
+/// its link: none is proven before this is over. Gives the record before the segment.
+fn read_to<S: Storage>(
+    scope: &Scope<'_, S>,
+    first: u64,
+    end: &ChainPosition,
+    visit: &mut dyn FnMut(&Record<'_>),
+) -> Result<ChainPosition, FollowError> {
+    let mut place = Follower::at_segment(&**scope.disk, first)?;
+    let before = place.header.previous;
+    place.follow_to(&**scope.disk, end, &mut |_, record| visit(record))?;
+    Ok(before)
 }

@@ -30,19 +30,21 @@ pub(super) fn record_lost_once<S: Storage>(
     }
 }
 
-/// Looks at every run's file. A disk that cannot say is no obstacle to whoever writes: the next
-/// writer looks again.
+/// Looks at every run's file. A disk that cannot say is no obstacle to whoever writes: nothing is
+/// recorded of a run whose file it does not give, and the next turn looks again.
 pub(super) fn record_lost<S: Storage>(
     engine: &Core<S>,
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
 ) -> Result<Vec<Receipt>, SubmitError> {
-    engine.has_looked_for_lost.store(true, Ordering::Relaxed);
     let mut receipts = Vec::new();
-    let entries = engine.caches.list(names::RUNS).unwrap_or_default();
+    let Ok(entries) = engine.caches.list(names::RUNS) else { return Ok(receipts) };
+    let mut has_looked = true;
     for entry in &entries {
         let Some(loop_id) = names::parse_run(&entry.name) else { continue };
-        let Ok(Some(file)) = engine.caches.take_run(loop_id) else { continue };
+        let taken = engine.caches.take_run(loop_id);
+        has_looked &= taken.is_ok();
+        let Ok(Some(file)) = taken else { continue };
         remove_room(engine, &entries, |of| of == loop_id);
         match halt(engine, hot, turn, loop_id) {
             Ok(lost) => receipts.extend(lost),
@@ -55,6 +57,7 @@ pub(super) fn record_lost<S: Storage>(
     // A run's own file is made before its room.
     let is_over = |of: &str| matches!(engine.caches.open(&names::run(of)), Ok(None));
     remove_room(engine, &entries, is_over);
+    engine.has_looked_for_lost.fetch_or(has_looked, Ordering::Relaxed);
     Ok(receipts)
 }
 

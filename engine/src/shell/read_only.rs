@@ -5,10 +5,10 @@ use super::rebuild::Hot;
 use super::snapshot::newest_state;
 use crate::log::{RootState, Storage};
 use holdpoint_domain::World;
-use holdpoint_log_files::survey::{Reached, Visit, segment_path};
+use holdpoint_log_files::survey::{Reached, Visit};
 use holdpoint_log_files::{
-    DirectoryStorage, Extent, Finding, FollowError, Follower, Place, Problem, Survey, SurveyError,
-    SurveyOptions, survey,
+    DirectoryStorage, Extent, Finding, FollowError, Follower, Survey, SurveyError, SurveyOptions,
+    survey,
 };
 use holdpoint_log_format::ChainPosition;
 use holdpoint_log_format::recovery::{Row, Verdict};
@@ -174,7 +174,7 @@ impl<S: Storage> ReadOnlyEngine<S> {
         let after = steadily(disk, || {
             let end = End::of(disk)?;
             let mut hot = Hot::from(before.hot.world.clone(), before.hot.place.clone());
-            match hot.follow(&|place, visit| catch_up(disk, &end.newest, place, visit)) {
+            match hot.follow(&|place, visit| place.follow_to(disk, &end.newest, visit)) {
                 Err(SubmitError::Follow(FollowError::Gone { .. })) => State::of(disk),
                 followed => {
                     followed?;
@@ -197,7 +197,7 @@ impl State {
         let beginning = Follower::at_segment(disk, anchor.saturating_add(1));
         let beginning = beginning.map_err(SubmitError::from)?;
         let on_disk =
-            |place: &mut Follower, visit: &mut Visit<'_>| catch_up(disk, &newest, place, visit);
+            |place: &mut Follower, visit: &mut Visit<'_>| place.follow_to(disk, &newest, visit);
         let mut hot = Hot::at_beginning(beginning, &on_disk)?;
         hot.follow(&on_disk)?;
         Ok(Self { hot, stated_by: None, reached })
@@ -274,29 +274,4 @@ impl ReadOnlyError {
             _ => false,
         }
     }
-}
-
-/// Goes on to the newest record, which has to have the link that it had before.
-fn catch_up<S: Storage>(
-    disk: &S,
-    newest: &ChainPosition,
-    place: &mut Follower,
-    visit: &mut Visit<'_>,
-) -> Result<(), FollowError> {
-    let began = (place.header.first_sequence(), place.run.record_offset, place.run.chain);
-    let mut met = Some(began).filter(|(.., chain)| chain.sequence >= newest.sequence);
-    place.catch_up_to(disk, newest.sequence, &mut |at, record| {
-        let header = &record.header;
-        if header.sequence == newest.sequence {
-            let (sequence, link, time) = (header.sequence, header.link, header.time);
-            met = Some((at.segment, at.offset, ChainPosition { sequence, link, time }));
-        }
-        visit(at, record);
-    })?;
-    let Some((segment, offset, found)) = met.filter(|(.., chain)| chain.link != newest.link) else {
-        return Ok(());
-    };
-    let place = Place { file: segment_path(segment), offset, sequence: newest.sequence };
-    let problem = Problem::Rewritten { expected: newest.link, found: found.link };
-    Err(FollowError::Damaged(Finding { place, problem }))
 }

@@ -4,6 +4,7 @@ use super::engine::Core;
 use super::error::SubmitError;
 use super::fingerprint::Since;
 use super::lookup::Lookup;
+use super::recall::each_from;
 use crate::log::{Log, Storage, Turn};
 use holdpoint_domain::event::{Event, HistoryArchived, kind_name};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -194,4 +195,26 @@ pub(super) fn read_events<S: Storage>(
         }
     })?;
     failure.map_or(Ok(()), Err)
+}
+
+/// The first thing from a record on that `of` makes something of: near that record, an index may
+/// know where it lies. Called outside of a turn.
+pub(super) fn find_event<S: Storage, T>(
+    engine: &Core<S>,
+    from: u64,
+    mut of: impl FnMut(Recorded) -> Option<T>,
+) -> Result<Option<T>, SubmitError> {
+    let mut found = None;
+    let mut visit = |event| {
+        found = of(event);
+        if found.is_some() { Onward::Stop } else { Onward::Go }
+    };
+    let is_known = match engine.hot.lock().as_mut() {
+        Some(hot) => each_from(engine, hot, from, &mut visit)?,
+        None => false,
+    };
+    if !is_known {
+        read_events(engine, from, &mut visit)?;
+    }
+    Ok(found)
 }

@@ -2,18 +2,18 @@
 //! (property E5), threads and decision points that ended long ago, and which ids were used. All of
 //! it is found again in the log.
 
-use super::conditions::DoneBefore;
 use super::engine::Core;
 use super::error::SubmitError;
 use super::lookup::Scope;
-use super::rebuild::{Hot, Recorded};
-use super::submit::{Origin, Receipt};
+use super::rebuild::{Hot, Recorded, recorded};
+use super::submit::Origin;
 use crate::log::{Storage, Turn};
 use holdpoint_domain::event::Event;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::terms::{Term, term_of_new};
 use holdpoint_domain::world::{DecisionPoint, KeyReceipt, Recalled};
 use holdpoint_domain::{Command, Envelope, Idempotency, Refusal, Time, World, decide};
+use holdpoint_log_files::Onward;
 use std::collections::BTreeMap;
 
 /// A record that was looked for.
@@ -228,31 +228,48 @@ fn receipt<S: Storage>(
     }))
 }
 
-/// The receipt of what was done before, from records whose places an index knows.
-pub(super) fn receipt_of<S: Storage>(
+/// Shows the records from one on until `visit` has had enough, where an index knows their places.
+/// `false` where it does not: then nothing that was shown is proven.
+///
+/// # Errors
+/// The segment cannot be read.
+pub(super) fn each_from<S: Storage>(
     engine: &Core<S>,
     hot: &mut Hot,
-    done: DoneBefore,
-) -> Option<Receipt> {
+    first: u64,
+    visit: &mut dyn FnMut(Recorded) -> Onward,
+) -> Result<bool, SubmitError> {
     let Hot { world, place, lookup, .. } = hot;
     let scope = Scope { disk: &engine.caches, known: world.segment_indexes(), newest: place };
-    let records = lookup.records_between(&scope, done.first_sequence, done.last_sequence)?;
-    let last = records.last()?;
-    let (last_sequence, at) = (last.sequence, Some(last.at));
-    let first_sequence = done.first_sequence;
-    let events = records.into_iter().map(|event| event.envelope.event).collect();
-    Some(Receipt { first_sequence, last_sequence, at, events })
+    let mut is_read = true;
+    let is_known = lookup.each_from(&scope, first, &mut |record| match recorded(record) {
+        Ok(event) => visit(event),
+        // Whoever reads the segment then tells what the record is.
+        Err(_) => {
+            is_read = false;
+            Onward::Stop
+        }
+    })?;
+    Ok(is_known && is_read)
 }
 
 /// The link of a record whose place an index knows.
+///
+/// # Errors
+/// The segment cannot be read.
 pub(super) fn link_of<S: Storage>(
     engine: &Core<S>,
     hot: &mut Hot,
     sequence: u64,
-) -> Option<Digest> {
+) -> Result<Option<Digest>, SubmitError> {
     let Hot { world, place, lookup, .. } = hot;
     let scope = Scope { disk: &engine.caches, known: world.segment_indexes(), newest: place };
-    lookup.link_of(&scope, sequence)
+    let mut link = None;
+    let is_known = lookup.each_from(&scope, sequence, &mut |record| {
+        link = Some(Digest::from_bytes(record.header.link.0));
+        Onward::Stop
+    })?;
+    Ok(link.filter(|_| is_known))
 }
 
 /// Every record up to the newest one that holds a term.

@@ -1,7 +1,10 @@
 //! What became of a command.
 
+use super::conditions::DoneBefore;
+use super::rebuild::Recorded;
 use holdpoint_domain::event::Event;
 use holdpoint_domain::{Refusal, Time};
+use holdpoint_log_files::Onward;
 
 /// What became of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,4 +42,20 @@ pub struct Receipt {
     pub at: Option<Time>,
     /// The events; none where they were moved to an archive.
     pub events: Vec<Event>,
+}
+
+impl Receipt {
+    /// The receipt of what was done before, without its events.
+    pub(super) const fn of(done: DoneBefore) -> Self {
+        let first_sequence = done.first_sequence;
+        Self { first_sequence, last_sequence: first_sequence, at: None, events: Vec::new() }
+    }
+
+    /// Takes the next of its events, up to `last` or to the end of the batch.
+    pub(super) fn take(&mut self, event: Recorded, last: Option<u64>) -> Onward {
+        let is_last = last.map_or(event.ends_batch, |last| event.sequence >= last);
+        (self.last_sequence, self.at) = (event.sequence, Some(event.at));
+        self.events.push(event.envelope.event);
+        if is_last { Onward::Stop } else { Onward::Go }
+    }
 }

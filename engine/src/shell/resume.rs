@@ -4,7 +4,7 @@ use super::asker::Asker;
 use super::engine::Engine;
 use super::error::SubmitError;
 use super::governed::Runner;
-use super::rebuild::read_events;
+use super::rebuild::{find_event, first_kept};
 use super::run::{BINDING_MISMATCH, GovernedRun, HeldRun, KEY_MISSING, RunError};
 use super::start::{ApprovedProgram, StartError};
 use crate::executor::{CommandSpec, InstructionEnvelope, OutputSink, ShownValue, SignalSource};
@@ -16,7 +16,6 @@ use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::{Decided, ExecutionLoop, RequestOutcome, RequestPlace};
 use holdpoint_domain::{World, refusal::DecisionRefusal};
-use holdpoint_log_files::Onward;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -134,7 +133,7 @@ impl<S: Storage> Engine<S> {
         let (entity, decided) = self.query(|world| to_resume(world, request_id))??;
         let envelope = InstructionEnvelope::of(&run.command, &run.environment);
         if envelope.hex() != entity.context.instruction_envelope_hash() {
-            let differences = match self.envelope_of(&entity) {
+            let differences = match self.envelope_of(&entity)? {
                 Some(before) => differences(&before, &envelope),
                 None => vec![format!("the command was `{}`", entity.command_line)],
             };
@@ -181,39 +180,30 @@ impl<S: Storage> Engine<S> {
 
     /// The approval that was spent for the start of a loop.
     fn approval_of(&self, entity: &ExecutionLoop) -> Result<Option<String>, SubmitError> {
-        let mut found = None;
-        read_events(
-            self.core(),
-            entity.started_sequence,
-            &mut |event| match event.envelope.event {
-                Event::LoopInitialized(begun) if *begun.loop_id == *entity.loop_id() => {
-                    found = begun.approval.map(|id| id.to_string());
-                    Onward::Stop
-                }
-                _ => Onward::Go,
-            },
-        )?;
-        Ok(found)
+        let begun = find_event(self.core(), entity.started_sequence, |event| {
+            let Event::LoopInitialized(begun) = event.envelope.event else { return None };
+            (*begun.loop_id == *entity.loop_id()).then_some(begun)
+        })?;
+        Ok(begun.and_then(|begun| begun.approval).map(|id| id.to_string()))
     }
 
-    /// The instruction that a loop began with, where the log still holds it.
-    fn envelope_of(&self, entity: &ExecutionLoop) -> Option<InstructionEnvelope> {
-        let mut found = None;
-        let read = read_events(self.core(), entity.started_sequence, &mut |event| match event
-            .envelope
-            .event
-        {
-            Event::EvidenceCaptured(captured)
-                if captured.content == EvidenceContent::Instruction
-                    && *captured.loop_id == *entity.loop_id() =>
-            {
-                found = InstructionEnvelope::decode(captured.raw_data.as_bytes());
-                Onward::Stop
-            }
-            _ => Onward::Go,
+    /// The instruction that a loop began with, where the log still holds it: what was moved to an
+    /// archive is not there to be compared.
+    fn envelope_of(
+        &self,
+        entity: &ExecutionLoop,
+    ) -> Result<Option<InstructionEnvelope>, SubmitError> {
+        let begun = entity.started_sequence;
+        let found = find_event(self.core(), begun, |event| {
+            let Event::EvidenceCaptured(captured) = event.envelope.event else { return None };
+            let is_it = captured.content == EvidenceContent::Instruction
+                && *captured.loop_id == *entity.loop_id();
+            is_it.then(|| InstructionEnvelope::decode(captured.raw_data.as_bytes()))
         });
-        // What was moved to an archive is not there to be compared.
-        read.ok().and(found)
+        match found {
+            Err(SubmitError::Follow(_)) if first_kept(self.core())? > begun => Ok(None),
+            found => Ok(found?.flatten()),
+        }
     }
 }
 

@@ -11,12 +11,11 @@ use super::fingerprint::Since;
 use super::rebuild::{Hot, Recorded, evolve_all, recorded};
 use crate::log::Storage;
 use holdpoint_domain::World;
-use holdpoint_domain::event::Event;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_log_files::head::read_head;
 use holdpoint_log_files::snapshot::{
-    SNAPSHOT_LENGTH_MAX, SnapshotsFault, has_snapshots, list_snapshots, newest_believed,
-    snapshot_path,
+    SNAPSHOT_LENGTH_MAX, Snapshot as Stored, SnapshotsFault, has_snapshots, list_snapshots,
+    newest_stated, snapshot_path,
 };
 use holdpoint_log_files::{FollowError, Follower, Onward, ReadStorage};
 use holdpoint_log_format::{ChainPosition, LogId, Record, SnapshotHeader, names};
@@ -96,67 +95,43 @@ pub(super) fn newest_state<S: ReadStorage>(
     witnessed: u64,
     newest: &ChainPosition,
 ) -> Result<Option<(Hot, u64)>, FollowError> {
-    newest_believed(disk, witnessed, STATE_SCHEMA_VERSION, |snapshot, place| {
-        let stated_by = place.run.chain.sequence.saturating_add(1);
-        let hot = followed(disk, place, newest, snapshot.state())?;
-        Ok(hot.map(|hot| (hot, stated_by)))
-    })
+    let stated = newest_stated(
+        disk,
+        (witnessed, newest),
+        STATE_SCHEMA_VERSION,
+        &mut |snapshot, from, _, record| Following::begin(snapshot, from, record),
+        &mut |following, _, _, record| following.take(record),
+    )?;
+    let stated = stated.filter(|(following, _)| following.batch.is_empty());
+    Ok(stated.map(|(following, place)| (Hot { place, ..following.hot }, following.stated_by)))
 }
 
-/// Goes on from a snapshot's place to the newest record. Where the links on the way lead to it, the
-/// first record is the one that the chain has behind that place, and what it states was true there.
-fn followed<S: ReadStorage>(
-    disk: &S,
-    place: Follower,
-    newest: &ChainPosition,
-    state: &[u8],
-) -> Result<Option<Hot>, FollowError> {
-    let mut following = Following::Expected(state);
-    let reached = place.lead_to(disk, newest, &mut |_, _, record| {
-        following.take(record);
-        let is_enough =
-            record.header.sequence >= newest.sequence || matches!(following, Following::Refused);
-        if is_enough { Onward::Stop } else { Onward::Go }
-    })?;
-    let (Some(place), Following::Going { world, since, batch }) = (reached, following) else {
-        return Ok(None);
-    };
-    Ok(batch.is_empty().then(|| Hot { since, ..Hot::from(*world, place) }))
+/// A snapshot's state on its way to the newest record.
+struct Following {
+    hot: Hot,
+    /// Records are held back until one ends their batch.
+    batch: Vec<Recorded>,
+    stated_by: u64,
 }
 
-/// How far a snapshot has been followed.
-enum Following<'a> {
-    /// Its fingerprint is to come.
-    Expected(&'a [u8]),
-    /// It was stated; records of a batch are held back until one ends it.
-    Going { world: Box<World>, since: Since, batch: Vec<Recorded> },
-    /// It is not believed.
-    Refused,
-}
-
-impl Following<'_> {
-    fn take(&mut self, record: &Record<'_>) {
-        let Ok(event) = recorded(record) else {
-            *self = Self::Refused;
-            return;
-        };
-        if let Self::Expected(state) = self {
-            *self = stated_by(&event.envelope.event, state);
-        }
-        let Self::Going { world, since, batch } = self else { return };
-        batch.push(event);
-        if !record.header.flags.more_follows() {
-            evolve_all(world, since, batch);
-            batch.clear();
-        }
+impl Following {
+    fn begin(snapshot: &Stored, from: &Follower, record: &Record<'_>) -> Option<Self> {
+        let event = recorded(record).ok()?;
+        let world = World::stated_by(snapshot.state(), &event.envelope.event)?;
+        let hot = Hot { since: Since::snapshot(), ..Hot::from(world, from.clone()) };
+        Some(Self { hot, batch: Vec::new(), stated_by: event.sequence })
     }
-}
 
-fn stated_by<'a>(event: &Event, state: &[u8]) -> Following<'a> {
-    World::stated_by(state, event).map_or(Following::Refused, |world| {
-        let (world, since) = (Box::new(world), Since::snapshot());
-        Following::Going { world, since, batch: Vec::new() }
-    })
+    fn take(&mut self, record: &Record<'_>) -> Onward {
+        // What cannot be read leads nowhere.
+        let Ok(event) = recorded(record) else { return Onward::Stop };
+        self.batch.push(event);
+        if !record.header.flags.more_follows() {
+            evolve_all(&mut self.hot.world, &mut self.hot.since, &self.batch);
+            self.batch.clear();
+        }
+        Onward::Go
+    }
 }
 
 fn path_of(name: &str) -> String {

@@ -24,7 +24,6 @@ use holdpoint_domain::{
     ActorId, Command, Envelope, Idempotency, Proof, Refusal, Time, World, WriterCommand, codec,
     decide,
 };
-use holdpoint_log_files::Onward;
 use std::convert::Infallible;
 
 /// Who asks, within what story, and because of which record.
@@ -158,7 +157,7 @@ fn carry_out<S: Storage>(
     let recalled = recall::recall(engine, hot, turn, origin, idempotency.as_ref(), command)?;
     let known = Known { idempotency: idempotency.as_ref(), recalled: recalled.as_ref() };
     let decided = match conditions.admit(&hot.world, origin, proof, command, known) {
-        Ok(Some(done)) => return Ok(done_before(engine, hot, done)),
+        Ok(Some(done)) => return done_before(engine, hot, done),
         Ok(None) => match demanded(engine, &hot.world, asked, at) {
             Ok(()) => recall::decide_knowing(engine, hot, turn, command, at)?,
             Err(refusal) => Err(refusal),
@@ -174,7 +173,7 @@ fn carry_out<S: Storage>(
         }
         Err(Refusal::AlreadyDone { sequence }) => {
             let done = DoneBefore { first_sequence: sequence, last_sequence: None };
-            Ok(done_before(engine, hot, done))
+            done_before(engine, hot, done)
         }
         Err(refusal) => {
             record_refusal(hot, turn, by, command, &refusal, at)?;
@@ -198,11 +197,16 @@ fn demanded<S: Storage>(
 
 /// The first receipt, where an index says where its records lie; else they are looked for when the
 /// turn is over.
-fn done_before<S: Storage>(engine: &Core<S>, hot: &mut Hot, done: DoneBefore) -> Answer {
-    match recall::receipt_of(engine, hot, done) {
-        Some(receipt) => Answer::Repeated(receipt),
-        None => Answer::DoneBefore(done),
-    }
+fn done_before<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut Hot,
+    done: DoneBefore,
+) -> Result<Answer, SubmitError> {
+    let mut receipt = Receipt::of(done);
+    let is_known = recall::each_from(engine, hot, done.first_sequence, &mut |event| {
+        receipt.take(event, done.last_sequence)
+    })?;
+    Ok(if is_known { Answer::Repeated(receipt) } else { Answer::DoneBefore(done) })
 }
 
 /// A refusal that is a fact of its own is recorded in the command's place. It does not take the
@@ -228,28 +232,15 @@ pub(super) fn receipt(appended: &Appended, at: Time, events: Vec<Event>) -> Rece
 /// what the state remembers.
 fn receipt_again<S: Storage>(engine: &Core<S>, done: DoneBefore) -> Result<Receipt, SubmitError> {
     let DoneBefore { first_sequence, last_sequence } = done;
-    match read_receipt(engine, done) {
-        Err(SubmitError::Read(_)) if first_kept(engine)? > first_sequence => {
+    let mut receipt = Receipt::of(done);
+    let read = read_events(engine, first_sequence, &mut |event| receipt.take(event, last_sequence));
+    match read {
+        Err(SubmitError::Follow(_)) if first_kept(engine)? > first_sequence => {
             let last_sequence = last_sequence.unwrap_or(first_sequence);
-            Ok(Receipt { first_sequence, last_sequence, at: None, events: Vec::new() })
+            Ok(Receipt { last_sequence, ..Receipt::of(done) })
         }
-        read => read,
+        read => read.map(|()| receipt),
     }
-}
-
-fn read_receipt<S: Storage>(engine: &Core<S>, done: DoneBefore) -> Result<Receipt, SubmitError> {
-    let first_sequence = done.first_sequence;
-    let mut receipt = Receipt { first_sequence, last_sequence: 0, at: None, events: Vec::new() };
-    read_events(engine, first_sequence, &mut |event| {
-        let is_last = match done.last_sequence {
-            Some(last) => event.sequence >= last,
-            None => event.ends_batch,
-        };
-        (receipt.last_sequence, receipt.at) = (event.sequence, Some(event.at));
-        receipt.events.push(event.envelope.event);
-        if is_last { Onward::Stop } else { Onward::Go }
-    })?;
-    Ok(receipt)
 }
 
 /// Before the log is closed: what indexes were built, and the state's fingerprint where one is

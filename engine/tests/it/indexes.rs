@@ -22,13 +22,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// More commands than keys are remembered, in several segments.
-const COMMANDS: usize = 4 * MAX_RETIRED_KEYS + 600;
+pub(crate) const COMMANDS: usize = 4 * MAX_RETIRED_KEYS + 600;
 
-fn engine(place: &Place) -> Engine {
+pub(crate) fn engine(place: &Place) -> Engine {
     Engine::open_with(place.storage(), options()).expect("the log opens")
 }
 
-fn options() -> EngineOptions {
+pub(crate) fn options() -> EngineOptions {
     let log = Options { ownership: Ownership::Exclusive, ..Options::default() };
     EngineOptions {
         log,
@@ -39,7 +39,7 @@ fn options() -> EngineOptions {
     }
 }
 
-fn keyed(number: usize) -> Conditions {
+pub(crate) fn keyed(number: usize) -> Conditions {
     let key = format!("command {number}");
     let key = IdempotencyKey { tenant: "acme".into(), engine: "ci".into(), key };
     Conditions { key: Some(key), expected_version: None }
@@ -57,12 +57,12 @@ fn recorded(content: i64) -> Event {
     event.into()
 }
 
-fn content(number: usize) -> i64 {
+pub(crate) fn content(number: usize) -> i64 {
     i64::try_from(number).unwrap() + 1
 }
 
 /// Every command once. Gives the record of each.
-fn fill(place: &Place) -> Vec<u64> {
+pub(crate) fn fill(place: &Place) -> Vec<u64> {
     let engine = engine(place);
     let sequence_of = |number| match submit(&engine, number, content(number)) {
         Submitted::Accepted(receipt) => receipt.first_sequence,
@@ -74,7 +74,7 @@ fn fill(place: &Place) -> Vec<u64> {
 }
 
 /// Opens and closes until every sealed segment has an index that the log vouches for.
-fn settle(place: &Place) {
+pub(crate) fn settle(place: &Place) {
     for _ in 0..50 {
         let engine = engine(place);
         let known = engine.query(|world| world.segment_indexes().iter().count()).unwrap();
@@ -93,11 +93,11 @@ fn files(place: &Place, parse: fn(&str) -> Option<u64>) -> BTreeMap<u64, PathBuf
     paths.filter_map(numbered).collect()
 }
 
-fn segments(place: &Place) -> BTreeMap<u64, PathBuf> {
+pub(crate) fn segments(place: &Place) -> BTreeMap<u64, PathBuf> {
     files(place, names::parse_segment)
 }
 
-fn indexes(place: &Place) -> BTreeMap<u64, PathBuf> {
+pub(crate) fn indexes(place: &Place) -> BTreeMap<u64, PathBuf> {
     files(place, names::parse_index)
 }
 
@@ -308,11 +308,13 @@ fn a_segment_that_is_cut_under_its_map_fails_what_reads_it_and_makes_no_key_new(
     let link = engine.link_of(sequences[1]).unwrap();
     assert!(link.is_some());
     let mut subscription = engine.subscribe(sequences[COMMANDS / 2]).unwrap();
+    // Whoever stands behind a record reads on through a map.
+    assert!(subscription.try_next().unwrap().is_some());
     disk.cut_what_is_mapped();
     let repeated = engine.submit_when(&origin(), &keyed(0), &small(content(0)));
     assert!(repeated.is_err(), "{repeated:?}");
     assert!(engine.link_of(sequences[1]).is_err());
-    assert!(subscription.try_next().is_err());
+    assert!((0..COMMANDS).any(|_| subscription.try_next().is_err()));
 }
 
 /// Times are asked for by no lookup.

@@ -18,6 +18,7 @@ mod embedding_tickets;
 mod example;
 mod executor;
 mod failed_syncs;
+mod forged_records;
 mod governed;
 mod indexes;
 mod log_ahead;

@@ -10,8 +10,8 @@ use holdpoint_log_files::map::guard;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    DirectoryStorage, Entry, Extent, Follower, Mapped, Onward, ReadStorage, SurveyOptions,
-    read_from, survey, survey_in_threads,
+    DirectoryStorage, Entry, Extent, Follower, Mapped, ReadStorage, SurveyOptions,
+    survey_in_threads,
 };
 use holdpoint_log_format::limits::{
     SEAL_LENGTH, SEGMENT_CAPACITY_MIN, SEGMENT_CAPACITY_USUAL_MAX, SEGMENT_HEADER_LENGTH,
@@ -133,20 +133,19 @@ fn check(storage: &DirectoryStorage, threads: usize, records: usize) {
     assert_eq!((found.unwrap().findings, seen), (Vec::new(), records));
 }
 
+/// Every frame in order, without links.
 fn scan(storage: &impl ReadStorage, records: usize) {
-    let mut seen = 0;
-    read_from(storage, 1, &newest(storage), &mut |_, _| {
-        seen += 1;
-        Onward::Go
-    })
-    .unwrap();
+    let (mut seen, mut first) = (0, 1);
+    while let Some(opened) = storage.open(&segment_path(first)).unwrap() {
+        let mut window = Window::new(opened).unwrap();
+        let header = window.header().unwrap().unwrap();
+        let mut offset = SEGMENT_HEADER_LENGTH as u64;
+        while let (Item::Record(record), length) = window.item(offset, &header).unwrap().unwrap() {
+            black_box(record.payload);
+            (seen, first, offset) = (seen + 1, record.header.sequence + 1, offset + length);
+        }
+    }
     assert_eq!(seen, records);
-}
-
-fn newest(storage: &impl ReadStorage) -> Follower {
-    let options = SurveyOptions { extent: Extent::FromHead, ..options() };
-    let last = survey(storage, options, &mut |_, _| {}).unwrap().last.unwrap();
-    Follower { header: last.header, run: last.run }
 }
 
 /// Opens every file through a map.

@@ -3,6 +3,7 @@
 
 use crate::finding::{Finding, Place, Problem};
 use crate::mapped::Mapped;
+use crate::reader::OpenSegment;
 use crate::run::{Onward, RecordPlace, Run, Stop, walk};
 use crate::storage::{ReadFile, ReadStorage};
 use crate::survey::{SurveyError, io_error, segment_path};
@@ -64,10 +65,7 @@ impl Follower {
         first_sequence: u64,
     ) -> Result<Self, FollowError> {
         let file = segment_path(first_sequence);
-        let opened = storage.open(&file);
-        let mut window = window_of(opened, &file, first_sequence.saturating_sub(1))?;
-        let header = read_header(&mut window, &file)?
-            .map_err(|fault| FollowError::Header { file, fault })?;
+        let header = OpenSegment::of(storage.open(&file), first_sequence)?.header;
         Ok(Self { header, run: Run::at_start(&header) })
     }
 
@@ -82,29 +80,29 @@ impl Follower {
         storage: &S,
         visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
     ) -> Result<(), FollowError> {
+        self.catch_up_while(storage, &mut |_, place, record| {
+            visit(place, record);
+            Onward::Go
+        })
+    }
+
+    /// [`Follower::catch_up`] until `visit` has had enough: the place is then behind the last
+    /// record that it saw, or behind the batch before.
+    ///
+    /// # Errors
+    /// As [`Follower::catch_up`].
+    pub fn catch_up_while<S: ReadStorage>(
+        &mut self,
+        storage: &S,
+        visit: &mut VisitPlaced<'_>,
+    ) -> Result<(), FollowError> {
         loop {
-            let file = segment_path(self.header.first_sequence());
-            // Whoever stands behind a record reads the little that was written since.
-            let opened = match self.run.record_offset {
-                0 => storage.open(&file).map(|opened| opened.map(Mapped::File)),
-                _ => storage.open_mapped(&file),
+            self.walk_on(storage, visit)?;
+            let Stop::Seal(_) = self.run.stop else { return Ok(()) };
+            *self = match self.behind(storage, &self.run) {
+                Err(FollowError::Gone { .. }) => return Ok(()),
+                next => next?,
             };
-            let mut window = window_of(opened, &file, self.run.chain.sequence)?;
-            let mut onward = |place: &RecordPlace, record: &Record<'_>| {
-                visit(place, record);
-                Onward::Go
-            };
-            if self.run.record_offset == 0 {
-                self.refresh_header(&mut window, &file)?;
-            }
-            let from = Run::from(self.run.chain, self.run.record_offset, self.run.end_offset);
-            self.run = walk(&mut window, &self.header, from, &mut onward)
-                .map_err(|source| SurveyError::Io { file, source })?;
-            let Stop::Seal(seal) = self.run.stop.clone() else { return Ok(()) };
-            match read_successor(storage, &self.header, &seal)? {
-                Some(header) => *self = Self { header, run: Run::at_start(&header) },
-                None => return Ok(()),
-            }
         }
     }
 
@@ -120,13 +118,49 @@ impl Follower {
         visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
     ) -> Result<(), FollowError> {
         self.catch_up(storage, visit)?;
+        self.expect(newest)
+    }
+
+    /// Whether the place is behind the record `newest`, which is known to be written.
+    ///
+    /// # Errors
+    /// [`FollowError::Damaged`]: what was read ends before.
+    pub fn expect(&self, newest: u64) -> Result<(), FollowError> {
         if self.run.chain.sequence < newest { Err(self.damaged(newest)) } else { Ok(()) }
     }
 
-    /// Goes on to the newest record, and stands there; `visit` sees every record on the way, those
-    /// of unfinished batches too. Each link on that way depends on the link of this place and on
-    /// the records between: where they lead to the newest one, it was so all along. `None` where
-    /// they do not, or where `visit` has had enough before.
+    /// Goes on to a record that is known to be written, with its link, and stands there. Each link
+    /// on that way depends on the link of this place and on the records between: where they lead to
+    /// that one, it was so all along. Where this fails, nothing that `visit` saw is proven.
+    ///
+    /// # Errors
+    /// As [`Follower::catch_up_to`]; that record has another link.
+    pub fn follow_to<S: ReadStorage>(
+        &mut self,
+        storage: &S,
+        newest: &ChainPosition,
+        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
+    ) -> Result<(), FollowError> {
+        if self.run.chain.sequence < newest.sequence {
+            self.catch_up_while(storage, &mut |_, place, record| {
+                visit(place, record);
+                let is_there = record.header.sequence >= newest.sequence;
+                if is_there { Onward::Stop } else { Onward::Go }
+            })?;
+        }
+        self.expect(newest.sequence)?;
+        let Run { chain, record_offset, .. } = self.run;
+        if (chain.sequence, chain.link) == (newest.sequence, newest.link) {
+            return Ok(());
+        }
+        let file = segment_path(self.header.first_sequence());
+        let place = Place { file, offset: record_offset, sequence: chain.sequence };
+        let problem = Problem::Rewritten { expected: newest.link, found: chain.link };
+        Err(FollowError::Damaged(Finding { place, problem }))
+    }
+
+    /// [`Follower::follow_to`], where it is not known whether the records lead there. `visit` stops
+    /// at the newest record; `None` where it has had enough before, or where they lead elsewhere.
     ///
     /// # Errors
     /// A file cannot be read, or is gone.
@@ -136,18 +170,38 @@ impl Follower {
         newest: &ChainPosition,
         visit: &mut VisitPlaced<'_>,
     ) -> Result<Option<Self>, FollowError> {
-        while self.run.chain.sequence < newest.sequence {
-            let run = self.walk(storage, visit)?;
-            self = match run.stop {
-                Stop::Asked if run.chain.sequence == newest.sequence => Self { run, ..self },
-                Stop::Seal(_) => match self.behind(storage, &run) {
-                    Err(FollowError::Header { .. } | FollowError::Damaged(_)) => return Ok(None),
-                    next => next?,
-                },
-                _ => return Ok(None),
-            };
+        match self.catch_up_while(storage, visit) {
+            Err(FollowError::Header { .. } | FollowError::Damaged(_)) => Ok(None),
+            reached => reached.map(|()| (self.run.chain == *newest).then_some(self)),
         }
-        Ok((self.run.chain == *newest).then_some(self))
+    }
+
+    /// Goes on in the segment.
+    fn walk_on<S: ReadStorage>(
+        &mut self,
+        storage: &S,
+        visit: &mut VisitPlaced<'_>,
+    ) -> Result<(), FollowError> {
+        let file = segment_path(self.header.first_sequence());
+        // Whoever stands behind a record reads the little that was written since.
+        let opened = match self.run.record_offset {
+            0 => storage.open(&file).map(|opened| opened.map(Mapped::File)),
+            _ => storage.open_mapped(&file),
+        };
+        let mut window = window_of(opened, &file, self.run.chain.sequence)?;
+        // A segment without a record may have been replaced by a larger one of the same name,
+        // because the first batch did not fit.
+        if self.run.record_offset == 0
+            && let Ok(header) = window.header().map_err(io_error(&file))?
+            && header.previous == self.header.previous
+        {
+            self.header = header;
+        }
+        let (run, header) = (&self.run, &self.header);
+        let from = Run::from(run.chain, run.record_offset, run.end_offset);
+        let mut visit = |place: &RecordPlace, record: &Record<'_>| visit(header, place, record);
+        self.run = walk(&mut window, header, from, &mut visit).map_err(io_error(&file))?;
+        Ok(())
     }
 
     /// Shows the records behind the place that are in its segment, until `visit` has had enough.
@@ -196,44 +250,6 @@ impl Follower {
         };
         FollowError::Damaged(Finding { place, problem })
     }
-
-    /// A segment without a record may have been replaced by a larger one of the same name, because
-    /// the first batch did not fit.
-    fn refresh_header<F: ReadFile>(
-        &mut self,
-        window: &mut Window<F>,
-        file: &str,
-    ) -> Result<(), FollowError> {
-        if let Ok(header) = read_header(window, file)?
-            && header.previous == self.header.previous
-        {
-            self.header = header;
-        }
-        Ok(())
-    }
-}
-
-/// The header of the segment that follows `seal`; `None` while there is none.
-fn read_successor<S: ReadStorage>(
-    storage: &S,
-    before: &SegmentHeader,
-    seal: &holdpoint_log_format::Seal,
-) -> Result<Option<SegmentHeader>, FollowError> {
-    let file = segment_path(seal.last.sequence.saturating_add(1));
-    let opened = regular(storage.open(&file), &file, seal.last.sequence)?;
-    let Some(opened) = opened else { return Ok(None) };
-    let mut window = Window::new(opened).map_err(io_error(&file))?;
-    let header = read_header(&mut window, &file)?;
-    let follows = header.and_then(|header| follows(before, &seal.last, header));
-    follows.map(Some).map_err(|fault| FollowError::Header { file, fault })
-}
-
-fn read_header<F: ReadFile>(
-    window: &mut Window<F>,
-    file: &str,
-) -> Result<Result<SegmentHeader, Fault>, FollowError> {
-    let header = window.header().map_err(io_error(file))?;
-    Ok(header)
 }
 
 fn follows(
@@ -245,6 +261,21 @@ fn follows(
         return Err(Fault::Link { expected: last.link, found: header.previous.link });
     }
     Ok(header)
+}
+
+impl<F: ReadFile> OpenSegment<F> {
+    /// What was opened under the name of the segment that begins at `first_sequence`.
+    ///
+    /// # Errors
+    /// It cannot be read, is not there, or its header does not hold.
+    pub fn of(opened: io::Result<Option<F>>, first_sequence: u64) -> Result<Self, FollowError> {
+        let file = segment_path(first_sequence);
+        let mut window = window_of(opened, &file, first_sequence.saturating_sub(1))?;
+        match window.header().map_err(io_error(&file))? {
+            Ok(header) => Ok(Self { header, window }),
+            Err(fault) => Err(FollowError::Header { file, fault }),
+        }
+    }
 }
 
 fn window_of<F: ReadFile>(

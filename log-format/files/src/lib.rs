@@ -16,7 +16,6 @@
 compile_error!("Holdpoint runs on Linux, and builds on macOS; on Windows use WSL 2.");
 
 pub mod blocks;
-pub mod committed;
 pub mod file_system;
 pub mod finding;
 pub mod follow;
@@ -33,7 +32,6 @@ pub mod survey;
 mod tie;
 pub mod window;
 
-pub use committed::{ReadError, read_from};
 pub use finding::{Finding, Place, Problem};
 pub use follow::{FollowError, Follower};
 pub use joined::{ArchivePlaces, JoinedLog};

@@ -2,12 +2,12 @@
 //! bears it out is for whoever knows the chain.
 
 use crate::follow::{FollowError, Follower};
-use crate::run::Run;
+use crate::run::{Onward, RecordPlace, Run};
 use crate::storage::{EntryKind, ReadFile, ReadStorage};
 use crate::survey::SurveyError;
 use holdpoint_log_format::limits::SNAPSHOT_HEADER_LENGTH;
 use holdpoint_log_format::snapshot::SNAPSHOT_MAGIC;
-use holdpoint_log_format::{LogId, SegmentHeader, SnapshotHeader, names};
+use holdpoint_log_format::{ChainPosition, LogId, Record, SegmentHeader, SnapshotHeader, names};
 use std::io;
 use thiserror::Error;
 
@@ -124,25 +124,46 @@ impl Snapshot {
     }
 }
 
-/// What is made of the newest snapshot that is believed, of those of a schema behind records before
-/// `before`. Each is handed over with the place that it claims to stand for. One that cannot be
-/// read is none.
+/// Is shown the first record behind a snapshot, with its segment and its place: what is made of the
+/// snapshot's state, where that record states it; else `None`.
+pub type Begin<'b, T> =
+    dyn FnMut(&Snapshot, &Follower, &RecordPlace, &Record<'_>) -> Option<T> + 'b;
+
+/// Takes a record in, the first one too.
+pub type TakeIn<'t, T> =
+    dyn FnMut(&mut T, &SegmentHeader, &RecordPlace, &Record<'_>) -> Onward + 't;
+
+/// What is made of the newest snapshot that is believed and of the records behind it, up to the
+/// newest one; and that one's place. A snapshot is believed where a record up to `witnessed` states
+/// it, right behind its place, and where every link from there leads to the newest record (property
+/// E9). One that cannot be read is none.
 ///
 /// # Errors
-/// A segment cannot be read, or what `believe` gives.
-pub fn newest_believed<S: ReadStorage, T, E: From<SurveyError>>(
+/// A segment cannot be read.
+pub fn newest_stated<S: ReadStorage, T>(
     storage: &S,
-    before: u64,
+    (witnessed, newest): (u64, &ChainPosition),
     state_schema: u32,
-    mut believe: impl FnMut(&Snapshot, Follower) -> Result<Option<T>, E>,
-) -> Result<Option<T>, E> {
+    begin: &mut Begin<'_, T>,
+    take: &mut TakeIn<'_, T>,
+) -> Result<Option<(T, Follower)>, FollowError> {
+    // Snapshots are caches: where none can be had, the state is made from further back.
     let listed = list_snapshots(storage).unwrap_or_default();
-    let fitting = listed.into_iter().rev().filter(|(sequence, _)| *sequence < before);
+    let fitting = listed.into_iter().rev().filter(|(sequence, _)| *sequence < witnessed);
     for (sequence, _) in fitting.take(TRIED) {
         let Ok(snapshot) = read_snapshot(storage, sequence, None, state_schema) else { continue };
         let Some(place) = snapshot.place(storage)? else { continue };
-        if let Some(made) = believe(&snapshot, place)? {
-            return Ok(Some(made));
+        let (from, mut made) = (place.clone(), None);
+        let reached = place.lead_to(storage, newest, &mut |segment, at, record| {
+            if made.is_none() {
+                made = begin(&snapshot, &from, at, record);
+            }
+            let Some(made) = &mut made else { return Onward::Stop };
+            let onward = take(made, segment, at, record);
+            if record.header.sequence >= newest.sequence { Onward::Stop } else { onward }
+        })?;
+        if let Some(stated) = made.zip(reached) {
+            return Ok(Some(stated));
         }
     }
     Ok(None)
@@ -234,7 +255,7 @@ fn read_file<S: ReadStorage>(storage: &S, sequence: u64) -> Result<Vec<u8>, Snap
 mod tests {
     use super::*;
     use crate::storage::DirectoryStorage;
-    use holdpoint_log_format::{ChainPosition, Link};
+    use holdpoint_log_format::Link;
     use std::fs;
     use std::os::unix::fs::symlink;
     use std::path::Path;

@@ -95,6 +95,14 @@ impl<F: ReadFile> Index<F> {
         self.digest
     }
 
+    /// Whether it is the index of the segment that begins with this record, with the digest that
+    /// somebody vouches for, by these rules: whoever knows that digest believes it.
+    #[must_use]
+    pub fn is_vouched(&self, first_sequence: u64, digest: &[u8; 32], terms_version: u32) -> bool {
+        let Scope { first_sequence: first, terms_version: version, .. } = self.header.scope;
+        (first, version) == (first_sequence, terms_version) && self.digest.0 == *digest
+    }
+
     /// Compares a section with the digest in the header. The second time costs nothing.
     ///
     /// # Errors

@@ -15,18 +15,17 @@ use holdpoint_domain::terms::{TERMS_VERSION, Term};
 use holdpoint_domain::world::{SegmentIndexes, UnprovenRecords};
 use holdpoint_log_files::Standing::Proven;
 use holdpoint_log_files::reader::OpenSegment;
-use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{
-    LogReader, Onward, ReadFile, ReadStorage, RecordPlace, Run, Standing, SurveyError, Ties,
+    LogReader, Onward, ReadFile, ReadStorage, RecordPlace, Standing, SurveyError, Ties,
 };
 use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
 use holdpoint_log_index::file::{Unusable, index_path, read_index};
 use holdpoint_log_index::layout::INDEX_VERSION;
-use holdpoint_log_index::{Index, IndexFault, TermHash};
+use holdpoint_log_index::{Index, IndexFault, TermHash, read_indexed};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 
 /// The kinds of events that vouch for an index, and that say what is unproven.
 const STATEMENTS: [u16; 2] = [SEGMENT_INDEXED, RECORDS_UNPROVEN];
@@ -60,7 +59,7 @@ pub(crate) struct Tied {
 
 /// A private copy of an index that is believed.
 pub(crate) struct Believed {
-    index: Index<Vec<u8>>,
+    pub(crate) index: Index<Vec<u8>>,
     names_all: OnceCell<bool>,
 }
 
@@ -97,9 +96,7 @@ impl Vouched {
             }
             Err(_) => return Ok(None),
         };
-        let is_its = index.digest().0 == *digest.as_bytes()
-            && index.scope().terms_version == TERMS_VERSION
-            && index.scope().first_sequence == first;
+        let is_its = index.is_vouched(first, digest.as_bytes(), TERMS_VERSION);
         Ok(is_its.then(|| Believed { index, names_all: OnceCell::new() }))
     }
 }
@@ -116,8 +113,9 @@ impl Tied {
         reader: &LogReader<'_, S>,
         indexes: &SegmentIndexes,
     ) -> Self {
-        let known = indexes.iter().filter(|(_, index)| index.format == INDEX_VERSION);
-        let indexes = known.map(|(first, index)| (first, Some(index.digest))).collect();
+        let vouched =
+            |(first, _)| Some((first, Some(indexes.vouched(first, INDEX_VERSION)?.digest)));
+        let indexes = indexes.iter().filter_map(vouched).collect();
         let vouched = Vouched { indexes, ..Vouched::default() };
         Self { vouched, ..Self::begin(reader) }
     }
@@ -311,40 +309,6 @@ impl Believed {
     }
 }
 
-/// Shows the records that an index names, each with its place: the records between the links that
-/// are stated around each are hashed. `None`: they are not what the index says.
-pub(crate) fn read_candidates<F: ReadFile>(
-    believed: &Believed,
-    segment: &mut OpenSegment<F>,
-    candidates: &[u64],
-    visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
-) -> io::Result<Option<()>> {
-    let mut due = candidates.iter().copied().peekable();
-    while let Some(wanted) = due.peek().copied() {
-        let Ok(Some(stretch)) = believed.index.stretch_of(wanted) else { return Ok(None) };
-        let Ok(Some(offset)) = believed.index.offset_of(stretch.first) else { return Ok(None) };
-        let before = stretch.first.saturating_sub(1);
-        let end = believed.index.offset_of(stretch.last.saturating_add(1)).ok().flatten();
-        segment.window.bytes(offset, end.unwrap_or(0).saturating_sub(offset))?;
-        // Nothing is known of the time there; it is no part of what the stated links tie.
-        let chain = ChainPosition { sequence: before, link: stretch.before, time: 0 };
-        let mut link = None;
-        let from = Run::from(chain, 0, offset);
-        walk(&mut segment.window, &segment.header, from, &mut |place, record| {
-            let RecordHeader { sequence, link: here, .. } = record.header;
-            if due.next_if_eq(&sequence).is_some() {
-                visit(place, record);
-            }
-            link = (sequence == stretch.last).then_some(here);
-            if sequence >= stretch.last { Onward::Stop } else { Onward::Go }
-        })?;
-        if link != Some(stretch.behind) || due.peek() == Some(&wanted) {
-            return Ok(None);
-        }
-    }
-    Ok(Some(()))
-}
-
 /// The events of a segment that say something of other records, by its own index; `None` where it
 /// cannot be used.
 fn statements_in_index<F: ReadFile>(
@@ -356,7 +320,7 @@ fn statements_in_index<F: ReadFile>(
     let Ok(candidates) = believed.with_any(&kinds) else { return Ok(None) };
     let candidates: Vec<u64> = candidates.into_iter().collect();
     let mut found = Vec::new();
-    let read = read_candidates(believed, segment, &candidates, &mut |_, record| {
+    let read = read_indexed(&believed.index, segment, &candidates, &mut |_, record| {
         found.extend(statement_of(record));
     });
     let file = segment_path(segment.header.first_sequence());

@@ -1,12 +1,13 @@
 //! The links of single records, without reading the log whole.
 
-use super::indexes::{Tied, read_candidates};
+use super::indexes::Tied;
 use super::part::Part;
 use crate::read::ReadError;
 use holdpoint_domain::world::SegmentIndexes;
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{LogReader, Onward, ReadStorage, Run, Standing};
 use holdpoint_log_format::{Link, Record};
+use holdpoint_log_index::read_indexed;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The links of records, as far as they are not in an archive. `known` are the indexes that a state
@@ -55,7 +56,8 @@ fn links_in<S: ReadStorage>(
         found.insert(record.header.sequence, record.header.link);
     };
     if let Some(believed) = tied.vouched(reader.storage(), first)? {
-        let read = read_candidates(&believed, &mut segment, wanted, &mut |_, record| take(record));
+        let read =
+            read_indexed(&believed.index, &mut segment, wanted, &mut |_, record| take(record));
         let read = read.map_err(io_error(&segment_path(first)))?;
         return Ok(read.map(|()| found));
     }

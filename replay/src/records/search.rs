@@ -2,7 +2,7 @@
 
 use super::Line;
 use super::filter::Filter;
-use super::indexes::{Tied, read_candidates};
+use super::indexes::Tied;
 use super::part::{Part, withheld_at};
 use super::whole::{each, wrong_beginning};
 use crate::progress::Progress;
@@ -14,6 +14,7 @@ use holdpoint_log_files::{
     ArchivePlaces, Finding, LogReader, Onward, ReadStorage, RecordPlace, Run, Standing,
 };
 use holdpoint_log_format::{ChainPosition, Record};
+use holdpoint_log_index::read_indexed;
 
 /// A segment is read from its end in pieces of about so many bytes.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -331,7 +332,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         let mut shown = Shown::to(visit, self.order, self.filter.clone(), &self.part);
         for piece in in_order(&candidates, self.order) {
             let mut lines = Vec::new();
-            let read = read_candidates(&believed, segment, piece, &mut |place, record| {
+            let read = read_indexed(&believed.index, segment, piece, &mut |place, record| {
                 lines.extend(shown.wanted(place, record, tied.standing(&record.header)));
             });
             if read.map_err(io_error(&segment_path(first)))?.is_none() {

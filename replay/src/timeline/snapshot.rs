@@ -3,7 +3,7 @@
 use super::marks::Mark;
 use super::moment::Moment;
 use super::trip::walk_on;
-use crate::read::Committed;
+use crate::read::{Committed, ReadError};
 use crate::rebuild::Until;
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
 use holdpoint_log_files::snapshot::{Snapshot, list_snapshots, read_snapshot};
@@ -14,7 +14,8 @@ use std::collections::BTreeSet;
 /// How many snapshots are looked at before the state is made from the log's beginning.
 const TRIED: usize = 8;
 
-/// The records behind which there may be a snapshot. One that is not listed is not missed.
+/// The records behind which there may be a snapshot. Snapshots are caches: one that is not listed is
+/// not missed.
 pub(super) fn sequences<S: ReadStorage>(storage: &S) -> BTreeSet<u64> {
     let listed = list_snapshots(storage).unwrap_or_default();
     listed.into_iter().map(|(sequence, _)| sequence).collect()
@@ -26,12 +27,21 @@ pub(super) struct Known<'a, S> {
     pub(super) log: Option<LogId>,
     pub(super) marks: &'a [Mark],
     pub(super) withheld: Option<u64>,
+    /// The newest record: none behind it states what a snapshot there holds.
+    pub(super) newest: u64,
 }
 
 impl<S: ReadStorage> Known<'_, S> {
     /// The newest snapshot at or before a place, and behind a record, that is believed. None behind
     /// a withheld record: from the beginning that could not be passed either.
-    pub(super) fn newest_within(&self, until: Until, behind: u64) -> Option<Moment> {
+    ///
+    /// # Errors
+    /// A segment cannot be read.
+    pub(super) fn newest_within(
+        &self,
+        until: Until,
+        behind: u64,
+    ) -> Result<Option<Moment>, ReadError> {
         let is_within = |mark: &&Mark| {
             let at = &mark.chain;
             let is_reached = match until {
@@ -40,19 +50,20 @@ impl<S: ReadStorage> Known<'_, S> {
                 Until::Time(time) => at.time <= time.nanoseconds(),
             };
             is_reached
-                && at.sequence > behind
+                && (behind.saturating_add(1)..self.newest).contains(&at.sequence)
                 && self.withheld.is_none_or(|withheld| at.sequence < withheld)
         };
         let fitting = self.marks.iter().rev().filter(is_within);
-        fitting.take(TRIED).find_map(|mark| self.believed(mark))
+        fitting.take(TRIED).find_map(|mark| self.believed(mark).transpose()).transpose()
     }
 
     /// The snapshot behind a record, where it names the record's very place, and the next record
     /// states the fingerprint of its state.
-    fn believed(&self, mark: &Mark) -> Option<Moment> {
+    fn believed(&self, mark: &Mark) -> Result<Option<Moment>, ReadError> {
         let sequence = mark.chain.sequence;
-        let snapshot =
-            read_snapshot(self.storage, sequence, self.log, STATE_SCHEMA_VERSION).ok()?;
+        // A snapshot is a cache: one that cannot be read is none.
+        let read = read_snapshot(self.storage, sequence, self.log, STATE_SCHEMA_VERSION);
+        let Ok(snapshot) = read else { return Ok(None) };
         let header = &snapshot.header;
         let is_there = Some(header.log) == self.log
             && header.chain == mark.chain
@@ -60,16 +71,15 @@ impl<S: ReadStorage> Known<'_, S> {
             && header.record_offset == mark.record_offset
             && header.end_offset == mark.end_offset;
         if !is_there {
-            return None;
+            return Ok(None);
         }
-        let place = mark.follower(self.storage).ok()?;
+        let place = mark.follower(self.storage)?;
         let mut world = None;
         walk_on(self.storage, place.clone(), &mut |_, at, record| {
             world = stated_by(&snapshot, at, record);
             Onward::Stop
-        })
-        .ok()?;
-        Some(Moment::of_snapshot(world?, place))
+        })?;
+        Ok(world.map(|world| Moment::of_snapshot(world, place)))
     }
 }
 

@@ -1,13 +1,14 @@
-//! A real directory whose syncs fail, or whose segments are cut, from a chosen moment on.
+//! A real directory whose syncs fail, or whose segments are cut, from a chosen moment on, and of
+//! which it is counted how much is read of segments.
 
 use holdpoint_engine::log::{RootState, Storage};
-use holdpoint_log_files::{DirectoryStorage, Entry, Mapped, ReadStorage};
+use holdpoint_log_files::{DirectoryStorage, Entry, Mapped, ReadFile, ReadStorage, Stamp};
 use holdpoint_log_format::BootId;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Fails every sync of a file once told to, and cuts what is mapped once told to.
 #[derive(Clone)]
@@ -15,16 +16,28 @@ pub struct Brittle {
     disk: DirectoryStorage,
     broken: Arc<AtomicBool>,
     cut: Arc<AtomicBool>,
+    read: Arc<AtomicU64>,
+}
+
+/// A file of it.
+pub struct BrittleFile {
+    file: File,
+    read: Option<Arc<AtomicU64>>,
 }
 
 impl Brittle {
     pub fn new(disk: DirectoryStorage) -> Self {
-        Self { disk, broken: Arc::default(), cut: Arc::default() }
+        Self { disk, broken: Arc::default(), cut: Arc::default(), read: Arc::default() }
     }
 
     /// From here on nothing can be synced.
     pub fn break_down(&self) {
         self.broken.store(true, Ordering::SeqCst);
+    }
+
+    /// How many bytes were read of segments, but through maps of what is cut.
+    pub fn read_of_segments(&self) -> u64 {
+        self.read.load(Ordering::SeqCst)
     }
 
     /// From here on whatever is opened for a map is cut to nothing right behind that.
@@ -34,22 +47,47 @@ impl Brittle {
 }
 
 impl ReadStorage for Brittle {
-    type File = <DirectoryStorage as ReadStorage>::File;
+    type File = BrittleFile;
 
     fn list(&self, directory: &str) -> io::Result<Vec<Entry>> {
         self.disk.list(directory)
     }
 
-    fn open(&self, path: &str) -> io::Result<Option<Self::File>> {
-        self.disk.open(path)
+    fn open(&self, path: &str) -> io::Result<Option<BrittleFile>> {
+        let read = path.ends_with(".seg").then(|| Arc::clone(&self.read));
+        Ok(self.disk.open(path)?.map(|file| BrittleFile { file, read }))
     }
 
-    fn open_mapped(&self, path: &str) -> io::Result<Option<Mapped<Self::File>>> {
-        let opened = self.disk.open_mapped(path)?;
-        if self.cut.load(Ordering::SeqCst) && opened.is_some() {
+    fn open_mapped(&self, path: &str) -> io::Result<Option<Mapped<BrittleFile>>> {
+        if !self.cut.load(Ordering::SeqCst) {
+            return Ok(self.open(path)?.map(Mapped::File));
+        }
+        let opened = self.disk.open_mapped(path)?.map(|opened| match opened {
+            Mapped::Map(map) => Mapped::Map(map),
+            Mapped::File(file) => Mapped::File(BrittleFile { file, read: None }),
+        });
+        if opened.is_some() {
             File::options().write(true).open(self.disk.path(path))?.set_len(0)?;
         }
         Ok(opened)
+    }
+}
+
+impl ReadFile for BrittleFile {
+    fn length(&self) -> io::Result<u64> {
+        self.file.length()
+    }
+
+    fn stamp(&self) -> io::Result<Option<Stamp>> {
+        self.file.stamp()
+    }
+
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_some_at(offset, buffer)?;
+        if let Some(bytes) = &self.read {
+            bytes.fetch_add(read as u64, Ordering::SeqCst);
+        }
+        Ok(read)
     }
 }
 

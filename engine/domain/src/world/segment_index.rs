@@ -43,6 +43,13 @@ impl SegmentIndexes {
         self.0.get(&first_sequence)
     }
 
+    /// What the chain says of the segment that begins with this record, where an index of this
+    /// format is believed: where the log says two things of it, none is.
+    #[must_use]
+    pub fn vouched(&self, first_sequence: u64, format: u32) -> Option<&SegmentIndex> {
+        self.of(first_sequence).filter(|known| known.format == format && !known.is_disputed())
+    }
+
     /// Every one, by the first record of its segment.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &SegmentIndex)> {
         self.0.iter().map(|(first, index)| (*first, index))

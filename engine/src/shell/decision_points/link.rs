@@ -17,9 +17,9 @@ impl<S: Storage> Engine<S> {
     /// The log cannot be read, or the record is damaged.
     pub fn link_of(&self, sequence: u64) -> Result<Option<Digest>, SubmitError> {
         let core = self.core();
-        let known = core.hot.lock().as_mut().and_then(|hot| recall::link_of(core, hot, sequence));
-        if known.is_some() {
-            return Ok(known);
+        let known = core.hot.lock().as_mut().map(|hot| recall::link_of(core, hot, sequence));
+        if let Some(known) = known.transpose()?.flatten() {
+            return Ok(Some(known));
         }
         let mut link = None;
         let read = core.log.read_from(sequence, &mut |_, record| {
