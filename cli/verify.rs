@@ -15,7 +15,7 @@ use holdpoint_domain::text::visible;
 use holdpoint_log_files::joined::ArchivePlace;
 use holdpoint_replay::{
     Asked, Axis, AxisState, CacheState, Caches, Finding, OutsideState, Range, Report, Together,
-    Unproven, Verdict, Witnessed, check_caches, verify_asked, verify_together,
+    Unproven, Verdict, Witnessed, check_caches, leading, verify_asked, verify_together,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -237,7 +237,7 @@ pub(super) fn show_unproven(out: &mut Output, unproven: &[Unproven]) {
 }
 
 fn first_finding(report: &Report) -> String {
-    report.findings.first().map_or(String::new(), |finding| format!(": {finding}"))
+    leading(&report.findings).map_or(String::new(), |finding| format!(": {finding}"))
 }
 
 fn show(global: &Global, shown: &Shown<'_>) -> Result<(), Failure> {
