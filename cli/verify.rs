@@ -190,12 +190,6 @@ pub(crate) fn not_found(
     }
 }
 
-/// Where a log does not verify, a list for programs would pass for all that there is: it is refused
-/// then. People are shown what was read, and told.
-pub(crate) fn refuse_damaged_list(global: &Global, report: &Report) -> Result<(), Failure> {
-    if global.json { refuse_damaged(report) } else { Ok(()) }
-}
-
 /// Says on stderr that a log does not verify, or of what nothing proves, for verbs that show
 /// something else.
 pub(crate) fn warn(report: &Report) {
