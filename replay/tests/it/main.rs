@@ -7,6 +7,7 @@
     reason = "a helper that fails, fails its test"
 )]
 
+mod bounds;
 mod bytes_read;
 mod caches;
 mod mapping;
