@@ -20,7 +20,7 @@ fn main() {
     (0..RUNS).for_each(|_| drop(log.run()));
     log.write(directory.path());
     let storage = DirectoryStorage::new(directory.path());
-    let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| false };
+    let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
     let whole = || {
         let report = verify(&storage, options, &mut |_| {}).unwrap();
         assert_eq!(report.verdict, Verdict::Intact);

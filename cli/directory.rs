@@ -152,7 +152,7 @@ fn unreadable_in(shown: &str, error: &ReadError) -> Failure {
         ReadError::BeforeAnchor { .. } => {
             Failure::new(Exit::NOT_FOUND, "before_the_log", format!("{shown}: {error}"))
         }
-        ReadError::Changed { .. } => {
+        ReadError::Changed { .. } | ReadError::Survey(SurveyError::Moved) => {
             Failure::new(Exit::FAILED, "changed", format!("{shown}: {error}"))
         }
         ReadError::NoBeginning { .. } => {

@@ -15,7 +15,7 @@ use crate::verify::{exit_of, warn};
 use crate::wanted::expect_places_in_order;
 use holdpoint_export::{ExportError, Exported, Options, export_csv, export_json_lines};
 use holdpoint_replay::export::Selection;
-use holdpoint_replay::{ArchivedLog, Progress, ReadError, ReadOptions, Until, Verdict};
+use holdpoint_replay::{ArchivedLog, Progress, ReadError, ReadOptions, Until, Verdict, leading};
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -224,7 +224,7 @@ fn show(global: &Global, args: &Args, exported: &Exported, path: &str) -> Result
             unreadable: exported.unreadable,
             includes_evidence: args.include_evidence,
             verdict: exported.report.verdict,
-            first_finding: exported.report.findings.first(),
+            first_finding: leading(&exported.report.findings),
         });
     } else {
         out.line(format_args!("{path}: {}", counted(exported.records, "record")));

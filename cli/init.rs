@@ -60,7 +60,7 @@ fn init(global: &Global, turn: &Turn) -> Result<Exit, Failure> {
 /// What is there, as far as the newest records tell.
 fn look(directory: &Directory) -> Result<Survey, Failure> {
     directory.read(|storage, options| {
-        let (boot, is_being_written) = (options.boot, (options.is_locked)());
+        let (boot, is_being_written) = (options.boot, options.is_being_written()?);
         let options = SurveyOptions { extent: Extent::FromHead, boot, is_being_written };
         Ok(survey(storage, options, &mut |_, _| {})?)
     })

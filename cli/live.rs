@@ -5,7 +5,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::read_end;
-use crate::verify::{exit_of, refuse_damaged_list, warn, warn_unproven};
+use crate::verify::{exit_of, refuse_damaged, warn, warn_unproven};
 use holdpoint_domain::World;
 use holdpoint_replay::{Head, Reached, Rebuilt, Report, Stated, Unproven, Verdict, stated};
 use serde::Serialize;
@@ -90,11 +90,16 @@ impl LiveState {
         self.report().is_some_and(Report::failed)
     }
 
-    /// That there is a log, and that no list for programs is made of one that does not verify.
-    pub(crate) fn expect_list(&self, global: &Global, from: &Directory) -> Result<(), Failure> {
-        let Some(report) = self.report() else { return Ok(()) };
-        from.expect_log(report)?;
-        refuse_damaged_list(global, report)
+    /// That there is a log.
+    pub(crate) fn expect_log(&self, from: &Directory) -> Result<(), Failure> {
+        self.report().map_or(Ok(()), |report| from.expect_log(report))
+    }
+
+    /// That something is known: where a log does not verify, a list for programs with nothing in it
+    /// would pass for all that there is.
+    pub(crate) fn expect_known<T>(&self, global: &Global, found: &[T]) -> Result<(), Failure> {
+        let report = self.report().filter(|_| global.json && found.is_empty());
+        report.map_or(Ok(()), refuse_damaged)
     }
 
     /// How something is known whose newest record is this.

@@ -11,7 +11,7 @@ use crate::verify::{exit_of, warn};
 use crate::wanted::{WantedArgs, expect_known, expect_order};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::{Onward, Standing};
-use holdpoint_replay::{Filter, Line, Order, Part, Reach, Span, Verdict, search, span};
+use holdpoint_replay::{Filter, Line, Order, Part, Reach, Span, Verdict, leading, search, span};
 use serde::Serialize;
 
 /// Options of `log show`.
@@ -214,7 +214,7 @@ pub(crate) fn conclude(
 
 /// The exit code of a verb that read a part of a log, and a sentence on what that proves.
 pub(crate) fn of_part(global: &Global, part: &Part) -> Exit {
-    if let Some(first) = part.findings.first() {
+    if let Some(first) = leading(&part.findings) {
         complain(&format!("the log is corrupt: {first}; `holdpoint verify` tells all"));
         return Exit::VERIFICATION_FAILED;
     }

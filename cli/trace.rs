@@ -14,7 +14,7 @@ use crate::verify::warn;
 use clap::ValueEnum;
 use holdpoint_log_files::Standing;
 use holdpoint_replay::trace::DEPTH_MAX;
-use holdpoint_replay::{Beginning, Part, Span, Trace, Traced, trace};
+use holdpoint_replay::{Beginning, Part, Span, Trace, Traced, leading, trace};
 
 /// How deep a story is told where nothing else is said.
 const DEPTH: u32 = 64;
@@ -107,7 +107,7 @@ fn no_record(
     span: Option<Span>,
     checked: &Part,
 ) -> Result<Failure, Failure> {
-    if let Some(first) = checked.findings.first() {
+    if let Some(first) = leading(&checked.findings) {
         let message =
             format!("record {sequence} cannot be read: {first}; `holdpoint verify` tells all");
         return Ok(Failure::new(Exit::VERIFICATION_FAILED, "damaged", message));

@@ -15,7 +15,7 @@ use holdpoint_domain::text::visible;
 use holdpoint_log_files::joined::ArchivePlace;
 use holdpoint_replay::{
     Asked, Axis, AxisState, CacheState, Caches, Finding, OutsideState, Range, Report, Together,
-    Unproven, Verdict, Witnessed, check_caches, verify_asked, verify_together,
+    Unproven, Verdict, Witnessed, check_caches, leading, verify_asked, verify_together,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -190,12 +190,6 @@ pub(crate) fn not_found(
     }
 }
 
-/// Where a log does not verify, a list for programs would pass for all that there is: it is refused
-/// then. People are shown what was read, and told.
-pub(crate) fn refuse_damaged_list(global: &Global, report: &Report) -> Result<(), Failure> {
-    if global.json { refuse_damaged(report) } else { Ok(()) }
-}
-
 /// Says on stderr that a log does not verify, or of what nothing proves, for verbs that show
 /// something else.
 pub(crate) fn warn(report: &Report) {
@@ -237,7 +231,7 @@ pub(super) fn show_unproven(out: &mut Output, unproven: &[Unproven]) {
 }
 
 fn first_finding(report: &Report) -> String {
-    report.findings.first().map_or(String::new(), |finding| format!(": {finding}"))
+    leading(&report.findings).map_or(String::new(), |finding| format!(": {finding}"))
 }
 
 fn show(global: &Global, shown: &Shown<'_>) -> Result<(), Failure> {

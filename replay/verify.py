@@ -212,8 +212,8 @@ class Survey:
         if not os.path.lexists(self.root / name): return None
         if not self.is_a(stat.S_ISREG, name):
             return self.find(name, 0, 0, "it is not a regular file", "layout")
-        with open(self.root / name, "rb") as file:
-            return file.read(most)
+        with open(os.open(self.root / name, os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            return file.read(most if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else 0)
     def list(self):
         """The segments that count (3, 11), and whether there is any; None: nobody looked (32)."""
         right = {"segments": stat.S_ISDIR, "cut": stat.S_ISDIR, "ARCHIVE": stat.S_ISREG}

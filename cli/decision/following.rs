@@ -11,17 +11,16 @@ use holdpoint_domain::World;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_engine::shell::{Delivered, Subscription, SubscriptionError, Watch};
+use holdpoint_log_files::READINGS_MAX;
 use holdpoint_replay::machine::is_locked;
 use holdpoint_replay::{Rebuilt, Until};
+use std::io;
 use std::time::Duration;
 
 /// How long to wait before looking again for the proof that a record is durable, which nothing
 /// announces: doubled each time, up to the longest.
 const FIRST_LOOK: Duration = Duration::from_millis(2);
 const LAST_LOOK: Duration = Duration::from_secs(1);
-
-/// How often a log is read anew whose beginning moves to an archive meanwhile.
-const READINGS_MAX: usize = 8;
 
 /// The decisions of a log, as it grows. It is watched before it is read, so that nothing that is
 /// written after the reading is slept through. Only durable records are taken in.
@@ -123,7 +122,10 @@ impl Following {
     }
 
     /// Whether another process has the log open for writing.
-    pub(crate) fn is_locked(&self) -> bool {
+    ///
+    /// # Errors
+    /// LOCK cannot be looked at.
+    pub(crate) fn is_locked(&self) -> io::Result<bool> {
         is_locked(&self.directory.storage)
     }
 

@@ -96,9 +96,10 @@ fn state(name: &str) -> Result<Wanted, String> {
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let look = args.look(global, &directory)?;
-    look.state.expect_list(global, &directory)?;
+    look.expect_log(&directory)?;
     let after = args.after.as_deref().map(|wanted| look.find(wanted)).transpose()?;
     let found = args.select(look.world(), after, look.now());
+    look.state.expect_known(global, &found)?;
     let mut out = Output::stdout();
     if global.json {
         let shown: Vec<_> = found.iter().map(|point| look.shown(point)).collect();

@@ -104,7 +104,7 @@ impl Look {
 
     /// That there is a log.
     pub(crate) fn expect_log(&self, directory: &Directory) -> Result<(), Failure> {
-        self.state.report().map_or(Ok(()), |report| directory.expect_log(report))
+        self.state.expect_log(directory)
     }
 
     /// Its readable form.

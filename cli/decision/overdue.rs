@@ -4,6 +4,7 @@ use crate::arguments::Global;
 use crate::exit::complain;
 use crate::hold::open_log;
 use holdpoint_domain::text::visible;
+use std::io;
 use std::time::{Duration, Instant};
 
 /// How long another process may hold the log before this one goes on waiting.
@@ -42,7 +43,7 @@ impl<'g> Overdue<'g> {
         &mut self,
         what: &str,
         at_most: Duration,
-        is_locked: impl FnOnce() -> bool,
+        is_locked: impl FnOnce() -> io::Result<bool>,
     ) -> Attempt {
         if self.next_try.is_some_and(|next| next > Instant::now()) {
             return Attempt::NotYet;
@@ -52,7 +53,8 @@ impl<'g> Overdue<'g> {
         self.pause = self.pause.saturating_mul(2).min(LAST_PAUSE);
         match recorded {
             Ok(()) => Attempt::Recorded,
-            Err(_) if is_locked() => Attempt::NotYet,
+            // Where LOCK cannot be looked at, that is why nothing could be recorded either.
+            Err(_) if matches!(is_locked(), Ok(true)) => Attempt::NotYet,
             Err(why) => {
                 complain(&format!(
                     "the time of {what} is over, and this process cannot record that: {}; it \

@@ -55,7 +55,8 @@ fn unknown(place: &Path, error: &io::Error) -> String {
 fn inside(root: &Path) -> Result<Vec<PathBuf>, String> {
     let mut places = vec![root.to_path_buf()];
     let directories = [names::SEGMENTS, names::RUNS, names::CUT, names::SNAPSHOTS];
-    for directory in std::iter::once(root.to_path_buf()).chain(directories.map(|d| root.join(d))) {
+    let directories = std::iter::once(root.to_path_buf()).chain(directories.map(|d| root.join(d)));
+    for directory in directories.filter(|directory| !directory.is_symlink()) {
         match entries(&directory) {
             Ok(found) => places.extend(found),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -85,7 +86,7 @@ fn writable_as(place: &Path, metadata: &Metadata, is_above: bool) -> Option<Stri
         return Some(format!("{shown} belongs to user number {owner}"));
     }
     if metadata.is_symlink() {
-        return None;
+        return Some(format!("{shown} is a symbolic link, and no part of the log"));
     }
     who_writes(metadata, is_above).map(|who| format!("{shown} can be written by {who}"))
 }

@@ -9,7 +9,7 @@ use crate::verify::exit_of;
 use holdpoint_log_files::{ReadFile, ReadStorage};
 use holdpoint_log_format::{Lock, OwnerState, names};
 use holdpoint_replay::machine::is_locked;
-use holdpoint_replay::{Report, Verdict};
+use holdpoint_replay::{Report, Verdict, leading};
 
 /// The log.
 const LOG: &str = "log";
@@ -58,7 +58,7 @@ fn verified(directory: &Directory) -> Result<(Check, Exit), Failure> {
     Ok(match report.verdict {
         Verdict::NothingHere => (nothing_here(directory, &report), exit_of(&report)),
         _ if report.failed() => {
-            let first = report.findings.first().map(|finding| format!(": {finding}"));
+            let first = leading(&report.findings).map(|finding| format!(": {finding}"));
             let found = format!("{shown} is {}{}", report.verdict, first.unwrap_or_default());
             (Check::fail(LOG, found, VERIFY), exit_of(&report))
         }
@@ -95,12 +95,13 @@ fn lock(directory: &Directory) -> Check {
     let lock = match read_lock(directory) {
         Ok(Some(lock)) => lock,
         Ok(None) => return Check::ok(LOCK, "nobody has written yet"),
-        Err(reason) => {
-            let advice = "check that this user may read and write LOCK in the log's directory";
-            return Check::fail(LOCK, format!("LOCK {reason}"), advice);
-        }
+        Err(reason) => return unreadable_lock(&reason),
     };
-    let (pid, is_held) = (lock.pid, is_locked(&directory.storage));
+    let pid = lock.pid;
+    let is_held = match is_locked(&directory.storage) {
+        Ok(is_held) => is_held,
+        Err(error) => return unreadable_lock(&format!("cannot be read: {error}")),
+    };
     match (is_held, lock.state) {
         (true, _) => {
             let message = format!("process {pid} holds it now");
@@ -113,6 +114,11 @@ fn lock(directory: &Directory) -> Check {
         }
         (false, _) => Check::ok(LOCK, "nobody holds it"),
     }
+}
+
+fn unreadable_lock(reason: &str) -> Check {
+    let advice = "check that this user may read and write LOCK in the log's directory";
+    Check::fail(LOCK, format!("LOCK {reason}"), advice)
 }
 
 /// Who wrote last; `None` where nobody did, and otherwise why that cannot be told.

@@ -36,10 +36,11 @@ struct Listed<'a> {
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let state = LiveState::read(&directory, args.whole.whole)?;
-    state.expect_list(global, &directory)?;
+    state.expect_log(&directory)?;
     let open = state.world().open_requests();
     let open = open.map(|(entity, held)| (Question::of(entity, held), entity.version));
     let (questions, versions): (Vec<Question>, Vec<u64>) = open.unzip();
+    state.expect_known(global, &questions)?;
     let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
     let recorders = recorders(&directory, &questions);
     let mut out = Output::stdout();

@@ -30,8 +30,9 @@ pub(crate) struct Args {
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let state = args.read(&directory)?;
-    state.expect_list(global, &directory)?;
+    state.expect_log(&directory)?;
     let found: Vec<&Thread> = threads(state.world()).filter(|thread| args.wants(thread)).collect();
+    state.expect_known(global, &found)?;
     let missing = args.missing(&directory, &state);
     let mut out = Output::stdout();
     if global.json {

@@ -19,9 +19,6 @@ use serde::Serialize;
 /// The kind of event that states where a log begins.
 pub(crate) const STATEMENT: &str = "log.history_archived";
 
-/// How often the statement is looked for again where records are moved to an archive meanwhile.
-const LOOKS_MAX: u32 = 3;
-
 /// The place before the first record of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Anchor {
@@ -90,14 +87,10 @@ impl Start {
     /// Looks for the newest event that states this log's beginning, and takes up the state that it
     /// carries.
     pub(crate) fn of<S: ReadStorage>(storage: &S) -> Result<Self, SurveyError> {
-        let mut start = Self::behind(storage, Anchor::of(storage)?)?;
+        let start = Self::behind(storage, Anchor::of(storage)?)?;
         // Nothing is wrong with a beginning that was moved to an archive meanwhile.
-        for _ in 0..LOOKS_MAX {
-            let anchor = Anchor::of(storage)?;
-            if start.finding.is_none() || start.anchor == anchor {
-                break;
-            }
-            start = Self::behind(storage, anchor)?;
+        if start.finding.is_some() && start.anchor != Anchor::of(storage)? {
+            return Err(SurveyError::Moved);
         }
         Ok(start)
     }

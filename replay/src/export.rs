@@ -50,7 +50,7 @@ pub fn export<S: ReadStorage>(
     visit: &mut dyn FnMut(Seen<'_>),
 ) -> Result<Report, ReadError> {
     let Selection { since, until } = selection;
-    let (reading, meaning) = steadily(|| {
+    let (reading, meaning) = steadily(options, |attempt| {
         let start = Start::of(storage)?;
         let anchor = start.anchor;
         if !until.reaches(&anchor.position) {
@@ -61,7 +61,7 @@ pub fn export<S: ReadStorage>(
             visit(Seen::Beginning(&meaning.world));
         }
         let wanted = |header: &RecordHeader| until.includes(header);
-        let reading = read_wanted(storage, anchor, options, &wanted, progress, &mut |batch| {
+        let reading = read_wanted(storage, anchor, attempt, &wanted, progress, &mut |batch| {
             let Some(last) = batch.last().filter(|last| until.includes(&last.header)) else {
                 return;
             };

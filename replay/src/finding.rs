@@ -79,7 +79,19 @@ pub enum Problem {
     OutsideHead(Box<Witnessed>),
 }
 
+/// The finding to name where only one is: the first on what a file is, of which others are but the
+/// consequences, else the first.
+#[must_use]
+pub fn leading(findings: &[Finding]) -> Option<&Finding> {
+    findings.iter().find(|finding| finding.is_of_file()).or(findings.first())
+}
+
 impl Finding {
+    /// Whether a file is not what its name says.
+    fn is_of_file(&self) -> bool {
+        matches!(&self.problem, Problem::Log(problem) if problem.is_of_file())
+    }
+
     /// The same finding, with the archive before the name of a file that lies in one.
     pub(crate) fn located(self, archives: &ArchivePlaces) -> Self {
         Self { place: archives.located(self.place), ..self }

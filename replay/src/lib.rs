@@ -50,7 +50,7 @@ pub use caches::{CacheState, CachedIndex, CachedSnapshot, Caches, check_caches};
 pub use damage::DamageMap;
 pub use diff::{Change, Difference, EntityChange, ValueChange, diff, diff_states};
 pub use entity::{Entity, find_entities, ids};
-pub use finding::{Finding, Problem};
+pub use finding::{Finding, Problem, leading};
 pub use holdpoint_log_files::survey::Reached;
 pub use live::{Stated, is_salvaged, stated};
 pub use prefix::{CommonPrefix, common_prefix};

@@ -18,13 +18,11 @@ use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
 use holdpoint_log_files::snapshot::{Snapshot, newest_stated};
 use holdpoint_log_files::survey::Reached;
 use holdpoint_log_files::{
-    Extent, FollowError, Follower, Onward, ReadStorage, RecordPlace, SurveyOptions, survey,
+    Extent, FollowError, Follower, Onward, READINGS_MAX, ReadStorage, RecordPlace, SurveyOptions,
+    survey,
 };
 use holdpoint_log_format::tail::TailShape;
 use holdpoint_log_format::{Record, names};
-
-/// How often it is looked again because the log changed meanwhile.
-const LOOKS_MAX: u32 = 3;
 
 /// The state behind the newest record, as far as a record of the log states it.
 #[derive(Debug)]
@@ -53,7 +51,7 @@ pub fn stated<S: ReadStorage>(
     options: ReadOptions<'_>,
 ) -> Result<Option<Stated>, ReadError> {
     let mut moved = None;
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..READINGS_MAX {
         match look(storage, options).map_err(unfollowed) {
             Ok(Look::Told(stated)) => return Ok(stated.map(|stated| *stated)),
             Ok(Look::Unsettled) => moved = None,
@@ -101,7 +99,7 @@ enum Look {
 }
 
 fn look<S: ReadStorage>(storage: &S, options: ReadOptions<'_>) -> Result<Look, FollowError> {
-    let (extent, is_being_written) = (Extent::FromHead, (options.is_locked)());
+    let (extent, is_being_written) = (Extent::FromHead, options.is_being_written()?);
     let end = SurveyOptions { extent, boot: options.boot, is_being_written };
     let survey = survey(storage, end, &mut |_, _| {})?;
     if survey.evidence.tail != TailShape::Zero {

@@ -14,22 +14,19 @@ use holdpoint_domain::time::Timestamp;
 use holdpoint_domain::world::UnprovenRecords;
 use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::run::{Onward, walk};
-use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    ArchivePlaces, Extent, Problem as LogProblem, ReadStorage, RecordPlace, Run, Survey,
-    SurveyError, SurveyOptions, survey_in_threads,
+    ArchivePlaces, Extent, Problem as LogProblem, READINGS_MAX, ReadStorage, RecordPlace, Run,
+    Survey, SurveyError, SurveyOptions, survey_in_threads,
 };
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::tail::TailShape;
 use holdpoint_log_format::{BootId, ChainPosition, Record, RecordHeader, SegmentHeader, names};
+use std::cell::Cell;
 use std::io;
 use std::thread::available_parallelism;
 use thiserror::Error;
-
-/// How often a log is read again because its end moved while it was read. The last reading takes
-/// whatever follows the newest record as "not yet".
-const READINGS_MAX: u32 = 4;
 
 /// More threads than this do not check and decode: the state is rebuilt by one.
 const THREADS_MAX: usize = 8;
@@ -39,9 +36,20 @@ const THREADS_MAX: usize = 8;
 pub struct ReadOptions<'a> {
     /// This boot; see [`crate::machine::this_boot`].
     pub boot: BootId,
-    /// Whether a living writer holds LOCK now; see [`crate::machine::is_locked`]. What follows the
-    /// newest record is then "not yet" instead of damage.
-    pub is_locked: &'a dyn Fn() -> bool,
+    /// Whether a living writer holds LOCK now, or why that cannot be told; see
+    /// [`crate::machine::is_locked`]. What follows the newest record is then "not yet" instead of
+    /// damage.
+    pub is_locked: &'a dyn Fn() -> io::Result<bool>,
+}
+
+impl ReadOptions<'_> {
+    /// Whether a living writer holds LOCK now.
+    ///
+    /// # Errors
+    /// LOCK cannot be looked at.
+    pub fn is_being_written(&self) -> Result<bool, SurveyError> {
+        (self.is_locked)().map_err(io_error(names::LOCK))
+    }
 }
 
 /// Why a log cannot be read. Damage is no error: it is among the findings.
@@ -140,8 +148,8 @@ pub(crate) struct Reading {
     pub(crate) anchor: Anchor,
     /// Batches end here: the newest record handed on; at first the anchor.
     pub(crate) handed_on: ChainPosition,
-    /// There is more, which does not follow from there.
-    is_cut_off: bool,
+    /// There is more in this segment, which does not follow from there.
+    cut_off: Option<u64>,
     /// Bytes of all valid records, headers and padding included.
     pub(crate) record_bytes: u64,
     /// Withheld records; no event can authorise one yet.
@@ -159,7 +167,8 @@ impl Reading {
     /// the log begins behind them by now, or nothing is wrong with it and yet they are missing.
     fn has_moved(&self) -> bool {
         let anchor = self.survey.head.valid().map_or(0, |head| head.anchor_sequence);
-        anchor > self.handed_on.sequence || self.is_cut_off && self.survey.findings.is_empty()
+        anchor > self.handed_on.sequence
+            || self.cut_off.is_some() && self.survey.findings.is_empty()
     }
 
     /// The unproven records that are in this log, not before its first one.
@@ -174,24 +183,54 @@ impl Reading {
     }
 }
 
+/// An attempt at a reading, which counts how often the log is read.
+#[derive(Clone, Copy)]
+pub(crate) struct Attempt<'a> {
+    options: ReadOptions<'a>,
+    begun: &'a Cell<u32>,
+}
+
+impl Attempt<'_> {
+    /// Counts one more beginning; `false` where there were enough.
+    fn begins(self) -> bool {
+        let begun = self.begun.get();
+        self.begun.set(begun.saturating_add(1));
+        begun < READINGS_MAX
+    }
+
+    /// Whether the log is not read again.
+    fn is_last(self) -> bool {
+        self.begun.get() >= READINGS_MAX
+    }
+}
+
 /// Reads again, from the anchor on, as long as the anchor moves on before anything is handed on.
+/// Reading again because the end moves counts among the same few times.
 ///
 /// # Errors
 /// Those of the attempts; [`ReadError::Changed`] where the anchor moves on again and again, or
 /// moved past what was handed on.
 pub(crate) fn steadily<T>(
-    mut attempt: impl FnMut() -> Result<(Reading, T), ReadError>,
+    options: ReadOptions<'_>,
+    mut read: impl FnMut(Attempt<'_>) -> Result<(Reading, T), ReadError>,
 ) -> Result<(Reading, T), ReadError> {
-    for _ in 0..READINGS_MAX {
-        match attempt() {
+    let begun = Cell::new(0);
+    let attempt = Attempt { options, begun: &begun };
+    let mut file = names::HEAD.to_string();
+    while attempt.begins() {
+        match read(attempt) {
             Ok((reading, found)) if !reading.has_moved() => return Ok((reading, found)),
-            Ok((reading, _)) if reading.has_handed_on() => break,
-            Ok(_) => {}
+            Ok((reading, _)) => {
+                file = reading.cut_off.map_or(names::HEAD.to_string(), segment_path);
+                if reading.has_handed_on() {
+                    break;
+                }
+            }
             Err(ReadError::Survey(error)) if error.is_gone() => {}
             Err(error) => return Err(error),
         }
     }
-    Err(ReadError::Changed { file: names::HEAD.to_string() })
+    Err(ReadError::Changed { file })
 }
 
 /// Reads a log that begins at `anchor`. `visit` sees each complete batch once, in order, as long as
@@ -199,22 +238,22 @@ pub(crate) fn steadily<T>(
 pub(crate) fn read<S: ReadStorage>(
     storage: &S,
     anchor: Anchor,
-    options: ReadOptions<'_>,
+    attempt: Attempt<'_>,
     progress: &mut dyn FnMut(Progress),
     visit: &mut dyn FnMut(&[Committed]),
 ) -> Result<Reading, ReadError> {
-    read_wanted(storage, anchor, options, &|_| true, progress, visit)
+    read_wanted(storage, anchor, attempt, &|_| true, progress, visit)
 }
 
 /// [`read`] up to the end of the first segment with something wrong in it.
 pub(crate) fn read_until_finding<S: ReadStorage>(
     storage: &S,
     anchor: Anchor,
-    options: ReadOptions<'_>,
+    attempt: Attempt<'_>,
     progress: &mut dyn FnMut(Progress),
     visit: &mut dyn FnMut(&[Committed]),
 ) -> Result<Reading, ReadError> {
-    read_extent(storage, anchor, options, (Extent::UntilFinding, &|_| true), progress, visit)
+    read_extent(storage, anchor, attempt, (Extent::UntilFinding, &|_| true), progress, visit)
 }
 
 /// [`read`], where only the payloads of `wanted` records are decoded. They are by the threads that
@@ -222,12 +261,12 @@ pub(crate) fn read_until_finding<S: ReadStorage>(
 pub(crate) fn read_wanted<S: ReadStorage>(
     storage: &S,
     anchor: Anchor,
-    options: ReadOptions<'_>,
+    attempt: Attempt<'_>,
     wanted: &(dyn Fn(&RecordHeader) -> bool + Sync),
     progress: &mut dyn FnMut(Progress),
     visit: &mut dyn FnMut(&[Committed]),
 ) -> Result<Reading, ReadError> {
-    read_extent(storage, anchor, options, (Extent::FromAnchor, wanted), progress, visit)
+    read_extent(storage, anchor, attempt, (Extent::FromAnchor, wanted), progress, visit)
 }
 
 /// How much is read, and the records of which the payloads are decoded.
@@ -236,7 +275,7 @@ type Wanted<'w> = (Extent, &'w (dyn Fn(&RecordHeader) -> bool + Sync));
 fn read_extent<S: ReadStorage>(
     storage: &S,
     anchor: Anchor,
-    options: ReadOptions<'_>,
+    attempt: Attempt<'_>,
     (extent, wanted): Wanted<'_>,
     progress: &mut dyn FnMut(Progress),
     visit: &mut dyn FnMut(&[Committed]),
@@ -244,10 +283,10 @@ fn read_extent<S: ReadStorage>(
     let threads = available_parallelism().map_or(1, |threads| threads.get().min(THREADS_MAX));
     let content = |_: &RecordPlace, record: &Record<'_>| content_of(record, wanted);
     let mut batches = Batches::new(storage, Meter::new(storage, progress), anchor, visit);
-    let mut readings = 0;
+    let options = attempt.options;
     loop {
-        readings += 1;
-        let is_being_written = (options.is_locked)() || readings == READINGS_MAX;
+        // The last reading takes whatever follows the newest record as "not yet".
+        let is_being_written = options.is_being_written()? || attempt.is_last();
         batches.restart();
         let survey_options = SurveyOptions { extent, boot: options.boot, is_being_written };
         let mut take = |place: &RecordPlace, record: &Record<'_>, content| {
@@ -258,6 +297,7 @@ fn read_extent<S: ReadStorage>(
         if is_being_written || is_settled(storage, options, &survey)? {
             return Ok(batches.into_reading(survey, is_being_written)?);
         }
+        attempt.begins();
     }
 }
 
@@ -273,7 +313,7 @@ fn is_settled<S: ReadStorage>(
     }
     let stands_still = tail_stands_still(storage, survey)
         .map_err(|(file, source)| ReadError::Survey(SurveyError::Io { file, source }))?;
-    Ok(stands_still && !(options.is_locked)())
+    Ok(stands_still && !options.is_being_written()?)
 }
 
 fn tail_stands_still<S: ReadStorage>(
@@ -306,7 +346,8 @@ struct Batches<'s, 'v, S> {
     last: ChainPosition,
     record_bytes: u64,
     segment: u64,
-    is_cut_off: bool,
+    /// The segment in which something does not follow.
+    cut_off: Option<u64>,
     pending: Vec<Committed>,
     withheld: Vec<Finding>,
     unproven: UnprovenRecords,
@@ -329,7 +370,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             last: anchor.position,
             record_bytes: 0,
             segment: 0,
-            is_cut_off: false,
+            cut_off: None,
             pending: Vec::new(),
             withheld: Vec::new(),
             unproven: UnprovenRecords::default(),
@@ -344,7 +385,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             is_being_written,
             anchor: self.anchor,
             handed_on: self.last,
-            is_cut_off: self.is_cut_off,
+            cut_off: self.cut_off,
             record_bytes: self.record_bytes,
             withheld: self.withheld,
             archives: self.storage.archives(),
@@ -365,7 +406,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
     fn restart(&mut self) {
         self.segment = 0;
         self.record_bytes = 0;
-        self.is_cut_off = false;
+        self.cut_off = None;
         self.pending.clear();
     }
 
@@ -376,12 +417,12 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             self.pending.clear();
         }
         let due = self.last.sequence.saturating_add(1).saturating_add(self.pending.len() as u64);
-        if self.is_cut_off || record.header.sequence < due {
+        if self.cut_off.is_some() || record.header.sequence < due {
             return;
         }
         let is_next = record.header.sequence == due && self.follows_across(place);
         if !is_next {
-            self.is_cut_off = true;
+            self.cut_off = Some(place.segment);
             return;
         }
         self.pending.push(Committed { place, header: record.header.clone(), content });

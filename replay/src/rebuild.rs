@@ -108,7 +108,7 @@ fn rebuild_from<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
     witness: &mut dyn FnMut(&Committed),
 ) -> Result<Rebuilt, ReadError> {
-    let (reading, (meaning, inside_batch_until)) = steadily(|| {
+    let (reading, (meaning, inside_batch_until)) = steadily(options, |attempt| {
         let start = Start::of(storage)?;
         let anchor = start.anchor;
         if !until.reaches(&anchor.position) {
@@ -117,7 +117,7 @@ fn rebuild_from<S: ReadStorage>(
         let mut meaning = Meaning::new(keeping(start), until);
         let mut inside_batch_until = None;
         let wanted = |header: &RecordHeader| until.includes(header);
-        let reading = read_wanted(storage, anchor, options, &wanted, progress, &mut |batch| {
+        let reading = read_wanted(storage, anchor, attempt, &wanted, progress, &mut |batch| {
             if meaning.apply(batch) {
                 batch.iter().for_each(&mut *witness);
             } else {

@@ -37,13 +37,13 @@ pub fn statistics<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Statistics, ReadError> {
     let mut counts = Counts::default();
-    let (reading, wrong_beginning) = steadily(|| {
+    let (reading, wrong_beginning) = steadily(options, |attempt| {
         let (anchor, mut statement) = (Anchor::of(storage)?, None);
         let mut take = |batch: &[Committed]| {
             statement = statement_in(batch, &anchor.position).or(statement.take());
             counts.add(batch);
         };
-        let reading = read_wanted(storage, anchor, options, &can_state, progress, &mut take)?;
+        let reading = read_wanted(storage, anchor, attempt, &can_state, progress, &mut take)?;
         Ok((reading, Start::stated(anchor, statement).finding))
     })?;
     let mut report = report(reading, None);

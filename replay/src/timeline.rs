@@ -56,11 +56,11 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         options: ReadOptions<'_>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self, ReadError> {
-        let (reading, (start, marks)) = steadily(|| {
+        let (reading, (start, marks)) = steadily(options, |attempt| {
             let start = Start::of(storage)?;
             let mut marks = Marks::new(snapshot::sequences(storage));
             let read =
-                read_wanted(storage, start.anchor, options, &|_| false, progress, &mut |b| {
+                read_wanted(storage, start.anchor, attempt, &|_| false, progress, &mut |b| {
                     marks.take(b);
                 })?;
             Ok((read, (start, marks)))

@@ -5,7 +5,7 @@ use crate::axes::report;
 use crate::finding::{Finding, Problem};
 use crate::meaning::Meaning;
 use crate::progress::Progress;
-use crate::read::{ReadError, ReadOptions, read};
+use crate::read::{ReadError, ReadOptions, read, steadily};
 use crate::rebuild::Until;
 use crate::records::{Filter, records};
 use crate::report::{Head, Report, Verdict};
@@ -122,11 +122,14 @@ fn read_archive<A: ReadStorage>(
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Report, Reached), ReadError> {
-    let start = Start::of(storage)?;
-    let anchor = start.anchor;
-    let mut meaning = Meaning::new(start, until);
-    let reading = read(storage, anchor, options, progress, &mut |batch| {
-        meaning.apply(batch);
+    let (reading, meaning) = steadily(options, |attempt| {
+        let start = Start::of(storage)?;
+        let anchor = start.anchor;
+        let mut meaning = Meaning::new(start, until);
+        let reading = read(storage, anchor, attempt, progress, &mut |batch| {
+            meaning.apply(batch);
+        })?;
+        Ok((reading, meaning))
     })?;
     let fingerprint = meaning.world.fingerprint_digest();
     let reached = Reached { applied: meaning.applied, fingerprint };

@@ -8,13 +8,13 @@ pub use range::{Range, RangeReport, verify_range};
 
 use crate::anchor::Start;
 use crate::axes::report;
-use crate::damage;
+use crate::damage::{self, DamageMap};
 use crate::later::later_than;
 use crate::meaning::Meaning;
 use crate::progress::Progress;
 use crate::read::{Committed, ReadError, ReadOptions, Reading, read, read_until_finding, steadily};
 use crate::rebuild::Until;
-use crate::report::Report;
+use crate::report::{Report, Verdict};
 use holdpoint_log_files::ReadStorage;
 use outside::Comparison;
 
@@ -68,11 +68,22 @@ pub fn verify_asked<S: ReadStorage>(
     };
     let mut report = report(reading, Some(&meaning));
     report.take_heads(witnessed);
+    if let Some(map) = damage.as_ref().filter(|_| report.verdict == Verdict::Intact) {
+        expect_whole(map)?;
+    }
     report.damage = damage;
     if asked.fail_fast {
         report.stop_at_first();
     }
     Ok(report)
+}
+
+/// A log that was found intact has no damage, unless it was changed since.
+fn expect_whole(map: &DamageMap) -> Result<(), ReadError> {
+    match map.regions.first() {
+        Some(region) => Err(ReadError::Changed { file: region.file.clone() }),
+        None => Ok(()),
+    }
 }
 
 /// What a report is made of.
@@ -91,7 +102,7 @@ fn judge_asked<S: ReadStorage>(
     asked: &Asked,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Reading, Meaning, Comparison), ReadError> {
-    let (reading, (meaning, compared)) = steadily(|| {
+    let (reading, (meaning, compared)) = steadily(options, |attempt| {
         let start = Start::of(storage)?;
         let anchor = start.anchor;
         let mut meaning = Meaning::new(start, Until::End);
@@ -103,8 +114,8 @@ fn judge_asked<S: ReadStorage>(
             }
         };
         let reading = match asked.fail_fast {
-            true => read_until_finding(storage, anchor, options, progress, &mut take)?,
-            false => read(storage, anchor, options, progress, &mut take)?,
+            true => read_until_finding(storage, anchor, attempt, progress, &mut take)?,
+            false => read(storage, anchor, attempt, progress, &mut take)?,
         };
         Ok((reading, (meaning, compared)))
     })?;

@@ -3,6 +3,11 @@
 
 use crate::decision_support::{asked, decision, done, refused, shown, without_standing};
 use crate::program::{Place, contents, json, status, text};
+use crate::real_support::fill;
+use crate::thread_support::interrupted;
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_format::{Head, names};
+use holdpoint_testing::hand_made::flip;
 use serde_json::{Value, json};
 
 const ASK: [&str; 5] = ["create", "--prompt", "Which?", "--option", "a:A"];
@@ -312,4 +317,25 @@ fn a_list_of_a_log_that_cannot_be_trusted_is_an_error_and_not_an_empty_array() {
     let output = empty.holdpoint(&["decision", "list"]);
     assert_eq!((status(&output), text(&output.stdout)), (0, String::new()));
     assert!(text(&output.stderr).contains("nothing waits"));
+}
+
+#[test]
+fn a_list_of_a_damaged_log_shows_what_is_known_and_says_that_it_is_not_whole() {
+    let place = Place::with_log();
+    let held = place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "false"]);
+    assert_eq!(status(&held), 122, "{}", text(&held.stderr));
+    asked(&place, &[]);
+    interrupted(&place, "acme", "talk", "It is sunny today.");
+    fill(&place.log, 1, 100);
+    let head = Head::decode(&std::fs::read(place.log.join(names::HEAD)).unwrap()).unwrap();
+    let segment = segment_path(head.segment);
+    flip(&place.log.join(&segment), head.record_offset + 70);
+    for what in ["hold", "decision", "thread"] {
+        let output = place.holdpoint(&[what, "list", "--json"]);
+        assert_eq!(status(&output), 6, "{what}");
+        let listed = json(&output);
+        assert_eq!(listed.as_array().map(Vec::len), Some(1), "{what}: {listed:#}");
+        assert_eq!(listed[0]["standing"], "unproven", "{what}");
+        assert!(text(&output.stderr).contains(&segment), "{what}: {}", text(&output.stderr));
+    }
 }

@@ -46,7 +46,7 @@ fn archive(log: &Path, to: &Path, plan: ArchivePlan) -> Result<ArchiveReport, Mo
 }
 
 fn options() -> ReadOptions<'static> {
-    ReadOptions { boot: this_boot(), is_locked: &|| false }
+    ReadOptions { boot: this_boot(), is_locked: &|| Ok(false) }
 }
 
 fn verified(path: &Path) -> Report {

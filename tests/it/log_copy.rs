@@ -171,7 +171,7 @@ fn a_segment_that_goes_while_it_is_copied_is_told_as_a_change_of_the_log() {
     let storage = |path| DirectoryStorage::new(path);
     let copy = directory.path().join("copy");
     std::fs::create_dir(&copy).unwrap();
-    let refused = copy_log(&storage(&path), &storage(&copy), &|| false, &mut |_, _| {
+    let refused = copy_log(&storage(&path), &storage(&copy), &|| Ok(false), &mut |_, _| {
         let _ = std::fs::remove_file(&newest);
     });
     assert!(matches!(refused, Err(CopyError::Moved { .. })), "{refused:?}");

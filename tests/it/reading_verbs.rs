@@ -473,9 +473,9 @@ fn usage_errors_exit_2_and_the_version_names_the_log_format() {
     assert_eq!(text(&version.stdout), "holdpoint 0.1.0 (log format 1)\n");
 }
 
-/// A list of a part would pass for all that waits.
+/// An empty list would pass for all that waits.
 #[test]
-fn a_damaged_log_gives_programs_no_list_and_people_one_with_a_warning() {
+fn a_damaged_log_of_which_nothing_is_known_gives_programs_no_list_and_people_a_warning() {
     let (directory, _) = sample();
     flip(&directory.path().join("segments/00000000000000000001.seg"), FIRST_RECORD + 70);
     for what in ["hold", "decision", "thread"] {

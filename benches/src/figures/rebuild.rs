@@ -67,7 +67,7 @@ fn replay(plan: &Plan, to_half: bool) -> Work {
         let at = filled.ready()?;
         let records = events(at)?.len() as u64;
         let until = if to_half { Until::Sequence(records / 2) } else { Until::End };
-        let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| false };
+        let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
         let storage = DirectoryStorage::new(at);
         let watch = Stopwatch::start();
         let rebuilt = rebuild(&storage, until, options, &mut |_| {}, &mut |_| {});

@@ -368,7 +368,7 @@ fn list(at: &Path, what: Listed) -> Result<(), MeasureError> {
 }
 
 fn travel(at: &Path, sequence: u64) -> Result<(), MeasureError> {
-    let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| false };
+    let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
     let (storage, until) = (DirectoryStorage::new(at), Until::Sequence(sequence));
     let begun = Instant::now();
     let rebuilt = rebuild(&storage, until, options, &mut |_| {}, &mut |_| {});

@@ -4,7 +4,7 @@ use super::active::{DiskError, Named};
 use super::roll;
 use super::storage::Storage;
 use super::witness;
-use holdpoint_log_files::survey::{LastSegment, segment_path};
+use holdpoint_log_files::survey::{LastSegment, READINGS_MAX, io_error, segment_path};
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
     Extent, Finding, Place, Problem, ReadStorage, RecordPlace, Stop, Survey, SurveyError,
@@ -15,10 +15,6 @@ use holdpoint_log_format::recovery::Verdict;
 use holdpoint_log_format::{BootId, ChainPosition, Head, LogId, SegmentHeader, names};
 use std::io;
 use thiserror::Error;
-
-/// How often a log whose end moves is looked at again. The last time, what follows its newest
-/// record is taken as "not yet".
-const LOOKS_MAX: u32 = 32;
 
 /// A copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +100,7 @@ pub enum CopyError {
 pub fn copy_log<R: ReadStorage, W: Storage>(
     source: &R,
     target: &W,
-    is_locked: &dyn Fn() -> bool,
+    is_locked: &dyn Fn() -> io::Result<bool>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Copied, CopyError> {
     let found = look_until_settled(source, target.boot(), is_locked)?;
@@ -127,16 +123,18 @@ struct Found {
 }
 
 /// Looks until what is found is whole, or is found damaged twice in the same way while nobody
-/// writes or at the same place while somebody does.
+/// writes or at the same place while somebody does. The last time, what follows the newest record
+/// is taken as "not yet".
 fn look_until_settled<R: ReadStorage>(
     source: &R,
     boot: BootId,
-    is_locked: &dyn Fn() -> bool,
+    is_locked: &dyn Fn() -> io::Result<bool>,
 ) -> Result<Found, CopyError> {
     let mut damage_before = None;
-    for looks in 1..=LOOKS_MAX {
-        let is_last = looks == LOOKS_MAX;
-        match look(source, boot, is_locked() || is_last) {
+    for looks in 1..=READINGS_MAX {
+        let is_last = looks == READINGS_MAX;
+        let is_being_written = is_locked().map_err(io_error(names::LOCK))? || is_last;
+        match look(source, boot, is_being_written) {
             Ok(found) => return Ok(found),
             Err(CopyError::Damaged { findings }) => {
                 if is_last || damage_before.as_ref() == Some(&findings) {
@@ -350,5 +348,6 @@ impl From<DiskError> for CopyError {
 }
 
 fn first(findings: &[Finding]) -> String {
-    findings.first().map_or_else(|| "no detail".to_string(), ToString::to_string)
+    let of_file = findings.iter().find(|finding| finding.problem.is_of_file());
+    of_file.or(findings.first()).map_or_else(|| "no detail".to_string(), ToString::to_string)
 }

@@ -2,8 +2,8 @@
 
 use super::copy::{Copied, CopyError, copy_log};
 use super::vacancy;
-use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::storage::is_locked;
+use holdpoint_log_files::{DirectoryStorage, READINGS_MAX};
 use holdpoint_log_format::names;
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
@@ -14,9 +14,6 @@ use thiserror::Error;
 
 /// What the names of unfinished copies end with.
 const SUFFIX: &str = ".copying";
-
-/// How often a copy is begun while segments are moved to an archive.
-const COPIES_MAX: u32 = 3;
 
 /// Hexadecimal digits before that.
 const DIGITS: usize = 16;
@@ -95,7 +92,7 @@ fn copy_beside(
         let temporary = Temporary::new(beside(destination)?);
         match copy_log(&log, &DirectoryStorage::new(&temporary.path), &locked, progress) {
             Ok(copied) => return Ok((temporary, copied)),
-            Err(CopyError::Moved { .. }) if copies < COPIES_MAX => copies += 1,
+            Err(CopyError::Moved { .. }) if copies < READINGS_MAX => copies += 1,
             Err(error) => return Err(error.into()),
         }
     }

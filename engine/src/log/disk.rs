@@ -149,7 +149,7 @@ impl Storage for DirectoryStorage {
         holder_in(&std::fs::read_to_string("/proc/locks").ok()?, named.st_ino)
     }
 
-    fn is_locked(&self) -> bool {
+    fn is_locked(&self) -> io::Result<bool> {
         is_locked(self)
     }
 

@@ -151,7 +151,10 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     }
 
     /// Whether a process holds the lock now, for whoever only reads. Waits for nothing.
-    fn is_locked(&self) -> bool;
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn is_locked(&self) -> io::Result<bool>;
 
     /// Makes the file of a run and holds its lock; `None` on a disk that keeps none, where nobody
     /// learns that a recorder is gone. Only within a turn.

@@ -115,7 +115,7 @@ impl<S: Storage> Storage for Measured<S> {
         self.disk.lock_holder()
     }
 
-    fn is_locked(&self) -> bool {
+    fn is_locked(&self) -> io::Result<bool> {
         self.disk.is_locked()
     }
 

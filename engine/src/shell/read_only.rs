@@ -5,19 +5,16 @@ use super::rebuild::Hot;
 use super::snapshot::newest_state;
 use crate::log::{RootState, Storage};
 use holdpoint_domain::World;
-use holdpoint_log_files::survey::{Reached, Visit};
+use holdpoint_log_files::survey::{READINGS_MAX, Reached, Visit, io_error, segment_path};
 use holdpoint_log_files::{
     DirectoryStorage, Extent, Finding, FollowError, Follower, Survey, SurveyError, SurveyOptions,
     survey,
 };
-use holdpoint_log_format::ChainPosition;
 use holdpoint_log_format::recovery::{Row, Verdict};
+use holdpoint_log_format::{ChainPosition, names};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
-
-/// How often it is looked again because records are moved to an archive meanwhile.
-const LOOKS_MAX: u32 = 3;
 
 /// A log could not be looked at.
 #[derive(Debug, Error)]
@@ -209,7 +206,7 @@ impl End {
     /// begun meanwhile, so that damage counts where it is found twice.
     fn of<S: Storage>(disk: &S) -> Result<Self, ReadOnlyError> {
         let mut found = Self::look(disk)?;
-        for _ in 1..LOOKS_MAX {
+        for _ in 1..READINGS_MAX {
             if found.sound_end().is_some() {
                 break;
             }
@@ -228,10 +225,11 @@ impl End {
 
     fn look<S: Storage>(disk: &S) -> Result<Survey, ReadOnlyError> {
         let path = || disk.root().to_path_buf();
-        let (extent, is_being_written) = (Extent::FromHead, disk.is_locked());
+        let unread = |source| ReadOnlyError::Read { path: path(), source };
+        let is_locked = disk.is_locked().map_err(io_error(names::LOCK)).map_err(unread)?;
+        let (extent, is_being_written) = (Extent::FromHead, is_locked);
         let options = SurveyOptions { extent, boot: disk.boot(), is_being_written };
-        let found = survey(disk, options, &mut |_, _| {})
-            .map_err(|source| ReadOnlyError::Read { path: path(), source })?;
+        let found = survey(disk, options, &mut |_, _| {}).map_err(unread)?;
         match found.row.verdict() {
             Verdict::NothingHere => Err(ReadOnlyError::NothingHere { path: path() }),
             _ => Ok(found),
@@ -256,7 +254,7 @@ fn steadily<S: Storage, T>(
     disk: &S,
     mut look: impl FnMut() -> Result<T, ReadOnlyError>,
 ) -> Result<T, ReadOnlyError> {
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..READINGS_MAX {
         match look() {
             Err(error) if error.is_gone() => {}
             looked => return looked,

@@ -167,8 +167,8 @@ impl Storage for SimulatedDisk {
         Ok(Some(SimulatedLock(self.opened(names::LOCK, file))))
     }
 
-    fn is_locked(&self) -> bool {
-        self.machine.lock().is_locked
+    fn is_locked(&self) -> io::Result<bool> {
+        Ok(self.machine.lock().is_locked)
     }
 
     fn boot(&self) -> BootId {

@@ -77,7 +77,7 @@ fn live_is_rebuilt(image: &SimulatedDisk, acknowledged: u64) -> Result<(), Strin
     let engine = open(image)?;
     let state = |world: &World| (world.fingerprint(), world.totals().last_sequence);
     let live = engine.query(state).map_err(|error| error.to_string())?;
-    let options = ReadOptions { boot: image.boot(), is_locked: &|| false };
+    let options = ReadOptions { boot: image.boot(), is_locked: &|| Ok(false) };
     let rebuilt = rebuild(image, Until::End, options, &mut |_| {}, &mut |_| {})
         .map_err(|error| error.to_string())?;
     if rebuilt.report.failed() {

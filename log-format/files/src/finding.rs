@@ -141,6 +141,12 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// Whether a file is not what its name says: other findings may be but the consequences.
+    #[must_use]
+    pub const fn is_of_file(&self) -> bool {
+        matches!(self, Self::NotRegular | Self::Renamed { .. } | Self::ForeignLog { .. })
+    }
+
     /// A stable name for programs.
     #[must_use]
     pub fn name(&self) -> &'static str {

@@ -6,8 +6,9 @@ use crate::survey::{SurveyError, io_error, newer};
 use holdpoint_log_format::{Head, names};
 use std::io;
 
-/// More than any version of HEAD or LOCK has: of a longer file no more is read, and it is garbage.
-const WITNESS_LENGTH_MAX: u64 = 4_096;
+/// More than any version of HEAD or LOCK has, in bytes: of a longer file no more is read, and it is
+/// garbage.
+pub const WITNESS_LENGTH_MAX: u64 = 4_096;
 
 /// What HEAD says, or what is wrong with it.
 ///

@@ -13,15 +13,12 @@ use crate::finding::{Place, Problem};
 use crate::head::{read_head, read_witness};
 use crate::reader::{MOVING, firsts, list, read_header};
 use crate::storage::{Entry, ReadFile, ReadStorage, Stamp};
-use crate::survey::{SurveyError, segment_path};
+use crate::survey::{READINGS_MAX, SurveyError, segment_path};
 use holdpoint_log_format::{Head, Link, LogId, names};
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use thiserror::Error;
-
-/// How often what is gone is looked for again because HEAD's anchor has moved on.
-const LOOKS_MAX: u32 = 4;
 
 /// A log's directory, with the archives of its first records as far as they were found.
 pub struct JoinedLog<S> {
@@ -264,7 +261,7 @@ impl<S: ReadStorage> JoinedLog<S> {
 
     /// HEAD's bytes, as whoever reads log and archives as one sequence needs them.
     fn read_head(&self) -> io::Result<Option<Vec<u8>>> {
-        for _ in 1..LOOKS_MAX {
+        for _ in 1..READINGS_MAX {
             match self.read_head_once() {
                 // What was looked at was moved to an archive meanwhile.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -333,7 +330,7 @@ impl<S: ReadStorage> ReadStorage for JoinedLog<S> {
         if directory != names::SEGMENTS {
             return self.log.list(directory);
         }
-        for _ in 0..LOOKS_MAX {
+        for _ in 0..READINGS_MAX {
             let listed = self.list_segments()?;
             if !self.has_moved()? {
                 return Ok(listed);
@@ -348,7 +345,7 @@ impl<S: ReadStorage> ReadStorage for JoinedLog<S> {
         }
         // No segment begins with record 0: whatever else it is lies in the log's own directory.
         let first = first_of(path).unwrap_or(0);
-        for _ in 0..LOOKS_MAX {
+        for _ in 0..READINGS_MAX {
             let opened = self.open_in_its_place(first, path)?;
             if opened.is_some() || first == 0 || !self.has_moved()? {
                 return Ok(opened);

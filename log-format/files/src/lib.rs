@@ -39,4 +39,6 @@ pub use mapped::Mapped;
 pub use reader::{LogReader, Standing, Ties};
 pub use run::{Onward, RecordPlace, Run, Stop};
 pub use storage::{DirectoryStorage, Entry, EntryKind, ReadFile, ReadStorage, Stamp};
-pub use survey::{Extent, Survey, SurveyError, SurveyOptions, survey, survey_in_threads};
+pub use survey::{
+    Extent, READINGS_MAX, Survey, SurveyError, SurveyOptions, survey, survey_in_threads,
+};

@@ -16,7 +16,7 @@ use thiserror::Error;
 pub const SNAPSHOT_LENGTH_MAX: u64 = 64 << 20;
 
 /// Snapshots that are looked at before what the state is made from lies further back.
-const TRIED: usize = 8;
+pub const SNAPSHOTS_TRIED_MAX: usize = 8;
 
 /// Why no snapshot is looked for.
 #[derive(Debug, Error)]
@@ -150,7 +150,7 @@ pub fn newest_stated<S: ReadStorage, T>(
     // Snapshots are caches: where none can be had, the state is made from further back.
     let listed = list_snapshots(storage).unwrap_or_default();
     let fitting = listed.into_iter().rev().filter(|(sequence, _)| *sequence < witnessed);
-    for (sequence, _) in fitting.take(TRIED) {
+    for (sequence, _) in fitting.take(SNAPSHOTS_TRIED_MAX) {
         let Ok(snapshot) = read_snapshot(storage, sequence, None, state_schema) else { continue };
         let Some(place) = snapshot.place(storage)? else { continue };
         let (from, mut made) = (place.clone(), None);

@@ -201,11 +201,21 @@ impl ReadStorage for DirectoryStorage {
 }
 
 /// Whether another process holds LOCK for writing. Asks with a shared lock that is given back at
-/// once and waits for nothing; where there is no LOCK, nobody writes.
-#[must_use]
-pub fn is_locked(storage: &DirectoryStorage) -> bool {
-    let Ok(Some(lock)) = storage.open(names::LOCK) else { return false };
-    matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))
+/// once and waits for nothing. Where there is no LOCK, or something else than a file has its name,
+/// nobody writes.
+///
+/// # Errors
+/// What the disk says: whether somebody writes is not known then.
+pub fn is_locked(storage: &DirectoryStorage) -> io::Result<bool> {
+    let lock = match storage.open(names::LOCK) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => None,
+        opened => opened?,
+    };
+    match lock.map(|lock| lock.try_lock_shared()) {
+        None | Some(Ok(())) => Ok(false),
+        Some(Err(TryLockError::WouldBlock)) => Ok(true),
+        Some(Err(TryLockError::Error(error))) => Err(error),
+    }
 }
 
 /// Opens a regular file without following a link, without waiting on a pipe.

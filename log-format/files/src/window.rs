@@ -7,9 +7,11 @@ use holdpoint_log_format::zeros::last_nonzero;
 use holdpoint_log_format::{Fault, Item, ItemLength, SegmentHeader};
 use std::io;
 
-/// How much is read at once: little at first, as a reader at the tail needs, then more.
+/// How much is read at first, as a reader at the tail needs, in bytes.
 const READ_AHEAD_MIN: u64 = 8 * 1_024;
-const READ_AHEAD_MAX: u64 = 256 * 1_024;
+
+/// How much is read at once then, or one item where that is longer, in bytes.
+pub const READ_AHEAD_MAX: u64 = 256 * 1_024;
 
 /// A window over one file. It never holds more than the file's length, or one item, and never looks
 /// behind the largest capacity that a segment may have, however long the file claims to be.

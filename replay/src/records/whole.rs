@@ -36,12 +36,12 @@ pub(super) fn each<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
     visit: &mut dyn FnMut(&Committed),
 ) -> Result<Report, ReadError> {
-    let (reading, wrong_beginning) = steadily(|| {
+    let (reading, wrong_beginning) = steadily(options, |attempt| {
         let anchor = Anchor::of(storage)?;
         let (is_asked_for, mut statement) = (asks_for_beginning(filter, &anchor), None);
         let is_there =
             |header: &RecordHeader| filter.admits(header) || is_asked_for && can_state(header);
-        let reading = read_wanted(storage, anchor, options, &is_there, progress, &mut |batch| {
+        let reading = read_wanted(storage, anchor, attempt, &is_there, progress, &mut |batch| {
             if is_asked_for {
                 statement = statement_in(batch, &anchor.position).or(statement.take());
             }

@@ -4,6 +4,7 @@ use super::moment::Moment;
 use crate::read::{Committed, ReadError};
 use crate::rebuild::Until;
 use holdpoint_log_files::follow::VisitPlaced;
+use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{FollowError, Follower, Onward, ReadStorage, RecordPlace, Run, Stop};
 use holdpoint_log_format::{ChainPosition, Record, SegmentHeader, names};
 
@@ -24,7 +25,13 @@ pub(super) fn walk_on<S: ReadStorage>(
         if run.stop == Stop::Asked {
             return Ok(());
         }
-        place = place.behind(storage, &run).map_err(unfollowed)?;
+        let file = segment_path(place.header.first_sequence());
+        place = place.behind(storage, &run).map_err(|error| match (error, run.stop) {
+            (FollowError::Gone { .. }, Stop::Nothing | Stop::Fault(_)) => {
+                ReadError::Changed { file }
+            }
+            (error, _) => unfollowed(error),
+        })?;
     }
 }
 

@@ -88,7 +88,7 @@ impl Sample {
     fn shown(&self, filter: &Filter, order: Order, most: usize) -> (Vec<u64>, u64, Part) {
         let storage = self.counted();
         let mut found = Vec::new();
-        let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| false };
+        let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
         let reach = search(&storage, filter, order, options, &mut |_| {}, &mut |line, standing| {
             assert_eq!(standing, Standing::Proven);
             found.push(line.sequence);

@@ -8,6 +8,7 @@
 )]
 
 mod archives_found;
+mod bounds;
 mod bytes_read;
 mod caches;
 mod mapping;

@@ -13,7 +13,8 @@ use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, SECRET, flip};
 use std::path::Path;
 use tempfile::TempDir;
 
-const OPTIONS: ReadOptions<'static> = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| false };
+const OPTIONS: ReadOptions<'static> =
+    ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
 
 fn rebuilt(directory: &Path, until: Until) -> Rebuilt {
     let storage = DirectoryStorage::new(directory);

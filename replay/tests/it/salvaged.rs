@@ -16,7 +16,7 @@ fn report_of(log: &HandMade) -> Report {
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
     let storage = DirectoryStorage::new(directory.path());
-    let options = ReadOptions { boot: OTHER_BOOT, is_locked: &|| false };
+    let options = ReadOptions { boot: OTHER_BOOT, is_locked: &|| Ok(false) };
     verify(&storage, options, &mut |_| {}).unwrap()
 }
 

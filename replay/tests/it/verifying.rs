@@ -217,7 +217,7 @@ fn a_batch_that_is_completed_while_it_is_read_is_read_again() {
         if is_writing {
             std::fs::write(&segment, &whole).unwrap();
         }
-        is_writing
+        Ok(is_writing)
     };
     let storage = DirectoryStorage::new(directory.path());
     let mut seen = 0;
@@ -323,7 +323,7 @@ fn a_newer_format_is_an_error_that_names_the_version() {
     let head = directory.path().join("HEAD");
     make_newer(&head);
     let storage = DirectoryStorage::new(directory.path());
-    let options = ReadOptions { boot: THIS_BOOT, is_locked: &|| false };
+    let options = ReadOptions { boot: THIS_BOOT, is_locked: &|| Ok(false) };
     let error: ReadError = verify(&storage, options, &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("log format version 2"), "{error}");
 }

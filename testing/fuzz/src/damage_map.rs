@@ -22,7 +22,7 @@ fn try_read(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let mut image = Image::of(&written, input)?;
     let is_forged = Damage::happen(&mut image, &written, input)?;
     let disk = image.disk();
-    let options = ReadOptions { boot: disk.boot(), is_locked: &|| false };
+    let options = ReadOptions { boot: disk.boot(), is_locked: &|| Ok(false) };
     let asked = Asked { map: true, ..Asked::default() };
     let Ok(report) = verify_asked(&disk, options, &asked, &mut |_| {}) else {
         return Ok(());

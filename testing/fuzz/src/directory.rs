@@ -75,7 +75,7 @@ fn survey_options(disk: &SimulatedDisk, extent: Extent) -> SurveyOptions {
 }
 
 fn read_options(disk: &SimulatedDisk) -> ReadOptions<'static> {
-    ReadOptions { boot: disk.boot(), is_locked: &|| false }
+    ReadOptions { boot: disk.boot(), is_locked: &|| Ok(false) }
 }
 
 fn must<T>(read: Result<T, ReadError>) -> T {

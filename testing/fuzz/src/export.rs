@@ -67,7 +67,7 @@ fn check_tables(disk: &SimulatedDisk, options: Options, exported: &Exported) {
 }
 
 fn reading(disk: &SimulatedDisk) -> ReadOptions<'static> {
-    ReadOptions { boot: disk.boot(), is_locked: &|| false }
+    ReadOptions { boot: disk.boot(), is_locked: &|| Ok(false) }
 }
 
 /// Nothing where the log is of a newer format, or begins behind the place that was asked for.

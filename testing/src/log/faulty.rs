@@ -198,7 +198,7 @@ impl Storage for FaultyStorage {
         self.inner.try_lock()
     }
 
-    fn is_locked(&self) -> bool {
+    fn is_locked(&self) -> io::Result<bool> {
         self.inner.is_locked()
     }
 

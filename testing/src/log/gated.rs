@@ -154,7 +154,7 @@ impl Storage for GatedStorage {
         self.inner.try_lock()
     }
 
-    fn is_locked(&self) -> bool {
+    fn is_locked(&self) -> io::Result<bool> {
         self.inner.is_locked()
     }
 

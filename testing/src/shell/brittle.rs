@@ -150,7 +150,7 @@ impl Storage for Brittle {
         self.disk.try_lock()
     }
 
-    fn is_locked(&self) -> bool {
+    fn is_locked(&self) -> io::Result<bool> {
         self.disk.is_locked()
     }
 

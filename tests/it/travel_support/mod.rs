@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 /// Nobody else is there.
 pub(crate) const OPTIONS: ReadOptions<'static> =
-    ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| false };
+    ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
 
 /// A log that was checked whole.
 pub(crate) fn opened(storage: &DirectoryStorage) -> Timeline<'_, DirectoryStorage> {

@@ -375,8 +375,8 @@ impl Storage for ModelDisk {
         Ok(Some(ModelLock(file)))
     }
 
-    fn is_locked(&self) -> bool {
-        self.0.lock().is_locked
+    fn is_locked(&self) -> io::Result<bool> {
+        Ok(self.0.lock().is_locked)
     }
 
     fn boot(&self) -> BootId {

@@ -3,13 +3,10 @@
 use crate::finding::{Finding, Place, Problem};
 use crate::head::read_head;
 use crate::storage::{Entry, ReadStorage};
-use crate::survey::{SurveyError, io_error, segment_path};
+use crate::survey::{READINGS_MAX, SurveyError, io_error, segment_path};
 use crate::window::Window;
 use holdpoint_log_format::{Head, names};
 use std::io;
-
-/// How often HEAD and the list are read again because records are moved to an archive meanwhile.
-const LOOKS_MAX: u32 = 4;
 
 /// Why there is no list of what there is.
 pub(crate) const MOVING: &str =
@@ -36,7 +33,7 @@ impl Listing {
     /// # Errors
     /// They cannot be read, or the anchor moves on again and again.
     pub fn of<S: ReadStorage>(storage: &S) -> Result<Self, SurveyError> {
-        for _ in 0..LOOKS_MAX {
+        for _ in 0..READINGS_MAX {
             let head = read_head(storage)?;
             let listed = list(storage)?;
             let anchor = anchor_of(&head);

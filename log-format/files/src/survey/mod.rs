@@ -19,6 +19,10 @@ use std::io;
 use thiserror::Error;
 pub use witness::Reached;
 
+/// How often a log is read at most, of which the beginning or the end moves while it is read: a
+/// reading begins anew three times, and then gives up.
+pub const READINGS_MAX: u32 = 4;
+
 /// A log of fewer bytes is checked by one thread: beginning another takes longer.
 const SMALL_LENGTH: u64 = 1_024 * 1_024;
 
@@ -63,6 +67,9 @@ pub enum SurveyError {
         /// What the disk said.
         source: io::Error,
     },
+    /// Records were moved to an archive while the survey was made.
+    #[error("the log was changed while it was read, in {}; run it again", names::HEAD)]
+    Moved,
     /// A file of a newer format.
     #[error(
         "{file} is of log format version {found}, and this program reads up to {supported}: use a \
@@ -79,11 +86,15 @@ pub enum SurveyError {
 }
 
 impl SurveyError {
-    /// Whether a file that was listed was not there any more when it was read, as where records are
-    /// moved to an archive meanwhile.
+    /// Whether a file that was listed was not there any more when it was read, or HEAD says so: as
+    /// where records are moved to an archive meanwhile.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+        match self {
+            Self::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
+            Self::Moved => true,
+            Self::NewerVersion { .. } => false,
+        }
     }
 }
 
@@ -201,8 +212,8 @@ pub struct Survey {
 /// Surveys a log, in the calling thread alone.
 ///
 /// # Errors
-/// The disk refused a call, or a file is of a newer format version. Damage is no error: it is in
-/// [`Survey::findings`].
+/// The disk refused a call, a file is of a newer format version, or records were moved to an
+/// archive meanwhile. Damage is no error: it is in [`Survey::findings`].
 pub fn survey<S: ReadStorage>(
     storage: &S,
     options: SurveyOptions,
@@ -253,16 +264,15 @@ struct Surveyor<'s, S: ReadStorage> {
 }
 
 impl<'s, S: ReadStorage> Surveyor<'s, S> {
-    /// Reads LOCK, HEAD, the list and the headers; again when the first segments were moved to an
-    /// archive meanwhile, which HEAD's anchor then tells.
+    /// Reads LOCK, HEAD, the list and the headers. Where the first segments were moved to an
+    /// archive meanwhile, HEAD's anchor tells.
     fn begun(storage: &'s S, options: SurveyOptions) -> Result<Self, SurveyError> {
-        loop {
-            let mut surveyor = Self::new(storage, options)?;
-            let read = surveyor.read_segments();
-            if read.is_ok() && surveyor.begins_at_anchor() || !surveyor.anchor_has_moved()? {
-                return read.map(|()| surveyor);
-            }
+        let mut surveyor = Self::new(storage, options)?;
+        let read = surveyor.read_segments();
+        if read.is_ok() && surveyor.begins_at_anchor() || !surveyor.anchor_has_moved()? {
+            return read.map(|()| surveyor);
         }
+        Err(SurveyError::Moved)
     }
 
     /// Reads LOCK and HEAD, then the list, in this order: whatever is written meanwhile, HEAD names
