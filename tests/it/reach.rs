@@ -1,42 +1,52 @@
 //! Every verb that shows what a log says tells how far it is proven: once, and without failing for
 //! what has no witness yet.
 
-use crate::attack_support::{ask, talk};
+use crate::attack_support::{ask, put, talk};
 use crate::records_support::{holdpoint, told};
 use holdpoint_domain::event::{RecordsUnproven, UnprovenReason};
+use holdpoint_log_format::Head;
 use holdpoint_testing::hand_made::{HandMade, flip};
+use holdpoint_testing::history::History;
 use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// A run, and behind it questions that wait and a conversation.
+/// What a history came to, and behind it questions and a conversation.
 struct Sample {
     directory: TempDir,
     log: HandMade,
-    /// The last record of the run.
-    run: u64,
+    /// The last record of the history.
+    history: u64,
 }
 
 impl Sample {
     fn new() -> Self {
-        let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
-        log.run();
-        let run = log.chain.sequence;
-        ask(&mut log);
-        talk(&mut log);
-        log.write(directory.path());
-        Self { directory, log, run }
+        let (mut sample, _) = Self::begun();
+        sample.go_on();
+        sample.log.write(sample.path());
+        sample
     }
 
-    /// HEAD witnesses the run alone.
+    /// HEAD witnesses the history alone.
     fn witnessed_in_part() -> Self {
-        let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
-        log.run();
-        let (run, head) = (log.chain.sequence, log.head());
-        ask(&mut log);
-        talk(&mut log);
-        log.write_with_head(directory.path(), &head);
-        Self { directory, log, run }
+        let (mut sample, head) = Self::begun();
+        sample.go_on();
+        sample.log.write_with_head(sample.path(), &head);
+        sample
+    }
+
+    fn begun() -> (Self, Head) {
+        let (history, mut log) = (History::of(90), HandMade::new());
+        for batch in history.entries.chunk_by(|one, next| one.at == next.at) {
+            put(&mut log, &history, batch);
+        }
+        let (history, head) = (log.chain.sequence, log.head());
+        (Self { directory: TempDir::new().unwrap(), log, history }, head)
+    }
+
+    fn go_on(&mut self) {
+        ask(&mut self.log);
+        talk(&mut self.log);
     }
 
     fn path(&self) -> &Path {
@@ -54,21 +64,17 @@ impl Sample {
         items[0][key].as_str().unwrap_or_else(|| panic!("{words:?}: {stdout}{stderr}")).to_string()
     }
 
-    /// The names of what the log tells of: of a request, a decision, a thread.
-    fn names(&self) -> [String; 3] {
-        [
-            self.listed(&["hold", "list"], "request_id"),
-            self.listed(&["decision", "list"], "id"),
-            self.listed(&["thread", "list"], "correlation_id"),
-        ]
+    /// The names of an open decision, which was made last, and of the conversation.
+    fn names(&self) -> [String; 2] {
+        [self.listed(&["decision", "list"], "id"), "talk".to_string()]
     }
 }
 
 /// The verbs that read the whole log, or all of it that is asked for.
-fn readings(names: &[String; 3], newest: u64) -> Vec<Vec<String>> {
-    let [request, decision, thread] = names;
+fn readings(names: &[String; 2], newest: u64) -> Vec<Vec<String>> {
+    let [decision, thread] = names;
     let (record, range) = (newest.to_string(), format!("1..{newest}"));
-    let verbs: [&[&str]; 20] = [
+    let verbs: [&[&str]; 19] = [
         &["verify"],
         &["verify", "--map"],
         &["verify", "--range", &range],
@@ -85,7 +91,6 @@ fn readings(names: &[String; 3], newest: u64) -> Vec<Vec<String>> {
         &["diff", "0"],
         &["bisect", "--where", "decision_points.len() > 0"],
         &["health"],
-        &["hold", "show", request],
         &["decision", "show", decision],
         &["thread", "rows", thread],
         &["thread", "story", thread],
@@ -102,8 +107,8 @@ fn run(log: &Path, words: &[String], more: &[&str]) -> (i32, String, String) {
 fn what_has_no_witness_yet_is_said_once_by_every_verb_and_is_no_failure() {
     let sample = Sample::witnessed_in_part();
     let names = sample.names();
-    let said = format!("no witness yet from record {}", sample.run + 1);
-    let stated = format!("\"no_witness_from\":{}", sample.run + 1);
+    let said = format!("no witness yet from record {}", sample.history + 1);
+    let stated = format!("\"no_witness_from\":{}", sample.history + 1);
     for words in readings(&names, sample.newest()) {
         let (code, stdout, stderr) = run(sample.path(), &words, &[]);
         let all = format!("{stdout}{stderr}");
@@ -133,11 +138,13 @@ fn what_a_witness_ties_is_shown_without_a_word() {
 
 #[test]
 fn what_a_bit_cuts_off_from_head_is_shown_as_unproven_and_ends_with_6() {
-    let sample = Sample::new();
+    let mut sample = Sample::new();
+    sample.log.run();
+    sample.log.write(sample.path());
     let names = sample.names();
     let verbs: Vec<_> = readings(&names, sample.newest())
         .into_iter()
-        .filter(|words| !["verify", "trace", "hold", "decision"].contains(&words[0].as_str()))
+        .filter(|words| !["verify", "trace", "decision"].contains(&words[0].as_str()))
         .filter(|words| !words.iter().any(|word| word == "stat" || word == "--last"))
         .collect();
     flip(&sample.path().join(sample.log.active_path()), sample.log.active_end() - 20);
@@ -165,7 +172,7 @@ fn what_the_log_says_is_unproven_is_said_by_every_verb_that_shows_it_and_is_no_f
     let copy = sample.directory.path().join("..").join(format!("copy-{}", std::process::id()));
     let (from, to) = (sample.path().to_str().unwrap(), copy.to_str().unwrap());
     verbs.push(["log", "copy", from, to].map(String::from).to_vec());
-    verbs.push(["thread", "show", &names[2]].map(String::from).to_vec());
+    verbs.push(["thread", "show", &names[1]].map(String::from).to_vec());
     for words in verbs {
         for more in [&[][..], &["--json"]] {
             let (code, stdout, stderr) = run(sample.path(), &words, more);
