@@ -10,6 +10,7 @@ use crate::diff::of_record;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
+use crate::reach;
 use crate::text::counted;
 use crate::travel::{Shortcuts, line, parse_until, unknown};
 use crate::verify::{exit_of, warn};
@@ -18,10 +19,11 @@ use command::ask_command;
 use holdpoint_replay::bisect::Bisected;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{
-    Answer, ArchivedLog, BisectError, Entity, Found, Moment, Outcome, Timeline, Until, bisect,
-    state_of,
+    Answer, ArchivedLog, BisectError, Entity, Found, Moment, Outcome, Reach, Timeline, Until,
+    bisect, state_of,
 };
 use predicate::Predicate;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use std::fmt::Display;
 
@@ -80,13 +82,14 @@ fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
     })?;
     let mut out = Output::stdout();
     match global.json {
-        true => out.json(&found),
+        true => out.json(&Shown { found: &found, reach: &line.report().reach }),
         false => show(&mut out, &found),
     }
     out.finish()?;
     if args.from.is_none() {
         directory.tell_unread();
     }
+    reach::tell(global, line.report(), found.newest);
     warn(line.report());
     match &found.outcome {
         _ if line.report().failed() => Ok(exit_of(line.report())),
@@ -108,6 +111,14 @@ fn expect_one(
         true => Err(unknown(directory, &last, wanted)),
         false => Ok(()),
     }
+}
+
+/// What `--json` shows.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    found: &'a Bisected,
+    reach: &'a Reach,
 }
 
 /// What is asked about each state.

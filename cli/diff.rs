@@ -5,6 +5,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
+use crate::reach;
 use crate::replay::of_value;
 use crate::text::{counted, doer, moment};
 use crate::travel::{Shortcuts, line, parse_until, tell_place};
@@ -13,7 +14,7 @@ use holdpoint_domain::text::visible;
 use holdpoint_replay::records::Line;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{
-    Change, CommonPrefix, Difference, EntityChange, Until, ValueChange, common_prefix, diff,
+    Change, CommonPrefix, Difference, EntityChange, Reach, Until, ValueChange, common_prefix, diff,
     diff_states,
 };
 use serde::Serialize;
@@ -65,12 +66,16 @@ fn of_one(global: &Global, args: &Args) -> Result<Exit, Failure> {
     };
     let mut out = Output::stdout();
     match global.json {
-        true => out.json(&Shown { logs: None, difference: &difference }),
+        true => {
+            let reach = &line.report().reach;
+            out.json(&Shown { logs: None, difference: &difference, reach, of_other: None });
+        }
         false => show(&mut out, &difference),
     }
     out.finish()?;
     tell_place(from, &first, &line);
     tell_place(to, &last, &line);
+    reach::tell(global, line.report(), last.sequence());
     warn(line.report());
     Ok(exit_of(line.report()))
 }
@@ -95,7 +100,8 @@ fn of_two(global: &Global, args: &Args, other: &Path) -> Result<Exit, Failure> {
     let difference = diff_states(&first, &last);
     let mut out = Output::stdout();
     if global.json {
-        out.json(&Shown { logs: Some(&logs), difference: &difference });
+        let (reach, of_other) = (&ours.report().reach, Some(&theirs.report().reach));
+        out.json(&Shown { logs: Some(&logs), difference: &difference, reach, of_other });
     } else {
         show_logs(&mut out, &logs);
         show(&mut out, &difference);
@@ -104,7 +110,12 @@ fn of_two(global: &Global, args: &Args, other: &Path) -> Result<Exit, Failure> {
     tell_place(from, &first, &ours);
     tell_place(to, &last, &theirs);
     let reports = [ours.report(), theirs.report()];
-    reports.into_iter().for_each(warn);
+    for (report, shown) in reports.into_iter().zip([&first, &last]) {
+        // How the logs go on is shown up to the newest record of each.
+        let newest = report.head.as_ref().map_or(shown.sequence(), |head| head.sequence);
+        reach::tell(global, report, newest);
+        warn(report);
+    }
     let failing = reports.into_iter().find(|report| report.failed());
     Ok(failing.map_or(Exit::DONE, exit_of))
 }
@@ -117,6 +128,9 @@ struct Shown<'a> {
     logs: Option<&'a CommonPrefix>,
     #[serde(flatten)]
     difference: &'a Difference,
+    reach: &'a Reach,
+    #[serde(rename = "reach_of_other", skip_serializing_if = "Option::is_none")]
+    of_other: Option<&'a Reach>,
 }
 
 fn show_logs(out: &mut Output, logs: &CommonPrefix) {

@@ -9,13 +9,16 @@ use crate::exit::{Exit, Failure, complain, settle};
 use crate::log_show::expect_archives;
 use crate::output::Output;
 use crate::progress::Bar;
+use crate::reach;
 use crate::text::{counted, path};
 use crate::travel::parse_until;
 use crate::verify::{exit_of, warn};
 use crate::wanted::expect_places_in_order;
 use holdpoint_export::{ExportError, Exported, Options, export_csv, export_json_lines};
 use holdpoint_replay::export::Selection;
-use holdpoint_replay::{ArchivedLog, Progress, ReadError, ReadOptions, Until, Verdict, leading};
+use holdpoint_replay::{
+    ArchivedLog, Progress, Reach, ReadError, ReadOptions, Until, Verdict, leading,
+};
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -79,6 +82,7 @@ struct Summary<'a> {
     includes_evidence: bool,
     verdict: Verdict,
     first_finding: Option<&'a holdpoint_replay::Finding>,
+    reach: &'a Reach,
 }
 
 /// Exports. Exit 6 when the log does not verify, 3 when there is no log.
@@ -98,7 +102,7 @@ fn export(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     match args.file() {
         Some(out) => to_file(global, args, &directory, Target::new(out, args.force, &directory)?),
-        None => to_stdout(args, &directory),
+        None => to_stdout(global, args, &directory),
     }
 }
 
@@ -120,7 +124,7 @@ fn check(global: &Global, args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn to_stdout(args: &Args, directory: &Directory) -> Result<Exit, Failure> {
+fn to_stdout(global: &Global, args: &Args, directory: &Directory) -> Result<Exit, Failure> {
     let mut bar = Bar::new();
     let exported = directory.read(|storage, reading| {
         let out = BufWriter::new(io::stdout().lock());
@@ -133,7 +137,12 @@ fn to_stdout(args: &Args, directory: &Directory) -> Result<Exit, Failure> {
         Err(ExportError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             Ok(Exit::DONE)
         }
-        exported => ended(args, directory, &exported.map_err(|error| failure(args, &error))?),
+        exported => {
+            let exported = exported.map_err(|error| failure(args, &error))?;
+            directory.expect_log(&exported.report)?;
+            tell_reach(global, &exported);
+            ended(args, directory, &exported)
+        }
     }
 }
 
@@ -159,6 +168,9 @@ fn to_file(
     directory.expect_log(&exported.report)?;
     let out = target.finish()?;
     show(global, args, &exported, &out)?;
+    if !global.json {
+        say_reach(&exported);
+    }
     ended(args, directory, &exported)
 }
 
@@ -225,11 +237,25 @@ fn show(global: &Global, args: &Args, exported: &Exported, path: &str) -> Result
             includes_evidence: args.include_evidence,
             verdict: exported.report.verdict,
             first_finding: leading(&exported.report.findings),
+            reach: &exported.report.reach,
         });
     } else {
         out.line(format_args!("{path}: {}", counted(exported.records, "record")));
     }
     out.finish()
+}
+
+/// Says how far a stream is proven: its form has no place for it.
+fn tell_reach(global: &Global, exported: &Exported) {
+    match global.json {
+        true => reach::state(&exported.report.reach),
+        false => say_reach(exported),
+    }
+}
+
+/// Says where what was exported ceases to be proven.
+fn say_reach(exported: &Exported) {
+    reach::say(&exported.report.reach, exported.span.map_or(0, |(_, last)| last));
 }
 
 fn ended(args: &Args, directory: &Directory, exported: &Exported) -> Result<Exit, Failure> {

@@ -8,13 +8,15 @@ use crate::exit::{Exit, Failure, settle};
 use crate::missing::{first_record, missing};
 use crate::output::Output;
 use crate::progress::Bar;
+use crate::reach;
 use crate::text::{aligned, counted, moment};
 use crate::verify::{exit_of, warn};
+use holdpoint_domain::event::Text;
 use holdpoint_domain::interruption_thread::{HealthReport, HealthRow};
 use holdpoint_domain::text::visible;
-use holdpoint_replay::{Committed, Rebuilt, rebuild_live};
+use holdpoint_replay::{Committed, Reach, Rebuilt, rebuild_live};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Options of `health`.
 #[derive(Debug, clap::Args)]
@@ -41,13 +43,18 @@ fn health(global: &Global, args: Args) -> Result<Exit, Failure> {
     let not_counted = missing(&directory, &rebuilt, "they are not counted");
     let mut out = Output::stdout();
     if global.json {
-        out.json(&Health { report: &fold.report, counted_from_record, not_counted });
+        let reach = &rebuilt.report.reach;
+        let rows = fold.report.rows().into_iter().map(|row| Row::within(row, reach)).collect();
+        let refusals = fold.report.refusals();
+        out.json(&Health { rows, refusals, counted_from_record, not_counted, reach });
     } else {
         fold.show(&mut out);
         let line = |missing| format!("counted from record {counted_from_record} on; {missing}");
         not_counted.map(line).iter().for_each(|line| out.line(line));
     }
     out.finish()?;
+    let newest = rebuilt.head.as_ref().map_or(0, |head| head.sequence);
+    reach::tell(global, &rebuilt.report, newest);
     warn(&rebuilt.report);
     Ok(exit_of(&rebuilt.report))
 }
@@ -63,13 +70,28 @@ fn read(directory: &Directory, fold: &mut Fold) -> Result<Rebuilt, Failure> {
 /// What `--json` shows.
 #[derive(Serialize)]
 struct Health<'a> {
-    #[serde(flatten)]
-    report: &'a HealthReport,
+    rows: Vec<Row<'a>>,
+    refusals: &'a BTreeMap<Text, u64>,
     /// The first record that was read.
     counted_from_record: u64,
     /// What was not, and where to look.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_counted: Option<String>,
+    reach: &'a Reach,
+}
+
+/// A row, and what is proven of the record with its newest outcome.
+#[derive(Serialize)]
+struct Row<'a> {
+    #[serde(flatten)]
+    row: &'a HealthRow,
+    standing: &'static str,
+}
+
+impl<'a> Row<'a> {
+    fn within(row: &'a HealthRow, reach: &Reach) -> Self {
+        Self { row, standing: reach.standing(row.latest_sequence, false).name() }
+    }
 }
 
 /// The report, and whose rows are in it.

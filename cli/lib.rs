@@ -33,6 +33,7 @@ mod missing;
 mod output;
 mod policy;
 mod progress;
+mod reach;
 pub mod readers;
 mod reading;
 mod replay;

@@ -5,9 +5,10 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::read_end;
+use crate::reach::no_witness;
 use crate::verify::{exit_of, refuse_damaged, warn, warn_unproven};
 use holdpoint_domain::World;
-use holdpoint_replay::{Head, Reached, Rebuilt, Report, Stated, Unproven, Verdict, stated};
+use holdpoint_replay::{Head, Rebuilt, Report, Stated, Unproven, Verdict, stated};
 use serde::Serialize;
 
 /// The option that lets a verb read the whole log.
@@ -61,11 +62,19 @@ impl LiveState {
         }
     }
 
-    /// How far the log vouches for its own records.
-    fn reached(&self) -> Reached {
+    /// The first record behind the newest witness; `None` where none can be read.
+    fn first_unwitnessed(&self) -> Option<u64> {
         match self {
-            Self::Stated(stated) => stated.reached,
-            Self::Whole(rebuilt) => rebuilt.reached,
+            Self::Stated(stated) => Some(stated.reached.witnessed.saturating_add(1)),
+            Self::Whole(rebuilt) => rebuilt.report.reach.first_unwitnessed(),
+        }
+    }
+
+    /// The newest record that is known to be durable; 0: none.
+    fn durable(&self) -> u64 {
+        match self {
+            Self::Stated(stated) => stated.reached.durable,
+            Self::Whole(rebuilt) => rebuilt.report.reach.durable_to.unwrap_or(0),
         }
     }
 
@@ -104,19 +113,19 @@ impl LiveState {
 
     /// How something is known whose newest record is this.
     pub(crate) fn standing(&self, version: u64) -> Standing {
-        let (stated_by, Reached { witnessed, durable }) = (self.stated_by(), self.reached());
+        let stated_by = self.stated_by();
+        let no_witness_from = self.first_unwitnessed().filter(|first| version >= *first);
         let is_corrupt = self.report().is_some_and(|report| report.verdict == Verdict::Corrupt);
-        let is_witnessed = version <= witnessed;
         let is_taken_over = self.world().unproven_records().contains(version);
         Standing {
             standing: match stated_by {
-                _ if is_corrupt || !is_witnessed || is_taken_over => "unproven",
+                _ if is_corrupt || no_witness_from.is_some() || is_taken_over => "unproven",
                 Some(_) => "stated",
                 None => "proven",
             },
             stated_by,
-            no_witness_from: (!is_witnessed).then(|| witnessed.saturating_add(1)),
-            durable: version <= durable,
+            no_witness_from,
+            durable: version <= self.durable(),
         }
     }
 
@@ -149,11 +158,9 @@ impl LiveState {
                  `holdpoint verify` reads it"
             ));
         }
-        let Reached { witnessed, durable } = self.reached();
         let newest = versions.iter().copied().max().unwrap_or(0);
-        if newest > witnessed {
-            complain(&format!("no witness yet from record {}", witnessed.saturating_add(1)));
-        }
+        no_witness(self.first_unwitnessed(), newest);
+        let durable = self.durable();
         if newest > durable {
             complain(&format!("not proven durable from record {}", durable.saturating_add(1)));
         }

@@ -5,12 +5,13 @@ use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::{bytes, counted, moment, path};
+use crate::verify::show_unproven;
 use holdpoint_domain::time::Timestamp;
 use holdpoint_engine::log::{Copied, CopyDirectoryError, CopyError, copy_directory};
-use holdpoint_log_files::SurveyError;
-use holdpoint_replay::{Head, Progress};
+use holdpoint_log_files::{DirectoryStorage, SurveyError};
+use holdpoint_replay::{Head, Progress, ReadError, Unproven, said_unproven};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of `log copy`.
 ///
@@ -41,6 +42,9 @@ struct Summary {
     segments: u64,
     first_sequence: u64,
     head: Option<Head>,
+    /// Records that the log says were taken over from a damaged one without proof.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unproven_records: Vec<Unproven>,
 }
 
 /// Copies SRC to DST. Exit 6 when SRC does not verify, 3 when there is no log.
@@ -56,8 +60,10 @@ fn copy(global: &Global, args: &Args) -> Result<Exit, Failure> {
     });
     drop(bar);
     let copied = copied.map_err(|error| failure(args, &error))?;
+    let unproven = said_unproven(&DirectoryStorage::new(&args.destination));
+    let unproven = unproven.map_err(|error| unreadable(&args.destination, &error))?;
     let mut out = Output::stdout();
-    let summary = Summary::of(args, &copied);
+    let summary = Summary::of(args, &copied, unproven);
     if global.json {
         out.json(&summary)
     } else {
@@ -68,7 +74,7 @@ fn copy(global: &Global, args: &Args) -> Result<Exit, Failure> {
 }
 
 impl Summary {
-    fn of(args: &Args, copied: &Copied) -> Self {
+    fn of(args: &Args, copied: &Copied, unproven_records: Vec<Unproven>) -> Self {
         let newest = &copied.newest;
         Self {
             source: args.source.to_string_lossy().into_owned(),
@@ -83,6 +89,7 @@ impl Summary {
                 link: newest.link.to_string(),
                 time: Timestamp::from_nanoseconds(newest.time),
             }),
+            unproven_records,
         }
     }
 }
@@ -99,6 +106,12 @@ fn show(out: &mut Output, summary: &Summary, copied: &Copied) {
         out.line(format_args!("up to           record {}, {}", head.sequence, moment(head.time)));
         out.line(format_args!("                {}", head.link));
     }
+    show_unproven(out, &summary.unproven_records);
+}
+
+/// The copy is there, and what it says of its records cannot be told.
+fn unreadable(copy: &Path, error: &ReadError) -> Failure {
+    Failure::new(Exit::FAILED, "io", format!("{}: {error}", path(copy)))
 }
 
 fn failure(args: &Args, error: &CopyDirectoryError) -> Failure {

@@ -6,12 +6,15 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::progress::Bar;
+use crate::reach::{self, Untied};
 use crate::text::{counted, doer, moment};
 use crate::verify::{exit_of, warn};
 use crate::wanted::{WantedArgs, expect_known, expect_order};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::{Onward, Standing};
-use holdpoint_replay::{Filter, Line, Order, Part, Reach, Span, Verdict, leading, search, span};
+use holdpoint_replay::{
+    Filter, Line, Order, Part, Searched, Span, Verdict, leading, reached, search, span,
+};
 use serde::Serialize;
 
 /// Options of `log show`.
@@ -41,15 +44,6 @@ pub(crate) struct Args {
     archives: ArchiveArgs,
 }
 
-/// A record as programs see it.
-#[derive(Serialize)]
-struct Shown<'a> {
-    #[serde(flatten)]
-    line: &'a Line,
-    /// What is proven of it.
-    standing: &'static str,
-}
-
 /// Shows the records of complete batches; with `--json` as JSON Lines. Exit 6 when the log does
 /// not verify as far as it was read, 3 when there is no log or nothing of a name that was asked
 /// for.
@@ -69,22 +63,22 @@ fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
     };
     let mut looked = None;
     if let Some(count) = last.filter(|_| !reverse) {
-        let (found, reach) = newest(&directory, &filter, count)?;
+        let (found, searched) = newest(&directory, &filter, count)?;
         if let Some((oldest, newest)) = found {
             // What is written from now on is not among them.
             (filter.first, filter.last) = (Some(oldest), Some(newest));
         }
-        looked = Some(reach);
+        looked = Some(searched);
     }
-    let (reach, shown) = stream(global, &directory, &filter, order, most)?;
-    let reach = worse(looked, reach);
-    if shown == 0 && is_sound(&reach) {
+    let (searched, shown) = stream(global, &directory, &filter, order, most)?;
+    let searched = both(looked, searched);
+    if shown == 0 && is_sound(&searched) {
         expect_known(&directory, &filter)?;
         tell_nothing(&directory, &filter)?;
     }
-    let exit = conclude(global, &directory, &reach)?;
+    let exit = conclude(global, &directory, &searched)?;
     let has_enough = last.is_some_and(|last| shown >= last);
-    Ok(match is_sound(&reach) && !has_enough {
+    Ok(match is_sound(&searched) && !has_enough {
         true => expect_archives(&directory, from, to),
         false => exit,
     })
@@ -99,9 +93,14 @@ pub(crate) fn expect_archives(directory: &Directory, from: Option<u64>, to: Opti
     if is_named { Exit::NOT_FOUND } else { Exit::DONE }
 }
 
-/// Of two readings for one answer, the one that met something wrong.
-pub(crate) fn worse(looked: Option<Reach>, shown: Reach) -> Reach {
-    looked.filter(|looked| !is_sound(looked)).unwrap_or(shown)
+/// Of two readings for one answer, the one that met something wrong; its reach is that of both.
+pub(crate) fn both(looked: Option<Searched>, shown: Searched) -> Searched {
+    let Some(looked) = looked else { return shown };
+    let (mut told, other) = if is_sound(&looked) { (shown, looked) } else { (looked, shown) };
+    if let Searched::Part(part) = &mut told {
+        part.reach.join(other.reach());
+    }
+    told
 }
 
 /// The sequences of the first and the last of so many newest records that are wanted, or of all of
@@ -110,16 +109,16 @@ pub(crate) fn newest(
     directory: &Directory,
     filter: &Filter,
     count: u64,
-) -> Result<(Option<(u64, u64)>, Reach), Failure> {
+) -> Result<(Option<(u64, u64)>, Searched), Failure> {
     let (mut found, mut seen) = (None, 0_u64);
-    let reach = directory.read(|storage, options| {
+    let searched = directory.read(|storage, options| {
         search(storage, filter, Order::NewestFirst, options, &mut |_| {}, &mut |line, _| {
             let newest = found.map_or(line.sequence, |(_, newest)| newest);
             (found, seen) = (Some((line.sequence, newest)), seen.saturating_add(1));
             if seen >= count { Onward::Stop } else { Onward::Go }
         })
     })?;
-    Ok((found, reach))
+    Ok((found, searched))
 }
 
 /// Shows the wanted records, and says how many there were.
@@ -129,15 +128,16 @@ pub(crate) fn stream(
     filter: &Filter,
     order: Order,
     most: u64,
-) -> Result<(Reach, u64), Failure> {
+) -> Result<(Searched, u64), Failure> {
     let mut out = Output::stdout();
     let mut bar = Bar::new();
     let mut shown = 0_u64;
-    let mut unproven = Unproven::default();
-    let reach = directory.read(|storage, options| {
+    let mut untied = Untied::default();
+    let durable = durable_to(global, directory)?;
+    let searched = directory.read(|storage, options| {
         let mut show = |line: Line, standing: Standing| {
-            put(global, &mut out, &line, standing);
-            unproven.take(line.sequence, standing);
+            untied.take(line.sequence, standing);
+            put(&mut out, line.standing(standing), durable);
             shown = shown.saturating_add(1);
             if shown >= most { Onward::Stop } else { Onward::Go }
         };
@@ -146,69 +146,37 @@ pub(crate) fn stream(
     drop(bar);
     out.finish()?;
     if !global.json {
-        unproven.tell();
+        untied.tell(searched.reach());
     }
-    Ok((reach, shown))
-}
-
-/// The records that were shown and that nothing ties to HEAD.
-#[derive(Default)]
-struct Unproven {
-    /// The first and the last of those before HEAD's.
-    before_head: Option<(u64, u64)>,
-    /// The first one behind it.
-    behind_head: Option<u64>,
-}
-
-impl Unproven {
-    fn take(&mut self, sequence: u64, standing: Standing) {
-        match standing {
-            Standing::Proven | Standing::Withheld => {}
-            Standing::Unproven => {
-                let (first, last) = self.before_head.get_or_insert((sequence, sequence));
-                (*first, *last) = (sequence.min(*first), sequence.max(*last));
-            }
-            Standing::Unwitnessed => {
-                let first = self.behind_head.get_or_insert(sequence);
-                *first = sequence.min(*first);
-            }
-        }
-    }
-
-    fn tell(&self) {
-        if let Some((first, last)) = self.before_head {
-            complain(&format!(
-                "records shown from {first} to {last} are unproven: nothing ties them to HEAD, or \
-                 the log says so"
-            ));
-        }
-        if let Some(first) = self.behind_head {
-            complain(&format!("no witness yet from record {first}"));
-        }
-    }
+    Ok((searched, shown))
 }
 
 /// Whether there is a log, and nothing wrong was met.
-pub(crate) fn is_sound(reach: &Reach) -> bool {
-    match reach {
-        Reach::Whole(report) => !report.failed() && report.verdict != Verdict::NothingHere,
-        Reach::Part(part) => part.findings.is_empty(),
+pub(crate) fn is_sound(searched: &Searched) -> bool {
+    match searched {
+        Searched::Whole(report) => !report.failed() && report.verdict != Verdict::NothingHere,
+        Searched::Part(part) => part.findings.is_empty(),
     }
 }
 
-/// The exit code, and what a person is told of how much was read.
+/// The exit code, and what is said of how much was read.
 pub(crate) fn conclude(
     global: &Global,
     directory: &Directory,
-    reach: &Reach,
+    searched: &Searched,
 ) -> Result<Exit, Failure> {
-    match reach {
-        Reach::Whole(report) => {
-            directory.expect_log(report)?;
+    if let Searched::Whole(report) = searched {
+        directory.expect_log(report)?;
+    }
+    if global.json {
+        reach::state(searched.reach());
+    }
+    match searched {
+        Searched::Whole(report) => {
             warn(report);
             Ok(exit_of(report))
         }
-        Reach::Part(part) => Ok(of_part(global, part)),
+        Searched::Part(part) => Ok(of_part(global, part)),
     }
 }
 
@@ -256,11 +224,19 @@ fn tell_nothing(directory: &Directory, filter: &Filter) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a record as one line.
-pub(crate) fn put(global: &Global, out: &mut Output, line: &Line, standing: Standing) {
-    match global.json {
-        true => out.json_line(&Shown { line, standing: standing.name() }),
-        false => out.line(of_person(line)),
+/// The newest record that is known to be durable, for a program; a person is not told.
+pub(crate) fn durable_to(global: &Global, directory: &Directory) -> Result<Option<u64>, Failure> {
+    let reached = global.json.then(|| directory.read(reached)).transpose()?;
+    Ok(reached.map(|reached| reached.durable))
+}
+
+/// Writes a record as one line: of JSON, where it is said how far the log is durable.
+pub(crate) fn put(out: &mut Output, line: Line, durable: Option<u64>) {
+    match durable {
+        Some(durable) => {
+            out.json_line(&Line { durable: Some(line.sequence <= durable), ..line });
+        }
+        None => out.line(of_person(&line)),
     }
 }
 

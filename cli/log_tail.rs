@@ -4,7 +4,7 @@ use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
-use crate::log_show::{self, conclude, is_sound, put, stream, worse};
+use crate::log_show::{self, both, conclude, durable_to, is_sound, put, stream};
 use crate::output::Output;
 use crate::text::path;
 use crate::wanted::{WantedArgs, expect_known};
@@ -61,22 +61,22 @@ fn show_newest(
     let mut filter = Filter { last: newest, ..filter.clone() };
     let mut looked = None;
     if count > 0 {
-        let (found, reach) = log_show::newest(directory, &filter, count)?;
-        (filter.first, looked) = (found.map(|(oldest, _)| oldest), Some(reach));
+        let (found, searched) = log_show::newest(directory, &filter, count)?;
+        (filter.first, looked) = (found.map(|(oldest, _)| oldest), Some(searched));
     }
     if filter.first.is_none() {
         // Nothing to show: the reading tells whether there is a log.
         filter.first = Some(newest.unwrap_or(0).saturating_add(1));
     }
-    let (reach, shown) = stream(global, directory, &filter, Order::OldestFirst, u64::MAX)?;
-    let reach = worse(looked, reach);
-    if shown == 0 && count > 0 && !follows && is_sound(&reach) {
+    let (searched, shown) = stream(global, directory, &filter, Order::OldestFirst, u64::MAX)?;
+    let searched = both(looked, searched);
+    if shown == 0 && count > 0 && !follows && is_sound(&searched) {
         expect_known(directory, &filter)?;
     }
     if shown < count {
         directory.tell_unread();
     }
-    conclude(global, directory, &reach)
+    conclude(global, directory, &searched)
 }
 
 fn follow(
@@ -89,8 +89,9 @@ fn follow(
     let mut tail = LogTail::behind(newest);
     let mut out = Output::stdout();
     loop {
+        let durable = durable_to(global, directory)?;
         let caught_up = tail.catch_up(&directory.log, filter, &mut |line| {
-            put(global, &mut out, &line, Standing::Unwitnessed);
+            put(&mut out, line.standing(Standing::Unwitnessed), durable);
         });
         out.flush();
         if let Some(Missed { first, last }) =

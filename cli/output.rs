@@ -87,7 +87,7 @@ impl Output {
 
 /// JSON in ASCII alone. Other characters stand inside strings only, where `\uXXXX` means the same
 /// and cannot steer a terminal.
-fn ascii(json: &str) -> String {
+pub(crate) fn ascii(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for character in json.chars() {
         if matches!(character, '\n' | ' '..='~') {

@@ -9,6 +9,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use crate::progress::Bar;
+use crate::reach;
 use crate::text::{command_line, doer, excerpt, moment};
 use crate::travel::{Shortcuts, parse_until, tell_reach};
 use crate::verify::{exit_of, not_found, warn};
@@ -18,7 +19,7 @@ use holdpoint_log_files::{ArchivePlaces, ReadStorage};
 use holdpoint_replay::read::Committed;
 use holdpoint_replay::records::Line;
 use holdpoint_replay::report::{Head, Verdict};
-use holdpoint_replay::{Rebuilt, Until, rebuild};
+use holdpoint_replay::{Reach, Rebuilt, Until, rebuild};
 use serde::Serialize;
 use std::collections::BTreeMap;
 pub(crate) use travel::of_value;
@@ -68,6 +69,7 @@ fn replay(directory: &Directory, global: &Global, args: &Args) -> Result<Exit, F
     let until = args.until.unwrap_or(Until::End);
     let mut stories = Stories::new(args.loop_id.clone());
     let rebuilt = run(directory, until, &mut stories)?;
+    stories.stand(&rebuilt.report.reach);
     directory.expect_log(&rebuilt.report)?;
     let view = view_of(directory, &rebuilt, args.loop_id.as_deref())?;
     let mut out = Output::stdout();
@@ -78,6 +80,8 @@ fn replay(directory: &Directory, global: &Global, args: &Args) -> Result<Exit, F
     }
     out.finish()?;
     tell(until, &rebuilt);
+    let newest = rebuilt.head.as_ref().map_or(0, |head| head.sequence);
+    reach::tell(global, &rebuilt.report, newest);
     directory.tell_unread();
     warn(&rebuilt.report);
     Ok(exit_of(&rebuilt.report))
@@ -139,13 +143,15 @@ struct State<'w> {
     /// The story of the loop that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     story: Option<&'w [Line]>,
+    reach: &'w Reach,
 }
 
 impl<'w> State<'w> {
     fn of(rebuilt: &'w Rebuilt, view: WorldView<'w>, story: Option<&'w [Line]>) -> Self {
         let fingerprint = rebuilt.world.fingerprint_digest().to_string();
         let (verdict, head) = (rebuilt.report.verdict, rebuilt.head.as_ref());
-        Self { verdict, head, fingerprint, view, story }
+        let reach = &rebuilt.report.reach;
+        Self { verdict, head, fingerprint, view, story, reach }
     }
 }
 
@@ -174,6 +180,13 @@ impl Stories {
         if self.lines.len() > STORIES_MAX {
             self.are_too_many = true;
             self.lines.clear();
+        }
+    }
+
+    /// Says what is proven of each record, once that is known. A record about a loop has its payload.
+    fn stand(&mut self, reach: &Reach) {
+        for line in self.lines.values_mut().flatten() {
+            line.standing = Some(reach.standing(line.sequence, false).name());
         }
     }
 

@@ -9,10 +9,10 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::log_show::of_part;
 use crate::output::Output;
+use crate::reach::Untied;
 use crate::text::moment;
 use crate::verify::warn;
 use clap::ValueEnum;
-use holdpoint_log_files::Standing;
 use holdpoint_replay::trace::DEPTH_MAX;
 use holdpoint_replay::{Beginning, Part, Span, Trace, Traced, leading, trace};
 
@@ -60,7 +60,8 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 
 fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    let traced = directory.read(|storage, _| trace(storage, args.sequence, args.depth))?;
+    let traced =
+        directory.read(|storage, options| trace(storage, args.sequence, args.depth, options))?;
     let story = match traced {
         Traced::Story(story) => story,
         Traced::NoRecord { span, checked } => {
@@ -75,6 +76,9 @@ fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
         Format::Dot => graph::dot(&mut out, &story),
     }
     out.finish()?;
+    if !global.json {
+        tell_untied(&story);
+    }
     tell_left_out(&story);
     if let Beginning::Archived { .. } = story.beginning {
         directory.tell_unread();
@@ -82,15 +86,18 @@ fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
     Ok(of_part(global, &story.checked))
 }
 
-/// Says so when nothing proves a step, and when there is more than was told.
-fn tell_left_out(story: &Trace) {
-    let unproven = story.steps.iter().filter(|step| step.standing == Standing::Unproven.name());
-    if let Some(first) = unproven.map(|step| step.first).min() {
-        complain(&format!(
-            "some of what is told from record {first} on is unproven: nothing ties it to HEAD, or \
-             the log says so"
-        ));
+/// Says where what is told ceases to be proven.
+fn tell_untied(story: &Trace) {
+    let mut untied = Untied::default();
+    for step in &story.steps {
+        let standing = story.reach.standing(step.last, false);
+        [step.first, step.last].into_iter().for_each(|sequence| untied.take(sequence, standing));
     }
+    untied.tell(&story.reach);
+}
+
+/// Says so when there is more than was told.
+fn tell_left_out(story: &Trace) {
     if story.effects_cut {
         complain("some of what it caused lies deeper: `--depth` says how deep to look");
     }

@@ -9,13 +9,14 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::output::Output;
 use crate::progress::Bar;
+use crate::reach::none_yet;
 use crate::text::{bytes, counted, moment, path};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::text::visible;
 use holdpoint_log_files::joined::ArchivePlace;
 use holdpoint_replay::{
-    Asked, Axis, AxisState, CacheState, Caches, Finding, OutsideState, Range, Report, Together,
-    Unproven, Verdict, Witnessed, check_caches, leading, verify_asked, verify_together,
+    Asked, Axis, AxisState, CacheState, Caches, Finding, OutsideState, Range, Reach, Report,
+    Together, Unproven, Verdict, Witnessed, check_caches, leading, verify_asked, verify_together,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -224,7 +225,7 @@ fn records_of(Unproven { first, last }: &Unproven) -> String {
 }
 
 /// A line on the records without proof, if there are any.
-pub(super) fn show_unproven(out: &mut Output, unproven: &[Unproven]) {
+pub(crate) fn show_unproven(out: &mut Output, unproven: &[Unproven]) {
     if !unproven.is_empty() {
         out.line(format_args!("unproven        {}", taken_over(unproven)));
     }
@@ -304,6 +305,13 @@ pub(super) fn show_axis(out: &mut Output, name: &str, axis: &Axis) {
     out.line(format_args!("  {name:<14}{state}  {}", visible(&axis.reason)));
 }
 
+/// Where the records begin that have no witness yet, if there are any.
+pub(super) fn show_witness(out: &mut Output, reach: &Reach) {
+    if let Some(first) = reach.no_witness_from {
+        out.line(format_args!("witness         {}", none_yet(first)));
+    }
+}
+
 /// Counts, identity, newest record and mark.
 pub(crate) fn show_reach(out: &mut Output, report: &Report) {
     let unknown = "not known".to_string();
@@ -330,6 +338,7 @@ pub(crate) fn show_reach(out: &mut Output, report: &Report) {
         "mark            record {}, the newest with durable evidence",
         report.mark
     ));
+    show_witness(out, &report.reach);
     if let Some(tail) = &report.tail {
         out.line(format_args!(
             "tail            {} of {} in {} from byte {}",

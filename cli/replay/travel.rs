@@ -5,6 +5,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::reach;
 use crate::text::{cut, excerpt, moment};
 use crate::travel::{line, tell_place, unknown};
 use crate::verify::{exit_of, not_found, warn};
@@ -12,7 +13,7 @@ use holdpoint_domain::text::visible;
 use holdpoint_replay::report::{Head, Verdict};
 use holdpoint_replay::state::{ROOMS, entities_of};
 use holdpoint_replay::{
-    ArchivedLog, Entity, Moment, Report, Timeline, Until, find_entities, state_of,
+    ArchivedLog, Entity, Moment, Reach, Report, Timeline, Until, find_entities, state_of,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -33,7 +34,11 @@ pub(super) fn live(directory: &Directory, global: &Global, args: &Args) -> Resul
         rows(&state_of(&found)).iter().for_each(|row| out.line(row));
     }
     out.finish()?;
-    Ok(end(until, &found, &line))
+    if global.json {
+        // The object is the state alone, to which a patch applies.
+        reach::state(&line.report().reach);
+    }
+    Ok(end(global, until, &found, &line))
 }
 
 /// Shows what has an id, also where it had left the state.
@@ -56,14 +61,15 @@ pub(super) fn entity(
     };
     let mut out = Output::stdout();
     if global.json {
-        out.json(&Shown { verdict: line.report().verdict, head: found.0.head(), entity });
+        let Report { verdict, reach, .. } = line.report();
+        out.json(&Shown { verdict: *verdict, head: found.0.head(), entity, reach });
     } else {
         out.line(of_head(found.0.head().as_ref(), line.report()));
         out.line(format_args!("{}  {}", entity.system, visible(&entity.id)));
         flat(&entity.state).iter().for_each(|row| out.line(row));
     }
     out.finish()?;
-    Ok(end(until, &found.0, &line))
+    Ok(end(global, until, &found.0, &line))
 }
 
 /// From the nearest snapshot, where the state behind it has such an entity; else it may have
@@ -92,10 +98,12 @@ struct Shown<'a> {
     head: Option<Head>,
     #[serde(flatten)]
     entity: &'a Entity,
+    reach: &'a Reach,
 }
 
-fn end(until: Until, found: &Moment, line: &Timeline<'_, ArchivedLog>) -> Exit {
+fn end(global: &Global, until: Until, found: &Moment, line: &Timeline<'_, ArchivedLog>) -> Exit {
     tell_place(until, found, line);
+    reach::tell(global, line.report(), found.sequence());
     warn(line.report());
     exit_of(line.report())
 }

@@ -8,6 +8,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::hold;
 use crate::output::Output;
+use crate::reach;
 use crate::text::{actor, aligned, moment};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::Time;
@@ -22,7 +23,7 @@ use holdpoint_domain::interruption_thread::{
 use holdpoint_domain::text::visible;
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::shell::{Origin, Submitted, user_name};
-use holdpoint_replay::{Committed, Until};
+use holdpoint_replay::{Committed, Reach, Until};
 use serde::Serialize;
 
 /// Options of `thread rows`.
@@ -55,7 +56,9 @@ pub(super) fn rows(global: &Global, args: Args) -> Result<Exit, Failure> {
         reading = Reading::of(&directory, until, &args.name.correlation)?;
     }
     let (tenant, records) = reading.thread(&directory, &args.name)?;
-    let rows: Vec<Row<'_>> = records.into_iter().filter_map(Row::of).collect();
+    let reach = &reading.rebuilt.report.reach;
+    let rows = records.into_iter().filter_map(Row::of).map(|row| row.within(reach));
+    let rows: Vec<Row<'_>> = rows.collect();
     let missing = reading.missing(&directory, &tenant, &args.name.correlation);
     let mut out = Output::stdout();
     if global.json {
@@ -67,6 +70,7 @@ pub(super) fn rows(global: &Global, args: Args) -> Result<Exit, Failure> {
         show(&mut out, &rows);
     }
     out.finish()?;
+    reach::tell(global, &reading.rebuilt.report, rows.last().map_or(0, |row| row.audit_event_id));
     warn(&reading.rebuilt.report);
     Ok(exit_of(&reading.rebuilt.report))
 }
@@ -123,6 +127,9 @@ struct Row<'a> {
     idempotency_key: &'a str,
     #[serde(flatten)]
     outcome: Outcome<'a>,
+    /// What is proven of its record, once that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    standing: Option<&'static str>,
 }
 
 /// Whether the row was committed.
@@ -191,6 +198,11 @@ impl<'a> Row<'a> {
         }
     }
 
+    fn within(self, reach: &Reach) -> Self {
+        let standing = reach.standing(self.audit_event_id, false);
+        Self { standing: Some(standing.name()), ..self }
+    }
+
     fn committed(record: &Committed, row: &'a RowCommitted) -> Self {
         Self {
             audit_event_id: record.header.sequence,
@@ -212,6 +224,7 @@ impl<'a> Row<'a> {
                 dropped_pending: row.dropped_pending,
                 payload: Payload::of(&row.payload),
             },
+            standing: None,
         }
     }
 
@@ -237,6 +250,7 @@ impl<'a> Row<'a> {
                     remainders: &row.remainders,
                 },
             },
+            standing: None,
         }
     }
 

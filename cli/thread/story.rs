@@ -7,6 +7,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
+use crate::reach;
 use crate::text::{doer, moment, visible_once};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::Time;
@@ -41,10 +42,12 @@ pub(super) fn story(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let (tenant, records) = reading.thread(&directory, &args.name)?;
     let correlation = args.name.correlation.as_str();
     let records = reading.with_sessions((&tenant, correlation), records);
+    let newest = records.last().map_or(0, |record| record.header.sequence);
     let missing = reading.missing(&directory, &tenant, correlation);
     let mut out = Output::stdout();
     if global.json {
-        let lines: Vec<Line> = records.into_iter().map(Line::of).collect();
+        let within = |record| Line::within(record, &reading.rebuilt.report.reach);
+        let lines: Vec<Line> = records.into_iter().map(within).collect();
         out.json(&lines);
         missing.iter().for_each(|missing| complain(missing));
     } else {
@@ -53,6 +56,7 @@ pub(super) fn story(global: &Global, args: &Args) -> Result<Exit, Failure> {
         records.into_iter().flat_map(told).for_each(|line| out.line(line));
     }
     out.finish()?;
+    reach::tell(global, &reading.rebuilt.report, newest);
     warn(&reading.rebuilt.report);
     Ok(exit_of(&reading.rebuilt.report))
 }

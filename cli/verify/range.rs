@@ -1,6 +1,6 @@
 //! `verify --range`: some records alone.
 
-use super::{colour_of, head, show_axis, show_finding, show_heads, show_unproven};
+use super::{colour_of, head, show_axis, show_finding, show_heads, show_unproven, show_witness};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
@@ -65,6 +65,7 @@ fn show(out: &mut Output, report: &RangeReport) {
     if let Some(to) = &report.to {
         out.line(format_args!("ends with       record {}, {}", to.sequence, to.link));
     }
+    show_witness(out, &report.reach);
     show_unproven(out, &report.unproven_records);
     show_heads(out, &report.heads);
     if !report.findings.is_empty() {

@@ -48,6 +48,8 @@ impl Report {
             return;
         }
         self.axes.authenticity = authenticity_by(&self.heads);
+        let newest = self.head.as_ref().map_or(0, |head| head.sequence);
+        self.reach.take_outside(self.proven_outside(), newest);
         for head in self.heads.iter().filter(|head| head.state.is_refuted()) {
             let place = Place { file: head.from.clone(), offset: 0, sequence: head.sequence };
             let problem = Problem::OutsideHead(Box::new(head.clone()));

@@ -91,6 +91,9 @@ pub struct Bisected {
     pub states_from_snapshots: u64,
     /// How many records were applied for all of them.
     pub records_applied: u64,
+    /// The newest record behind which the state was asked about; 0: none.
+    #[serde(skip)]
+    pub newest: u64,
 }
 
 /// Why a bisection has no outcome.
@@ -124,13 +127,15 @@ pub fn bisect<S: ReadStorage, E>(
         Some(entity) => line.at_watching(from, entity)?,
         None => line.at(from)?,
     };
-    let mut search = Search { line, ask, states: 0, states_from_snapshots: 0, records_applied: 0 };
+    let mut search =
+        Search { line, ask, states: 0, states_from_snapshots: 0, records_applied: 0, newest: 0 };
     let outcome = search.run(first, to)?;
     Ok(Bisected {
         outcome,
         states: search.states,
         states_from_snapshots: search.states_from_snapshots,
         records_applied: search.records_applied,
+        newest: search.newest,
     })
 }
 
@@ -142,6 +147,7 @@ struct Search<'a, 's, S, E> {
     states: u64,
     states_from_snapshots: u64,
     records_applied: u64,
+    newest: u64,
 }
 
 impl<S: ReadStorage, E> Search<'_, '_, S, E> {
@@ -162,6 +168,7 @@ impl<S: ReadStorage, E> Search<'_, '_, S, E> {
 
     fn answer(&mut self, moment: &Moment) -> Result<Answer, BisectError<E>> {
         self.states = self.states.saturating_add(1);
+        self.newest = self.newest.max(moment.sequence());
         self.records_applied = self.records_applied.saturating_add(moment.records_applied);
         if moment.from_snapshot.is_some() {
             self.states_from_snapshots = self.states_from_snapshots.saturating_add(1);

@@ -1,6 +1,7 @@
 //! What became of a state: from one moment to another of one log, or of two.
 
 use crate::entity::value;
+use crate::reach::Reach;
 use crate::read::{Committed, ReadError};
 use crate::rebuild::Until;
 use crate::report::Head;
@@ -10,7 +11,7 @@ use crate::timeline::{Moment, Timeline};
 use holdpoint_domain::event::Event;
 use holdpoint_domain::terms::request_of;
 use holdpoint_domain::world::RegistrationName;
-use holdpoint_log_files::ReadStorage;
+use holdpoint_log_files::{ReadStorage, Standing};
 use json_patch::Patch;
 use serde::Serialize;
 use serde_json::Value;
@@ -55,6 +56,9 @@ pub struct EntityChange {
     pub last_record: Option<u64>,
     /// What the last one says, in one line.
     pub last_summary: Option<String>,
+    /// What is proven of these two, of the weaker one: [`Standing::name`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standing: Option<&'static str>,
 }
 
 /// What became of an entity.
@@ -95,7 +99,21 @@ pub fn diff<S: ReadStorage>(
 ) -> Result<(Difference, Moment), ReadError> {
     let mut passed = Passed::default();
     let to = line.pass(from, until, &mut |record| passed.take(record))?;
-    Ok((between(from, &to, &passed), to))
+    let mut difference = between(from, &to, &passed);
+    let reach = &line.report().reach;
+    difference.entities.iter_mut().for_each(|change| change.stand(reach));
+    Ok((difference, to))
+}
+
+impl EntityChange {
+    /// Says what is proven of its records.
+    fn stand(&mut self, reach: &Reach) {
+        let records = [self.first_record, self.last_record].into_iter().flatten();
+        let mut standings = records.map(|sequence| reach.standing(sequence, false));
+        let Some(first) = standings.next() else { return };
+        let weaker = if first == Standing::Proven { standings.next() } else { None };
+        self.standing = Some(weaker.unwrap_or(first).name());
+    }
 }
 
 /// What differs between two states, whatever lies between them.
@@ -229,6 +247,7 @@ impl Passed {
             first_record: records.map(|records| records.first),
             last_record: records.map(|records| records.last),
             last_summary: records.map(|records| records.summary.clone()),
+            standing: None,
         }
     }
 }

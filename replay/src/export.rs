@@ -5,6 +5,7 @@ use crate::anchor::Start;
 use crate::axes::report;
 use crate::meaning::Meaning;
 use crate::progress::Progress;
+use crate::reach::{Reach, tie_whole};
 use crate::read::{Committed, ReadError, ReadOptions, read_wanted, steadily};
 use crate::rebuild::Until;
 use crate::report::Report;
@@ -34,10 +35,13 @@ pub enum Seen<'a> {
         world: &'a World,
         /// Whether it lies within the selection; else it lies before.
         is_selected: bool,
+        /// What is proven of its records.
+        reach: &'a Reach,
     },
 }
 
-/// Reads the log up to the selection's end, verifying all of it. `visit` sees nothing behind
+/// Reads the log up to the selection's end, verifying all of it: twice, for what is tied to the
+/// newest witness is known before the first batch is seen. `visit` sees nothing behind
 /// damage; behind a payload that cannot be read the state stays as it was.
 ///
 /// # Errors
@@ -50,7 +54,7 @@ pub fn export<S: ReadStorage>(
     visit: &mut dyn FnMut(Seen<'_>),
 ) -> Result<Report, ReadError> {
     let Selection { since, until } = selection;
-    let (reading, meaning) = steadily(options, |attempt| {
+    let (reading, (meaning, reach)) = steadily(options, |attempt| {
         let start = Start::of(storage)?;
         let anchor = start.anchor;
         if !until.reaches(&anchor.position) {
@@ -60,6 +64,7 @@ pub fn export<S: ReadStorage>(
         if anchor.position.sequence > 0 {
             visit(Seen::Beginning(&meaning.world));
         }
+        let reach = tie_whole(storage)?;
         let wanted = |header: &RecordHeader| until.includes(header);
         let reading = read_wanted(storage, anchor, attempt, &wanted, progress, &mut |batch| {
             let Some(last) = batch.last().filter(|last| until.includes(&last.header)) else {
@@ -67,12 +72,15 @@ pub fn export<S: ReadStorage>(
             };
             meaning.apply(batch);
             let is_selected = since.is_none_or(|since| since.begins_by(&last.header));
-            visit(Seen::Batch { records: batch, world: &meaning.world, is_selected });
+            let world = &meaning.world;
+            visit(Seen::Batch { records: batch, world, is_selected, reach: &reach });
             meaning.world.forget_settled();
         })?;
-        Ok((reading, meaning))
+        Ok((reading, (meaning, reach)))
     })?;
-    Ok(report(reading, Some(&meaning)))
+    let mut report = report(reading, Some(&meaning));
+    report.reach.tied_from = reach.tied_from;
+    Ok(report)
 }
 
 impl Until {

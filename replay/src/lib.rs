@@ -28,6 +28,7 @@ pub mod machine;
 mod meaning;
 pub mod prefix;
 pub mod progress;
+pub mod reach;
 pub mod read;
 pub mod rebuild;
 pub mod records;
@@ -55,10 +56,11 @@ pub use holdpoint_log_files::survey::Reached;
 pub use live::{Stated, is_salvaged, stated};
 pub use prefix::{CommonPrefix, common_prefix};
 pub use progress::Progress;
+pub use reach::{Reach, reached, said_unproven};
 pub use read::{Committed, Content, ReadError, ReadOptions};
 pub use rebuild::{Rebuilt, Until, rebuild, rebuild_live};
 pub use records::{
-    ActorWanted, Filter, Line, Name, Named, Order, Part, Reach, Span, TextWanted, each_name,
+    ActorWanted, Filter, Line, Name, Named, Order, Part, Searched, Span, TextWanted, each_name,
     links_of, newest, records, search, span, story,
 };
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};

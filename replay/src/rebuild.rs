@@ -4,12 +4,12 @@ use crate::anchor::Start;
 use crate::axes::report;
 use crate::meaning::Meaning;
 use crate::progress::Progress;
+use crate::reach::tie;
 use crate::read::{Committed, ReadError, ReadOptions, read_wanted, steadily};
 use crate::report::{Head, Report};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_domain::world::World;
 use holdpoint_log_files::ReadStorage;
-use holdpoint_log_files::survey::Reached;
 use holdpoint_log_format::{ChainPosition, RecordHeader};
 
 /// Up to where the state is rebuilt. Batches are all or nothing (property L3): a place inside a
@@ -64,8 +64,6 @@ pub struct Rebuilt {
     /// In a salvaged log, the first record that tells of records lost, where it was applied: what
     /// they said is not in the state.
     pub lost_at: Option<u64>,
-    /// How far the log's records are witnessed, and durable.
-    pub reached: Reached,
     /// What the whole log proves, and what was found about the events up to [`Self::head`].
     pub report: Report,
 }
@@ -126,8 +124,8 @@ fn rebuild_from<S: ReadStorage>(
         })?;
         Ok((reading, (meaning, inside_batch_until)))
     })?;
-    let reached = reading.survey.reached();
-    let report = report(reading, Some(&meaning));
+    let mut report = report(reading, Some(&meaning));
+    tie(storage, &mut report)?;
     let (head, lost_at) = (Head::at(&meaning.applied), meaning.hole);
-    Ok(Rebuilt { world: meaning.world, head, inside_batch_until, lost_at, reached, report })
+    Ok(Rebuilt { world: meaning.world, head, inside_batch_until, lost_at, report })
 }

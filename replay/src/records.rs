@@ -9,6 +9,7 @@ mod search;
 mod whole;
 
 use crate::finding::named;
+use crate::reach::Reach;
 use crate::read::{Committed, Content, content_of};
 use crate::summary::summary;
 pub use filter::{ActorWanted, Filter, TextWanted, is_kind};
@@ -16,12 +17,12 @@ use holdpoint_domain::Proof;
 use holdpoint_domain::envelope::{ActorId, Envelope};
 use holdpoint_domain::event::Event;
 use holdpoint_domain::time::Timestamp;
-use holdpoint_log_files::{ArchivePlaces, RecordPlace};
+use holdpoint_log_files::{ArchivePlaces, RecordPlace, Standing};
 use holdpoint_log_format::Record;
 pub use links::links_of;
 pub use names::{Name, Named, each_name};
 pub use part::{Part, Span, newest, span};
-pub use search::{Order, Reach, search};
+pub use search::{Order, Searched, search};
 use serde::Serialize;
 pub use whole::{records, story};
 
@@ -55,6 +56,12 @@ pub struct Line {
     pub archive: Option<String>,
     /// The event itself, by the seeds' names, raw evidence as length and SHA-256.
     pub event: Option<Event>,
+    /// What is proven of it, where that is told: [`Standing::name`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standing: Option<&'static str>,
+    /// Whether it is known to be durable, where that is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durable: Option<bool>,
 }
 
 impl Line {
@@ -90,7 +97,22 @@ impl Line {
             link: record.header.link.to_string(),
             archive: None,
             event: envelope.map(|envelope| envelope.event.clone()),
+            standing: None,
+            durable: None,
         }
+    }
+
+    /// The same line, which says what is proven of the record.
+    #[must_use]
+    pub fn standing(self, standing: Standing) -> Self {
+        Self { standing: Some(standing.name()), ..self }
+    }
+
+    /// The line of a record of which a reading tells what is proven.
+    #[must_use]
+    pub fn within(record: &Committed, reach: &Reach) -> Self {
+        let is_withheld = record.header.flags.withheld();
+        Self::of(record).standing(reach.standing(record.header.sequence, is_withheld))
     }
 
     /// The same line, which says where the record lies.

@@ -3,6 +3,7 @@
 use crate::anchor::Archived;
 use crate::damage::DamageMap;
 use crate::finding::Finding;
+use crate::reach::Reach;
 use crate::read::Reading;
 use crate::verify::{OutsideState, Witnessed};
 use holdpoint_domain::time::Timestamp;
@@ -60,6 +61,8 @@ pub struct Report {
     /// What the log says of the records before its first one; `None` when it is whole, or nobody
     /// looked.
     pub archived: Option<Archived>,
+    /// How far the reading reached, and up to where it is tied.
+    pub reach: Reach,
     /// Where records lie that were read in archives of the log.
     #[serde(skip_serializing_if = "has_none", serialize_with = "as_list")]
     pub archives: ArchivePlaces,
@@ -213,9 +216,12 @@ impl Report {
     /// Everything that a reading says besides its findings, which are added by [`crate::axes`].
     pub(crate) fn of_reading(reading: Reading, axes: Axes, verdict: Verdict) -> Self {
         let unproven_records = reading.unproven_here();
+        let first = reading.anchor.position.sequence.saturating_add(1);
         let survey = reading.survey;
         let newest = survey.last.as_ref().map_or(reading.handed_on, |last| last.run.chain);
         let is_unproven = newest.sequence > survey.mark;
+        let mut reach = Reach::of_whole(&survey, first, newest.sequence, verdict);
+        reach.unproven_records.clone_from(&unproven_records);
         let tail = survey.last.as_ref().and_then(tail_of);
         Self {
             verdict,
@@ -238,6 +244,7 @@ impl Report {
             foreign: survey.row == Row::Foreign,
             is_archive: survey.is_archive,
             archived: None,
+            reach,
             archives: reading.archives,
             findings: Vec::new(),
             findings_left_out: 0,

@@ -20,6 +20,7 @@ use crate::anchor::Start;
 use crate::axes::report;
 use crate::finding::Finding;
 use crate::progress::Progress;
+use crate::reach::tie;
 use crate::read::{Committed, ReadError, ReadOptions, read_wanted, steadily};
 use crate::rebuild::Until;
 use crate::records::Line;
@@ -68,6 +69,7 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         let (log, newest, anchor) = (reading.survey.log, reading.handed_on, start.anchor.position);
         let mut report = report(reading, None);
         report.archived = start.archived;
+        tie(storage, &mut report)?;
         let beginning = match (start.world, start.finding) {
             (_, Some(finding)) => Err(finding),
             (world, None) => Ok(world.unwrap_or_default()),
@@ -157,7 +159,7 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         let mut lines = Vec::new();
         self.each_from(first, &mut |place, record| {
             if record.header.sequence <= last {
-                let line = Line::of(&Committed::of(place, record));
+                let line = Line::within(&Committed::of(place, record), &self.report.reach);
                 lines.push(line.lying_in(&self.storage.archives()));
             }
             if record.header.sequence >= last { Onward::Stop } else { Onward::Go }

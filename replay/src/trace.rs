@@ -9,7 +9,8 @@
 mod causes;
 mod effects;
 
-use crate::read::ReadError;
+use crate::reach::{Reach, reached};
+use crate::read::{ReadError, ReadOptions};
 use crate::records::indexes::Tied;
 use crate::records::{Part, Span, span};
 use causes::Causes;
@@ -45,8 +46,14 @@ pub struct Trace {
     pub effects_left_out: u64,
     /// Some steps lie deeper than was asked for.
     pub effects_cut: bool,
+    /// What is proven of the cause that the story begins with, where that one is not told:
+    /// [`Standing::name`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beginning_standing: Option<&'static str>,
     /// How much of the log was read for it.
     pub checked: Part,
+    /// How far that reached.
+    pub reach: Reach,
 }
 
 /// What one command recorded: a batch.
@@ -63,6 +70,8 @@ pub struct Step {
     /// What is proven of its last record, which all of the batch is tied by; `withheld` where that
     /// is so and the payload of one of them is: [`Standing::name`].
     pub standing: &'static str,
+    /// Whether its last record is known to be durable.
+    pub durable: bool,
     /// The record that it names as its cause.
     pub causation: Option<u64>,
     /// The name is followed: it is of an earlier record.
@@ -156,6 +165,18 @@ pub enum Beginning {
     },
 }
 
+impl Beginning {
+    /// What is proven of the cause that is not told.
+    #[must_use]
+    pub fn standing(self) -> Option<Standing> {
+        match self {
+            Self::Archived { .. } => Some(Standing::Archived),
+            Self::Damaged { .. } => Some(Standing::Damaged),
+            _ => None,
+        }
+    }
+}
+
 /// What a trace found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Traced {
@@ -176,8 +197,14 @@ pub enum Traced {
 ///
 /// # Errors
 /// The log cannot be read.
-pub fn trace<S: ReadStorage>(storage: &S, sequence: u64, depth: u32) -> Result<Traced, ReadError> {
+pub fn trace<S: ReadStorage>(
+    storage: &S,
+    sequence: u64,
+    depth: u32,
+    options: ReadOptions<'_>,
+) -> Result<Traced, ReadError> {
     let depth = depth.min(DEPTH_MAX);
+    let durable_to = Some(reached(storage, options)?.durable);
     let reader = LogReader::of(storage)?;
     let mut part = Part::begin(&reader);
     reader.check_ends(&mut part.findings())?;
@@ -192,7 +219,10 @@ pub fn trace<S: ReadStorage>(storage: &S, sequence: u64, depth: u32) -> Result<T
     steps.extend(effects.steps);
     let mut tied = Tied::by_reading(&reader);
     tied.back_to(&reader, steps.iter().map(|step| step.first).min().unwrap_or(asked), &mut part)?;
+    let mut reach = Reach { durable_to, ..Reach::of_part(&reader, &part, &tied) };
+    reach.take_newest(steps.iter().map(|step| step.last).max().unwrap_or(0));
     for step in &mut steps {
+        step.durable = reach.is_durable(step.last);
         let standing = tied.standing_of(step.last);
         if standing != Standing::Proven || step.standing != Standing::Withheld.name() {
             step.standing = standing.name();
@@ -208,7 +238,9 @@ pub fn trace<S: ReadStorage>(storage: &S, sequence: u64, depth: u32) -> Result<T
         beginning: causes.beginning,
         effects_left_out: effects.left_out,
         effects_cut: effects.is_cut,
+        beginning_standing: causes.beginning.standing().map(Standing::name),
         checked: part,
+        reach,
     })))
 }
 

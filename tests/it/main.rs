@@ -64,6 +64,7 @@ mod mcp_wire;
 mod policy;
 mod policy_verbs;
 mod program;
+mod reach;
 mod reading_verbs;
 mod readme;
 mod real_bad_input;

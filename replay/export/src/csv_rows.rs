@@ -8,13 +8,13 @@ use crate::record::Record;
 use crate::stream::{ExportError, Exported, Options, Sink, pour};
 use csv::Writer;
 use holdpoint_log_files::ReadStorage;
-use holdpoint_replay::{Committed, Progress, ReadOptions};
+use holdpoint_replay::{Committed, Progress, Reach, ReadOptions};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The names of the columns.
-pub const COLUMNS: [&str; 19] = [
+pub const COLUMNS: [&str; 20] = [
     "sequence",
     "time",
     "kind",
@@ -34,6 +34,7 @@ pub const COLUMNS: [&str; 19] = [
     "summary",
     "link",
     "event",
+    "standing",
 ];
 
 /// Writes the selected records as CSV.
@@ -61,8 +62,8 @@ struct Rows<W: Write> {
 }
 
 impl<W: Write> Sink for Rows<W> {
-    fn record(&mut self, record: &Committed) -> Result<(), ExportError> {
-        let record = Record::of(record);
+    fn record(&mut self, record: &Committed, reach: &Reach) -> Result<(), ExportError> {
+        let record = Record::of(record, reach);
         let event = match record.event(self.include_evidence)? {
             Value::Null => String::new(),
             event => record.text(&event)?,
@@ -104,6 +105,7 @@ fn cells(record: Record, event: String) -> [String; COLUMNS.len()] {
         line.summary,
         line.link,
         event,
+        line.standing.unwrap_or_default().to_string(),
     ]
 }
 

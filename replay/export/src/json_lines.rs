@@ -3,7 +3,7 @@
 use crate::record::Record;
 use crate::stream::{ExportError, Exported, Options, Sink, pour};
 use holdpoint_log_files::ReadStorage;
-use holdpoint_replay::{Committed, Progress, ReadOptions};
+use holdpoint_replay::{Committed, Progress, Reach, ReadOptions};
 use std::io::Write;
 
 /// Writes the selected records as JSON Lines.
@@ -29,8 +29,8 @@ struct Lines<W> {
 }
 
 impl<W: Write> Sink for Lines<W> {
-    fn record(&mut self, record: &Committed) -> Result<(), ExportError> {
-        let record = Record::of(record);
+    fn record(&mut self, record: &Committed, reach: &Reach) -> Result<(), ExportError> {
+        let record = Record::of(record, reach);
         let value = record.value(self.include_evidence)?;
         let text = record.text(&value)?;
         drop(value);

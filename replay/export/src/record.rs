@@ -5,7 +5,7 @@ use crate::stream::ExportError;
 use holdpoint_domain::envelope::Idempotency;
 use holdpoint_domain::event::{Event, Raw};
 use holdpoint_replay::records::Line;
-use holdpoint_replay::{Committed, Content};
+use holdpoint_replay::{Committed, Content, Reach};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -25,10 +25,10 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn of(record: &Committed) -> Self {
+    pub(crate) fn of(record: &Committed, reach: &Reach) -> Self {
         let envelope = record.envelope();
         Self {
-            line: Line::of(record),
+            line: Line::within(record, reach),
             version: record.header.version,
             more_follows: record.header.flags.more_follows(),
             payload: match record.content {

@@ -10,7 +10,7 @@ use crate::stream::{ExportError, Exported, Options, Sink, pour};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_domain::world::World;
 use holdpoint_log_files::ReadStorage;
-use holdpoint_replay::{Committed, Progress, ReadOptions};
+use holdpoint_replay::{Committed, Progress, Reach, ReadOptions};
 use row::{cell, insert, integer};
 use rusqlite::{Connection, OpenFlags, params};
 use std::path::Path;
@@ -86,6 +86,9 @@ impl Tables {
             ("head_link", cell(&head.map(|head| &head.link))),
             ("first_finding", cell(&report.findings.first().map(ToString::to_string))),
             ("includes_evidence", cell(&self.include_evidence)),
+            ("tied_from", cell(&report.reach.tied_from)),
+            ("witnessed_to", cell(&report.reach.witnessed_to)),
+            ("no_witness_from", cell(&report.reach.no_witness_from)),
         ];
         insert(&self.connection, "export", row)
     }
@@ -96,9 +99,9 @@ impl Sink for Tables {
         entities::of_beginning(&self.connection, world)
     }
 
-    fn record(&mut self, committed: &Committed) -> Result<(), ExportError> {
+    fn record(&mut self, committed: &Committed, reach: &Reach) -> Result<(), ExportError> {
         self.first.get_or_insert(committed.header.sequence);
-        let record = Record::of(committed);
+        let record = Record::of(committed, reach);
         facts::of_event(&self.connection, &record, self.include_evidence)?;
         insert(&self.connection, "records", facts::of_record(record)?)
     }

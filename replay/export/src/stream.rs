@@ -3,7 +3,7 @@
 use holdpoint_domain::world::World;
 use holdpoint_log_files::ReadStorage;
 use holdpoint_replay::export::{Seen, Selection, export};
-use holdpoint_replay::{Committed, Content, Progress, ReadError, ReadOptions, Report};
+use holdpoint_replay::{Committed, Content, Progress, Reach, ReadError, ReadOptions, Report};
 use std::io;
 use thiserror::Error;
 
@@ -23,6 +23,8 @@ pub struct Exported {
     pub records: u64,
     /// How many of them hold a payload that this program cannot read.
     pub unreadable: u64,
+    /// The first and the last record written.
+    pub span: Option<(u64, u64)>,
     /// What the log proves, the events up to the selection's end judged.
     pub report: Report,
 }
@@ -58,8 +60,8 @@ pub(crate) trait Sink {
         Ok(())
     }
 
-    /// A record within the selection.
-    fn record(&mut self, record: &Committed) -> Result<(), ExportError>;
+    /// A record within the selection, and what tells how far it is proven.
+    fn record(&mut self, record: &Committed, reach: &Reach) -> Result<(), ExportError>;
 
     /// What a batch comes to, within the selection or before.
     fn settle(
@@ -81,7 +83,7 @@ pub(crate) fn pour<S: ReadStorage>(
     sink: &mut dyn Sink,
 ) -> Result<Exported, ExportError> {
     let mut fate = Ok(());
-    let (mut records, mut unreadable) = (0_u64, 0_u64);
+    let (mut records, mut unreadable, mut span) = (0_u64, 0_u64, None);
     let report = export(storage, options.selection, reading, progress, &mut |seen| {
         if fate.is_err() {
             return;
@@ -91,20 +93,26 @@ pub(crate) fn pour<S: ReadStorage>(
             let is_unreadable =
                 |record: &&Committed| matches!(record.content, Content::Undecodable(_));
             records = records.saturating_add(batch.len() as u64);
+            span = spanned(span, batch);
             unreadable =
                 unreadable.saturating_add(batch.iter().filter(is_unreadable).count() as u64);
         }
     })?;
     fate?;
-    Ok(Exported { records, unreadable, report })
+    Ok(Exported { records, unreadable, span, report })
+}
+
+fn spanned(before: Option<(u64, u64)>, batch: &[Committed]) -> Option<(u64, u64)> {
+    let (first, last) = (batch.first()?.header.sequence, batch.last()?.header.sequence);
+    Some((before.map_or(first, |(first, _)| first), last))
 }
 
 fn take(sink: &mut dyn Sink, seen: Seen<'_>) -> Result<(), ExportError> {
     match seen {
         Seen::Beginning(world) => sink.beginning(world),
-        Seen::Batch { records, world, is_selected } => {
+        Seen::Batch { records, world, is_selected, reach } => {
             if is_selected {
-                records.iter().try_for_each(|record| sink.record(record))?;
+                records.iter().try_for_each(|record| sink.record(record, reach))?;
             }
             sink.settle(records, world, is_selected)
         }

@@ -8,6 +8,7 @@
 use super::filter::Filter;
 use super::part::Part;
 use crate::read::ReadError;
+use crate::report::Unproven;
 use holdpoint_domain::codec::decode;
 use holdpoint_domain::event::{Event, RECORDS_UNPROVEN, REGISTRY, SEGMENT_INDEXED, SegmentIndexed};
 use holdpoint_domain::hash::Digest;
@@ -238,6 +239,17 @@ impl Tied {
         // What lies before it was tied by way of it.
         self.by_index.retain(|segment| *segment > first);
         Ok(self.ties.read_after_all(reader, first, &mut part.findings())?)
+    }
+
+    /// What was tied.
+    pub(crate) fn ties(&self) -> &Ties {
+        &self.ties
+    }
+
+    /// The records that tied ones say are unproven.
+    pub(crate) fn said_unproven(&self) -> Vec<Unproven> {
+        let said = self.vouched.unproven.iter();
+        said.map(|(first, last)| Unproven { first, last }).collect()
     }
 
     /// What is proven of the record with a sequence.

@@ -70,9 +70,6 @@ fn links_in<S: ReadStorage>(
         }
         if sequence >= *newest { Onward::Stop } else { Onward::Go }
     })?;
-    let is_tied = |sequence: &u64| match tied.standing_of(*sequence) {
-        Standing::Proven | Standing::Unwitnessed | Standing::Withheld => true,
-        Standing::Unproven => false,
-    };
+    let is_tied = |sequence: &u64| tied.standing_of(*sequence) != Standing::Unproven;
     Ok(wanted.iter().all(is_tied).then_some(found))
 }

@@ -1,6 +1,7 @@
 //! What a reading of some of a log's segments says besides the records.
 
 use crate::finding::Finding;
+use crate::reach::Reach;
 use crate::read::ReadError;
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::survey::segment_path;
@@ -25,6 +26,9 @@ pub struct Part {
     pub segments_by_index: u64,
     /// What was found wrong there.
     pub findings: Vec<Finding>,
+    /// How far the reading reached, when it is over.
+    #[serde(skip)]
+    pub reach: Reach,
     /// Where records lie that are not in the log's own directory.
     #[serde(skip)]
     pub(crate) archives: ArchivePlaces,

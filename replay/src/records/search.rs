@@ -6,6 +6,7 @@ use super::indexes::Tied;
 use super::part::{Part, withheld_at};
 use super::whole::{each, wrong_beginning};
 use crate::progress::Progress;
+use crate::reach::Reach;
 use crate::read::{ReadError, ReadOptions};
 use crate::report::Report;
 use holdpoint_log_files::reader::OpenSegment;
@@ -30,11 +31,22 @@ pub enum Order {
 
 /// How much of a log was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum Searched {
     /// All of it: what the bytes prove. Events are not judged.
     Whole(Box<Report>),
     /// What was needed.
     Part(Part),
+}
+
+impl Searched {
+    /// How far it reached.
+    #[must_use]
+    pub fn reach(&self) -> &Reach {
+        match self {
+            Self::Whole(report) => &report.reach,
+            Self::Part(part) => &part.reach,
+        }
+    }
 }
 
 /// Shows every wanted record of complete batches in an order, with its standing: what ties it to
@@ -52,14 +64,18 @@ pub fn search<S: ReadStorage>(
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
     visit: &mut dyn FnMut(Line, Standing) -> Onward,
-) -> Result<Reach, ReadError> {
+) -> Result<Searched, ReadError> {
     let reader = LogReader::of(storage)?;
     let mut search = Search::of(&reader, filter, order)?;
     if search.reads_all() {
         return search.whole(options, progress, visit);
     }
-    search.run(progress, visit)?;
-    Ok(Reach::Part(search.part))
+    let mut newest = 0;
+    search.run(progress, &mut |line, standing| {
+        newest = newest.max(line.sequence);
+        visit(line, standing)
+    })?;
+    Ok(Searched::Part(search.into_part(newest)))
 }
 
 struct Search<'r, 's, 'f, S> {
@@ -169,7 +185,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         options: ReadOptions<'_>,
         progress: &mut dyn FnMut(Progress),
         visit: &mut dyn FnMut(Line, Standing) -> Onward,
-    ) -> Result<Reach, ReadError> {
+    ) -> Result<Searched, ReadError> {
         self.tied = Tied::by_reading(self.reader);
         self.tied.back_to(self.reader, 0, &mut self.part)?;
         let (tied, storage) = (&self.tied, self.reader.storage());
@@ -181,7 +197,17 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             }
         })?;
         report.take_findings(&self.part.findings);
-        Ok(Reach::Whole(Box::new(report)))
+        let newest = report.head.as_ref().map_or(0, |head| head.sequence);
+        report.reach.take_ties(&self.tied);
+        report.reach.take_newest(newest);
+        Ok(Searched::Whole(Box::new(report)))
+    }
+
+    /// What was read, when records up to the newest one were shown.
+    fn into_part(mut self, newest: u64) -> Part {
+        self.part.reach = Reach::of_part(self.reader, &self.part, &self.tied);
+        self.part.reach.take_newest(newest);
+        self.part
     }
 
     /// Looks at the log's beginning where it is asked for.

@@ -229,6 +229,7 @@ impl Step {
             role: Role::Effect,
             distance: 0,
             standing: Standing::Unproven.name(),
+            durable: false,
             causation: None,
             is_caused: false,
             actor: None,

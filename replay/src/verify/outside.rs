@@ -147,6 +147,11 @@ impl Comparison {
         }
     }
 
+    /// The records that heads name, with their links.
+    pub(super) fn named(&self) -> Vec<(u64, Link)> {
+        self.heads.iter().map(|head| (head.sequence, head.link)).collect()
+    }
+
     /// The newest record that a head proves.
     pub(super) fn proven_to(&self) -> u64 {
         let proven = self

@@ -6,6 +6,7 @@ use crate::anchor::Anchor;
 use crate::axes::{authenticity_by, is_change, is_loss};
 use crate::finding::Finding;
 use crate::progress::{Meter, Progress};
+use crate::reach::Reach;
 use crate::read::ReadError;
 use crate::records::indexes::{Stated, statement_of};
 use crate::records::part::withheld_at;
@@ -78,6 +79,8 @@ pub struct RangeReport {
     /// Those of them that the log took over from a damaged one without proof, as it says itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unproven_records: Vec<Unproven>,
+    /// How far the reading reached, and up to where it is tied.
+    pub reach: Reach,
     /// Heads from outside, and what came of comparing them.
     pub heads: Vec<Witnessed>,
     /// Everything found wrong, in the order of the log.
@@ -117,6 +120,7 @@ pub fn verify_range<S: ReadStorage>(
         findings: Vec::new(),
         withheld: Vec::new(),
         unproven: UnprovenRecords::default(),
+        reach: Reach::begin(&reader),
         meter: Meter::new(storage, progress),
     };
     walk.all(range, begins)
@@ -138,6 +142,7 @@ struct Walk<'r, 's, 'p, S> {
     withheld: Vec<LogFinding>,
     /// Records that others behind them say are unproven.
     unproven: UnprovenRecords,
+    reach: Reach,
     meter: Meter<'p>,
 }
 
@@ -163,6 +168,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         let mut found = |finding| findings.push(finding);
         let Some(mut segment) = reader.open(name, &mut found)? else { return Ok(()) };
         let header = segment.header;
+        self.reach.segments_read += 1;
         self.log.get_or_insert(header.log);
         self.from.get_or_insert(header.previous);
         if !self.findings.is_empty() {
@@ -194,15 +200,17 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
 
     /// What ties the range to HEAD: all that lies between.
     fn tie(&mut self) -> Result<(), ReadError> {
-        let mut ties = Ties::begin(self.reader);
-        let Self { reader, findings, unproven, .. } = self;
+        let mut ties = Ties::witnessed_by(self.reader, &self.compared.named())?;
+        let Self { reader, findings, unproven, compared, .. } = self;
         while !ties.reach(reader, self.first) && findings.is_empty() {
             ties.read(reader, &mut |finding| findings.push(finding), &mut |record| {
                 if let Some(Stated::Unproven { first, last }) = statement_of(record) {
                     unproven.add(first, last);
                 }
+                compared.take_one(&ChainPosition::of(&record.header));
             })?;
         }
+        self.reach.take_links(&ties);
         Ok(())
     }
 
@@ -228,12 +236,14 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
             None if is_here => Verdict::Intact,
             None => Verdict::NothingHere,
         };
+        let mut reach = self.reach;
+        reach.unproven_records.clone_from(&unproven_records);
+        reach.take_newest(last.min(reached));
         let proves = Proves {
             damage: findings.first(),
             witness: witness.as_ref(),
             withheld: withheld.first(),
             records: (self.first, last),
-            witnessed: self.reader.witnessed(),
             is_here,
         };
         let (integrity, completeness) = (proves.integrity(), proves.completeness());
@@ -253,6 +263,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
             to: self.to.as_ref().and_then(Head::at),
             log_id: log.map(|log| log.to_string()),
             unproven_records,
+            reach,
             heads,
             findings: witness.into_iter().chain(withheld).chain(findings).collect(),
             not_checked,
@@ -266,8 +277,6 @@ struct Proves<'a> {
     witness: Option<&'a Finding>,
     withheld: Option<&'a Finding>,
     records: (u64, u64),
-    /// The newest record that HEAD witnesses.
-    witnessed: u64,
     is_here: bool,
 }
 
@@ -279,13 +288,9 @@ impl Proves<'_> {
             Some(finding) => axis(AxisState::Failed, finding.to_string()),
             None if !self.is_here => axis(AxisState::NotChecked, NOT_HERE.to_string()),
             None => {
-                let unwitnessed = self.witnessed.saturating_add(1).max(first);
-                let but = match unwitnessed <= last {
-                    true => format!("; records {unwitnessed} to {last} have no witness yet"),
-                    false => String::new(),
-                };
                 let reason = format!(
-                    "records {first} to {last} hash to what their chain says, up to HEAD{but}"
+                    "records {first} to {last} hash to what their chain says, up to the newest \
+                     witness"
                 );
                 axis(AxisState::Proven, reason)
             }

@@ -8,7 +8,7 @@ use holdpoint_log_format::BootId;
 use holdpoint_log_format::limits::SEGMENT_CAPACITY_MIN;
 use holdpoint_log_index::file::{build_index, index_path};
 use holdpoint_log_index::{IndexDigest, layout::INDEX_VERSION};
-use holdpoint_replay::{Filter, Order, Part, Reach, ReadOptions, search, span};
+use holdpoint_replay::{Filter, Order, Part, ReadOptions, Searched, search, span};
 use holdpoint_testing::hand_made::HandMade;
 use std::fs::{self, File};
 use std::io;
@@ -94,7 +94,7 @@ impl Sample {
             found.push(line.sequence);
             if found.len() < most { Onward::Go } else { Onward::Stop }
         });
-        let Reach::Part(part) = reach.unwrap() else { panic!("the whole log was read") };
+        let Searched::Part(part) = reach.unwrap() else { panic!("the whole log was read") };
         assert_eq!(part.findings, []);
         (found, storage.bytes.load(Ordering::Relaxed), part)
     }

@@ -10,7 +10,7 @@ use holdpoint_engine::simulation::SimulatedDisk;
 use holdpoint_log_files::Onward;
 use holdpoint_replay::trace::{DEPTH_MAX, EFFECTS_MAX, STEP_RECORDS_MAX};
 use holdpoint_replay::{
-    ActorWanted, Filter, Line, Order, Part, Reach, ReadError, ReadOptions, Report, Role, Span,
+    ActorWanted, Filter, Line, Order, Part, ReadError, ReadOptions, Report, Role, Searched, Span,
     TextWanted, Trace, Traced, records, search, span, trace, verify,
 };
 
@@ -105,7 +105,7 @@ fn check_search(disk: &SimulatedDisk, report: &Report, filter: &Filter) {
     if report.failed() {
         return;
     }
-    [reach, back].iter().for_each(check_reach);
+    [reach, back].iter().for_each(check_searched);
     let mut all = Vec::new();
     must(records(disk, filter, reading(disk), &mut |_| {}, &mut |line| all.push(line)));
     newest_first.reverse();
@@ -113,10 +113,10 @@ fn check_search(disk: &SimulatedDisk, report: &Report, filter: &Filter) {
     assert_eq!(newest_first, all);
 }
 
-fn check_reach(reach: &Reach) {
+fn check_searched(reach: &Searched) {
     match reach {
-        Reach::Whole(report) => assert!(!report.failed(), "{:?}", report.findings),
-        Reach::Part(part) => check_part(part),
+        Searched::Whole(report) => assert!(!report.failed(), "{:?}", report.findings),
+        Searched::Part(part) => check_part(part),
     }
 }
 
@@ -125,7 +125,7 @@ fn check_part(part: &Part) {
     assert!(part.segments_by_index == 0, "there is no index");
 }
 
-fn found(disk: &SimulatedDisk, filter: &Filter, order: Order) -> (Vec<Line>, Reach) {
+fn found(disk: &SimulatedDisk, filter: &Filter, order: Order) -> (Vec<Line>, Searched) {
     let mut lines = Vec::new();
     let reach = search(disk, filter, order, reading(disk), &mut |_| {}, &mut |line, _| {
         lines.push(line);
@@ -141,7 +141,7 @@ fn check_trace(
     is_there: bool,
     (sequence, depth): (u64, u32),
 ) {
-    match must(trace(disk, sequence, depth)) {
+    match must(trace(disk, sequence, depth, reading(disk))) {
         Traced::Story(story) => {
             check_story(&story, depth.min(DEPTH_MAX));
             if !report.failed() {

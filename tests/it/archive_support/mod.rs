@@ -135,7 +135,7 @@ pub(crate) fn values(output: &Output) -> Vec<Value> {
 /// Without where a record lies, and how much was read.
 fn without_places(mut value: Value) -> Value {
     if let Value::Object(fields) = &mut value {
-        fields.retain(|name, _| !["archive", "checked"].contains(&&**name));
+        fields.retain(|name, _| !["archive", "checked", "reach"].contains(&&**name));
         fields.values_mut().for_each(|field| *field = without_places(field.take()));
     }
     if let Value::Array(items) = &mut value {

@@ -102,6 +102,11 @@ pub(crate) fn told(output: &Output) -> (i32, String, String) {
     (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
 }
 
+/// What is said on standard error besides the reach of what was shown to a program.
+pub(crate) fn besides_reach(stderr: &str) -> String {
+    stderr.lines().filter(|line| !line.starts_with("{\"reach\":")).collect::<Vec<_>>().join("\n")
+}
+
 /// JSON Lines.
 pub(crate) fn values(output: &Output) -> Vec<Value> {
     let text = String::from_utf8(output.stdout.clone()).unwrap();

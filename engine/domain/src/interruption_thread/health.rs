@@ -97,6 +97,12 @@ impl HealthReport {
         rows
     }
 
+    /// How many turns and rows of each tenant were refused.
+    #[must_use]
+    pub const fn refusals(&self) -> &BTreeMap<Text, u64> {
+        &self.refusals
+    }
+
     /// How many turns and rows of a tenant were refused, by the tenant that the command named.
     #[must_use]
     pub fn refusals_of(&self, tenant_id: &str) -> u64 {

@@ -15,7 +15,7 @@ use std::thread::available_parallelism;
 /// More threads than this do not check: the disk is as fast.
 const THREADS_MAX: usize = 8;
 
-/// What is proven of a record that is shown.
+/// What is proven of a record that is shown, or named and not to be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It is tied to the newest witness by links, without a break.
@@ -26,6 +26,10 @@ pub enum Standing {
     Unproven,
     /// Nothing ties it: it lies behind the newest witness, which follows within a second.
     Unwitnessed,
+    /// It is named, and in its place there is no such record.
+    Damaged,
+    /// It is named, and lies in an archive that was not read with the log.
+    Archived,
 }
 
 impl Standing {
@@ -43,11 +47,13 @@ impl Standing {
             Self::Proven => "proven",
             Self::Withheld => "withheld",
             Self::Unproven | Self::Unwitnessed => "unproven",
+            Self::Damaged => "damaged",
+            Self::Archived => "archived elsewhere",
         }
     }
 }
 
-/// The records that were tied to HEAD, as far back as was asked for: from the newest segment on,
+/// The records that were tied to the newest witness, as far back as was asked for: from the newest segment on,
 /// one after another.
 #[derive(Clone, Debug)]
 pub struct Ties {
@@ -55,8 +61,8 @@ pub struct Ties {
     tied: Vec<Tied>,
     /// The record that the next segment must end with; `None` where nothing leads further back.
     mark: Option<Mark>,
-    /// The newest record that HEAD witnesses.
-    witnessed: u64,
+    /// The newest record that is witnessed; `None` where no witness can be read.
+    witnessed: Option<u64>,
 }
 
 /// The tied records of a segment.
@@ -71,8 +77,30 @@ struct Tied {
 impl Ties {
     /// From HEAD on; nothing is tied yet.
     pub fn begin<S: ReadStorage>(reader: &LogReader<'_, S>) -> Self {
-        let head = reader.head().ok().filter(|head| !head.is_at_anchor());
-        Self { tied: Vec::new(), mark: head.map(Mark::of_head), witnessed: reader.witnessed() }
+        let head = reader.head().ok();
+        let witnessed = head.map(|head| head.newest_sequence);
+        let named = head.filter(|head| !head.is_at_anchor());
+        Self { tied: Vec::new(), mark: named.map(Mark::of_head), witnessed }
+    }
+
+    /// From the newest witness on: HEAD, or a head that was kept outside of the log for a later
+    /// record, where that record has the link that it names.
+    ///
+    /// # Errors
+    /// The segment that holds such a record cannot be read.
+    pub fn witnessed_by<S: ReadStorage>(
+        reader: &LogReader<'_, S>,
+        outside: &[(u64, Link)],
+    ) -> Result<Self, SurveyError> {
+        let mut ties = Self::begin(reader);
+        for (sequence, link) in outside {
+            if ties.witnessed.is_some_and(|witnessed| *sequence > witnessed)
+                && let Some(mark) = Mark::of_outside(reader, *sequence, *link)?
+            {
+                (ties.mark, ties.witnessed) = (Some(mark), Some(*sequence));
+            }
+        }
+        Ok(ties)
     }
 
     /// The first sequence of the segment that is tied next; `None` where nothing leads further
@@ -187,6 +215,25 @@ impl Ties {
         self.read(reader, found, &mut |_| {})
     }
 
+    /// The first record that was tied: all from there up to the witness are.
+    #[must_use]
+    pub fn first(&self) -> Option<u64> {
+        let firsts = self.tied.iter().filter(|tied| !tied.records.is_empty());
+        firsts.map(|tied| *tied.records.start()).min()
+    }
+
+    /// How many segments were tied, whole or in part.
+    #[must_use]
+    pub fn segments(&self) -> u64 {
+        self.tied.len() as u64
+    }
+
+    /// The newest record that is witnessed; `None` where no witness can be read.
+    #[must_use]
+    pub const fn witnessed(&self) -> Option<u64> {
+        self.witnessed
+    }
+
     /// What is proven of a record.
     #[must_use]
     pub fn standing(&self, header: &RecordHeader) -> Standing {
@@ -202,7 +249,9 @@ impl Ties {
         let at = self.tied.partition_point(|tied| tied.segment > sequence);
         match self.tied.get(at).is_some_and(|tied| tied.records.contains(&sequence)) {
             true => Standing::Proven,
-            false if sequence > self.witnessed => Standing::Unwitnessed,
+            false if self.witnessed.is_some_and(|witnessed| sequence > witnessed) => {
+                Standing::Unwitnessed
+            }
             false => Standing::Unproven,
         }
     }
@@ -266,6 +315,29 @@ impl Mark {
             end: head.end_offset,
             ends_segment: false,
         }
+    }
+
+    /// A record behind the one that HEAD witnesses, where it has this link.
+    fn of_outside<S: ReadStorage>(
+        reader: &LogReader<'_, S>,
+        sequence: u64,
+        link: Link,
+    ) -> Result<Option<Self>, SurveyError> {
+        let holding = reader.holding(sequence).and_then(|at| reader.firsts().get(at));
+        // What is wrong on the way is found when the segment is tied.
+        let mut found = |_| {};
+        let Some(holding) = holding else { return Ok(None) };
+        let Some(mut segment) = reader.open(*holding, &mut found)? else { return Ok(None) };
+        let from = reader.at_head(&mut segment)?;
+        let from = from.unwrap_or_else(|| Run::at_start(&segment.header));
+        let mut mark = None;
+        reader.walk(&mut segment, from, &mut found, &mut |place, record| {
+            let end = place.offset.saturating_add(place.length);
+            let is_it = (record.header.sequence, record.header.link) == (sequence, link);
+            mark = is_it.then_some(Self { sequence, link, end, ends_segment: false });
+            if record.header.sequence >= sequence { Onward::Stop } else { Onward::Go }
+        })?;
+        Ok(mark)
     }
 
     /// The last record of the segment before, as a header names it.

@@ -36,6 +36,7 @@ pub(super) fn of_record(record: Record) -> Result<Row, ExportError> {
         ("summary", Value::Text(line.summary)),
         ("link", Value::Text(line.link)),
         ("event", event),
+        ("standing", cell(&line.standing)),
     ])
 }
 

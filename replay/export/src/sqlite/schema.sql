@@ -20,7 +20,8 @@ CREATE TABLE records (
     decision_id TEXT,
     summary TEXT NOT NULL,
     link TEXT NOT NULL,
-    event TEXT                          -- canonical JSON, raw evidence as length and SHA-256
+    event TEXT,                         -- canonical JSON, raw evidence as length and SHA-256
+    standing TEXT NOT NULL              -- proven, withheld or unproven
 );
 
 CREATE TABLE evidence (
@@ -179,7 +180,10 @@ CREATE TABLE export (
     head_sequence INTEGER,
     head_link TEXT,
     first_finding TEXT,
-    includes_evidence INTEGER NOT NULL
+    includes_evidence INTEGER NOT NULL,
+    tied_from INTEGER,                  -- from here to witnessed_to all records are tied to a witness
+    witnessed_to INTEGER,
+    no_witness_from INTEGER             -- the first record behind it, where there is one
 );
 
 CREATE INDEX records_by_loop ON records (loop_id) WHERE loop_id IS NOT NULL;

@@ -1,0 +1,80 @@
+//! What is said of how far a reading reached: where what was shown ceases to be proven. Programs are
+//! told by `reach` and by the standing of each record, people by a sentence on stderr.
+
+use crate::arguments::Global;
+use crate::exit::complain;
+use crate::output::ascii;
+use holdpoint_log_files::Standing;
+use holdpoint_replay::{Reach, Report};
+use serde_json::json;
+use std::io::Write;
+
+/// The records that were shown one by one and that nothing ties to a witness.
+#[derive(Default)]
+pub(crate) struct Untied {
+    /// The first and the last of those that a witness should tie.
+    unproven: Option<(u64, u64)>,
+    /// The newest of all that were shown.
+    newest: u64,
+}
+
+impl Untied {
+    /// Takes a record that was shown.
+    pub(crate) fn take(&mut self, sequence: u64, standing: Standing) {
+        self.newest = self.newest.max(sequence);
+        if standing == Standing::Unproven {
+            let (first, last) = self.unproven.get_or_insert((sequence, sequence));
+            (*first, *last) = (sequence.min(*first), sequence.max(*last));
+        }
+    }
+
+    /// Says which they are.
+    pub(crate) fn tell(&self, reach: &Reach) {
+        if let Some((first, last)) = self.unproven {
+            complain(&format!(
+                "records shown from {first} to {last} are unproven: nothing ties them to HEAD, or \
+                 the log says so"
+            ));
+        }
+        no_witness(reach.first_unwitnessed(), self.newest);
+    }
+}
+
+/// Says where what a reading of the whole log shows, up to its newest record, ceases to be proven.
+/// Programs find it in what they were shown.
+pub(crate) fn tell(global: &Global, report: &Report, newest: u64) {
+    if !global.json {
+        say(&report.reach, newest);
+    }
+}
+
+/// The same, whoever reads what was shown.
+pub(crate) fn say(reach: &Reach, newest: u64) {
+    if let Some(last) = reach.untied_to(newest) {
+        complain(&format!(
+            "what is shown of records up to {last} is unproven: nothing ties them to HEAD"
+        ));
+    }
+    no_witness(reach.first_unwitnessed(), newest);
+}
+
+/// Says from which record on there is no witness yet, the first one behind the newest witness, where
+/// what was shown reaches as far. That is no fault.
+pub(crate) fn no_witness(first: Option<u64>, newest: u64) {
+    if let Some(first) = first.filter(|first| newest >= *first) {
+        complain(&none_yet(first));
+    }
+}
+
+/// That nothing from this record on has a witness yet.
+pub(crate) fn none_yet(first: u64) -> String {
+    format!("no witness yet from record {first}")
+}
+
+/// States the reach of a verb that shows a stream of values: as one line of JSON on stderr, so that
+/// the stream holds nothing else.
+pub(crate) fn state(reach: &Reach) {
+    let line = ascii(&json!({ "reach": reach }).to_string());
+    // Where stderr is closed there is nobody to tell.
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}

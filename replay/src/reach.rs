@@ -1,0 +1,201 @@
+//! How far a reading reached, and what that proves of each record that it shows.
+
+use crate::read::{ReadError, ReadOptions};
+use crate::records::indexes::Tied;
+use crate::records::part::Part;
+use crate::report::{Report, Unproven, Verdict};
+use holdpoint_log_files::survey::Reached;
+use holdpoint_log_files::{
+    Extent, LogReader, ReadStorage, Standing, Survey, SurveyOptions, Ties, survey,
+};
+use serde::Serialize;
+
+/// How far a reading reached: what it read, searched or excluded, and what of that is tied to the
+/// newest witness.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Reach {
+    /// Whether every record of the log was read and checked.
+    pub whole: bool,
+    /// The first record that the log has, with the archives that are read with it.
+    pub begins: u64,
+    /// The log's segments.
+    pub segments: u64,
+    /// Those of which the records that were needed were read and checked.
+    pub segments_read: u64,
+    /// Those that were searched by an index, which excludes what it does not name.
+    pub segments_by_index: u64,
+    /// Those whose records, or the last ones of them, were tied to the witness.
+    pub segments_tied: u64,
+    /// The first record that was tied: all from there up to `witnessed_to` are. `None`: nothing was
+    /// tied.
+    pub tied_from: Option<u64>,
+    /// The newest record that a witness names: HEAD, or a head from outside that matches. `None`
+    /// where none can be read.
+    pub witnessed_to: Option<u64>,
+    /// The first record behind that, where some were read: they have no witness yet.
+    pub no_witness_from: Option<u64>,
+    /// The newest record that is known to be durable; `None` where that was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durable_to: Option<u64>,
+    /// Records that tied ones behind them say are unproven.
+    pub unproven_records: Vec<Unproven>,
+}
+
+impl Reach {
+    /// Of a reading that has read nothing yet.
+    pub(crate) fn begin<S: ReadStorage>(reader: &LogReader<'_, S>) -> Self {
+        let witnessed_to = reader.head().ok().map(|head| head.newest_sequence);
+        let begins = reader.firsts().first().copied();
+        let begins = begins.unwrap_or_else(|| reader.anchor().saturating_add(1));
+        Self { begins, segments: reader.firsts().len() as u64, witnessed_to, ..Self::default() }
+    }
+
+    /// Of a reading of the whole log, up to a record. What is tied where something is wrong is told
+    /// by [`tie`].
+    pub(crate) fn of_whole(survey: &Survey, first: u64, newest: u64, verdict: Verdict) -> Self {
+        let witnessed_to = survey.head.valid().map(|head| head.newest_sequence);
+        let is_tied = verdict != Verdict::Corrupt && witnessed_to.is_some_and(|to| to >= first);
+        let segments = survey.segments.len() as u64;
+        let mut reach = Self {
+            whole: true,
+            begins: first,
+            segments,
+            segments_read: segments,
+            segments_tied: if is_tied { segments } else { 0 },
+            tied_from: is_tied.then_some(first),
+            witnessed_to,
+            durable_to: Some(survey.reached().durable),
+            ..Self::default()
+        };
+        reach.take_newest(newest);
+        reach
+    }
+
+    /// Of a reading of what was needed.
+    pub(crate) fn of_part<S: ReadStorage>(
+        reader: &LogReader<'_, S>,
+        part: &Part,
+        tied: &Tied,
+    ) -> Self {
+        let Part { segments_read, segments_by_index, .. } = *part;
+        let mut reach = Self { segments_read, segments_by_index, ..Self::begin(reader) };
+        reach.take_ties(tied);
+        reach
+    }
+
+    pub(crate) fn take_ties(&mut self, tied: &Tied) {
+        self.take_links(tied.ties());
+        self.unproven_records = tied.said_unproven();
+    }
+
+    pub(crate) fn take_links(&mut self, ties: &Ties) {
+        self.segments_tied = ties.segments();
+        self.tied_from = ties.first();
+        self.witnessed_to = ties.witnessed();
+    }
+
+    /// The newest record that was read.
+    pub fn take_newest(&mut self, newest: u64) {
+        self.no_witness_from = self.first_unwitnessed().filter(|first| newest >= *first);
+    }
+
+    /// A head that was kept outside names a record, and the log agrees.
+    pub(crate) fn take_outside(&mut self, sequence: u64, newest: u64) {
+        if sequence > 0 {
+            self.witnessed_to = Some(self.witnessed_to.unwrap_or(0).max(sequence));
+            self.take_newest(newest);
+        }
+    }
+
+    /// The first record behind the witness; `None` where there is no witness.
+    #[must_use]
+    pub fn first_unwitnessed(&self) -> Option<u64> {
+        self.witnessed_to.map(|witnessed| witnessed.saturating_add(1))
+    }
+
+    /// Adds what another reading for the same answer read.
+    pub fn join(&mut self, other: &Self) {
+        self.segments_read = self.segments_read.max(other.segments_read);
+        self.segments_by_index = self.segments_by_index.max(other.segments_by_index);
+        self.segments_tied = self.segments_tied.max(other.segments_tied);
+        self.tied_from = [self.tied_from, other.tied_from].into_iter().flatten().min();
+    }
+
+    /// The last of the records up to one that nothing ties although a witness should; `None` where
+    /// all are tied, or have no witness yet.
+    #[must_use]
+    pub fn untied_to(&self, newest: u64) -> Option<u64> {
+        let before = self.tied_from.map_or(u64::MAX, |first| first.saturating_sub(1));
+        let last = before.min(self.witnessed_to.unwrap_or(u64::MAX)).min(newest);
+        (last >= self.begins).then_some(last)
+    }
+
+    /// What is proven of a record that was read.
+    #[must_use]
+    pub fn standing(&self, sequence: u64, is_withheld: bool) -> Standing {
+        let at = self.unproven_records.partition_point(|range| range.last < sequence);
+        let is_said = self.unproven_records.get(at).is_some_and(|range| range.first <= sequence);
+        let is_behind = self.first_unwitnessed().is_some_and(|first| sequence >= first);
+        let is_tied = self.tied_from.is_some_and(|first| sequence >= first);
+        match (is_said, is_behind, is_tied) {
+            (true, ..) | (false, false, false) => Standing::Unproven,
+            (false, true, _) => Standing::Unwitnessed,
+            (false, false, true) if is_withheld => Standing::Withheld,
+            (false, false, true) => Standing::Proven,
+        }
+    }
+
+    /// Whether a record is known to be durable.
+    #[must_use]
+    pub fn is_durable(&self, sequence: u64) -> bool {
+        self.durable_to.is_some_and(|durable| sequence <= durable)
+    }
+}
+
+/// Ties the records of a whole log to its witness: for whoever shows them while they are read.
+///
+/// # Errors
+/// The log cannot be read.
+pub(crate) fn tie_whole<S: ReadStorage>(storage: &S) -> Result<Reach, ReadError> {
+    let reader = LogReader::of(storage)?;
+    let (mut tied, mut part) = (Tied::by_reading(&reader), Part::begin(&reader));
+    tied.back_to(&reader, 0, &mut part)?;
+    Ok(Reach::of_part(&reader, &part, &tied))
+}
+
+/// Where a log does not hold, finds what of it is tied nevertheless.
+///
+/// # Errors
+/// The log cannot be read.
+pub(crate) fn tie<S: ReadStorage>(storage: &S, report: &mut Report) -> Result<(), ReadError> {
+    if report.verdict == Verdict::Corrupt {
+        let Reach { tied_from, segments_tied, .. } = tie_whole(storage)?;
+        (report.reach.tied_from, report.reach.segments_tied) = (tied_from, segments_tied);
+    }
+    Ok(())
+}
+
+/// The records that a log says are unproven, by what ties them to HEAD: indexes, where tied records
+/// vouch for them, and else the segments.
+///
+/// # Errors
+/// The log cannot be read.
+pub fn said_unproven<S: ReadStorage>(storage: &S) -> Result<Vec<Unproven>, ReadError> {
+    let reader = LogReader::of(storage)?;
+    let (mut tied, mut part) = (Tied::begin(&reader), Part::begin(&reader));
+    tied.back_to(&reader, 0, &mut part)?;
+    Ok(tied.said_unproven())
+}
+
+/// How far a log's records are witnessed, and durable. Reads HEAD, LOCK and what lies behind HEAD.
+///
+/// # Errors
+/// The log cannot be read.
+pub fn reached<S: ReadStorage>(
+    storage: &S,
+    options: ReadOptions<'_>,
+) -> Result<Reached, ReadError> {
+    let (extent, is_being_written) = (Extent::FromHead, (options.is_locked)());
+    let options = SurveyOptions { extent, boot: options.boot, is_being_written };
+    Ok(survey(storage, options, &mut |_, _| {})?.reached())
+}
