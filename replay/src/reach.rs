@@ -195,7 +195,7 @@ pub fn reached<S: ReadStorage>(
     storage: &S,
     options: ReadOptions<'_>,
 ) -> Result<Reached, ReadError> {
-    let (extent, is_being_written) = (Extent::FromHead, (options.is_locked)());
+    let (extent, is_being_written) = (Extent::FromHead, options.is_being_written()?);
     let options = SurveyOptions { extent, boot: options.boot, is_being_written };
     Ok(survey(storage, options, &mut |_, _| {})?.reached())
 }

@@ -5,7 +5,7 @@ use super::rebuild::Hot;
 use super::snapshot::newest_state;
 use crate::log::{RootState, Storage};
 use holdpoint_domain::World;
-use holdpoint_log_files::survey::{READINGS_MAX, Reached, Visit, io_error, segment_path};
+use holdpoint_log_files::survey::{READINGS_MAX, Reached, Visit, io_error};
 use holdpoint_log_files::{
     DirectoryStorage, Extent, Finding, FollowError, Follower, Survey, SurveyError, SurveyOptions,
     survey,
