@@ -15,7 +15,6 @@ use holdpoint_log_files::{Onward, Standing};
 use holdpoint_replay::{
     Filter, Line, Order, Part, Searched, Span, Verdict, leading, reached, search, span,
 };
-use serde::Serialize;
 
 /// Options of `log show`.
 #[derive(Debug, clap::Args)]
