@@ -27,19 +27,40 @@ struct Promise {
     decision: String,
     request: String,
     held_loop: String,
+    /// The decision, the question and the thread, as verbs showed them then.
+    shown: BTreeMap<&'static str, Value>,
     newest: u64,
 }
+
+/// What depends on how far the log reaches, on the clock, and on where a record lies.
+const UNSTEADY: [&str; 8] = [
+    "time_left_ms",
+    "standing",
+    "stated_by",
+    "no_witness_from",
+    "durable",
+    "head",
+    "state_after_record",
+    "state_note",
+];
 
 /// What has to be in the answer of a verb that exits with 0.
 type Check = fn(&Promise, &Output) -> bool;
 
+const DECISIONS: &str = "decision list --json";
+const HOLDS: &str = "hold list --json";
+const THREADS: &str = "thread list --json";
+const DECISION: &str = "decision show DECISION --json";
+const HOLD: &str = "hold show REQUEST --json";
+const THREAD: &str = "thread show talk --json";
+
 const VERBS: [(&str, Check); 22] = [
-    ("decision list --json", |it, output| is_listed(output, "id", &it.decision)),
-    ("hold list --json", |it, output| is_listed(output, "request_id", &it.request)),
-    ("thread list --json", |_, output| is_listed(output, "correlation_id", "talk")),
-    ("decision show DECISION --json", |it, output| json(output)["id"] == *it.decision),
-    ("hold show REQUEST --json", |it, output| json(output)["request_id"] == *it.request),
-    ("thread show talk --json", |_, output| json(output)["correlation_id"] == "talk"),
+    (DECISIONS, |it, output| is_listed(output, "id", &it.decision, &it.shown[DECISIONS])),
+    (HOLDS, |it, output| is_listed(output, "request_id", &it.request, &it.shown[HOLDS])),
+    (THREADS, |it, output| is_listed(output, "correlation_id", "talk", &it.shown[THREADS])),
+    (DECISION, |it, output| steady(json(output)) == it.shown[DECISION]),
+    (HOLD, |it, output| steady(json(output)) == it.shown[HOLD]),
+    (THREAD, |it, output| steady(json(output)) == it.shown[THREAD]),
     ("replay --json", |it, output| reaches(it, &json(output)) && shows_loop(it, output)),
     ("replay --loop LOOP --json", shows_loop),
     ("replay --live --json", |_, output| json(output).is_object()),
@@ -63,8 +84,23 @@ const VERBS: [(&str, Check); 22] = [
     ("doctor --json", |_, output| json(output)["checks"].is_array()),
 ];
 
-fn is_listed(output: &Output, field: &str, wanted: &str) -> bool {
-    json(output).as_array().unwrap().iter().any(|one| one[field] == wanted)
+fn is_listed(output: &Output, field: &str, wanted: &str, shown: &Value) -> bool {
+    let Value::Array(listed) = steady(json(output)) else { return false };
+    let of_shown = shown.as_array().unwrap().iter().find(|one| one[field] == wanted);
+    of_shown.is_some() && listed.iter().find(|one| one[field] == wanted) == of_shown
+}
+
+/// What does not depend on what others write meanwhile.
+fn steady(mut shown: Value) -> Value {
+    match &mut shown {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !UNSTEADY.contains(&name.as_str()));
+            fields.values_mut().for_each(|value| *value = steady(value.take()));
+        }
+        Value::Array(all) => all.iter_mut().for_each(|value| *value = steady(value.take())),
+        _ => {}
+    }
+    shown
 }
 
 fn shows_loop(promise: &Promise, output: &Output) -> bool {
@@ -158,7 +194,13 @@ fn sample(place: &Place) -> Promise {
     let held_loop = asked_of_person[0]["loop_id"].as_str().unwrap().to_string();
     let decision = asked(place, &[]);
     interrupted(place, "acme", "talk", "It is sunny today. Tomorrow it rains.");
-    Promise { decision, request, held_loop, newest: 0 }
+    let mut promise = Promise { decision, request, held_loop, shown: BTreeMap::new(), newest: 0 };
+    for line in [DECISIONS, HOLDS, THREADS, DECISION, HOLD, THREAD] {
+        let output = read(place, line, &promise);
+        assert_eq!(status(&output), 0, "{line}: {}", text(&output.stderr));
+        promise.shown.insert(line, steady(json(&output)));
+    }
+    promise
 }
 
 fn read(place: &Place, line: &str, promise: &Promise) -> Output {

@@ -80,6 +80,10 @@ mod salvage_archived;
 mod salvage_forged;
 mod screens;
 mod standing;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod strange_files;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod strange_support;
 mod tamper;
 mod terminal;
 mod thread;

@@ -34,7 +34,7 @@ const SILENCE_MAX: Timespec = Timespec { tv_sec: 120, tv_nsec: 0 };
 const PATH_BYTES_MAX: usize = 4096;
 
 /// The calls that wait. A program is started with those of its own kind of machine only.
-const WATCHED: [(c_long, Kind); 8] = [
+const WATCHED: [(c_long, Kind); 9] = [
     (libc::SYS_openat, Kind::Open),
     (libc::SYS_read, Kind::Read),
     (libc::SYS_pread64, Kind::Read),
@@ -43,6 +43,7 @@ const WATCHED: [(c_long, Kind); 8] = [
     (libc::SYS_newfstatat, Kind::Stat),
     (libc::SYS_fstat, Kind::Stat),
     (libc::SYS_getdents64, Kind::List),
+    (libc::SYS_flock, Kind::Lock),
 ];
 
 /// What a call does.
@@ -53,6 +54,7 @@ pub enum Kind {
     Map,
     Stat,
     List,
+    Lock,
 }
 
 impl Kind {
@@ -62,6 +64,7 @@ impl Kind {
             Self::Open => &[Errno::IO, Errno::MFILE, Errno::ACCESS, Errno::NOMEM],
             Self::Stat => &[Errno::IO, Errno::ACCESS, Errno::NOMEM],
             Self::Map => &[Errno::NOMEM, Errno::ACCESS],
+            Self::Lock => &[Errno::NOLCK],
             Self::Read | Self::List => &[Errno::IO, Errno::NOMEM],
         }
     }
@@ -95,9 +98,23 @@ pub fn refusal() -> Option<io::Error> {
 /// # Errors
 /// What starting it came to. [`refusal`] tells whether the kernel allows it at all.
 pub fn run(
-    mut command: Command,
+    command: Command,
     directory: &Path,
     failing: Option<(&Call, Errno)>,
+) -> io::Result<Ended> {
+    let error = |call: &Call| failing.filter(|(failing, _)| *failing == call);
+    run_beside(command, directory, &mut |call| error(call).map(|(_, error)| error))
+}
+
+/// Runs a program to its end; each of its calls that concern `directory` is told before the kernel
+/// carries it out, and fails where an error is given. What is done meanwhile is done before it.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_beside(
+    mut command: Command,
+    directory: &Path,
+    before: &mut dyn FnMut(&Call) -> Option<Errno>,
 ) -> io::Result<Ended> {
     let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
@@ -107,7 +124,7 @@ pub fn run(
     let listener = listener::listener_from(&ours)?;
     listener::answer_on_one_processor(listener.as_fd());
     let directory = directory.canonicalize()?;
-    let mut watch = Watch { directory, failing, seen: BTreeMap::new(), calls: Vec::new() };
+    let mut watch = Watch { directory, before, seen: BTreeMap::new(), calls: Vec::new() };
     watch.until_ended(&mut child, &listener)?;
     // Whoever is left of it waits no longer.
     drop(listener);
@@ -126,7 +143,8 @@ fn whole(mut file: File) -> io::Result<Vec<u8>> {
 /// What a program does to a directory.
 struct Watch<'a> {
     directory: PathBuf,
-    failing: Option<(&'a Call, Errno)>,
+    /// Is told of each, and says what it fails with.
+    before: &'a mut dyn FnMut(&Call) -> Option<Errno>,
     /// How often each was done.
     seen: BTreeMap<(Kind, String), usize>,
     calls: Vec<Call>,
@@ -154,9 +172,9 @@ impl Watch<'_> {
     /// What a call is to fail with.
     fn error_for(&mut self, waiting: &Waiting) -> Option<Errno> {
         let call = self.call_of(waiting)?;
-        let error = self.failing.filter(|(failing, _)| **failing == call);
+        let error = (self.before)(&call);
         self.calls.push(call);
-        error.map(|(_, error)| error)
+        error
     }
 
     /// The call, where it concerns the directory.

@@ -5,26 +5,65 @@ pub(crate) mod sample;
 pub(crate) mod verbs;
 
 use crate::program::text;
-use holdpoint_testing::inject::{Call, Ended, Errno, run};
+use holdpoint_testing::inject::{Call, Ended, Errno, Kind, run};
 use sample::Sample;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::process::Output;
 use verbs::Verb;
 
+/// So many calls of a kind are tried of each verb.
+const CALLS_OF_A_KIND_MAX: usize = 40;
+
+/// Where the quick tests begin, unless `HOLDPOINT_SEED` says so.
+const SEED: usize = 0;
+
+/// The seed, which is printed.
+pub(crate) fn seed() -> usize {
+    let given = std::env::var("HOLDPOINT_SEED").ok().and_then(|text| text.parse().ok());
+    let seed = given.unwrap_or(SEED);
+    eprintln!("this repeats it: HOLDPOINT_SEED={seed}");
+    seed
+}
+
+/// The first calls of each kind.
+pub(crate) fn first(calls: Vec<Call>) -> Vec<Call> {
+    let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
+    let mut is_among = |call: &Call| {
+        let count = counts.entry(call.kind).or_default();
+        *count += 1;
+        *count <= CALLS_OF_A_KIND_MAX
+    };
+    calls.into_iter().filter(|call| is_among(call)).collect()
+}
+
 /// What the program answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     /// `None` where a signal ended it.
-    code: Option<i32>,
-    shown: String,
-    told: String,
+    pub(crate) code: Option<i32>,
+    pub(crate) shown: String,
+    pub(crate) told: String,
 }
 
 impl Answer {
-    fn of(verb: &Verb, output: &Output) -> Self {
-        let shown = verb.steady(&text(&output.stdout));
+    pub(crate) fn of(verb: &Verb, output: &Output) -> Self {
+        let mut shown = verb.steady(&text(&output.stdout));
+        shown.extend(verb.made().map(|made| format!("made {made:x}")));
         Self { code: output.status.code(), shown, told: text(&output.stderr) }
+    }
+
+    /// Whether it is what was answered otherwise, whatever is told beside it.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (self.code, &self.shown) == (other.code, &other.shown)
+    }
+
+    /// Whether a file is named, as it is called in the verb's directory.
+    pub(crate) fn names(&self, verb: &Verb, path: &str) -> bool {
+        let directory = || verb.watched.to_str().unwrap().to_string();
+        let name = if path.is_empty() { directory() } else { path.to_string() };
+        self.told.contains(&name) || self.shown.contains(&name)
     }
 }
 
@@ -45,23 +84,15 @@ enum Wrong {
 
 /// What is wrong with an answer, if anything is.
 fn judge(answer: &Answer, without: &Answer, verb: &Verb, failed: &Call) -> Option<Wrong> {
-    let is_same = (answer.code, &answer.shown) == (without.code, &without.shown);
     match answer.code {
         None | Some(101) => Some(Wrong::Broke),
-        _ if is_same => None,
+        _ if answer.is_same(without) => None,
         Some(0) => Some(Wrong::OtherAnswer),
         Some(3) => Some(Wrong::NotThere),
         Some(6) => Some(Wrong::Accused),
-        _ if is_named(answer, verb, failed) => None,
+        _ if answer.names(verb, &failed.path) => None,
         _ => Some(Wrong::NothingNamed),
     }
-}
-
-/// Whether what could not be read is named, as it is called in the log's directory.
-fn is_named(answer: &Answer, verb: &Verb, failed: &Call) -> bool {
-    let directory = || verb.watched.to_str().unwrap().to_string();
-    let name = if failed.path.is_empty() { directory() } else { failed.path.clone() };
-    answer.told.contains(&name) || answer.shown.contains(&name)
 }
 
 /// A verb, a call that fails in it, and with what.

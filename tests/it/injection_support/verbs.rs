@@ -2,11 +2,12 @@
 
 use super::sample::Sample;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// On the whole log. With `[--json]` both ways.
-const ON_LOG: [&str; 38] = [
+const ON_LOG: [&str; 41] = [
     "verify [--json]",
     "verify --caches [--json]",
     "verify --map [--json]",
@@ -43,13 +44,21 @@ const ON_LOG: [&str; 38] = [
     "thread list [--json]",
     "thread list --open [--json]",
     "thread show talk [--json]",
+    "thread rows talk [--json]",
+    "thread story talk [--json]",
+    "policy show [--json]",
     "doctor [--json]",
     "health [--json]",
 ];
 
-/// From the whole log to a directory that is not there yet.
-const FROM_LOG: [&str; 4] =
-    ["salvage OLD NEW", "salvage OLD NEW --json", "log copy OLD NEW", "log copy OLD NEW --json"];
+/// From the whole log to a directory or file that is not there yet.
+const FROM_LOG: [&str; 5] = [
+    "salvage OLD NEW",
+    "salvage OLD NEW --json",
+    "log copy OLD NEW",
+    "log copy OLD NEW --json",
+    "export --format sqlite --out NEW",
+];
 
 /// On the log whose first records are in an archive.
 const ON_MOVED: [&str; 9] = [
@@ -136,7 +145,10 @@ impl Verb {
         let left =
             self.made.iter().flat_map(|made| [made.clone(), made.with_extension(UNFINISHED)]);
         for left in left.filter(|left| left.exists()) {
-            std::fs::remove_dir_all(left).unwrap();
+            match left.is_dir() {
+                true => std::fs::remove_dir_all(left).unwrap(),
+                false => std::fs::remove_file(left).unwrap(),
+            }
         }
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         let mut command = sample.place.command(&words);
@@ -156,6 +168,19 @@ impl Verb {
 }
 
 impl Verb {
+    /// A number that stands for the bytes of the file that it made; `None` where it made none.
+    pub(crate) fn made(&self) -> Option<u64> {
+        let bytes = std::fs::read(self.made.as_ref().filter(|made| made.is_file())?).unwrap();
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        Some(hasher.finish())
+    }
+
+    /// Whether it can read beside somebody who writes.
+    pub(crate) fn reads_beside_writers(&self) -> bool {
+        self.words[0] != "salvage"
+    }
+
     /// Whether it shows what lives, from a snapshot where one can be read.
     fn is_look(&self) -> bool {
         ["hold", "decision", "thread"].contains(&self.words[0].as_str())
