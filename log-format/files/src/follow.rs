@@ -66,7 +66,12 @@ impl Follower {
         let file = segment_path(first_sequence);
         let opened = storage.open(&file);
         let mut window = window_of(opened, &file, first_sequence.saturating_sub(1))?;
+        let named = |header: SegmentHeader| match header.first_sequence() {
+            found if found == first_sequence => Ok(header),
+            found => Err(Fault::Sequence { expected: first_sequence, found }),
+        };
         let header = read_header(&mut window, &file)?
+            .and_then(named)
             .map_err(|fault| FollowError::Header { file, fault })?;
         Ok(Self { header, run: Run::at_start(&header) })
     }
