@@ -60,7 +60,8 @@ impl Statements {
     /// here.
     ///
     /// # Errors
-    /// A segment cannot be read, or does not hold in a log that is not damaged: it was changed since.
+    /// A segment cannot be read, or does not hold in a log that is not damaged: it was changed
+    /// since.
     pub(crate) fn check<S: ReadStorage>(
         &mut self,
         storage: &S,
