@@ -219,7 +219,8 @@ impl Meaning {
         storage: &S,
         is_damaged: bool,
     ) -> Result<(), SurveyError> {
-        let mut found = self.statements.check(storage, self.anchor.position.sequence)?;
+        let mut found =
+            self.statements.check(storage, self.anchor.position.sequence, is_damaged)?;
         if is_damaged {
             found.extend(of_untied(storage)?);
         }

@@ -60,16 +60,18 @@ impl Statements {
     /// here.
     ///
     /// # Errors
-    /// A segment cannot be read.
+    /// A segment cannot be read, or does not hold in a log that is not damaged: it was changed
+    /// since.
     pub(crate) fn check<S: ReadStorage>(
         &mut self,
         storage: &S,
         anchor: u64,
+        is_damaged: bool,
     ) -> Result<Vec<Finding>, SurveyError> {
         let mut findings = Vec::new();
         for (first, made) in std::mem::take(&mut self.made) {
             let built = match first > anchor {
-                true => build(storage, first)?,
+                true => build(storage, first, is_damaged)?,
                 false => None,
             };
             let Some((last, digest)) = built else {
@@ -138,7 +140,7 @@ fn refuted_by<S: ReadStorage>(
     made: Vec<(Place, SegmentIndexed)>,
 ) -> Result<Vec<Finding>, SurveyError> {
     let (Some(expected), false) = (behind, made.is_empty()) else { return Ok(Vec::new()) };
-    let Some((last, digest)) = build(storage, segment)? else { return Ok(Vec::new()) };
+    let Some((last, digest)) = build(storage, segment, true)? else { return Ok(Vec::new()) };
     let problem = Problem::IndexOfUntied { segment, expected, found: last.link };
     let of_what_lies_there = made.into_iter().filter(|(_, body)| {
         body.format == INDEX_VERSION && body.digest == digest && last.link != expected
@@ -149,7 +151,7 @@ fn refuted_by<S: ReadStorage>(
 type Built = Option<(ChainPosition, Digest)>;
 
 /// The last record of a segment, and the digest of its index; `None` where it has none.
-fn build<S: ReadStorage>(storage: &S, first: u64) -> Result<Built, SurveyError> {
+fn build<S: ReadStorage>(storage: &S, first: u64, is_damaged: bool) -> Result<Built, SurveyError> {
     let built = build_index(storage, first, TERMS_VERSION, &mut |record, terms| {
         terms.add_record(record, terms_of_record);
     });
@@ -162,6 +164,11 @@ fn build<S: ReadStorage>(storage: &S, first: u64) -> Result<Built, SurveyError> 
             Ok(None)
         }
         Err(BuildError::Io { file, source }) => Err(SurveyError::Io { file, source }),
+        Err(BuildError::Damaged { file, fault, .. }) if !is_damaged => {
+            let source =
+                std::io::Error::other(format!("it was changed while it was read: {fault}"));
+            Err(SurveyError::Io { file, source })
+        }
         Err(_) => Ok(None),
     }
 }

@@ -271,7 +271,11 @@ impl<F: ReadFile> OpenSegment<F> {
     pub fn of(opened: io::Result<Option<F>>, first_sequence: u64) -> Result<Self, FollowError> {
         let file = segment_path(first_sequence);
         let mut window = window_of(opened, &file, first_sequence.saturating_sub(1))?;
-        match window.header().map_err(io_error(&file))? {
+        let named = |header: SegmentHeader| match header.first_sequence() {
+            found if found == first_sequence => Ok(header),
+            found => Err(Fault::Sequence { expected: first_sequence, found }),
+        };
+        match window.header().map_err(io_error(&file))?.and_then(named) {
             Ok(header) => Ok(Self { header, window }),
             Err(fault) => Err(FollowError::Header { file, fault }),
         }
