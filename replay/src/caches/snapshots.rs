@@ -5,16 +5,15 @@ use holdpoint_domain::codec::decode;
 use holdpoint_domain::event::Event;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, fingerprint_of};
+use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::snapshot::{
     Snapshot, SnapshotFault, SnapshotsFault, list_snapshots, read_snapshot, snapshot_path,
 };
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{EntryKind, FollowError, Follower, ReadStorage, SurveyError};
-use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
-use holdpoint_log_format::{
-    ChainPosition, Item, LogId, Record, RecordHeader, SnapshotHeader, names,
+use holdpoint_log_files::{
+    EntryKind, FollowError, Follower, Onward, ReadStorage, Run, SurveyError,
 };
+use holdpoint_log_format::{ChainPosition, Item, LogId, Record, RecordHeader, names};
 use serde::Serialize;
 use std::io;
 
@@ -113,94 +112,54 @@ fn state_of(fault: &SnapshotFault) -> CacheState {
 
 /// The snapshot's place is where it says, and the record behind it states this state.
 fn compared<S: ReadStorage>(storage: &S, snapshot: &Snapshot) -> Result<(), Wrong> {
-    let (header, expected) = (&snapshot.header, fingerprint_of(snapshot.state()));
-    check_place(storage, header)?;
-    let next = header.chain.sequence.saturating_add(1);
-    let mut judge = |record: &Record<'_>, _| judge_record(record, header, &expected);
-    let found = on_record(storage, header.segment, header.end_offset, &mut judge)?;
-    // The segment ended there: the record is the first one of the next.
-    let begin = SEGMENT_HEADER_LENGTH as u64;
-    let again = match found {
-        Some(judged) => Some(judged),
-        None => on_record(storage, next, begin, &mut judge)?,
-    };
-    let judged = again
-        .unwrap_or_else(|| Err(format!("record {next}, which would vouch for it, is not there")));
-    judged.map_err(damaged)
+    let sequence = snapshot.header.chain.sequence;
+    let place = snapshot.place(storage).map_err(|error| unfollowed(&error.into()))?;
+    let elsewhere = || damaged(format!("record {sequence} is not the one that it states there"));
+    let mut place = place.ok_or_else(elsewhere)?;
+    if place.run != Run::at_start(&place.header) && !is_there(storage, &place)? {
+        return Err(elsewhere());
+    }
+    let (next, expected) = (sequence.saturating_add(1), fingerprint_of(snapshot.state()));
+    let mut judged = None;
+    let followed = place.catch_up_while(storage, &mut |_, _, record| {
+        judged = Some(judge(record, &expected));
+        Onward::Stop
+    });
+    followed.map_err(|error| unfollowed(&error))?;
+    let missing = || Err(format!("record {next}, which would vouch for it, is not behind it"));
+    judged.unwrap_or_else(missing).map_err(damaged)
 }
 
-/// The record behind which the state stands is where the snapshot says, from one offset to the
-/// other; or it is the last one of the segment before, and the snapshot stands at the beginning.
-fn check_place<S: ReadStorage>(storage: &S, header: &SnapshotHeader) -> Result<(), Wrong> {
-    let segment = segment_at(storage, header.segment)?;
-    let (start, at) = (segment.run, (header.chain, header.record_offset, header.end_offset));
-    if at == (start.chain, start.record_offset, start.end_offset) {
-        return Ok(());
-    }
-    let mut is_it = |record: &Record<'_>, length: u64| {
-        let RecordHeader { sequence, link, time, .. } = record.header;
-        let ends = header.record_offset.saturating_add(length) == header.end_offset;
-        ChainPosition { sequence, link, time } == header.chain && ends
-    };
-    match on_record(storage, header.segment, header.record_offset, &mut is_it)? {
-        Some(true) => Ok(()),
-        _ => {
-            let found = header.chain.sequence;
-            Err(damaged(format!("record {found} is not the one that it states there")))
-        }
-    }
+/// Whether the record before a place is there, from one offset to the other.
+fn is_there<S: ReadStorage>(storage: &S, place: &Follower) -> Result<bool, Wrong> {
+    let (run, first) = (&place.run, place.header.first_sequence());
+    let file = segment_path(first);
+    let segment = OpenSegment::of(storage.open(&file), first).map_err(|it| unfollowed(&it))?;
+    let OpenSegment { header, mut window } = segment;
+    let item = window.item(run.record_offset, &header).map_err(unreadable(&file))?;
+    let Ok((Item::Record(record), length)) = item else { return Ok(false) };
+    let ends = run.record_offset.saturating_add(length) == run.end_offset;
+    Ok(ends && ChainPosition::of(&record.header) == run.chain)
 }
 
-fn judge_record(
-    record: &Record<'_>,
-    header: &SnapshotHeader,
-    expected: &Digest,
-) -> Result<(), String> {
-    let next = header.chain.sequence.saturating_add(1);
-    let is_next = record.header.sequence == next
-        && record.expected_link(header.log, &header.chain.link) == record.header.link
-        && record.header.time >= header.chain.time;
-    if !is_next {
-        return Err(format!("record {next} does not follow from the place that it states"));
-    }
-    let (kind, version) = (record.header.kind, record.header.version);
+fn judge(record: &Record<'_>, expected: &Digest) -> Result<(), String> {
+    let RecordHeader { sequence, kind, version, .. } = record.header;
     match decode(kind, version, record.payload).map(|envelope| envelope.event) {
         Ok(Event::FingerprintRecorded(body)) if body.fingerprint == *expected => Ok(()),
         Ok(Event::FingerprintRecorded(body)) => Err(format!(
-            "its state has the fingerprint {expected}, and record {next} states {}",
+            "its state has the fingerprint {expected}, and record {sequence} states {}",
             body.fingerprint
         )),
-        _ => Err(format!("record {next} states no fingerprint")),
+        _ => Err(format!("record {sequence} states no fingerprint")),
     }
 }
 
-/// Asks about the record at an offset of a segment, and its length in bytes; `None` where the
-/// segment ends there.
-fn on_record<S: ReadStorage, T>(
-    storage: &S,
-    segment: u64,
-    offset: u64,
-    ask: &mut dyn FnMut(&Record<'_>, u64) -> T,
-) -> Result<Option<T>, Wrong> {
-    let place = segment_at(storage, segment)?;
-    let file = segment_path(segment);
-    let opened = storage.open(&file).map_err(unreadable(&file))?;
-    let gone = || damaged("the segment that it names is not there".to_string());
-    let mut window = Window::new(opened.ok_or_else(gone)?).map_err(unreadable(&file))?;
-    let item = window.item(offset, &place.header).map_err(unreadable(&file))?;
-    match item {
-        Ok((Item::Record(record), length)) => Ok(Some(ask(&record, length))),
-        Ok((Item::Seal(_), _)) => Ok(None),
-        Ok((Item::Nothing, _)) => Err(damaged(format!("there is no record at byte {offset}"))),
-        Err(fault) => Err(damaged(format!("byte {offset} of its segment: {fault}"))),
-    }
-}
-
-fn segment_at<S: ReadStorage>(storage: &S, segment: u64) -> Result<Follower, Wrong> {
-    Follower::at_segment(storage, segment).map_err(|error| match &error {
+/// What the segment that a snapshot names has to do with it.
+fn unfollowed(error: &FollowError) -> Wrong {
+    match error {
         FollowError::Read(SurveyError::Io { source, .. }) => {
             (CacheState::of_failure(source), error.to_string())
         }
         _ => damaged(error.to_string()),
-    })
+    }
 }
