@@ -24,9 +24,7 @@ def padded(size): return (size + 7) // 8 * 8
 def is_legal(size): return 64 <= size <= 64 + (64 << 20)
 def number(data, at, size=8): return int.from_bytes(data[at:at + size], "little")
 def genesis(log): return hashlib.sha256(b"holdpoint/g1" + log).digest()
-def crc(*parts, seed=0):
-    for part in parts: seed = zlib.crc32(part, seed)
-    return seed
+def crc(*parts, seed=0): return zlib.crc32(b"".join(parts), seed)
 def begins(data, magic, file=None):
     """What header block, HEAD and LOCK begin with in every version (27)."""
     if len(data) < 16 or crc(data[:12], data[16:]) != number(data, 12, 4) or data[:8] != magic:
@@ -38,8 +36,8 @@ def header_of(block, file):
     """The segment header (9), or None."""
     if len(block) < PAGE or not begins(block, b"HOLDSEG\0", file): return None
     log, first, capacity, link, time, seal = struct.unpack_from("<16sQQ32sQQ", block, 16)
-    if first < 1 or first == 1 and (time or seal) or capacity % PAGE or any(block[96:]): return None
-    if not 8192 <= capacity <= CAPACITY_MAX: return None
+    if first < 1 or first == 1 and (time or seal) or any(block[96:]): return None
+    if capacity % PAGE or not 8192 <= capacity <= CAPACITY_MAX: return None
     return Header(log, first, capacity, Place(first - 1, link, time), seal, crc(log, block[32:40]))
 def head_of(data):
     """HEAD (11), or None."""
@@ -109,12 +107,15 @@ class Run:
     """The longest valid run of a segment, V (20): where it ends, and why it stopped."""
     def __init__(self, data, header, visit=lambda item: None):
         self.place, self.end, self.at, self.mark = header.before, PAGE, PAGE, 0
-        newest, item = self.place, item_at(data, self.at, header)
+        newest, item, ends = self.place, item_at(data, self.at, header), set()
         while item.kind == "record" and follows(data, item, newest, header):
+            # What is named before the segment ends a batch (6).
+            if (named := mark_of(item)) >= header.first and named not in ends: break
             visit(item)
             newest, self.at = item.place, item.at + item.length
-            self.mark = max(self.mark, mark_of(item))
+            self.mark = max(self.mark, named)
             if not item.flags & MORE_FOLLOWS: self.place, self.end = newest, self.at
+            ends.add(self.place.sequence)
             item = item_at(data, self.at, header)
         self.newest, self.due, self.stop = newest, newest.sequence + 1, item.kind
         self.sealed = item.kind == "seal" and item.place == newest == self.place
@@ -277,8 +278,9 @@ class Survey:
             if body := stated_by(data, item): stated.append((item, body))
             ends = is_chain and not item.flags & MORE_FOLLOWS
             if ends and item.place.sequence == self.asked: self.link = item.place.link
-            if head and head[0] == item.place.sequence and head[1] != item.place.link:
-                self.find(file, item.at, item.place.sequence, "not HEAD's link", "rewritten")
+            if head and head[0] == item.place.sequence and (
+                    head[1] != item.place.link or item.flags & MORE_FOLLOWS):
+                self.find(file, item.at, item.place.sequence, "not what HEAD names", "rewritten")
         run = Run(data, header, visit)
         stated = [body for item, body in stated if item.at < run.end and is_chain]
         self.stated |= self.anchor in stated
@@ -391,24 +393,17 @@ def standing(log):
         parts.append((first, mark[0], held))
         names, mark = holding[:-1], (*header.before[:2], header.seal_offset)
         if first != header.first: break
-    parted = sorted(span for at, *span in log.unproven if any(a <= at <= b for a, b, _ in parts))
-    def put(first, last, how):
-        for low, high in parted if how != "unproven" else ():
-            lay(first, min(last, low - 1), how), lay(max(first, low), min(last, high), "unproven")
-            first = max(first, high + 1)
-        lay(first, last, how)
-    def lay(first, last, how):
-        if first <= last and found and found[-1][2] == how: first = found.pop()[0]
-        if first <= last: found.append([first, last, how])
-    at = log.anchor[0] + 1 if log.head else (names or [1])[0]
-    for first, last, held in reversed(parts):
-        put(at, first - 1, "unproven")
-        for at in sorted(one for one in held if first <= one <= last):
-            put(first, at - 1, "proven"), put(at, at, "withheld")
-            first = at + 1
-        put(first, last, "proven")
-        at = last + 1
-    put(at, newest, "unproven")
+    parted = [span for at, *span in log.unproven if any(a <= at <= b for a, b, _ in parts)]
+    def how(at):
+        held = next((held for first, last, held in parts if first <= at <= last), None)
+        if held is None or any(low <= at <= high for low, high in parted): return "unproven"
+        return "withheld" if at in held else "proven"
+    begin = log.anchor[0] + 1 if log.head else (names or [1])[0]
+    ranges = parted + [part[:2] for part in parts] + [(at, at) for part in parts for at in part[2]]
+    edges = {edge for first, last in ranges for edge in (first, last + 1) if begin < edge <= newest}
+    for first, behind in zip(edges := sorted(edges | {begin}), [*edges[1:], newest + 1]):
+        if found and found[-1][2] == how(first): found[-1][1] = behind - 1
+        elif first < behind: found.append([first, behind - 1, how(first)])
     return found
 def told(log):
     """What is said of a log, for programs and for people."""

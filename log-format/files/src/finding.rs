@@ -1,6 +1,6 @@
 //! Something that a reader found wrong: where, what was expected, what is there.
 
-use holdpoint_log_format::{Fault, Link, LogId};
+use holdpoint_log_format::{Fault, Head, Link, LogId, RecordHeader};
 use std::fmt;
 use thiserror::Error;
 
@@ -27,6 +27,18 @@ impl Place {
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}, byte {}, sequence {}", self.file, self.offset, self.sequence)
+    }
+}
+
+/// What is wrong with the record of HEAD's newest sequence, if anything is: it is another one, or
+/// it ends no batch.
+#[must_use]
+pub(crate) fn wrong_witnessed(head: &Head, header: &RecordHeader) -> Option<Problem> {
+    let (expected, found) = (head.newest_link, header.link);
+    match header.sequence == head.newest_sequence {
+        true if found != expected => Some(Problem::Rewritten { expected, found }),
+        true if header.flags.more_follows() => Some(Problem::WitnessInBatch),
+        _ => None,
     }
 }
 
@@ -110,6 +122,9 @@ pub enum Problem {
         /// The link in the segment.
         found: Link,
     },
+    /// HEAD names a record inside a batch, which is durable as a whole or not at all.
+    #[error("HEAD names this record as the newest durable one, and its batch goes on behind it")]
+    WitnessInBatch,
     /// Records that were durable are damaged or missing.
     #[error("records {first} to {last} were durable and are damaged or missing")]
     BelowMark {
@@ -155,6 +170,7 @@ impl Problem {
             Self::SegmentsGone { .. } => "segments_gone",
             Self::SealMissing { .. } => "seal_missing",
             Self::Rewritten { .. } => "rewritten",
+            Self::WitnessInBatch => "witness_in_batch",
             Self::BelowMark { .. } => "below_mark",
             Self::Length { .. } => "length",
             Self::DamagedTail { .. } => "damaged_tail",
@@ -177,6 +193,7 @@ impl Problem {
             Self::SegmentsGone { newest } => format!("segments up to sequence {newest}"),
             Self::SealMissing { expected } => format!("a seal after sequence {expected}"),
             Self::Rewritten { expected, .. } => expected.to_string(),
+            Self::WitnessInBatch => "the end of a batch".into(),
             Self::BelowMark { first, last } => format!("valid records {first} to {last}"),
             Self::Length { expected, .. } => format!("{expected} bytes"),
             Self::DamagedTail { .. } => "00".into(),
@@ -199,6 +216,7 @@ impl Problem {
                 "nothing".into()
             }
             Self::Rewritten { found, .. } => found.to_string(),
+            Self::WitnessInBatch => "a record inside one".into(),
             Self::BelowMark { first, .. } => {
                 format!("valid records up to {}", first.saturating_sub(1))
             }

@@ -5,7 +5,7 @@ mod listing;
 mod ties;
 
 use crate::blocks::{Workers, walk_blocks};
-use crate::finding::{Finding, Place, Problem};
+use crate::finding::{Finding, Place, Problem, wrong_witnessed};
 use crate::head::wrong_witness;
 use crate::run::{Onward, RecordPlace, Run, Stop, walk};
 use crate::storage::ReadStorage;
@@ -195,7 +195,7 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
     ) -> Result<Run, SurveyError> {
         let first = segment.header.first_sequence();
         let mut compared = |place: &RecordPlace, record: &Record<'_>| {
-            self.rewritten(place, record).into_iter().for_each(&mut *found);
+            self.wrong_witnessed(place, record).into_iter().for_each(&mut *found);
             visit(place, record)
         };
         let run = walk(&mut segment.window, &segment.header, from, &mut compared)
@@ -218,7 +218,7 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
     ) -> Result<Run, SurveyError> {
         let OpenSegment { header, window } = segment;
         let mut compared = |place: &RecordPlace, record: &Record<'_>, ()| {
-            self.rewritten(place, record).into_iter().for_each(&mut *found);
+            self.wrong_witnessed(place, record).into_iter().for_each(&mut *found);
             visit(record);
         };
         let first = header.first_sequence();
@@ -234,14 +234,14 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         self.head().ok().map(|head| head.log)
     }
 
-    /// HEAD names another record in the place of this one.
-    fn rewritten(&self, place: &RecordPlace, record: &Record<'_>) -> Option<Finding> {
-        let (head, found) = (self.head().ok()?, record.header.link);
-        let (expected, sequence) = (head.newest_link, head.newest_sequence);
-        let is_another = record.header.sequence == sequence && found != expected;
-        let problem = Problem::Rewritten { expected, found };
-        let place = Place { file: segment_path(place.segment), offset: place.offset, sequence };
-        is_another.then_some(Finding { place, problem })
+    /// HEAD names another record in the place of this one, or one that ends no batch.
+    fn wrong_witnessed(&self, place: &RecordPlace, record: &Record<'_>) -> Option<Finding> {
+        let problem = wrong_witnessed(self.head().ok()?, &record.header)?;
+        let (offset, sequence) = (place.offset, record.header.sequence);
+        Some(Finding {
+            place: Place { file: segment_path(place.segment), offset, sequence },
+            problem,
+        })
     }
 
     /// What is wrong about the end of a segment's records: all but the newest segment end with a
