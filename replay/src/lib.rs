@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod anchor;
+mod archive_statements;
 pub mod archives;
 mod axes;
 pub mod bisect;
