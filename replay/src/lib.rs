@@ -53,6 +53,7 @@ pub use diff::{Change, Difference, EntityChange, ValueChange, diff, diff_states}
 pub use entity::{Entity, find_entities, ids};
 pub use finding::{Finding, Problem};
 pub use holdpoint_log_files::survey::Reached;
+pub use later::{Later, told_of};
 pub use live::{Stated, is_salvaged, stated};
 pub use prefix::{CommonPrefix, common_prefix};
 pub use progress::Progress;

@@ -9,7 +9,7 @@
 mod causes;
 mod effects;
 
-use crate::read::ReadError;
+use crate::read::{ReadError, ReadOptions};
 use crate::records::indexes::Tied;
 use crate::records::{Part, Span, span};
 use causes::Causes;
@@ -176,11 +176,17 @@ pub enum Traced {
 ///
 /// # Errors
 /// The log cannot be read.
-pub fn trace<S: ReadStorage>(storage: &S, sequence: u64, depth: u32) -> Result<Traced, ReadError> {
+pub fn trace<S: ReadStorage>(
+    storage: &S,
+    sequence: u64,
+    depth: u32,
+    options: ReadOptions<'_>,
+) -> Result<Traced, ReadError> {
     let depth = depth.min(DEPTH_MAX);
     let reader = LogReader::of(storage)?;
     let mut part = Part::begin(&reader);
     reader.check_ends(&mut part.findings())?;
+    reader.check_durable(options.boot, &mut part.findings())?;
     let Some(causes) = Causes::of(&reader, sequence, depth, &mut part)? else {
         return Ok(Traced::NoRecord { span: span(storage)?, checked: part });
     };

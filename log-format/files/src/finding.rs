@@ -101,11 +101,20 @@ pub enum Problem {
         /// First sequence there is.
         found: u64,
     },
-    /// HEAD witnesses records and there is no segment.
-    #[error("HEAD witnesses records up to {newest}, and there is no segment")]
+    /// HEAD, or LOCK of this boot, names records and there is no segment.
+    #[error("records up to {newest} were durable, and there is no segment")]
     SegmentsGone {
-        /// The newest sequence that HEAD names.
+        /// The newest sequence that one of them names.
         newest: u64,
+    },
+    /// A file ARCHIVE beside records that are no archive's.
+    #[error(
+        "a file ARCHIVE makes this an archive, which ends in a seal, and there is none after \
+         sequence {expected}"
+    )]
+    UnsealedArchive {
+        /// Sequence of the last record.
+        expected: u64,
     },
     /// A segment that should be sealed and is not, or whose seal is not the one its successor
     /// names.
@@ -168,6 +177,7 @@ impl Problem {
             Self::HeadMissing => "head_missing",
             Self::NotTheAnchor { .. } => "not_the_anchor",
             Self::SegmentsGone { .. } => "segments_gone",
+            Self::UnsealedArchive { .. } => "unsealed_archive",
             Self::SealMissing { .. } => "seal_missing",
             Self::Rewritten { .. } => "rewritten",
             Self::WitnessInBatch => "witness_in_batch",
@@ -191,7 +201,9 @@ impl Problem {
             Self::ForeignLog { expected, .. } => expected.to_string(),
             Self::HeadMissing => "HEAD".into(),
             Self::SegmentsGone { newest } => format!("segments up to sequence {newest}"),
-            Self::SealMissing { expected } => format!("a seal after sequence {expected}"),
+            Self::SealMissing { expected } | Self::UnsealedArchive { expected } => {
+                format!("a seal after sequence {expected}")
+            }
             Self::Rewritten { expected, .. } => expected.to_string(),
             Self::WitnessInBatch => "the end of a batch".into(),
             Self::BelowMark { first, last } => format!("valid records {first} to {last}"),
@@ -212,9 +224,10 @@ impl Problem {
             | Self::Gap { found, .. }
             | Self::NotTheAnchor { found, .. } => format!("first sequence {found}"),
             Self::ForeignLog { found, .. } => found.to_string(),
-            Self::HeadMissing | Self::SegmentsGone { .. } | Self::SealMissing { .. } => {
-                "nothing".into()
-            }
+            Self::HeadMissing
+            | Self::SegmentsGone { .. }
+            | Self::SealMissing { .. }
+            | Self::UnsealedArchive { .. } => "nothing".into(),
             Self::Rewritten { found, .. } => found.to_string(),
             Self::WitnessInBatch => "a record inside one".into(),
             Self::BelowMark { first, .. } => {

@@ -141,7 +141,7 @@ fn check_trace(
     is_there: bool,
     (sequence, depth): (u64, u32),
 ) {
-    match must(trace(disk, sequence, depth)) {
+    match must(trace(disk, sequence, depth, reading(disk))) {
         Traced::Story(story) => {
             check_story(&story, depth.min(DEPTH_MAX));
             if !report.failed() {

@@ -9,9 +9,11 @@ use crate::finding::{Finding, Place, Problem, wrong_witnessed};
 use crate::head::wrong_witness;
 use crate::run::{Onward, RecordPlace, Run, Stop, walk};
 use crate::storage::ReadStorage;
-use crate::survey::{SurveyError, io_error, newer, segment_path};
+use crate::survey::{SurveyError, durable_by, io_error, newer, segment_path};
 use crate::window::Window;
-use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Link, LogId, Record, SegmentHeader};
+use holdpoint_log_format::{
+    BootId, ChainPosition, Fault, Head, Item, Link, LogId, Record, SegmentHeader, names,
+};
 pub(crate) use listing::MOVING;
 pub use listing::{Listing, firsts, list};
 use std::io;
@@ -113,6 +115,33 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         if self.at_head(&mut segment)?.is_none() {
             let from = Run::at_start(&segment.header);
             self.walk(&mut segment, from, found, &mut |_, _| Onward::Go)?;
+        }
+        Ok(())
+    }
+
+    /// What LOCK of this boot says was durable, and is not there: for whoever shows or searches the
+    /// newest records.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn check_durable(&self, boot: BootId, found: &mut Found<'_>) -> Result<(), SurveyError> {
+        let durable = durable_by(self.listing.lock.as_ref(), boot);
+        if durable <= self.witnessed() {
+            return Ok(());
+        }
+        let Some(last) = self.firsts().last() else {
+            let place = Place { file: names::SEGMENTS.into(), offset: 0, sequence: durable };
+            found(Finding { place, problem: Problem::SegmentsGone { newest: durable } });
+            return Ok(());
+        };
+        let Some(mut segment) = self.open(*last, found)? else { return Ok(()) };
+        let from = self.at_head(&mut segment)?.unwrap_or_else(|| Run::at_start(&segment.header));
+        let run = self.walk(&mut segment, from, found, &mut |_, _| Onward::Go)?;
+        if run.chain.sequence < durable {
+            let first = run.chain.sequence.saturating_add(1);
+            let (offset, sequence) = (run.stop_offset, run.stop_sequence);
+            let place = Place { file: segment_path(*last), offset, sequence };
+            found(Finding { place, problem: Problem::BelowMark { first, last: durable } });
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ use std::cmp::Ordering;
 use std::io;
 use thiserror::Error;
 pub use witness::Reached;
+pub(crate) use witness::durable_by;
 
 /// A log of fewer bytes is checked by one thread: beginning another takes longer.
 const SMALL_LENGTH: u64 = 1_024 * 1_024;
