@@ -4,9 +4,10 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::locate::how_to_make;
 use crate::text::path;
-use holdpoint_log_files::{DirectoryStorage, SurveyError};
+use holdpoint_log_files::{DirectoryStorage, ReadStorage, SurveyError};
+use holdpoint_log_format::names;
 use holdpoint_replay::machine::{is_locked, this_boot};
-use holdpoint_replay::{ArchivedLog, ReadError, ReadOptions, Report, Verdict};
+use holdpoint_replay::{ArchivedLog, Later, ReadError, ReadOptions, Report, Verdict, told_of};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -120,13 +121,31 @@ impl Directory {
         } else if report.log_id.is_some() {
             format!("the log at {shown} has no segment yet: the next verb that writes makes it")
         } else if self.path.exists() {
-            format!(
-                "there is no log at {shown}, the directory is empty: {advice}{}",
-                self.or_make()
-            )
+            let left = self.what_is_left();
+            format!("there is no log at {shown}, {left}: {advice}{}", self.or_make())
         } else {
             format!("there is no log at {shown}, no such directory: {advice}{}", self.or_make())
         }
+    }
+
+    /// What the directory holds besides what every log's directory does, in words.
+    fn what_is_left(&self) -> String {
+        let listed = match self.storage.list("") {
+            Ok(listed) => listed,
+            Err(error) => return format!("and what is there cannot be listed ({error})"),
+        };
+        let names = listed.into_iter().map(|entry| entry.name);
+        let mut left: Vec<String> = names.filter(|name| name != names::GITIGNORE).collect();
+        left.sort();
+        if left.is_empty() {
+            return "the directory is empty".to_string();
+        }
+        let told = match told_of(&self.storage) {
+            Ok(Some(Later { file, sequence })) => format!("; {file} tells of record {sequence}"),
+            Ok(None) => String::new(),
+            Err(error) => format!("; {error}"),
+        };
+        format!("neither HEAD nor a segment, and {} is left of one{told}", left.join(", "))
     }
 
     /// How to make a log there, where one is what is missing.

@@ -60,8 +60,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 
 fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    let traced =
-        directory.read(|storage, options| trace(storage, args.sequence, args.depth, options))?;
+    let traced = directory.read(|log, options| trace(log, args.sequence, args.depth, options))?;
     let story = match traced {
         Traced::Story(story) => story,
         Traced::NoRecord { span, checked } => {

@@ -2,10 +2,10 @@
 """Verifies a Holdpoint log with Python's standard library alone: `verify.py [--json] DIR`.
 
 `--archive DIR` verifies the archive of the records before the first one as well, and that both fit;
-`--standing` tells which records are tied to HEAD. Written from log-format/FORMAT.md and nothing
-else; numbers in parentheses name its sections. It never writes, and of events it knows which state
-where a log begins, and which records are unproven. Exit codes: 0 nothing failed, 3 nothing here,
-6 corrupt or forbidden events, 1 unreadable, 2 usage."""
+`--standing` tells which records are tied to HEAD. Written from log-format/FORMAT.md alone; numbers
+in parentheses name its sections. It never writes, and knows the events that state where a log
+begins and what is unproven. Exit codes: 0 nothing failed, 3 nothing here, 6 corrupt or forbidden
+events, 1 unreadable, 2 usage."""
 import argparse, fcntl, hashlib, json, os, pathlib, stat, struct, sys, zlib
 from collections import namedtuple
 PAGE, CAPACITY_MAX, NO_CLAIM, READINGS = 4096, 268443648, 0xFFFFFFFF, 4
@@ -24,26 +24,23 @@ def padded(size): return (size + 7) // 8 * 8
 def is_legal(size): return 64 <= size <= 64 + (64 << 20)
 def number(data, at, size=8): return int.from_bytes(data[at:at + size], "little")
 def genesis(log): return hashlib.sha256(b"holdpoint/g1" + log).digest()
-def crc(*parts, seed=0):
-    for part in parts: seed = zlib.crc32(part, seed)
-    return seed
+def crc(*parts, seed=0): return zlib.crc32(b"".join(parts), seed)
 def begins(data, magic, file=None):
     """What header block, HEAD and LOCK begin with in every version (27)."""
-    if len(data) < 16 or crc(data[:12], data[16:]) != number(data, 12, 4) or data[:8] != magic:
-        return False
-    if file and number(data, 8, 4) > 1:
+    holds = data[:8] == magic and crc(data[:12], data[16:]) == number(data, 12, 4)
+    if holds and file and number(data, 8, 4) > 1:
         raise OSError(f"{file} is of log format version {number(data, 8, 4)}, this reads 1")
-    return number(data, 8, 4) == 1
+    return holds and number(data, 8, 4) == 1
 def header_of(block, file):
     """The segment header (9), or None."""
     if len(block) < PAGE or not begins(block, b"HOLDSEG\0", file): return None
     log, first, capacity, link, time, seal = struct.unpack_from("<16sQQ32sQQ", block, 16)
-    if first < 1 or first == 1 and (time or seal) or capacity % PAGE or any(block[96:]): return None
-    if not 8192 <= capacity <= CAPACITY_MAX: return None
+    if first < 1 or first == 1 and (time or seal) or any(block[96:]): return None
+    if capacity % PAGE or not 8192 <= capacity <= CAPACITY_MAX: return None
     return Header(log, first, capacity, Place(first - 1, link, time), seal, crc(log, block[32:40]))
-def head_of(data):
+def head_of(data, file="HEAD"):
     """HEAD (11), or None."""
-    if not begins(data, b"HOLDHEAD", "HEAD") or len(data) != 152: return None
+    if not begins(data, b"HOLDHEAD", file) or len(data) != 152: return None
     log, *numbers = struct.unpack_from("<16sQ32sQ32s16xQ", data, 16)
     anchor, newest, end = numbers[:2], numbers[2:4], numbers[4]
     good = anchor == newest or anchor[0] < newest[0]
@@ -62,9 +59,8 @@ def is_locked(root):
     """Whether a writer holds LOCK now (12): asked for at once, and given back."""
     try:
         with open(os.open(root / "LOCK", os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return bool(fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB))
     except OSError as error: return isinstance(error, BlockingIOError)
-    return False
 def length_of(data, at, capacity):
     """Length of the item that begins here with a legal size and fits, or 0."""
     if data[at:at + 4] == b"SEAL": return 64 if capacity - at >= 64 else 0
@@ -102,19 +98,21 @@ def link_of(data, item, before, header):
     return hashlib.sha256(block + digest + before + data[at + 12:at + 32]).digest()
 def follows(data, item, before, header):
     """Whether a record comes next (6): sequence, link, time, claim."""
-    is_next = (place := item.place).sequence == before.sequence + 1
-    is_next = is_next and place.link == link_of(data, item, before.link, header)
-    return is_next and place.time >= before.time and mark_of(item) is not None
+    is_next = item.place.sequence == before.sequence + 1 and item.place.time >= before.time
+    is_next = is_next and item.place.link == link_of(data, item, before.link, header)
+    return is_next and mark_of(item) is not None
 class Run:
     """The longest valid run of a segment, V (20): where it ends, and why it stopped."""
     def __init__(self, data, header, visit=lambda item: None):
         self.place, self.end, self.at, self.mark = header.before, PAGE, PAGE, 0
-        newest, item = self.place, item_at(data, self.at, header)
+        newest, item, ends = self.place, item_at(data, self.at, header), set()
         while item.kind == "record" and follows(data, item, newest, header):
+            if (named := mark_of(item)) >= header.first and named not in ends: break  # (6)
             visit(item)
             newest, self.at = item.place, item.at + item.length
-            self.mark = max(self.mark, mark_of(item))
+            self.mark = max(self.mark, named)
             if not item.flags & MORE_FOLLOWS: self.place, self.end = newest, self.at
+            ends.add(self.place.sequence)
             item = item_at(data, self.at, header)
         self.newest, self.due, self.stop = newest, newest.sequence + 1, item.kind
         self.sealed = item.kind == "seal" and item.place == newest == self.place
@@ -181,22 +179,25 @@ class Survey:
         self.root, self.busy, self.findings, self.faults = root, busy, [], set()
         self.asked, self.link, self.chain, self.stated, self.unproven = asked, None, None, False, []
         self.run, self.tail, self.headers, self.records, self.withheld = None, None, {}, 0, 0
-        self.owner, witness = owner_of(self.read("LOCK", PAGE) or b""), self.read("HEAD", PAGE)
+        self.owner = owner_of(self.read("LOCK", PAGE) or b"")
+        witness = None if self.wrong("HEAD") else self.read("HEAD", PAGE)
         self.head = head_of(witness) if witness is not None else None
         self.log, self.mark = (self.head.log, self.head.newest[0]) if self.head else (None, 0)
         self.anchor = self.head.anchor if self.head else [0, b""]
         self.names, self.is_there = self.list()
-        if self.head and self.is_there is False and self.mark:
-            self.find("segments", 0, self.mark, "HEAD witnesses records, and there is no segment")
+        self.durable = self.owner[2] if self.owner[1] == this_boot() else 0
+        if self.is_there is False and (gone := max(self.mark, self.durable)):
+            self.find("segments", 0, gone, "records were durable, and there is no segment")
         self.read_headers()
         self.check_successors()
         for first, behind in zip(each := [*self.headers], [*each[1:], None]):
             self.walk(self.headers[first], behind is None)
-        if not self.head and (witness is not None or self.is_there):
-            self.find("HEAD", 0, 0, "it is missing" if witness is None else "it does not hold")
-        newest = {"sequence": self.run.place.sequence if self.run else 0}
-        named = [f._replace(**newest) if f.segment == "HEAD" else f for f in self.findings]
-        self.findings = sorted(named, key=lambda finding: ("/" in finding.segment, finding))
+        self.newest = self.run.place if self.run else Place(0, b"", 0)
+        if self.wrong("HEAD"):
+            self.find("HEAD", 0, self.newest.sequence, "it is not a regular file", "layout")
+        elif not self.head and (witness is not None or self.is_there):
+            self.find("HEAD", 0, self.newest.sequence, "it is missing, or does not hold")
+        self.findings.sort(key=lambda finding: ("/" in finding.segment, finding))
         self.row, self.verdict = self.judge(witness is not None)
         begin, is_good = self.anchor[0] + 1, self.verdict in (INTACT, UNPROVEN)
         is_stated = begin == 1 or self.stated
@@ -206,25 +207,34 @@ class Survey:
     def find(self, file, offset, sequence, problem, *faults):
         self.findings.append(Finding(file, offset, sequence, problem))
         self.faults.update(faults)
-    def is_a(self, kind, name): return kind((self.root / name).lstat().st_mode)
     def read(self, name, most=CAPACITY_MAX):
         """A regular file, no more of it than a segment has; None: there is none."""
         if not os.path.lexists(self.root / name): return None
-        if not self.is_a(stat.S_ISREG, name):
+        if self.wrong(name):
             return self.find(name, 0, 0, "it is not a regular file", "layout")
         with open(os.open(self.root / name, os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             return file.read(most if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else 0)
+    def tells_of(self):
+        """The newest record that a snapshot, an index or HEAD.tmp tells of (32)."""
+        head = head_of(not self.wrong("HEAD.tmp") and self.read("HEAD.tmp", PAGE) or b"", None)
+        found = self.numbers("snapshots", "snapshot") + self.numbers("segments", "idx")
+        return max([head.newest[0], *found] if head and head.log == self.log else [0, *found])
+    def numbers(self, place, end):
+        """The sequences that files of a directory are named by, in order (3)."""
+        files = () if self.wrong(place) else self.root.glob(f"{place}/{20 * '[0-9]'}.{end}")
+        return sorted(at for file in files if (at := int(file.stem)) < 1 << 64)
+    def wrong(self, *names):
+        """Of these names, those that stand for something else than section 3 says."""
+        right = lambda name: [stat.S_ISREG, stat.S_ISDIR][name in ("cut", "segments", "snapshots")]
+        there = [name for name in names if os.path.lexists(self.root / name)]
+        return [name for name in there if not right(name)((self.root / name).lstat().st_mode)]
     def list(self):
         """The segments that count (3, 11), and whether there is any; None: nobody looked (32)."""
-        right = {"segments": stat.S_ISDIR, "cut": stat.S_ISDIR, "ARCHIVE": stat.S_ISREG}
-        there = [name for name in sorted(right) if os.path.lexists(self.root / name)]
-        wrong = [name for name in there if not self.is_a(right[name], name)]
-        files = [] if "segments" in wrong else self.root.glob(f"segments/{20 * '[0-9]'}.seg")
-        firsts = sorted(first for file in files if (first := int(file.stem)) < 1 << 64)
+        wrong, firsts = self.wrong("ARCHIVE", "cut", "segments"), self.numbers("segments", "seg")
         for name in wrong[:1]:
             self.find(name, 0, 0, "it is not what its name says", "layout")
             return [], bool(firsts or "segments" in wrong and self.owner[0]) or None
-        found = [first for first in firsts if self.is_a(stat.S_ISREG, path_of(first))]
+        found = [first for first in firsts if not self.wrong(path_of(first))]
         for first in set(firsts) - set(found):
             self.find(path_of(first), 0, first, "it is not a regular file", "layout")
         begin = self.anchor[0] + 1 if self.head else None
@@ -277,8 +287,9 @@ class Survey:
             if body := stated_by(data, item): stated.append((item, body))
             ends = is_chain and not item.flags & MORE_FOLLOWS
             if ends and item.place.sequence == self.asked: self.link = item.place.link
-            if head and head[0] == item.place.sequence and head[1] != item.place.link:
-                self.find(file, item.at, item.place.sequence, "not HEAD's link", "rewritten")
+            if head and head[0] == item.place.sequence and (
+                    head[1] != item.place.link or item.flags & MORE_FOLLOWS):
+                self.find(file, item.at, item.place.sequence, "not what HEAD names", "rewritten")
         run = Run(data, header, visit)
         stated = [body for item, body in stated if item.at < run.end and is_chain]
         self.stated |= self.anchor in stated
@@ -290,7 +301,7 @@ class Survey:
             self.find(file, min(length, header.capacity), header.first, "its length", fault)
         if run.sealed and (behind := first_byte(data, run.at + 64)):
             self.find(file, behind, run.due, "a byte behind the seal is not zero", fault)
-        if not is_last and not run.sealed:
+        if not run.sealed and (not is_last or os.path.lexists(self.root / "ARCHIVE")):
             self.find(file, run.at, run.due, "no valid record or seal", fault)
         if is_last: self.judge_end(run, file, data, header)
     def judge_end(self, run, file, data, header):
@@ -311,14 +322,15 @@ class Survey:
                 if self.mark <= run.place.sequence:
                     at = first_byte(data, run.end) if run.stop == "nothing" else run.at
                     self.find(file, at, run.due, "no interrupted write left this")
-        if boot == this_boot() and self.owner[2] >= due: self.mark = max(self.mark, self.owner[2])
+        if self.durable >= due: self.mark = max(self.mark, self.durable)
         if run.place.sequence < self.mark and "last" not in self.faults:
             self.find(file, run.at, run.due, f"records up to {self.mark} were durable")
     def judge(self, has_head):
         """The first row of the table (20) that matches, and its verdict."""
-        faults, ahead = self.faults, self.run.place.sequence - self.mark if self.run else 0
-        unwritten = NOTHING if self.head and not self.head.newest[0] else None
-        rows = [(not has_head and not self.is_there, 0, NOTHING), ("layout" in faults, 1, None),
+        faults, ahead = self.faults, self.newest.sequence - self.mark if self.run else 0
+        nothing = None if self.durable else NOTHING
+        unwritten = nothing if self.head and not self.head.newest[0] else None
+        rows = [(not has_head and not self.is_there, 0, nothing), ("layout" in faults, 1, None),
                 (not self.head and self.is_there, 2, None), (not self.is_there, 3, unwritten),
                 ("last" in faults, 4, None), ("earlier" in faults, 5, None),
                 ("rewritten" in faults, 6, None), (ahead < 0, 7, None),
@@ -326,50 +338,46 @@ class Survey:
                 ("blank" in faults, 4, INTACT), (self.run and self.run.sealed, 9, INTACT),
                 (self.tail, 12, UNPROVEN), (ahead > 0, 10, UNPROVEN), (True, 10, INTACT)]
         row, verdict = next((row, verdict) for holds, row, verdict in rows if holds)
-        return row, "corrupt" if self.findings and row else verdict or "corrupt"
+        later = verdict == INTACT and not self.busy and self.tells_of() > self.newest.sequence
+        return row, CORRUPT if self.findings and row else UNPROVEN if later else verdict or CORRUPT
 def settled(root, asked=None, now=None):
     """Reads again while the log changes (23); at last, what follows the records is "not yet"."""
     for reading in range(READINGS):
         survey = Survey(root, reading + 1 == READINGS or is_locked(root), asked)
         before, now = now, (survey.findings, survey.tail)
-        if survey.busy or now in (before, ([], None)): break
-    return survey
+        if survey.busy or now in (before, ([], None)): return survey
 class Together:
     """A log and the archive of the records before its first one (30): what they prove together."""
     def __init__(self, log, archive):
         self.archive, found, (anchor, link) = archive, [], log.anchor
-        both, newest = (log.verdict, archive.verdict), archive.run.place if archive.run else None
+        both, (last, newest, _) = (log.verdict, archive.verdict), archive.newest
         if NOTHING not in both:
             if archive.log != log.log: found.append("it is of another log")
             if anchor and (archive.link != link or archive.anchor[0] and not archive.stated):
                 found.append(f"it does not reach record {anchor} with the anchor's link")
             # A move that was interrupted leaves records in both.
-            overlap = newest.sequence if newest and newest.sequence > anchor else 0
-            if overlap and settled(log.root, overlap).link != newest.link:
-                found.append(f"its record {overlap} is not the log's")
+            if last > anchor and settled(log.root, last).link != newest:
+                found.append(f"its record {last} is not the log's")
         self.findings = [Finding("HEAD", 0, anchor, f"archive_differs: {what}") for what in found]
         worst = [one for one in (CORRUPT, NOTHING, FORBIDDEN, SALVAGED, UNPROVEN) if one in both]
         self.verdict = CORRUPT if self.findings else [*worst, INTACT][0]
         self.first = min(archive.anchor[0], log.anchor[0]) + 1
 def tied(data, header, sequence, link, end):
     """From which record on a segment is tied to one that a witness names (33), and the withheld."""
-    held, named = set(), []
-    def visit(item):
-        if item.flags & WITHHELD: held.add(item.place.sequence)
-        if item.place[:2] == (sequence, link): named.append(item)
-    run = Run(data, header, visit)
-    if named: return header.first, held
+    run = Run(data, header, (items := []).append)
+    if any(item.place[:2] == (sequence, link) for item in items):
+        return header.first, {item.place.sequence for item in items if item.flags & WITHHELD}
     edge, before = (run.at, run.newest.link) if run.due <= sequence else (PAGE, None)
     first, at, held = None, end, set()
     def is_due(item):
-        if item.flags & ~(MORE_FOLLOWS | WITHHELD): return False
         if first is None: return item.place[:2] == (sequence, link)
-        is_before = item.place.sequence == first.place.sequence - 1
-        return is_before and link_of(data, first, item.place.link, header) == first.place.link
+        due = link_of(data, first, item.place.link, header) == first.place.link
+        return due and item.place.sequence == first.place.sequence - 1
     for offset in range(end // 8 * 8 - 8, edge - 1, -8) if end <= len(data) else ():
         fits = is_legal(size := number(data, offset, 4)) and offset + padded(size) == at
-        if fits and is_due(item := record_at(data, offset, size)):
+        if fits and is_due(item := record_at(data, offset, size)) and item.flags in (0, 1, 4, 5):
             first, at = item, offset
+            if item_at(data, offset, header).kind != "record": return item.place.sequence + 1, held
             if item.flags & WITHHELD: held.add(item.place.sequence)
     if first is None: return sequence + 1, held
     # Its content is tied where the link before it is known: of the last valid record, of what
@@ -378,12 +386,12 @@ def tied(data, header, sequence, link, end):
     if before and is_legal(size) and edge + padded(size) == first.at:
         links.append(link_of(data, record_at(data, edge, size), before, header))
     is_known = first.place.link in (link_of(data, first, link, header) for link in links)
-    return first.place.sequence + (not is_known or first.at == edge), held
+    return first.place.sequence + (not is_known), held
 def standing(log):
     """Ranges of records, and how they stand, tied back from HEAD (33); no index is believed."""
     found, parts, mark = [], [], (*log.head.newest, log.head.end) if log.head else (0, None, 0)
     names = [name for name in log.names if name > log.anchor[0]]
-    newest = max(mark[0], log.run.place.sequence if log.run else 0)
+    newest = max(mark[0], log.newest.sequence)
     while names:
         holding = [name for name in names if name <= mark[0]]
         if not (header := log.headers.get(holding[-1]) if holding else None): break
@@ -391,31 +399,24 @@ def standing(log):
         parts.append((first, mark[0], held))
         names, mark = holding[:-1], (*header.before[:2], header.seal_offset)
         if first != header.first: break
-    parted = sorted(span for at, *span in log.unproven if any(a <= at <= b for a, b, _ in parts))
-    def put(first, last, how):
-        for low, high in parted if how != "unproven" else ():
-            lay(first, min(last, low - 1), how), lay(max(first, low), min(last, high), "unproven")
-            first = max(first, high + 1)
-        lay(first, last, how)
-    def lay(first, last, how):
-        if first <= last and found and found[-1][2] == how: first = found.pop()[0]
-        if first <= last: found.append([first, last, how])
-    at = log.anchor[0] + 1 if log.head else (names or [1])[0]
-    for first, last, held in reversed(parts):
-        put(at, first - 1, "unproven")
-        for at in sorted(one for one in held if first <= one <= last):
-            put(first, at - 1, "proven"), put(at, at, "withheld")
-            first = at + 1
-        put(first, last, "proven")
-        at = last + 1
-    put(at, newest, "unproven")
+    parted = [span for at, *span in log.unproven if any(a <= at <= b for a, b, _ in parts)]
+    def how(at):
+        held = next((held for first, last, held in parts if first <= at <= last), None)
+        if held is None or any(low <= at <= high for low, high in parted): return "unproven"
+        return "withheld" if at in held else "proven"
+    begin = log.anchor[0] + 1 if log.head else (names or [1])[0]
+    ranges = parted + [part[:2] for part in parts] + [(at, at) for part in parts for at in part[2]]
+    edges = {edge for first, last in ranges for edge in (first, last + 1) if begin < edge <= newest}
+    for first, behind in zip(edges := sorted(edges | {begin}), [*edges[1:], newest + 1]):
+        if found and found[-1][2] == how(first): found[-1][1] = behind - 1
+        elif first < behind: found.append([first, behind - 1, how(first)])
     return found
 def told(log):
     """What is said of a log, for programs and for people."""
     newest = log.run.place if log.run else Place(*log.anchor, 0)
     found = {key: getattr(log, key) for key in ("verdict", "row", "records", "withheld", "mark")}
-    found["head"] = {"sequence": newest.sequence, "link": newest.link.hex()}
-    found["findings"] = [finding._asdict() for finding in log.findings]
+    found |= {"head": {"sequence": newest.sequence, "link": newest.link.hex()},
+              "findings": [finding._asdict() for finding in log.findings]}
     return found, [log.verdict, f"record {newest.sequence}, link {newest.link.hex()}",
                    *map(first_bad, log.findings[:1])]
 def main():

@@ -16,8 +16,8 @@ pub(super) fn verify(global: &Global, range: Range, heads: &[PathBuf]) -> Result
     let directory = Directory::open(global)?;
     let heads = head::read(heads)?;
     let mut bar = Bar::new();
-    let report = directory.read(|storage, _| {
-        verify_range(storage, range, &heads, &mut |progress| bar.update(progress))
+    let report = directory.read(|storage, options| {
+        verify_range(storage, range, &heads, options, &mut |progress| bar.update(progress))
     })?;
     drop(bar);
     if report.verdict == Verdict::NothingHere {

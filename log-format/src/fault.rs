@@ -84,6 +84,14 @@ pub enum Fault {
         /// Its field `unsynced`.
         found: u32,
     },
+    /// A claim of durability that ends inside a batch.
+    #[error("record {sequence} says that all up to {found} was durable, where no batch ends")]
+    ClaimInBatch {
+        /// Sequence of the record.
+        sequence: u64,
+        /// Sequence that its claim names.
+        found: u64,
+    },
     /// A structure that begins with other letters than its own.
     #[error("it begins with {found:02x?} instead of {expected:02x?}")]
     Magic {
@@ -143,6 +151,7 @@ impl Fault {
             Self::Link { .. } => "link",
             Self::TimeBackwards { .. } => "time_backwards",
             Self::UnsyncedClaim { .. } => "unsynced_claim",
+            Self::ClaimInBatch { .. } => "claim_in_batch",
             Self::Magic { .. } => "magic",
             Self::NewerVersion { .. } => "newer_version",
             Self::Field { .. } => "field",
@@ -167,6 +176,7 @@ impl Fault {
             Self::UnsyncedClaim { sequence, .. } => {
                 format!("at most {}", sequence.saturating_sub(1))
             }
+            Self::ClaimInBatch { .. } => "the end of a batch".to_string(),
             Self::Magic { expected, .. } => format!("{expected:02x?}"),
             Self::NewerVersion { supported, .. } => format!("version {supported} or older"),
             Self::Field { expected, .. } => expected.to_string(),
@@ -184,7 +194,9 @@ impl Fault {
             Self::Padding { found, .. } | Self::Trailing { found } => format!("{found:02x}"),
             Self::UnknownFlags { found } => format!("{found:02x}"),
             Self::WithheldLength { found } => format!("{found} bytes"),
-            Self::Sequence { found, .. } | Self::TimeBackwards { found, .. } => found.to_string(),
+            Self::Sequence { found, .. }
+            | Self::TimeBackwards { found, .. }
+            | Self::ClaimInBatch { found, .. } => found.to_string(),
             Self::Link { found, .. } => found.to_string(),
             Self::UnsyncedClaim { found, .. } => found.to_string(),
             Self::Magic { found, .. } => format!("{found:02x?}"),

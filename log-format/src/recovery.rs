@@ -64,7 +64,7 @@ pub struct Evidence {
     pub last_header: LastHeader,
     /// A bad header or previous link elsewhere, or a non-last segment without a matching seal.
     pub has_earlier_fault: bool,
-    /// The link at HEAD's sequence differs from HEAD's.
+    /// The link at HEAD's sequence differs from HEAD's, or the record there ends no batch.
     pub is_rewritten: bool,
     /// V compared with M.
     pub run_to_mark: Ordering,

@@ -178,7 +178,7 @@ fn findings_of_bytes(reading: &Reading) -> Vec<Finding> {
 fn verdict(reading: &Reading, axes: &Axes) -> Verdict {
     let failed = |axis: &Axis| axis.state == AxisState::Failed;
     match Verdict::of_log(reading.survey.row.verdict()) {
-        Verdict::NothingHere => Verdict::NothingHere,
+        Verdict::NothingHere if !failed(&axes.completeness) => Verdict::NothingHere,
         _ if failed(&axes.integrity) || failed(&axes.completeness) => Verdict::Corrupt,
         _ if failed(&axes.meaning) => Verdict::ForbiddenEvents,
         _ if !reading.unproven_here().is_empty() => Verdict::UnprovenRecords,
@@ -218,12 +218,10 @@ fn taken_over(unproven: &[Unproven]) -> String {
 }
 
 fn completeness(reading: &Reading, findings: &[Finding], meaning: Option<&Meaning>) -> Axis {
-    if reading.survey.row.verdict() == LogVerdict::NothingHere {
-        return not_checked(NO_LOG);
-    }
     let lost: Vec<&Finding> = findings.iter().filter(|finding| is_loss(finding)).collect();
     match lost.split_first() {
         Some((first, more)) => failed(sentence(first, more.len())),
+        None if reading.survey.row.verdict() == LogVerdict::NothingHere => not_checked(NO_LOG),
         None if is_corrupt(reading) => not_checked("what lies behind the damage cannot be counted"),
         None if reading.later.is_some() => not_checked(contradicted(reading)),
         None => proven(completeness_reason(reading) + &beginning(reading, meaning)),
@@ -390,6 +388,7 @@ fn is_loss_alone(problem: &LogProblem) -> bool {
             | LogProblem::HeadMissing
             | LogProblem::NotTheAnchor { .. }
             | LogProblem::SegmentsGone { .. }
+            | LogProblem::UnsealedArchive { .. }
             | LogProblem::SealMissing { .. }
             | LogProblem::Withheld
     )

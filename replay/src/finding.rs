@@ -68,6 +68,13 @@ pub enum Problem {
         /// The link of its last record, by the index that is stated.
         found: Link,
     },
+    /// A statement that records were moved to an archive, which cannot be so.
+    ArchiveStatement {
+        /// What was due.
+        expected: String,
+        /// What is stated.
+        found: String,
+    },
     /// An archive that does not belong to the log.
     Archive {
         /// What was due.
@@ -113,6 +120,7 @@ impl Finding {
             Problem::IndexStatement { .. } | Problem::IndexOfUntied { .. } => {
                 "false_index_statement"
             }
+            Problem::ArchiveStatement { .. } => "false_archive_statement",
             Problem::Archive { .. } => "archive_differs",
             Problem::OutsideHead(_) => "outside_head",
         }
@@ -137,7 +145,9 @@ impl Finding {
             Problem::CarriedState { .. } => "the state at the log's beginning".into(),
             Problem::IndexStatement { expected, .. } => format!("index digest {expected}"),
             Problem::IndexOfUntied { expected, .. } => format!("last link {expected}"),
-            Problem::Archive { expected, .. } => expected.clone(),
+            Problem::Archive { expected, .. } | Problem::ArchiveStatement { expected, .. } => {
+                expected.clone()
+            }
             Problem::OutsideHead(head) => format!("record {} with {}", head.sequence, head.link),
         }
     }
@@ -158,7 +168,9 @@ impl Finding {
             Problem::CarriedState { message } => message.clone(),
             Problem::IndexStatement { found, .. } => format!("index digest {found}"),
             Problem::IndexOfUntied { found, .. } => format!("last link {found}"),
-            Problem::Archive { found, .. } => found.clone(),
+            Problem::Archive { found, .. } | Problem::ArchiveStatement { found, .. } => {
+                found.clone()
+            }
             Problem::OutsideHead(head) => {
                 head.found.clone().unwrap_or_else(|| head.state.to_string())
             }
@@ -175,6 +187,7 @@ impl Finding {
             | Problem::IndexStatement { .. }
             | Problem::IndexOfUntied { .. }
             | Problem::Archive { .. }
+            | Problem::ArchiveStatement { .. }
             | Problem::OutsideHead(_) => None,
             Problem::Payload { kind, .. } => Some(named(*kind)),
             Problem::Forbidden(event) => Some(named(event.kind)),
@@ -227,6 +240,9 @@ impl fmt::Display for Problem {
                  link {found}, and what follows the segment says {expected}: who changed the \
                  segment made this statement"
             ),
+            Self::ArchiveStatement { expected, found } => {
+                write!(out, "it says that {found} were moved to an archive, and {expected} was due")
+            }
             Self::Archive { expected, found } => {
                 write!(out, "the archive has {found}, and the log goes on from {expected}")
             }

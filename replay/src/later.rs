@@ -3,14 +3,31 @@
 use holdpoint_log_files::head::read_witness;
 use holdpoint_log_files::survey::io_error;
 use holdpoint_log_files::{ReadStorage, SurveyError};
-use holdpoint_log_format::{Head, LogId, names};
+use holdpoint_log_format::{Head, Lock, LogId, names};
 use std::io::ErrorKind;
 
 /// A file, and the record that it tells of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Later {
-    pub(crate) file: String,
-    pub(crate) sequence: u64,
+pub struct Later {
+    /// The file, relative to the log's directory.
+    pub file: String,
+    /// The record.
+    pub sequence: u64,
+}
+
+/// The file that tells of the latest record where there is neither HEAD nor segment: what is left
+/// of a log. Here LOCK counts too, of whatever boot.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn told_of<S: ReadStorage>(storage: &S) -> Result<Option<Later>, SurveyError> {
+    let file = names::LOCK;
+    let read = read_witness(storage, file).map_err(io_error(file))?;
+    let lock = read.and_then(Result::ok).and_then(|bytes| Lock::decode(&bytes).ok());
+    let lock = lock.filter(|lock| lock.durable_sequence > 0);
+    let lock = lock.map(|it| Later { file: file.to_string(), sequence: it.durable_sequence });
+    let others = later_than(storage, None, 0)?;
+    Ok(others.into_iter().chain(lock).max_by_key(|later| later.sequence))
 }
 
 /// The file that tells of the latest record behind `newest`: a snapshot, an index, or a HEAD that

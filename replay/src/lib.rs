@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod anchor;
+mod archive_statements;
 pub mod archives;
 mod axes;
 pub mod bisect;
@@ -53,6 +54,7 @@ pub use diff::{Change, Difference, EntityChange, ValueChange, diff, diff_states}
 pub use entity::{Entity, find_entities, ids};
 pub use finding::{Finding, Problem, leading};
 pub use holdpoint_log_files::survey::Reached;
+pub use later::{Later, told_of};
 pub use live::{Stated, is_salvaged, stated};
 pub use prefix::{CommonPrefix, common_prefix};
 pub use progress::Progress;

@@ -1,8 +1,9 @@
 //! The events in order, applied to a world, and what the rules forbid about them.
 
 use crate::anchor::{Anchor, Archived, Before, Start};
+use crate::archive_statements::ArchiveStatements;
 use crate::finding::{Finding, Problem};
-use crate::read::{Committed, Content};
+use crate::read::{Committed, Content, ReadError, ReadOptions};
 use crate::rebuild::Until;
 use crate::report::MEANING_FINDINGS_MAX;
 use crate::statements::{Statements, of_untied};
@@ -11,7 +12,7 @@ use holdpoint_domain::event::{Event, RecordsUnproven, UnprovenReason};
 use holdpoint_domain::evolve::{ForbiddenEvent, Rule};
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::{Place, ReadStorage, SurveyError};
+use holdpoint_log_files::{Place, ReadStorage};
 use holdpoint_log_format::ChainPosition;
 
 /// A world that takes batches.
@@ -52,6 +53,8 @@ pub(crate) struct Meaning {
     pub(crate) fingerprints_not_checked: u64,
     /// What is stated of indexes.
     statements: Statements,
+    /// What is stated of moves to an archive.
+    moves: ArchiveStatements,
     /// Records yet to come that salvage copied; `None` in a log that was not salvaged.
     copies: Option<u64>,
     until: Until,
@@ -92,6 +95,7 @@ impl Meaning {
             fingerprints_proven: 0,
             fingerprints_not_checked: 0,
             statements: Statements::default(),
+            moves: ArchiveStatements::default(),
             copies: None,
             until,
         }
@@ -152,8 +156,10 @@ impl Meaning {
         self.count_fingerprint(&envelope.event, &forbidden);
         // Segments of the log that was salvaged are not those of this one.
         let is_own = self.copies.is_none_or(|left| left == 0);
-        if let (Event::SegmentIndexed(body), true) = (&envelope.event, is_own) {
-            self.statements.take(record, body);
+        match &envelope.event {
+            Event::SegmentIndexed(body) if is_own => self.statements.take(record, body),
+            Event::HistoryArchived(body) if is_own => self.moves.take(record, body),
+            _ => {}
         }
         for event in forbidden {
             let is_of_copy = event.rule == Rule::Fingerprint && self.copies.is_some_and(|n| n > 0);
@@ -209,18 +215,21 @@ impl Meaning {
         }
     }
 
-    /// Compares what was stated of indexes with what the segments give, and in a damaged log what
-    /// is stated behind the damage with what ties it.
+    /// Compares what was stated of indexes and of moves to an archive with what the segments give,
+    /// and in a damaged log what is stated behind the damage with what ties it.
     ///
     /// # Errors
-    /// A segment cannot be read.
+    /// The log cannot be read.
     pub(crate) fn check_statements<S: ReadStorage>(
         &mut self,
         storage: &S,
         is_damaged: bool,
-    ) -> Result<(), SurveyError> {
+        options: ReadOptions<'_>,
+    ) -> Result<(), ReadError> {
         let mut found =
             self.statements.check(storage, self.anchor.position.sequence, is_damaged)?;
+        let moves = std::mem::take(&mut self.moves);
+        found.extend(moves.check(storage, &self.anchor, is_damaged, options)?);
         if is_damaged {
             found.extend(of_untied(storage)?);
         }

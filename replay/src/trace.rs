@@ -208,6 +208,7 @@ pub fn trace<S: ReadStorage>(
     let reader = LogReader::of(storage)?;
     let mut part = Part::begin(&reader);
     reader.check_ends(&mut part.findings())?;
+    reader.check_durable(options.boot, &mut part.findings())?;
     let Some(causes) = Causes::of(&reader, sequence, depth, &mut part)? else {
         return Ok(Traced::NoRecord { span: span(storage)?, checked: part });
     };

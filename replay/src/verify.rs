@@ -126,7 +126,7 @@ fn judge_asked<S: ReadStorage>(
     }
     // Behind damage an index cannot be built, and the damage is told.
     if !asked.fail_fast || meaning.findings.is_empty() {
-        meaning.check_statements(storage, !reading.survey.findings.is_empty())?;
+        meaning.check_statements(storage, !reading.survey.findings.is_empty(), options)?;
     }
     Ok((reading, meaning, compared))
 }

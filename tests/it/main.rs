@@ -104,6 +104,7 @@ mod verify_options;
 mod verify_py;
 mod verify_py_beginnings;
 mod verify_py_support;
+mod verify_py_witnesses;
 mod waiting_support;
 mod who_may_pass;
 mod writers_on_damage;

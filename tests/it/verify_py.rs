@@ -76,7 +76,9 @@ impl Said {
         let is_unproven = report.row == 12 || report.unproven.is_some();
         let verdict = match report.verdict {
             Verdict::ForbiddenEvents if unstated.is_some() => Verdict::ForbiddenEvents,
-            Verdict::ForbiddenEvents if is_unproven => Verdict::TailUnproven,
+            Verdict::ForbiddenEvents if is_unproven || is_contradicted(report) => {
+                Verdict::TailUnproven
+            }
             Verdict::ForbiddenEvents => Verdict::Intact,
             of_bytes => of_bytes,
         };
@@ -95,6 +97,11 @@ impl Said {
         let verdict = said["verdict"].as_str().unwrap().to_string();
         Self { row: said["row"].as_u64().unwrap(), verdict, first }
     }
+}
+
+/// A file beside the log tells of records that it does not have.
+fn is_contradicted(report: &Report) -> bool {
+    report.axes.completeness.reason.starts_with("unproven: ")
 }
 
 /// The one finding about events that both know.
@@ -129,9 +136,13 @@ pub(crate) fn assert_standing(directory: &Path, parts: &[Part], what: &str) {
 }
 
 pub(crate) fn rust(directory: &Path) -> Said {
+    Said::of_report(&report(directory))
+}
+
+pub(crate) fn report(directory: &Path) -> Report {
     let storage = DirectoryStorage::new(directory);
     let options = ReadOptions { boot: this_boot(), is_locked: &|| Ok(false) };
-    Said::of_report(&verify(&storage, options, &mut |_| {}).unwrap())
+    verify(&storage, options, &mut |_| {}).unwrap()
 }
 
 /// A Python that verifies one directory after another.

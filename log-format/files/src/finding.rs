@@ -1,6 +1,6 @@
 //! Something that a reader found wrong: where, what was expected, what is there.
 
-use holdpoint_log_format::{Fault, Link, LogId};
+use holdpoint_log_format::{Fault, Head, Link, LogId, RecordHeader};
 use std::fmt;
 use thiserror::Error;
 
@@ -27,6 +27,18 @@ impl Place {
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}, byte {}, sequence {}", self.file, self.offset, self.sequence)
+    }
+}
+
+/// What is wrong with the record of HEAD's newest sequence, if anything is: it is another one, or
+/// it ends no batch.
+#[must_use]
+pub(crate) fn wrong_witnessed(head: &Head, header: &RecordHeader) -> Option<Problem> {
+    let (expected, found) = (head.newest_link, header.link);
+    match header.sequence == head.newest_sequence {
+        true if found != expected => Some(Problem::Rewritten { expected, found }),
+        true if header.flags.more_follows() => Some(Problem::WitnessInBatch),
+        _ => None,
     }
 }
 
@@ -89,11 +101,20 @@ pub enum Problem {
         /// First sequence there is.
         found: u64,
     },
-    /// HEAD witnesses records and there is no segment.
-    #[error("HEAD witnesses records up to {newest}, and there is no segment")]
+    /// HEAD, or LOCK of this boot, names records and there is no segment.
+    #[error("records up to {newest} were durable, and there is no segment")]
     SegmentsGone {
-        /// The newest sequence that HEAD names.
+        /// The newest sequence that one of them names.
         newest: u64,
+    },
+    /// A file ARCHIVE beside records that are no archive's.
+    #[error(
+        "a file ARCHIVE makes this an archive, which ends in a seal, and there is none after \
+         sequence {expected}"
+    )]
+    UnsealedArchive {
+        /// Sequence of the last record.
+        expected: u64,
     },
     /// A segment that should be sealed and is not, or whose seal is not the one its successor
     /// names.
@@ -110,6 +131,9 @@ pub enum Problem {
         /// The link in the segment.
         found: Link,
     },
+    /// HEAD names a record inside a batch, which is durable as a whole or not at all.
+    #[error("HEAD names this record as the newest durable one, and its batch goes on behind it")]
+    WitnessInBatch,
     /// Records that were durable are damaged or missing.
     #[error("records {first} to {last} were durable and are damaged or missing")]
     BelowMark {
@@ -159,8 +183,10 @@ impl Problem {
             Self::HeadMissing => "head_missing",
             Self::NotTheAnchor { .. } => "not_the_anchor",
             Self::SegmentsGone { .. } => "segments_gone",
+            Self::UnsealedArchive { .. } => "unsealed_archive",
             Self::SealMissing { .. } => "seal_missing",
             Self::Rewritten { .. } => "rewritten",
+            Self::WitnessInBatch => "witness_in_batch",
             Self::BelowMark { .. } => "below_mark",
             Self::Length { .. } => "length",
             Self::DamagedTail { .. } => "damaged_tail",
@@ -181,8 +207,11 @@ impl Problem {
             Self::ForeignLog { expected, .. } => expected.to_string(),
             Self::HeadMissing => "HEAD".into(),
             Self::SegmentsGone { newest } => format!("segments up to sequence {newest}"),
-            Self::SealMissing { expected } => format!("a seal after sequence {expected}"),
+            Self::SealMissing { expected } | Self::UnsealedArchive { expected } => {
+                format!("a seal after sequence {expected}")
+            }
             Self::Rewritten { expected, .. } => expected.to_string(),
+            Self::WitnessInBatch => "the end of a batch".into(),
             Self::BelowMark { first, last } => format!("valid records {first} to {last}"),
             Self::Length { expected, .. } => format!("{expected} bytes"),
             Self::DamagedTail { .. } => "00".into(),
@@ -201,10 +230,12 @@ impl Problem {
             | Self::Gap { found, .. }
             | Self::NotTheAnchor { found, .. } => format!("first sequence {found}"),
             Self::ForeignLog { found, .. } => found.to_string(),
-            Self::HeadMissing | Self::SegmentsGone { .. } | Self::SealMissing { .. } => {
-                "nothing".into()
-            }
+            Self::HeadMissing
+            | Self::SegmentsGone { .. }
+            | Self::SealMissing { .. }
+            | Self::UnsealedArchive { .. } => "nothing".into(),
             Self::Rewritten { found, .. } => found.to_string(),
+            Self::WitnessInBatch => "a record inside one".into(),
             Self::BelowMark { first, .. } => {
                 format!("valid records up to {}", first.saturating_sub(1))
             }

@@ -104,7 +104,8 @@ pub fn walk<F: ReadFile>(
             }
             Err(fault) => return Ok(step.stopped(Stop::Fault(fault))),
         };
-        if let Err(fault) = step.chain.advance(header.log, &record) {
+        let follows = step.chain.advance(header.log, &record);
+        if let Err(fault) = follows.and_then(|_| step.check_claim(&record.header)) {
             return Ok(step.stopped(Stop::Fault(fault)));
         }
         let onward = visit(&step.place(length), &record);
@@ -121,18 +122,30 @@ pub(crate) struct Step {
     segment: u64,
     chain: ChainPosition,
     offset: u64,
+    ends: BatchEnds,
 }
 
 impl Step {
     /// Behind `from`.
     pub(crate) fn begun(header: &SegmentHeader, from: Run) -> Self {
         let (chain, offset) = (from.chain, from.end_offset);
-        Self { run: from, segment: header.first_sequence(), chain, offset }
+        let ends = BatchEnds { after: chain.sequence, count: 0, bits: Vec::new() };
+        Self { run: from, segment: header.first_sequence(), chain, offset, ends }
     }
 
     /// The place of a record of so many bytes that comes next.
     pub(crate) fn place(&self, length: u64) -> RecordPlace {
         RecordPlace { segment: self.segment, offset: self.offset, length }
+    }
+
+    /// Checks that what the next record claims to be durable is the end of a batch, where the run
+    /// has that end. What was before the run is durable by its own mark, and no further away.
+    pub(crate) fn check_claim(&self, header: &RecordHeader) -> Result<(), Fault> {
+        let RecordHeader { sequence, .. } = *header;
+        match header.mark()? {
+            Some(found) if !self.ends.has(found) => Err(Fault::ClaimInBatch { sequence, found }),
+            _ => Ok(()),
+        }
     }
 
     /// Goes on behind the next record, which is valid.
@@ -142,6 +155,7 @@ impl Step {
         self.run.mark = self.run.mark.max(header.mark().ok().flatten().unwrap_or(0));
         let record_offset = self.offset;
         self.offset += length;
+        self.ends.push(!header.flags.more_follows());
         if !header.flags.more_follows() {
             self.run.chain = self.chain;
             self.run.record_offset = record_offset;
@@ -178,5 +192,35 @@ impl Step {
         } else {
             Stop::Seal(seal)
         }
+    }
+}
+
+/// Which records of a run end a batch: a bit for each.
+struct BatchEnds {
+    /// The record behind which the run begins.
+    after: u64,
+    /// How many records of the run are known.
+    count: u64,
+    bits: Vec<u64>,
+}
+
+impl BatchEnds {
+    /// Whether a record of the run, or one before it, ends a batch; of those before it all do.
+    fn has(&self, sequence: u64) -> bool {
+        let Some(at) = sequence.checked_sub(self.after.saturating_add(1)) else { return true };
+        let word = usize::try_from(at / 64).ok().and_then(|word| self.bits.get(word));
+        word.is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+
+    /// Takes the next record of the run.
+    fn push(&mut self, is_end: bool) {
+        let bit = self.count % 64;
+        if bit == 0 {
+            self.bits.push(0);
+        }
+        if let Some(word) = self.bits.last_mut() {
+            *word |= u64::from(is_end) << bit;
+        }
+        self.count += 1;
     }
 }

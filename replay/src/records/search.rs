@@ -14,7 +14,7 @@ use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{
     ArchivePlaces, Finding, LogReader, Onward, ReadStorage, RecordPlace, Run, Standing,
 };
-use holdpoint_log_format::{ChainPosition, Record};
+use holdpoint_log_format::{BootId, ChainPosition, Record};
 use holdpoint_log_index::read_indexed;
 
 /// A segment is read from its end in pieces of about so many bytes.
@@ -71,7 +71,7 @@ pub fn search<S: ReadStorage>(
         return search.whole(options, progress, visit);
     }
     let mut newest = 0;
-    search.run(progress, &mut |line, standing| {
+    search.run(options.boot, progress, &mut |line, standing| {
         newest = newest.max(line.sequence);
         visit(line, standing)
     })?;
@@ -232,10 +232,14 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
 
     fn run(
         &mut self,
+        boot: BootId,
         progress: &mut dyn FnMut(Progress),
         visit: &mut dyn FnMut(Line, Standing) -> Onward,
     ) -> Result<(), ReadError> {
         self.reader.check_ends(&mut self.part.findings())?;
+        if self.filter.last.is_none_or(|last| last > self.reader.witnessed()) {
+            self.reader.check_durable(boot, &mut self.part.findings())?;
+        }
         let mut at: Vec<usize> =
             (0..self.reader.firsts().len()).filter(|at| self.can_hold(*at)).collect();
         match self.order {

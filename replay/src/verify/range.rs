@@ -7,7 +7,7 @@ use crate::axes::{authenticity_by, is_change, is_loss};
 use crate::finding::Finding;
 use crate::progress::{Meter, Progress};
 use crate::reach::Reach;
-use crate::read::ReadError;
+use crate::read::{ReadError, ReadOptions};
 use crate::records::indexes::{Stated, statement_of};
 use crate::records::part::withheld_at;
 use crate::report::{Axis, AxisState, Head, MEANING_FINDINGS_MAX, Unproven, Verdict};
@@ -15,7 +15,7 @@ use holdpoint_domain::world::UnprovenRecords;
 use holdpoint_log_files::{
     Finding as LogFinding, LogReader, Onward, ReadStorage, RecordPlace, Run, Ties,
 };
-use holdpoint_log_format::{ChainPosition, LogId, Record, RecordHeader};
+use holdpoint_log_format::{BootId, ChainPosition, LogId, Record, RecordHeader};
 use serde::Serialize;
 use std::str::FromStr;
 use thiserror::Error;
@@ -100,6 +100,7 @@ pub fn verify_range<S: ReadStorage>(
     storage: &S,
     range: Range,
     heads: &[OutsideHead],
+    options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<RangeReport, ReadError> {
     let reader = LogReader::of(storage)?;
@@ -123,7 +124,7 @@ pub fn verify_range<S: ReadStorage>(
         reach: Reach::begin(&reader),
         meter: Meter::new(storage, progress),
     };
-    walk.all(range, begins)
+    walk.all(range, begins, options.boot)
 }
 
 struct Walk<'r, 's, 'p, S> {
@@ -147,7 +148,7 @@ struct Walk<'r, 's, 'p, S> {
 }
 
 impl<S: ReadStorage> Walk<'_, '_, '_, S> {
-    fn all(mut self, range: Range, begins: u64) -> Result<RangeReport, ReadError> {
+    fn all(mut self, range: Range, begins: u64, boot: BootId) -> Result<RangeReport, ReadError> {
         let witness = self.reader.witness(begins > self.first);
         let holding = self.reader.holding(self.first).unwrap_or(0);
         for name in self.reader.firsts().iter().skip(holding) {
@@ -159,6 +160,10 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         }
         if self.findings.is_empty() {
             self.tie()?;
+        }
+        if self.findings.is_empty() && self.last > self.reader.witnessed() {
+            let Self { reader, findings, .. } = &mut self;
+            reader.check_durable(boot, &mut |finding| findings.push(finding))?;
         }
         Ok(self.report(range, begins, witness.map(Finding::from)))
     }

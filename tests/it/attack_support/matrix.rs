@@ -122,7 +122,7 @@ fn read(log: &Path, name: &str) -> Reading {
 }
 
 /// Makes the attack at the first of the places at which it can be made.
-fn applied(attack: &Attack, log: &mut Log) -> Effect {
+pub(crate) fn applied(attack: &Attack, log: &mut Log) -> Effect {
     let outcomes = [1, 0, 2, 3].into_iter().map(|variant| attack.apply(log, variant));
     let mut effects = outcomes.filter_map(|outcome| match outcome {
         Outcome::Applied(effect) => Some(effect),

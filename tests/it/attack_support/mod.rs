@@ -17,6 +17,7 @@ use holdpoint_log_files::snapshot::snapshot_path;
 use holdpoint_log_format::{SnapshotHeader, names};
 use holdpoint_log_index::file::index_path;
 use holdpoint_log_index::{Index, layout::INDEX_VERSION};
+use holdpoint_replay::machine::this_boot;
 use holdpoint_testing::hand_made::{HandMade, envelope};
 use holdpoint_testing::history::{Entry, History};
 use holdpoint_testing::story::Story;
@@ -33,6 +34,7 @@ pub(crate) fn attacked_log() -> TempDir {
     let directory = TempDir::new().unwrap();
     let history = History::of(EVENTS);
     let mut log = HandMade::new();
+    log.boot = this_boot();
     for part in history.entries.chunks(history.entries.len().div_ceil(PARTS)) {
         if log.chain.sequence > 0 {
             log.roll();

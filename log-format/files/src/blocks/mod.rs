@@ -78,6 +78,10 @@ fn step_through<T>(
 ) -> Option<Stop> {
     let Checked { block, valid, made, fault } = checked;
     for (cut, (header, made)) in block.records.iter().zip(valid.into_iter().zip(made)) {
+        if let Err(fault) = step.check_claim(&header) {
+            workers.give_back(block.bytes);
+            return Some(Stop::Fault(fault));
+        }
         let payload = block.payload(cut, &header);
         let record = Record { header, payload };
         visit(&block.place(cut), &record, made);

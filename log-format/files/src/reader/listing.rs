@@ -1,11 +1,11 @@
 //! HEAD and the list of segments, which fit each other.
 
 use crate::finding::{Finding, Place, Problem};
-use crate::head::read_head;
+use crate::head::{read_head, read_witness};
 use crate::storage::{Entry, ReadStorage};
 use crate::survey::{READINGS_MAX, SurveyError, io_error, segment_path};
 use crate::window::Window;
-use holdpoint_log_format::{Head, names};
+use holdpoint_log_format::{Head, Lock, names};
 use std::io;
 
 /// Why there is no list of what there is.
@@ -15,6 +15,8 @@ pub(crate) const MOVING: &str =
 /// What there is of a log.
 #[derive(Clone, Debug)]
 pub struct Listing {
+    /// LOCK as it was before all else was read, where it holds.
+    pub lock: Option<Lock>,
     /// What HEAD says, or what is wrong with it.
     pub head: Result<Head, Problem>,
     /// The first sequence of each segment behind the anchor, in order. There are none where
@@ -27,18 +29,21 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Reads HEAD, then the list, then HEAD again: where the anchor has moved on meanwhile, what is
+    /// Reads LOCK, HEAD, then the list, then HEAD again: where the anchor has moved on meanwhile, what is
     /// on the list may be gone.
     ///
     /// # Errors
     /// They cannot be read, or the anchor moves on again and again.
     pub fn of<S: ReadStorage>(storage: &S) -> Result<Self, SurveyError> {
         for _ in 0..READINGS_MAX {
+            let lock = read_witness(storage, names::LOCK).map_err(io_error(names::LOCK))?;
             let head = read_head(storage)?;
             let listed = list(storage)?;
             let anchor = anchor_of(&head);
             if anchor_of(&read_head(storage)?) == anchor {
-                return Self::from(storage, head, listed);
+                let lock = lock.and_then(Result::ok);
+                let lock = lock.and_then(|bytes| Lock::decode(&bytes).ok());
+                return Self::from(storage, lock, head, listed);
             }
         }
         Err(io_error(names::HEAD)(io::Error::new(io::ErrorKind::Interrupted, MOVING)))
@@ -46,6 +51,7 @@ impl Listing {
 
     fn from<S: ReadStorage>(
         storage: &S,
+        lock: Option<Lock>,
         head: Result<Head, Problem>,
         listed: Result<Vec<Entry>, Finding>,
     ) -> Result<Self, SurveyError> {
@@ -55,7 +61,7 @@ impl Listing {
         firsts.retain(|first| *first > anchor);
         let witnessed = head.as_ref().map_or(0, |head| head.newest_sequence);
         let blank = take_blank(storage, witnessed, &mut firsts)?;
-        Ok(Self { head, firsts, blank, wrong_directory })
+        Ok(Self { lock, head, firsts, blank, wrong_directory })
     }
 
     /// The last record before the log's first one; 0 in a whole log. A log whose HEAD does not hold

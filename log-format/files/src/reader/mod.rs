@@ -5,13 +5,15 @@ mod listing;
 mod ties;
 
 use crate::blocks::{Workers, walk_blocks};
-use crate::finding::{Finding, Place, Problem};
+use crate::finding::{Finding, Place, Problem, wrong_witnessed};
 use crate::head::wrong_witness;
 use crate::run::{Onward, RecordPlace, Run, Stop, walk};
 use crate::storage::ReadStorage;
-use crate::survey::{SurveyError, io_error, newer, segment_path};
+use crate::survey::{SurveyError, durable_by, io_error, newer, segment_path};
 use crate::window::Window;
-use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Link, LogId, Record, SegmentHeader};
+use holdpoint_log_format::{
+    BootId, ChainPosition, Fault, Head, Item, Link, LogId, Record, SegmentHeader, names,
+};
 pub(crate) use listing::MOVING;
 pub use listing::{Listing, firsts, list};
 use std::io;
@@ -117,6 +119,33 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         Ok(())
     }
 
+    /// What LOCK of this boot says was durable, and is not there: for whoever shows or searches the
+    /// newest records.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn check_durable(&self, boot: BootId, found: &mut Found<'_>) -> Result<(), SurveyError> {
+        let durable = durable_by(self.listing.lock.as_ref(), boot);
+        if durable <= self.witnessed() {
+            return Ok(());
+        }
+        let Some(last) = self.firsts().last() else {
+            let place = Place { file: names::SEGMENTS.into(), offset: 0, sequence: durable };
+            found(Finding { place, problem: Problem::SegmentsGone { newest: durable } });
+            return Ok(());
+        };
+        let Some(mut segment) = self.open(*last, found)? else { return Ok(()) };
+        let from = self.at_head(&mut segment)?.unwrap_or_else(|| Run::at_start(&segment.header));
+        let run = self.walk(&mut segment, from, found, &mut |_, _| Onward::Go)?;
+        if run.chain.sequence < durable {
+            let first = run.chain.sequence.saturating_add(1);
+            let (offset, sequence) = (run.stop_offset, run.stop_sequence);
+            let place = Place { file: segment_path(*last), offset, sequence };
+            found(Finding { place, problem: Problem::BelowMark { first, last: durable } });
+        }
+        Ok(())
+    }
+
     /// A run that goes on behind the record that HEAD names; `None` where no such record ends a
     /// batch where HEAD says in this segment.
     ///
@@ -195,7 +224,7 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
     ) -> Result<Run, SurveyError> {
         let first = segment.header.first_sequence();
         let mut compared = |place: &RecordPlace, record: &Record<'_>| {
-            self.rewritten(place, record).into_iter().for_each(&mut *found);
+            self.wrong_witnessed(place, record).into_iter().for_each(&mut *found);
             visit(place, record)
         };
         let run = walk(&mut segment.window, &segment.header, from, &mut compared)
@@ -218,7 +247,7 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
     ) -> Result<Run, SurveyError> {
         let OpenSegment { header, window } = segment;
         let mut compared = |place: &RecordPlace, record: &Record<'_>, ()| {
-            self.rewritten(place, record).into_iter().for_each(&mut *found);
+            self.wrong_witnessed(place, record).into_iter().for_each(&mut *found);
             visit(record);
         };
         let first = header.first_sequence();
@@ -234,14 +263,14 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         self.head().ok().map(|head| head.log)
     }
 
-    /// HEAD names another record in the place of this one.
-    fn rewritten(&self, place: &RecordPlace, record: &Record<'_>) -> Option<Finding> {
-        let (head, found) = (self.head().ok()?, record.header.link);
-        let (expected, sequence) = (head.newest_link, head.newest_sequence);
-        let is_another = record.header.sequence == sequence && found != expected;
-        let problem = Problem::Rewritten { expected, found };
-        let place = Place { file: segment_path(place.segment), offset: place.offset, sequence };
-        is_another.then_some(Finding { place, problem })
+    /// HEAD names another record in the place of this one, or one that ends no batch.
+    fn wrong_witnessed(&self, place: &RecordPlace, record: &Record<'_>) -> Option<Finding> {
+        let problem = wrong_witnessed(self.head().ok()?, &record.header)?;
+        let (offset, sequence) = (place.offset, record.header.sequence);
+        Some(Finding {
+            place: Place { file: segment_path(place.segment), offset, sequence },
+            problem,
+        })
     }
 
     /// What is wrong about the end of a segment's records: all but the newest segment end with a

@@ -78,17 +78,20 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         }
     }
 
-    /// HEAD missing, garbage, or without the segments that it witnesses.
+    /// HEAD missing or garbage, or no segment where HEAD or LOCK tells of records.
     fn find_missing_witness(&mut self) {
         self.find_garbage_head();
         let has_segments = self.survey.evidence.has_segments;
-        match self.survey.head.clone() {
-            HeadFile::Missing if has_segments => self.find(names::HEAD, 0, 0, Problem::HeadMissing),
-            HeadFile::Valid(head) if !has_segments && !head.is_of_an_empty_log() => {
-                let newest = head.newest_sequence;
-                self.find(names::SEGMENTS, 0, newest, Problem::SegmentsGone { newest });
+        if has_segments {
+            if self.survey.head == HeadFile::Missing {
+                self.find(names::HEAD, 0, 0, Problem::HeadMissing);
             }
-            HeadFile::Missing | HeadFile::Garbage(_) | HeadFile::Valid(_) => {}
+            return;
+        }
+        let witnessed = self.survey.head.valid().map_or(0, |head| head.newest_sequence);
+        let newest = witnessed.max(self.known_durable());
+        if newest > 0 {
+            self.find(names::SEGMENTS, 0, newest, Problem::SegmentsGone { newest });
         }
     }
 

@@ -18,6 +18,7 @@ use std::cmp::Ordering;
 use std::io;
 use thiserror::Error;
 pub use witness::Reached;
+pub(crate) use witness::durable_by;
 
 /// How often a log is read at most, of which the beginning or the end moves while it is read: a
 /// reading begins anew three times, and then gives up.

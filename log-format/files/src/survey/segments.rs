@@ -4,7 +4,7 @@ use super::{
     Extent, HeaderBlock, Records, SegmentFile, SurveyError, Surveyor, io_error, newer, segment_path,
 };
 use crate::blocks::walk_blocks;
-use crate::finding::Problem;
+use crate::finding::{Problem, wrong_witnessed};
 use crate::run::{Onward, RecordPlace, Run, Stop, walk};
 use crate::storage::{ReadFile, ReadStorage};
 use crate::window::Window;
@@ -298,26 +298,24 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         shown: &mut Records<'_, '_, '_, T>,
     ) -> Result<Run, SurveyError> {
         let head = self.survey.head.valid().copied();
-        let (mut records, mut withheld, mut rewritten) = (0, 0, None);
+        let (mut records, mut withheld, mut wrong) = (0, 0, None);
         let file = segment_path(header.first_sequence());
         let run = {
             let Records { workers, visit } = shown;
             let mut counting = |place: &RecordPlace, record: &Record<'_>, made| {
                 records += 1;
                 withheld += u64::from(record.header.flags.withheld());
-                let here = head.filter(|head| head.newest_sequence == record.header.sequence);
-                if let Some(head) = here.filter(|head| head.newest_link != record.header.link) {
-                    rewritten = Some((place.offset, head.newest_link, record.header.link));
-                }
+                let problem = head.and_then(|head| wrong_witnessed(&head, &record.header));
+                wrong =
+                    problem.map(|it| (place.offset, record.header.sequence, it)).or(wrong.take());
                 visit(place, record, made);
             };
             walk_blocks(window, header, from, workers, &mut counting).map_err(io_error(&file))?
         };
         self.survey.records += records;
         self.survey.withheld += withheld;
-        if let Some((offset, expected, found)) = rewritten {
-            let sequence = head.map_or(0, |head| head.newest_sequence);
-            self.find(&file, offset, sequence, Problem::Rewritten { expected, found });
+        if let Some((offset, sequence, problem)) = wrong {
+            self.find(&file, offset, sequence, problem);
             self.survey.evidence.is_rewritten = true;
         }
         Ok(run)

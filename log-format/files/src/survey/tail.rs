@@ -1,6 +1,7 @@
 //! The last segment: its run, its seal, what lies behind, and the marks.
 
 use super::segments::{first_nonzero, trailing};
+use super::witness::durable_by;
 use super::{Extent, LastSegment, Records, SurveyError, Surveyor, io_error, segment_path};
 use crate::finding::Problem;
 use crate::run::{Run, Stop};
@@ -50,6 +51,11 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         }
         self.compare_run_to_mark(&header, &run);
         let is_sealed = matches!(run.stop, Stop::Seal(_));
+        if self.survey.is_archive && !is_sealed {
+            let problem = Problem::UnsealedArchive { expected: run.chain.sequence };
+            self.find_in_segment(name, run.stop_offset, run.stop_sequence, problem);
+            self.survey.evidence.has_shape_fault = true;
+        }
         self.survey.last = Some(LastSegment { header, began, run, is_sealed, tail_end });
         self.name_head_faults();
         Ok(())
@@ -82,10 +88,8 @@ impl<S: ReadStorage> Surveyor<'_, S> {
 
     /// The newest record that an owner of this boot knew to be durable, as LOCK said before all
     /// else was read. Nobody synced LOCK, so this is no mark; yet what it names was there.
-    fn known_durable(&self) -> u64 {
-        let is_here =
-            !matches!(self.survey.evidence.last_owner, LastOwner::Unknown | LastOwner::OtherBoot);
-        self.survey.lock.filter(|_| is_here).map_or(0, |lock| lock.durable_sequence)
+    pub(super) fn known_durable(&self) -> u64 {
+        durable_by(self.survey.lock.as_ref(), self.options.boot)
     }
 
     fn raise_mark(&mut self, sequence: u64) {

@@ -21,12 +21,8 @@ impl Survey {
     #[must_use]
     pub fn reached(&self) -> Reached {
         let witnessed = self.head.valid().map_or(0, |head| head.newest_sequence);
-        let is_of_boot = match self.evidence.last_owner {
-            LastOwner::Unknown | LastOwner::OtherBoot => false,
-            LastOwner::SameBoot | LastOwner::SameBootPoisoned | LastOwner::SameBootRecovering => {
-                true
-            }
-        };
+        let is_of_boot =
+            !matches!(self.evidence.last_owner, LastOwner::Unknown | LastOwner::OtherBoot);
         let lock = self.lock.filter(|_| is_of_boot);
         let by_lock = lock.map_or(0, |lock| lock.durable_sequence);
         Reached { witnessed, durable: self.mark.max(by_lock) }
@@ -94,6 +90,12 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         self.survey.evidence.last_owner = last_owner(self.survey.lock.as_ref(), self.options.boot);
         Ok(())
     }
+}
+
+/// The newest record that LOCK, where it is of this boot, says to have been durable; else 0.
+pub(crate) fn durable_by(lock: Option<&Lock>, boot: BootId) -> u64 {
+    let lock = lock.filter(|lock| boot != BootId::UNKNOWN && lock.boot == boot);
+    lock.map_or(0, |lock| lock.durable_sequence)
 }
 
 fn head_evidence(head: &HeadFile) -> HeadEvidence {

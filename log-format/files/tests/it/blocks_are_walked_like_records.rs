@@ -9,7 +9,7 @@ use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{ReadFile, RecordPlace, Run, Stop};
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::record::{NO_CLAIM, encode_into};
-use holdpoint_log_format::{ChainPosition, Flags, Link, LinkPrefix, Record, RecordHeader};
+use holdpoint_log_format::{ChainPosition, Fault, Flags, Link, LinkPrefix, Record, RecordHeader};
 use quickcheck::{Arbitrary, Gen};
 use std::io;
 
@@ -214,6 +214,25 @@ fn forgeries(record: &Record<'_>, previous: &Link) -> Vec<RecordHeader> {
         relinked(u32::try_from(header.sequence).unwrap(), header.time),
         relinked(NO_CLAIM, header.time),
     ]
+}
+
+#[test]
+fn a_claim_holds_only_where_it_names_the_end_of_a_batch() {
+    // Behind batches of one, of three, of one: records 1, 4 and 5 end them.
+    for (named, is_end) in [(0, true), (1, true), (2, false), (3, false), (4, true), (5, true)] {
+        let mut segment = Segment::first();
+        segment.push(Flags::NONE, b"");
+        for flags in [Flags::MORE_FOLLOWS, Flags::MORE_FOLLOWS, Flags::NONE, Flags::NONE] {
+            segment.push(flags, b"of a batch");
+        }
+        segment.push_claiming(named, Flags::NONE, b"");
+        let run = assert_same(&segment.file(), &segment, &named.to_string());
+        let expected = match is_end {
+            true => (6, Stop::Nothing),
+            false => (5, Stop::Fault(Fault::ClaimInBatch { sequence: 6, found: named })),
+        };
+        assert_eq!((run.chain.sequence, run.stop), expected);
+    }
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub(crate) struct Segment {
     pub(crate) header: SegmentHeader,
     pub(crate) bytes: Vec<u8>,
     pub(crate) last: ChainPosition,
+    /// The newest record that ends a batch.
+    batch_end: u64,
     /// Where its newest record starts.
     pub(crate) newest_at: u64,
 }
@@ -33,24 +35,33 @@ impl Segment {
 
     pub(crate) fn begun(header: SegmentHeader) -> Self {
         let bytes = header.encode().to_vec();
-        Self { header, bytes, last: header.previous, newest_at: 0 }
+        let (last, batch_end) = (header.previous, header.previous.sequence);
+        Self { header, bytes, last, batch_end, newest_at: 0 }
     }
 
     /// Appends a record that claims that everything before its batch was durable.
     pub(crate) fn push(&mut self, flags: Flags, payload: &[u8]) {
+        self.push_claiming(self.batch_end, flags, payload);
+    }
+
+    /// Appends a record that claims that everything up to a record was durable.
+    pub(crate) fn push_claiming(&mut self, durable: u64, flags: Flags, payload: &[u8]) {
         let (sequence, time) = (self.last.sequence + 1, self.last.time + 1);
+        let unsynced = u32::try_from(sequence - 1 - durable).unwrap();
         let digest = digest_of(flags, payload);
         let prefix = LinkPrefix::new(LOG, 1, 1, flags, &digest);
-        let link = prefix.link(&self.last.link, 0, sequence, time);
-        self.put(&header_of(flags, sequence, time, link), payload);
+        let link = prefix.link(&self.last.link, unsynced, sequence, time);
+        self.put(&header_of(flags, unsynced, (sequence, time), link), payload);
     }
 
     /// Writes a record as it is said to be, whether or not it follows.
     pub(crate) fn put(&mut self, header: &RecordHeader, payload: &[u8]) {
         self.newest_at = self.end();
         encode_into(&mut self.bytes, header, payload, self.header.seed());
-        self.last =
-            ChainPosition { sequence: header.sequence, link: header.link, time: header.time };
+        self.last = ChainPosition::of(header);
+        if !header.flags.more_follows() {
+            self.batch_end = header.sequence;
+        }
     }
 
     pub(crate) fn end(&self) -> u64 {
@@ -98,14 +109,19 @@ pub(crate) fn digest_of(flags: Flags, payload: &[u8]) -> [u8; 32] {
     withheld.unwrap_or_else(|| link::payload_digest(payload))
 }
 
-fn header_of(flags: Flags, sequence: u64, time: u64, link: link::Link) -> RecordHeader {
+fn header_of(
+    flags: Flags,
+    unsynced: u32,
+    (sequence, time): (u64, u64),
+    link: link::Link,
+) -> RecordHeader {
     RecordHeader {
         size: 0,
         checksum: 0,
         kind: 1,
         version: 1,
         flags,
-        unsynced: 0,
+        unsynced,
         sequence,
         time,
         link,
