@@ -123,7 +123,7 @@ fn fingerprints_at<S: ReadStorage>(
     options: ReadOptions<'_>,
     wanted: &BTreeSet<u64>,
 ) -> Result<BTreeMap<u64, Digest>, ReadError> {
-    let (_, found) = steadily(|| {
+    let (_, found) = steadily(options, |attempt| {
         let start = Start::of(storage)?;
         let anchor = start.anchor;
         let (mut meaning, mut found) = (Meaning::new(start, Until::End), BTreeMap::new());
@@ -134,7 +134,7 @@ fn fingerprints_at<S: ReadStorage>(
             }
             meaning.apply(batch);
         };
-        let reading = read(storage, anchor, options, &mut |_| {}, &mut take)?;
+        let reading = read(storage, anchor, attempt, &mut |_| {}, &mut take)?;
         Ok((reading, found))
     })?;
     Ok(found)
