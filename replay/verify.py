@@ -210,8 +210,7 @@ class Survey:
     def read(self, name, most=CAPACITY_MAX):
         """A regular file, no more of it than a segment has; None: there is none."""
         if not os.path.lexists(self.root / name): return None
-        if self.wrong(name):
-            return self.find(name, 0, 0, "it is not a regular file", "layout")
+        if self.wrong(name): return self.find(name, 0, 0, "it is not a regular file", "layout")
         with open(os.open(self.root / name, os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             return file.read(most if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else 0)
     def tells_of(self):
