@@ -145,7 +145,7 @@ impl Directory {
             Ok(None) => String::new(),
             Err(error) => format!("; {error}"),
         };
-        format!("neither HEAD nor a segment, and {} is left of one{told}", left.join(", "))
+        format!("only {} of one{told}", left.join(", "))
     }
 
     /// How to make a log there, where one is what is missing.

@@ -2,7 +2,8 @@
 //! a strange place nor write a byte to it.
 
 use holdpoint_domain::event::{ClockStepped, Event, LoopDispatched};
-use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, SECRET, flip, make_newer};
+use holdpoint_replay::machine::this_boot;
+use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, OTHER_BOOT, SECRET, flip, make_newer};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -287,6 +288,45 @@ fn where_only_a_broken_head_is_left_nothing_says_that_the_log_was_empty() {
     for verb in [&["verify"][..], &["log", "show"], &["log", "tail"], &["trace", "1"]] {
         let output = holdpoint(directory.path(), verb);
         assert_eq!(output.status.code(), Some(6), "{verb:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn where_a_lock_alone_is_left_readers_miss_the_records_that_it_names_and_writers_begin_anew() {
+    let readings = [
+        &["verify"][..],
+        &["log", "show"],
+        &["log", "show", "--last", "3"],
+        &["log", "show", "--reverse"],
+        &["log", "tail"],
+        &["trace", "1"],
+        &["replay"],
+        &["export"],
+        &["hold", "list"],
+        &["decision", "list"],
+        &["thread", "list"],
+    ];
+    for (boot, exit) in [(this_boot(), 6), (OTHER_BOOT, 3)] {
+        let directory = TempDir::new().unwrap();
+        let mut log = HandMade::new();
+        log.boot = boot;
+        log.run();
+        log.write(directory.path());
+        std::fs::remove_dir_all(directory.path().join("segments")).unwrap();
+        std::fs::remove_file(directory.path().join("HEAD")).unwrap();
+        for verb in readings {
+            let output = holdpoint(directory.path(), verb);
+            let said = format!("{}{}", text(&output.stderr), text(&output.stdout));
+            assert_eq!(output.status.code(), Some(exit), "{verb:?}: {said}");
+            let newest = log.chain.sequence;
+            let words = match exit {
+                6 => format!("records up to {newest} were durable, and there is no segment"),
+                _ => format!("only LOCK of one; LOCK tells of record {newest}"),
+            };
+            assert!(said.contains(&words), "{verb:?}: {said}");
+        }
+        let made = holdpoint(directory.path(), &["run", "--", "true"]);
+        assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
     }
 }
 

@@ -237,7 +237,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         visit: &mut dyn FnMut(Line, Standing) -> Onward,
     ) -> Result<(), ReadError> {
         self.reader.check_ends(&mut self.part.findings())?;
-        if self.filter.last.is_none_or(|last| last > self.reader.witnessed()) {
+        if self.filter.last.is_none_or(|last| last >= self.reader.witnessed()) {
             self.reader.check_durable(boot, &mut self.part.findings())?;
         }
         let mut at: Vec<usize> =

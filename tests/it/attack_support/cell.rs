@@ -21,8 +21,17 @@ pub(crate) const LEGEND: [(Cell, char, &str); 7] = [
     (Cell::Same, '.', "same: the facts are those of the log that nobody attacked"),
     (Cell::Refused, 'r', "refused: the exit code is not 0, and a message says why"),
     (Cell::Standing, 's', "standing: what is not genuine is shown as `unproven` or `withheld`"),
-    (Cell::Stated, 'f', "stated: shown, and `verify` finds what a record states on it to be false"),
-    (Cell::Judged, 'j', "judged: every link up to HEAD holds; only the rules forbid what it says"),
+    (
+        Cell::Stated,
+        'f',
+        "stated: shown by or as a record that is named, and `verify` finds it false",
+    ),
+    (
+        Cell::Judged,
+        'j',
+        "judged: chained anew under a HEAD of its own, so that every link up to HEAD holds and no \
+         reading of records tells; whole `verify` finds it by meaning, or by LOCK",
+    ),
     (Cell::Undetectable, 'u', "undetectable: `verify` without an outside head finds nothing"),
     (Cell::Hole, 'H', "hole: forged facts proven or genuine ones hidden, though `verify` finds it"),
 ];
@@ -36,23 +45,21 @@ impl Cell {
 /// The records of which `verify` finds that what they say cannot be so.
 pub(crate) fn found_false(verified: &Reading) -> BTreeSet<u64> {
     let findings = verified.values.first().and_then(|report| report["findings"].as_array());
-    let is_false = |one: &&Value| {
-        one["problem"] == "forbidden_event" || one["problem"] == "false_index_statement"
-    };
+    let is_false = |one: &&Value| one["problem"].as_str().is_some_and(|it| FALSE.contains(&it));
     let found = findings.into_iter().flatten().filter(is_false);
     found.filter_map(|one| one["sequence"].as_u64()).collect()
 }
 
 /// What the whole `verify` without an outside head says of the attacked log.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     FindsNothing,
-    /// Statements on indexes are false, and nothing else is wrong.
-    FalseStatements,
     /// All links hold, nothing is missing, and events are such as the rules forbid.
     ForbiddenEvents,
     /// The same, and how the log begins is one of them.
     FalseBeginning,
+    /// All links hold, and LOCK tells of durable records behind the newest one.
+    MissesNewest,
     Finds,
 }
 
@@ -62,10 +69,15 @@ impl Verdict {
         let problems: Vec<&str> =
             findings.into_iter().flatten().filter_map(|one| one["problem"].as_str()).collect();
         let are_all = |of: &[&str]| problems.iter().all(|problem| of.contains(problem));
+        let axes = verified.values.first().map(|report| report["axes"].clone());
+        let integrity = axes.map(|axes| axes["integrity"]["state"].clone());
+        let is_chained = integrity.is_some_and(|state| state == "proven");
+        let is_judged = |problem: &&str| *problem == "below_mark" || JUDGED.contains(problem);
         match verified.code {
             0 => Self::FindsNothing,
             _ if problems.is_empty() => Self::Finds,
-            _ if are_all(&["false_index_statement"]) => Self::FalseStatements,
+            _ if !is_chained && problems.iter().all(is_judged) => Self::MissesNewest,
+            _ if !is_chained => Self::Finds,
             _ if are_all(&JUDGED) => Self::ForbiddenEvents,
             _ if are_all(&BEGINNING) => Self::FalseBeginning,
             _ => Self::Finds,
@@ -76,17 +88,18 @@ impl Verdict {
     fn of_wrong_facts(self, hides: bool) -> Cell {
         match self {
             Self::FindsNothing => Cell::Undetectable,
-            Self::FalseStatements => Cell::Stated,
             Self::FalseBeginning if !hides => Cell::Judged,
             Self::ForbiddenEvents => Cell::Judged,
-            Self::FalseBeginning | Self::Finds => Cell::Hole,
+            Self::FalseBeginning | Self::MissesNewest | Self::Finds => Cell::Hole,
         }
     }
 }
 
 /// What only he finds who judges events.
-const JUDGED: [&str; 4] =
-    ["forbidden_event", "false_index_statement", "unknown_kind", "undecodable_payload"];
+const JUDGED: [&str; 5] = [FALSE[0], FALSE[1], FALSE[2], "unknown_kind", "undecodable_payload"];
+
+/// What is found of a record that states what cannot be.
+const FALSE: [&str; 3] = ["forbidden_event", "false_index_statement", "false_archive_statement"];
 
 /// What is found where records are not there and no event says rightly why.
 const BEGINNING: [&str; 2] = ["beginning_unstated", "carried_state"];
@@ -122,13 +135,19 @@ impl Pair<'_> {
     fn of_refusal(&self, found: &Difference) -> Cell {
         let is_proven = |fact: &Fact| fact.stands("proven") && !self.is_found_false(fact);
         let is_proven = found.forged.iter().any(is_proven);
+        // Where all was chained anew, the refusal tells that records behind the newest one are gone.
         let is_hole = is_proven && self.verdict.of_wrong_facts(false) == Cell::Hole;
-        if is_hole { Cell::Hole } else { Cell::Refused }
+        if is_hole && self.verdict != Verdict::MissesNewest { Cell::Hole } else { Cell::Refused }
     }
 
     fn of_success(&self, found: &Difference) -> Cell {
         if self.shows == Shows::Verdict {
-            return if self.vouches { self.verdict.of_wrong_facts(true) } else { Cell::Same };
+            return match self.verdict {
+                _ if !self.vouches => Cell::Same,
+                // A range does not reach to the end, where alone something is missing.
+                Verdict::MissesNewest => Cell::Judged,
+                verdict => verdict.of_wrong_facts(true),
+            };
         }
         let is_told = |fact: &Fact| fact.stands("unproven") || fact.stands("withheld");
         if found.hides || !found.forged.iter().all(is_told) {

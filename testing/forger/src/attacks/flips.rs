@@ -4,7 +4,7 @@ use super::places::{
 use super::{Attack, Forged, row};
 use crate::block::Field;
 use crate::layout::{common, head, header, lock, record, seal};
-use crate::log::{File, Log};
+use crate::log::{File, Log, RecordAt};
 
 pub(super) const ATTACKS: &[Attack] = &[
     row("flip-header-magic", "A bit of a segment's magic flipped.", |log, v| {
@@ -67,6 +67,11 @@ pub(super) const ATTACKS: &[Attack] = &[
         in_record(log, v, record::LINK)
     }),
     row("flip-record-payload", "A bit of a record's payload flipped.", in_payload),
+    row(
+        "flip-payload-and-later-checksum",
+        "A bit of a payload flipped, and one of the checksum of a later record of the segment.",
+        in_payload_and_checksum,
+    ),
     row("flip-record-padding", "A bit of a record's padding flipped.", in_padding),
     row("flip-seal-tag", "A bit of a seal's tag flipped.", |log, v| in_seal(log, v, seal::TAG)),
     row("flip-seal-checksum", "A bit of a seal's checksum flipped.", |log, v| {
@@ -176,6 +181,16 @@ fn in_record(log: &mut Log, variant: u64, field: Field) -> Forged {
 
 fn in_payload(log: &mut Log, variant: u64) -> Forged {
     let at = a_record_where(log, variant, |at| !log.record(at).payload.is_empty())?;
+    flip(&mut log.record_mut(at).payload, variant)
+}
+
+fn in_payload_and_checksum(log: &mut Log, variant: u64) -> Forged {
+    let later = |at: RecordAt| RecordAt { item: at.item + 3, ..at };
+    let at = a_record_where(log, variant, |at| {
+        let is_there = log.records().contains(&later(at));
+        is_there && !log.record(at).payload.is_empty()
+    })?;
+    log.record_mut(later(at)).header.flip(record::CHECKSUM, mixed(variant));
     flip(&mut log.record_mut(at).payload, variant)
 }
 

@@ -1,5 +1,5 @@
 use super::places::{
-    Found, a_record_where, a_segment, first_record_of, forge_head, forge_lock,
+    Found, a_record_where, a_segment, first_record_of, forge_head, forge_lock, put,
     remove_segments_before,
 };
 use super::{Attack, Forged, row};
@@ -23,6 +23,11 @@ pub(super) const ATTACKS: &[Attack] = &[
     row("head-newer-version", "HEAD is of a newer format version.", newer),
     row("head-of-other-boot", "HEAD was written in another boot.", other_boot),
     row("head-of-nothing", "HEAD names no record, as at creation.", of_nothing),
+    row(
+        "head-temporary-of-later-record",
+        "A HEAD that did not get its name names a record behind the newest one.",
+        temporary,
+    ),
     row(
         "anchor-on-whole-log",
         "HEAD's anchor is a segment's beginning, and the segments before it are still there.",
@@ -153,6 +158,14 @@ fn of_nothing(log: &mut Log, _: u64) -> Forged {
         block.set(head::NEWEST_LINK, &link);
         set_places(block, [0; 3]);
     })
+}
+
+fn temporary(log: &mut Log, variant: u64) -> Forged {
+    let mut later = log.clone();
+    ahead(&mut later, variant)?;
+    let head = later.files.remove("HEAD").ok_or("there is no HEAD")?;
+    put(log, "HEAD.tmp", head);
+    Ok(())
 }
 
 /// What is before a segment other than the first.
