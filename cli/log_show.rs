@@ -12,9 +12,7 @@ use crate::verify::{exit_of, warn};
 use crate::wanted::{WantedArgs, expect_known, expect_order};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::{Onward, Standing};
-use holdpoint_replay::{
-    Filter, Line, Order, Part, Searched, Span, Verdict, leading, reached, search, span,
-};
+use holdpoint_replay::{Filter, Line, Order, Part, Searched, Span, Verdict, leading, search, span};
 
 /// Options of `log show`.
 #[derive(Debug, clap::Args)]
@@ -225,8 +223,9 @@ fn tell_nothing(directory: &Directory, filter: &Filter) -> Result<(), Failure> {
 
 /// The newest record that is known to be durable, for a program; a person is not told.
 pub(crate) fn durable_to(global: &Global, directory: &Directory) -> Result<Option<u64>, Failure> {
-    let reached = global.json.then(|| directory.read(reached)).transpose()?;
-    Ok(reached.map(|reached| reached.durable))
+    let read =
+        || directory.read(|storage, options| holdpoint_replay::durable_to(storage, options.boot));
+    global.json.then(read).transpose()
 }
 
 /// Writes a record as one line: of JSON, where it is said how far the log is durable.

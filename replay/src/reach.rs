@@ -1,13 +1,11 @@
 //! How far a reading reached, and what that proves of each record that it shows.
 
-use crate::read::{ReadError, ReadOptions};
+use crate::read::ReadError;
 use crate::records::indexes::Tied;
-use crate::records::part::Part;
+use crate::records::part::{Part, last_run};
 use crate::report::{Report, Unproven, Verdict};
-use holdpoint_log_files::survey::Reached;
-use holdpoint_log_files::{
-    Extent, LogReader, ReadStorage, Standing, Survey, SurveyOptions, Ties, survey,
-};
+use holdpoint_log_files::{LogReader, ReadStorage, Standing, Survey, Ties};
+use holdpoint_log_format::BootId;
 use serde::Serialize;
 
 /// How far a reading reached: what it read, searched or excluded, and what of that is tied to the
@@ -187,15 +185,12 @@ pub fn said_unproven<S: ReadStorage>(storage: &S) -> Result<Vec<Unproven>, ReadE
     Ok(tied.said_unproven())
 }
 
-/// How far a log's records are witnessed, and durable. Reads HEAD, LOCK and what lies behind HEAD.
+/// The newest record that is known to be durable. Reads HEAD, LOCK and the records behind HEAD's.
 ///
 /// # Errors
 /// The log cannot be read.
-pub fn reached<S: ReadStorage>(
-    storage: &S,
-    options: ReadOptions<'_>,
-) -> Result<Reached, ReadError> {
-    let (extent, is_being_written) = (Extent::FromHead, options.is_being_written()?);
-    let options = SurveyOptions { extent, boot: options.boot, is_being_written };
-    Ok(survey(storage, options, &mut |_, _| {})?.reached())
+pub fn durable_to<S: ReadStorage>(storage: &S, boot: BootId) -> Result<u64, ReadError> {
+    let reader = LogReader::of(storage)?;
+    let by_mark = last_run(&reader)?.map_or(0, |run| run.mark);
+    Ok(reader.durable(boot).max(by_mark))
 }

@@ -9,7 +9,7 @@
 mod causes;
 mod effects;
 
-use crate::reach::{Reach, reached};
+use crate::reach::{Reach, durable_to};
 use crate::read::{ReadError, ReadOptions};
 use crate::records::indexes::Tied;
 use crate::records::{Part, Span, span};
@@ -204,7 +204,7 @@ pub fn trace<S: ReadStorage>(
     options: ReadOptions<'_>,
 ) -> Result<Traced, ReadError> {
     let depth = depth.min(DEPTH_MAX);
-    let durable_to = Some(reached(storage, options)?.durable);
+    let durable_to = Some(durable_to(storage, options.boot)?);
     let reader = LogReader::of(storage)?;
     let mut part = Part::begin(&reader);
     reader.check_ends(&mut part.findings())?;

@@ -113,9 +113,16 @@ pub fn newest<S: ReadStorage>(storage: &S) -> Result<Option<u64>, ReadError> {
 fn last_read<S: ReadStorage>(
     reader: &LogReader<'_, S>,
 ) -> Result<Option<ChainPosition>, ReadError> {
+    Ok(last_run(reader)?.map(|run| run.chain))
+}
+
+/// The run from HEAD's record to the last one that can be read, in the last segment.
+pub(crate) fn last_run<S: ReadStorage>(
+    reader: &LogReader<'_, S>,
+) -> Result<Option<Run>, ReadError> {
     let Some(last) = reader.firsts().last() else { return Ok(None) };
     let mut found = |_| {};
     let Some(mut segment) = reader.open(*last, &mut found)? else { return Ok(None) };
     let from = reader.at_head(&mut segment)?.unwrap_or_else(|| Run::at_start(&segment.header));
-    Ok(Some(reader.walk(&mut segment, from, &mut found, &mut |_, _| Onward::Go)?.chain))
+    Ok(Some(reader.walk(&mut segment, from, &mut found, &mut |_, _| Onward::Go)?))
 }

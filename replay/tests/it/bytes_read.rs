@@ -8,7 +8,7 @@ use holdpoint_log_format::BootId;
 use holdpoint_log_format::limits::SEGMENT_CAPACITY_MIN;
 use holdpoint_log_index::file::{build_index, index_path};
 use holdpoint_log_index::{IndexDigest, layout::INDEX_VERSION};
-use holdpoint_replay::{Filter, Order, Part, ReadOptions, Searched, search, span};
+use holdpoint_replay::{Filter, Order, Part, ReadOptions, Searched, durable_to, search, span};
 use holdpoint_testing::hand_made::HandMade;
 use std::fs::{self, File};
 use std::io;
@@ -143,6 +143,10 @@ fn the_newest_records_are_read_in_the_same_few_kilobytes_of_any_log() {
         assert_eq!(span(&storage).unwrap().unwrap().last, newest);
         let bytes = storage.bytes.load(Ordering::Relaxed);
         assert!(bytes <= 64 * KIB, "the ends: {bytes}");
+        let storage = sample.counted();
+        assert_eq!(durable_to(&storage, BootId::UNKNOWN).unwrap(), newest);
+        let bytes = storage.bytes.load(Ordering::Relaxed);
+        assert!(bytes <= 64 * KIB, "what is durable: {bytes}");
     }
 }
 

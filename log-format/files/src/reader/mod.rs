@@ -119,13 +119,19 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         Ok(())
     }
 
+    /// The newest record that HEAD, or LOCK of this boot, says was durable; 0: none.
+    #[must_use]
+    pub fn durable(&self, boot: BootId) -> u64 {
+        self.witnessed().max(durable_by(self.listing.lock.as_ref(), boot))
+    }
+
     /// What LOCK of this boot says was durable, and is not there: for whoever shows or searches the
     /// newest records.
     ///
     /// # Errors
     /// A file cannot be read.
     pub fn check_durable(&self, boot: BootId, found: &mut Found<'_>) -> Result<(), SurveyError> {
-        let durable = durable_by(self.listing.lock.as_ref(), boot);
+        let durable = self.durable(boot);
         if durable <= self.witnessed() {
             return Ok(());
         }
