@@ -1,26 +1,29 @@
 //! The files of a log, one after another: names, headers, HEAD, and each segment's records.
 
 use super::cause::Explained;
-use super::header::{by_checksum, compared, first_record_is_of, head, inferred, unknown};
+use super::header::{by_checksum, compared, head, unknown};
 use super::ledger::Ledger;
 use super::region::{Cause, Records, Region, Witness};
-use super::search::{Frame, View, frame_at};
 use super::segment::{Ended, FIRST_RECORD, SegmentMapper};
+use super::view::View;
 use super::{DamageMap, Kept, MappedSegment};
 use crate::read::ReadError;
 use crate::verify::{OutsideState, Witnessed};
+use holdpoint_log_files::damage_scan::{
+    DamageScan, Frame, Piece, SegmentState, Source, inferred_header,
+};
 use holdpoint_log_files::survey::{HeadFile, HeaderBlock, SegmentFile, segment_path};
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{Problem, ReadFile, ReadStorage, Survey, SurveyError};
 use holdpoint_log_format::limits::{HEAD_LENGTH, next_capacity};
 use holdpoint_log_format::{ChainPosition, Fault, Head, Link, LogId, SegmentHeader, names};
-use std::collections::BTreeMap;
 use std::io;
 
 /// A log while it is mapped.
 pub(super) struct Mapper<'s, S> {
     storage: &'s S,
     survey: &'s Survey,
+    scanned: Option<&'s (Source, DamageScan)>,
     is_being_written: bool,
     log: Option<LogId>,
     head: Option<Head>,
@@ -38,23 +41,25 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
     pub(super) fn new(
         storage: &'s S,
         survey: &'s Survey,
+        scanned: Option<&'s (Source, DamageScan)>,
         is_being_written: bool,
-        (outside, kept): (u64, Vec<Records>),
+        outside: u64,
     ) -> Self {
-        let log = identity(survey);
-        let head = survey.head.valid().copied().filter(|head| Some(head.log) == log);
+        let log = scanned.map(|(source, _)| source.log);
+        let head = scanned.and_then(|(source, _)| source.head);
         let seed = |segment: &SegmentFile| {
             let first = segment.first_sequence;
-            Some((first, inferred(log?, first, 0).seed().of(&[])))
+            Some((first, inferred_header(log?, first, 0).seed().of(&[])))
         };
         Self {
             storage,
             survey,
+            scanned,
             is_being_written,
             log,
             head,
             seeds: survey.segments.iter().filter_map(seed).collect(),
-            ledger: Ledger::new(outside, kept),
+            ledger: Ledger::new(outside),
             segments: Vec::new(),
             ended: None,
             accounted: head.map_or(0, |head| head.anchor_sequence),
@@ -117,7 +122,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             regions_left_out: ledger.regions_left_out,
             stretches: ledger.stretches,
             stretches_left_out: ledger.stretches_left_out,
-            salvage: Kept { held_not_kept: ledger.held_not_kept, ..salvage },
+            salvage,
         }
     }
 
@@ -165,21 +170,9 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
 
     /// The place before the first record, as HEAD or the log's identity tells it.
     fn anchor(&self) -> Option<ChainPosition> {
-        let log = self.log?;
-        match self.head {
-            Some(head) if head.anchor_sequence > 0 => {
-                let (sequence, link) = (head.anchor_sequence, head.anchor_link);
-                let headers = self.survey.segments.iter().filter_map(SegmentFile::good_header);
-                let mut places = headers.map(|header| header.previous);
-                let same = places.find(|place| (place.sequence, place.link) == (sequence, link));
-                same.or(Some(ChainPosition { sequence, link, time: 0 }))
-            }
-            Some(_) => Some(ChainPosition::genesis(log)),
-            None => {
-                let first = self.survey.segments.first().map(|first| first.first_sequence);
-                (first == Some(1)).then(|| ChainPosition::genesis(log))
-            }
-        }
+        let (source, _) = self.scanned?;
+        let first = self.survey.segments.first().map(|first| first.first_sequence);
+        (source.head.is_some() || first == Some(1)).then(|| source.anchor())
     }
 
     fn map_segment(&mut self, index: usize) -> Result<(), ReadError> {
@@ -219,7 +212,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
                 self.map_good_header(index, *header, window).map(Some)
             }
             HeaderBlock::Valid(header) => {
-                if first_record_is_of(window, log, name)? {
+                if self.is_damaged(name) {
                     let field = if header.log == log { "first sequence" } else { "log id" };
                     let why = Explained::proven(Cause::Forged { field: field.to_string() });
                     self.add(&segment_path(name), 0, FIRST_RECORD, None, why);
@@ -241,6 +234,24 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         }
     }
 
+    /// Whether the scan reads a segment by its name, for its header is not to be believed.
+    fn is_damaged(&self, name: u64) -> bool {
+        let segments = self.scanned.map(|(source, _)| source.segments.as_slice());
+        let mut same = segments.unwrap_or_default().iter().filter(|segment| segment.name == name);
+        same.any(|segment| matches!(segment.state, SegmentState::Damaged(..)))
+    }
+
+    /// What the scan says of a segment.
+    fn pieces(&self, name: u64) -> Vec<&'s Piece> {
+        let pieces = self.scanned.map(|(_, scan)| scan.pieces.as_slice()).unwrap_or_default();
+        let is_of = |piece: &&Piece| match piece {
+            Piece::Kept(kept) => kept.segment == name,
+            Piece::Lost(loss) => loss.segment == name,
+            Piece::Unproven(_) => false,
+        };
+        pieces.iter().filter(is_of).collect()
+    }
+
     /// The header that follows from what is before it, and the place before its first record.
     fn rebuilt(
         &self,
@@ -248,7 +259,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         name: u64,
         length: u64,
     ) -> (SegmentHeader, Option<ChainPosition>) {
-        let header = inferred(log, name, length);
+        let header = inferred_header(log, name, length);
         let before = self.ended.filter(|ended| ended.chain.sequence.checked_add(1) == Some(name));
         let Some(before) = before else { return (header, None) };
         let previous_seal_offset = before.seal.unwrap_or(0);
@@ -315,7 +326,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             let header = SegmentHeader { capacity: usual, ..header };
             return Ok((header, Some(header.previous)));
         }
-        let first = frame_at(window, &header, FIRST_RECORD)?;
+        let first = Frame::at(window, &header, FIRST_RECORD)?;
         let Some(before) = before else {
             self.ledger.begin(index == 0 && self.ended.is_none());
             return Ok((header, Some(header.previous)));
@@ -399,10 +410,10 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         let next = next.filter(|next| Some(next.log) == self.log);
         let behind = next.map(|next| (next.previous, next.previous_seal_offset));
         let is_last = index + 1 == self.survey.segments.len();
-        let newest = self.head.map_or(0, |head| head.newest_sequence);
+        // Where HEAD is, no claim of what may be an image says more.
         let due = match behind {
             Some((last, _)) => last.sequence,
-            None if is_last => newest.max(self.mark()),
+            None if is_last => self.head.map_or_else(|| self.mark(), |head| head.newest_sequence),
             None => 0,
         };
         let length = window.length();
@@ -412,6 +423,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             head.newest_sequence >= first && (head.newest_sequence <= due || is_last)
         });
         view.next = behind;
+        let pieces = self.pieces(first);
         let mapper = SegmentMapper {
             view,
             file: path.to_string(),
@@ -420,7 +432,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             ledger: &mut self.ledger,
             data_end: used,
         };
-        let ended = mapper.map(start)?;
+        let ended = mapper.map(start, &pieces)?;
         self.map_length(path, &header, length, used);
         let is_sealed = ended.seal.is_some();
         self.accounted = self.accounted.max(ended.chain.sequence);
@@ -486,17 +498,6 @@ fn is_consequence(problem: &Problem) -> bool {
             | Problem::Rewritten { .. }
             | Problem::Fault(Fault::Link { .. })
     )
-}
-
-/// HEAD's log when any segment agrees, else that of most segments, else HEAD's.
-fn identity(survey: &Survey) -> Option<LogId> {
-    let mut counts: BTreeMap<LogId, usize> = BTreeMap::new();
-    for header in survey.segments.iter().filter_map(|segment| segment.header.valid()) {
-        *counts.entry(header.log).or_default() += 1;
-    }
-    let witnessed = survey.head.valid().map(|head| head.log);
-    let most = counts.iter().max_by_key(|(_, count)| **count).map(|(log, _)| *log);
-    witnessed.filter(|log| counts.contains_key(log)).or(most).or(witnessed)
 }
 
 fn of(file: &str) -> impl Fn(io::Error) -> ReadError {
