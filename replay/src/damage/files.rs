@@ -17,6 +17,7 @@ use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{Problem, ReadFile, ReadStorage, Survey, SurveyError};
 use holdpoint_log_format::limits::{HEAD_LENGTH, next_capacity};
 use holdpoint_log_format::{ChainPosition, Fault, Head, Link, LogId, SegmentHeader, names};
+use std::collections::BTreeMap;
 use std::io;
 
 /// A log while it is mapped.
@@ -30,6 +31,8 @@ pub(super) struct Mapper<'s, S> {
     seeds: Vec<(u64, u32)>,
     ledger: Ledger,
     segments: Vec<MappedSegment>,
+    /// What the scan says of each file, by the number in its name.
+    pieces: BTreeMap<u64, Vec<&'s Piece>>,
     /// The last record so far, and where its segment's seal is.
     ended: Option<Ended>,
     /// The newest record that was kept or blamed.
@@ -61,6 +64,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             seeds: survey.segments.iter().filter_map(seed).collect(),
             ledger: Ledger::new(outside),
             segments: Vec::new(),
+            pieces: scanned.map(|(_, scan)| by_file(scan)).unwrap_or_default(),
             ended: None,
             accounted: head.map_or(0, |head| head.anchor_sequence),
             capacity: 0,
@@ -189,6 +193,11 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             let Some((header, start)) = self.map_header(index, segment, &mut window, used)? else {
                 return Ok(());
             };
+            if self.ended.is_some_and(|ended| header.first_sequence() <= ended.chain.sequence) {
+                let again = Cause::Duplicated { sequence: header.first_sequence() };
+                self.add(&path, 0, used, None, Explained::fits(again));
+                return Ok(());
+            }
             self.map_missing_before(&header);
             self.map_records(index, header, start, (window, used, &path))
         };
@@ -239,17 +248,6 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         let segments = self.scanned.map(|(source, _)| source.segments.as_slice());
         let mut same = segments.unwrap_or_default().iter().filter(|segment| segment.name == name);
         same.any(|segment| matches!(segment.state, SegmentState::Damaged(..)))
-    }
-
-    /// What the scan says of a segment.
-    fn pieces(&self, name: u64) -> Vec<&'s Piece> {
-        let pieces = self.scanned.map(|(_, scan)| scan.pieces.as_slice()).unwrap_or_default();
-        let is_of = |piece: &&Piece| match piece {
-            Piece::Kept(kept) => kept.segment == name,
-            Piece::Lost(loss) => loss.segment == name,
-            Piece::Unproven(_) => false,
-        };
-        pieces.iter().filter(is_of).collect()
     }
 
     /// The header that follows from what is before it, and the place before its first record.
@@ -423,7 +421,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             head.newest_sequence >= first && (head.newest_sequence <= due || is_last)
         });
         view.next = behind;
-        let pieces = self.pieces(first);
+        let pieces = self.pieces.remove(&first).unwrap_or_default();
         let mapper = SegmentMapper {
             view,
             file: path.to_string(),
@@ -498,6 +496,19 @@ fn is_consequence(problem: &Problem) -> bool {
             | Problem::Rewritten { .. }
             | Problem::Fault(Fault::Link { .. })
     )
+}
+
+fn by_file(scan: &DamageScan) -> BTreeMap<u64, Vec<&Piece>> {
+    let mut pieces: BTreeMap<u64, Vec<&Piece>> = BTreeMap::new();
+    for piece in &scan.pieces {
+        let name = match piece {
+            Piece::Kept(kept) => kept.segment,
+            Piece::Lost(loss) => loss.segment,
+            Piece::Unproven(_) => continue,
+        };
+        pieces.entry(name).or_default().push(piece);
+    }
+    pieces
 }
 
 fn of(file: &str) -> impl Fn(io::Error) -> ReadError {

@@ -72,8 +72,8 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
         for piece in pieces {
             match piece {
                 Piece::Kept(kept) => {
-                    self.map_kept((&chain, at), is_known, kept, found)?;
-                    (chain, at, is_known, found) = (kept.last, kept.end, true, &nothing);
+                    chain = self.map_kept((&chain, at), is_known, kept, found)?;
+                    (at, is_known, found) = (kept.end, true, &nothing);
                 }
                 Piece::Lost(loss) if loss.file == self.file && loss.offset >= FIRST_RECORD => {
                     found = &loss.found;
@@ -84,15 +84,17 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
         self.map_end(chain, at, found)
     }
 
-    /// Maps records that are kept, and what lies before them.
+    /// Maps records that are kept, and what lies before them; gives the place behind them. Of one
+    /// that was forged, that is what it was where undoing the forgery gives it.
     fn map_kept(
         &mut self,
         (chain, at): (&ChainPosition, u64),
         is_known: bool,
         kept: &Kept,
         found: &Found,
-    ) -> io::Result<()> {
-        let Some(first) = self.view.frame(kept.offset)? else { return Ok(()) };
+    ) -> io::Result<ChainPosition> {
+        let Some(first) = self.view.frame(kept.offset)? else { return Ok(kept.last) };
+        let mut behind = None;
         let mut held = (kept.from.sequence, kept.offset);
         let log = self.view.header.log;
         if !is_known {
@@ -103,9 +105,11 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
             self.map_gap(hole, Some(Next::Record(first)), (&found.frames, found.is_stopped))?;
         } else if chain.advance_by(&first.header, || first.link_behind(log, &chain.link)).is_err() {
             held = (kept.from.sequence + 1, first.end);
-            self.map_seam(chain, first)?;
+            behind =
+                self.map_seam(chain, first)?.filter(|place| place.sequence == kept.last.sequence);
         }
-        self.hold(held, kept)
+        self.hold(held, kept)?;
+        Ok(behind.unwrap_or(kept.last))
     }
 
     /// Records that hold, but for those up to `from`, a sequence and an offset.
@@ -126,7 +130,11 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
     }
 
     /// A record in its place that does not follow from the one before it.
-    fn map_seam(&mut self, chain: &ChainPosition, frame: Frame) -> io::Result<()> {
+    fn map_seam(
+        &mut self,
+        chain: &ChainPosition,
+        frame: Frame,
+    ) -> io::Result<Option<ChainPosition>> {
         let (from, to, sequence) = (frame.offset, frame.end, frame.header.sequence);
         let here = frame.chain();
         let next = match self.view.frame(to)? {
@@ -134,7 +142,7 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
             None => self.view.next_behind(&here, to, &[])?.filter(|next| next.offset() == to),
         };
         let hole = Hole { after: *chain, from, to, last: sequence };
-        self.map_gap(hole, next, (&[frame], false)).map(drop)
+        self.map_gap(hole, next, (&[frame], false))
     }
 
     /// HEAD names another link than the record of its sequence has.

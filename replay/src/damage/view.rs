@@ -109,8 +109,8 @@ impl<F: ReadFile> View<F> {
         Ok(named.and_then(|named| Seal::decode(bytes, named, seed).ok()))
     }
 
-    /// What lies behind the last record that is kept: the seal, where it stands there or where a
-    /// witness names it and the record before it, else the place of HEAD's record.
+    /// What lies behind the last record that is kept: the seal, where it stands there, or where a
+    /// witness names the record before it, also if it was moved, else the place of HEAD's record.
     pub(super) fn next_behind(
         &mut self,
         after: &ChainPosition,
@@ -122,11 +122,13 @@ impl<F: ReadFile> View<F> {
         }
         let next = self.next.map(|(last, seal)| (seal, last.sequence, last.link));
         let head = self.head.map(|head| (head.end_offset, head.newest_sequence, head.newest_link));
+        let moved = frames.last().map(|last| last.end);
         for (offset, sequence, link) in [next, head].into_iter().flatten() {
-            let seal = if offset > from { self.seal(offset)? } else { None };
             let is_named = |seal: &Seal| (seal.last.sequence, seal.last.link) == (sequence, link);
-            if let Some(seal) = seal.filter(is_named) {
-                return Ok(Some(Next::Seal(offset, seal)));
+            for offset in [Some(offset), moved].into_iter().flatten().filter(|at| *at > from) {
+                if let Some(seal) = self.seal(offset)?.filter(is_named) {
+                    return Ok(Some(Next::Seal(offset, seal)));
+                }
             }
         }
         Ok(self.place_of_head(after, from, frames))

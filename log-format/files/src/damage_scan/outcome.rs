@@ -152,7 +152,12 @@ pub struct DamageScan {
     pub begins_behind: Option<ChainPosition>,
     /// How many pieces there were when the last records were kept.
     settled: usize,
+    /// How many frames the losses name.
+    frames: usize,
 }
+
+/// Frames in the holes of one log that are kept in mind.
+const FRAMES_MAX: usize = 1 << 16;
 
 /// What is said of records that are in no segment.
 const IN_NO_SEGMENT: &str = "no segment holds them";
@@ -186,7 +191,11 @@ impl DamageScan {
     }
 
     /// Gives a stretch up.
-    pub fn lose(&mut self, loss: Loss) {
+    pub fn lose(&mut self, mut loss: Loss) {
+        self.frames = self.frames.saturating_add(loss.found.frames.len());
+        if self.frames > FRAMES_MAX {
+            loss.found = Found { frames: Vec::new(), is_stopped: true };
+        }
         self.pieces.push(Piece::Lost(loss));
     }
 

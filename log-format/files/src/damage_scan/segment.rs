@@ -13,7 +13,7 @@ use crate::survey::segment_path;
 use crate::tie::{Edge, Mark, TiedRecords};
 use crate::window::Window;
 use holdpoint_log_format::limits::{ALIGNMENT, SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
-use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Record, RecordHeader, SegmentHeader};
+use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Record, SegmentHeader};
 use std::io;
 
 /// Where the first record of a segment begins.
@@ -304,7 +304,7 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
     ) -> io::Result<bool> {
         let item = self.window.item(offset, &self.header)?;
         let Ok((Item::Record(record), length)) = item else { return Ok(false) };
-        let is_free = limit.admits(&place_of(&record), offset + length);
+        let is_free = limit.admits(&ChainPosition::of(&record.header), offset + length);
         Ok(is_free && is_due(&record, &before) && self.breaks_left > 0)
     }
 
@@ -459,7 +459,7 @@ impl Stretch {
         marks: &[Mark],
         head: Option<Head>,
     ) -> Onward {
-        let (here, flags) = (place_of(record), record.header.flags);
+        let (here, flags) = (ChainPosition::of(&record.header), record.header.flags);
         let end = self.front.end.saturating_add(length);
         let front = &mut self.front;
         if !limit.admits(&here, end) {
@@ -519,12 +519,6 @@ fn hole<'m, F: ReadFile>(
     let (before, to) = (mark.map_or(proven, |mark| mark.sequence), end);
     let time = u64::MAX;
     Ok(Hole { after, from, to, before, time, is_closed: false, marks })
-}
-
-/// The place behind a record.
-fn place_of(record: &Record<'_>) -> ChainPosition {
-    let RecordHeader { sequence, link, time, .. } = record.header;
-    ChainPosition { sequence, link, time }
 }
 
 /// Whether a record has the sequence and a time that may follow.
