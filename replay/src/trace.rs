@@ -187,7 +187,7 @@ pub enum Traced {
         /// The ends of the log; `None` where it is empty.
         span: Option<Span>,
         /// What was found wrong on the way.
-        checked: Part,
+        checked: Box<Part>,
     },
 }
 
@@ -210,7 +210,7 @@ pub fn trace<S: ReadStorage>(
     reader.check_ends(&mut part.findings())?;
     reader.check_durable(options.boot, &mut part.findings())?;
     let Some(causes) = Causes::of(&reader, sequence, depth, &mut part)? else {
-        return Ok(Traced::NoRecord { span: span(storage)?, checked: part });
+        return Ok(Traced::NoRecord { span: span(storage)?, checked: part.into() });
     };
     let asked = causes.steps.first().map_or(sequence, |step| step.first);
     let effects = Effects::of(&reader, asked, depth, &mut part)?;

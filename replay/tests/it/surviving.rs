@@ -78,7 +78,7 @@ fn items(bytes: &[u8]) -> Vec<Range<usize>> {
 
 fn map(directory: &Path) -> DamageMap {
     let storage = DirectoryStorage::new(directory);
-    let options = ReadOptions { boot: OTHER_BOOT, is_locked: &|| false };
+    let options = ReadOptions { boot: OTHER_BOOT, is_locked: &|| Ok(false) };
     let asked = Asked { map: true, ..Asked::default() };
     verify_asked(&storage, options, &asked, &mut |_| {}).unwrap().damage.unwrap()
 }
