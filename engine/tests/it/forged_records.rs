@@ -73,6 +73,9 @@ fn remake(record: &Record<'_>, segment: &SegmentHeader, link: &mut Link, sequenc
     frame
 }
 
+/// A way of looking for a record.
+type Look<'l> = dyn Fn(&Engine) -> Result<(), SubmitError> + 'l;
+
 /// No way of looking for the record gives it. Each names its segment, or the one that does not go
 /// on from it.
 fn assert_refused(place: &Place, number: usize, sequence: u64, files: &[String], what: &str) {
@@ -87,7 +90,7 @@ fn assert_refused(place: &Place, number: usize, sequence: u64, files: &[String],
         engine.records_with(&term).map(|_| ())
     };
     let link = |engine: &Engine| engine.link_of(sequence).map(|_| ());
-    let looks: [&dyn Fn(&Engine) -> Result<(), SubmitError>; 3] = [&again, &by_term, &link];
+    let looks: [&Look<'_>; 3] = [&again, &by_term, &link];
     for look in looks {
         let error = look(&engine(place)).expect_err(what).to_string();
         assert!(files.iter().any(|file| error.contains(file)), "{what}: {error}");
