@@ -15,5 +15,4 @@ mod mapping;
 mod newest_record;
 mod rebuilding;
 mod salvaged;
-mod surviving;
 mod verifying;
