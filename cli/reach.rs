@@ -1,5 +1,5 @@
-//! What is said of how far a reading reached: where what was shown ceases to be proven. Programs are
-//! told by `reach` and by the standing of each record, people by a sentence on stderr.
+//! What is said of how far a reading reached: where what was shown ceases to be proven. Programs
+//! are told by `reach` and by the standing of each record, people by a sentence on stderr.
 
 use crate::arguments::Global;
 use crate::exit::complain;
@@ -58,8 +58,8 @@ pub(crate) fn say(reach: &Reach, newest: u64) {
     no_witness(reach.first_unwitnessed(), newest);
 }
 
-/// Says from which record on there is no witness yet, the first one behind the newest witness, where
-/// what was shown reaches as far. That is no fault.
+/// Says from which record on there is no witness yet, the first one behind the newest witness,
+/// where what was shown reaches as far. That is no fault.
 pub(crate) fn no_witness(first: Option<u64>, newest: u64) {
     if let Some(first) = first.filter(|first| newest >= *first) {
         complain(&none_yet(first));

@@ -183,7 +183,8 @@ impl Stories {
         }
     }
 
-    /// Says what is proven of each record, once that is known. A record about a loop has its payload.
+    /// Says what is proven of each record, once that is known. A record about a loop has its
+    /// payload.
     fn stand(&mut self, reach: &Reach) {
         for line in self.lines.values_mut().flatten() {
             line.standing = Some(reach.standing(line.sequence, false).name());

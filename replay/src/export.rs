@@ -54,7 +54,7 @@ pub fn export<S: ReadStorage>(
     visit: &mut dyn FnMut(Seen<'_>),
 ) -> Result<Report, ReadError> {
     let Selection { since, until } = selection;
-    let (reading, (meaning, reach)) = steadily(options, |attempt| {
+    let (reading, (mut meaning, reach)) = steadily(options, |attempt| {
         let start = Start::of(storage)?;
         let anchor = start.anchor;
         if !until.reaches(&anchor.position) {
@@ -78,6 +78,9 @@ pub fn export<S: ReadStorage>(
         })?;
         Ok((reading, (meaning, reach)))
     })?;
+    if until == Until::End {
+        meaning.check_statements(storage, !reading.survey.findings.is_empty(), options)?;
+    }
     let mut report = report(reading, Some(&meaning));
     report.reach.tied_from = reach.tied_from;
     Ok(report)

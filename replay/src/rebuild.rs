@@ -106,7 +106,7 @@ fn rebuild_from<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
     witness: &mut dyn FnMut(&Committed),
 ) -> Result<Rebuilt, ReadError> {
-    let (reading, (meaning, inside_batch_until)) = steadily(options, |attempt| {
+    let (reading, (mut meaning, inside_batch_until)) = steadily(options, |attempt| {
         let start = Start::of(storage)?;
         let anchor = start.anchor;
         if !until.reaches(&anchor.position) {
@@ -124,6 +124,9 @@ fn rebuild_from<S: ReadStorage>(
         })?;
         Ok((reading, (meaning, inside_batch_until)))
     })?;
+    if until == Until::End {
+        meaning.check_statements(storage, !reading.survey.findings.is_empty(), options)?;
+    }
     let mut report = report(reading, Some(&meaning));
     tie(storage, &mut report)?;
     let (head, lost_at) = (Head::at(&meaning.applied), meaning.hole);

@@ -6,8 +6,8 @@
 //! - Streaming: nothing is held but the batch in hand and the live entities.
 //! - Raw evidence leaves only where [`Options::include_evidence`] says so; else its length and its
 //!   SHA-256 stand for it.
-//! - A damaged log gives what holds before the damage, each record with its standing, and the report
-//!   says the rest.
+//! - A damaged log gives what holds before the damage, each record with its standing, and the
+//!   report says the rest.
 #![cfg(not(windows))]
 #![forbid(unsafe_code)]
 

@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 /// How many snapshots are looked at before the state is made from the log's beginning.
 const TRIED: usize = 8;
 
-/// The records behind which there may be a snapshot. Snapshots are caches: one that is not listed is
-/// not missed.
+/// The records behind which there may be a snapshot. Snapshots are caches: one that is not listed
+/// is not missed.
 pub(super) fn sequences<S: ReadStorage>(storage: &S) -> BTreeSet<u64> {
     let listed = list_snapshots(storage).unwrap_or_default();
     listed.into_iter().map(|(sequence, _)| sequence).collect()

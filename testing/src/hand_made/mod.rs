@@ -35,6 +35,8 @@ pub struct HandMade {
     pub boot: BootId,
     segments: Vec<(SegmentHeader, Vec<u8>)>,
     newest: (u64, u64, u64),
+    /// The last record of the newest whole batch.
+    whole: u64,
     commands: u128,
 }
 
@@ -56,6 +58,7 @@ impl HandMade {
             boot: OTHER_BOOT,
             segments: vec![(header, header.encode().to_vec())],
             newest: (0, 0, 0),
+            whole: 0,
             commands: 0,
         }
     }
@@ -91,7 +94,7 @@ impl HandMade {
         if bytes.len() as u64 + length + SEAL_LENGTH as u64 > header.capacity {
             self.roll_for(length);
         }
-        let durable = self.chain.sequence;
+        let durable = self.whole;
         for (index, record) in records.iter().enumerate() {
             let more = !finished || index + 1 < records.len();
             self.record(record, flags(more, extra), durable);
@@ -148,6 +151,7 @@ impl HandMade {
         encode_into(bytes, &header, payload, segment.seed());
         self.chain = ChainPosition { sequence, link, time };
         if !flags.more_follows() {
+            self.whole = sequence;
             self.newest = (segment.first_sequence(), offset, bytes.len() as u64);
         }
     }

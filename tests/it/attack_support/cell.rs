@@ -135,7 +135,8 @@ impl Pair<'_> {
     fn of_refusal(&self, found: &Difference) -> Cell {
         let is_proven = |fact: &Fact| fact.stands("proven") && !self.is_found_false(fact);
         let is_proven = found.forged.iter().any(is_proven);
-        // Where all was chained anew, the refusal tells that records behind the newest one are gone.
+        // Where all was chained anew, the refusal tells that records behind the newest one are
+        // gone.
         let is_hole = is_proven && self.verdict.of_wrong_facts(false) == Cell::Hole;
         if is_hole && self.verdict != Verdict::MissesNewest { Cell::Hole } else { Cell::Refused }
     }

@@ -29,8 +29,8 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Reads LOCK, HEAD, then the list, then HEAD again: where the anchor has moved on meanwhile, what is
-    /// on the list may be gone.
+    /// Reads LOCK, HEAD, then the list, then HEAD again: where the anchor has moved on meanwhile,
+    /// what is on the list may be gone.
     ///
     /// # Errors
     /// They cannot be read, or the anchor moves on again and again.

@@ -53,8 +53,8 @@ impl Standing {
     }
 }
 
-/// The records that were tied to the newest witness, as far back as was asked for: from the newest segment on,
-/// one after another.
+/// The records that were tied to the newest witness, as far back as was asked for: from the newest
+/// segment on, one after another.
 #[derive(Clone, Debug)]
 pub struct Ties {
     /// From the newest ones on.
