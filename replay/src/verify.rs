@@ -15,7 +15,8 @@ use crate::progress::Progress;
 use crate::read::{Committed, ReadError, ReadOptions, Reading, read, read_until_finding, steadily};
 use crate::rebuild::Until;
 use crate::report::{Report, Verdict};
-use holdpoint_log_files::ReadStorage;
+use holdpoint_log_files::{LogReader, ReadStorage};
+use holdpoint_log_format::{Head, names};
 use outside::Comparison;
 
 /// What is asked of a verification besides the log itself.
@@ -58,10 +59,10 @@ pub fn verify_asked<S: ReadStorage>(
     let (reading, meaning, compared) = judge_asked(storage, options, asked, progress)?;
     let proven = compared.proven_to();
     let witnessed = compared.finish(&reading);
+    let (head, being_written) = (reading.survey.head.valid().copied(), reading.is_being_written);
     let damage = match asked.map {
         true => {
             let outside = (proven, witnessed.as_slice());
-            let being_written = reading.is_being_written;
             Some(damage::map(storage, &reading.survey, being_written, outside)?)
         }
         false => None,
@@ -70,6 +71,9 @@ pub fn verify_asked<S: ReadStorage>(
     report.take_heads(witnessed);
     if let Some(map) = damage.as_ref().filter(|_| report.verdict == Verdict::Intact) {
         expect_whole(map)?;
+        if !being_written {
+            expect_head(storage, head.as_ref())?;
+        }
     }
     report.damage = damage;
     if asked.fail_fast {
@@ -83,6 +87,14 @@ fn expect_whole(map: &DamageMap) -> Result<(), ReadError> {
     match map.regions.first() {
         Some(region) => Err(ReadError::Changed { file: region.file.clone() }),
         None => Ok(()),
+    }
+}
+
+/// HEAD of a log that nobody writes is what it was before the log was mapped.
+fn expect_head<S: ReadStorage>(storage: &S, expected: Option<&Head>) -> Result<(), ReadError> {
+    match LogReader::of(storage)?.head().ok() == expected {
+        true => Ok(()),
+        false => Err(ReadError::Changed { file: names::HEAD.to_string() }),
     }
 }
 
