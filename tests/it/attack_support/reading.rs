@@ -167,11 +167,12 @@ pub(crate) struct Fact {
 }
 
 /// What says how it is known, or what changes from one moment to the next.
-const NO_FACTS: [&str; 8] = [
+const NO_FACTS: [&str; 9] = [
     "link",
     "standing",
     "stated_by",
     "no_witness_from",
+    "reach",
     "durable",
     "head",
     "verdict",
