@@ -7,6 +7,7 @@ use holdpoint_domain::event::{HistoryArchived, REGISTRY};
 use holdpoint_domain::terms::{TERMS_VERSION, Term};
 use holdpoint_domain::text::{bounded, visible};
 use holdpoint_log_files::joined::{Archive, Archives, Unfit, Unread, fit};
+use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{DirectoryStorage, JoinedLog, LogReader, Onward, SurveyError};
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
@@ -194,9 +195,10 @@ fn each_hint(
 ) -> io::Result<bool> {
     let mut is_said = false;
     let anchor = ChainPosition { sequence: head.anchor_sequence, link: head.anchor_link, time: 0 };
+    let mut whole = Disregard("a hint is all that is lost: whoever reads the segment is told");
     let reader = LogReader::of(log).map_err(of_survey)?;
     for first in reader.firsts() {
-        let opened = reader.open(*first, &mut |_| {}).map_err(of_survey)?;
+        let opened = reader.open(*first, &mut whole).map_err(of_survey)?;
         let Some(mut segment) = opened else { continue };
         let mut named = offsets(log, *first).map(Vec::into_iter);
         let mut behind = SEGMENT_HEADER_LENGTH as u64;

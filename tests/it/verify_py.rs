@@ -122,7 +122,7 @@ pub(crate) fn assert_standing(directory: &Path, parts: &[Part], what: &str) {
     let reader = LogReader::of(&storage).unwrap();
     let mut ties = Ties::begin(&reader);
     while ties.due(&reader).is_some() {
-        ties.read(&reader, &mut |_| {}, &mut |_| {}).unwrap();
+        ties.read(&reader, &mut Vec::new(), &mut |_| {}).unwrap();
     }
     for (first, last, standing) in parts {
         let behind_first = first.saturating_add(COMPARED).min(*last);

@@ -19,8 +19,15 @@ pub use listing::{Listing, firsts, list};
 use std::io;
 pub use ties::{Standing, Ties};
 
-/// Where a reader tells what it finds wrong.
-pub type Found<'f> = dyn FnMut(Finding) + 'f;
+/// Takes findings that may not matter to whoever reads: because of this. Every reading needs
+/// something that takes what it finds.
+pub struct Disregard(pub &'static str);
+
+impl Extend<Finding> for Disregard {
+    fn extend<T: IntoIterator<Item = Finding>>(&mut self, findings: T) {
+        findings.into_iter().for_each(drop);
+    }
+}
 
 /// A log as it was when it was looked at: HEAD, and the segments from the anchor on.
 pub struct LogReader<'s, S> {
@@ -104,8 +111,8 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn check_ends(&self, found: &mut Found<'_>) -> Result<(), SurveyError> {
-        self.witness(true).into_iter().for_each(&mut *found);
+    pub fn check_ends(&self, found: &mut impl Extend<Finding>) -> Result<(), SurveyError> {
+        found.extend(self.witness(true));
         let Ok(head) = self.head() else { return Ok(()) };
         let holding = self.holding(head.newest_sequence).and_then(|at| self.firsts().get(at));
         let Some(holding) = holding.filter(|_| head.newest_sequence > self.anchor()) else {
@@ -130,14 +137,18 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn check_durable(&self, boot: BootId, found: &mut Found<'_>) -> Result<(), SurveyError> {
+    pub fn check_durable(
+        &self,
+        boot: BootId,
+        found: &mut impl Extend<Finding>,
+    ) -> Result<(), SurveyError> {
         let durable = self.durable(boot);
         if durable <= self.witnessed() {
             return Ok(());
         }
         let Some(last) = self.firsts().last() else {
             let place = Place { file: names::SEGMENTS.into(), offset: 0, sequence: durable };
-            found(Finding { place, problem: Problem::SegmentsGone { newest: durable } });
+            found.extend([Finding { place, problem: Problem::SegmentsGone { newest: durable } }]);
             return Ok(());
         };
         let Some(mut segment) = self.open(*last, found)? else { return Ok(()) };
@@ -147,7 +158,7 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
             let first = run.chain.sequence.saturating_add(1);
             let (offset, sequence) = (run.stop_offset, run.stop_sequence);
             let place = Place { file: segment_path(*last), offset, sequence };
-            found(Finding { place, problem: Problem::BelowMark { first, last: durable } });
+            found.extend([Finding { place, problem: Problem::BelowMark { first, last: durable } }]);
         }
         Ok(())
     }
@@ -181,7 +192,7 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
     pub fn open(
         &self,
         first: u64,
-        found: &mut Found<'_>,
+        found: &mut impl Extend<Finding>,
     ) -> Result<Option<OpenSegment<S::File>>, SurveyError> {
         let file = segment_path(first);
         let opened = match self.storage.open(&file) {
@@ -189,7 +200,7 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
             Ok(None) if Listing::of(self.storage)?.anchor() >= first => return Ok(None),
             Ok(None) => return Err(io_error(&file)(io::ErrorKind::NotFound.into())),
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                found(at_begin(first, Problem::NotRegular));
+                found.extend([at_begin(first, Problem::NotRegular)]);
                 return Ok(None);
             }
             Err(error) => return Err(io_error(&file)(error)),
@@ -199,18 +210,18 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
             Ok(header) if header.first_sequence() == first => {
                 if let Some(expected) = self.log().filter(|log| *log != header.log) {
                     let other = header.log;
-                    found(at_begin(first, Problem::ForeignLog { expected, found: other }));
+                    found.extend([at_begin(first, Problem::ForeignLog { expected, found: other })]);
                 }
                 Ok(Some(OpenSegment { header, window }))
             }
             Ok(header) => {
                 let named = header.first_sequence();
-                found(at_begin(first, Problem::Renamed { expected: first, found: named }));
+                found.extend([at_begin(first, Problem::Renamed { expected: first, found: named })]);
                 Ok(None)
             }
             Err(fault) => {
                 newer(&file, &fault).map_or(Ok(()), Err)?;
-                found(at_begin(first, fault.into()));
+                found.extend([at_begin(first, fault.into())]);
                 Ok(None)
             }
         }
@@ -225,17 +236,17 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         &self,
         segment: &mut OpenSegment<S::File>,
         from: Run,
-        found: &mut Found<'_>,
+        found: &mut impl Extend<Finding>,
         visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
     ) -> Result<Run, SurveyError> {
         let first = segment.header.first_sequence();
         let mut compared = |place: &RecordPlace, record: &Record<'_>| {
-            self.wrong_witnessed(place, record).into_iter().for_each(&mut *found);
+            found.extend(self.wrong_witnessed(place, record));
             visit(place, record)
         };
         let run = walk(&mut segment.window, &segment.header, from, &mut compared)
             .map_err(io_error(&segment_path(first)))?;
-        self.wrong_end(first, &run)?.into_iter().for_each(&mut *found);
+        found.extend(self.wrong_end(first, &run)?);
         Ok(run)
     }
 
@@ -248,18 +259,18 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         &self,
         segment: &OpenSegment<S::File>,
         workers: &Workers<'_, ()>,
-        found: &mut Found<'_>,
+        found: &mut impl Extend<Finding>,
         visit: &mut dyn FnMut(&Record<'_>),
     ) -> Result<Run, SurveyError> {
         let OpenSegment { header, window } = segment;
         let mut compared = |place: &RecordPlace, record: &Record<'_>, ()| {
-            self.wrong_witnessed(place, record).into_iter().for_each(&mut *found);
+            found.extend(self.wrong_witnessed(place, record));
             visit(record);
         };
         let first = header.first_sequence();
         let run = walk_blocks(window, header, Run::at_start(header), workers, &mut compared)
             .map_err(io_error(&segment_path(first)))?;
-        self.wrong_end(first, &run)?.into_iter().for_each(&mut *found);
+        found.extend(self.wrong_end(first, &run)?);
         Ok(run)
     }
 
