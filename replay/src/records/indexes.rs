@@ -20,7 +20,7 @@ use holdpoint_log_files::{
     Finding, LogReader, Onward, ReadFile, ReadStorage, RecordPlace, Standing, SurveyError, Ties,
 };
 use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
-use holdpoint_log_index::file::{Unusable, index_path, read_index};
+use holdpoint_log_index::file::{Unusable, index_path, open_index};
 use holdpoint_log_index::layout::INDEX_VERSION;
 use holdpoint_log_index::{Index, IndexFault, TermHash, read_indexed};
 use std::cell::OnceCell;
@@ -89,15 +89,23 @@ impl Vouched {
         first: u64,
     ) -> Result<Option<Believed>, ReadError> {
         let Some(Some(digest)) = self.indexes.get(&first) else { return Ok(None) };
-        let index = match read_index(storage, first) {
-            Ok(index) => index,
-            Err(Unusable::Unreadable(source)) if source.kind() != ErrorKind::InvalidInput => {
-                return Err(SurveyError::Io { file: index_path(first), source }.into());
+        // The copy is looked at once more: the file may have been changed before it was made.
+        let (digest, rules) = (digest.as_bytes(), TERMS_VERSION);
+        let index = open_index(storage, first).and_then(|opened| {
+            match opened.is_vouched(first, digest, rules) {
+                true => Ok(Some(opened.copied()?)),
+                false => Ok(None),
             }
-            Err(_) => return Ok(None),
-        };
-        let is_its = index.is_vouched(first, digest.as_bytes(), TERMS_VERSION);
-        Ok(is_its.then(|| Believed { index, names_all: OnceCell::new() }))
+        });
+        match index {
+            Ok(index) => Ok(index
+                .filter(|index| index.is_vouched(first, digest, rules))
+                .map(|index| Believed { index, names_all: OnceCell::new() })),
+            Err(Unusable::Unreadable(source)) if source.kind() != ErrorKind::InvalidInput => {
+                Err(SurveyError::Io { file: index_path(first), source }.into())
+            }
+            Err(_) => Ok(None),
+        }
     }
 }
 
