@@ -14,7 +14,7 @@ use crate::window::Window;
 use holdpoint_log_format::{
     BootId, ChainPosition, Fault, Head, Item, Link, LogId, Record, SegmentHeader, names,
 };
-pub(crate) use listing::MOVING;
+pub(crate) use listing::steadily;
 pub use listing::{Listing, firsts, list};
 use std::io;
 pub use ties::{Standing, Ties};
