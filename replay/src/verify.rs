@@ -12,6 +12,7 @@ use crate::damage::{self, DamageMap};
 use crate::later::later_than;
 use crate::meaning::Meaning;
 use crate::progress::Progress;
+use crate::reach::tie;
 use crate::read::{Committed, ReadError, ReadOptions, Reading, read, read_until_finding, steadily};
 use crate::rebuild::Until;
 use crate::report::{Report, Verdict};
@@ -41,8 +42,7 @@ pub fn verify<S: ReadStorage>(
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, ReadError> {
-    let (reading, meaning) = judge(storage, options, progress)?;
-    Ok(report(reading, Some(&meaning)))
+    verify_asked(storage, options, &Asked::default(), progress)
 }
 
 /// Verifies a whole log, and what else is asked: heads from outside compared with it, the damage
@@ -76,8 +76,9 @@ pub fn verify_asked<S: ReadStorage>(
         }
     }
     report.damage = damage;
-    if asked.fail_fast {
-        report.stop_at_first();
+    match asked.fail_fast {
+        true => report.stop_at_first(),
+        false => tie(storage, &mut report)?,
     }
     Ok(report)
 }

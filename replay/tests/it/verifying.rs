@@ -339,3 +339,17 @@ fn a_head_that_witnesses_another_history_is_a_rewrite() {
     assert_eq!(report.verdict, Verdict::Corrupt);
     assert_eq!(report.findings[0].name(), "rewritten");
 }
+
+#[test]
+fn of_a_damaged_log_it_is_said_from_where_on_it_is_tied() {
+    let (directory, log) = (TempDir::new().unwrap(), two_segments());
+    log.write(directory.path());
+    let segment = directory.path().join("segments/00000000000000000001.seg");
+    flip(&segment, FIRST_RECORD + 20);
+    let reach = report(directory.path()).reach;
+    assert_eq!((reach.tied_from, reach.segments_tied), (Some(2), 2));
+    flip(&segment, FIRST_RECORD + 20);
+    flip(&directory.path().join(log.active_path()), log.active_end() - 1);
+    let reach = report(directory.path()).reach;
+    assert_eq!((reach.tied_from, reach.segments_tied), (None, 1), "HEAD's own record is changed");
+}
