@@ -138,7 +138,7 @@ fn fingerprints_at<S: ReadStorage>(
             }
             meaning.apply(batch);
         };
-        let reading = read(storage, anchor, attempt, &mut |_| {}, &mut take)?;
+        let reading = read(storage, anchor, attempt, &|_| true, &mut |_| {}, &mut take)?;
         Ok((reading, found))
     })?;
     Ok(found)

@@ -51,7 +51,7 @@ pub fn verify_together<A: ReadStorage, S: ReadStorage>(
     log: (&S, ReadOptions<'_>),
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Together, ReadError> {
-    let (reading, mut meaning) = judge(log.0, log.1, progress)?;
+    let (reading, mut meaning) = judge(log.0, Until::End, log.1, progress)?;
     let anchor = meaning.anchor.position.sequence;
     let until = if anchor == 0 { Until::End } else { Until::Sequence(anchor) };
     let (of_archive, reached) = read_archive(archive.0, until, archive.1, progress)?;
@@ -126,7 +126,7 @@ fn read_archive<A: ReadStorage>(
         let start = Start::of(storage)?;
         let anchor = start.anchor;
         let mut meaning = Meaning::new(start, until);
-        let reading = read(storage, anchor, attempt, progress, &mut |batch| {
+        let reading = read(storage, anchor, attempt, &|_| true, progress, &mut |batch| {
             meaning.apply(batch);
         })?;
         Ok((reading, meaning))

@@ -125,6 +125,6 @@ pub(crate) fn last_run<S: ReadStorage>(
     let mut found =
         Disregard("it says how far records can be read: whoever reads them is told why");
     let Some(mut segment) = reader.open(*last, &mut found)? else { return Ok(None) };
-    let from = reader.at_head(&mut segment)?.unwrap_or_else(|| Run::at_start(&segment.header));
+    let from = reader.behind_head(&mut segment)?;
     Ok(Some(reader.walk(&mut segment, from, &mut found, &mut |_, _| Onward::Go)?))
 }

@@ -220,7 +220,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         let reached = self.reached.map_or(0, |reached| reached.sequence);
         let last = range.last.unwrap_or(reached);
         let log = self.reader.log().or(self.log);
-        let heads = self.compared.finish_part(log);
+        let heads = self.compared.finish(log, None);
         let findings: Vec<Finding> = self.findings.into_iter().map(Finding::from).collect();
         let withheld: Vec<Finding> = self.withheld.into_iter().map(Finding::from).collect();
         let asked = |(begin, end): &(u64, u64)| *end >= self.first && *begin <= last;

@@ -152,7 +152,7 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
             return Ok(());
         };
         let Some(mut segment) = self.open(*last, found)? else { return Ok(()) };
-        let from = self.at_head(&mut segment)?.unwrap_or_else(|| Run::at_start(&segment.header));
+        let from = self.behind_head(&mut segment)?;
         let run = self.walk(&mut segment, from, found, &mut |_, _| Onward::Go)?;
         if run.chain.sequence < durable {
             let first = run.chain.sequence.saturating_add(1);
@@ -182,6 +182,14 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
             && head.record_offset.checked_add(length) == Some(head.end_offset)
             && !record.header.flags.more_follows();
         Ok(is_it.then(|| Run::from(chain, head.record_offset, head.end_offset)))
+    }
+
+    /// As [`Self::at_head`]; else a run from the segment's beginning.
+    ///
+    /// # Errors
+    /// The segment cannot be read.
+    pub fn behind_head(&self, segment: &mut OpenSegment<S::File>) -> Result<Run, SurveyError> {
+        Ok(self.at_head(segment)?.unwrap_or_else(|| Run::at_start(&segment.header)))
     }
 
     /// Opens a segment whose header holds; else what is wrong is found. One that was moved to an

@@ -328,8 +328,7 @@ impl Mark {
         let holding = reader.holding(sequence).and_then(|at| reader.firsts().get(at));
         let Some(holding) = holding else { return Ok(None) };
         let Some(mut segment) = reader.open(*holding, found)? else { return Ok(None) };
-        let from = reader.at_head(&mut segment)?;
-        let from = from.unwrap_or_else(|| Run::at_start(&segment.header));
+        let from = reader.behind_head(&mut segment)?;
         let mut mark = None;
         reader.walk(&mut segment, from, found, &mut |place, record| {
             let end = place.offset.saturating_add(place.length);
