@@ -2,15 +2,16 @@
 //! of `verify`: an interrupted move leaves such a statement, and so does whoever prepares a false
 //! beginning.
 
-use holdpoint_domain::event::{Event, HistoryArchived};
+use holdpoint_domain::event::{Event, HistoryArchived, SegmentIndexed};
 use holdpoint_domain::evidence_capture::RawData;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_log_format::BootId;
+use holdpoint_log_format::{BootId, Head, names};
+use holdpoint_log_index::layout::INDEX_VERSION;
 use holdpoint_replay::archives::with_archives;
-use holdpoint_replay::{ReadOptions, Report, Verdict, verify};
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_replay::{ReadOptions, Report, Verdict, verify, verify_together};
+use holdpoint_testing::hand_made::{HandMade, change_head};
 use tempfile::TempDir;
 
 type Change = fn(&mut HistoryArchived);
@@ -75,4 +76,33 @@ fn every_false_statement_of_a_move_is_a_finding_at_the_record_that_makes_it() {
         assert_eq!(places, [("false_archive_statement", newest)], "{what}");
         assert_eq!(report.verdict, Verdict::ForbiddenEvents, "{what}");
     }
+}
+
+#[test]
+fn a_false_statement_about_an_index_is_found_in_an_archive_that_is_verified_with_its_log() {
+    let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+    let [archive, path] = ["archive", "log"].map(|name| directory.path().join(name));
+    log.run();
+    let last_sequence = log.chain.sequence;
+    log.roll();
+    let digest = Digest::from_bytes([7; 32]);
+    let stated = SegmentIndexed { first_sequence: 1, last_sequence, format: INDEX_VERSION, digest };
+    log.events(vec![stated.into()]);
+    let anchor = log.chain;
+    log.roll();
+    log.write(&archive);
+    std::fs::remove_file(archive.join(log.active_path())).unwrap();
+    std::fs::write(archive.join(names::ARCHIVE), "").unwrap();
+    log.run();
+    log.write(&path);
+    change_head(&path, |head| Head {
+        anchor_sequence: anchor.sequence,
+        anchor_link: anchor.link,
+        ..head
+    });
+    let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
+    let (archive, log) = (DirectoryStorage::new(archive), DirectoryStorage::new(path));
+    let both = verify_together((&archive, options), (&log, options), &mut |_| {}).unwrap();
+    let found: Vec<_> = both.archive.findings.iter().map(|it| it.name()).collect();
+    assert_eq!(found, ["false_index_statement"]);
 }
