@@ -6,6 +6,7 @@ mod ties;
 
 use crate::blocks::{Workers, walk_blocks};
 use crate::finding::{Finding, Place, Problem, wrong_witnessed};
+use crate::follow::FollowError;
 use crate::head::wrong_witness;
 use crate::run::{Onward, RecordPlace, Run, Stop, walk};
 use crate::storage::ReadStorage;
@@ -203,36 +204,31 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         found: &mut impl Extend<Finding>,
     ) -> Result<Option<OpenSegment<S::File>>, SurveyError> {
         let file = segment_path(first);
-        let opened = match self.storage.open(&file) {
-            Ok(Some(opened)) => opened,
-            Ok(None) if Listing::of(self.storage)?.anchor() >= first => return Ok(None),
-            Ok(None) => return Err(io_error(&file)(io::ErrorKind::NotFound.into())),
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                found.extend([at_begin(first, Problem::NotRegular)]);
-                return Ok(None);
+        let problem = match OpenSegment::of(self.storage.open(&file), first) {
+            Ok(segment) => {
+                let other = segment.header.log;
+                let expected = self.log().filter(|log| *log != other);
+                let foreign = |expected| Problem::ForeignLog { expected, found: other };
+                found.extend(expected.map(|expected| at_begin(first, foreign(expected))));
+                return Ok(Some(segment));
             }
-            Err(error) => return Err(io_error(&file)(error)),
-        };
-        let mut window = Window::new(opened).map_err(io_error(&file))?;
-        match window.header().map_err(io_error(&file))? {
-            Ok(header) if header.first_sequence() == first => {
-                if let Some(expected) = self.log().filter(|log| *log != header.log) {
-                    let other = header.log;
-                    found.extend([at_begin(first, Problem::ForeignLog { expected, found: other })]);
-                }
-                Ok(Some(OpenSegment { header, window }))
+            Err(FollowError::Gone { .. }) => {
+                let gone = || io_error(&file)(io::ErrorKind::NotFound.into());
+                let has_moved = Listing::of(self.storage)?.anchor() >= first;
+                return if has_moved { Ok(None) } else { Err(gone()) };
             }
-            Ok(header) => {
-                let named = header.first_sequence();
-                found.extend([at_begin(first, Problem::Renamed { expected: first, found: named })]);
-                Ok(None)
+            Err(FollowError::Read(error)) => return Err(error),
+            Err(FollowError::Damaged(finding)) => finding.problem,
+            Err(FollowError::Header { fault: Fault::Sequence { expected, found }, .. }) => {
+                Problem::Renamed { expected, found }
             }
-            Err(fault) => {
+            Err(FollowError::Header { fault, .. }) => {
                 newer(&file, &fault).map_or(Ok(()), Err)?;
-                found.extend([at_begin(first, fault.into())]);
-                Ok(None)
+                fault.into()
             }
-        }
+        };
+        found.extend([at_begin(first, problem)]);
+        Ok(None)
     }
 
     /// Shows the records of a segment from a place on, each checked. Where they end otherwise than
