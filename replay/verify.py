@@ -57,10 +57,11 @@ def this_boot():
     return bytes.fromhex(file.read_text().strip().replace("-", "")) if file.exists() else None
 def is_locked(root):
     """Whether a writer holds LOCK now (12): asked for at once, and given back."""
+    if (lock := root / "LOCK").is_symlink() or not lock.is_file(): return False
     try:
-        with open(os.open(root / "LOCK", os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        with open(os.open(lock, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             return bool(fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB))
-    except OSError as error: return isinstance(error, BlockingIOError)
+    except BlockingIOError: return True
 def length_of(data, at, capacity):
     """Length of the item that begins here with a legal size and fits, or 0."""
     if data[at:at + 4] == b"SEAL": return 64 if capacity - at >= 64 else 0
@@ -434,8 +435,7 @@ def main():
         log = settled(arguments.DIR)
         both = Together(log, settled(places[1], log.anchor[0])) if arguments.archive else None
         ranges = standing(log) if arguments.standing else []
-    except OSError as error:
-        sys.exit(print(f"verify.py: {error}", file=sys.stderr) or 1)
+    except OSError as error: sys.exit(f"verify.py: {error}")
     verdict, (found, lines) = both.verdict if both else log.verdict, told(log)
     found |= {"standing": [Part(*part)._asdict() for part in ranges]} if arguments.standing else {}
     lines += ["records {} to {}: {}".format(*part) for part in ranges]

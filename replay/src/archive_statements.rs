@@ -12,7 +12,7 @@ use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
 use crate::rebuild::Until;
 use holdpoint_domain::event::HistoryArchived;
 use holdpoint_domain::hash::Digest;
-use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_domain::world::{STATE_SCHEMA_VERSION, fingerprint_of};
 use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::{Place, ReadStorage, SurveyError};
 use holdpoint_log_format::Link;
@@ -26,8 +26,9 @@ const STATEMENTS_MAX: usize = 4_096;
 struct Stated {
     anchor: u64,
     link: [u8; 32],
-    /// The fingerprint of the state, where it is of the schema that this program has.
-    fingerprint: Option<Digest>,
+    /// The fingerprint of the state as it is stated, and as it is carried, where it is of the
+    /// schema that this program has.
+    fingerprints: Option<[Digest; 2]>,
 }
 
 /// The statements, each with the first place where it is made.
@@ -51,8 +52,9 @@ impl ArchiveStatements {
             return;
         }
         let is_comparable = body.state_schema == STATE_SCHEMA_VERSION;
-        let fingerprint = is_comparable.then_some(body.state_fingerprint);
-        let stated = Stated { anchor, link: *body.anchor_link.as_bytes(), fingerprint };
+        let fingerprints =
+            is_comparable.then(|| [body.state_fingerprint, fingerprint_of(body.state.as_bytes())]);
+        let stated = Stated { anchor, link: *body.anchor_link.as_bytes(), fingerprints };
         self.made.entry(stated).or_insert_with(|| place_of(record));
     }
 
@@ -85,8 +87,8 @@ impl ArchiveStatements {
             false => fingerprints_at(storage, options, &wanted)?,
         };
         for (stated, place) in behind {
-            let expected = known.get(&stated.anchor).filter(|_| stated.fingerprint.is_some());
-            if let Some(expected) = expected.filter(|known| Some(**known) != stated.fingerprint) {
+            let expected = known.get(&stated.anchor).zip(stated.fingerprints);
+            if let Some((expected, _)) = expected.filter(|(known, found)| *found != [**known; 2]) {
                 let expected = format!("the state with fingerprint {expected}");
                 findings.push(refuted(place, &expected, stated.told()));
             }
@@ -98,7 +100,9 @@ impl ArchiveStatements {
 impl Stated {
     fn told(&self) -> String {
         let (anchor, link) = (self.anchor, Link(self.link));
-        let state = self.fingerprint.map(|state| format!(", behind which the state was {state}"));
+        let state = self.fingerprints.map(|[state, carried]| {
+            format!(", behind which the state was {state}, and is carried as {carried}")
+        });
         format!("the records up to {anchor} with link {link}{}", state.unwrap_or_default())
     }
 }
@@ -134,7 +138,7 @@ fn fingerprints_at<S: ReadStorage>(
             }
             meaning.apply(batch);
         };
-        let reading = read(storage, anchor, attempt, &mut |_| {}, &mut take)?;
+        let reading = read(storage, anchor, attempt, &|_| true, &mut |_| {}, &mut take)?;
         Ok((reading, found))
     })?;
     Ok(found)

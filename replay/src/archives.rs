@@ -3,16 +3,18 @@
 //! it is followed to a directory, and what lies there is read only where it [fits](fit()).
 
 use crate::anchor::{STATEMENT, statement_of};
+use crate::read::ReadError;
+use crate::records::indexes::Tied;
 use holdpoint_domain::event::{HistoryArchived, REGISTRY};
-use holdpoint_domain::terms::{TERMS_VERSION, Term};
+use holdpoint_domain::terms::Term;
 use holdpoint_domain::text::{bounded, visible};
 use holdpoint_log_files::joined::{Archive, Archives, Unfit, Unread, fit};
+use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{DirectoryStorage, JoinedLog, LogReader, Onward, SurveyError};
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::{ChainPosition, Head, Item};
-use holdpoint_log_index::TermHash;
-use holdpoint_log_index::file::open_index;
+use holdpoint_log_index::{Index, TermHash};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -103,10 +105,7 @@ fn find_before(
         }
         Ok(Onward::Go)
     };
-    // Nothing vouches for the indexes: what none of them names is looked for without them.
-    if !each_hint(behind, head, &indexed, &mut follow)? {
-        each_hint(behind, head, &|_, _| None, &mut follow)?;
-    }
+    each_hint(behind, head, &mut follow)?;
     Ok(found.ok_or(unread))
 }
 
@@ -172,6 +171,13 @@ fn at(storage: &DirectoryStorage, error: SurveyError) -> io::Error {
     io::Error::new(error.kind(), format!("looking for an archive at {path}: {error}"))
 }
 
+fn of_read(error: ReadError) -> io::Error {
+    match error {
+        ReadError::Survey(error) => of_survey(error),
+        error => io::Error::other(error.to_string()),
+    }
+}
+
 fn of_survey(error: SurveyError) -> io::Error {
     let kind = match &error {
         SurveyError::Io { source, .. } => source.kind(),
@@ -180,25 +186,24 @@ fn of_survey(error: SurveyError) -> io::Error {
     io::Error::new(kind, error.to_string())
 }
 
-/// The offsets of the records of a segment that may say where an archive is; `None`: any may.
-type Offsets = dyn Fn(&DirectoryStorage, u64) -> Option<Vec<u64>>;
-
 /// Shows what a log says of where the records before its anchor are, in order, until `visit` has
-/// had enough. Gives whether it says anything. Only the frames of records are checked: it is a
-/// hint.
+/// had enough. Only the frames of records are checked: it is a hint. An index that what is tied
+/// does not vouch for hides nothing: the segment is read.
 fn each_hint(
     log: &DirectoryStorage,
     head: &Head,
-    offsets: &Offsets,
     visit: &mut dyn FnMut(HistoryArchived) -> io::Result<Onward>,
-) -> io::Result<bool> {
-    let mut is_said = false;
+) -> io::Result<()> {
     let anchor = ChainPosition { sequence: head.anchor_sequence, link: head.anchor_link, time: 0 };
+    let mut found = Disregard("a hint is all that is lost: whoever reads the segment is told");
     let reader = LogReader::of(log).map_err(of_survey)?;
+    let mut tied = Tied::begin(&reader);
+    tied.back_to(&reader, 0, &mut found).map_err(of_read)?;
     for first in reader.firsts() {
-        let opened = reader.open(*first, &mut |_| {}).map_err(of_survey)?;
+        let opened = reader.open(*first, &mut found).map_err(of_survey)?;
         let Some(mut segment) = opened else { continue };
-        let mut named = offsets(log, *first).map(Vec::into_iter);
+        let believed = tied.vouched(log, *first).map_err(of_read)?;
+        let mut named = believed.and_then(|believed| named_by(&believed.index));
         let mut behind = SEGMENT_HEADER_LENGTH as u64;
         loop {
             let offset = named.as_mut().map_or(Some(behind), Iterator::next);
@@ -206,26 +211,24 @@ fn each_hint(
             let item = segment.window.item(offset, &segment.header);
             let item = item.map_err(|error| of_survey(io_error(&segment_path(*first))(error)))?;
             let Ok((Item::Record(record), length)) = item else { break };
-            if let Some(hint) = statement_of(&record, &anchor) {
-                is_said = true;
-                if visit(hint)? == Onward::Stop {
-                    return Ok(true);
-                }
+            if let Some(hint) = statement_of(&record, &anchor)
+                && visit(hint)? == Onward::Stop
+            {
+                return Ok(());
             }
             behind = offset.saturating_add(length);
         }
     }
-    Ok(is_said)
+    Ok(())
 }
 
-/// The offsets of the records of a segment that may say so, by its index; `None` where there is
-/// none that can be used.
-fn indexed(log: &DirectoryStorage, first: u64) -> Option<Vec<u64>> {
-    let index = open_index(log, first).ok()?;
+/// The offsets of the records of a segment that may say where an archive is, by its index; `None`
+/// where it cannot be used.
+fn named_by(index: &Index<Vec<u8>>) -> Option<std::vec::IntoIter<u64>> {
     let entry = REGISTRY.iter().find(|entry| entry.name == STATEMENT)?;
     let records = index.records_with(TermHash::of(&Term::Kind(entry.kind).canonical())).ok()?;
     let offsets = records.map(|sequence| index.offset_of(sequence.ok()?).ok()?);
-    if index.scope().terms_version == TERMS_VERSION { offsets.collect() } else { None }
+    Some(offsets.collect::<Option<Vec<u64>>>()?.into_iter())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::axes::report;
 use crate::meaning::Meaning;
 use crate::progress::Progress;
 use crate::reach::{Reach, tie_whole};
-use crate::read::{Committed, ReadError, ReadOptions, read_wanted, steadily};
+use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
 use crate::rebuild::Until;
 use crate::report::Report;
 use holdpoint_domain::world::World;
@@ -66,7 +66,7 @@ pub fn export<S: ReadStorage>(
         }
         let reach = tie_whole(storage)?;
         let wanted = |header: &RecordHeader| until.includes(header);
-        let reading = read_wanted(storage, anchor, attempt, &wanted, progress, &mut |batch| {
+        let reading = read(storage, anchor, attempt, &wanted, progress, &mut |batch| {
             let Some(last) = batch.last().filter(|last| until.includes(&last.header)) else {
                 return;
             };

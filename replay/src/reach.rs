@@ -4,6 +4,7 @@ use crate::read::ReadError;
 use crate::records::indexes::Tied;
 use crate::records::part::{Part, last_run};
 use crate::report::{Report, Unproven, Verdict};
+use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::{LogReader, ReadStorage, Standing, Survey, Ties};
 use holdpoint_log_format::BootId;
 use serde::Serialize;
@@ -156,9 +157,11 @@ impl Reach {
 /// The log cannot be read.
 pub(crate) fn tie_whole<S: ReadStorage>(storage: &S) -> Result<Reach, ReadError> {
     let reader = LogReader::of(storage)?;
-    let (mut tied, mut part) = (Tied::by_reading(&reader), Part::begin(&reader));
-    tied.back_to(&reader, 0, &mut part)?;
-    Ok(Reach::of_part(&reader, &part, &tied))
+    let mut tied = Tied::by_reading(&reader);
+    tied.back_to(&reader, 0, &mut Disregard("whoever reads the log is told what is wrong"))?;
+    let mut reach = Reach::begin(&reader);
+    reach.take_ties(&tied);
+    Ok(reach)
 }
 
 /// Where a log does not hold, finds what of it is tied nevertheless.
@@ -173,15 +176,15 @@ pub(crate) fn tie<S: ReadStorage>(storage: &S, report: &mut Report) -> Result<()
     Ok(())
 }
 
-/// The records that a log says are unproven, by what ties them to HEAD: indexes, where tied records
-/// vouch for them, and else the segments.
+/// The records that a log which was verified says are unproven, by what ties them to HEAD: indexes,
+/// where tied records vouch for them, and else the segments.
 ///
 /// # Errors
 /// The log cannot be read.
 pub fn said_unproven<S: ReadStorage>(storage: &S) -> Result<Vec<Unproven>, ReadError> {
     let reader = LogReader::of(storage)?;
-    let (mut tied, mut part) = (Tied::begin(&reader), Part::begin(&reader));
-    tied.back_to(&reader, 0, &mut part)?;
+    let mut tied = Tied::begin(&reader);
+    tied.back_to(&reader, 0, &mut Disregard("the log was verified"))?;
     Ok(tied.said_unproven())
 }
 

@@ -187,6 +187,8 @@ impl Reading {
 #[derive(Clone, Copy)]
 pub(crate) struct Attempt<'a> {
     options: ReadOptions<'a>,
+    /// How much of the log is read.
+    pub(crate) extent: Extent,
     begun: &'a Cell<u32>,
 }
 
@@ -215,7 +217,7 @@ pub(crate) fn steadily<T>(
     mut read: impl FnMut(Attempt<'_>) -> Result<(Reading, T), ReadError>,
 ) -> Result<(Reading, T), ReadError> {
     let begun = Cell::new(0);
-    let attempt = Attempt { options, begun: &begun };
+    let attempt = Attempt { options, extent: Extent::FromAnchor, begun: &begun };
     let mut file = names::HEAD.to_string();
     while attempt.begins() {
         match read(attempt) {
@@ -234,31 +236,9 @@ pub(crate) fn steadily<T>(
 }
 
 /// Reads a log that begins at `anchor`. `visit` sees each complete batch once, in order, as long as
-/// nothing is missing or damaged before it.
+/// nothing is missing or damaged before it. Only the payloads of `wanted` records are decoded: by
+/// the threads that check them.
 pub(crate) fn read<S: ReadStorage>(
-    storage: &S,
-    anchor: Anchor,
-    attempt: Attempt<'_>,
-    progress: &mut dyn FnMut(Progress),
-    visit: &mut dyn FnMut(&[Committed]),
-) -> Result<Reading, ReadError> {
-    read_wanted(storage, anchor, attempt, &|_| true, progress, visit)
-}
-
-/// [`read`] up to the end of the first segment with something wrong in it.
-pub(crate) fn read_until_finding<S: ReadStorage>(
-    storage: &S,
-    anchor: Anchor,
-    attempt: Attempt<'_>,
-    progress: &mut dyn FnMut(Progress),
-    visit: &mut dyn FnMut(&[Committed]),
-) -> Result<Reading, ReadError> {
-    read_extent(storage, anchor, attempt, (Extent::UntilFinding, &|_| true), progress, visit)
-}
-
-/// [`read`], where only the payloads of `wanted` records are decoded. They are by the threads that
-/// check them.
-pub(crate) fn read_wanted<S: ReadStorage>(
     storage: &S,
     anchor: Anchor,
     attempt: Attempt<'_>,
@@ -266,24 +246,10 @@ pub(crate) fn read_wanted<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
     visit: &mut dyn FnMut(&[Committed]),
 ) -> Result<Reading, ReadError> {
-    read_extent(storage, anchor, attempt, (Extent::FromAnchor, wanted), progress, visit)
-}
-
-/// How much is read, and the records of which the payloads are decoded.
-type Wanted<'w> = (Extent, &'w (dyn Fn(&RecordHeader) -> bool + Sync));
-
-fn read_extent<S: ReadStorage>(
-    storage: &S,
-    anchor: Anchor,
-    attempt: Attempt<'_>,
-    (extent, wanted): Wanted<'_>,
-    progress: &mut dyn FnMut(Progress),
-    visit: &mut dyn FnMut(&[Committed]),
-) -> Result<Reading, ReadError> {
     let threads = available_parallelism().map_or(1, |threads| threads.get().min(THREADS_MAX));
     let content = |_: &RecordPlace, record: &Record<'_>| content_of(record, wanted);
     let mut batches = Batches::new(storage, Meter::new(storage, progress), anchor, visit);
-    let options = attempt.options;
+    let Attempt { options, extent, .. } = attempt;
     loop {
         // The last reading takes whatever follows the newest record as "not yet".
         let is_being_written = options.is_being_written()? || attempt.is_last();

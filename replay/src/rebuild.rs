@@ -5,7 +5,7 @@ use crate::axes::report;
 use crate::meaning::Meaning;
 use crate::progress::Progress;
 use crate::reach::tie;
-use crate::read::{Committed, ReadError, ReadOptions, read_wanted, steadily};
+use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
 use crate::report::{Head, Report};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_domain::world::World;
@@ -115,7 +115,7 @@ fn rebuild_from<S: ReadStorage>(
         let mut meaning = Meaning::new(keeping(start), until);
         let mut inside_batch_until = None;
         let wanted = |header: &RecordHeader| until.includes(header);
-        let reading = read_wanted(storage, anchor, attempt, &wanted, progress, &mut |batch| {
+        let reading = read(storage, anchor, attempt, &wanted, progress, &mut |batch| {
             if meaning.apply(batch) {
                 batch.iter().for_each(&mut *witness);
             } else {

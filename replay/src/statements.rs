@@ -10,6 +10,7 @@ use crate::records::indexes::{Stated, statement_of};
 use holdpoint_domain::event::SegmentIndexed;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
+use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{LogReader, Onward, Place, ReadStorage, SurveyError, Ties};
 use holdpoint_log_format::{ChainPosition, Link};
@@ -108,9 +109,9 @@ pub(crate) fn of_untied<S: ReadStorage>(storage: &S) -> Result<Vec<Finding>, Sur
     let mut ties = Ties::begin(&reader);
     let mut made: BTreeMap<u64, Vec<(Place, SegmentIndexed)>> = BTreeMap::new();
     let mut behind = None;
+    let mut found = Disregard("what is wrong with a damaged log was found before");
     while let Some(due) = ties.due(&reader) {
-        // What is wrong with the segment was found before.
-        let Some(mut segment) = reader.open(due, &mut |_| {})? else { break };
+        let Some(mut segment) = reader.open(due, &mut found)? else { break };
         let is_tied = ties.read_back(&reader, &mut segment, &mut |_, place, record| {
             if let Some(Stated::Index(body)) = statement_of(record) {
                 let of_segment = made.entry(body.first_sequence).or_default();

@@ -4,7 +4,7 @@ use crate::anchor::{Anchor, Start, can_state, statement_in};
 use crate::axes::report;
 use crate::finding::named;
 use crate::progress::Progress;
-use crate::read::{Committed, ReadError, ReadOptions, read_wanted, steadily};
+use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
 use crate::report::Report;
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::ReadStorage;
@@ -43,7 +43,7 @@ pub fn statistics<S: ReadStorage>(
             statement = statement_in(batch, &anchor.position).or(statement.take());
             counts.add(batch);
         };
-        let reading = read_wanted(storage, anchor, attempt, &can_state, progress, &mut take)?;
+        let reading = read(storage, anchor, attempt, &can_state, progress, &mut take)?;
         Ok((reading, Start::stated(anchor, statement).finding))
     })?;
     let mut report = report(reading, None);

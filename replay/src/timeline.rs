@@ -21,7 +21,7 @@ use crate::axes::report;
 use crate::finding::Finding;
 use crate::progress::Progress;
 use crate::reach::tie;
-use crate::read::{Committed, ReadError, ReadOptions, read_wanted, steadily};
+use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
 use crate::rebuild::Until;
 use crate::records::Line;
 use crate::report::{Head, Report};
@@ -60,10 +60,9 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         let (reading, (start, marks)) = steadily(options, |attempt| {
             let start = Start::of(storage)?;
             let mut marks = Marks::new(snapshot::sequences(storage));
-            let read =
-                read_wanted(storage, start.anchor, attempt, &|_| false, progress, &mut |b| {
-                    marks.take(b);
-                })?;
+            let read = read(storage, start.anchor, attempt, &|_| false, progress, &mut |b| {
+                marks.take(b);
+            })?;
             Ok((read, (start, marks)))
         })?;
         let (log, newest, anchor) = (reading.survey.log, reading.handed_on, start.anchor.position);

@@ -1,11 +1,11 @@
 //! Verifying a log together with the archive that its first records were moved to.
 
-use crate::anchor::{Archived, Before, Start};
+use crate::anchor::{Archived, Before};
 use crate::axes::report;
 use crate::finding::{Finding, Problem};
 use crate::meaning::Meaning;
 use crate::progress::Progress;
-use crate::read::{ReadError, ReadOptions, read, steadily};
+use crate::read::{ReadError, ReadOptions};
 use crate::rebuild::Until;
 use crate::records::{Filter, records};
 use crate::report::{Head, Report, Verdict};
@@ -51,10 +51,13 @@ pub fn verify_together<A: ReadStorage, S: ReadStorage>(
     log: (&S, ReadOptions<'_>),
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Together, ReadError> {
-    let (reading, mut meaning) = judge(log.0, log.1, progress)?;
+    let (reading, mut meaning) = judge(log.0, Until::End, log.1, progress)?;
     let anchor = meaning.anchor.position.sequence;
     let until = if anchor == 0 { Until::End } else { Until::Sequence(anchor) };
-    let (of_archive, reached) = read_archive(archive.0, until, archive.1, progress)?;
+    let (read, before) = judge(archive.0, until, archive.1, progress)?;
+    let of_archive = report(read, Some(&before));
+    let (applied, fingerprint) = (before.applied, before.world.fingerprint_digest());
+    let reached = Reached { applied, fingerprint };
     let is_there = of_archive.verdict != Verdict::NothingHere
         && Verdict::of_log(reading.survey.row.verdict()) != Verdict::NothingHere;
     let id = reading.survey.log.map(|log| log.to_string());
@@ -114,26 +117,6 @@ fn compare<S: ReadStorage>(
 struct Reached {
     applied: ChainPosition,
     fingerprint: Digest,
-}
-
-fn read_archive<A: ReadStorage>(
-    storage: &A,
-    until: Until,
-    options: ReadOptions<'_>,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<(Report, Reached), ReadError> {
-    let (reading, meaning) = steadily(options, |attempt| {
-        let start = Start::of(storage)?;
-        let anchor = start.anchor;
-        let mut meaning = Meaning::new(start, until);
-        let reading = read(storage, anchor, attempt, progress, &mut |batch| {
-            meaning.apply(batch);
-        })?;
-        Ok((reading, meaning))
-    })?;
-    let fingerprint = meaning.world.fingerprint_digest();
-    let reached = Reached { applied: meaning.applied, fingerprint };
-    Ok((report(reading, Some(&meaning)), reached))
 }
 
 fn compare_identity(

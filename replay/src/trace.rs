@@ -207,8 +207,8 @@ pub fn trace<S: ReadStorage>(
     let durable_to = Some(durable_to(storage, options.boot)?);
     let reader = LogReader::of(storage)?;
     let mut part = Part::begin(&reader);
-    reader.check_ends(&mut part.findings())?;
-    reader.check_durable(options.boot, &mut part.findings())?;
+    reader.check_ends(&mut part)?;
+    reader.check_durable(options.boot, &mut part)?;
     let Some(causes) = Causes::of(&reader, sequence, depth, &mut part)? else {
         return Ok(Traced::NoRecord { span: span(storage)?, checked: part.into() });
     };

@@ -12,11 +12,12 @@ use crate::damage::{self, DamageMap};
 use crate::later::later_than;
 use crate::meaning::Meaning;
 use crate::progress::Progress;
-use crate::read::{Committed, ReadError, ReadOptions, Reading, read, read_until_finding, steadily};
+use crate::reach::tie;
+use crate::read::{Committed, ReadError, ReadOptions, Reading, read, steadily};
 use crate::rebuild::Until;
 use crate::report::{Report, Verdict};
-use holdpoint_log_files::{LogReader, ReadStorage};
-use holdpoint_log_format::{Head, names};
+use holdpoint_log_files::{Extent, LogReader, ReadStorage};
+use holdpoint_log_format::{Head, names, recovery};
 use outside::Comparison;
 
 /// What is asked of a verification besides the log itself.
@@ -41,8 +42,7 @@ pub fn verify<S: ReadStorage>(
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, ReadError> {
-    let (reading, meaning) = judge(storage, options, progress)?;
-    Ok(report(reading, Some(&meaning)))
+    verify_asked(storage, options, &Asked::default(), progress)
 }
 
 /// Verifies a whole log, and what else is asked: heads from outside compared with it, the damage
@@ -56,10 +56,12 @@ pub fn verify_asked<S: ReadStorage>(
     asked: &Asked,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, ReadError> {
-    let (reading, meaning, compared) = judge_asked(storage, options, asked, progress)?;
+    let (reading, meaning, compared) = judge_asked(storage, Until::End, options, asked, progress)?;
     let proven = compared.proven_to();
-    let witnessed = compared.finish(&reading);
     let (head, being_written) = (reading.survey.head.valid().copied(), reading.is_being_written);
+    let is_ended = reading.survey.row.verdict() != recovery::Verdict::Corrupt && !being_written;
+    let end = is_ended.then_some(reading.handed_on.sequence);
+    let witnessed = compared.finish(reading.survey.log, end);
     let damage = match asked.map {
         true => {
             let outside = (proven, witnessed.as_slice());
@@ -76,8 +78,9 @@ pub fn verify_asked<S: ReadStorage>(
         }
     }
     report.damage = damage;
-    if asked.fail_fast {
-        report.stop_at_first();
+    match asked.fail_fast {
+        true => report.stop_at_first(),
+        false => tie(storage, &mut report)?,
     }
     Ok(report)
 }
@@ -98,26 +101,28 @@ fn expect_head<S: ReadStorage>(storage: &S, expected: Option<&Head>) -> Result<(
     }
 }
 
-/// What a report is made of.
+/// What a report is made of, events judged up to a place.
 pub(crate) fn judge<S: ReadStorage>(
     storage: &S,
+    until: Until,
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Reading, Meaning), ReadError> {
-    let (reading, meaning, _) = judge_asked(storage, options, &Asked::default(), progress)?;
+    let (reading, meaning, _) = judge_asked(storage, until, options, &Asked::default(), progress)?;
     Ok((reading, meaning))
 }
 
 fn judge_asked<S: ReadStorage>(
     storage: &S,
+    until: Until,
     options: ReadOptions<'_>,
     asked: &Asked,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Reading, Meaning, Comparison), ReadError> {
-    let (reading, (meaning, compared)) = steadily(options, |attempt| {
+    let (reading, (meaning, compared)) = steadily(options, |mut attempt| {
         let start = Start::of(storage)?;
         let anchor = start.anchor;
-        let mut meaning = Meaning::new(start, Until::End);
+        let mut meaning = Meaning::new(start, until);
         let mut compared = Comparison::new(&asked.heads, &anchor.position);
         let mut take = |batch: &[Committed]| {
             compared.take(batch);
@@ -125,10 +130,10 @@ fn judge_asked<S: ReadStorage>(
                 meaning.apply(batch);
             }
         };
-        let reading = match asked.fail_fast {
-            true => read_until_finding(storage, anchor, attempt, progress, &mut take)?,
-            false => read(storage, anchor, attempt, progress, &mut take)?,
-        };
+        if asked.fail_fast {
+            attempt.extent = Extent::UntilFinding;
+        }
+        let reading = read(storage, anchor, attempt, &|_| true, progress, &mut take)?;
         Ok((reading, (meaning, compared)))
     })?;
     let (mut reading, mut meaning) = (reading, meaning);

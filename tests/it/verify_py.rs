@@ -17,6 +17,7 @@ use holdpoint_replay::{Problem, ReadOptions, Report, Verdict, verify};
 use holdpoint_testing::hand_made as support;
 use holdpoint_testing::hand_made::{HandMade, change_head, encoded};
 use holdpoint_testing::part::part;
+use rustix::io::Errno;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -123,7 +124,7 @@ pub(crate) fn assert_standing(directory: &Path, parts: &[Part], what: &str) {
     let reader = LogReader::of(&storage).unwrap();
     let mut ties = Ties::begin(&reader);
     while ties.due(&reader).is_some() {
-        ties.read(&reader, &mut |_| {}, &mut |_| {}).unwrap();
+        ties.read(&reader, &mut Vec::new(), &mut |_| {}).unwrap();
     }
     for (first, last, standing) in parts {
         let behind_first = first.saturating_add(COMPARED).min(*last);
@@ -487,6 +488,29 @@ fn both_programs_end_with_the_same_exit_code_and_print_the_verdict_and_the_first
     assert_eq!(exits(&place), [1, 1]);
     let wrong = python(&[verifier().to_str().unwrap(), "--no-such-option"]).output().unwrap();
     assert_eq!(wrong.status.code(), Some(2));
+}
+
+/// Only that another process holds the lock says that somebody writes, and only that there is none
+/// to hold says that nobody does.
+#[test]
+fn what_the_other_verifier_cannot_ask_of_lock_it_tells() {
+    if !has_python() {
+        return;
+    }
+    let place = Place::new();
+    assert_eq!(status(&place.shell("true")), 0);
+    let asked = "import fcntl, runpy, sys
+number, path = int(sys.argv.pop(1)), sys.argv.pop(1)
+def flock(*_): raise OSError(number, 'it is refused')
+fcntl.flock = flock
+runpy.run_path(path, run_name='__main__')";
+    for (refusal, code) in [(Errno::NOLCK, 1), (Errno::WOULDBLOCK, 0)] {
+        let number = refusal.raw_os_error().to_string();
+        let mut ended = python(&["-c", asked, &number]);
+        let ended = ended.arg(verifier()).arg(&place.log).output().unwrap();
+        assert_eq!(status(&ended), code, "{}", program::text(&ended.stderr));
+        assert_eq!(program::text(&ended.stderr).contains("it is refused"), code == 1);
+    }
 }
 
 /// How `holdpoint verify` and `verify.py` end.

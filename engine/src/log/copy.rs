@@ -14,6 +14,7 @@ use holdpoint_log_format::limits::{PIECE_LENGTH, SEAL_LENGTH, SEGMENT_HEADER_LEN
 use holdpoint_log_format::recovery::Verdict;
 use holdpoint_log_format::{BootId, ChainPosition, Head, LogId, SegmentHeader, names};
 use std::io;
+use std::ops::RangeInclusive;
 use thiserror::Error;
 
 /// A copy.
@@ -103,7 +104,18 @@ pub fn copy_log<R: ReadStorage, W: Storage>(
     is_locked: &dyn Fn() -> io::Result<bool>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Copied, CopyError> {
-    let found = look_until_settled(source, target.boot(), is_locked)?;
+    copy_settled(source, target, is_locked, &mut (1..=READINGS_MAX), progress)
+}
+
+/// As [`copy_log`]; a reading of `source` begins with each of `looks`.
+pub(super) fn copy_settled<R: ReadStorage, W: Storage>(
+    source: &R,
+    target: &W,
+    is_locked: &dyn Fn() -> io::Result<bool>,
+    looks: &mut RangeInclusive<u32>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Copied, CopyError> {
+    let found = look_until_settled(source, target.boot(), is_locked, looks)?;
     target.write_gitignore().named("create", names::GITIGNORE)?;
     target.create_directory(names::SEGMENTS).named("create", names::SEGMENTS)?;
     copy_segments(source, target, &found, progress)?;
@@ -129,10 +141,11 @@ fn look_until_settled<R: ReadStorage>(
     source: &R,
     boot: BootId,
     is_locked: &dyn Fn() -> io::Result<bool>,
+    looks: &mut RangeInclusive<u32>,
 ) -> Result<Found, CopyError> {
     let mut damage_before = None;
-    for looks in 1..=READINGS_MAX {
-        let is_last = looks == READINGS_MAX;
+    while looks.next().is_some() {
+        let is_last = looks.is_empty();
         let is_being_written = is_locked().map_err(io_error(names::LOCK))? || is_last;
         match look(source, boot, is_being_written) {
             Ok(found) => return Ok(found),

@@ -1,6 +1,6 @@
 //! Copying a log's directory to another place: whole under its name, or not there.
 
-use super::copy::{Copied, CopyError, copy_log};
+use super::copy::{Copied, CopyError, copy_settled};
 use super::vacancy;
 use holdpoint_log_files::storage::is_locked;
 use holdpoint_log_files::{DirectoryStorage, READINGS_MAX};
@@ -53,8 +53,8 @@ pub enum CopyDirectoryError {
 
 /// Copies the log at `source` to `destination`, which must not exist, in a directory that does, or
 /// be an empty directory. The copy is made beside it under another name, verified, synced, and then
-/// renamed: `destination` is a whole copy or none. See [`copy_log`] for what a copy is; `progress`
-/// is told the newest record copied and the last one that will be.
+/// renamed: `destination` is a whole copy or none. See [`super::copy_log`] for what a copy is;
+/// `progress` is told the newest record copied and the last one that will be.
 ///
 /// # Errors
 /// See [`CopyDirectoryError`]. A process that is killed meanwhile leaves a directory beside
@@ -87,12 +87,13 @@ fn copy_beside(
 ) -> Result<(Temporary, Copied), CopyDirectoryError> {
     let log = DirectoryStorage::new(source);
     let locked = || is_locked(&log);
-    let mut copies = 1;
+    let mut looks = 1..=READINGS_MAX;
     loop {
         let temporary = Temporary::new(beside(destination)?);
-        match copy_log(&log, &DirectoryStorage::new(&temporary.path), &locked, progress) {
+        let target = DirectoryStorage::new(&temporary.path);
+        match copy_settled(&log, &target, &locked, &mut looks, progress) {
             Ok(copied) => return Ok((temporary, copied)),
-            Err(CopyError::Moved { .. }) if copies < READINGS_MAX => copies += 1,
+            Err(CopyError::Moved { .. }) if !looks.is_empty() => {}
             Err(error) => return Err(error.into()),
         }
     }

@@ -202,19 +202,8 @@ impl State {
 }
 
 impl End {
-    /// While somebody writes, what is behind the newest record is "not yet". Somebody may have
-    /// begun meanwhile, so that damage counts where it is found twice.
     fn of<S: Storage>(disk: &S) -> Result<Self, ReadOnlyError> {
-        let mut found = Self::look(disk)?;
-        for _ in 1..READINGS_MAX {
-            if found.sound_end().is_some() {
-                break;
-            }
-            let before = std::mem::replace(&mut found, Self::look(disk)?);
-            if before.findings == found.findings {
-                break;
-            }
-        }
+        let found = Self::look(disk)?;
         let anchor = found.head.valid().map_or(0, |head| head.anchor_sequence);
         let reached = found.reached();
         found.sound_end().map(|newest| Self { newest, anchor, reached }).ok_or_else(|| {
@@ -249,14 +238,22 @@ fn check_root<S: Storage>(disk: &S) -> Result<(), ReadOnlyError> {
     }
 }
 
-/// Looks again as long as what is read goes away meanwhile.
+/// Looks again as long as what is read goes away meanwhile. While somebody writes, what is behind
+/// the newest record is "not yet". Somebody may have begun meanwhile, so that damage counts where it
+/// is found twice.
 fn steadily<S: Storage, T>(
     disk: &S,
     mut look: impl FnMut() -> Result<T, ReadOnlyError>,
 ) -> Result<T, ReadOnlyError> {
-    for _ in 0..READINGS_MAX {
+    let mut damage = None;
+    for begun in 1..=READINGS_MAX {
         match look() {
             Err(error) if error.is_gone() => {}
+            Err(ReadOnlyError::Damaged { findings, .. })
+                if begun < READINGS_MAX && damage.as_ref() != Some(&findings) =>
+            {
+                damage = Some(findings);
+            }
             looked => return looked,
         }
     }

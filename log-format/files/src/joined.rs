@@ -11,9 +11,9 @@
 
 use crate::finding::{Place, Problem};
 use crate::head::{read_head, read_witness};
-use crate::reader::{MOVING, firsts, list, read_header};
+use crate::reader::{firsts, list, read_header, steadily};
 use crate::storage::{Entry, ReadFile, ReadStorage, Stamp};
-use crate::survey::{READINGS_MAX, SurveyError, segment_path};
+use crate::survey::{SurveyError, segment_path};
 use holdpoint_log_format::{Head, Link, LogId, names};
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
@@ -261,14 +261,11 @@ impl<S: ReadStorage> JoinedLog<S> {
 
     /// HEAD's bytes, as whoever reads log and archives as one sequence needs them.
     fn read_head(&self) -> io::Result<Option<Vec<u8>>> {
-        for _ in 1..READINGS_MAX {
-            match self.read_head_once() {
-                // What was looked at was moved to an archive meanwhile.
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                read => return read,
-            }
-        }
-        self.read_head_once()
+        steadily(io::Error::from, || match self.read_head_once() {
+            // What was looked at was moved to an archive meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            read => read.map(Some),
+        })
     }
 
     fn read_head_once(&self) -> io::Result<Option<Vec<u8>>> {
@@ -330,13 +327,10 @@ impl<S: ReadStorage> ReadStorage for JoinedLog<S> {
         if directory != names::SEGMENTS {
             return self.log.list(directory);
         }
-        for _ in 0..READINGS_MAX {
+        steadily(io::Error::from, || {
             let listed = self.list_segments()?;
-            if !self.has_moved()? {
-                return Ok(listed);
-            }
-        }
-        Err(io::Error::new(ErrorKind::Interrupted, MOVING))
+            Ok((!self.has_moved()?).then_some(listed))
+        })
     }
 
     fn open(&self, path: &str) -> io::Result<Option<Self::File>> {
@@ -345,13 +339,11 @@ impl<S: ReadStorage> ReadStorage for JoinedLog<S> {
         }
         // No segment begins with record 0: whatever else it is lies in the log's own directory.
         let first = first_of(path).unwrap_or(0);
-        for _ in 0..READINGS_MAX {
+        steadily(io::Error::from, || {
             let opened = self.open_in_its_place(first, path)?;
-            if opened.is_some() || first == 0 || !self.has_moved()? {
-                return Ok(opened);
-            }
-        }
-        Ok(None)
+            let is_it = opened.is_some() || first == 0 || !self.has_moved()?;
+            Ok(is_it.then_some(opened))
+        })
     }
 
     fn archives(&self) -> ArchivePlaces {

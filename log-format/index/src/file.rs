@@ -5,7 +5,6 @@ use crate::builder::{BuildFault, IndexBuilder, IndexedRecord};
 use crate::fault::IndexFault;
 use crate::header::Scope;
 use crate::index::Index;
-use crate::layout::INDEX_LENGTH_MAX;
 use crate::term::RecordTerms;
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
@@ -101,23 +100,6 @@ pub fn open_index<S: ReadStorage>(
 ) -> Result<Index<S::File>, Unusable> {
     let file = storage.open(&index_path(first_sequence))?.ok_or(Unusable::Missing)?;
     Ok(Index::new(file)?)
-}
-
-/// A private copy of the index of the segment that begins at `first_sequence`: for whoever bears
-/// that somebody writes to the file meanwhile.
-///
-/// # Errors
-/// As [`open_index`].
-pub fn read_index<S: ReadStorage>(
-    storage: &S,
-    first_sequence: u64,
-) -> Result<Index<Vec<u8>>, Unusable> {
-    let file = storage.open(&index_path(first_sequence))?.ok_or(Unusable::Missing)?;
-    let length = file.length()?.min(INDEX_LENGTH_MAX.saturating_add(1));
-    let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
-    let read = file.read_at(0, &mut bytes)?;
-    bytes.truncate(read);
-    Ok(Index::new(bytes)?)
 }
 
 /// Why an index cannot be built.

@@ -103,6 +103,19 @@ impl<F: ReadFile> Index<F> {
         (first, version) == (first_sequence, terms_version) && self.digest.0 == *digest
     }
 
+    /// A private copy, for whoever bears that somebody writes to the file meanwhile: its own
+    /// digest tells whether it is the right one. Takes as much memory as the header says that the
+    /// file is long, so that the header is found to be [vouched for](Self::is_vouched) first.
+    ///
+    /// # Errors
+    /// As [`Index::new`].
+    pub fn copied(&self) -> Result<Index<Vec<u8>>, IndexFault> {
+        let mut bytes = vec![0; usize::try_from(self.header.length()).unwrap_or_default()];
+        let read = self.file.read_at(0, &mut bytes);
+        bytes.truncate(read.map_err(|error| IndexFault::unreadable(&error))?);
+        Index::new(bytes)
+    }
+
     /// Compares a section with the digest in the header. The second time costs nothing.
     ///
     /// # Errors

@@ -6,7 +6,6 @@
 //! events that vouch for the ones before it.
 
 use super::filter::Filter;
-use super::part::Part;
 use crate::read::ReadError;
 use crate::report::Unproven;
 use holdpoint_domain::codec::decode;
@@ -18,10 +17,10 @@ use holdpoint_log_files::Standing::Proven;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{
-    LogReader, Onward, ReadFile, ReadStorage, RecordPlace, Standing, SurveyError, Ties,
+    Finding, LogReader, Onward, ReadFile, ReadStorage, RecordPlace, Standing, SurveyError, Ties,
 };
 use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
-use holdpoint_log_index::file::{Unusable, index_path, read_index};
+use holdpoint_log_index::file::{Unusable, index_path, open_index};
 use holdpoint_log_index::layout::INDEX_VERSION;
 use holdpoint_log_index::{Index, IndexFault, TermHash, read_indexed};
 use std::cell::OnceCell;
@@ -90,15 +89,23 @@ impl Vouched {
         first: u64,
     ) -> Result<Option<Believed>, ReadError> {
         let Some(Some(digest)) = self.indexes.get(&first) else { return Ok(None) };
-        let index = match read_index(storage, first) {
-            Ok(index) => index,
-            Err(Unusable::Unreadable(source)) if source.kind() != ErrorKind::InvalidInput => {
-                return Err(SurveyError::Io { file: index_path(first), source }.into());
+        // The copy is looked at once more: the file may have been changed before it was made.
+        let (digest, rules) = (digest.as_bytes(), TERMS_VERSION);
+        let index = open_index(storage, first).and_then(|opened| {
+            match opened.is_vouched(first, digest, rules) {
+                true => Ok(Some(opened.copied()?)),
+                false => Ok(None),
             }
-            Err(_) => return Ok(None),
-        };
-        let is_its = index.is_vouched(first, digest.as_bytes(), TERMS_VERSION);
-        Ok(is_its.then(|| Believed { index, names_all: OnceCell::new() }))
+        });
+        match index {
+            Ok(index) => Ok(index
+                .filter(|index| index.is_vouched(first, digest, rules))
+                .map(|index| Believed { index, names_all: OnceCell::new() })),
+            Err(Unusable::Unreadable(source)) if source.kind() != ErrorKind::InvalidInput => {
+                Err(SurveyError::Io { file: index_path(first), source }.into())
+            }
+            Err(_) => Ok(None),
+        }
     }
 }
 
@@ -142,11 +149,11 @@ impl Tied {
         &mut self,
         reader: &LogReader<'_, S>,
         first: u64,
-        part: &mut Part,
+        found: &mut impl Extend<Finding>,
     ) -> Result<(), ReadError> {
         while let Some(due) = self.due(reader, first) {
-            if !self.step_over(reader, due, part)? {
-                self.read(reader, part)?;
+            if !self.step_over(reader, due, found)? {
+                self.read(reader, found)?;
             }
         }
         Ok(())
@@ -162,12 +169,12 @@ impl Tied {
         &mut self,
         reader: &LogReader<'_, S>,
         due: u64,
-        part: &mut Part,
+        found: &mut impl Extend<Finding>,
     ) -> Result<bool, ReadError> {
         let is_due = self.uses_indexes && self.ties.due(reader) == Some(due);
         let believed = if is_due { self.vouched.index(reader.storage(), due)? } else { None };
         let Some(believed) = believed else { return Ok(false) };
-        let Some(mut segment) = reader.open(due, &mut part.findings())? else { return Ok(false) };
+        let Some(mut segment) = reader.open(due, found)? else { return Ok(false) };
         let (scope, stretch) = (*believed.index.scope(), believed.index.stretch_of(due));
         let Ok(Some(stretch)) = stretch else { return Ok(false) };
         let Some(stated) = statements_in_index(&believed, &mut segment)? else { return Ok(false) };
@@ -199,10 +206,10 @@ impl Tied {
     fn read<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,
-        part: &mut Part,
+        found: &mut impl Extend<Finding>,
     ) -> Result<(), ReadError> {
         let mut stated = Vec::new();
-        self.ties.read(reader, &mut part.findings(), &mut |record| {
+        self.ties.read(reader, found, &mut |record| {
             stated.extend(statement_of(record).map(|body| (record.header.clone(), body)));
         })?;
         // What nothing ties vouches for nothing.
@@ -234,11 +241,11 @@ impl Tied {
         &mut self,
         reader: &LogReader<'_, S>,
         first: u64,
-        part: &mut Part,
+        found: &mut impl Extend<Finding>,
     ) -> Result<(), ReadError> {
         // What lies before it was tied by way of it.
         self.by_index.retain(|segment| *segment > first);
-        Ok(self.ties.read_after_all(reader, first, &mut part.findings())?)
+        Ok(self.ties.read_after_all(reader, first, found)?)
     }
 
     /// What was tied.

@@ -1,11 +1,10 @@
 //! The links of single records, without reading the log whole.
 
 use super::indexes::Tied;
-use super::part::Part;
 use crate::read::ReadError;
 use holdpoint_domain::world::SegmentIndexes;
 use holdpoint_log_files::survey::{io_error, segment_path};
-use holdpoint_log_files::{LogReader, Onward, ReadStorage, Run, Standing};
+use holdpoint_log_files::{Finding, LogReader, Onward, ReadStorage, Run, Standing};
 use holdpoint_log_format::{Link, Record};
 use holdpoint_log_index::read_indexed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,12 +24,12 @@ pub fn links_of<S: ReadStorage>(
     if wanted.is_empty() {
         return Ok(Some(found));
     }
-    let (reader, mut part) = (LogReader::of(storage)?, Part::default());
+    let (reader, mut findings) = (LogReader::of(storage)?, Vec::new());
     let mut tied = Tied::knowing(&reader, known);
     for (at, first) in reader.firsts().iter().enumerate().rev() {
         let inside: Vec<u64> = wanted.range(*first..=reader.end_of(at)).copied().collect();
-        let links = links_in(&reader, &mut tied, *first, &inside, &mut part)?;
-        let Some(links) = links.filter(|_| part.findings.is_empty()) else { return Ok(None) };
+        let links = links_in(&reader, &mut tied, *first, &inside, &mut findings)?;
+        let Some(links) = links.filter(|_| findings.is_empty()) else { return Ok(None) };
         found.extend(links);
     }
     let is_whole = wanted
@@ -45,13 +44,13 @@ fn links_in<S: ReadStorage>(
     tied: &mut Tied,
     first: u64,
     wanted: &[u64],
-    part: &mut Part,
+    findings: &mut Vec<Finding>,
 ) -> Result<Option<BTreeMap<u64, Link>>, ReadError> {
     let mut found = BTreeMap::new();
     let (Some(oldest), Some(newest)) = (wanted.first(), wanted.last()) else {
         return Ok(Some(found));
     };
-    let Some(mut segment) = reader.open(first, &mut part.findings())? else { return Ok(None) };
+    let Some(mut segment) = reader.open(first, findings)? else { return Ok(None) };
     let mut take = |record: &Record<'_>| {
         found.insert(record.header.sequence, record.header.link);
     };
@@ -61,9 +60,9 @@ fn links_in<S: ReadStorage>(
         let read = read.map_err(io_error(&segment_path(first)))?;
         return Ok(read.map(|()| found));
     }
-    tied.back_to(reader, *oldest, part)?;
+    tied.back_to(reader, *oldest, findings)?;
     let from = Run::at_start(&segment.header);
-    reader.walk(&mut segment, from, &mut part.findings(), &mut |_, record| {
+    reader.walk(&mut segment, from, findings, &mut |_, record| {
         let sequence = record.header.sequence;
         if wanted.binary_search(&sequence).is_ok() {
             take(record);

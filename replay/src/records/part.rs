@@ -4,6 +4,7 @@ use crate::finding::Finding;
 use crate::reach::Reach;
 use crate::read::ReadError;
 use holdpoint_domain::time::Timestamp;
+use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{
     ArchivePlaces, Finding as LogFinding, LogReader, Onward, Place, Problem, ReadStorage,
@@ -40,10 +41,11 @@ impl Part {
         let (segments, archives) = (reader.firsts().len() as u64, reader.storage().archives());
         Self { segments, archives, ..Self::default() }
     }
+}
 
-    /// Takes what a reader finds.
-    pub(crate) fn findings(&mut self) -> impl FnMut(LogFinding) + '_ {
-        |finding| {
+impl Extend<LogFinding> for Part {
+    fn extend<T: IntoIterator<Item = LogFinding>>(&mut self, findings: T) {
+        for finding in findings {
             let finding = Finding::from(finding).located(&self.archives);
             if self.findings.len() < FINDINGS_MAX && !self.findings.contains(&finding) {
                 self.findings.push(finding);
@@ -80,8 +82,7 @@ pub fn span<S: ReadStorage>(storage: &S) -> Result<Option<Span>, ReadError> {
     let reader = LogReader::of(storage)?;
     let Some(first) = reader.firsts().first() else { return Ok(None) };
     let Some(newest) = last_read(&reader)? else { return Ok(None) };
-    // What is wrong about the ends was told by whoever looked for records.
-    let mut found = |_| {};
+    let mut found = Disregard("whoever looked for records was told what is wrong about the ends");
     let Some(mut segment) = reader.open(*first, &mut found)? else { return Ok(None) };
     let mut since = None;
     let from = Run::at_start(&segment.header);
@@ -121,8 +122,9 @@ pub(crate) fn last_run<S: ReadStorage>(
     reader: &LogReader<'_, S>,
 ) -> Result<Option<Run>, ReadError> {
     let Some(last) = reader.firsts().last() else { return Ok(None) };
-    let mut found = |_| {};
+    let mut found =
+        Disregard("it says how far records can be read: whoever reads them is told why");
     let Some(mut segment) = reader.open(*last, &mut found)? else { return Ok(None) };
-    let from = reader.at_head(&mut segment)?.unwrap_or_else(|| Run::at_start(&segment.header));
+    let from = reader.behind_head(&mut segment)?;
     Ok(Some(reader.walk(&mut segment, from, &mut found, &mut |_, _| Onward::Go)?))
 }

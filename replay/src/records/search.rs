@@ -150,7 +150,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
 
     /// Ties the segment that is due from its end back to a record, where that is possible.
     fn tie_back_to(&mut self, first: u64, wanted: u64) -> Result<(), ReadError> {
-        let opened = self.reader.open(first, &mut self.part.findings())?;
+        let opened = self.reader.open(first, &mut self.part)?;
         let Some(mut segment) = opened else { return Ok(()) };
         let mut begin = None;
         let is_tied =
@@ -236,9 +236,9 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         progress: &mut dyn FnMut(Progress),
         visit: &mut dyn FnMut(Line, Standing) -> Onward,
     ) -> Result<(), ReadError> {
-        self.reader.check_ends(&mut self.part.findings())?;
+        self.reader.check_ends(&mut self.part)?;
         if self.filter.last.is_none_or(|last| last >= self.reader.witnessed()) {
-            self.reader.check_durable(boot, &mut self.part.findings())?;
+            self.reader.check_durable(boot, &mut self.part)?;
         }
         let mut at: Vec<usize> =
             (0..self.reader.firsts().len()).filter(|at| self.can_hold(*at)).collect();
@@ -274,7 +274,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         self.tie_behind(at)?;
         let is_by_index = self.tied.is_by_index(first)
             || self.tied.step_over(self.reader, first, &mut self.part)?;
-        let opened = self.reader.open(first, &mut self.part.findings())?;
+        let opened = self.reader.open(first, &mut self.part)?;
         let Some(mut segment) = opened else { return Ok(Onward::Go) };
         let mut filter = self.filter.clone();
         if is_by_index {
@@ -295,7 +295,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             Order::NewestFirst => self.backwards(&mut segment, &mut shown)?,
         }
         let (onward, withheld) = (shown.onward, shown.withheld);
-        self.find_withheld(withheld);
+        self.part.extend(withheld);
         Ok(onward)
     }
 
@@ -310,7 +310,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         let begin = begin.take().filter(|(first, _)| *first == segment.header.first_sequence());
         let from = begin.map_or_else(|| Run::at_start(&segment.header), |(_, from)| from);
         let mut batch = Vec::new();
-        reader.walk(segment, from, &mut part.findings(), &mut |place, record| {
+        reader.walk(segment, from, part, &mut |place, record| {
             batch.extend(shown.wanted(place, record, tied.standing(&record.header)));
             if record.header.flags.more_follows() {
                 return Onward::Go;
@@ -374,12 +374,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             }
         }
         let (onward, withheld) = (shown.onward, shown.withheld);
-        self.find_withheld(withheld);
+        self.part.extend(withheld);
         Ok(Some(Ok(onward)))
-    }
-
-    fn find_withheld(&mut self, found: Vec<Finding>) {
-        found.into_iter().for_each(self.part.findings());
     }
 }
 
@@ -419,7 +415,7 @@ impl<'v> Shown<'v> {
         part: &mut Part,
     ) -> Result<(), ReadError> {
         let mut pieces = Pieces::from(from.clone());
-        reader.walk(segment, from, &mut part.findings(), &mut |place, record| {
+        reader.walk(segment, from, part, &mut |place, record| {
             pieces.follow(place, record, &self.filter);
             let ends_batch = !record.header.flags.more_follows();
             let is_enough = ends_batch && self.filter.ends_before(&record.header);
@@ -428,7 +424,7 @@ impl<'v> Shown<'v> {
         for (begin, end_offset) in pieces.with_wanted().into_iter().rev() {
             let (mut lines, mut batch) = (Vec::new(), Vec::new());
             // Whoever changes the file between the two readings is told as damage.
-            reader.walk(segment, begin, &mut part.findings(), &mut |place, record| {
+            reader.walk(segment, begin, part, &mut |place, record| {
                 batch.extend(self.wanted(place, record, tied.standing(&record.header)));
                 if record.header.flags.more_follows() {
                     return Onward::Go;
@@ -526,7 +522,7 @@ fn times_before<S: ReadStorage>(
 ) -> Result<Vec<u64>, ReadError> {
     let mut times: Vec<u64> = Vec::with_capacity(reader.firsts().len());
     for first in reader.firsts() {
-        let opened = reader.open(*first, &mut part.findings())?;
+        let opened = reader.open(*first, part)?;
         let before = times.last().copied().unwrap_or(0);
         times.push(opened.map_or(before, |segment| segment.header.previous.time));
     }

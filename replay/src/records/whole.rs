@@ -6,7 +6,7 @@ use crate::anchor::{Anchor, Start, can_state, statement_in};
 use crate::axes::report;
 use crate::finding::Finding;
 use crate::progress::Progress;
-use crate::read::{Committed, ReadError, ReadOptions, read_wanted, steadily};
+use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
 use crate::report::Report;
 use holdpoint_log_files::ReadStorage;
 use holdpoint_log_format::RecordHeader;
@@ -41,7 +41,7 @@ pub(super) fn each<S: ReadStorage>(
         let (is_asked_for, mut statement) = (asks_for_beginning(filter, &anchor), None);
         let is_there =
             |header: &RecordHeader| filter.admits(header) || is_asked_for && can_state(header);
-        let reading = read_wanted(storage, anchor, attempt, &is_there, progress, &mut |batch| {
+        let reading = read(storage, anchor, attempt, &is_there, progress, &mut |batch| {
             if is_asked_for {
                 statement = statement_in(batch, &anchor.position).or(statement.take());
             }

@@ -110,11 +110,11 @@ fn batches_up_to<S: ReadStorage>(
 ) -> Result<Batches, ReadError> {
     let first = reader.firsts().get(at).copied().unwrap_or_default();
     let mut batches = Batches { segment: first, seen: Vec::new() };
-    let Some(mut segment) = reader.open(first, &mut part.findings())? else { return Ok(batches) };
+    let Some(mut segment) = reader.open(first, part)? else { return Ok(batches) };
     part.segments_read += 1;
     let from = Run::at_start(&segment.header);
     let mut said = Said::Unreadable;
-    reader.walk(&mut segment, from, &mut part.findings(), &mut |_, record| {
+    reader.walk(&mut segment, from, part, &mut |_, record| {
         if matches!(said, Said::Unreadable) {
             said = said_by(record);
         }
@@ -174,7 +174,7 @@ fn read_steps<S: ReadStorage>(
             continue;
         };
         let first = reader.firsts().get(first).copied().unwrap_or_default();
-        let Some(mut segment) = reader.open(first, &mut part.findings())? else { continue };
+        let Some(mut segment) = reader.open(first, part)? else { continue };
         let mut found = read_in(reader, &mut segment, batches, part)?;
         found.reverse();
         steps.append(&mut found);
@@ -198,7 +198,7 @@ fn read_in<S: ReadStorage>(
     let mut due = batches.iter().rev().peekable();
     let mut withheld = Vec::new();
     let from = Run::at_start(&segment.header);
-    reader.walk(segment, from, &mut part.findings(), &mut |place, record| {
+    reader.walk(segment, from, part, &mut |place, record| {
         let sequence = record.header.sequence;
         let Some(batch) = due.peek() else { return Onward::Stop };
         if sequence == batch.first {
@@ -217,7 +217,7 @@ fn read_in<S: ReadStorage>(
         }
         if due.peek().is_none() { Onward::Stop } else { Onward::Go }
     })?;
-    withheld.into_iter().for_each(part.findings());
+    part.extend(withheld);
     Ok(steps)
 }
 

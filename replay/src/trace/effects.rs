@@ -51,19 +51,19 @@ impl Effects {
         let mut effects = Self::default();
         let Some(begin) = reader.holding(asked) else { return Ok(effects) };
         for (at, first) in reader.firsts().iter().enumerate().skip(begin) {
-            let Some(mut segment) = reader.open(*first, &mut part.findings())? else { continue };
+            let Some(mut segment) = reader.open(*first, part)? else { continue };
             // The first of them was read for the causes.
             part.segments_read += u64::from(at > begin);
             let from = Run::at_start(&segment.header);
             let mut open = None;
-            reader.walk(&mut segment, from, &mut part.findings(), &mut |place, record| {
+            reader.walk(&mut segment, from, part, &mut |place, record| {
                 if record.header.sequence >= asked {
                     effects.follow(asked, depth, place, record, &mut open);
                 }
                 Onward::Go
             })?;
         }
-        effects.withheld.drain(..).for_each(part.findings());
+        part.extend(effects.withheld.drain(..));
         Ok(effects)
     }
 

@@ -1,9 +1,7 @@
 //! Heads that were kept outside of a log: what they say, and whether the log agrees.
 
-use crate::read::{Committed, Reading};
-use holdpoint_log_files::Survey;
+use crate::read::Committed;
 use holdpoint_log_format::head::HEAD_MAGIC;
-use holdpoint_log_format::recovery::Verdict;
 use holdpoint_log_format::{ChainPosition, Fault, Head, Link, LogId};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -161,24 +159,9 @@ impl Comparison {
         proven.map(|head| head.sequence).max().unwrap_or(0)
     }
 
-    pub(super) fn finish(self, reading: &Reading) -> Vec<Witnessed> {
-        let survey = &reading.survey;
-        let ended = survey.row.verdict() != Verdict::Corrupt && !reading.is_being_written;
-        let reached = reading.handed_on.sequence;
-        self.heads
-            .iter()
-            .map(|head| self.compared(head, survey, ended.then_some(reached)))
-            .collect()
-    }
-
-    /// What came of a part of the log, of which no end is known.
-    pub(super) fn finish_part(self, survey_log: Option<LogId>) -> Vec<Witnessed> {
-        let compared = self.heads.iter().map(|head| self.judged(head, survey_log, None));
-        compared.collect()
-    }
-
-    fn compared(&self, head: &OutsideHead, survey: &Survey, end: Option<u64>) -> Witnessed {
-        self.judged(head, survey.log, end)
+    /// What came of it, in a log that ends with a record, where that is known.
+    pub(super) fn finish(self, log: Option<LogId>, end: Option<u64>) -> Vec<Witnessed> {
+        self.heads.iter().map(|head| self.judged(head, log, end)).collect()
     }
 
     fn judged(&self, head: &OutsideHead, log: Option<LogId>, end: Option<u64>) -> Witnessed {

@@ -162,16 +162,14 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
             self.tie()?;
         }
         if self.findings.is_empty() && self.last > self.reader.witnessed() {
-            let Self { reader, findings, .. } = &mut self;
-            reader.check_durable(boot, &mut |finding| findings.push(finding))?;
+            self.reader.check_durable(boot, &mut self.findings)?;
         }
         Ok(self.report(range, begins, witness.map(Finding::from)))
     }
 
     fn segment(&mut self, name: u64) -> Result<(), ReadError> {
-        let Self { reader, findings, .. } = self;
-        let mut found = |finding| findings.push(finding);
-        let Some(mut segment) = reader.open(name, &mut found)? else { return Ok(()) };
+        let opened = self.reader.open(name, &mut self.findings)?;
+        let Some(mut segment) = opened else { return Ok(()) };
         let header = segment.header;
         self.reach.segments_read += 1;
         self.log.get_or_insert(header.log);
@@ -182,7 +180,6 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         let Self { reader, records, to, compared, meter, reached, findings, withheld, .. } = self;
         let (first, last) = (self.first, self.last);
         *reached = Some(header.previous);
-        let mut found = |finding| findings.push(finding);
         let mut visit = |place: &RecordPlace, record: &Record<'_>| {
             let RecordHeader { sequence, link, time, .. } = record.header;
             let here = ChainPosition { sequence, link, time };
@@ -199,16 +196,16 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
             if sequence >= last { Onward::Stop } else { Onward::Go }
         };
         let from = Run::at_start(&header);
-        reader.walk(&mut segment, from, &mut found, &mut visit)?;
+        reader.walk(&mut segment, from, findings, &mut visit)?;
         Ok(())
     }
 
     /// What ties the range to HEAD: all that lies between.
     fn tie(&mut self) -> Result<(), ReadError> {
-        let mut ties = Ties::witnessed_by(self.reader, &self.compared.named())?;
         let Self { reader, findings, unproven, compared, .. } = self;
+        let mut ties = Ties::witnessed_by(reader, &compared.named(), findings)?;
         while !ties.reach(reader, self.first) && findings.is_empty() {
-            ties.read(reader, &mut |finding| findings.push(finding), &mut |record| {
+            ties.read(reader, findings, &mut |record| {
                 if let Some(Stated::Unproven { first, last }) = statement_of(record) {
                     unproven.add(first, last);
                 }
@@ -223,7 +220,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         let reached = self.reached.map_or(0, |reached| reached.sequence);
         let last = range.last.unwrap_or(reached);
         let log = self.reader.log().or(self.log);
-        let heads = self.compared.finish_part(log);
+        let heads = self.compared.finish(log, None);
         let findings: Vec<Finding> = self.findings.into_iter().map(Finding::from).collect();
         let withheld: Vec<Finding> = self.withheld.into_iter().map(Finding::from).collect();
         let asked = |(begin, end): &(u64, u64)| *end >= self.first && *begin <= last;

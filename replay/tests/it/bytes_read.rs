@@ -6,8 +6,9 @@ use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
 use holdpoint_log_files::{DirectoryStorage, Entry, Onward, ReadFile, ReadStorage, Standing};
 use holdpoint_log_format::BootId;
 use holdpoint_log_format::limits::SEGMENT_CAPACITY_MIN;
+use holdpoint_log_index::IndexDigest;
 use holdpoint_log_index::file::{build_index, index_path};
-use holdpoint_log_index::{IndexDigest, layout::INDEX_VERSION};
+use holdpoint_log_index::layout::{INDEX_HEADER_LENGTH, INDEX_VERSION};
 use holdpoint_replay::{Filter, Order, Part, ReadOptions, Searched, durable_to, search, span};
 use holdpoint_testing::hand_made::HandMade;
 use std::fs::{self, File};
@@ -20,9 +21,10 @@ const KIB: u64 = 1_024;
 /// What is read in order is read in blocks of so many bytes.
 const READ_AHEAD: u64 = 256 * KIB;
 
-/// A directory of which it is counted how much is read of segments.
+/// A directory of which it is counted how much is read of segments, or of indexes.
 struct Counted {
     disk: DirectoryStorage,
+    extension: &'static str,
     bytes: Arc<AtomicU64>,
 }
 
@@ -39,7 +41,7 @@ impl ReadStorage for Counted {
     }
 
     fn open(&self, path: &str) -> io::Result<Option<CountedFile>> {
-        let bytes = path.ends_with(".seg").then(|| Arc::clone(&self.bytes));
+        let bytes = path.ends_with(self.extension).then(|| Arc::clone(&self.bytes));
         Ok(self.disk.open(path)?.map(|file| CountedFile { file, bytes }))
     }
 }
@@ -86,10 +88,19 @@ impl Sample {
     /// The sequences that a search shows, all of them proven; how much was read of segments for
     /// it, and what is said of that.
     fn shown(&self, filter: &Filter, order: Order, most: usize) -> (Vec<u64>, u64, Part) {
-        let storage = self.counted();
+        self.shown_by(&self.counted(), filter, order, most)
+    }
+
+    fn shown_by(
+        &self,
+        storage: &Counted,
+        filter: &Filter,
+        order: Order,
+        most: usize,
+    ) -> (Vec<u64>, u64, Part) {
         let mut found = Vec::new();
         let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
-        let reach = search(&storage, filter, order, options, &mut |_| {}, &mut |line, standing| {
+        let reach = search(storage, filter, order, options, &mut |_| {}, &mut |line, standing| {
             assert_eq!(standing, Standing::Proven);
             found.push(line.sequence);
             if found.len() < most { Onward::Go } else { Onward::Stop }
@@ -100,7 +111,12 @@ impl Sample {
     }
 
     fn counted(&self) -> Counted {
-        Counted { disk: DirectoryStorage::new(self.directory.path()), bytes: Arc::default() }
+        self.counting(".seg")
+    }
+
+    fn counting(&self, extension: &'static str) -> Counted {
+        let disk = DirectoryStorage::new(self.directory.path());
+        Counted { disk, extension, bytes: Arc::default() }
     }
 
     fn newest(&self) -> u64 {
@@ -168,4 +184,26 @@ fn records_of_a_sealed_segment_are_read_in_kilobytes_besides_the_segment_that_is
     let [few, many] = logs.each_ref().map(|sample| read(sample, 20));
     let each = many.0.saturating_sub(few.0) / 18;
     assert!(few.0 <= few.1 + 128 * KIB && each <= 32 * KIB, "{few:?}, and {each} for each");
+}
+
+#[test]
+fn no_more_is_read_of_a_sparse_file_in_the_place_of_an_index_than_its_header() {
+    let sample = Sample::new(2, 40);
+    let wanted = between(20, 29);
+    let expected: Vec<u64> = (20..30).collect();
+    let path = sample.directory.path().join(index_path(1));
+    let genuine = fs::read(&path).unwrap();
+    for length in [200 << 20, 1 << 40] {
+        for held in [&[][..], &genuine[..INDEX_HEADER_LENGTH], &genuine] {
+            fs::write(&path, held).unwrap();
+            File::options().write(true).open(&path).unwrap().set_len(length).unwrap();
+            let storage = sample.counting(".idx");
+            let (found, bytes, part) =
+                sample.shown_by(&storage, &wanted, Order::OldestFirst, usize::MAX);
+            assert_eq!((found, part.segments_by_index), (expected.clone(), 0));
+            let others = fs::metadata(sample.directory.path().join(index_path(sample.firsts[1])));
+            let others = 2 * others.unwrap().len();
+            assert!(bytes <= others + 8 * KIB, "{length}: {bytes} besides {others}");
+        }
+    }
 }

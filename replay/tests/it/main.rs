@@ -7,6 +7,7 @@
     reason = "a helper that fails, fails its test"
 )]
 
+mod archive_statements;
 mod archives_found;
 mod bounds;
 mod bytes_read;

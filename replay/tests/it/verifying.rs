@@ -10,7 +10,8 @@ use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{BootId, Flags, Head, LogId};
 use holdpoint_replay::machine::is_locked;
 use holdpoint_replay::{
-    AxisState, Filter, ReadError, ReadOptions, Report, Unproven, Verdict, records, verify,
+    AxisState, Filter, OutsideHead, ReadError, ReadOptions, Report, Unproven, Verdict, records,
+    verify, verify_range,
 };
 use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, OTHER_BOOT, encoded, flip, make_newer};
 use std::cell::Cell;
@@ -338,4 +339,44 @@ fn a_head_that_witnesses_another_history_is_a_rewrite() {
     let report = report(directory.path());
     assert_eq!(report.verdict, Verdict::Corrupt);
     assert_eq!(report.findings[0].name(), "rewritten");
+}
+
+#[test]
+fn of_a_damaged_log_it_is_said_from_where_on_it_is_tied() {
+    let (directory, log) = (TempDir::new().unwrap(), two_segments());
+    log.write(directory.path());
+    let segment = directory.path().join("segments/00000000000000000001.seg");
+    flip(&segment, FIRST_RECORD + 20);
+    let reach = report(directory.path()).reach;
+    assert_eq!((reach.tied_from, reach.segments_tied), (Some(2), 2));
+    flip(&segment, FIRST_RECORD + 20);
+    flip(&directory.path().join(log.active_path()), log.active_end() - 1);
+    let reach = report(directory.path()).reach;
+    assert_eq!((reach.tied_from, reach.segments_tied), (None, 1), "HEAD's own record is changed");
+}
+
+#[test]
+fn damage_before_the_record_of_a_head_kept_outside_is_a_finding_of_a_range_that_it_ties() {
+    let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+    log.run();
+    let early = log.head();
+    log.roll();
+    log.run();
+    let (sequence, link) = (log.chain.sequence, log.chain.link);
+    let file = directory.path().join(log.active_path());
+    log.roll();
+    log.run();
+    log.write_with_head(directory.path(), &early);
+    let storage = DirectoryStorage::new(directory.path());
+    let options = ReadOptions { boot: THIS_BOOT, is_locked: &|| Ok(false) };
+    let kept = OutsideHead { from: "kept".into(), sequence, link, log: None };
+    let verified = || {
+        let range = "1..2".parse().unwrap();
+        verify_range(&storage, range, std::slice::from_ref(&kept), options, &mut |_| {}).unwrap()
+    };
+    assert_eq!(verified().verdict, Verdict::Intact);
+    assert_eq!(verified().reach.witnessed_to, Some(sequence));
+    flip(&file, FIRST_RECORD + 20);
+    let report = verified();
+    assert_eq!((report.verdict, report.findings.len()), (Verdict::Corrupt, 1));
 }

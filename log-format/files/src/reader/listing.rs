@@ -8,9 +8,20 @@ use crate::window::Window;
 use holdpoint_log_format::{Head, Lock, names};
 use std::io;
 
-/// Why there is no list of what there is.
-pub(crate) const MOVING: &str =
-    "it was changed again and again by moves to an archive; try again later";
+/// Looks until what is found holds together, as often as a reading begins. After that, whoever
+/// reads does not begin anew either.
+pub(crate) fn steadily<T, E>(
+    of: impl FnOnce(io::Error) -> E,
+    mut look: impl FnMut() -> Result<Option<T>, E>,
+) -> Result<T, E> {
+    for _ in 0..READINGS_MAX {
+        if let Some(found) = look()? {
+            return Ok(found);
+        }
+    }
+    let moving = "it was changed again and again by moves to an archive; try again later";
+    Err(of(io::Error::new(io::ErrorKind::Interrupted, moving)))
+}
 
 /// What there is of a log.
 #[derive(Clone, Debug)]
@@ -35,18 +46,17 @@ impl Listing {
     /// # Errors
     /// They cannot be read, or the anchor moves on again and again.
     pub fn of<S: ReadStorage>(storage: &S) -> Result<Self, SurveyError> {
-        for _ in 0..READINGS_MAX {
+        steadily(io_error(names::HEAD), || {
             let lock = read_witness(storage, names::LOCK).map_err(io_error(names::LOCK))?;
             let head = read_head(storage)?;
             let listed = list(storage)?;
             let anchor = anchor_of(&head);
-            if anchor_of(&read_head(storage)?) == anchor {
-                let lock = lock.and_then(Result::ok);
-                let lock = lock.and_then(|bytes| Lock::decode(&bytes).ok());
-                return Self::from(storage, lock, head, listed);
+            if anchor_of(&read_head(storage)?) != anchor {
+                return Ok(None);
             }
-        }
-        Err(io_error(names::HEAD)(io::Error::new(io::ErrorKind::Interrupted, MOVING)))
+            let lock = lock.and_then(|bytes| Lock::decode(&bytes.ok()?).ok());
+            Self::from(storage, lock, head, listed).map(Some)
+        })
     }
 
     fn from<S: ReadStorage>(

@@ -6,6 +6,7 @@ mod ties;
 
 use crate::blocks::{Workers, walk_blocks};
 use crate::finding::{Finding, Place, Problem, wrong_witnessed};
+use crate::follow::FollowError;
 use crate::head::wrong_witness;
 use crate::run::{Onward, RecordPlace, Run, Stop, walk};
 use crate::storage::ReadStorage;
@@ -14,13 +15,20 @@ use crate::window::Window;
 use holdpoint_log_format::{
     BootId, ChainPosition, Fault, Head, Item, Link, LogId, Record, SegmentHeader, names,
 };
-pub(crate) use listing::MOVING;
+pub(crate) use listing::steadily;
 pub use listing::{Listing, firsts, list};
 use std::io;
 pub use ties::{Standing, Ties};
 
-/// Where a reader tells what it finds wrong.
-pub type Found<'f> = dyn FnMut(Finding) + 'f;
+/// Takes findings that may not matter to whoever reads: because of this. Every reading needs
+/// something that takes what it finds.
+pub struct Disregard(pub &'static str);
+
+impl Extend<Finding> for Disregard {
+    fn extend<T: IntoIterator<Item = Finding>>(&mut self, findings: T) {
+        findings.into_iter().for_each(drop);
+    }
+}
 
 /// A log as it was when it was looked at: HEAD, and the segments from the anchor on.
 pub struct LogReader<'s, S> {
@@ -104,8 +112,8 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn check_ends(&self, found: &mut Found<'_>) -> Result<(), SurveyError> {
-        self.witness(true).into_iter().for_each(&mut *found);
+    pub fn check_ends(&self, found: &mut impl Extend<Finding>) -> Result<(), SurveyError> {
+        found.extend(self.witness(true));
         let Ok(head) = self.head() else { return Ok(()) };
         let holding = self.holding(head.newest_sequence).and_then(|at| self.firsts().get(at));
         let Some(holding) = holding.filter(|_| head.newest_sequence > self.anchor()) else {
@@ -130,24 +138,28 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn check_durable(&self, boot: BootId, found: &mut Found<'_>) -> Result<(), SurveyError> {
+    pub fn check_durable(
+        &self,
+        boot: BootId,
+        found: &mut impl Extend<Finding>,
+    ) -> Result<(), SurveyError> {
         let durable = self.durable(boot);
         if durable <= self.witnessed() {
             return Ok(());
         }
         let Some(last) = self.firsts().last() else {
             let place = Place { file: names::SEGMENTS.into(), offset: 0, sequence: durable };
-            found(Finding { place, problem: Problem::SegmentsGone { newest: durable } });
+            found.extend([Finding { place, problem: Problem::SegmentsGone { newest: durable } }]);
             return Ok(());
         };
         let Some(mut segment) = self.open(*last, found)? else { return Ok(()) };
-        let from = self.at_head(&mut segment)?.unwrap_or_else(|| Run::at_start(&segment.header));
+        let from = self.behind_head(&mut segment)?;
         let run = self.walk(&mut segment, from, found, &mut |_, _| Onward::Go)?;
         if run.chain.sequence < durable {
             let first = run.chain.sequence.saturating_add(1);
             let (offset, sequence) = (run.stop_offset, run.stop_sequence);
             let place = Place { file: segment_path(*last), offset, sequence };
-            found(Finding { place, problem: Problem::BelowMark { first, last: durable } });
+            found.extend([Finding { place, problem: Problem::BelowMark { first, last: durable } }]);
         }
         Ok(())
     }
@@ -173,6 +185,14 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         Ok(is_it.then(|| Run::from(chain, head.record_offset, head.end_offset)))
     }
 
+    /// As [`Self::at_head`]; else a run from the segment's beginning.
+    ///
+    /// # Errors
+    /// The segment cannot be read.
+    pub fn behind_head(&self, segment: &mut OpenSegment<S::File>) -> Result<Run, SurveyError> {
+        Ok(self.at_head(segment)?.unwrap_or_else(|| Run::at_start(&segment.header)))
+    }
+
     /// Opens a segment whose header holds; else what is wrong is found. One that was moved to an
     /// archive meanwhile is passed over.
     ///
@@ -181,39 +201,34 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
     pub fn open(
         &self,
         first: u64,
-        found: &mut Found<'_>,
+        found: &mut impl Extend<Finding>,
     ) -> Result<Option<OpenSegment<S::File>>, SurveyError> {
         let file = segment_path(first);
-        let opened = match self.storage.open(&file) {
-            Ok(Some(opened)) => opened,
-            Ok(None) if Listing::of(self.storage)?.anchor() >= first => return Ok(None),
-            Ok(None) => return Err(io_error(&file)(io::ErrorKind::NotFound.into())),
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                found(at_begin(first, Problem::NotRegular));
-                return Ok(None);
+        let problem = match OpenSegment::of(self.storage.open(&file), first) {
+            Ok(segment) => {
+                let other = segment.header.log;
+                let expected = self.log().filter(|log| *log != other);
+                let foreign = |expected| Problem::ForeignLog { expected, found: other };
+                found.extend(expected.map(|expected| at_begin(first, foreign(expected))));
+                return Ok(Some(segment));
             }
-            Err(error) => return Err(io_error(&file)(error)),
-        };
-        let mut window = Window::new(opened).map_err(io_error(&file))?;
-        match window.header().map_err(io_error(&file))? {
-            Ok(header) if header.first_sequence() == first => {
-                if let Some(expected) = self.log().filter(|log| *log != header.log) {
-                    let other = header.log;
-                    found(at_begin(first, Problem::ForeignLog { expected, found: other }));
-                }
-                Ok(Some(OpenSegment { header, window }))
+            Err(FollowError::Gone { .. }) => {
+                let gone = || io_error(&file)(io::ErrorKind::NotFound.into());
+                let has_moved = Listing::of(self.storage)?.anchor() >= first;
+                return if has_moved { Ok(None) } else { Err(gone()) };
             }
-            Ok(header) => {
-                let named = header.first_sequence();
-                found(at_begin(first, Problem::Renamed { expected: first, found: named }));
-                Ok(None)
+            Err(FollowError::Read(error)) => return Err(error),
+            Err(FollowError::Damaged(finding)) => finding.problem,
+            Err(FollowError::Header { fault: Fault::Sequence { expected, found }, .. }) => {
+                Problem::Renamed { expected, found }
             }
-            Err(fault) => {
+            Err(FollowError::Header { fault, .. }) => {
                 newer(&file, &fault).map_or(Ok(()), Err)?;
-                found(at_begin(first, fault.into()));
-                Ok(None)
+                fault.into()
             }
-        }
+        };
+        found.extend([at_begin(first, problem)]);
+        Ok(None)
     }
 
     /// Shows the records of a segment from a place on, each checked. Where they end otherwise than
@@ -225,17 +240,17 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         &self,
         segment: &mut OpenSegment<S::File>,
         from: Run,
-        found: &mut Found<'_>,
+        found: &mut impl Extend<Finding>,
         visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
     ) -> Result<Run, SurveyError> {
         let first = segment.header.first_sequence();
         let mut compared = |place: &RecordPlace, record: &Record<'_>| {
-            self.wrong_witnessed(place, record).into_iter().for_each(&mut *found);
+            found.extend(self.wrong_witnessed(place, record));
             visit(place, record)
         };
         let run = walk(&mut segment.window, &segment.header, from, &mut compared)
             .map_err(io_error(&segment_path(first)))?;
-        self.wrong_end(first, &run)?.into_iter().for_each(&mut *found);
+        found.extend(self.wrong_end(first, &run)?);
         Ok(run)
     }
 
@@ -248,18 +263,18 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         &self,
         segment: &OpenSegment<S::File>,
         workers: &Workers<'_, ()>,
-        found: &mut Found<'_>,
+        found: &mut impl Extend<Finding>,
         visit: &mut dyn FnMut(&Record<'_>),
     ) -> Result<Run, SurveyError> {
         let OpenSegment { header, window } = segment;
         let mut compared = |place: &RecordPlace, record: &Record<'_>, ()| {
-            self.wrong_witnessed(place, record).into_iter().for_each(&mut *found);
+            found.extend(self.wrong_witnessed(place, record));
             visit(record);
         };
         let first = header.first_sequence();
         let run = walk_blocks(window, header, Run::at_start(header), workers, &mut compared)
             .map_err(io_error(&segment_path(first)))?;
-        self.wrong_end(first, &run)?.into_iter().for_each(&mut *found);
+        found.extend(self.wrong_end(first, &run)?);
         Ok(run)
     }
 

@@ -1,6 +1,6 @@
 //! Which records are tied to the newest witness (`FORMAT.md`, section 33).
 
-use super::{Found, LogReader, OpenSegment, at_begin};
+use super::{LogReader, OpenSegment, at_begin};
 use crate::blocks::{BlockLength, Workers};
 use crate::finding::Finding;
 use crate::run::{Onward, RecordPlace, Run};
@@ -84,18 +84,19 @@ impl Ties {
     }
 
     /// From the newest witness on: HEAD, or a head that was kept outside of the log for a later
-    /// record, where that record has the link that it names.
+    /// record, where that record has the link that it names. What is wrong on the way is found.
     ///
     /// # Errors
     /// The segment that holds such a record cannot be read.
     pub fn witnessed_by<S: ReadStorage>(
         reader: &LogReader<'_, S>,
         outside: &[(u64, Link)],
+        found: &mut impl Extend<Finding>,
     ) -> Result<Self, SurveyError> {
         let mut ties = Self::begin(reader);
         for (sequence, link) in outside {
             if ties.witnessed.is_some_and(|witnessed| *sequence > witnessed)
-                && let Some(mark) = Mark::of_outside(reader, *sequence, *link)?
+                && let Some(mark) = Mark::of_outside(reader, *sequence, *link, found)?
             {
                 (ties.mark, ties.witnessed) = (Some(mark), Some(*sequence));
             }
@@ -126,7 +127,7 @@ impl Ties {
     pub fn read<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,
-        found: &mut Found<'_>,
+        found: &mut impl Extend<Finding>,
         visit: &mut dyn FnMut(&Record<'_>),
     ) -> Result<(), SurveyError> {
         let due = self.due(reader);
@@ -204,7 +205,7 @@ impl Ties {
         &mut self,
         reader: &LogReader<'_, S>,
         segment: u64,
-        found: &mut Found<'_>,
+        found: &mut impl Extend<Finding>,
     ) -> Result<(), SurveyError> {
         let Some(at) = self.tied.iter().position(|tied| tied.segment == segment) else {
             return Ok(());
@@ -268,7 +269,7 @@ fn tie_segment<S: ReadStorage>(
     reader: &LogReader<'_, S>,
     segment: &mut OpenSegment<S::File>,
     mark: &Mark,
-    found: &mut Found<'_>,
+    found: &mut impl Extend<Finding>,
     visit: &mut dyn FnMut(&Record<'_>),
 ) -> Result<Option<u64>, SurveyError> {
     let header = segment.header;
@@ -283,7 +284,7 @@ fn tie_segment<S: ReadStorage>(
         visit(record);
     })?;
     if at_mark == Some(mark.link) {
-        reader.wrong_beginning(&header).into_iter().for_each(found);
+        found.extend(reader.wrong_beginning(&header));
         return Ok(Some(header.previous.sequence));
     }
     behind_break(segment, mark, &run, last)
@@ -322,16 +323,14 @@ impl Mark {
         reader: &LogReader<'_, S>,
         sequence: u64,
         link: Link,
+        found: &mut impl Extend<Finding>,
     ) -> Result<Option<Self>, SurveyError> {
         let holding = reader.holding(sequence).and_then(|at| reader.firsts().get(at));
-        // What is wrong on the way is found when the segment is tied.
-        let mut found = |_| {};
         let Some(holding) = holding else { return Ok(None) };
-        let Some(mut segment) = reader.open(*holding, &mut found)? else { return Ok(None) };
-        let from = reader.at_head(&mut segment)?;
-        let from = from.unwrap_or_else(|| Run::at_start(&segment.header));
+        let Some(mut segment) = reader.open(*holding, found)? else { return Ok(None) };
+        let from = reader.behind_head(&mut segment)?;
         let mut mark = None;
-        reader.walk(&mut segment, from, &mut found, &mut |place, record| {
+        reader.walk(&mut segment, from, found, &mut |place, record| {
             let end = place.offset.saturating_add(place.length);
             let is_it = (record.header.sequence, record.header.link) == (sequence, link);
             mark = is_it.then_some(Self { sequence, link, end, ends_segment: false });

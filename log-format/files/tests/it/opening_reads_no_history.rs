@@ -1,11 +1,14 @@
 //! What opening looks at does not grow with the log: the list, HEAD, LOCK, and the few segments
 //! that it relies on. Damage in those is found; what lies in older ones is for verifying.
 
-use crate::support::{BOOT, Image, Segment, options};
+use crate::support::{BOOT, Image, LOG, Segment, options};
 use holdpoint_log_files::survey::HeaderBlock;
-use holdpoint_log_files::{Extent, Survey, survey};
+use holdpoint_log_files::{Extent, JoinedLog, LogReader, READINGS_MAX, Survey, survey};
 use holdpoint_log_format::recovery::{Row, Verdict};
-use holdpoint_log_format::{Flags, Lock, OwnerState, names};
+use holdpoint_log_format::{ChainPosition, Flags, Head, Lock, OwnerState, names};
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 fn surveyed(image: &Image, extent: Extent) -> Survey {
     survey(image, options(extent), &mut |_, _| {}).unwrap()
@@ -131,4 +134,22 @@ fn unused_space_is_looked_through_whole_unless_its_owner_left_it_and_said_so() {
     // Where records are missing that were durable, there is nothing to rely on.
     let image = with_unused_space(OwnerState::Idle, 4);
     assert_eq!(surveyed(&image, Extent::FromHead).row, Row::BelowMark);
+}
+
+#[test]
+fn a_log_that_always_moves_is_looked_at_four_times_and_no_more() {
+    let mut image = Image::of_segments(2);
+    let anchor = ChainPosition { sequence: 3, ..ChainPosition::genesis(LOG) };
+    let head = Head::at_anchor(LOG, &anchor, BOOT);
+    image.files.insert(names::HEAD.into(), head.encode().to_vec());
+    let looks = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&looks);
+    let find = move |_: &Image, _: &Head| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Err(ErrorKind::NotFound.into())
+    };
+    let joined = JoinedLog::new(image, Box::new(find));
+    let error = LogReader::of(&joined).err().unwrap();
+    assert!(!error.is_gone(), "whoever reads does not begin anew: {error}");
+    assert_eq!(looks.load(Ordering::Relaxed), READINGS_MAX);
 }

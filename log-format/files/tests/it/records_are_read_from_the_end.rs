@@ -40,7 +40,7 @@ fn shown(image: &Image) -> (Vec<Told>, bool) {
     let reader = LogReader::of(image).unwrap();
     let (mut ties, mut told) = (Ties::begin(&reader), Vec::new());
     while let Some(due) = ties.due(&reader) {
-        let opened = reader.open(due, &mut |_| {}).unwrap();
+        let opened = reader.open(due, &mut Vec::new()).unwrap();
         let Some(mut segment) = opened else { return (told, false) };
         let mut visit = |record: &Record<'_>| {
             told.push((record.header.sequence, record.payload.to_vec()));
@@ -67,7 +67,7 @@ fn whoever_has_enough_is_shown_no_more_and_no_more_is_tied() {
     let reader = LogReader::of(&image).unwrap();
     let mut ties = Ties::begin(&reader);
     let due = ties.due(&reader).unwrap();
-    let mut segment = reader.open(due, &mut |_| {}).unwrap().unwrap();
+    let mut segment = reader.open(due, &mut Vec::new()).unwrap().unwrap();
     let (newest, asked_before) = (told.last().unwrap().0, image.asked().bytes);
     let visit = |sequence| if sequence == newest - 1 { Onward::Stop } else { Onward::Go };
     let read = ties.read_back(&reader, &mut segment, &mut |before, _, record| {
