@@ -2,9 +2,10 @@
 
 use super::forged;
 use super::region::{Cause, Certainty};
-use super::search::{Frame, Next, View, size_at};
 use super::syndrome::{Flip, implied_seed, single_flip};
+use super::view::{Next, View};
 use holdpoint_log_files::ReadFile;
+use holdpoint_log_files::damage_scan::{Frame, link_of, size_at};
 use holdpoint_log_format::limits::{RECORD_HEADER_LENGTH, padded};
 use holdpoint_log_format::{
     ChainPosition, Fault, Link, LogId, Record, RecordHeader, SegmentHeader,
@@ -109,6 +110,13 @@ fn of_frames<F: ReadFile>(view: &mut View<F>, gap: &Gap<'_>) -> io::Result<Optio
         return Ok(Some(Explained::proven(Cause::Reordered).going_on(last)));
     }
     let sequence = first.header.sequence;
+    if gap.frames.len() > 1
+        && after.sequence.checked_add(1) == Some(sequence)
+        && first.follows(log, &after.link)
+    {
+        let field = forged::TIME_OR_CLAIM.to_string();
+        return Ok(Some(Explained::fits(Cause::Forged { field })));
+    }
     let is_last = (sequence, first.header.link) == (after.sequence, after.link);
     if gap.frames.len() == 1 && !is_last && gap.missing.is_none_or(|missing| missing == 1) {
         return forged::explain(view, gap, first).map(Some);
@@ -131,7 +139,8 @@ fn in_another_order(log: LogId, gap: &Gap<'_>) -> Option<ChainPosition> {
         (is_next && frame.follows(log, &before.link)).then(|| frame.chain())
     })?;
     let is_all = gap.missing.is_none_or(|missing| missing == frames.len() as u64);
-    (frames.len() > 1 && is_all).then_some(last)
+    let is_sorted = gap.frames.is_sorted_by_key(|frame| frame.header.sequence);
+    (!is_sorted && is_all).then_some(last)
 }
 
 /// The gap has the place of one record: what was there is still there but for little.
@@ -323,7 +332,7 @@ fn of_another_place<F: ReadFile>(
     }
     let (payload, padding) = split(bytes, size);
     let digest = Record { header: header.clone(), payload }.digest();
-    let content = super::search::link_of(view.header.log, &header, &digest, &gap.after.link);
+    let content = link_of(view.header.log, &header, &digest, &gap.after.link);
     let restored = patched(rest, LINK_AT, &content.0);
     let size = header.size.to_le_bytes();
     let is_damaged_link = view.header.seed().of(&[&size, &restored]) == header.checksum;

@@ -15,4 +15,5 @@ mod mapping;
 mod newest_record;
 mod rebuilding;
 mod salvaged;
+mod surviving;
 mod verifying;

@@ -12,8 +12,8 @@ use holdpoint_domain::event::{
     Event, POLICY_CHANGED, PolicyUnknown, RecordsLost, RecordsUnproven, UnprovenReason,
 };
 use holdpoint_domain::text::{bounded, visible};
+use holdpoint_log_files::damage_scan::{DamageScan, Kept, Loss, Piece, Unproven};
 use holdpoint_log_files::run::walk;
-use holdpoint_log_files::salvage::{Kept, Loss, Piece, Plan, Unproven};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{Onward, ReadFile, ReadStorage, RecordPlace, Run, Standing};
@@ -47,13 +47,13 @@ pub(super) struct Copier<'a, S> {
 
 impl<S: ReadStorage> Copier<'_, S> {
     /// Copies every piece.
-    pub(super) fn copy(&mut self, plan: &Plan) -> Result<(), SalvageError> {
+    pub(super) fn copy(&mut self, plan: &DamageScan) -> Result<(), SalvageError> {
         let mut time = first_time(plan);
         for (index, piece) in plan.pieces.iter().enumerate() {
             match piece {
                 Piece::Kept(kept) => {
                     self.copy_kept(kept)?;
-                    time = kept.last_time;
+                    time = kept.last.time;
                 }
                 Piece::Lost(loss) => {
                     let behind = plan.pieces.get(index..).unwrap_or_default();
@@ -121,7 +121,7 @@ impl<S: ReadStorage> Copier<'_, S> {
         let is_proven = kept.standing == Standing::Proven;
         let mut visit = |place: &RecordPlace, record: &Record<'_>| {
             reached = record.header.sequence;
-            let is_last = reached == kept.last;
+            let is_last = reached == kept.last.sequence;
             failure = self.take(&mut batch, place, record, (is_proven, is_last)).err();
             if is_last || failure.is_some() { Onward::Stop } else { Onward::Go }
         };
@@ -129,7 +129,7 @@ impl<S: ReadStorage> Copier<'_, S> {
         walk(&mut window, &kept.header, from, &mut visit).map_err(unreadable(&file))?;
         match failure {
             Some(failure) => Err(failure),
-            None if reached == kept.last => Ok(()),
+            None if reached == kept.last.sequence => Ok(()),
             None => Err(changed()),
         }
     }
@@ -143,7 +143,7 @@ impl<S: ReadStorage> Copier<'_, S> {
         let file = segment_path(kept.segment);
         let item = window.item(kept.offset, &kept.header).map_err(unreadable(&file))?;
         let is_it = |record: &Record<'_>| {
-            (record.header.sequence, record.header.link) == (kept.last, kept.last_link)
+            (record.header.sequence, record.header.link) == (kept.last.sequence, kept.last.link)
         };
         match item {
             Ok((Item::Record(record), length)) if is_it(&record) => {
@@ -265,7 +265,7 @@ pub(super) fn recorded(correlation: &str, event: Event) -> Result<NewRecord, Sal
 }
 
 /// Time of the first record that is kept, nanoseconds.
-pub(super) fn first_time(plan: &Plan) -> u64 {
+pub(super) fn first_time(plan: &DamageScan) -> u64 {
     time_of_next(&plan.pieces).unwrap_or(0)
 }
 
