@@ -6,8 +6,8 @@
 //! - No record is blamed that holds in its place: a region names records that are damaged, missing
 //!   or out of order.
 //!   Where two things hold and do not fit, the region is a seam between them and names none.
-//! - What survives is decided by the scan alone, as for a salvage. The records of the stretches, and
-//!   those that a region blames although they are whole, are the ones that it keeps.
+//! - What survives is decided by the scan alone, as for a salvage. The records of the stretches,
+//!   and those that a region blames although they are whole, are the ones that it keeps.
 //! - A cause is `proven` only where undoing it gives what the checksum and the chain ask for, or
 //!   where what is there says so itself.
 //! - Whatever the bytes are, the work is linear in them, and the number of regions is bounded.

@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use std::io;
 
 /// The first damaged record of a gap that holds more than one: the byte behind it, and the place
-/// that what lies behind it follows from. Each costs another look at the rest, so that a segment has
-/// so many at most as its size allows.
+/// that what lies behind it follows from. Each costs another look at the rest, so that a segment
+/// has so many at most as its size allows.
 pub(super) fn first_part<F: ReadFile>(
     view: &mut View<F>,
     gap: &Gap<'_>,

@@ -280,7 +280,8 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
         Ok(true)
     }
 
-    /// Maps a gap: gives the place behind the last record in it, where undoing the cause gives that.
+    /// Maps a gap: gives the place behind the last record in it, where undoing the cause gives
+    /// that.
     fn map_gap(
         &mut self,
         mut hole: Hole,

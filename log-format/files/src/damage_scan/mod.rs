@@ -1,6 +1,6 @@
 //! The scan of a damaged log: which of its records survive, which of them a witness ties, and where
-//! the holes lie. It alone decides that: a salvage copies what it says, and a damage map explains the
-//! holes. The log is only read.
+//! the holes lie. It alone decides that: a salvage copies what it says, and a damage map explains
+//! the holes. The log is only read.
 //!
 //! What is tied comes first, from the newest witness back. What nothing ties is kept where it is
 //! whole and in its place, is said to be unproven, and takes no place of what is tied.

@@ -42,8 +42,8 @@ pub enum SegmentState {
     /// Its header holds and is this log's.
     Good(SegmentHeader),
     /// Its header is damaged, or says another log or beginning than its first record does. What it
-    /// must have said: the log, and the first sequence by its name; the link before its first record
-    /// is not known.
+    /// must have said: the log, and the first sequence by its name; the link before its first
+    /// record is not known.
     Damaged(SegmentHeader, Problem),
     /// Nothing in it is a record of this log, or its records are there already.
     NotKept(Problem),
