@@ -121,12 +121,13 @@ fn put_image(log: &mut Log, at: RecordAt) -> Option<()> {
     Some(())
 }
 
-/// The records of a salvaged log that are the other one's, by their sequences.
+/// The records of a salvaged log that are the other one's, by their sequences. Its own events speak
+/// of another story.
 fn taken_over(log: &Log) -> Vec<(u64, Fact)> {
     let records = log.records().into_iter().map(|at| log.record(at)).skip(1);
     let is_own = |record: &&Record| {
         let text = String::from_utf8_lossy(&record.payload).into_owned();
-        matches!(record.kind(), 12 | 13) || record.kind() == 8 && text.contains("segments")
+        matches!(record.kind(), 12 | 13) || record.kind() == 8 && !text.contains("story-1")
     };
     records.filter(|record| !is_own(record)).map(|one| (one.sequence(), fact(one))).collect()
 }

@@ -44,6 +44,14 @@ pub(super) struct Gap<'g> {
     pub(super) seeds: &'g [(u64, u32)],
 }
 
+impl Gap<'_> {
+    /// Whether its frames fill it.
+    fn is_tiled(&self) -> bool {
+        let tiles = |at, frame: &Frame| (frame.offset == at).then_some(frame.end);
+        self.frames.iter().try_fold(self.from, tiles) == Some(self.to)
+    }
+}
+
 /// A cause, and the place behind the last record in the gap where undoing it gives that back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Explained {
@@ -99,12 +107,7 @@ pub(super) fn explain<F: ReadFile>(
 
 /// The gap is made of whole frames that hold.
 fn of_frames<F: ReadFile>(view: &mut View<F>, gap: &Gap<'_>) -> io::Result<Option<Explained>> {
-    let Some(first) = gap.frames.first() else { return Ok(None) };
-    let tiles = |at, frame: &Frame| (frame.offset == at).then_some(frame.end);
-    let end = gap.frames.iter().try_fold(gap.from, tiles);
-    if end != Some(gap.to) {
-        return Ok(None);
-    }
+    let Some(first) = gap.frames.first().filter(|_| gap.is_tiled()) else { return Ok(None) };
     let (log, after) = (view.header.log, &gap.after);
     if let Some(last) = in_another_order(log, gap) {
         return Ok(Some(Explained::proven(Cause::Reordered).going_on(last)));
@@ -131,7 +134,7 @@ fn of_frames<F: ReadFile>(view: &mut View<F>, gap: &Gap<'_>) -> io::Result<Optio
 }
 
 /// The frames are the records that are missing, in another order; gives the last of them.
-fn in_another_order(log: LogId, gap: &Gap<'_>) -> Option<ChainPosition> {
+pub(super) fn in_another_order(log: LogId, gap: &Gap<'_>) -> Option<ChainPosition> {
     let mut frames: Vec<&Frame> = gap.frames.iter().collect();
     frames.sort_by_key(|frame| frame.header.sequence);
     let last = frames.iter().try_fold(gap.after, |before, frame| {
@@ -140,7 +143,7 @@ fn in_another_order(log: LogId, gap: &Gap<'_>) -> Option<ChainPosition> {
     })?;
     let is_all = gap.missing.is_none_or(|missing| missing == frames.len() as u64);
     let is_sorted = gap.frames.is_sorted_by_key(|frame| frame.header.sequence);
-    (!is_sorted && is_all).then_some(last)
+    (!is_sorted && is_all && gap.is_tiled()).then_some(last)
 }
 
 /// The gap has the place of one record: what was there is still there but for little.

@@ -1,7 +1,7 @@
 //! One segment, from its first record to its end: the records that the scan keeps, and each gap
 //! between them.
 
-use super::cause::{Explained, Gap, explain, one_bit};
+use super::cause::{Explained, Gap, explain, in_another_order, one_bit};
 use super::forged::TIME_OR_CLAIM;
 use super::ledger::Ledger;
 use super::narrow::first_part;
@@ -20,6 +20,9 @@ pub(super) const FIRST_RECORD: u64 = SEGMENT_HEADER_LENGTH as u64;
 
 /// A seal that differs in so few bits from the one that is due is that one, damaged.
 const SEAL_BITS_MAX: u32 = 8;
+
+/// Most kept records of which it is asked whether they and those before them changed places.
+const REORDERED_MAX: u64 = 256;
 
 /// A segment while it is mapped.
 pub(super) struct SegmentMapper<'a, F> {
@@ -72,7 +75,10 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
         for piece in pieces {
             match piece {
                 Piece::Kept(kept) => {
-                    chain = self.map_kept((&chain, at), is_known, kept, found)?;
+                    chain = match self.map_reordered((&chain, at), kept, &found.frames)? {
+                        Some(last) => last,
+                        None => self.map_kept((&chain, at), is_known, kept, found)?,
+                    };
                     (at, is_known, found) = (kept.end, true, &nothing);
                 }
                 Piece::Lost(loss) if loss.file == self.file && loss.offset >= FIRST_RECORD => {
@@ -82,6 +88,29 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
             }
         }
         self.map_end(chain, at, found)
+    }
+
+    /// Maps records that are kept where they and those before them, which are not, are the ones
+    /// that are due, in another order; gives the place behind the last of them.
+    fn map_reordered(
+        &mut self,
+        (chain, at): (&ChainPosition, u64),
+        kept: &Kept,
+        before: &[Frame],
+    ) -> io::Result<Option<ChainPosition>> {
+        if before.is_empty() || kept.last.sequence - kept.from.sequence > REORDERED_MAX {
+            return Ok(None);
+        }
+        let (mut frames, mut end) = (before.to_vec(), kept.offset);
+        while let Some(frame) = self.view.frame(end)?.filter(|frame| frame.end <= kept.end) {
+            end = frame.end;
+            frames.push(frame);
+        }
+        let (after, from, to, seeds) = (*chain, at, kept.end, self.seeds);
+        let (missing, next, is_end) = (None, None, false);
+        let gap = Gap { from, to, after, missing, frames: &frames, next, is_end, seeds };
+        let Some(last) = in_another_order(self.view.header.log, &gap) else { return Ok(None) };
+        self.map_gap(Hole { after, from, to, last: last.sequence }, None, (&frames, false))
     }
 
     /// Maps records that are kept, and what lies before them; gives the place behind them. Of one
@@ -116,7 +145,7 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
     fn hold(&mut self, from: (u64, u64), kept: &Kept) -> io::Result<()> {
         let last = kept.last;
         self.ledger.extend(&self.file, from, (last.sequence, kept.end));
-        let named = kept.from.sequence + 1..=last.sequence;
+        let named = from.0 + 1..=last.sequence;
         let Some(head) = self.view.head.filter(|head| named.contains(&head.newest_sequence)) else {
             return Ok(());
         };
@@ -139,8 +168,10 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
         let here = frame.chain();
         let next = match self.view.frame(to)? {
             Some(next) => Some(Next::Record(next)),
-            None => self.view.next_behind(&here, to, &[])?.filter(|next| next.offset() == to),
+            None => self.view.next_behind(&here, to, &[])?,
         };
+        let next = next.or_else(|| self.view.place_of_head(chain, from, &[]));
+        let next = next.filter(|next| next.offset() == to);
         let hole = Hole { after: *chain, from, to, last: sequence };
         self.map_gap(hole, next, (&[frame], false))
     }

@@ -169,7 +169,12 @@ impl<F: ReadFile> View<F> {
     }
 
     /// Where HEAD's record ends, when that is behind the damage.
-    fn place_of_head(&self, after: &ChainPosition, from: u64, frames: &[Frame]) -> Option<Next> {
+    pub(super) fn place_of_head(
+        &self,
+        after: &ChainPosition,
+        from: u64,
+        frames: &[Frame],
+    ) -> Option<Next> {
         let head = self.head.filter(|head| {
             head.newest_sequence > after.sequence
                 && head.end_offset > from

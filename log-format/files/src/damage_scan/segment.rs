@@ -262,6 +262,9 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         let none = Found::default();
         if matches!(stretch.ended, Ended::Asked) {
             let is_tied = !stretch.start.is_linked && stretch.start.is_tied;
+            // The link of one that is read alone is tied, and its time is not.
+            let time = if is_tied { stretch.start.before.time } else { before.time };
+            let before = ChainPosition { time, ..before };
             return Ok((Some(Start { before, offset, is_linked: true, is_tied }), none));
         }
         if self.is_whole_at(before, offset, Limit::before(tied.as_ref()))? {
