@@ -98,7 +98,8 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
         kept: &Kept,
         before: &[Frame],
     ) -> io::Result<Option<ChainPosition>> {
-        if before.is_empty() || kept.last.sequence - kept.from.sequence > REORDERED_MAX {
+        let is_next = kept.from.sequence == chain.sequence && kept.count() <= REORDERED_MAX;
+        if before.is_empty() || !is_next {
             return Ok(None);
         }
         let (mut frames, mut end) = (before.to_vec(), kept.offset);

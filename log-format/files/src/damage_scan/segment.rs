@@ -292,7 +292,10 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
             let start = self.start_of_tied(&tied, (before, offset), is_tried)?;
             return Ok((Some(start), found));
         }
-        let start = self.behind_witness(before, offset);
+        // A whole record across the place where HEAD's ends is another one.
+        let is_across =
+            |at: u64| found.frames.iter().any(|frame| frame.offset < at && at < frame.end);
+        let start = self.behind_witness(before, offset).filter(|start| !is_across(start.offset));
         let end = start.map_or(u64::MAX, |start| start.offset);
         found.frames.retain(|frame| frame.end <= end);
         Ok((start, found))
