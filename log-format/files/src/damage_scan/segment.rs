@@ -262,8 +262,9 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         let none = Found::default();
         if matches!(stretch.ended, Ended::Asked) {
             let is_tied = !stretch.start.is_linked && stretch.start.is_tied;
-            // The link of one that is read alone is tied, and its time is not.
-            let time = if is_tied { stretch.start.before.time } else { before.time };
+            // What is wrong with one that is read alone may be its time.
+            let time =
+                if stretch.start.is_linked { before.time } else { stretch.start.before.time };
             let before = ChainPosition { time, ..before };
             return Ok((Some(Start { before, offset, is_linked: true, is_tied }), none));
         }
@@ -481,14 +482,16 @@ impl Stretch {
         if marks.iter().any(|mark| (mark.sequence, mark.link) == (here.sequence, here.link)) {
             self.named = here.sequence;
         }
-        if flags.more_follows() {
-            return Onward::Go;
-        }
-        self.whole.join(front);
-        *front = Part::behind(front.last, end, true);
         let is_it =
             |head: Head| (head.newest_sequence, head.newest_link) == (here.sequence, here.link);
-        if head.is_some_and(is_it) { Onward::Stop } else { Onward::Go }
+        let is_witnessed = head.is_some_and(is_it);
+        if flags.more_follows() && !is_witnessed {
+            return Onward::Go;
+        }
+        // HEAD ties the record that it names, also where that one ends no batch.
+        self.whole.join(front);
+        *front = Part::behind(front.last, end, true);
+        if is_witnessed { Onward::Stop } else { Onward::Go }
     }
 
     /// What is wrong behind its last record.
