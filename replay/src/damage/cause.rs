@@ -5,7 +5,7 @@ use super::region::{Cause, Certainty};
 use super::syndrome::{Flip, implied_seed, single_flip};
 use super::view::{Next, View};
 use holdpoint_log_files::ReadFile;
-use holdpoint_log_files::damage_scan::{Frame, link_of, size_at};
+use holdpoint_log_files::damage_scan::{Found, Frame, link_of, size_at};
 use holdpoint_log_format::limits::{RECORD_HEADER_LENGTH, padded};
 use holdpoint_log_format::{
     ChainPosition, Fault, Link, LogId, Record, RecordHeader, SegmentHeader,
@@ -25,6 +25,7 @@ pub(super) const HEADER: u64 = RECORD_HEADER_LENGTH as u64;
 const LINK_AT: usize = 32 - 8;
 
 /// A stretch of a segment that does not hold what it should.
+#[derive(Clone, Copy)]
 pub(super) struct Gap<'g> {
     /// Its first byte.
     pub(super) from: u64,
@@ -32,10 +33,12 @@ pub(super) struct Gap<'g> {
     pub(super) to: u64,
     /// The last good record before it.
     pub(super) after: ChainPosition,
-    /// How many records should be in it, as far as anything tells.
-    pub(super) missing: Option<u64>,
+    /// The last record that should be in it; the one before it where none is missing.
+    pub(super) last: u64,
     /// Frames in it that hold.
     pub(super) frames: &'g [Frame],
+    /// Whether the search for those was stopped.
+    pub(super) is_stopped: bool,
     /// What lies behind it.
     pub(super) next: Option<&'g Next>,
     /// Whether all is zero behind it.
@@ -44,7 +47,17 @@ pub(super) struct Gap<'g> {
     pub(super) seeds: &'g [(u64, u32)],
 }
 
-impl Gap<'_> {
+impl<'g> Gap<'g> {
+    /// The gap with what the scan found in it.
+    pub(super) fn with(self, found: &'g Found) -> Self {
+        Self { frames: &found.frames, is_stopped: found.is_stopped, ..self }
+    }
+
+    /// How many records should be in it, as far as anything tells.
+    pub(super) fn missing(&self) -> Option<u64> {
+        self.last.checked_sub(self.after.sequence).filter(|_| !self.is_stopped)
+    }
+
     /// Whether its frames fill it.
     fn is_tiled(&self) -> bool {
         let tiles = |at, frame: &Frame| (frame.offset == at).then_some(frame.end);
@@ -90,7 +103,7 @@ pub(super) fn explain<F: ReadFile>(
     if let Some(explained) = of_frames(view, gap)? {
         return Ok(explained);
     }
-    if gap.missing.is_none_or(|missing| missing == 1)
+    if gap.missing().is_none_or(|missing| missing == 1)
         && let Some(explained) = of_one_record(view, gap)?
     {
         return Ok(explained);
@@ -121,11 +134,11 @@ fn of_frames<F: ReadFile>(view: &mut View<F>, gap: &Gap<'_>) -> io::Result<Optio
         return Ok(Some(Explained::fits(Cause::Forged { field })));
     }
     let is_last = (sequence, first.header.link) == (after.sequence, after.link);
-    if gap.frames.len() == 1 && !is_last && gap.missing.is_none_or(|missing| missing == 1) {
+    if gap.frames.len() == 1 && !is_last && gap.missing().is_none_or(|missing| missing == 1) {
         return forged::explain(view, gap, first).map(Some);
     }
     let is_earlier = gap.frames.iter().all(|frame| frame.header.sequence <= after.sequence);
-    if is_earlier || gap.missing == Some(0) {
+    if is_earlier || gap.missing() == Some(0) {
         let cause = Cause::Duplicated { sequence };
         let certainty = if is_last { Certainty::Proven } else { Certainty::Fits };
         return Ok(Some(Explained::new(cause, certainty)));
@@ -141,7 +154,7 @@ pub(super) fn in_another_order(log: LogId, gap: &Gap<'_>) -> Option<ChainPositio
         let is_next = frame.header.sequence == before.sequence.saturating_add(1);
         (is_next && frame.follows(log, &before.link)).then(|| frame.chain())
     })?;
-    let is_all = gap.missing.is_none_or(|missing| missing == frames.len() as u64);
+    let is_all = gap.missing().is_none_or(|missing| missing == frames.len() as u64);
     let is_sorted = gap.frames.is_sorted_by_key(|frame| frame.header.sequence);
     (!is_sorted && is_all && gap.is_tiled()).then_some(last)
 }

@@ -18,7 +18,7 @@ pub(super) fn first_part<F: ReadFile>(
     view: &mut View<F>,
     gap: &Gap<'_>,
 ) -> io::Result<Option<(u64, ChainPosition)>> {
-    let Some(missing) = gap.missing.filter(|missing| *missing > 1) else { return Ok(None) };
+    let Some(missing) = gap.missing().filter(|missing| *missing > 1) else { return Ok(None) };
     if gap.frames.first().is_some_and(|frame| frame.offset == gap.from)
         || !view.may_narrow(gap.to - gap.from)
     {
@@ -93,8 +93,7 @@ fn restored<F: ReadFile>(
     if !view.may_narrow(to - from) {
         return Ok(None);
     }
-    let (seeds, is_end) = (gap.seeds, false);
-    let missing = Some(1);
-    let one = Gap { from, to, after, missing, frames: &[], next: None, is_end, seeds };
+    let last = after.sequence.saturating_add(1);
+    let one = Gap { from, to, after, last, frames: &[], next: None, is_end: false, ..*gap };
     Ok(of_one_record(view, &one)?.and_then(|explained| explained.before))
 }

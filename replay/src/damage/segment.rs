@@ -21,6 +21,9 @@ pub(super) const FIRST_RECORD: u64 = SEGMENT_HEADER_LENGTH as u64;
 /// A seal that differs in so few bits from the one that is due is that one, damaged.
 const SEAL_BITS_MAX: u32 = 8;
 
+/// What is found where no hole is.
+static NOTHING: Found = Found { frames: Vec::new(), is_stopped: false };
+
 /// Most kept records of which it is asked whether they and those before them changed places.
 const REORDERED_MAX: u64 = 256;
 
@@ -40,17 +43,6 @@ pub(super) struct SegmentMapper<'a, F> {
     pub(super) data_end: u64,
 }
 
-/// What is missing between two places of a segment.
-#[derive(Clone, Copy)]
-struct Hole {
-    /// The last record before it.
-    after: ChainPosition,
-    from: u64,
-    to: u64,
-    /// The last record that should be in it; `after` where none is missing.
-    last: u64,
-}
-
 /// Where a segment ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
@@ -60,7 +52,7 @@ pub(super) struct Ended {
     pub(super) seal: Option<u64>,
 }
 
-impl<F: ReadFile> SegmentMapper<'_, F> {
+impl<'a, F: ReadFile> SegmentMapper<'a, F> {
     /// Maps the segment. `start` is the place before its first record, where that is known, and
     /// `pieces` is what the scan says of the segment, in order.
     pub(super) fn map(
@@ -70,8 +62,7 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
     ) -> io::Result<Ended> {
         let (mut chain, mut at) = (start.unwrap_or(self.view.header.previous), FIRST_RECORD);
         let mut is_known = start.is_some();
-        let nothing = Found::default();
-        let mut found = &nothing;
+        let mut found = &NOTHING;
         for piece in pieces {
             match piece {
                 Piece::Kept(kept) => {
@@ -79,7 +70,7 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
                         Some(last) => last,
                         None => self.map_kept((&chain, at), is_known, kept, found)?,
                     };
-                    (at, is_known, found) = (kept.end, true, &nothing);
+                    (at, is_known, found) = (kept.end, true, &NOTHING);
                 }
                 Piece::Lost(loss) if loss.file == self.file && loss.offset >= FIRST_RECORD => {
                     found = &loss.found;
@@ -107,11 +98,12 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
             end = frame.end;
             frames.push(frame);
         }
-        let (after, from, to, seeds) = (*chain, at, kept.end, self.seeds);
-        let (missing, next, is_end) = (None, None, false);
-        let gap = Gap { from, to, after, missing, frames: &frames, next, is_end, seeds };
-        let Some(last) = in_another_order(self.view.header.log, &gap) else { return Ok(None) };
-        self.map_gap(Hole { after, from, to, last: last.sequence }, None, (&frames, false))
+        let last = chain.sequence + frames.len() as u64;
+        let gap = Gap { frames: &frames, ..self.gap(*chain, (at, kept.end), last) };
+        match in_another_order(self.view.header.log, &gap) {
+            Some(_) => self.map_gap(gap),
+            None => Ok(None),
+        }
     }
 
     /// Maps records that are kept, and what lies before them; gives the place behind them. Of one
@@ -131,8 +123,8 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
             self.ledger.begin(false);
         } else if kept.offset > at || kept.from.sequence > chain.sequence {
             let last = kept.from.sequence;
-            let hole = Hole { after: *chain, from: at, to: kept.offset, last };
-            self.map_gap(hole, Some(Next::Record(first)), (&found.frames, found.is_stopped))?;
+            let gap = self.gap(*chain, (at, kept.offset), last).with(found);
+            self.map_gap(Gap { next: Some(&Next::Record(first)), ..gap })?;
         } else if chain.advance_by(&first.header, || first.link_behind(log, &chain.link)).is_err() {
             held = (kept.from.sequence + 1, first.end);
             behind =
@@ -173,8 +165,8 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
         };
         let next = next.or_else(|| self.view.place_of_head(chain, from, &[]));
         let next = next.filter(|next| next.offset() == to);
-        let hole = Hole { after: *chain, from, to, last: sequence };
-        self.map_gap(hole, next, (&[frame], false))
+        let gap = self.gap(*chain, (from, to), sequence);
+        self.map_gap(Gap { next: next.as_ref(), frames: &[frame], ..gap })
     }
 
     /// HEAD names another link than the record of its sequence has.
@@ -195,9 +187,8 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
         &mut self,
         mut chain: ChainPosition,
         mut at: u64,
-        found: &Found,
+        mut found: &Found,
     ) -> io::Result<Ended> {
-        let mut frames = found.frames.as_slice();
         self.map_unfinished(&mut chain, &mut at)?;
         loop {
             if self.is_sealed(&chain, at)? {
@@ -211,16 +202,16 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
             if self.map_seal(&chain, at)? {
                 return self.sealed(chain, at);
             }
-            let next = self.view.next_behind(&chain, at, frames)?;
+            let next = self.view.next_behind(&chain, at, &found.frames)?;
             if next.is_none() && chain.sequence >= self.view.due {
-                self.map_tail(&chain, at, frames)?;
+                self.map_tail(&chain, at, &found.frames)?;
                 return Ok(Ended { chain, seal: None });
             }
             let to = next.as_ref().map_or(self.end_of_gap(at)?, Next::offset);
             let last = next.as_ref().map_or(self.view.due, Next::last_before);
-            let hole = Hole { after: chain, from: at, to, last };
-            let restored = self.map_gap(hole, next.clone(), (frames, found.is_stopped))?;
-            frames = &[];
+            let gap = self.gap(chain, (at, to), last).with(found);
+            let restored = self.map_gap(Gap { next: next.as_ref(), ..gap })?;
+            found = &NOTHING;
             (chain, at) = match (next, restored) {
                 (Some(Next::Seal(at, seal)), _) => return self.sealed(seal.last, at),
                 (Some(Next::Head(head)), _) => {
@@ -312,54 +303,42 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
         Ok(true)
     }
 
+    /// A gap behind a record, in which the records up to `last` should be.
+    fn gap(&self, after: ChainPosition, (from, to): (u64, u64), last: u64) -> Gap<'a> {
+        let (is_end, seeds) = (to >= self.data_end, self.seeds);
+        Gap { from, to, after, last, frames: &[], is_stopped: false, next: None, is_end, seeds }
+    }
+
     /// Maps a gap: gives the place behind the last record in it, where undoing the cause gives
     /// that.
-    fn map_gap(
-        &mut self,
-        mut hole: Hole,
-        next: Option<Next>,
-        (frames, is_stopped): (&[Frame], bool),
-    ) -> io::Result<Option<ChainPosition>> {
-        let first = self.view.frame(hole.from)?.filter(|first| first.end <= hole.to);
-        let first: Vec<Frame> = first.into_iter().filter(|_| frames.is_empty()).collect();
-        let here = frames.partition_point(|frame| frame.end <= hole.to);
-        let frames = if first.is_empty() { frames.get(..here).unwrap_or_default() } else { &first };
-        let (next, seeds) = (next.as_ref(), self.seeds);
-        let is_known = !is_stopped && hole.last >= hole.after.sequence;
-        loop {
-            let Hole { after, from, to, .. } = hole;
-            let missing = is_known.then(|| hole.last - after.sequence);
-            let is_end = to >= self.data_end;
-            let gap = Gap { from, to, after, missing, frames, next, is_end, seeds };
-            let Some((to, before)) = first_part(&mut self.view, &gap)? else {
-                return self.map_whole_gap(&hole, &gap, is_stopped);
-            };
-            let (missing, frames, next, is_end) = (Some(1), &[][..], None, false);
-            let part = Gap { from, to, after, missing, frames, next, is_end, seeds };
-            let why = self.explain(&part)?;
+    fn map_gap(&mut self, gap: Gap<'_>) -> io::Result<Option<ChainPosition>> {
+        let first = self.view.frame(gap.from)?.filter(|first| first.end <= gap.to);
+        let first: Vec<Frame> = first.into_iter().filter(|_| gap.frames.is_empty()).collect();
+        let here = gap.frames.partition_point(|frame| frame.end <= gap.to);
+        let here = gap.frames.get(..here).unwrap_or_default();
+        let mut gap = Gap { frames: if first.is_empty() { here } else { &first }, ..gap };
+        while let Some((to, before)) = first_part(&mut self.view, &gap)? {
+            let part = self.gap(gap.after, (gap.from, to), before.sequence);
+            let why = self.explain(&Gap { is_end: false, ..part })?;
             let records = Records::new(before.sequence, before.sequence);
-            self.add(from, to - from, records, why);
+            self.add(gap.from, to - gap.from, records, why);
             self.ledger.begin(false);
-            (hole.after, hole.from) = (before, to);
+            (gap.after, gap.from) = (before, to);
         }
+        self.map_whole_gap(&gap)
     }
 
     /// Maps a gap of which no part can be told from the rest.
-    fn map_whole_gap(
-        &mut self,
-        hole: &Hole,
-        gap: &Gap<'_>,
-        is_stopped: bool,
-    ) -> io::Result<Option<ChainPosition>> {
-        let Hole { after, from, to, last } = *hole;
+    fn map_whole_gap(&mut self, gap: &Gap<'_>) -> io::Result<Option<ChainPosition>> {
+        let Gap { after, from, to, last, .. } = *gap;
         let why = match &gap.next {
-            Some(Next::Seal(_, seal)) if from == to && gap.missing == Some(0) => {
+            Some(Next::Seal(_, seal)) if from == to && gap.missing() == Some(0) => {
                 match self.explain_seal(&after, seal) {
                     Some(why) => why,
                     None => return Ok(None),
                 }
             }
-            _ if is_stopped => {
+            _ if gap.is_stopped => {
                 let found = "the search behind it was stopped: the bytes were made to be slow";
                 Explained::new(Cause::Unknown { found: found.into() }, Certainty::Open)
             }
@@ -430,17 +409,8 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
         let first = self.first_nonzero(from)?;
         if first == from && frames.is_empty() && self.is_beginning(after, from)? {
             let to = self.end_of_gap(from)?;
-            let gap = Gap {
-                from,
-                to,
-                after: *after,
-                missing: Some(1),
-                frames: &[],
-                next: None,
-                is_end: true,
-                seeds: self.seeds,
-            };
-            let found = self.explain(&gap)?;
+            let gap = self.gap(*after, (from, to), after.sequence + 1);
+            let found = self.explain(&Gap { is_end: true, ..gap })?;
             let records = Records::new(after.sequence + 1, after.sequence + 1);
             let is_flip = found.before.is_some();
             let why = if is_flip { found } else { torn(self.data_end) };
