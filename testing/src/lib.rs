@@ -22,6 +22,8 @@ pub mod history;
 pub mod inject;
 /// The log beneath the engine: storage that fails or waits, other processes.
 pub mod log;
+/// A part of many cases.
+pub mod part;
 /// The engine: places, clocks, commands.
 pub mod shell;
 /// Given commands, when a command, then events.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// The quick test tries one of so many, and the next seed others: a prime, so that every verb
 /// meets every place and every kind.
-const STEP: usize = 29;
+const STEP: usize = 59;
 
 /// What went wrong, and how much was tried.
 #[derive(Default)]

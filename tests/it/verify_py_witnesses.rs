@@ -10,6 +10,7 @@ use holdpoint_forger::{Log, attacks};
 use holdpoint_log_format::{Head, LogId, names};
 use holdpoint_replay::machine::this_boot;
 use holdpoint_testing::hand_made::{HandMade, OTHER_BOOT, encoded, flip};
+use holdpoint_testing::part::part;
 use std::fs;
 use tempfile::TempDir;
 
@@ -48,7 +49,8 @@ fn both_verifiers_say_the_same_of_every_attack() {
     let log = Log::read(genuine.path()).unwrap();
     let mut differing = Vec::new();
     // A newer format is refused, and is no verdict.
-    for attack in attacks().iter().filter(|attack| !attack.name.ends_with("newer-version")) {
+    let judged = attacks().iter().filter(|attack| !attack.name.ends_with("newer-version"));
+    for attack in part(judged.collect(), 3) {
         let (directory, mut log) = (tempfile::tempdir().unwrap(), log.clone());
         applied(attack, &mut log);
         log.write(directory.path()).unwrap();

@@ -28,6 +28,7 @@ mod tally;
 
 use crate::random::Random;
 use crate::tally::Tally;
+use holdpoint_testing::part::part_of;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -39,6 +40,8 @@ const LIFE_TESTS: u64 = 8;
 /// Appends of the short histories that are all explored.
 const SHORT_APPENDS: u32 = 3;
 const SHORT_TESTS: usize = 4;
+/// A run explores one of so many, and another seed others.
+const SHORT_OF: usize = 2;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -83,6 +86,7 @@ fn every_short_history(is_exclusive: bool, part: usize, seed: u64, tally: &Arc<T
     let owner = if is_exclusive { "one_owner" } else { "turns" };
     trial(format!("crash_every_short_history_in_{owner}_{part}"), move || {
         let histories = history::every_short(is_exclusive, SHORT_APPENDS);
+        let histories = part_of(seed, histories, SHORT_OF);
         let part = histories.chunks(histories.len().div_ceil(SHORT_TESTS)).nth(part);
         exhaustive::explore(part.unwrap_or_default(), seed, &tally)
     })
