@@ -17,6 +17,7 @@ enum Forgery {
     Payload,
     PayloadWithLink,
     Time,
+    LateTime,
     Kind,
     Claim,
     Sequence,
@@ -26,10 +27,11 @@ enum Forgery {
     Swapped,
 }
 
-const FORGERIES: [Forgery; 10] = [
+const FORGERIES: [Forgery; 11] = [
     Forgery::Payload,
     Forgery::PayloadWithLink,
     Forgery::Time,
+    Forgery::LateTime,
     Forgery::Kind,
     Forgery::Claim,
     Forgery::Sequence,
@@ -72,6 +74,7 @@ fn forge(log: &mut Log, at: RecordAt, how: Forgery) -> Option<()> {
     match how {
         Forgery::Payload | Forgery::PayloadWithLink => *record.payload.last_mut()? ^= 1,
         Forgery::Time => record.header.set_number(TIME, time + 1),
+        Forgery::LateTime => record.header.set_number(TIME, time ^ 1 << 62),
         Forgery::Kind => {
             record.header.set_number(KIND, 3);
             record.header.set_number(VERSION, 1);
@@ -89,7 +92,9 @@ fn forge(log: &mut Log, at: RecordAt, how: Forgery) -> Option<()> {
         }
     }
     match how {
-        Forgery::Payload | Forgery::Sequence | Forgery::Link => log.remake_checksum(at),
+        Forgery::Payload | Forgery::LateTime | Forgery::Sequence | Forgery::Link => {
+            log.remake_checksum(at);
+        }
         _ => log.remake_link(at),
     }
     Some(())

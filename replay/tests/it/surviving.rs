@@ -1,15 +1,16 @@
 //! What the damage map says to hold is what a salvage keeps, whatever is damaged; and bytes that a
 //! captured output holds take the place of no record that a witness ties.
 
+use holdpoint_domain::event::ClockStepped;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::damage_scan::{DamageScan, Source};
 use holdpoint_log_format::link::payload_digest;
 use holdpoint_log_format::record::encode_into;
 use holdpoint_log_format::{
-    ChainPosition, ChecksumSeed, Flags, Item, LinkPrefix, LogId, RecordHeader, Seal, names,
+    ChainPosition, ChecksumSeed, Flags, Head, Item, LinkPrefix, LogId, RecordHeader, Seal, names,
 };
 use holdpoint_replay::{Asked, DamageMap, ReadOptions, verify_asked};
-use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, OTHER_BOOT};
+use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, OTHER_BOOT, change_head, encoded};
 use holdpoint_testing::story::seed;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -150,6 +151,59 @@ fn the_map_holds_what_a_salvage_keeps_whatever_is_damaged() {
         assert!(whole.is_subset(&blamed), "not held: {:?}, {what}", &whole - &blamed);
         assert!(held.is_disjoint(&blamed), "blamed: {:?}, {what}", &held & &blamed);
     }
+}
+
+#[test]
+fn what_lies_between_a_forged_time_and_damage_is_kept() {
+    let sample = Sample::new();
+    for (index, (name, bytes, items)) in sample.segments.iter().enumerate() {
+        let seed = ChecksumSeed::new(sample.log.log, names::parse_segment(name).unwrap());
+        for (item, damaged) in items.iter().zip(&items[3..]) {
+            let mut hurt = bytes.clone();
+            let decoded = Item::decode(&bytes[item.clone()], item.start as u64, seed);
+            let Ok(Item::Record(record)) = decoded else { panic!("{name}") };
+            let header = RecordHeader { time: record.header.time ^ 1 << 62, ..record.header };
+            let mut forged = Vec::new();
+            encode_into(&mut forged, &header, record.payload, seed);
+            hurt[item.clone()].copy_from_slice(&forged);
+            hurt[damaged.start + 40] ^= 1;
+            let directory = sample.with(&[(index, hurt)]);
+            let (map, kept) = (map(directory.path()), kept(directory.path()));
+            let changed: BTreeSet<u64> = [header.sequence, header.sequence + 3].into();
+            let all: BTreeSet<u64> = (1..=sample.log.chain.sequence).collect();
+            assert_eq!(blamed(&map), changed, "{map:#?}");
+            assert_eq!(held(&map), &all - &changed, "{map:#?}");
+            assert_eq!(&kept - &changed, &all - &changed, "{map:#?}");
+        }
+    }
+}
+
+#[test]
+fn what_head_ties_is_kept_where_its_record_ends_no_batch() {
+    let mut log = HandMade::new();
+    log.run();
+    let step = || encoded(ClockStepped { step_ns: 1 }.into());
+    log.batch_with(&[step(), step(), step(), step()], Flags::NONE, true);
+    let directory = TempDir::new().unwrap();
+    log.write(directory.path());
+    let file = directory.path().join(log.active_path());
+    let mut bytes = std::fs::read(&file).unwrap();
+    let items = items(&bytes);
+    let [.., second, _, last] = items.as_slice() else { panic!("{items:?}") };
+    let header = RecordHeader::decode(bytes[second.clone()].first_chunk().unwrap()).unwrap();
+    let named = header.sequence;
+    change_head(directory.path(), |head| Head {
+        newest_sequence: named,
+        newest_link: header.link,
+        record_offset: second.start as u64,
+        end_offset: second.end as u64,
+        ..head
+    });
+    bytes[last.start + 40] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    assert!((1..=named).all(|record| kept(directory.path()).contains(&record)));
+    let map = map(directory.path());
+    assert!((1..=named).all(|record| held(&map).contains(&record)), "{map:#?}");
 }
 
 #[test]

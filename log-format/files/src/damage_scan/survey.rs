@@ -80,10 +80,12 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     ) -> io::Result<()> {
         self.check_length(segment, &header);
         self.check_history(segment, &header);
-        // Where the header and the record before it agree on the link, the record says the time.
+        // Where the header and the record before it agree on the link, one of them may say a later
+        // time than it was.
         let (named, before) = (header.previous, self.reached);
         let is_same = (named.sequence, named.link) == (before.sequence, before.link);
-        let start = if is_same { before } else { named };
+        let time = if is_same { named.time.min(before.time) } else { named.time };
+        let start = ChainPosition { time, ..named };
         self.survey(index, segment, header, Some(start), window)
     }
 
