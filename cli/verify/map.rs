@@ -38,14 +38,6 @@ fn show_salvage(out: &mut Output, salvage: &Kept) {
         let unproven = counted(salvage.records_unproven, "record");
         out.line(format_args!("{:<16}without proof, and says so: {unproven}", ""));
     }
-    if salvage.held_not_kept > 0 {
-        out.line(format_args!(
-            "{:<16}not kept although they hold: {}, for nothing ties them to HEAD or to the next \
-             segment",
-            "",
-            counted(salvage.held_not_kept, "record"),
-        ));
-    }
 }
 
 fn show_region(out: &mut Output, number: u64, region: &Region) {

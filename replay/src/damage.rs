@@ -6,6 +6,8 @@
 //! - No record is blamed that holds in its place: a region names records that are damaged, missing
 //!   or out of order.
 //!   Where two things hold and do not fit, the region is a seam between them and names none.
+//! - What survives is decided by the scan alone, as for a salvage. The records of the stretches,
+//!   and those that a region blames although they are whole, are the ones that it keeps.
 //! - A cause is `proven` only where undoing it gives what the checksum and the chain ask for, or
 //!   where what is there says so itself.
 //! - Whatever the bytes are, the work is linear in them, and the number of regions is bounded.
@@ -18,9 +20,9 @@ mod ledger;
 mod narrow;
 mod picture;
 mod region;
-mod search;
 mod segment;
 mod syndrome;
+mod view;
 
 pub use ledger::{REGIONS_MAX, Stretch};
 pub use picture::{CELLS_MAX, Picture};
@@ -30,7 +32,7 @@ use crate::read::ReadError;
 use crate::verify::Witnessed;
 use files::Mapper;
 use holdpoint_domain::codec::can_be_read;
-use holdpoint_log_files::salvage::{Source, plan};
+use holdpoint_log_files::damage_scan::{DamageScan, Source};
 use holdpoint_log_files::{ReadStorage, Survey};
 use serde::Serialize;
 
@@ -64,8 +66,6 @@ pub struct Kept {
     pub records_lost: u64,
     /// Bytes that it does not keep as records, and copies aside.
     pub bytes_not_kept: u64,
-    /// How many hold and are not kept: salvage cannot tie them to a mark outside of the records.
-    pub held_not_kept: u64,
     /// The records that it keeps, neighbours joined, at most [`REGIONS_MAX`] runs.
     pub runs: Vec<Records>,
     /// Runs beyond those.
@@ -104,35 +104,42 @@ pub(crate) fn map<S: ReadStorage>(
     is_being_written: bool,
     (outside, heads): (u64, &[Witnessed]),
 ) -> Result<DamageMap, ReadError> {
-    let (kept, runs) = kept(storage)?;
-    let mut mapper = Mapper::new(storage, survey, is_being_written, (outside, runs));
+    let scanned = scan(storage)?;
+    let mut mapper = Mapper::new(storage, survey, scanned.as_ref(), is_being_written, outside);
     mapper.map()?;
     mapper.map_heads(heads);
+    let kept = scanned.as_ref().map_or_else(Kept::default, |(_, scan)| Kept::of(scan));
     Ok(mapper.finish(kept))
 }
 
-/// What the plan of a salvage keeps, and all its runs.
-fn kept<S: ReadStorage>(storage: &S) -> Result<(Kept, Vec<Records>), ReadError> {
-    let Some(source) = Source::look(storage)? else { return Ok((Kept::default(), Vec::new())) };
-    let plan = plan(storage, &source, &mut |_, record| {
+/// What survives of the log; `None` where there is none.
+fn scan<S: ReadStorage>(storage: &S) -> Result<Option<(Source, DamageScan)>, ReadError> {
+    let Some(source) = Source::look(storage)? else { return Ok(None) };
+    let scan = DamageScan::of(storage, &source, &mut |_, record| {
         can_be_read(record.header.kind, record.header.version, record.payload)
     })?;
-    let mut runs: Vec<Records> = Vec::new();
-    for kept in plan.kept() {
-        let (first, last) = (kept.from.sequence.saturating_add(1), kept.last);
-        match runs.last_mut().filter(|run| run.last.checked_add(1) == Some(first)) {
-            Some(run) => run.last = last,
-            None => runs.push(Records { first, last }),
+    Ok(Some((source, scan)))
+}
+
+impl Kept {
+    fn of(scan: &DamageScan) -> Self {
+        let mut runs: Vec<Records> = Vec::new();
+        for kept in scan.kept() {
+            let (first, last) = (kept.from.sequence.saturating_add(1), kept.last.sequence);
+            match runs.last_mut().filter(|run| run.last.checked_add(1) == Some(first)) {
+                Some(run) => run.last = last,
+                None => runs.push(Records { first, last }),
+            }
+        }
+        let runs_left_out = runs.len().saturating_sub(REGIONS_MAX) as u64;
+        runs.truncate(REGIONS_MAX);
+        Self {
+            records_kept: scan.records_kept(),
+            records_unproven: scan.unproven().map(|range| range.last - range.first + 1).sum(),
+            records_lost: scan.records_lost(),
+            bytes_not_kept: scan.losses().map(|loss| loss.length).sum(),
+            runs,
+            runs_left_out,
         }
     }
-    let kept = Kept {
-        records_kept: plan.records_kept(),
-        records_unproven: plan.unproven().map(|range| range.last - range.first + 1).sum(),
-        records_lost: plan.records_lost(),
-        bytes_not_kept: plan.losses().map(|loss| loss.length).sum(),
-        held_not_kept: 0,
-        runs: runs.iter().take(REGIONS_MAX).copied().collect(),
-        runs_left_out: runs.len().saturating_sub(REGIONS_MAX) as u64,
-    };
-    Ok((kept, runs))
 }

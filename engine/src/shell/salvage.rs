@@ -36,7 +36,7 @@ use cut::Cuts;
 use holdpoint_domain::event::{RecordsLost, RecordsUnproven, Salvaged};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_log_files::salvage::{Plan, Source, plan};
+use holdpoint_log_files::damage_scan::{DamageScan, Source};
 use holdpoint_log_format::LogId;
 use sequences::Sequences;
 use std::io;
@@ -146,10 +146,10 @@ fn plan_of(
     storage: &DirectoryStorage,
     source: &Source,
     progress: &mut dyn FnMut(u64),
-) -> Result<Plan, SalvageError> {
+) -> Result<DamageScan, SalvageError> {
     let anchor = source.anchor();
     let mut beginning = Beginning::behind(anchor);
-    let mut planned = plan(storage, source, &mut |segment, record| {
+    let mut planned = DamageScan::of(storage, source, &mut |segment, record| {
         beginning.look_at(segment, record);
         progress(record.header.sequence);
         can_be_read(record)
@@ -166,7 +166,7 @@ fn plan_of(
 struct Building<'a> {
     storage: &'a DirectoryStorage,
     source: &'a Source,
-    plan: &'a Plan,
+    plan: &'a DamageScan,
     place: &'a Target,
 }
 
@@ -245,7 +245,7 @@ impl Building<'_> {
 }
 
 /// What is wrong with names and witnesses, then with each stretch that was not kept.
-fn findings_of(plan: &Plan) -> Vec<String> {
+fn findings_of(plan: &DamageScan) -> Vec<String> {
     let of_losses = plan.losses().map(|loss| loss.finding());
     plan.findings.iter().cloned().chain(of_losses).map(|finding| sentence(&finding)).collect()
 }

@@ -16,6 +16,7 @@
 compile_error!("Holdpoint runs on Linux, and builds on macOS; on Windows use WSL 2.");
 
 pub mod blocks;
+pub mod damage_scan;
 pub mod file_system;
 pub mod finding;
 pub mod follow;
@@ -25,7 +26,6 @@ pub mod map;
 mod mapped;
 pub mod reader;
 pub mod run;
-pub mod salvage;
 pub mod snapshot;
 pub mod storage;
 pub mod survey;

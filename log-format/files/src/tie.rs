@@ -13,6 +13,7 @@
 //!
 //! The same walk reads the newest records of a segment without the ones before them.
 
+use crate::damage_scan::size_at;
 use crate::run::{Onward, RecordPlace};
 use crate::storage::ReadFile;
 use crate::window::{Window, index};
@@ -241,7 +242,7 @@ impl Wanted {
 
     /// The wanted record's header, where these bytes of this offset begin with it.
     fn found_in(&self, bytes: &[u8], offset: u64) -> Option<RecordHeader> {
-        let size = size_of(bytes)?;
+        let size = size_at(bytes)?;
         if offset + padded(u64::from(size)) != self.end {
             return None;
         }
@@ -348,8 +349,4 @@ fn prefix_of(log: LogId, header: &RecordHeader, frame: &[u8]) -> LinkPrefix {
     let payload = frame.get(RECORD_HEADER_LENGTH..).unwrap_or_default();
     let digest = Record { header: header.clone(), payload }.digest();
     LinkPrefix::new(log, header.kind, header.version, header.flags, &digest)
-}
-
-fn size_of(bytes: &[u8]) -> Option<u32> {
-    bytes.first_chunk().map(|size| u32::from_le_bytes(*size)).filter(|size| is_legal_size(*size))
 }

@@ -2,9 +2,10 @@
 
 use super::forged;
 use super::region::{Cause, Certainty};
-use super::search::{Frame, Next, View, size_at};
 use super::syndrome::{Flip, implied_seed, single_flip};
+use super::view::{Next, View};
 use holdpoint_log_files::ReadFile;
+use holdpoint_log_files::damage_scan::{Found, Frame, link_of, size_at};
 use holdpoint_log_format::limits::{RECORD_HEADER_LENGTH, padded};
 use holdpoint_log_format::{
     ChainPosition, Fault, Link, LogId, Record, RecordHeader, SegmentHeader,
@@ -24,6 +25,7 @@ pub(super) const HEADER: u64 = RECORD_HEADER_LENGTH as u64;
 const LINK_AT: usize = 32 - 8;
 
 /// A stretch of a segment that does not hold what it should.
+#[derive(Clone, Copy)]
 pub(super) struct Gap<'g> {
     /// Its first byte.
     pub(super) from: u64,
@@ -31,16 +33,36 @@ pub(super) struct Gap<'g> {
     pub(super) to: u64,
     /// The last good record before it.
     pub(super) after: ChainPosition,
-    /// How many records should be in it, as far as anything tells.
-    pub(super) missing: Option<u64>,
+    /// The last record that should be in it; the one before it where none is missing.
+    pub(super) last: u64,
     /// Frames in it that hold.
     pub(super) frames: &'g [Frame],
+    /// Whether the search for those was stopped.
+    pub(super) is_stopped: bool,
     /// What lies behind it.
     pub(super) next: Option<&'g Next>,
     /// Whether all is zero behind it.
     pub(super) is_end: bool,
     /// What the checksums of the log's segments are seeded with, by first sequence.
     pub(super) seeds: &'g [(u64, u32)],
+}
+
+impl<'g> Gap<'g> {
+    /// The gap with what the scan found in it.
+    pub(super) fn with(self, found: &'g Found) -> Self {
+        Self { frames: &found.frames, is_stopped: found.is_stopped, ..self }
+    }
+
+    /// How many records should be in it, as far as anything tells.
+    pub(super) fn missing(&self) -> Option<u64> {
+        self.last.checked_sub(self.after.sequence).filter(|_| !self.is_stopped)
+    }
+
+    /// Whether its frames fill it.
+    fn is_tiled(&self) -> bool {
+        let tiles = |at, frame: &Frame| (frame.offset == at).then_some(frame.end);
+        self.frames.iter().try_fold(self.from, tiles) == Some(self.to)
+    }
 }
 
 /// A cause, and the place behind the last record in the gap where undoing it gives that back.
@@ -81,7 +103,7 @@ pub(super) fn explain<F: ReadFile>(
     if let Some(explained) = of_frames(view, gap)? {
         return Ok(explained);
     }
-    if gap.missing.is_none_or(|missing| missing == 1)
+    if gap.missing().is_none_or(|missing| missing == 1)
         && let Some(explained) = of_one_record(view, gap)?
     {
         return Ok(explained);
@@ -98,23 +120,25 @@ pub(super) fn explain<F: ReadFile>(
 
 /// The gap is made of whole frames that hold.
 fn of_frames<F: ReadFile>(view: &mut View<F>, gap: &Gap<'_>) -> io::Result<Option<Explained>> {
-    let Some(first) = gap.frames.first() else { return Ok(None) };
-    let tiles = |at, frame: &Frame| (frame.offset == at).then_some(frame.end);
-    let end = gap.frames.iter().try_fold(gap.from, tiles);
-    if end != Some(gap.to) {
-        return Ok(None);
-    }
+    let Some(first) = gap.frames.first().filter(|_| gap.is_tiled()) else { return Ok(None) };
     let (log, after) = (view.header.log, &gap.after);
     if let Some(last) = in_another_order(log, gap) {
         return Ok(Some(Explained::proven(Cause::Reordered).going_on(last)));
     }
     let sequence = first.header.sequence;
+    if gap.frames.len() > 1
+        && after.sequence.checked_add(1) == Some(sequence)
+        && first.follows(log, &after.link)
+    {
+        let field = forged::TIME_OR_CLAIM.to_string();
+        return Ok(Some(Explained::fits(Cause::Forged { field })));
+    }
     let is_last = (sequence, first.header.link) == (after.sequence, after.link);
-    if gap.frames.len() == 1 && !is_last && gap.missing.is_none_or(|missing| missing == 1) {
+    if gap.frames.len() == 1 && !is_last && gap.missing().is_none_or(|missing| missing == 1) {
         return forged::explain(view, gap, first).map(Some);
     }
     let is_earlier = gap.frames.iter().all(|frame| frame.header.sequence <= after.sequence);
-    if is_earlier || gap.missing == Some(0) {
+    if is_earlier || gap.missing() == Some(0) {
         let cause = Cause::Duplicated { sequence };
         let certainty = if is_last { Certainty::Proven } else { Certainty::Fits };
         return Ok(Some(Explained::new(cause, certainty)));
@@ -123,15 +147,16 @@ fn of_frames<F: ReadFile>(view: &mut View<F>, gap: &Gap<'_>) -> io::Result<Optio
 }
 
 /// The frames are the records that are missing, in another order; gives the last of them.
-fn in_another_order(log: LogId, gap: &Gap<'_>) -> Option<ChainPosition> {
+pub(super) fn in_another_order(log: LogId, gap: &Gap<'_>) -> Option<ChainPosition> {
     let mut frames: Vec<&Frame> = gap.frames.iter().collect();
     frames.sort_by_key(|frame| frame.header.sequence);
     let last = frames.iter().try_fold(gap.after, |before, frame| {
         let is_next = frame.header.sequence == before.sequence.saturating_add(1);
         (is_next && frame.follows(log, &before.link)).then(|| frame.chain())
     })?;
-    let is_all = gap.missing.is_none_or(|missing| missing == frames.len() as u64);
-    (frames.len() > 1 && is_all).then_some(last)
+    let is_all = gap.missing().is_none_or(|missing| missing == frames.len() as u64);
+    let is_sorted = gap.frames.is_sorted_by_key(|frame| frame.header.sequence);
+    (!is_sorted && is_all && gap.is_tiled()).then_some(last)
 }
 
 /// The gap has the place of one record: what was there is still there but for little.
@@ -323,7 +348,7 @@ fn of_another_place<F: ReadFile>(
     }
     let (payload, padding) = split(bytes, size);
     let digest = Record { header: header.clone(), payload }.digest();
-    let content = super::search::link_of(view.header.log, &header, &digest, &gap.after.link);
+    let content = link_of(view.header.log, &header, &digest, &gap.after.link);
     let restored = patched(rest, LINK_AT, &content.0);
     let size = header.size.to_le_bytes();
     let is_damaged_link = view.header.seed().of(&[&size, &restored]) == header.checksum;

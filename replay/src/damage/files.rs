@@ -1,14 +1,17 @@
 //! The files of a log, one after another: names, headers, HEAD, and each segment's records.
 
 use super::cause::Explained;
-use super::header::{by_checksum, compared, first_record_is_of, head, inferred, unknown};
+use super::header::{by_checksum, compared, head, unknown};
 use super::ledger::Ledger;
 use super::region::{Cause, Records, Region, Witness};
-use super::search::{Frame, View, frame_at};
 use super::segment::{Ended, FIRST_RECORD, SegmentMapper};
+use super::view::View;
 use super::{DamageMap, Kept, MappedSegment};
 use crate::read::ReadError;
 use crate::verify::{OutsideState, Witnessed};
+use holdpoint_log_files::damage_scan::{
+    DamageScan, Frame, Piece, SegmentState, Source, inferred_header,
+};
 use holdpoint_log_files::survey::{HeadFile, HeaderBlock, SegmentFile, segment_path};
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{Problem, ReadFile, ReadStorage, Survey, SurveyError};
@@ -21,12 +24,15 @@ use std::io;
 pub(super) struct Mapper<'s, S> {
     storage: &'s S,
     survey: &'s Survey,
+    scanned: Option<&'s (Source, DamageScan)>,
     is_being_written: bool,
     log: Option<LogId>,
     head: Option<Head>,
     seeds: Vec<(u64, u32)>,
     ledger: Ledger,
     segments: Vec<MappedSegment>,
+    /// What the scan says of each file, by the number in its name.
+    pieces: BTreeMap<u64, Vec<&'s Piece>>,
     /// The last record so far, and where its segment's seal is.
     ended: Option<Ended>,
     /// The newest record that was kept or blamed.
@@ -38,24 +44,27 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
     pub(super) fn new(
         storage: &'s S,
         survey: &'s Survey,
+        scanned: Option<&'s (Source, DamageScan)>,
         is_being_written: bool,
-        (outside, kept): (u64, Vec<Records>),
+        outside: u64,
     ) -> Self {
-        let log = identity(survey);
-        let head = survey.head.valid().copied().filter(|head| Some(head.log) == log);
+        let log = scanned.map(|(source, _)| source.log);
+        let head = scanned.and_then(|(source, _)| source.head);
         let seed = |segment: &SegmentFile| {
             let first = segment.first_sequence;
-            Some((first, inferred(log?, first, 0).seed().of(&[])))
+            Some((first, inferred_header(log?, first, 0).seed().of(&[])))
         };
         Self {
             storage,
             survey,
+            scanned,
             is_being_written,
             log,
             head,
             seeds: survey.segments.iter().filter_map(seed).collect(),
-            ledger: Ledger::new(outside, kept),
+            ledger: Ledger::new(outside),
             segments: Vec::new(),
+            pieces: scanned.map(|(_, scan)| by_file(scan)).unwrap_or_default(),
             ended: None,
             accounted: head.map_or(0, |head| head.anchor_sequence),
             capacity: 0,
@@ -117,7 +126,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             regions_left_out: ledger.regions_left_out,
             stretches: ledger.stretches,
             stretches_left_out: ledger.stretches_left_out,
-            salvage: Kept { held_not_kept: ledger.held_not_kept, ..salvage },
+            salvage,
         }
     }
 
@@ -165,21 +174,9 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
 
     /// The place before the first record, as HEAD or the log's identity tells it.
     fn anchor(&self) -> Option<ChainPosition> {
-        let log = self.log?;
-        match self.head {
-            Some(head) if head.anchor_sequence > 0 => {
-                let (sequence, link) = (head.anchor_sequence, head.anchor_link);
-                let headers = self.survey.segments.iter().filter_map(SegmentFile::good_header);
-                let mut places = headers.map(|header| header.previous);
-                let same = places.find(|place| (place.sequence, place.link) == (sequence, link));
-                same.or(Some(ChainPosition { sequence, link, time: 0 }))
-            }
-            Some(_) => Some(ChainPosition::genesis(log)),
-            None => {
-                let first = self.survey.segments.first().map(|first| first.first_sequence);
-                (first == Some(1)).then(|| ChainPosition::genesis(log))
-            }
-        }
+        let (source, _) = self.scanned?;
+        let first = self.survey.segments.first().map(|first| first.first_sequence);
+        (source.head.is_some() || first == Some(1)).then(|| source.anchor())
     }
 
     fn map_segment(&mut self, index: usize) -> Result<(), ReadError> {
@@ -196,6 +193,11 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             let Some((header, start)) = self.map_header(index, segment, &mut window, used)? else {
                 return Ok(());
             };
+            if self.ended.is_some_and(|ended| header.first_sequence() <= ended.chain.sequence) {
+                let again = Cause::Duplicated { sequence: header.first_sequence() };
+                self.add(&path, 0, used, None, Explained::fits(again));
+                return Ok(());
+            }
             self.map_missing_before(&header);
             self.map_records(index, header, start, (window, used, &path))
         };
@@ -219,7 +221,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
                 self.map_good_header(index, *header, window).map(Some)
             }
             HeaderBlock::Valid(header) => {
-                if first_record_is_of(window, log, name)? {
+                if self.is_damaged(name) {
                     let field = if header.log == log { "first sequence" } else { "log id" };
                     let why = Explained::proven(Cause::Forged { field: field.to_string() });
                     self.add(&segment_path(name), 0, FIRST_RECORD, None, why);
@@ -241,6 +243,13 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         }
     }
 
+    /// Whether the scan reads a segment by its name, for its header is not to be believed.
+    fn is_damaged(&self, name: u64) -> bool {
+        let segments = self.scanned.map(|(source, _)| source.segments.as_slice());
+        let mut same = segments.unwrap_or_default().iter().filter(|segment| segment.name == name);
+        same.any(|segment| matches!(segment.state, SegmentState::Damaged(..)))
+    }
+
     /// The header that follows from what is before it, and the place before its first record.
     fn rebuilt(
         &self,
@@ -248,7 +257,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         name: u64,
         length: u64,
     ) -> (SegmentHeader, Option<ChainPosition>) {
-        let header = inferred(log, name, length);
+        let header = inferred_header(log, name, length);
         let before = self.ended.filter(|ended| ended.chain.sequence.checked_add(1) == Some(name));
         let Some(before) = before else { return (header, None) };
         let previous_seal_offset = before.seal.unwrap_or(0);
@@ -315,7 +324,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             let header = SegmentHeader { capacity: usual, ..header };
             return Ok((header, Some(header.previous)));
         }
-        let first = frame_at(window, &header, FIRST_RECORD)?;
+        let first = Frame::at(window, &header, FIRST_RECORD)?;
         let Some(before) = before else {
             self.ledger.begin(index == 0 && self.ended.is_none());
             return Ok((header, Some(header.previous)));
@@ -399,10 +408,10 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         let next = next.filter(|next| Some(next.log) == self.log);
         let behind = next.map(|next| (next.previous, next.previous_seal_offset));
         let is_last = index + 1 == self.survey.segments.len();
-        let newest = self.head.map_or(0, |head| head.newest_sequence);
+        // Where HEAD is, no claim of what may be an image says more.
         let due = match behind {
             Some((last, _)) => last.sequence,
-            None if is_last => newest.max(self.mark()),
+            None if is_last => self.head.map_or_else(|| self.mark(), |head| head.newest_sequence),
             None => 0,
         };
         let length = window.length();
@@ -412,6 +421,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             head.newest_sequence >= first && (head.newest_sequence <= due || is_last)
         });
         view.next = behind;
+        let pieces = self.pieces.remove(&first).unwrap_or_default();
         let mapper = SegmentMapper {
             view,
             file: path.to_string(),
@@ -420,7 +430,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             ledger: &mut self.ledger,
             data_end: used,
         };
-        let ended = mapper.map(start)?;
+        let ended = mapper.map(start, &pieces)?;
         self.map_length(path, &header, length, used);
         let is_sealed = ended.seal.is_some();
         self.accounted = self.accounted.max(ended.chain.sequence);
@@ -488,15 +498,17 @@ fn is_consequence(problem: &Problem) -> bool {
     )
 }
 
-/// HEAD's log when any segment agrees, else that of most segments, else HEAD's.
-fn identity(survey: &Survey) -> Option<LogId> {
-    let mut counts: BTreeMap<LogId, usize> = BTreeMap::new();
-    for header in survey.segments.iter().filter_map(|segment| segment.header.valid()) {
-        *counts.entry(header.log).or_default() += 1;
+fn by_file(scan: &DamageScan) -> BTreeMap<u64, Vec<&Piece>> {
+    let mut pieces: BTreeMap<u64, Vec<&Piece>> = BTreeMap::new();
+    for piece in &scan.pieces {
+        let name = match piece {
+            Piece::Kept(kept) => kept.segment,
+            Piece::Lost(loss) => loss.segment,
+            Piece::Unproven(_) => continue,
+        };
+        pieces.entry(name).or_default().push(piece);
     }
-    let witnessed = survey.head.valid().map(|head| head.log);
-    let most = counts.iter().max_by_key(|(_, count)| **count).map(|(log, _)| *log);
-    witnessed.filter(|log| counts.contains_key(log)).or(most).or(witnessed)
+    pieces
 }
 
 fn of(file: &str) -> impl Fn(io::Error) -> ReadError {

@@ -3,8 +3,9 @@
 
 use super::cause::{Explained, Gap};
 use super::region::{Cause, Certainty};
-use super::search::{Frame, View, link_of};
+use super::view::{Next, View};
 use holdpoint_log_files::ReadFile;
+use holdpoint_log_files::damage_scan::{Frame, link_of};
 use holdpoint_log_format::limits::RECORD_HEADER_LENGTH;
 use holdpoint_log_format::link::payload_digest;
 use holdpoint_log_format::{ChainPosition, Flags, Link, LogId, RecordHeader};
@@ -71,9 +72,9 @@ fn restored<F: ReadFile>(
 ) -> io::Result<Option<&'static str>> {
     let guess = Guess { log: view.header.log, previous: &gap.after.link, frame };
     let next = gap.next.map(|next| match next {
-        super::search::Next::Record(next) => next.header.time,
-        super::search::Next::Seal(_, seal) => seal.last.time,
-        super::search::Next::Head(_) => frame.header.time,
+        Next::Record(next) => next.header.time,
+        Next::Seal(_, seal) => seal.last.time,
+        Next::Head(_) => frame.header.time,
     });
     if let Some(field) = guess.field().or_else(|| guess.time(gap.after.time, next)) {
         return Ok(Some(field));

@@ -2,34 +2,12 @@
 
 use super::cause::{Explained, one_bit, patched};
 use super::region::{Cause, Certainty};
-use super::segment::FIRST_RECORD;
 use super::syndrome::{Flip, single_flip};
-use holdpoint_log_files::ReadFile;
-use holdpoint_log_files::window::Window;
-use holdpoint_log_format::limits::{HEAD_LENGTH, SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX};
-use holdpoint_log_format::{ChainPosition, Fault, Head, Item, LogId, SegmentHeader};
-use std::io;
+use holdpoint_log_format::limits::HEAD_LENGTH;
+use holdpoint_log_format::{Fault, Head, SegmentHeader};
 
 /// Where the checksum lies in a header block and in HEAD, in bits.
 const CHECKSUM_AT: u64 = 12 * 8;
-
-/// Whether the first record of a segment has a checksum of this log and this first sequence.
-pub(super) fn first_record_is_of<F: ReadFile>(
-    window: &mut Window<F>,
-    log: LogId,
-    first: u64,
-) -> io::Result<bool> {
-    let header = inferred(log, first, window.length());
-    Ok(matches!(window.item(FIRST_RECORD, &header)?, Ok((Item::Record(_), _))))
-}
-
-/// What the header of this segment must have said, but for the link and time before it.
-pub(super) fn inferred(log: LogId, first: u64, length: u64) -> SegmentHeader {
-    let genesis = ChainPosition::genesis(log);
-    let previous = ChainPosition { sequence: first.saturating_sub(1), ..genesis };
-    let capacity = length.clamp(SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX) / 8 * 8;
-    SegmentHeader { log, previous, capacity, previous_seal_offset: 0 }
-}
 
 /// What is wrong with a header block, where everything that it should say is known.
 pub(super) fn compared(due: &SegmentHeader, found: &[u8]) -> Explained {

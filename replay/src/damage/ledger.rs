@@ -50,10 +50,6 @@ pub(super) struct Ledger {
     pub(super) restores_left: u32,
     /// The picture of all regions, those that are left out as well.
     pub(super) drawing: Drawing,
-    /// Records that hold and that no salvage keeps.
-    pub(super) held_not_kept: u64,
-    /// What a salvage keeps, in order.
-    kept: Vec<Records>,
     /// The files that regions lie in, and whether one of those says that the end was cut off.
     told: BTreeMap<String, bool>,
     /// Records that hold and stand where others should.
@@ -65,7 +61,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    pub(super) fn new(outside: u64, kept: Vec<Records>) -> Self {
+    pub(super) fn new(outside: u64) -> Self {
         Self {
             regions: Vec::new(),
             regions_left_out: 0,
@@ -73,8 +69,6 @@ impl Ledger {
             stretches_left_out: 0,
             restores_left: RESTORES_MAX,
             drawing: Drawing::new(),
-            held_not_kept: 0,
-            kept,
             told: BTreeMap::new(),
             displaced: BTreeSet::new(),
             outside,
@@ -167,7 +161,6 @@ impl Ledger {
         if to.0 <= from.0 {
             return;
         }
-        self.compare_with_kept(from.0 + 1, to.0);
         let goes_on = |stretch: &&mut Stretch| stretch.last == from.0;
         if let Some(stretch) = self.stretches.last_mut().filter(goes_on).filter(|_| !self.is_cut) {
             (stretch.last, stretch.end) = to;
@@ -191,15 +184,6 @@ impl Ledger {
             witness: None,
             witnessed_to: None,
         });
-    }
-
-    /// Counts which of these records a salvage does not keep.
-    fn compare_with_kept(&mut self, first: u64, last: u64) {
-        let begin = self.kept.partition_point(|run| run.last < first);
-        let runs = self.kept.iter().skip(begin).take_while(|run| run.first <= last);
-        let here = runs.filter_map(|run| Records::new(run.first.max(first), run.last.min(last)));
-        let kept: u64 = here.map(|run| run.count()).sum();
-        self.held_not_kept += (last - first).saturating_add(1).saturating_sub(kept);
     }
 
     /// Something names the record of this sequence as it is.

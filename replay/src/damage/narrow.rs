@@ -1,42 +1,32 @@
-//! A gap with more than one damaged record: the first part of it that can be told from the rest, by
-//! a record that holds between the two, or by a flip that checksum and link prove.
+//! A gap with more than one damaged record: the first one that can be told from the rest, by a flip
+//! that checksum and link prove.
 
 use super::cause::{Gap, HEADER, of_one_record};
-use super::search::{Frame, View, size_at};
+use super::view::View;
 use holdpoint_log_files::ReadFile;
+use holdpoint_log_files::damage_scan::{link_stored_at, size_at};
 use holdpoint_log_format::ChainPosition;
 use holdpoint_log_format::limits::{ALIGNMENT, padded};
 use holdpoint_log_format::record::is_legal_size;
 use std::collections::BTreeSet;
 use std::io;
 
-/// The first part of a gap.
-pub(super) enum Part {
-    /// What lies before a record that holds.
-    Before(Frame),
-    /// One damaged record, up to this byte; what lies behind it follows from this place.
-    First(u64, ChainPosition),
-}
-
-/// The first part of a gap that holds more than one damaged record. Each part costs another search
-/// of the rest, so that a segment has so many parts at most as its size allows.
+/// The first damaged record of a gap that holds more than one: the byte behind it, and the place
+/// that what lies behind it follows from. Each costs another look at the rest, so that a segment
+/// has so many at most as its size allows.
 pub(super) fn first_part<F: ReadFile>(
     view: &mut View<F>,
     gap: &Gap<'_>,
-) -> io::Result<Option<Part>> {
-    let Some(missing) = gap.missing.filter(|missing| *missing > 1) else { return Ok(None) };
+) -> io::Result<Option<(u64, ChainPosition)>> {
+    let Some(missing) = gap.missing().filter(|missing| *missing > 1) else { return Ok(None) };
     if gap.frames.first().is_some_and(|frame| frame.offset == gap.from)
         || !view.may_narrow(gap.to - gap.from)
     {
         return Ok(None);
     }
-    if let Some(first) = first_restored(view, gap, missing)? {
-        return Ok(Some(first));
-    }
-    match gap.frames.first() {
-        Some(frame) => Ok(stand_in_order(gap, missing).then(|| Part::Before(frame.clone()))),
-        None if missing == 2 => second_restored(view, gap),
-        None => Ok(None),
+    match first_restored(view, gap, missing)? {
+        None if gap.frames.is_empty() && missing == 2 => second_restored(view, gap),
+        first => Ok(first),
     }
 }
 
@@ -45,7 +35,7 @@ fn first_restored<F: ReadFile>(
     view: &mut View<F>,
     gap: &Gap<'_>,
     missing: u64,
-) -> io::Result<Option<Part>> {
+) -> io::Result<Option<(u64, ChainPosition)>> {
     let field = view.window.bytes(gap.from, 4)?.first_chunk().copied();
     let Some(field) = field.map(u32::from_le_bytes) else { return Ok(None) };
     let end = gap.frames.first().map_or(gap.to, |frame| frame.offset);
@@ -57,7 +47,7 @@ fn first_restored<F: ReadFile>(
     for length in lengths {
         let to = gap.from + length;
         if let Some(chain) = restored(view, gap, (gap.from, to), gap.after)? {
-            return Ok(Some(Part::First(to, chain)));
+            return Ok(Some((to, chain)));
         }
     }
     Ok(None)
@@ -65,8 +55,11 @@ fn first_restored<F: ReadFile>(
 
 /// Of two records the second one is still there but for one bit, and follows from the link that the
 /// first one carries.
-fn second_restored<F: ReadFile>(view: &mut View<F>, gap: &Gap<'_>) -> io::Result<Option<Part>> {
-    let Some(link) = view.link_stored_at(gap.from)? else { return Ok(None) };
+fn second_restored<F: ReadFile>(
+    view: &mut View<F>,
+    gap: &Gap<'_>,
+) -> io::Result<Option<(u64, ChainPosition)>> {
+    let Some(link) = link_stored_at(&mut view.window, gap.from)? else { return Ok(None) };
     let sequence = gap.after.sequence.saturating_add(1);
     let first = ChainPosition { sequence, link, ..gap.after };
     let announced = size_at(view.window.bytes(gap.from, 4)?);
@@ -75,7 +68,7 @@ fn second_restored<F: ReadFile>(view: &mut View<F>, gap: &Gap<'_>) -> io::Result
     while at.saturating_add(HEADER) <= gap.to {
         let is_there = announced == Some(at) || leads_to(view, at, gap.to, sequence + 1)?;
         if is_there && restored(view, gap, (at, gap.to), first)?.is_some() {
-            return Ok(Some(Part::First(at, first)));
+            return Ok(Some((at, first)));
         }
         at += ALIGNMENT as u64;
     }
@@ -100,22 +93,7 @@ fn restored<F: ReadFile>(
     if !view.may_narrow(to - from) {
         return Ok(None);
     }
-    let (seeds, is_end) = (gap.seeds, false);
-    let missing = Some(1);
-    let one = Gap { from, to, after, missing, frames: &[], next: None, is_end, seeds };
+    let last = after.sequence.saturating_add(1);
+    let one = Gap { from, to, after, last, frames: &[], next: None, is_end: false, ..*gap };
     Ok(of_one_record(view, &one)?.and_then(|explained| explained.before))
-}
-
-/// Whether the records that hold in a gap can be where they were written: in order, each behind
-/// room for those before it that are damaged, and tied to the one that it stands behind.
-fn stand_in_order(gap: &Gap<'_>, missing: u64) -> bool {
-    let last = gap.after.sequence.saturating_add(missing);
-    let mut before = (gap.after.sequence, gap.from);
-    gap.frames.iter().all(|frame| {
-        let (sequence, end) = before;
-        before = (frame.header.sequence, frame.end);
-        let between = frame.header.sequence.checked_sub(sequence.saturating_add(1));
-        let has_room = |between: u64| between.saturating_mul(HEADER) <= frame.offset - end;
-        between.is_some_and(|between| between > 0 && has_room(between)) && before.0 <= last
-    })
 }

@@ -1,15 +1,18 @@
-//! One segment, from its first record to its end: where its chain holds, and each gap between.
+//! One segment, from its first record to its end: the records that the scan keeps, and each gap
+//! between them.
 
-use super::cause::{Explained, Gap, explain, one_bit};
+use super::cause::{Explained, Gap, explain, in_another_order, one_bit};
 use super::forged::TIME_OR_CLAIM;
 use super::ledger::Ledger;
-use super::narrow::{Part, first_part};
+use super::narrow::first_part;
 use super::region::{Cause, Certainty, Records, Region, Witness};
-use super::search::{Behind, Frame, Next, View, size_at};
+use super::view::{Next, View};
+use holdpoint_log_files::ReadFile;
+use holdpoint_log_files::damage_scan::{Found, Frame, Kept, Piece, size_at};
 use holdpoint_log_files::run::walk;
-use holdpoint_log_files::{Onward, ReadFile, Run, Stop};
+use holdpoint_log_files::{Onward, Run};
 use holdpoint_log_format::limits::{HEAD_LENGTH, PAGE, SEAL_LENGTH, SEGMENT_HEADER_LENGTH, padded};
-use holdpoint_log_format::{ChainPosition, Record, Seal, names};
+use holdpoint_log_format::{ChainPosition, Item, Seal, names};
 use std::io;
 
 /// Where the records of a segment begin.
@@ -17,6 +20,12 @@ pub(super) const FIRST_RECORD: u64 = SEGMENT_HEADER_LENGTH as u64;
 
 /// A seal that differs in so few bits from the one that is due is that one, damaged.
 const SEAL_BITS_MAX: u32 = 8;
+
+/// What is found where no hole is.
+static NOTHING: Found = Found { frames: Vec::new(), is_stopped: false };
+
+/// Most kept records of which it is asked whether they and those before them changed places.
+const REORDERED_MAX: u64 = 256;
 
 /// A segment while it is mapped.
 pub(super) struct SegmentMapper<'a, F> {
@@ -43,85 +52,121 @@ pub(super) struct Ended {
     pub(super) seal: Option<u64>,
 }
 
-/// How mapping goes on behind a gap.
-enum Onwards {
-    /// With the record behind this one, which begins there.
-    From(ChainPosition, u64),
-    /// Not: the seal is there, behind this record.
-    Sealed(ChainPosition, u64),
-    /// Not: nothing else is there.
-    Done,
-}
-
-impl<F: ReadFile> SegmentMapper<'_, F> {
-    /// Maps the segment. `start` is the place before its first record, where that is known.
-    pub(super) fn map(mut self, start: Option<ChainPosition>) -> io::Result<Ended> {
-        let (mut chain, mut offset) = (self.view.header.previous, FIRST_RECORD);
-        if let Some(start) = start {
-            chain = start;
-        } else if let Some(first) = self.view.frame(FIRST_RECORD)? {
-            self.ledger.begin(false);
-            self.ledger.extend(
-                &self.file,
-                (chain.sequence, offset),
-                (chain.sequence + 1, first.end),
-            );
-            (chain, offset) = (first.chain(), first.end);
-        }
-        loop {
-            let stopped = self.walk(&mut chain, &mut offset)?;
-            if let Stop::Seal(seal) = stopped {
-                self.ledger.witness(chain.sequence, Witness::Seal);
-                self.map_behind_seal(seal.offset + SEAL_LENGTH as u64)?;
-                return Ok(Ended { chain, seal: Some(seal.offset) });
-            }
-            match self.map_damage(&chain, offset, &stopped)? {
-                Onwards::From(before, at) => (chain, offset) = (before, at),
-                Onwards::Sealed(last, at) => {
-                    self.map_behind_seal(at + SEAL_LENGTH as u64)?;
-                    return Ok(Ended { chain: last, seal: Some(at) });
+impl<'a, F: ReadFile> SegmentMapper<'a, F> {
+    /// Maps the segment. `start` is the place before its first record, where that is known, and
+    /// `pieces` is what the scan says of the segment, in order.
+    pub(super) fn map(
+        mut self,
+        start: Option<ChainPosition>,
+        pieces: &[&Piece],
+    ) -> io::Result<Ended> {
+        let (mut chain, mut at) = (start.unwrap_or(self.view.header.previous), FIRST_RECORD);
+        let mut is_known = start.is_some();
+        let mut found = &NOTHING;
+        for piece in pieces {
+            match piece {
+                Piece::Kept(kept) => {
+                    chain = match self.map_reordered((&chain, at), kept, &found.frames)? {
+                        Some(last) => last,
+                        None => self.map_kept((&chain, at), is_known, kept, found)?,
+                    };
+                    (at, is_known, found) = (kept.end, true, &NOTHING);
                 }
-                Onwards::Done => return Ok(Ended { chain, seal: None }),
+                Piece::Lost(loss) if loss.file == self.file && loss.offset >= FIRST_RECORD => {
+                    found = &loss.found;
+                }
+                Piece::Lost(_) | Piece::Unproven(_) => {}
             }
+        }
+        self.map_end(chain, at, found)
+    }
+
+    /// Maps records that are kept where they and those before them, which are not, are the ones
+    /// that are due, in another order; gives the place behind the last of them.
+    fn map_reordered(
+        &mut self,
+        (chain, at): (&ChainPosition, u64),
+        kept: &Kept,
+        before: &[Frame],
+    ) -> io::Result<Option<ChainPosition>> {
+        let is_next = kept.from.sequence == chain.sequence && kept.count() <= REORDERED_MAX;
+        if before.is_empty() || !is_next {
+            return Ok(None);
+        }
+        let (mut frames, mut end) = (before.to_vec(), kept.offset);
+        while let Some(frame) = self.view.frame(end)?.filter(|frame| frame.end <= kept.end) {
+            end = frame.end;
+            frames.push(frame);
+        }
+        let last = chain.sequence + frames.len() as u64;
+        let gap = Gap { frames: &frames, ..self.gap(*chain, (at, kept.end), last) };
+        match in_another_order(self.view.header.log, &gap) {
+            Some(_) => self.map_gap(gap),
+            None => Ok(None),
         }
     }
 
-    /// Walks on as far as the chain holds.
-    fn walk(&mut self, chain: &mut ChainPosition, offset: &mut u64) -> io::Result<Stop> {
-        let (from, at) = (*chain, *offset);
-        let (mut last, mut end) = (from, at);
-        let (mut batch_end, mut in_batch) = (at, false);
-        let head = self.view.head;
-        let (mut is_head, mut rewritten) = (false, None);
-        let mut visit = |place: &_, record: &Record<'_>| {
-            let place: &holdpoint_log_files::RecordPlace = place;
-            let header = &record.header;
-            let (sequence, link, time) = (header.sequence, header.link, header.time);
-            last = ChainPosition { sequence, link, time };
-            end = place.offset + place.length;
-            in_batch = header.flags.more_follows();
-            batch_end = if in_batch { batch_end } else { end };
-            if let Some(head) = head.filter(|head| head.newest_sequence == sequence) {
-                is_head = head.newest_link == link;
-                rewritten = (!is_head).then_some(place.offset);
-            }
-            Onward::Go
+    /// Maps records that are kept, and what lies before them; gives the place behind them. Of one
+    /// that was forged, that is what it was where undoing the forgery gives it.
+    fn map_kept(
+        &mut self,
+        (chain, at): (&ChainPosition, u64),
+        is_known: bool,
+        kept: &Kept,
+        found: &Found,
+    ) -> io::Result<ChainPosition> {
+        let Some(first) = self.view.frame(kept.offset)? else { return Ok(kept.last) };
+        let mut behind = None;
+        let mut held = (kept.from.sequence, kept.offset);
+        let log = self.view.header.log;
+        if !is_known {
+            self.ledger.begin(false);
+        } else if kept.offset > at || kept.from.sequence > chain.sequence {
+            let last = kept.from.sequence;
+            let gap = self.gap(*chain, (at, kept.offset), last).with(found);
+            self.map_gap(Gap { next: Some(&Next::Record(first)), ..gap })?;
+        } else if chain.advance_by(&first.header, || first.link_behind(log, &chain.link)).is_err() {
+            held = (kept.from.sequence + 1, first.end);
+            behind =
+                self.map_seam(chain, first)?.filter(|place| place.sequence == kept.last.sequence);
+        }
+        self.hold(held, kept)?;
+        Ok(behind.unwrap_or(kept.last))
+    }
+
+    /// Records that hold, but for those up to `from`, a sequence and an offset.
+    fn hold(&mut self, from: (u64, u64), kept: &Kept) -> io::Result<()> {
+        let last = kept.last;
+        self.ledger.extend(&self.file, from, (last.sequence, kept.end));
+        let named = from.0 + 1..=last.sequence;
+        let Some(head) = self.view.head.filter(|head| named.contains(&head.newest_sequence)) else {
+            return Ok(());
         };
-        let header = self.view.header;
-        let run = walk(&mut self.view.window, &header, Run::from(from, 0, at), &mut visit)?;
-        (*chain, *offset) = (last, end);
-        self.ledger.extend(&self.file, (from.sequence, at), (last.sequence, end));
-        if let Some(head) = head.filter(|_| is_head) {
-            self.ledger.witness(head.newest_sequence, Witness::Head);
+        if (last.sequence, last.link) == (head.newest_sequence, head.newest_link) {
+            self.ledger.witness(last.sequence, Witness::Head);
+            return Ok(());
         }
-        if let Some(offset) = rewritten {
-            self.map_rewritten(offset);
-        }
-        let is_due = last.sequence < self.view.due;
-        if in_batch && !is_due && end >= self.data_end && !self.is_being_written {
-            self.lose_batch(batch_end, end);
-        }
-        Ok(run.stop)
+        let place = self.view.place_of(head.newest_sequence, kept.offset)?;
+        self.map_rewritten(place.map_or(kept.offset, |(offset, _)| offset));
+        Ok(())
+    }
+
+    /// A record in its place that does not follow from the one before it.
+    fn map_seam(
+        &mut self,
+        chain: &ChainPosition,
+        frame: Frame,
+    ) -> io::Result<Option<ChainPosition>> {
+        let (from, to, sequence) = (frame.offset, frame.end, frame.header.sequence);
+        let here = frame.chain();
+        let next = match self.view.frame(to)? {
+            Some(next) => Some(Next::Record(next)),
+            None => self.view.next_behind(&here, to, &[])?,
+        };
+        let next = next.or_else(|| self.view.place_of_head(chain, from, &[]));
+        let next = next.filter(|next| next.offset() == to);
+        let gap = self.gap(*chain, (from, to), sequence);
+        self.map_gap(Gap { next: next.as_ref(), frames: &[frame], ..gap })
     }
 
     /// HEAD names another link than the record of its sequence has.
@@ -132,31 +177,76 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
         self.add(offset, 0, None, Explained::fits(cause));
     }
 
-    /// Valid records of a batch whose end was never written.
-    fn lose_batch(&mut self, from: u64, end: u64) {
-        let torn = Explained::fits(Cause::TornWrite { boundary: end });
-        self.add(from, end - from, None, torn);
-    }
-
     fn add(&mut self, offset: u64, length: u64, records: Option<Records>, why: Explained) {
         let (file, cause, certainty) = (self.file.clone(), why.cause, why.certainty);
         self.ledger.add(Region { file, offset, length, records, cause, certainty });
     }
 
-    /// Maps what lies at `from`, where the record behind `after` should be.
-    fn map_damage(&mut self, after: &ChainPosition, from: u64, stop: &Stop) -> io::Result<Onwards> {
-        if self.data_end <= from {
-            self.map_nothing(after, from);
-            return Ok(Onwards::Done);
+    /// Maps what lies at `at`, behind the last record that is kept.
+    fn map_end(
+        &mut self,
+        mut chain: ChainPosition,
+        mut at: u64,
+        mut found: &Found,
+    ) -> io::Result<Ended> {
+        self.map_unfinished(&mut chain, &mut at)?;
+        loop {
+            if self.is_sealed(&chain, at)? {
+                self.ledger.witness(chain.sequence, Witness::Seal);
+                return self.sealed(chain, at);
+            }
+            if self.data_end <= at {
+                self.map_nothing(&chain, at);
+                return Ok(Ended { chain, seal: None });
+            }
+            if self.map_seal(&chain, at)? {
+                return self.sealed(chain, at);
+            }
+            let next = self.view.next_behind(&chain, at, &found.frames)?;
+            if next.is_none() && chain.sequence >= self.view.due {
+                self.map_tail(&chain, at, &found.frames)?;
+                return Ok(Ended { chain, seal: None });
+            }
+            let to = next.as_ref().map_or(self.end_of_gap(at)?, Next::offset);
+            let last = next.as_ref().map_or(self.view.due, Next::last_before);
+            let gap = self.gap(chain, (at, to), last).with(found);
+            let restored = self.map_gap(Gap { next: next.as_ref(), ..gap })?;
+            found = &NOTHING;
+            (chain, at) = match (next, restored) {
+                (Some(Next::Seal(at, seal)), _) => return self.sealed(seal.last, at),
+                (Some(Next::Head(head)), _) => {
+                    let (sequence, link) = (head.newest_sequence, head.newest_link);
+                    (ChainPosition { sequence, link, time: chain.time }, head.end_offset)
+                }
+                (_, Some(before)) if to > at => (before, to),
+                _ => return Ok(Ended { chain, seal: None }),
+            };
         }
-        if let Some(onwards) = self.map_seal(after, from)? {
-            return Ok(onwards);
+    }
+
+    fn is_sealed(&mut self, chain: &ChainPosition, at: u64) -> io::Result<bool> {
+        let item = self.view.window.item(at, &self.view.header)?;
+        Ok(matches!(item, Ok((Item::Seal(seal), _)) if seal.last == *chain))
+    }
+
+    fn sealed(&mut self, chain: ChainPosition, at: u64) -> io::Result<Ended> {
+        self.map_behind_seal(at + SEAL_LENGTH as u64)?;
+        Ok(Ended { chain, seal: Some(at) })
+    }
+
+    /// Valid records of a batch whose end was never written: they are not kept.
+    fn map_unfinished(&mut self, chain: &mut ChainPosition, at: &mut u64) -> io::Result<()> {
+        let (from, header) = (*at, self.view.header);
+        let run = Run::from(*chain, 0, from);
+        walk(&mut self.view.window, &header, run, &mut |place, record| {
+            (*chain, *at) = (ChainPosition::of(&record.header), place.offset + place.length);
+            Onward::Go
+        })?;
+        if *at > from && !self.is_being_written {
+            let torn = Explained::fits(Cause::TornWrite { boundary: *at });
+            self.add(from, *at - from, None, torn);
         }
-        let behind = self.view.behind(after, from, self.data_end)?;
-        if behind.next.is_none() && after.sequence >= self.view.due {
-            return self.map_tail(after, from, &behind);
-        }
-        self.map_gap(after, from, stop, &behind)
+        Ok(())
     }
 
     /// All is zero from `from` on.
@@ -183,10 +273,10 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
         }
     }
 
-    /// The seal is due here, and something near to it is.
-    fn map_seal(&mut self, after: &ChainPosition, from: u64) -> io::Result<Option<Onwards>> {
+    /// The seal is due here, and something near to it is: says what is wrong with it.
+    fn map_seal(&mut self, after: &ChainPosition, from: u64) -> io::Result<bool> {
         if self.view.seal(from)?.is_some() || self.view.frame(from)?.is_some() {
-            return Ok(None);
+            return Ok(false);
         }
         let is_named = self.view.next.is_some_and(|(last, seal)| {
             (last.sequence, last.link, seal) == (after.sequence, after.link, from)
@@ -196,7 +286,7 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
         let differs: Vec<u8> = due.iter().zip(found).map(|(due, found)| due ^ found).collect();
         let bits: u32 = differs.iter().map(|byte| byte.count_ones()).sum();
         if found.len() < due.len() || !is_named && bits > SEAL_BITS_MAX {
-            return Ok(None);
+            return Ok(false);
         }
         let why = match one_bit(&differs) {
             Some((at, bit)) => Explained::proven(Cause::FlippedBit { at: from + at, bit }),
@@ -210,53 +300,54 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
             }
         };
         self.add(from, SEAL_LENGTH as u64, None, why);
-        Ok(Some(Onwards::Sealed(*after, from)))
+        Ok(true)
     }
 
-    /// Maps a gap that something lies behind, or that should hold records.
-    fn map_gap(
-        &mut self,
-        after: &ChainPosition,
-        from: u64,
-        stop: &Stop,
-        behind: &Behind,
-    ) -> io::Result<Onwards> {
-        let next = behind.next.as_ref();
-        let last = next.map_or(self.view.due, Next::last_before).max(after.sequence);
-        let is_older = next.is_some_and(|next| next.last_before() < after.sequence);
-        let to = next.map_or(self.end_of_gap(from)?, Next::offset);
-        let missing = (!behind.budget_spent && !is_older).then(|| last - after.sequence);
-        let seeds = self.seeds;
-        let gap = Gap {
-            from,
-            to,
-            after: *after,
-            missing,
-            frames: &behind.frames,
-            next,
-            is_end: to >= self.data_end,
-            seeds,
-        };
-        if let Some(part) = first_part(&mut self.view, &gap)? {
-            return self.map_part(after, from, stop, (part, &behind.frames));
+    /// A gap behind a record, in which the records up to `last` should be.
+    fn gap(&self, after: ChainPosition, (from, to): (u64, u64), last: u64) -> Gap<'a> {
+        let (is_end, seeds) = (to >= self.data_end, self.seeds);
+        Gap { from, to, after, last, frames: &[], is_stopped: false, next: None, is_end, seeds }
+    }
+
+    /// Maps a gap: gives the place behind the last record in it, where undoing the cause gives
+    /// that.
+    fn map_gap(&mut self, gap: Gap<'_>) -> io::Result<Option<ChainPosition>> {
+        let first = self.view.frame(gap.from)?.filter(|first| first.end <= gap.to);
+        let first: Vec<Frame> = first.into_iter().filter(|_| gap.frames.is_empty()).collect();
+        let here = gap.frames.partition_point(|frame| frame.end <= gap.to);
+        let here = gap.frames.get(..here).unwrap_or_default();
+        let mut gap = Gap { frames: if first.is_empty() { here } else { &first }, ..gap };
+        while let Some((to, before)) = first_part(&mut self.view, &gap)? {
+            let part = self.gap(gap.after, (gap.from, to), before.sequence);
+            let why = self.explain(&Gap { is_end: false, ..part })?;
+            let records = Records::new(before.sequence, before.sequence);
+            self.add(gap.from, to - gap.from, records, why);
+            self.ledger.begin(false);
+            (gap.after, gap.from) = (before, to);
         }
+        self.map_whole_gap(&gap)
+    }
+
+    /// Maps a gap of which no part can be told from the rest.
+    fn map_whole_gap(&mut self, gap: &Gap<'_>) -> io::Result<Option<ChainPosition>> {
+        let Gap { after, from, to, last, .. } = *gap;
         let why = match &gap.next {
-            Some(Next::Seal(at, seal)) if from == to && missing == Some(0) => {
-                match self.explain_seal(after, seal) {
+            Some(Next::Seal(_, seal)) if from == to && gap.missing() == Some(0) => {
+                match self.explain_seal(&after, seal) {
                     Some(why) => why,
-                    None => return Ok(Onwards::Sealed(*after, *at)),
+                    None => return Ok(None),
                 }
             }
-            _ if behind.budget_spent => {
+            _ if gap.is_stopped => {
                 let found = "the search behind it was stopped: the bytes were made to be slow";
                 Explained::new(Cause::Unknown { found: found.into() }, Certainty::Open)
             }
             _ if gap.is_end && self.view.window.length() < self.view.header.capacity => {
                 Explained::proven(Cause::Truncated)
             }
-            _ => self.explain(&gap, stop)?,
+            _ => self.explain(gap)?,
         };
-        behind.frames.iter().for_each(|frame| self.ledger.displace(frame.header.sequence));
+        gap.frames.iter().for_each(|frame| self.ledger.displace(frame.header.sequence));
         let records = Records::new(after.sequence.saturating_add(1), last);
         let is_seam = matches!(why.cause, Cause::Rechained { .. } | Cause::ForgedOrRechained);
         let (records, length) = if is_seam { (None, 0) } else { (records, to - from) };
@@ -268,35 +359,7 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
             let (first, last) = (after.sequence, after.sequence.saturating_add(1));
             self.ledger.extend(&self.file, (first, from), (last, to));
         }
-        self.go_on((after, from, to), before, next)
-    }
-
-    /// Maps the first part of a gap.
-    fn map_part(
-        &mut self,
-        after: &ChainPosition,
-        from: u64,
-        stop: &Stop,
-        (part, frames): (Part, &[Frame]),
-    ) -> io::Result<Onwards> {
-        let (to, before) = match part {
-            Part::First(to, before) => (to, before),
-            Part::Before(frame) => {
-                let is_before = |other: &&Frame| other.end <= frame.offset;
-                let frames = frames.iter().filter(is_before).cloned().collect();
-                let next = Some(Next::Record(frame));
-                let before = Behind { frames, next, budget_spent: false };
-                return self.map_gap(after, from, stop, &before);
-            }
-        };
-        let seeds = self.seeds;
-        let (after, missing) = (*after, Some(1));
-        let gap = Gap { from, to, after, missing, frames: &[], next: None, is_end: false, seeds };
-        let why = self.explain(&gap, stop)?;
-        let records = Records::new(before.sequence, before.sequence);
-        self.add(from, to - from, records, why);
-        self.ledger.begin(false);
-        Ok(Onwards::From(before, to))
+        Ok(before)
     }
 
     /// A seal behind the right record that names another link or place. One that was moved by what
@@ -313,10 +376,14 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
             .then(|| Explained::new(Cause::Unknown { found }, Certainty::Open))
     }
 
-    fn explain(&mut self, gap: &Gap<'_>, stop: &Stop) -> io::Result<Explained> {
-        let stopped = match stop {
-            Stop::Fault(fault) => fault.to_string(),
-            _ => "no record begins there".to_string(),
+    fn explain(&mut self, gap: &Gap<'_>) -> io::Result<Explained> {
+        let stopped = match self.view.window.item(gap.from, &self.view.header)? {
+            Ok((Item::Record(record), _)) => {
+                let due = gap.after.advance(self.view.header.log, &record).err();
+                due.map_or_else(String::new, |fault| fault.to_string())
+            }
+            Ok(_) => "no record begins there".to_string(),
+            Err(fault) => fault.to_string(),
         };
         self.view.restores = self.ledger.restores_left;
         let explained = explain(&mut self.view, gap, &stopped);
@@ -334,88 +401,23 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
         Ok(end.filter(is_whole).unwrap_or(self.data_end.next_multiple_of(8).min(last)).max(from))
     }
 
-    /// Goes on behind a gap: with what is tied to the record before, else behind the first record
-    /// that holds, of which its successor proves the link.
-    fn go_on(
-        &mut self,
-        (after, from, to): (&ChainPosition, u64, u64),
-        restored: Option<ChainPosition>,
-        next: Option<&Next>,
-    ) -> io::Result<Onwards> {
-        let log = self.view.header.log;
-        match next {
-            None => Ok(restored.map_or(Onwards::Done, |before| Onwards::From(before, to))),
-            Some(Next::Seal(at, seal)) => Ok(Onwards::Sealed(seal.last, *at)),
-            Some(Next::Head(head)) => {
-                let (sequence, link) = (head.newest_sequence, head.newest_link);
-                let chain = ChainPosition { sequence, link, time: after.time };
-                Ok(Onwards::From(chain, head.end_offset))
-            }
-            Some(Next::Record(frame)) => {
-                let stored = self.view.link_stored_at(from)?;
-                let sequence = frame.header.sequence.saturating_sub(1);
-                let of = |link| ChainPosition { sequence, link, time: after.time };
-                let stored = stored.map(of);
-                let straight = (sequence == after.sequence).then_some(*after);
-                let mut known = [restored, straight, stored].into_iter().flatten();
-                let known = known
-                    .find(|before| before.sequence == sequence && frame.follows(log, &before.link));
-                Ok(match known {
-                    Some(before) => Onwards::From(before, frame.offset),
-                    None => {
-                        let until = (frame.header.sequence, frame.end);
-                        self.ledger.extend(&self.file, (sequence, frame.offset), until);
-                        self.check_head_at(frame);
-                        Onwards::From(frame.chain(), frame.end)
-                    }
-                })
-            }
-        }
-    }
-
-    /// A record that is passed over may be the one that HEAD names.
-    fn check_head_at(&mut self, frame: &Frame) {
-        let sequence = frame.header.sequence;
-        let Some(head) = self.view.head.filter(|head| head.newest_sequence == sequence) else {
-            return;
-        };
-        match head.newest_link == frame.header.link {
-            true => self.ledger.witness(sequence, Witness::Head),
-            false => self.map_rewritten(frame.offset),
-        }
-    }
-
     /// Bytes behind the newest record that anything names.
-    fn map_tail(
-        &mut self,
-        after: &ChainPosition,
-        from: u64,
-        behind: &Behind,
-    ) -> io::Result<Onwards> {
+    fn map_tail(&mut self, after: &ChainPosition, from: u64, frames: &[Frame]) -> io::Result<()> {
         if self.is_being_written {
-            return Ok(Onwards::Done);
+            return Ok(());
         }
         let first = self.first_nonzero(from)?;
-        if first == from && behind.frames.is_empty() && self.is_beginning(after, from)? {
+        if first == from && frames.is_empty() && self.is_beginning(after, from)? {
             let to = self.end_of_gap(from)?;
-            let gap = Gap {
-                from,
-                to,
-                after: *after,
-                missing: Some(1),
-                frames: &[],
-                next: None,
-                is_end: true,
-                seeds: self.seeds,
-            };
-            let found = self.explain(&gap, &Stop::Nothing)?;
+            let gap = self.gap(*after, (from, to), after.sequence + 1);
+            let found = self.explain(&Gap { is_end: true, ..gap })?;
             let records = Records::new(after.sequence + 1, after.sequence + 1);
             let is_flip = found.before.is_some();
             let why = if is_flip { found } else { torn(self.data_end) };
             self.add(from, to - from, records.filter(|_| is_flip), why);
-            return Ok(Onwards::Done);
+            return Ok(());
         }
-        let why = match behind.frames.first() {
+        let why = match frames.first() {
             Some(frame)
                 if frame.offset == from && frame.follows(self.view.header.log, &after.link) =>
             {
@@ -430,7 +432,7 @@ impl<F: ReadFile> SegmentMapper<'_, F> {
             _ => self.stray(first)?,
         };
         self.add(first, self.data_end - first, None, why);
-        Ok(Onwards::Done)
+        Ok(())
     }
 
     /// Whether what is there looks like the beginning of the next record.

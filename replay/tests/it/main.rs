@@ -16,4 +16,5 @@ mod mapping;
 mod newest_record;
 mod rebuilding;
 mod salvaged;
+mod surviving;
 mod verifying;

@@ -2,7 +2,7 @@
 //! with that event the new log begins behind the same record.
 
 use crate::shell::rebuild::{statement_of, take_up};
-use holdpoint_log_files::salvage::Plan;
+use holdpoint_log_files::damage_scan::DamageScan;
 use holdpoint_log_format::{ChainPosition, Record};
 
 /// Highest anchor behind which a new log begins: there is room for its records. No writer ever
@@ -44,11 +44,11 @@ impl Beginning {
     }
 
     /// Whether the state at the anchor is in what is kept: it is the newest statement that counts.
-    pub(super) fn is_carried_by(&self, plan: &Plan) -> bool {
+    pub(super) fn is_carried_by(&self, plan: &DamageScan) -> bool {
         let is_kept = |stated: &&Stated| {
             plan.kept().any(|kept| {
                 kept.segment == stated.segment
-                    && (kept.from.sequence + 1..=kept.last).contains(&stated.sequence)
+                    && (kept.from.sequence + 1..=kept.last.sequence).contains(&stated.sequence)
             })
         };
         let newest = self.stated.iter().filter(is_kept).max_by_key(|stated| stated.sequence);
@@ -65,7 +65,7 @@ mod tests {
     use holdpoint_domain::hash::Digest;
     use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
     use holdpoint_log_files::Standing;
-    use holdpoint_log_files::salvage::Kept;
+    use holdpoint_log_files::damage_scan::Kept;
     use holdpoint_log_format::{Flags, Link, LogId, RecordHeader, SegmentHeader};
 
     const ANCHOR: ChainPosition = ChainPosition { sequence: 9, link: Link([3; 32]), time: 0 };
@@ -99,11 +99,11 @@ mod tests {
     }
 
     /// Records 10 to `last` are kept.
-    fn keeping(last: u64) -> Plan {
+    fn keeping(last: u64) -> DamageScan {
         let log = LogId([1; 16]);
         let header =
             SegmentHeader { log, previous: ANCHOR, capacity: 65_536, previous_seal_offset: 0 };
-        let mut plan = Plan::behind(ANCHOR.sequence);
+        let mut plan = DamageScan::behind(ANCHOR.sequence);
         let from = ANCHOR;
         plan.keep(Kept {
             segment: 10,
@@ -111,10 +111,9 @@ mod tests {
             from,
             is_linked: true,
             offset: 4_096,
-            last,
-            last_link: Link([1; 32]),
+            last: ChainPosition { sequence: last, link: Link([1; 32]), time: 0 },
+            end: 8_192,
             first_time: 0,
-            last_time: 0,
             withheld: 0,
             unreadable: 0,
             standing: Standing::Unproven,

@@ -12,8 +12,8 @@ use holdpoint_domain::event::{
     Event, POLICY_CHANGED, PolicyUnknown, RecordsLost, RecordsUnproven, UnprovenReason,
 };
 use holdpoint_domain::text::{bounded, visible};
+use holdpoint_log_files::damage_scan::{DamageScan, Kept, Loss, Piece, Unproven};
 use holdpoint_log_files::run::walk;
-use holdpoint_log_files::salvage::{Kept, Loss, Piece, Plan, Unproven};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{Onward, ReadFile, ReadStorage, RecordPlace, Run, Standing};
@@ -47,13 +47,17 @@ pub(super) struct Copier<'a, S> {
 
 impl<S: ReadStorage> Copier<'_, S> {
     /// Copies every piece.
-    pub(super) fn copy(&mut self, plan: &Plan) -> Result<(), SalvageError> {
+    pub(super) fn copy(&mut self, plan: &DamageScan) -> Result<(), SalvageError> {
         let mut time = first_time(plan);
         for (index, piece) in plan.pieces.iter().enumerate() {
             match piece {
                 Piece::Kept(kept) => {
-                    self.copy_kept(kept)?;
-                    time = kept.last_time;
+                    // What was changed in a record that is alone may be its time, and in the new
+                    // log no time goes back.
+                    let behind = plan.pieces.get(index + 1..).filter(|_| !kept.is_linked);
+                    let latest = behind.and_then(time_of_next).unwrap_or(u64::MAX);
+                    self.copy_kept(kept, latest)?;
+                    time = kept.last.time.min(latest);
                 }
                 Piece::Lost(loss) => {
                     let behind = plan.pieces.get(index..).unwrap_or_default();
@@ -107,13 +111,13 @@ impl<S: ReadStorage> Copier<'_, S> {
 
     /// Copies consecutive records batch by batch. Where a hole parts a batch, what is left of it
     /// is a batch of its own.
-    fn copy_kept(&mut self, kept: &Kept) -> Result<(), SalvageError> {
+    fn copy_kept(&mut self, kept: &Kept, latest: u64) -> Result<(), SalvageError> {
         let file = segment_path(kept.segment);
         let opened = self.storage.open(&file).map_err(unreadable(&file))?;
         let changed = || SalvageError::Changed { file: file.clone() };
         let mut window = Window::new(opened.ok_or_else(changed)?).map_err(unreadable(&file))?;
         if !kept.is_linked {
-            return self.copy_alone(kept, &mut window);
+            return self.copy_alone(kept, latest, &mut window);
         }
         let mut batch = Vec::new();
         let mut failure = None;
@@ -121,35 +125,38 @@ impl<S: ReadStorage> Copier<'_, S> {
         let is_proven = kept.standing == Standing::Proven;
         let mut visit = |place: &RecordPlace, record: &Record<'_>| {
             reached = record.header.sequence;
-            let is_last = reached == kept.last;
-            failure = self.take(&mut batch, place, record, (is_proven, is_last)).err();
+            let is_last = reached == kept.last.sequence;
+            let time = record.header.time;
+            failure = self.take(&mut batch, place, record, (is_proven, is_last, time)).err();
             if is_last || failure.is_some() { Onward::Stop } else { Onward::Go }
         };
         let from = Run::from(kept.from, 0, kept.offset);
         walk(&mut window, &kept.header, from, &mut visit).map_err(unreadable(&file))?;
         match failure {
             Some(failure) => Err(failure),
-            None if reached == kept.last => Ok(()),
+            None if reached == kept.last.sequence => Ok(()),
             None => Err(changed()),
         }
     }
 
-    /// Copies a record that does not follow from the one before it.
+    /// Copies a record that does not follow from the one before it, with no later time than this.
     fn copy_alone<F: ReadFile>(
         &mut self,
         kept: &Kept,
+        latest: u64,
         window: &mut Window<F>,
     ) -> Result<(), SalvageError> {
         let file = segment_path(kept.segment);
         let item = window.item(kept.offset, &kept.header).map_err(unreadable(&file))?;
         let is_it = |record: &Record<'_>| {
-            (record.header.sequence, record.header.link) == (kept.last, kept.last_link)
+            (record.header.sequence, record.header.link) == (kept.last.sequence, kept.last.link)
         };
         match item {
             Ok((Item::Record(record), length)) if is_it(&record) => {
                 let (segment, offset) = (kept.header.first_sequence(), kept.offset);
                 let place = RecordPlace { segment, offset, length };
-                self.take(&mut Vec::new(), &place, &record, (false, true))
+                let time = record.header.time.min(latest);
+                self.take(&mut Vec::new(), &place, &record, (false, true, time))
             }
             _ => Err(SalvageError::Changed { file }),
         }
@@ -160,7 +167,7 @@ impl<S: ReadStorage> Copier<'_, S> {
         batch: &mut Vec<NewRecord>,
         place: &RecordPlace,
         record: &Record<'_>,
-        (is_proven, is_last): (bool, bool),
+        (is_proven, is_last, time): (bool, bool, u64),
     ) -> Result<(), SalvageError> {
         self.follow_policy(record);
         batch.push(match is_proven || record.header.flags.withheld() || can_be_read(record) {
@@ -168,7 +175,7 @@ impl<S: ReadStorage> Copier<'_, S> {
             false => self.unreadable(place, record)?,
         });
         if is_last || !record.header.flags.more_follows() {
-            self.append(batch, record.header.time)?;
+            self.append(batch, time)?;
             batch.clear();
             (self.progress)(record.header.sequence);
         }
@@ -265,7 +272,7 @@ pub(super) fn recorded(correlation: &str, event: Event) -> Result<NewRecord, Sal
 }
 
 /// Time of the first record that is kept, nanoseconds.
-pub(super) fn first_time(plan: &Plan) -> u64 {
+pub(super) fn first_time(plan: &DamageScan) -> u64 {
     time_of_next(&plan.pieces).unwrap_or(0)
 }
 
@@ -274,11 +281,17 @@ pub(super) fn sentence(text: &str) -> String {
     bounded(&visible(text).to_string(), TEXT_BYTES_MAX).to_string()
 }
 
+/// The time of the next record that follows from one, or an earlier one of those before it.
 fn time_of_next(pieces: &[Piece]) -> Option<u64> {
-    pieces.iter().find_map(|piece| match piece {
-        Piece::Kept(kept) => Some(kept.first_time),
-        Piece::Lost(_) | Piece::Unproven(_) => None,
-    })
+    let mut latest: Option<u64> = None;
+    for piece in pieces {
+        let Piece::Kept(kept) = piece else { continue };
+        latest = Some(latest.map_or(kept.first_time, |latest| latest.min(kept.first_time)));
+        if kept.is_linked {
+            break;
+        }
+    }
+    latest
 }
 
 /// What stands for a withheld record. Its bytes are its digest, which is told in words.

@@ -3,7 +3,7 @@
 use super::error::{SalvageError, unreadable};
 use super::target::io_error;
 use crate::log::Storage;
-use holdpoint_log_files::salvage::Loss;
+use holdpoint_log_files::damage_scan::Loss;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{DirectoryStorage, ReadStorage};
 use holdpoint_log_format::names;

@@ -1,7 +1,7 @@
 //! Which record of the source becomes which of the new log.
 
 use holdpoint_domain::event::SalvagedRun;
-use holdpoint_log_files::salvage::{Piece, Plan};
+use holdpoint_log_files::damage_scan::{DamageScan, Piece};
 
 /// Which record of the source is which of the new log.
 #[derive(Debug)]
@@ -22,15 +22,15 @@ enum Place {
 
 impl Sequences {
     /// Counts the new log's records: the report, then for each piece its records or one event.
-    pub(super) fn of(plan: &Plan) -> Self {
+    pub(super) fn of(plan: &DamageScan) -> Self {
         let begins_behind = plan.begins_behind.map_or(0, |anchor| anchor.sequence);
         let mut next = begins_behind + 2;
         let mut stretches = Vec::new();
         for piece in &plan.pieces {
             match piece {
                 Piece::Kept(kept) => {
-                    stretches.push((kept.from.sequence + 1, kept.last, Place::From(next)));
-                    next += kept.last - kept.from.sequence;
+                    stretches.push((kept.from.sequence + 1, kept.last.sequence, Place::From(next)));
+                    next += kept.count();
                 }
                 Piece::Unproven(_) => next += 1,
                 Piece::Lost(loss) => {
@@ -87,7 +87,7 @@ impl Sequences {
 mod tests {
     use super::*;
     use holdpoint_log_files::Standing;
-    use holdpoint_log_files::salvage::{Kept, Loss};
+    use holdpoint_log_files::damage_scan::{Kept, Loss};
     use holdpoint_log_format::{ChainPosition, Link, LogId, SegmentHeader};
 
     fn kept(after: u64, last: u64) -> Kept {
@@ -104,10 +104,9 @@ mod tests {
             from,
             is_linked: true,
             offset: 4_096,
-            last,
-            last_link: Link([1; 32]),
+            last: ChainPosition { sequence: last, link: Link([1; 32]), time: 0 },
+            end: 8_192,
             first_time: 0,
-            last_time: 0,
             withheld: 0,
             unreadable: 0,
             standing: Standing::Unproven,
@@ -116,7 +115,7 @@ mod tests {
 
     #[test]
     fn every_sequence_of_the_source_has_one_of_the_new_log_that_stands_for_it() {
-        let mut plan = Plan::behind(0);
+        let mut plan = DamageScan::behind(0);
         plan.keep(kept(0, 3));
         plan.lose(Loss::new(1, 4_096, 8, "damaged".into()));
         plan.keep(kept(5, 7));
@@ -134,7 +133,7 @@ mod tests {
 
     #[test]
     fn behind_an_archive_both_logs_begin_with_the_same_numbers() {
-        let mut plan = Plan::behind(5);
+        let mut plan = DamageScan::behind(5);
         plan.keep(kept(5, 7));
         plan.keep(kept(8, 9));
         plan.finish(0, None);

@@ -1,8 +1,9 @@
-//! The plan of a new log: what is kept and what is lost, in order.
+//! What a scan gives: what is kept and what is lost, in order, as a new log would hold it.
 
+use super::frames::Found;
 use crate::reader::Standing;
 use crate::survey::segment_path;
-use holdpoint_log_format::{ChainPosition, Head, Link, SegmentHeader, names};
+use holdpoint_log_format::{ChainPosition, Head, SegmentHeader, names};
 
 /// A part of the new log.
 #[derive(Clone, Debug)]
@@ -40,14 +41,12 @@ pub struct Kept {
     pub is_linked: bool,
     /// Where the first of them begins, in bytes.
     pub offset: u64,
-    /// Sequence of the last of them: `last > from.sequence`.
-    pub last: u64,
-    /// Link of the last of them.
-    pub last_link: Link,
+    /// The place behind the last of them: `last.sequence > from.sequence`.
+    pub last: ChainPosition,
+    /// Offset behind it, in bytes.
+    pub end: u64,
     /// Time of the first of them, nanoseconds.
     pub first_time: u64,
-    /// Time of the last of them, nanoseconds.
-    pub last_time: u64,
     /// How many of them are withheld.
     pub withheld: u64,
     /// How many have a payload that cannot be read.
@@ -78,9 +77,17 @@ pub struct Loss {
     pub last: u64,
     /// They are missing on purpose, and no damage.
     pub is_archived: bool,
+    /// The whole frames among the bytes, which are none of the log's records in their place.
+    pub found: Found,
 }
 
 impl Kept {
+    /// How many they are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.last.sequence - self.from.sequence
+    }
+
     /// How many stand in the new log as lost: those that are withheld, and those that nobody can
     /// read and nothing proves.
     fn left_out(&self) -> u64 {
@@ -104,6 +111,7 @@ impl Loss {
             first: 0,
             last: 0,
             is_archived: false,
+            found: Found::default(),
         }
     }
 
@@ -131,9 +139,9 @@ impl Loss {
     }
 }
 
-/// The plan.
+/// What survives of a log, and what does not.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct DamageScan {
     /// In the order of the new log.
     pub pieces: Vec<Piece>,
     /// What is wrong and has no place among the pieces.
@@ -144,19 +152,24 @@ pub struct Plan {
     pub begins_behind: Option<ChainPosition>,
     /// How many pieces there were when the last records were kept.
     settled: usize,
+    /// How many frames the losses name.
+    frames: usize,
 }
+
+/// Frames in the holes of one log that are kept in mind.
+const FRAMES_MAX: usize = 1 << 16;
 
 /// What is said of records that are in no segment.
 const IN_NO_SEGMENT: &str = "no segment holds them";
 
-impl Plan {
-    /// A plan for a log that begins behind `anchor`.
+impl DamageScan {
+    /// A scan of a log that begins behind `anchor`.
     #[must_use]
     pub fn behind(anchor: u64) -> Self {
         Self { reached: anchor, ..Self::default() }
     }
 
-    /// Ends a plan whose new log begins with record 1: what is before the anchor is not in it.
+    /// Ends a scan whose new log begins with record 1: what is before the anchor is not in it.
     pub fn lose_before(&mut self, anchor: u64, is_archived: bool) {
         if anchor == 0 {
             return;
@@ -172,17 +185,21 @@ impl Plan {
     /// Keeps records. Whatever is missing before them is now known to be.
     pub fn keep(&mut self, kept: Kept) {
         self.account_up_to(kept.from.sequence);
-        self.reached = kept.last;
+        self.reached = kept.last.sequence;
         self.pieces.push(Piece::Kept(kept));
         self.settled = self.pieces.len();
     }
 
     /// Gives a stretch up.
-    pub fn lose(&mut self, loss: Loss) {
+    pub fn lose(&mut self, mut loss: Loss) {
+        self.frames = self.frames.saturating_add(loss.found.frames.len());
+        if self.frames > FRAMES_MAX {
+            loss.found = Found { frames: Vec::new(), is_stopped: true };
+        }
         self.pieces.push(Piece::Lost(loss));
     }
 
-    /// Ends the plan. Records up to `witnessed` are known to have been there; what the bytes at the
+    /// Ends the scan. Records up to `witnessed` are known to have been there; what the bytes at the
     /// end held beyond that is not. HEAD ties the record that it names, and each tied record the
     /// one that it follows from.
     pub fn finish(&mut self, witnessed: u64, head: Option<&Head>) {
@@ -206,7 +223,7 @@ impl Plan {
         let mut due = None;
         for piece in self.pieces.iter_mut().rev() {
             let Piece::Kept(kept) = piece else { continue };
-            let end = Some((kept.last, kept.last_link));
+            let end = Some((kept.last.sequence, kept.last.link));
             kept.standing = match kept.from.sequence >= witnessed {
                 _ if kept.is_linked && (end == named || end == due) => Standing::Proven,
                 true => Standing::Unwitnessed,
@@ -226,7 +243,7 @@ impl Plan {
             let here = match &piece {
                 Piece::Kept(kept) if kept.standing != Standing::Proven => Some(Unproven {
                     first: kept.from.sequence + 1,
-                    last: kept.last,
+                    last: kept.last.sequence,
                     standing: kept.standing,
                 }),
                 _ => None,
@@ -273,7 +290,7 @@ impl Plan {
     /// How many records are kept as they are.
     #[must_use]
     pub fn records_kept(&self) -> u64 {
-        self.kept().map(|kept| kept.last - kept.from.sequence - kept.left_out()).sum()
+        self.kept().map(|kept| kept.count() - kept.left_out()).sum()
     }
 
     /// How many records are known to be lost.
@@ -332,23 +349,22 @@ mod tests {
             capacity: 65_536,
             previous_seal_offset: 0,
         };
-        let mut plan = Plan::behind(0);
-        plan.keep(Kept {
+        let mut scan = DamageScan::behind(0);
+        scan.keep(Kept {
             segment: 5,
             header,
             from,
             is_linked: true,
             offset: 4_096,
-            last: 5,
-            last_link: Link([5; 32]),
+            last: ChainPosition { sequence: 5, link: Link([5; 32]), time: 0 },
+            end: 4_168,
             first_time: 0,
-            last_time: 0,
             withheld: 0,
             unreadable: 0,
             standing: Standing::Unproven,
         });
-        plan.finish(8, None);
-        let lost: Vec<(u64, u64)> = plan.losses().map(|loss| (loss.first, loss.last)).collect();
+        scan.finish(8, None);
+        let lost: Vec<(u64, u64)> = scan.losses().map(|loss| (loss.first, loss.last)).collect();
         assert_eq!(lost, [(1, 4), (6, 8)]);
     }
 }

@@ -1,7 +1,8 @@
 //! One segment: which of its records are kept. What a mark ties comes first; what nothing ties is
 //! kept where it is whole, in its place, and takes no place of what is tied.
 
-use super::plan::{Kept, Loss, Plan};
+use super::frames::{Found, Hole, Search};
+use super::outcome::{DamageScan, Kept, Loss};
 use super::source::text;
 use super::survey::Visit;
 use crate::finding::Problem;
@@ -11,8 +12,8 @@ use crate::storage::ReadFile;
 use crate::survey::segment_path;
 use crate::tie::{Edge, Mark, TiedRecords};
 use crate::window::Window;
-use holdpoint_log_format::limits::{SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
-use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Record, RecordHeader, SegmentHeader};
+use holdpoint_log_format::limits::{ALIGNMENT, SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
+use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Record, SegmentHeader};
 use std::io;
 
 /// Where the first record of a segment begins.
@@ -38,12 +39,14 @@ pub(super) struct SegmentSurvey<'a, F> {
     /// HEAD, to be compared.
     pub(super) head: Option<Head>,
     /// Where the outcome goes.
-    pub(super) plan: &'a mut Plan,
+    pub(super) scan: &'a mut DamageScan,
     /// Told of every record that verifies.
     pub(super) visit: &'a mut Visit<'a>,
     /// How often is still searched, and how many records are kept that do not follow.
     pub(super) searches_left: usize,
     pub(super) breaks_left: usize,
+    /// For what lies in its holes.
+    pub(super) search: Search,
 }
 
 /// A place from which records are read.
@@ -169,8 +172,9 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
                 tied = self.find_tied(&stretch)?;
                 stretch = self.up_to_tied(stretch, tied.as_ref())?;
             }
-            next = self.start_behind(&stretch, &mut tied)?;
-            self.settle(&stretch, next.as_ref(), &mut outcome)?;
+            let found;
+            (next, found) = self.start_behind(&stretch, &mut tied)?;
+            self.settle(&stretch, next.as_ref(), &mut outcome, found)?;
         }
         Ok(outcome.reached)
     }
@@ -208,8 +212,8 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         }
         if let Some((sequence, problem)) = rewritten {
             let told = text(&segment_path(self.name), 0, sequence, problem);
-            if !self.plan.findings.contains(&told) {
-                self.plan.findings.push(told);
+            if !self.scan.findings.contains(&told) {
+                self.scan.findings.push(told);
             }
         }
         Ok(stretch)
@@ -231,40 +235,71 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         Ok(None)
     }
 
-    /// The stretch without what takes the place of tied records.
+    /// The stretch without what takes the place of tied records. What they were made from is tied
+    /// itself, whatever time it says.
     fn up_to_tied(&mut self, stretch: Stretch, tied: Option<&TiedRecords>) -> io::Result<Stretch> {
         let (limit, last) = (Limit::before(tied), &stretch.front);
-        match limit.admits(&last.last, last.end) {
+        let is_tied_itself = match tied {
+            Some(tied) if tied.first.offset == last.end => {
+                let edge = Edge { offset: last.end, after: Some(last.last) };
+                tied.before(&mut self.window, &edge)?.is_some_and(|it| it.link == last.last.link)
+            }
+            _ => false,
+        };
+        match is_tied_itself || limit.admits(&last.last, last.end) {
             true => Ok(stretch),
             false => self.walk(stretch.start, limit),
         }
     }
 
-    /// Where records are read on behind a stretch.
+    /// Where records are read on behind a stretch, and what lies before that.
     fn start_behind(
         &mut self,
         stretch: &Stretch,
         tied: &mut Option<TiedRecords>,
-    ) -> io::Result<Option<Start>> {
+    ) -> io::Result<(Option<Start>, Found)> {
         let (before, offset) = (stretch.front.last, stretch.front.end);
+        let none = Found::default();
         if matches!(stretch.ended, Ended::Asked) {
             let is_tied = !stretch.start.is_linked && stretch.start.is_tied;
-            return Ok(Some(Start { before, offset, is_linked: true, is_tied }));
+            // What is wrong with one that is read alone may be its time.
+            let time =
+                if stretch.start.is_linked { before.time } else { stretch.start.before.time };
+            let before = ChainPosition { time, ..before };
+            return Ok((Some(Start { before, offset, is_linked: true, is_tied }), none));
         }
         if self.is_whole_at(before, offset, Limit::before(tied.as_ref()))? {
             self.breaks_left -= 1;
-            return Ok(Some(Start { before, offset, is_linked: false, is_tied: false }));
+            return Ok((Some(Start { before, offset, is_linked: false, is_tied: false }), none));
+        }
+        let is_sealed = matches!(stretch.ended, Ended::Stopped(Stop::Seal(_)));
+        if tied.is_none() && (is_sealed || self.window.nonzero_end(offset)?.is_none()) {
+            return Ok((None, none));
+        }
+        let hole =
+            hole(&mut self.window, (before, offset), &self.marks, self.proven, tied.as_ref())?;
+        let (mut found, next) = self.search.find(&mut self.window, &self.header, &hole)?;
+        if let Some(next) = next {
+            let sequence = next.header.sequence.saturating_sub(1);
+            let is_linked = sequence == before.sequence;
+            let before = ChainPosition { sequence, ..before };
+            return Ok((
+                Some(Start { before, offset: next.offset, is_linked, is_tied: false }),
+                found,
+            ));
         }
         if let Some(tied) = tied.take() {
             let is_tried = stretch.start.is_tied && offset == stretch.start.offset;
-            return self.start_of_tied(&tied, (before, offset), is_tried).map(Some);
+            let start = self.start_of_tied(&tied, (before, offset), is_tried)?;
+            return Ok((Some(start), found));
         }
-        if matches!(stretch.ended, Ended::Stopped(Stop::Seal(_)))
-            || self.window.nonzero_end(offset)?.is_none()
-        {
-            return Ok(None);
-        }
-        Ok(self.behind_witness(before, offset))
+        // A whole record across the place where HEAD's ends is another one.
+        let is_across =
+            |at: u64| found.frames.iter().any(|frame| frame.offset < at && at < frame.end);
+        let start = self.behind_witness(before, offset).filter(|start| !is_across(start.offset));
+        let end = start.map_or(u64::MAX, |start| start.offset);
+        found.frames.retain(|frame| frame.end <= end);
+        Ok((start, found))
     }
 
     /// Whether the next record is whole and in its place, although it does not follow.
@@ -276,7 +311,7 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
     ) -> io::Result<bool> {
         let item = self.window.item(offset, &self.header)?;
         let Ok((Item::Record(record), length)) = item else { return Ok(false) };
-        let is_free = limit.admits(&place_of(&record), offset + length);
+        let is_free = limit.admits(&ChainPosition::of(&record.header), offset + length);
         Ok(is_free && is_due(&record, &before) && self.breaks_left > 0)
     }
 
@@ -289,7 +324,9 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         is_tried: bool,
     ) -> io::Result<Start> {
         let first = &tied.first;
-        let behind = ChainPosition { time: after.time, ..first.chain() };
+        // What is wrong with it may be its time.
+        let time = after.time.min(first.header.time);
+        let behind = ChainPosition { time, ..first.chain() };
         if is_tried || !tied.is_whole {
             let offset = first.end();
             return Ok(Start { before: behind, offset, is_linked: true, is_tied: true });
@@ -317,6 +354,7 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         stretch: &Stretch,
         next: Option<&Start>,
         outcome: &mut Outcome,
+        found: Found,
     ) -> io::Result<()> {
         let Stretch { whole, front, .. } = stretch;
         if !whole.is_empty() {
@@ -338,8 +376,8 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
                 problem.into_iter().for_each(|problem| self.find(front.end, &problem));
                 Ok(())
             }
-            Some(next) => self.lose(outcome, next.offset),
-            None => self.lose_end(stretch, outcome),
+            Some(next) => self.lose(outcome, next.offset, found),
+            None => self.lose_end(stretch, outcome, found),
         }
     }
 
@@ -350,16 +388,15 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
     }
 
     fn keep(&mut self, part: &Part, outcome: &mut Outcome) {
-        self.plan.keep(Kept {
+        self.scan.keep(Kept {
             segment: self.name,
             header: self.header,
             from: part.from,
             is_linked: part.is_linked,
             offset: part.offset,
-            last: part.last.sequence,
-            last_link: part.last.link,
+            last: part.last,
+            end: part.end,
             first_time: part.first_time,
-            last_time: part.last.time,
             withheld: part.withheld,
             unreadable: part.unreadable,
             standing: Standing::Unproven,
@@ -369,32 +406,37 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
 
     fn find(&mut self, offset: u64, problem: &str) {
         let file = segment_path(self.name);
-        self.plan.findings.push(format!("{file}, byte {offset}: {problem}"));
+        self.scan.findings.push(format!("{file}, byte {offset}: {problem}"));
     }
 
     /// Gives up the bytes behind the last record kept, up to the next place.
-    fn lose(&mut self, outcome: &mut Outcome, end: u64) -> io::Result<()> {
+    fn lose(&mut self, outcome: &mut Outcome, end: u64, found: Found) -> io::Result<()> {
         let from = outcome.end;
         let nonzero = self.window.nonzero_end_within(from, end)?;
-        self.lose_bytes(outcome, nonzero.map_or(0, |nonzero| nonzero - from));
+        self.lose_bytes(outcome, nonzero.map_or(0, |nonzero| nonzero - from), found);
         outcome.pending.clear();
         outcome.end = end;
         Ok(())
     }
 
     /// Gives up what lies behind the last record kept, or behind the seal.
-    fn lose_end(&mut self, stretch: &Stretch, outcome: &mut Outcome) -> io::Result<()> {
+    fn lose_end(
+        &mut self,
+        stretch: &Stretch,
+        outcome: &mut Outcome,
+        found: Found,
+    ) -> io::Result<()> {
         if let Ended::Stopped(Stop::Seal(seal)) = &stretch.ended {
             return self.lose_behind_seal(seal.offset + SEAL_LENGTH as u64);
         }
         let from = outcome.end;
         if let Some(end) = self.window.nonzero_end(from)? {
-            self.lose_bytes(outcome, end - from);
+            self.lose_bytes(outcome, end - from, found);
         }
         Ok(())
     }
 
-    fn lose_bytes(&mut self, outcome: &mut Outcome, length: u64) {
+    fn lose_bytes(&mut self, outcome: &mut Outcome, length: u64, found: Found) {
         let is_seal = |mark: &Mark| {
             let is_last = outcome.reached.is_some_and(|last| last.link == mark.link);
             mark.ends_segment && mark.end == outcome.end && is_last
@@ -402,14 +444,14 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         let may_hold_records = !self.marks.iter().any(is_seal);
         let problem = outcome.problem.take().unwrap_or_default();
         let loss = Loss::new(self.name, outcome.end, length, problem);
-        self.plan.lose(Loss { may_hold_records, ..loss });
+        self.scan.lose(Loss { may_hold_records, found, ..loss });
     }
 
     fn lose_behind_seal(&mut self, behind: u64) -> io::Result<()> {
         if let Some(end) = self.window.nonzero_end(behind)? {
             let problem = "nothing may follow a seal".to_string();
             let loss = Loss::new(self.name, behind, end - behind, problem);
-            self.plan.lose(Loss { may_hold_records: false, ..loss });
+            self.scan.lose(Loss { may_hold_records: false, ..loss });
         }
         Ok(())
     }
@@ -424,7 +466,7 @@ impl Stretch {
         marks: &[Mark],
         head: Option<Head>,
     ) -> Onward {
-        let (here, flags) = (place_of(record), record.header.flags);
+        let (here, flags) = (ChainPosition::of(&record.header), record.header.flags);
         let end = self.front.end.saturating_add(length);
         let front = &mut self.front;
         if !limit.admits(&here, end) {
@@ -440,14 +482,16 @@ impl Stretch {
         if marks.iter().any(|mark| (mark.sequence, mark.link) == (here.sequence, here.link)) {
             self.named = here.sequence;
         }
-        if flags.more_follows() {
-            return Onward::Go;
-        }
-        self.whole.join(front);
-        *front = Part::behind(front.last, end, true);
         let is_it =
             |head: Head| (head.newest_sequence, head.newest_link) == (here.sequence, here.link);
-        if head.is_some_and(is_it) { Onward::Stop } else { Onward::Go }
+        let is_witnessed = head.is_some_and(is_it);
+        if flags.more_follows() && !is_witnessed {
+            return Onward::Go;
+        }
+        // HEAD ties the record that it names, also where that one ends no batch.
+        self.whole.join(front);
+        *front = Part::behind(front.last, end, true);
+        if is_witnessed { Onward::Stop } else { Onward::Go }
     }
 
     /// What is wrong behind its last record.
@@ -466,10 +510,24 @@ impl Stretch {
     }
 }
 
-/// The place behind a record.
-fn place_of(record: &Record<'_>) -> ChainPosition {
-    let RecordHeader { sequence, link, time, .. } = record.header;
-    ChainPosition { sequence, link, time }
+/// The hole behind a record: up to what is tied, else up to the record that a mark names, else to
+/// the end, with records before the newest one that is named anywhere.
+fn hole<'m, F: ReadFile>(
+    window: &mut Window<F>,
+    (after, from): (ChainPosition, u64),
+    marks: &'m [Mark],
+    proven: u64,
+    tied: Option<&TiedRecords>,
+) -> io::Result<Hole<'m>> {
+    if tied.is_some() {
+        let Limit { sequence: before, offset: to, time } = Limit::before(tied);
+        return Ok(Hole { after, from, to, before, time, is_closed: true, marks });
+    }
+    let end = window.nonzero_end(from)?.unwrap_or(from).next_multiple_of(ALIGNMENT as u64);
+    let mark = marks.iter().find(|mark| mark.end > from && mark.sequence > after.sequence);
+    let (before, to) = (mark.map_or(proven, |mark| mark.sequence), end);
+    let time = u64::MAX;
+    Ok(Hole { after, from, to, before, time, is_closed: false, marks })
 }
 
 /// Whether a record has the sequence and a time that may follow.

@@ -1,18 +1,21 @@
-//! The log that is salvaged, as its names, HEAD and headers tell of it. It is only read.
+//! The log that is scanned, as its names, HEAD and headers tell of it. It is only read.
 
+use super::frames::Frame;
 use crate::finding::{Finding, Place, Problem};
 use crate::head::read_head;
 use crate::storage::{Entry, EntryKind, ReadStorage};
 use crate::survey::{SurveyError, io_error, newer, segment_path};
 use crate::window::Window;
-use holdpoint_log_format::limits::{SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX};
+use holdpoint_log_format::limits::{
+    SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX, SEGMENT_HEADER_LENGTH,
+};
 use holdpoint_log_format::{ChainPosition, Fault, Head, Link, LogId, SegmentHeader, names};
 use std::collections::BTreeMap;
 
-/// What there is to salvage.
+/// The log that is scanned.
 #[derive(Debug)]
 pub struct Source {
-    /// The log that is salvaged; what belongs to another one is not kept.
+    /// Its id; what belongs to another one is not kept.
     pub log: LogId,
     /// Its HEAD, when it holds and is this log's.
     pub head: Option<Head>,
@@ -30,17 +33,18 @@ pub struct SourceSegment {
     /// Its length in bytes.
     pub length: u64,
     /// What can be made of it.
-    pub standing: Standing,
+    pub state: SegmentState,
 }
 
 /// What can be made of a segment.
 #[derive(Clone, Debug)]
-pub enum Standing {
+pub enum SegmentState {
     /// Its header holds and is this log's.
     Good(SegmentHeader),
-    /// Its header is damaged. What it must have said: the log, and the first sequence by its name;
-    /// the link before its first record is not known.
-    Damaged(SegmentHeader, Fault),
+    /// Its header is damaged, or says another log or beginning than its first record does. What it
+    /// must have said: the log, and the first sequence by its name; the link before its first
+    /// record is not known.
+    Damaged(SegmentHeader, Problem),
     /// Nothing in it is a record of this log, or its records are there already.
     NotKept(Problem),
 }
@@ -49,23 +53,25 @@ impl SourceSegment {
     /// The sequence of its first record, as far as anything tells.
     #[must_use]
     pub fn first_sequence(&self) -> u64 {
-        match &self.standing {
-            Standing::Good(header) | Standing::Damaged(header, _) => header.first_sequence(),
-            Standing::NotKept(_) => self.name,
+        match &self.state {
+            SegmentState::Good(header) | SegmentState::Damaged(header, _) => {
+                header.first_sequence()
+            }
+            SegmentState::NotKept(_) => self.name,
         }
     }
 
     /// Whether its records may be this log's.
     fn is_ours(&self) -> bool {
-        !matches!(self.standing, Standing::NotKept(_))
+        !matches!(self.state, SegmentState::NotKept(_))
     }
 
     /// Its header, when it holds.
     #[must_use]
     pub fn good_header(&self) -> Option<&SegmentHeader> {
-        match &self.standing {
-            Standing::Good(header) => Some(header),
-            Standing::Damaged(..) | Standing::NotKept(_) => None,
+        match &self.state {
+            SegmentState::Good(header) => Some(header),
+            SegmentState::Damaged(..) | SegmentState::NotKept(_) => None,
         }
     }
 }
@@ -93,7 +99,11 @@ impl Source {
             }
             is_ours
         });
-        let segments = sorted(log, files, &mut findings);
+        let mut judged = Vec::with_capacity(files.len());
+        for file in files {
+            judged.push(file.judged(storage, log)?);
+        }
+        let segments = sorted(judged, &mut findings);
         find_wrong_anchor(head.as_ref(), &segments, &mut findings);
         Ok(Some(Self { log, head, segments, findings }))
     }
@@ -127,13 +137,15 @@ impl Source {
     fn first_place(&self) -> ChainPosition {
         let mut ours = self.segments.iter().filter(|segment| segment.is_ours());
         let header = ours.next().and_then(SourceSegment::good_header);
-        header.map_or_else(|| ChainPosition::genesis(self.log), |header| header.previous)
+        let previous = header.map(|header| header.previous).filter(|place| place.sequence > 0);
+        previous.unwrap_or_else(|| ChainPosition::genesis(self.log))
     }
 
     /// The place with the time that a header names for it, if one does.
     fn timed(&self, sequence: u64, link: Link) -> ChainPosition {
         let previous = self.segments.iter().filter_map(SourceSegment::good_header);
-        let mut previous = previous.map(|header| header.previous);
+        let mut previous =
+            previous.map(|header| header.previous).filter(|place| place.sequence > 0);
         let same = previous.find(|place| (place.sequence, place.link) == (sequence, link));
         same.unwrap_or(ChainPosition { sequence, link, time: 0 })
     }
@@ -224,7 +236,7 @@ fn named<S: ReadStorage>(storage: &S, name: u64) -> Result<Option<Named>, Survey
     Ok(Some(Named { name, length: window.length(), header }))
 }
 
-/// The log that is salvaged: HEAD's when any segment agrees, else the one of most segments.
+/// The log that is scanned: HEAD's when any segment agrees, else the one of most segments.
 fn identity(head: Option<&Head>, files: &[Named]) -> LogId {
     let mut counts: BTreeMap<LogId, usize> = BTreeMap::new();
     for header in files.iter().filter_map(|file| file.header.as_ref().ok()) {
@@ -241,8 +253,7 @@ fn identity(head: Option<&Head>, files: &[Named]) -> LogId {
 
 /// Gives every file its standing, and sorts by first sequence. Of several that say they begin at
 /// the same record, the one with the right name counts, else the first.
-fn sorted(log: LogId, files: Vec<Named>, findings: &mut Vec<String>) -> Vec<SourceSegment> {
-    let mut segments: Vec<SourceSegment> = files.into_iter().map(|file| file.judged(log)).collect();
+fn sorted(mut segments: Vec<SourceSegment>, findings: &mut Vec<String>) -> Vec<SourceSegment> {
     segments.sort_by_key(|segment| {
         let first = segment.first_sequence();
         let is_good = segment.good_header().is_some();
@@ -254,7 +265,7 @@ fn sorted(log: LogId, files: Vec<Named>, findings: &mut Vec<String>) -> Vec<Sour
         let counts = segment.is_ours();
         let renamed = Problem::Renamed { expected, found };
         if counts && taken == Some(found) {
-            segment.standing = Standing::NotKept(renamed);
+            segment.state = SegmentState::NotKept(renamed);
         } else if counts {
             taken = Some(found);
             if expected != found {
@@ -277,24 +288,53 @@ fn find_wrong_anchor(head: Option<&Head>, segments: &[SourceSegment], findings: 
 }
 
 impl Named {
-    fn judged(self, log: LogId) -> SourceSegment {
-        let standing = match self.header {
-            Ok(header) if header.log == log => Standing::Good(header),
-            Ok(header) => {
-                Standing::NotKept(Problem::ForeignLog { expected: log, found: header.log })
+    fn judged<S: ReadStorage>(self, storage: &S, log: LogId) -> Result<SourceSegment, SurveyError> {
+        let (name, length) = (self.name, self.length);
+        let inferred = name.checked_sub(1).map(|_| inferred_header(log, name, length));
+        let problem = match self.header {
+            Ok(header) if header.log != log => {
+                Problem::ForeignLog { expected: log, found: header.log }
             }
-            Err(fault) => match self.name.checked_sub(1) {
-                Some(before) => Standing::Damaged(inferred(log, before, self.length), fault),
-                None => Standing::NotKept(fault.into()),
-            },
+            Ok(header) if header.first_sequence() != name => {
+                Problem::Renamed { expected: name, found: header.first_sequence() }
+            }
+            Ok(header) => {
+                return Ok(SourceSegment { name, length, state: SegmentState::Good(header) });
+            }
+            Err(ref fault) => fault.clone().into(),
         };
-        SourceSegment { name: self.name, length: self.length, standing }
+        let is_damaged = match (&inferred, &self.header) {
+            (Some(header), Ok(_)) => begins_with_record_of(storage, name, header)?,
+            (inferred, _) => inferred.is_some(),
+        };
+        let state = match (inferred, self.header) {
+            (Some(inferred), _) if is_damaged => SegmentState::Damaged(inferred, problem),
+            (_, Ok(header)) if header.log == log => SegmentState::Good(header),
+            _ => SegmentState::NotKept(problem),
+        };
+        Ok(SourceSegment { name, length, state })
     }
 }
 
-/// What a damaged header must have said. Its link and time are not known.
-fn inferred(log: LogId, before: u64, length: u64) -> SegmentHeader {
-    let previous = ChainPosition { sequence: before, link: Link([0; 32]), time: 0 };
-    let capacity = length.clamp(SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX);
+/// Whether the first record of a segment has a checksum that this header seeds.
+fn begins_with_record_of<S: ReadStorage>(
+    storage: &S,
+    name: u64,
+    header: &SegmentHeader,
+) -> Result<bool, SurveyError> {
+    let file = segment_path(name);
+    let Some(opened) = storage.open(&file).map_err(io_error(&file))? else { return Ok(false) };
+    let mut window = Window::new(opened).map_err(io_error(&file))?;
+    let first = Frame::at(&mut window, header, SEGMENT_HEADER_LENGTH as u64);
+    Ok(first.map_err(io_error(&file))?.is_some())
+}
+
+/// What the header of a segment must have said, but for the link and time before its first record,
+/// by its name and length.
+#[must_use]
+pub fn inferred_header(log: LogId, first: u64, length: u64) -> SegmentHeader {
+    let genesis = ChainPosition::genesis(log);
+    let previous = ChainPosition { sequence: first.saturating_sub(1), ..genesis };
+    let capacity = length.clamp(SEGMENT_CAPACITY_LEAST, SEGMENT_CAPACITY_MAX) / 8 * 8;
     SegmentHeader { log, previous, capacity, previous_seal_offset: 0 }
 }

@@ -1,8 +1,9 @@
-//! The first reading of the source: segment by segment, into a plan.
+//! The reading of a log for a scan: segment by segment.
 
-use super::plan::{Loss, Plan};
+use super::frames::Search;
+use super::outcome::{DamageScan, Loss};
 use super::segment::{FIRST_RECORD, SEARCHES_MAX, SegmentSurvey};
-use super::source::{Source, SourceSegment, Standing, text};
+use super::source::{SegmentState, Source, SourceSegment, text};
 use crate::finding::Problem;
 use crate::storage::ReadStorage;
 use crate::survey::{SurveyError, io_error, segment_path};
@@ -16,32 +17,34 @@ use std::io;
 /// be kept in the end. Says whether its payload can be read.
 pub type Visit<'a> = dyn FnMut(u64, &Record<'_>) -> bool + 'a;
 
-/// Surveys every segment in order. The plan says nothing of records before the place that the
-/// source begins behind; [`Plan::lose_before`] does.
-///
-/// # Errors
-/// The disk refused a call.
-pub fn plan<S: ReadStorage>(
-    storage: &S,
-    source: &Source,
-    visit: &mut Visit<'_>,
-) -> Result<Plan, SurveyError> {
-    let anchor = source.anchor();
-    let mut plan = Plan::behind(anchor.sequence);
-    plan.findings.clone_from(&source.findings);
-    let mut surveyor = Surveyor { storage, source, plan, reached: anchor, visit };
-    for (index, segment) in source.segments.iter().enumerate() {
-        surveyor.take(index, segment)?;
+impl DamageScan {
+    /// Scans every segment in order. It says nothing of records before the place that the log
+    /// begins behind; [`DamageScan::lose_before`] does.
+    ///
+    /// # Errors
+    /// The disk refused a call.
+    pub fn of<S: ReadStorage>(
+        storage: &S,
+        source: &Source,
+        visit: &mut Visit<'_>,
+    ) -> Result<Self, SurveyError> {
+        let anchor = source.anchor();
+        let mut scan = Self::behind(anchor.sequence);
+        scan.findings.clone_from(&source.findings);
+        let mut surveyor = Surveyor { storage, source, scan, reached: anchor, visit };
+        for (index, segment) in source.segments.iter().enumerate() {
+            surveyor.take(index, segment)?;
+        }
+        let head = source.head.filter(|head| !head.is_at_anchor());
+        surveyor.scan.finish(source.witnessed(), head.as_ref());
+        Ok(surveyor.scan)
     }
-    let head = source.head.filter(|head| !head.is_at_anchor());
-    surveyor.plan.finish(source.witnessed(), head.as_ref());
-    Ok(surveyor.plan)
 }
 
 struct Surveyor<'a, S> {
     storage: &'a S,
     source: &'a Source,
-    plan: Plan,
+    scan: DamageScan,
     /// The last record that is kept; the anchor before the first.
     reached: ChainPosition,
     visit: &'a mut Visit<'a>,
@@ -51,18 +54,18 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     fn take(&mut self, index: usize, segment: &SourceSegment) -> Result<(), SurveyError> {
         let file = segment_path(segment.name);
         let found = segment.first_sequence();
-        let expected = self.plan.reached.saturating_add(1);
+        let expected = self.scan.reached.saturating_add(1);
         let opened = self.storage.open(&file).map_err(io_error(&file))?;
         let Some(opened) = opened else { return Ok(()) };
         let mut window = Window::new(opened).map_err(io_error(&file))?;
-        let taken = match &segment.standing {
-            Standing::NotKept(problem) => self.lose_whole(segment, problem, &mut window),
+        let taken = match &segment.state {
+            SegmentState::NotKept(problem) => self.lose_whole(segment, problem, &mut window),
             _ if found < expected => {
                 self.lose_whole(segment, &Problem::Gap { expected, found }, &mut window)
             }
-            Standing::Good(header) => self.take_good(index, segment, *header, window),
-            Standing::Damaged(header, fault) => {
-                self.take_damaged(index, segment, *header, fault, window)
+            SegmentState::Good(header) => self.take_good(index, segment, *header, window),
+            SegmentState::Damaged(header, problem) => {
+                self.take_damaged(index, segment, *header, problem, window)
             }
         };
         taken.map_err(io_error(&file))
@@ -77,7 +80,13 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     ) -> io::Result<()> {
         self.check_length(segment, &header);
         self.check_history(segment, &header);
-        self.survey(index, segment, header, Some(header.previous), window)
+        // Where the header and the record before it agree on the link, one of them may say a later
+        // time than it was.
+        let (named, before) = (header.previous, self.reached);
+        let is_same = (named.sequence, named.link) == (before.sequence, before.link);
+        let time = if is_same { named.time.min(before.time) } else { named.time };
+        let start = ChainPosition { time, ..named };
+        self.survey(index, segment, header, Some(start), window)
     }
 
     /// The records hold what the header no longer says: the first one must follow from the record
@@ -87,21 +96,17 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         index: usize,
         segment: &SourceSegment,
         header: SegmentHeader,
-        fault: &Fault,
+        problem: &Problem,
         mut window: Window<S::File>,
     ) -> io::Result<()> {
         if window.nonzero_end(0)?.is_none() {
             return Ok(());
         }
-        self.plan.findings.push(text(
-            &segment_path(segment.name),
-            0,
-            segment.name,
-            fault.clone().into(),
-        ));
+        let file = segment_path(segment.name);
+        self.scan.findings.push(text(&file, 0, segment.name, problem.clone()));
         let length = block_length(window.bytes(0, FIRST_RECORD)?);
-        let loss = Loss::new(segment.name, 0, length, fault.to_string());
-        self.plan.lose(Loss { may_hold_records: false, ..loss });
+        let loss = Loss::new(segment.name, 0, length, problem.to_string());
+        self.scan.lose(Loss { may_hold_records: false, ..loss });
         let follows = self.reached.sequence == header.previous.sequence;
         let start = follows.then_some(self.reached);
         let header = SegmentHeader { previous: start.unwrap_or(header.previous), ..header };
@@ -119,11 +124,12 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         let survey = SegmentSurvey {
             name: segment.name,
             header,
+            search: Search::of(window.length()),
             window,
             marks: self.marks(index, &header),
             proven: self.source.witnessed(),
             head: self.source.head,
-            plan: &mut self.plan,
+            scan: &mut self.scan,
             visit: &mut *self.visit,
             searches_left: SEARCHES_MAX,
             breaks_left: SEARCHES_MAX,
@@ -151,7 +157,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
             let problem = Problem::Length { expected: header.capacity, found: segment.length };
             let offset = segment.length.min(header.capacity);
             let file = segment_path(segment.name);
-            self.plan.findings.push(text(&file, offset, segment.name, problem));
+            self.scan.findings.push(text(&file, offset, segment.name, problem));
         }
     }
 
@@ -165,7 +171,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         let fault = Fault::Link { expected: before.link, found: named.link };
         let problem = format!("it goes on from another history than the one before it: {fault}");
         let loss = Loss::new(segment.name, 0, 0, problem);
-        self.plan.lose(Loss { first: header.first_sequence(), ..loss });
+        self.scan.lose(Loss { first: header.first_sequence(), ..loss });
     }
 
     /// A file of which no record is kept.
@@ -177,7 +183,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     ) -> io::Result<()> {
         let length = window.nonzero_end(0)?.unwrap_or(0);
         let loss = Loss::new(segment.name, 0, length, problem.to_string());
-        self.plan.lose(Loss { may_hold_records: false, ..loss });
+        self.scan.lose(Loss { may_hold_records: false, ..loss });
         Ok(())
     }
 }
