@@ -37,6 +37,7 @@ use holdpoint_domain::event::{RecordsLost, RecordsUnproven, Salvaged};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::damage_scan::{DamageScan, Source};
+use holdpoint_log_files::reader::LogReader;
 use holdpoint_log_format::LogId;
 use sequences::Sequences;
 use std::io;
@@ -154,6 +155,7 @@ fn plan_of(
         progress(record.header.sequence);
         can_be_read(record)
     })?;
+    planned.lose_up_to(LogReader::of(storage)?.durable(storage.boot()));
     if beginning.is_carried_by(&planned) {
         planned.begins_behind = Some(anchor);
     } else {
