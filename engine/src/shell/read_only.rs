@@ -7,8 +7,7 @@ use crate::log::{RootState, Storage};
 use holdpoint_domain::World;
 use holdpoint_log_files::survey::{READINGS_MAX, Reached, Visit, io_error};
 use holdpoint_log_files::{
-    DirectoryStorage, Extent, Finding, FollowError, Follower, Survey, SurveyError, SurveyOptions,
-    survey,
+    DirectoryStorage, Extent, Finding, FollowError, Follower, SurveyError, SurveyOptions, survey,
 };
 use holdpoint_log_format::recovery::{Row, Verdict};
 use holdpoint_log_format::{ChainPosition, names};
@@ -203,26 +202,20 @@ impl State {
 
 impl End {
     fn of<S: Storage>(disk: &S) -> Result<Self, ReadOnlyError> {
-        let found = Self::look(disk)?;
+        let path = || disk.root().to_path_buf();
+        let unread = |source| ReadOnlyError::Read { path: path(), source };
+        let is_being_written = disk.is_locked().map_err(io_error(names::LOCK)).map_err(unread)?;
+        let (extent, boot) = (Extent::FromHead, disk.boot());
+        let options = SurveyOptions { extent, boot, is_being_written };
+        let found = survey(disk, options, &mut |_, _| {}).map_err(unread)?;
+        if found.row.verdict() == Verdict::NothingHere {
+            return Err(ReadOnlyError::NothingHere { path: path() });
+        }
         let anchor = found.head.valid().map_or(0, |head| head.anchor_sequence);
         let reached = found.reached();
         found.sound_end().map(|newest| Self { newest, anchor, reached }).ok_or_else(|| {
-            let path = disk.root().to_path_buf();
-            ReadOnlyError::Damaged { path, row: found.row, findings: found.findings }
+            ReadOnlyError::Damaged { path: path(), row: found.row, findings: found.findings }
         })
-    }
-
-    fn look<S: Storage>(disk: &S) -> Result<Survey, ReadOnlyError> {
-        let path = || disk.root().to_path_buf();
-        let unread = |source| ReadOnlyError::Read { path: path(), source };
-        let is_locked = disk.is_locked().map_err(io_error(names::LOCK)).map_err(unread)?;
-        let (extent, is_being_written) = (Extent::FromHead, is_locked);
-        let options = SurveyOptions { extent, boot: disk.boot(), is_being_written };
-        let found = survey(disk, options, &mut |_, _| {}).map_err(unread)?;
-        match found.row.verdict() {
-            Verdict::NothingHere => Err(ReadOnlyError::NothingHere { path: path() }),
-            _ => Ok(found),
-        }
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::engine::Core;
 use super::error::SubmitError;
-use super::lookup::Scope;
+use super::lookup::{Lookup, Scope};
 use super::rebuild::{Hot, Recorded, recorded};
 use super::submit::Origin;
 use crate::log::{Storage, Turn};
@@ -40,46 +40,29 @@ pub(super) fn recall<S: Storage>(
     idempotency: Option<&Idempotency>,
     command: &Command,
 ) -> Result<Option<KeyReceipt>, SubmitError> {
+    let mut past = Past { engine, hot, turn };
     let mut recalled = Recalled::default();
     if let Some((tenant, correlation)) = command.thread()
-        && let Some(sequence) = closing(engine, hot, turn, tenant, correlation)?
+        && let Some(sequence) = past.closing(tenant, correlation)?
     {
         recalled.thread_was_closed(tenant, correlation, sequence);
     }
-    if let Some(point) = decision_point(engine, hot, turn, command)? {
+    if let Some(point) = past.decision_point(command)? {
         recalled.decision_point_ended(point);
     }
-    let own = hot.world.own_session(command).map(String::from);
+    let own = past.hot.world.own_session(command).map(String::from);
     let own = command.thread().zip(own.as_deref());
     let own = own.map(|((tenant, _), session)| Term::Session { tenant, session });
     for name in command.registered_names().chain(own) {
-        if let Some(event) = registration(engine, hot, turn, &name)? {
+        if let Some(event) = past.registration(&name)? {
             recalled.was_registered(&event);
         }
     }
-    hot.world.recall(recalled);
+    past.hot.world.recall(recalled);
     match idempotency {
-        Some(idempotency) => receipt(engine, hot, turn, &origin.correlation, idempotency),
+        Some(idempotency) => past.receipt(&origin.correlation, idempotency),
         None => Ok(None),
     }
-}
-
-/// The record that closed a thread which the state does not remember.
-fn closing<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
-    tenant: &str,
-    correlation: &str,
-) -> Result<Option<u64>, SubmitError> {
-    let forgotten = hot.world.threads_forgotten();
-    let is_known = hot.world.thread(tenant, correlation).is_some();
-    if forgotten == 0 || is_known {
-        return Ok(None);
-    }
-    let records = look(engine, hot, turn, &Term::Thread { tenant, correlation }, forgotten)?;
-    let closed = |event: &&Recorded| matches!(event.envelope.event, Event::ThreadClosed(_));
-    Ok(records.iter().rev().find(closed).map(|event| event.sequence))
 }
 
 /// Decides; again where something would begin under an id that was used before, now that the state
@@ -94,138 +77,14 @@ pub(super) fn decide_knowing<S: Storage>(
     command: &Command,
     at: Time,
 ) -> Result<Result<Vec<Event>, Refusal>, SubmitError> {
-    let decided = decide(&hot.world, command, at);
+    let mut past = Past { engine, hot, turn };
+    let decided = decide(&past.hot.world, command, at);
     let events = decided.as_deref().unwrap_or_default();
-    let Some(id) = used_id(engine, hot, turn, command, events)? else {
+    let Some(id) = past.used_id(command, events)? else {
         return Ok(decided);
     };
-    hot.world.recall_used_id(id);
-    Ok(decide(&hot.world, command, at))
-}
-
-/// The id of something that begins with these events, where something that the state has forgotten
-/// had it before. Of bits that this engine drew, and with which nothing began since, it is known
-/// that nothing ever did: so the ordinary command looks for nothing.
-fn used_id<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
-    command: &Command,
-    events: &[Event],
-) -> Result<Option<String>, SubmitError> {
-    let mut new = events.iter().filter_map(term_of_new).peekable();
-    let Some(entropy) = command.entropy().filter(|_| new.peek().is_some()) else {
-        return Ok(None);
-    };
-    if engine.drawn.lock().take(entropy) {
-        return Ok(None);
-    }
-    for term in new {
-        let (id, forgets) = match term {
-            Term::Loop(id) => (id, hot.world.forgets_loops()),
-            Term::Request(id) => (id, hot.world.forgets_requests()),
-            Term::DecisionPoint(id) => (id, hot.world.forgets_decision_points()),
-            _ => continue,
-        };
-        if forgets && first_use(engine, hot, turn, &term)?.is_some() {
-            return Ok(Some(id.to_string()));
-        }
-    }
-    Ok(None)
-}
-
-/// What registered a session or a work order that a command names, last, where it ended so long ago
-/// that only the log knows.
-fn registration<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
-    name: &Term<'_>,
-) -> Result<Option<Event>, SubmitError> {
-    let forgotten = hot.world.registrations_forgotten();
-    if forgotten == 0 || hot.world.knows_registration(name) {
-        return Ok(None);
-    }
-    let mut records = look(engine, hot, turn, name, forgotten)?;
-    Ok(records.pop().map(|event| event.envelope.event))
-}
-
-/// The decision point that a command is about, where it ended so long ago that only the log knows:
-/// as its records, and those of the rounds before it, say.
-fn decision_point<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
-    command: &Command,
-) -> Result<Option<DecisionPoint>, SubmitError> {
-    let wanted = match command {
-        Command::CreateDecisionPoint(c) => c.supersedes.as_deref(),
-        other => other.decision_point(),
-    };
-    let Some(wanted) = wanted.filter(|_| hot.world.forgets_decision_points()) else {
-        return Ok(None);
-    };
-    let is_there = hot.world.decision_point(wanted).is_some();
-    if is_there || first_use(engine, hot, turn, &Term::DecisionPoint(wanted))?.is_none() {
-        return Ok(None);
-    }
-    let (mut world, mut rounds) = (World::default(), vec![wanted.to_string()]);
-    let mut records = BTreeMap::new();
-    let until = hot.place.run.chain.sequence;
-    while let Some(round) = rounds.pop() {
-        for event in look(engine, hot, turn, &Term::DecisionPoint(&round), until)? {
-            if let Event::RoundOpened(body) = &event.envelope.event
-                && !records.contains_key(&event.sequence)
-            {
-                rounds.push(body.prior_id.to_string());
-            }
-            records.insert(event.sequence, event);
-        }
-    }
-    for (sequence, event) in records {
-        world.evolve(sequence, event.at, &event.envelope);
-    }
-    Ok(world.decision_point(wanted).cloned())
-}
-
-fn first_use<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
-    term: &Term<'_>,
-) -> Result<Option<u64>, SubmitError> {
-    if !hot.lookup.knows(hot.place.header.first_sequence()) {
-        // What is staged is in no file yet.
-        turn.sync()?;
-    }
-    let Hot { world, place, lookup, .. } = hot;
-    let scope = Scope { disk: &engine.caches, known: world.segment_indexes(), newest: place };
-    lookup.first_use(&scope, term)
-}
-
-/// What was recorded under a key that the state does not remember.
-fn receipt<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
-    correlation: &str,
-    idempotency: &Idempotency,
-) -> Result<Option<KeyReceipt>, SubmitError> {
-    let forgotten = hot.world.keys_forgotten();
-    let is_remembered = !matches!(hot.world.receipt_of(correlation, idempotency), Ok(None));
-    if forgotten == 0 || is_remembered {
-        return Ok(None);
-    }
-    let Idempotency { tenant, engine: issuer, key, .. } = idempotency;
-    let term = Term::Key { tenant, engine: issuer, correlation, key };
-    let records = look(engine, hot, turn, &term, hot.place.run.chain.sequence)?;
-    let content = |event: &Recorded| event.envelope.idempotency.as_ref().map(|i| i.content);
-    let (Some(first), Some(last)) = (records.first(), records.last()) else { return Ok(None) };
-    Ok(content(first).map(|content| KeyReceipt {
-        content,
-        first_sequence: first.sequence,
-        last_sequence: last.sequence,
-    }))
+    past.hot.world.recall_used_id(id);
+    Ok(decide(&past.hot.world, command, at))
 }
 
 /// Shows the records from one on until `visit` has had enough, where an index knows their places.
@@ -239,8 +98,7 @@ pub(super) fn each_from<S: Storage>(
     first: u64,
     visit: &mut dyn FnMut(Recorded) -> Onward,
 ) -> Result<bool, SubmitError> {
-    let Hot { world, place, lookup, .. } = hot;
-    let scope = Scope { disk: &engine.caches, known: world.segment_indexes(), newest: place };
+    let (lookup, scope) = scope(engine, hot);
     let mut is_read = true;
     let is_known = lookup.each_from(&scope, first, &mut |record| match recorded(record) {
         Ok(event) => visit(event),
@@ -262,8 +120,7 @@ pub(super) fn link_of<S: Storage>(
     hot: &mut Hot,
     sequence: u64,
 ) -> Result<Option<Digest>, SubmitError> {
-    let Hot { world, place, lookup, .. } = hot;
-    let scope = Scope { disk: &engine.caches, known: world.segment_indexes(), newest: place };
+    let (lookup, scope) = scope(engine, hot);
     let mut link = None;
     let is_known = lookup.each_from(&scope, sequence, &mut |record| {
         link = Some(Digest::from_bytes(record.header.link.0));
@@ -282,7 +139,8 @@ pub(super) fn records_with<S: Storage>(
     turn: &mut Turn<'_, S>,
     term: &Term<'_>,
 ) -> Result<Vec<FoundRecord>, SubmitError> {
-    let found = look(engine, hot, turn, term, hot.place.run.chain.sequence)?;
+    let newest = hot.place.run.chain.sequence;
+    let found = Past { engine, hot, turn }.look(term, newest)?;
     let shown = |event: Recorded| FoundRecord {
         sequence: event.sequence,
         at: event.at,
@@ -291,18 +149,145 @@ pub(super) fn records_with<S: Storage>(
     Ok(found.into_iter().map(shown).collect())
 }
 
-fn look<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
-    term: &Term<'_>,
-    until: u64,
-) -> Result<Vec<Recorded>, SubmitError> {
-    if hot.lookup.reads(hot.place.header.first_sequence(), term) {
-        // What is staged is in no file yet.
-        turn.sync()?;
-    }
+/// What lookups keep, and where they look.
+fn scope<'a, S: Storage>(engine: &'a Core<S>, hot: &'a mut Hot) -> (&'a mut Lookup, Scope<'a, S>) {
     let Hot { world, place, lookup, .. } = hot;
-    let scope = Scope { disk: &engine.caches, known: world.segment_indexes(), newest: place };
-    lookup.records_with(&scope, term, until)
+    let known = world.segment_indexes();
+    (lookup, Scope { disk: &engine.caches, known, newest: place })
+}
+
+/// The log behind a state, in a turn.
+struct Past<'a, 't, S: Storage> {
+    engine: &'a Core<S>,
+    hot: &'a mut Hot,
+    turn: &'a mut Turn<'t, S>,
+}
+
+impl<S: Storage> Past<'_, '_, S> {
+    /// The record that closed a thread which the state does not remember.
+    fn closing(&mut self, tenant: &str, correlation: &str) -> Result<Option<u64>, SubmitError> {
+        let forgotten = self.hot.world.threads_forgotten();
+        let is_known = self.hot.world.thread(tenant, correlation).is_some();
+        if forgotten == 0 || is_known {
+            return Ok(None);
+        }
+        let records = self.look(&Term::Thread { tenant, correlation }, forgotten)?;
+        let closed = |event: &&Recorded| matches!(event.envelope.event, Event::ThreadClosed(_));
+        Ok(records.iter().rev().find(closed).map(|event| event.sequence))
+    }
+
+    /// The id of something that begins with these events, where something that the state has forgotten
+    /// had it before. Of bits that this engine drew, and with which nothing began since, it is known
+    /// that nothing ever did: so the ordinary command looks for nothing.
+    fn used_id(
+        &mut self,
+        command: &Command,
+        events: &[Event],
+    ) -> Result<Option<String>, SubmitError> {
+        let mut new = events.iter().filter_map(term_of_new).peekable();
+        let Some(entropy) = command.entropy().filter(|_| new.peek().is_some()) else {
+            return Ok(None);
+        };
+        if self.engine.drawn.lock().take(entropy) {
+            return Ok(None);
+        }
+        for term in new {
+            let (id, forgets) = match term {
+                Term::Loop(id) => (id, self.hot.world.forgets_loops()),
+                Term::Request(id) => (id, self.hot.world.forgets_requests()),
+                Term::DecisionPoint(id) => (id, self.hot.world.forgets_decision_points()),
+                _ => continue,
+            };
+            if forgets && self.first_use(&term)?.is_some() {
+                return Ok(Some(id.to_string()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What registered a session or a work order that a command names, last, where it ended so long ago
+    /// that only the log knows.
+    fn registration(&mut self, name: &Term<'_>) -> Result<Option<Event>, SubmitError> {
+        let forgotten = self.hot.world.registrations_forgotten();
+        if forgotten == 0 || self.hot.world.knows_registration(name) {
+            return Ok(None);
+        }
+        let mut records = self.look(name, forgotten)?;
+        Ok(records.pop().map(|event| event.envelope.event))
+    }
+
+    /// The decision point that a command is about, where it ended so long ago that only the log knows:
+    /// as its records, and those of the rounds before it, say.
+    fn decision_point(&mut self, command: &Command) -> Result<Option<DecisionPoint>, SubmitError> {
+        let wanted = match command {
+            Command::CreateDecisionPoint(c) => c.supersedes.as_deref(),
+            other => other.decision_point(),
+        };
+        let Some(wanted) = wanted.filter(|_| self.hot.world.forgets_decision_points()) else {
+            return Ok(None);
+        };
+        let is_there = self.hot.world.decision_point(wanted).is_some();
+        if is_there || self.first_use(&Term::DecisionPoint(wanted))?.is_none() {
+            return Ok(None);
+        }
+        let (mut world, mut rounds) = (World::default(), vec![wanted.to_string()]);
+        let mut records = BTreeMap::new();
+        let until = self.hot.place.run.chain.sequence;
+        while let Some(round) = rounds.pop() {
+            for event in self.look(&Term::DecisionPoint(&round), until)? {
+                if let Event::RoundOpened(body) = &event.envelope.event
+                    && !records.contains_key(&event.sequence)
+                {
+                    rounds.push(body.prior_id.to_string());
+                }
+                records.insert(event.sequence, event);
+            }
+        }
+        for (sequence, event) in records {
+            world.evolve(sequence, event.at, &event.envelope);
+        }
+        Ok(world.decision_point(wanted).cloned())
+    }
+
+    fn first_use(&mut self, term: &Term<'_>) -> Result<Option<u64>, SubmitError> {
+        if !self.hot.lookup.knows(self.hot.place.header.first_sequence()) {
+            // What is staged is in no file yet.
+            self.turn.sync()?;
+        }
+        let (lookup, scope) = scope(self.engine, self.hot);
+        lookup.first_use(&scope, term)
+    }
+
+    /// What was recorded under a key that the state does not remember.
+    fn receipt(
+        &mut self,
+        correlation: &str,
+        idempotency: &Idempotency,
+    ) -> Result<Option<KeyReceipt>, SubmitError> {
+        let forgotten = self.hot.world.keys_forgotten();
+        let is_remembered =
+            !matches!(self.hot.world.receipt_of(correlation, idempotency), Ok(None));
+        if forgotten == 0 || is_remembered {
+            return Ok(None);
+        }
+        let Idempotency { tenant, engine: issuer, key, .. } = idempotency;
+        let term = Term::Key { tenant, engine: issuer, correlation, key };
+        let records = self.look(&term, self.hot.place.run.chain.sequence)?;
+        let content = |event: &Recorded| event.envelope.idempotency.as_ref().map(|i| i.content);
+        let (Some(first), Some(last)) = (records.first(), records.last()) else { return Ok(None) };
+        Ok(content(first).map(|content| KeyReceipt {
+            content,
+            first_sequence: first.sequence,
+            last_sequence: last.sequence,
+        }))
+    }
+
+    fn look(&mut self, term: &Term<'_>, until: u64) -> Result<Vec<Recorded>, SubmitError> {
+        if self.hot.lookup.reads(self.hot.place.header.first_sequence(), term) {
+            // What is staged is in no file yet.
+            self.turn.sync()?;
+        }
+        let (lookup, scope) = scope(self.engine, self.hot);
+        lookup.records_with(&scope, term, until)
+    }
 }

@@ -10,7 +10,6 @@ use holdpoint_log_files::{
     ArchivePlaces, Finding as LogFinding, LogReader, Onward, Place, Problem, ReadStorage,
     RecordPlace, Run,
 };
-use holdpoint_log_format::ChainPosition;
 use serde::Serialize;
 
 /// More findings than this are not kept: of a damaged log, each segment can give one.
@@ -81,7 +80,7 @@ pub struct Span {
 pub fn span<S: ReadStorage>(storage: &S) -> Result<Option<Span>, ReadError> {
     let reader = LogReader::of(storage)?;
     let Some(first) = reader.firsts().first() else { return Ok(None) };
-    let Some(newest) = last_read(&reader)? else { return Ok(None) };
+    let Some(Run { chain: newest, .. }) = last_run(&reader)? else { return Ok(None) };
     let mut found = Disregard("whoever looked for records was told what is wrong about the ends");
     let Some(mut segment) = reader.open(*first, &mut found)? else { return Ok(None) };
     let mut since = None;
@@ -106,15 +105,8 @@ pub fn span<S: ReadStorage>(storage: &S) -> Result<Option<Span>, ReadError> {
 /// The log cannot be read.
 pub fn newest<S: ReadStorage>(storage: &S) -> Result<Option<u64>, ReadError> {
     let reader = LogReader::of(storage)?;
-    let read = last_read(&reader)?.map_or(0, |newest| newest.sequence);
+    let read = last_run(&reader)?.map_or(0, |run| run.chain.sequence);
     Ok(Some(read.max(reader.witnessed())).filter(|newest| *newest > 0))
-}
-
-/// The last record behind HEAD's that can be read, in the last segment.
-fn last_read<S: ReadStorage>(
-    reader: &LogReader<'_, S>,
-) -> Result<Option<ChainPosition>, ReadError> {
-    Ok(last_run(reader)?.map(|run| run.chain))
 }
 
 /// The run from HEAD's record to the last one that can be read, in the last segment.
