@@ -160,10 +160,9 @@ impl<'a, F: ReadFile> SegmentMapper<'a, F> {
         frame: Frame,
     ) -> io::Result<Option<ChainPosition>> {
         let (from, to, sequence) = (frame.offset, frame.end, frame.header.sequence);
-        let here = frame.chain();
         let next = match self.view.frame(to)? {
             Some(next) => Some(Next::Record(next)),
-            None => self.view.next_behind(&here, to, &[])?,
+            None => self.view.next_behind(&frame.chain(), to, &[])?,
         };
         let next = next.or_else(|| self.view.place_of_head(chain, from, &[]));
         let next = next.filter(|next| next.offset() == to);
