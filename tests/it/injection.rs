@@ -16,8 +16,8 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Of those, the quick test tries one of so many. It begins at another one with each verb: most verbs
-/// share their way of reading with others.
+/// Of those, the quick test tries one of so many. It begins at another one with each verb: most
+/// verbs share their way of reading with others.
 const STEP: usize = 13;
 
 /// Each call with one error, another one than the call before.

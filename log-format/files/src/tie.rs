@@ -13,7 +13,7 @@
 //!
 //! The same walk reads the newest records of a segment without the ones before them.
 
-use crate::damage_scan::size_at;
+use crate::damage_scan::{link_stored_at, size_at};
 use crate::run::{Onward, RecordPlace};
 use crate::storage::ReadFile;
 use crate::window::{Window, index};
@@ -135,11 +135,11 @@ impl TiedRecords {
         edge: &Edge,
     ) -> io::Result<[Option<Link>; 3]> {
         let known = edge.after.map(|after| after.link);
-        let bytes = match self.first.offset > edge.offset {
-            true => window.bytes(edge.offset, HEADER)?,
-            false => &[],
-        };
-        let stored = bytes.get(32..64).and_then(|link| link.try_into().ok()).map(Link);
+        if self.first.offset <= edge.offset {
+            return Ok([known, None, None]);
+        }
+        let stored = link_stored_at(window, edge.offset)?;
+        let bytes = window.bytes(edge.offset, HEADER)?;
         let damaged = bytes.first_chunk().and_then(|bytes| RecordHeader::decode(bytes).ok());
         let fits = |damaged: &RecordHeader| {
             is_legal_size(damaged.size) && edge.offset + damaged.footprint() == self.first.offset

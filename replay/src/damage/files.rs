@@ -79,7 +79,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         for index in 0..self.survey.segments.len() {
             self.map_segment(index)?;
         }
-        self.map_end();
+        self.map_missing(self.head.map_or(0, |head| head.newest_sequence));
         Ok(())
     }
 
@@ -89,10 +89,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         for head in heads {
             let (first, to) = (newest.saturating_add(1), head.sequence);
             let (cause, records) = match head.state {
-                OutsideState::Differs => {
-                    let from = self.ledger.witnessed_outside().saturating_add(1);
-                    (Cause::Rechained { from, to, witness: Witness::OutsideHead }, None)
-                }
+                OutsideState::Differs => (self.ledger.rechained(to, Witness::OutsideHead), None),
                 OutsideState::Missing => (Cause::Truncated, Records::new(first, to)),
                 _ => continue,
             };
@@ -198,7 +195,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
                 self.add(&path, 0, used, None, Explained::fits(again));
                 return Ok(());
             }
-            self.map_missing_before(&header);
+            self.map_missing(header.previous.sequence);
             self.map_records(index, header, start, (window, used, &path))
         };
         mapped().map_err(of(&path))
@@ -347,11 +344,10 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
             return Ok((header, Some(before.chain)));
         }
         let why = match follows(&header.previous.link) || first.is_none() {
-            true => Explained::fits(Cause::Rechained {
-                from: self.ledger.witnessed_outside().saturating_add(1),
-                to: before.chain.sequence,
-                witness: Witness::NextSegment,
-            }),
+            true => {
+                let to = before.chain.sequence;
+                Explained::fits(self.ledger.rechained(to, Witness::NextSegment))
+            }
             false => Explained::fits(Cause::ForgedOrRechained),
         };
         self.add(&path, 0, 0, None, why);
@@ -384,13 +380,11 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         self.add(path, 0, FIRST_RECORD, None, Explained::fits(cause));
     }
 
-    /// Records that no file holds, between two segments.
-    fn map_missing_before(&mut self, header: &SegmentHeader) {
-        let last = header.previous.sequence;
-        let first = self.accounted.saturating_add(1);
-        if let Some(records) = Records::new(first, last) {
-            let why = Explained::proven(Cause::Missing);
-            self.add(names::SEGMENTS, 0, 0, Some(records), why);
+    /// Records up to `last` that no file holds.
+    fn map_missing(&mut self, last: u64) {
+        let missing = Records::new(self.accounted.saturating_add(1), last);
+        if missing.is_some() {
+            self.add(names::SEGMENTS, 0, 0, missing, Explained::proven(Cause::Missing));
             self.ledger.begin(false);
         }
         self.accounted = self.accounted.max(last);
@@ -458,16 +452,6 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         let foreign = self.survey.head.valid().filter(|_| self.head.is_none());
         let is_foreign = foreign.is_some_and(|head| head.newest_sequence == self.survey.mark);
         if is_foreign { 0 } else { self.survey.mark }
-    }
-
-    /// Records that HEAD names, and no segment is there to hold.
-    fn map_end(&mut self) {
-        let newest = self.head.map_or(0, |head| head.newest_sequence);
-        let first = self.accounted.saturating_add(1);
-        if let Some(records) = Records::new(first, newest) {
-            let why = Explained::proven(Cause::Missing);
-            self.add(names::SEGMENTS, 0, 0, Some(records), why);
-        }
     }
 }
 

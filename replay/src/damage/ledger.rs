@@ -146,9 +146,9 @@ impl Ledger {
         });
     }
 
-    /// The newest record that a head kept outside proves.
-    pub(super) fn witnessed_outside(&self) -> u64 {
-        self.outside
+    /// Records up to `to`, behind those that a head kept outside proves, are chained anew.
+    pub(super) fn rechained(&self, to: u64, witness: Witness) -> Cause {
+        Cause::Rechained { from: self.outside.saturating_add(1), to, witness }
     }
 
     /// Begins another stretch behind a gap, unless the chain leads across it.

@@ -149,9 +149,7 @@ impl Region {
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.length)
     }
-}
 
-impl Region {
     /// The first record that the renamed segment holds, where it is one.
     pub(super) fn holds(&self) -> Option<u64> {
         match self.cause {

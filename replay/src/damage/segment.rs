@@ -147,7 +147,9 @@ impl<'a, F: ReadFile> SegmentMapper<'a, F> {
             return Ok(());
         }
         let place = self.view.place_of(head.newest_sequence, kept.offset)?;
-        self.map_rewritten(place.map_or(kept.offset, |(offset, _)| offset));
+        let cause = self.ledger.rechained(head.newest_sequence, Witness::Head);
+        let offset = place.map_or(kept.offset, |(offset, _)| offset);
+        self.add(offset, 0, None, Explained::fits(cause));
         Ok(())
     }
 
@@ -158,23 +160,14 @@ impl<'a, F: ReadFile> SegmentMapper<'a, F> {
         frame: Frame,
     ) -> io::Result<Option<ChainPosition>> {
         let (from, to, sequence) = (frame.offset, frame.end, frame.header.sequence);
-        let here = frame.chain();
         let next = match self.view.frame(to)? {
             Some(next) => Some(Next::Record(next)),
-            None => self.view.next_behind(&here, to, &[])?,
+            None => self.view.next_behind(&frame.chain(), to, &[])?,
         };
         let next = next.or_else(|| self.view.place_of_head(chain, from, &[]));
         let next = next.filter(|next| next.offset() == to);
         let gap = self.gap(*chain, (from, to), sequence);
         self.map_gap(Gap { next: next.as_ref(), frames: &[frame], ..gap })
-    }
-
-    /// HEAD names another link than the record of its sequence has.
-    fn map_rewritten(&mut self, offset: u64) {
-        let Some(head) = self.view.head else { return };
-        let from = self.ledger.witnessed_outside().saturating_add(1);
-        let cause = Cause::Rechained { from, to: head.newest_sequence, witness: Witness::Head };
-        self.add(offset, 0, None, Explained::fits(cause));
     }
 
     fn add(&mut self, offset: u64, length: u64, records: Option<Records>, why: Explained) {
@@ -366,9 +359,7 @@ impl<'a, F: ReadFile> SegmentMapper<'a, F> {
     /// is said already is not told of again.
     fn explain_seal(&self, after: &ChainPosition, seal: &Seal) -> Option<Explained> {
         if seal.last.link != after.link {
-            let from = self.ledger.witnessed_outside().saturating_add(1);
-            let to = seal.last.sequence;
-            let cause = Cause::Rechained { from, to, witness: Witness::Seal };
+            let cause = self.ledger.rechained(seal.last.sequence, Witness::Seal);
             return Some(Explained::fits(cause));
         }
         let found = "the seal is not where it says, or names another time".to_string();

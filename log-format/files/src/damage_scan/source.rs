@@ -84,6 +84,7 @@ impl Source {
     pub fn look<S: ReadStorage>(storage: &S) -> Result<Option<Self>, SurveyError> {
         let mut findings = Vec::new();
         let head = witness(storage, &mut findings)?;
+        let is_witness = |entry: &Entry| entry.name == names::HEAD;
         let is_witnessed = storage.list("").map_err(io_error("."))?.iter().any(is_witness);
         let told = findings.len();
         let files = read_headers(storage, &mut findings)?;
@@ -217,11 +218,6 @@ fn read_headers<S: ReadStorage>(
 fn is_no_evidence(name: &str) -> bool {
     let parsers = [names::parse_prepared, names::parse_index, names::parse_index_temporary];
     parsers.iter().any(|parse| parse(name).is_some())
-}
-
-/// Whether an entry of the log's directory has HEAD's name.
-fn is_witness(entry: &Entry) -> bool {
-    entry.name == names::HEAD
 }
 
 /// A file that went away meanwhile is not there.

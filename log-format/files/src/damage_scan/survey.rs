@@ -104,7 +104,8 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         }
         let file = segment_path(segment.name);
         self.scan.findings.push(text(&file, 0, segment.name, problem.clone()));
-        let length = block_length(window.bytes(0, FIRST_RECORD)?);
+        let last = last_nonzero(window.bytes(0, FIRST_RECORD)?);
+        let length = last.map_or(0, |last| last as u64 + 1);
         let loss = Loss::new(segment.name, 0, length, problem.to_string());
         self.scan.lose(Loss { may_hold_records: false, ..loss });
         let follows = self.reached.sequence == header.previous.sequence;
@@ -186,8 +187,4 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         self.scan.lose(Loss { may_hold_records: false, ..loss });
         Ok(())
     }
-}
-
-fn block_length(block: &[u8]) -> u64 {
-    last_nonzero(block).map_or(0, |last| last as u64 + 1)
 }
