@@ -41,6 +41,8 @@ pub mod link;
 mod log;
 /// What an attack did to what the log says.
 mod outcome;
+/// A log and its archive.
+pub mod pair;
 /// Payloads of the events that a forger states.
 pub mod payload;
 /// A record (6).
@@ -53,10 +55,11 @@ pub mod snapshot;
 mod withheld;
 
 pub use append::Fact;
-pub use attacks::{Attack, attack, attacks};
+pub use attacks::{Attack, Victim, attack, attacks, pair_attacks};
 pub use block::{Block, Field};
 pub use chain::{Position, Reach};
 pub use log::{File, Log, RecordAt};
 pub use outcome::{Effect, Outcome};
+pub use pair::Pair;
 pub use record::Record;
 pub use segment::{Item, Segment};

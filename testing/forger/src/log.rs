@@ -4,9 +4,11 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use crate::attacks::Victim;
 use crate::block::Block;
 use crate::index::Index;
 use crate::layout::{HEAD_LENGTH, LOCK_LENGTH};
+use crate::outcome::Effect;
 use crate::record::Record;
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
@@ -196,6 +198,20 @@ impl Log {
         let inside = format!("{name}/");
         self.files.retain(|path, _| !path.starts_with(&inside));
         self.directories.retain(|path| path != name && !path.starts_with(&inside));
+    }
+}
+
+impl Victim for Log {
+    fn read(directory: &Path) -> io::Result<Self> {
+        Self::read(directory)
+    }
+
+    fn write(&self, directory: &Path) -> io::Result<()> {
+        Self::write(self, directory)
+    }
+
+    fn effect(before: &Self, after: &Self) -> Effect {
+        Effect::between(before, after)
     }
 }
 

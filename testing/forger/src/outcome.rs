@@ -65,6 +65,16 @@ impl Effect {
         effect
     }
 
+    /// Takes what was done to another directory.
+    pub(crate) fn add(&mut self, other: Self, directory: &str) {
+        self.changed.extend(other.changed);
+        self.removed.extend(other.removed);
+        self.invented.extend(other.invented);
+        self.remade.extend(other.remade);
+        self.moved.extend(other.moved);
+        self.files.extend(other.files.into_iter().map(|path| format!("{directory}/{path}")));
+    }
+
     fn note_genuine(&mut self, place: &Place, genuine: &Record, old: &Inventory, new: &Inventory) {
         let sequence = genuine.sequence();
         let same_place = new.records.get(place);

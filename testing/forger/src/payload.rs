@@ -6,10 +6,11 @@
 //! with their length; what may be missing begins with 0 or 1; a digest is its 32 bytes.
 
 use crate::append::Fact;
+use crate::block::number;
 
 const FINGERPRINT_RECORDED: u16 = 4;
 const COMMAND_REFUSED: u16 = 5;
-const HISTORY_ARCHIVED: u16 = 9;
+pub(crate) const HISTORY_ARCHIVED: u16 = 9;
 pub(crate) const SEGMENT_INDEXED: u16 = 10;
 
 /// The place of SYSTEM among the kinds of actors.
@@ -32,7 +33,7 @@ pub struct Archived {
     pub first: u64,
     pub anchor: u64,
     pub link: [u8; 32],
-    pub to: &'static str,
+    pub to: String,
     pub schema: u64,
     pub state: Vec<u8>,
 }
@@ -44,6 +45,37 @@ pub fn history_archived(archived: &Archived) -> Fact {
     let place = Payload::of(HISTORY_ARCHIVED).number(*first).number(*anchor).digest(link);
     let body = place.raw(to.as_bytes()).number(*schema).digest(&fingerprint).raw(state);
     body.fact(HISTORY_ARCHIVED)
+}
+
+/// What a record of kind 9 states of an anchor whose link is known.
+pub fn stated_archive(payload: &[u8], anchor: u64, link: [u8; 32]) -> Option<Archived> {
+    let at = payload.windows(32).position(|bytes| bytes == link)?;
+    let mut rest = &payload[at + 32..];
+    let to = String::from_utf8(take_raw(&mut rest)?).ok()?;
+    let schema = take_number(&mut rest)?;
+    rest = rest.get(32..)?;
+    let state = take_raw(&mut rest)?;
+    Some(Archived { first: 1, anchor, link, to, schema, state })
+}
+
+fn take_number(rest: &mut &[u8]) -> Option<u64> {
+    let (first, behind) = rest.split_first()?;
+    let length = match first {
+        0..=250 => 0,
+        251 => 2,
+        252 => 4,
+        _ => 8,
+    };
+    let (bytes, behind) = behind.split_at_checked(length)?;
+    *rest = behind;
+    Some(if length == 0 { u64::from(*first) } else { number(bytes) })
+}
+
+fn take_raw(rest: &mut &[u8]) -> Option<Vec<u8>> {
+    let length = usize::try_from(take_number(rest)?).ok()?;
+    let (bytes, behind) = rest.split_at_checked(length)?;
+    *rest = behind;
+    Some(bytes.to_vec())
 }
 
 /// A command was refused, with these words.

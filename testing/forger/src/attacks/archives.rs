@@ -60,7 +60,7 @@ fn marker_directory(log: &mut Log, _: u64) -> Forged {
 fn archived(log: &Log, variant: u64, anchor: &Position) -> Found<Archived> {
     let first = log.segments().first().ok_or("there is no segment")?.first_sequence();
     let (schema, state) = forged_state(log, variant)?;
-    let to = "/nowhere/at/all";
+    let to = "/nowhere/at/all".to_owned();
     Ok(Archived { first, anchor: anchor.sequence, link: anchor.link, to, schema, state })
 }
 

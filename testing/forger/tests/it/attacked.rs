@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use holdpoint_forger::{Outcome, attack, attacks};
+use holdpoint_forger::{Outcome, attack, attacks, pair_attacks};
 
 use crate::made;
 
@@ -38,7 +38,33 @@ fn every_attack_can_be_made_on_the_small_log() {
 }
 
 #[test]
+fn every_attack_on_an_archive_can_be_made_on_the_small_pair_and_says_where() {
+    for attack in pair_attacks() {
+        let outcomes = (0..4).map(|variant| attack.apply(&mut made::pair(), variant));
+        let mut effects = outcomes.filter_map(|outcome| match outcome {
+            Outcome::Applied(effect) => Some(effect),
+            Outcome::NotApplicable(_) => None,
+        });
+        let made = effects.next();
+        let effect = made.unwrap_or_else(|| panic!("{attack:?} cannot be made"));
+        let is_in_one = |path: &String| {
+            ["log/", "archive/", "elsewhere/"].iter().any(|directory| path.starts_with(directory))
+        };
+        assert!(
+            !effect.files.is_empty() && effect.files.iter().all(is_in_one),
+            "{attack:?}: {effect:?}"
+        );
+    }
+}
+
+#[test]
 fn the_same_attack_gives_the_same_bytes() {
+    for attack in pair_attacks() {
+        let (mut one, mut other) = (made::pair(), made::pair());
+        attack.apply(&mut one, 5);
+        attack.apply(&mut other, 5);
+        assert!(one == other, "{}", attack.name);
+    }
     for attack in attacks() {
         let (mut one, mut other) = (made::log(), made::log());
         attack.apply(&mut one, 5);
@@ -49,14 +75,16 @@ fn the_same_attack_gives_the_same_bytes() {
 
 #[test]
 fn attacks_have_names_of_their_own_and_a_sentence() {
-    let names: BTreeSet<&str> = attacks().iter().map(|attack| attack.name).collect();
-    assert_eq!(names.len(), attacks().len(), "a name stands twice");
+    let on_log = attacks().iter().map(|attack| (attack.name, attack.what));
+    let all = on_log.chain(pair_attacks().iter().map(|attack| (attack.name, attack.what)));
+    let names: BTreeSet<&str> = all.clone().map(|(name, _)| name).collect();
+    assert_eq!(names.len(), all.clone().count(), "a name stands twice");
     assert!(names.len() >= 70);
-    for attack in attacks() {
-        let is_kebab = attack.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-        assert!(is_kebab, "{}", attack.name);
-        let has_one_end = attack.what.ends_with('.') && attack.what.matches(". ").count() == 0;
-        assert!(has_one_end, "{}: {}", attack.name, attack.what);
+    for (name, what) in all {
+        let is_kebab = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+        assert!(is_kebab, "{name}");
+        let has_one_end = what.ends_with('.') && what.matches(". ").count() == 0;
+        assert!(has_one_end, "{name}: {what}");
     }
 }
 

@@ -79,7 +79,7 @@ fn statements_of_an_archive_are_laid_out_as_the_product_does() {
         first: 1,
         anchor: 70_000,
         link: [0xdc; 32],
-        to,
+        to: to.to_owned(),
         schema: 2,
         state: b"\0state\xff".to_vec(),
     };

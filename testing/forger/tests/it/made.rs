@@ -3,9 +3,11 @@
 use std::sync::LazyLock;
 
 use holdpoint_forger::index::{self, Index, Table};
-use holdpoint_forger::layout::header;
+use holdpoint_forger::layout::{head, header};
+use holdpoint_forger::pair::{ARCHIVE, LOG as BESIDE};
+use holdpoint_forger::payload::{Archived, history_archived};
 use holdpoint_forger::snapshot::{self, Snapshot};
-use holdpoint_forger::{Fact, File, Log, payload};
+use holdpoint_forger::{Fact, File, Log, Pair, RecordAt, checksum, payload};
 
 pub(crate) const LOG: [u8; 16] = *b"0123456789abcdef";
 const BOOT: [u8; 16] = [0xb0; 16];
@@ -46,6 +48,36 @@ pub(crate) fn log_of_usual_capacity() -> Log {
     log.head_follows();
     log.lock_follows();
     log
+}
+
+/// The same log with its first two segments in an archive.
+pub(crate) fn pair() -> Pair {
+    let (mut log, mut archive) = (log(), self::log());
+    let anchor = log.before(RecordAt { segment: 2, item: 0 });
+    let stated = Archived {
+        first: 1,
+        anchor: anchor.sequence,
+        link: anchor.link,
+        to: ARCHIVE.to_owned(),
+        schema: SCHEMA,
+        state: STATE.to_vec(),
+    };
+    log.append(&[history_archived(&stated)]);
+    let first_of = |path: &str| path.get(9..29).and_then(|digits| digits.parse::<u64>().ok());
+    let is_moved = |path: &str| first_of(path).is_some_and(|first| first <= anchor.sequence);
+    log.files.retain(|path, _| !path.starts_with("segments/") || !is_moved(path));
+    archive
+        .files
+        .retain(|path, _| path == "HEAD" || path.starts_with("segments/") && is_moved(path));
+    archive.remove_directory("snapshots");
+    archive.files.insert("ARCHIVE".into(), File::Other(b"an archive\n".to_vec()));
+    let block = log.head_mut().unwrap();
+    block.set_number(head::ANCHOR_SEQUENCE, anchor.sequence);
+    block.set(head::ANCHOR_LINK, &anchor.link);
+    checksum::remake_of_block(block);
+    log.head_follows();
+    archive.head_follows();
+    Pair([(BESIDE.to_owned(), log), (ARCHIVE.to_owned(), archive)].into())
 }
 
 /// Every third batch is of three records; some of its messages are long.
