@@ -3,7 +3,8 @@
 //!
 //! A statement that HEAD carries out is where the log begins, and is judged there
 //! ([`crate::anchor`]). One that it does not carry out yet would be the beginning after the next
-//! HEAD, so that it may not be a false one either.
+//! HEAD, so that it may not be a false one either; nor may one that has the sequence or the link of
+//! HEAD's anchor, and not both.
 
 use crate::anchor::{Anchor, Start};
 use crate::finding::{Finding, Problem};
@@ -15,7 +16,7 @@ use holdpoint_domain::hash::Digest;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::{Place, ReadStorage, SurveyError};
-use holdpoint_log_format::Link;
+use holdpoint_log_format::{ChainPosition, Link};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many statements that differ are kept: an honest log has one for each move.
@@ -70,9 +71,15 @@ impl ArchiveStatements {
     ) -> Result<Vec<Finding>, ReadError> {
         let (mut findings, mut behind) = (self.false_ones, Vec::new());
         let at = anchor.position.sequence;
-        for (stated, place) in self.made.into_iter().filter(|(stated, _)| stated.anchor > at) {
+        for (stated, place) in self.made {
             if is_damaged {
                 break;
+            }
+            if stated.anchor <= at {
+                findings.extend(
+                    stated.differs_from(anchor).map(|due| refuted(place, &due, stated.told())),
+                );
+                continue;
             }
             match wrong_link(storage, &stated)? {
                 Some(expected) => findings.push(refuted(place, &expected, stated.told())),
@@ -96,6 +103,13 @@ impl ArchiveStatements {
 }
 
 impl Stated {
+    /// What HEAD's anchor is, where a statement has its sequence or its link, and not both.
+    fn differs_from(&self, anchor: &Anchor) -> Option<String> {
+        let ChainPosition { sequence, link, .. } = anchor.position;
+        let is_half = (self.anchor == sequence) != (self.link == link.0);
+        is_half.then(|| format!("record {sequence} with link {link}"))
+    }
+
     fn told(&self) -> String {
         let (anchor, link) = (self.anchor, Link(self.link));
         let state = self.fingerprint.map(|state| format!(", behind which the state was {state}"));

@@ -104,6 +104,9 @@ impl Meaning {
     /// Applies a whole batch or none of it. Says whether it was applied.
     pub(crate) fn apply(&mut self, batch: &[Committed]) -> bool {
         self.stop_before(batch);
+        if self.stopped == Some(Stopped::NoBeginning) {
+            self.take_stated(batch);
+        }
         if self.stopped.is_some() {
             return false;
         }
@@ -154,18 +157,32 @@ impl Meaning {
         let forbidden = self.world.evolve(record.header.sequence, record.time(), envelope);
         self.follow_salvage(record.header.sequence, &envelope.event);
         self.count_fingerprint(&envelope.event, &forbidden);
-        // Segments of the log that was salvaged are not those of this one.
-        let is_own = self.copies.is_none_or(|left| left == 0);
-        match &envelope.event {
-            Event::SegmentIndexed(body) if is_own => self.statements.take(record, body),
-            Event::HistoryArchived(body) if is_own => self.moves.take(record, body),
-            _ => {}
-        }
+        self.take_statement(record, &envelope.event);
         for event in forbidden {
             let is_of_copy = event.rule == Rule::Fingerprint && self.copies.is_some_and(|n| n > 0);
             if !is_of_copy {
                 self.find(record, Problem::Forbidden(event));
             }
+        }
+    }
+
+    /// What is stated of segments is true or false whatever the state is.
+    fn take_stated(&mut self, batch: &[Committed]) {
+        for record in batch {
+            if let Some(envelope) = record.envelope() {
+                self.follow_salvage(record.header.sequence, &envelope.event);
+                self.take_statement(record, &envelope.event);
+            }
+        }
+    }
+
+    fn take_statement(&mut self, record: &Committed, event: &Event) {
+        // Segments of the log that was salvaged are not those of this one.
+        let is_own = self.copies.is_none_or(|left| left == 0);
+        match event {
+            Event::SegmentIndexed(body) if is_own => self.statements.take(record, body),
+            Event::HistoryArchived(body) if is_own => self.moves.take(record, body),
+            _ => {}
         }
     }
 
