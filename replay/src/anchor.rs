@@ -39,6 +39,9 @@ pub struct Archived {
     pub archived_to: Option<String>,
     /// The fingerprint of the state at the anchor, unless it is of another state schema.
     pub state_fingerprint: Option<Digest>,
+    /// Where the record lies that says so.
+    #[serde(skip)]
+    pub(crate) place: Option<Place>,
 }
 
 /// What is known of the records before a log's first one.
@@ -125,6 +128,7 @@ impl Start {
             anchor_sequence: at.sequence,
             anchor_link: at.link.to_string(),
             stated_by: statement.as_ref().map(|found| found.place.sequence),
+            place: statement.as_ref().map(|found| found.place.clone()),
             archived_to: statement.map(|found| found.event.archived_to.to_string()),
         };
         Self { anchor, world, archived: Some(archived), finding }

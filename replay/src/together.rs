@@ -107,6 +107,7 @@ fn compare<S: ReadStorage>(
     if let Some(newest) = newest {
         compare_overlap(log, newest, &mut find)?;
     }
+    findings.extend(meaning.archived.as_ref().and_then(|stated| false_state(stated, reached)));
     Ok(findings)
 }
 
@@ -148,17 +149,28 @@ fn compare_identity(
 }
 
 fn compare_beginning(stated: &Archived, reached: &Reached, find: &mut dyn FnMut(String, String)) {
-    let applied = &reached.applied;
-    let link = applied.link.to_string();
-    if applied.sequence != stated.anchor_sequence || link != stated.anchor_link {
+    if !reached.is_at(stated) {
+        let (applied, link) = (&reached.applied, &reached.applied.link);
         let due = format!("record {} with link {}", stated.anchor_sequence, stated.anchor_link);
         find(due, format!("record {} with link {link} there", applied.sequence));
-        return;
     }
-    if let Some(due) = stated.state_fingerprint.filter(|due| *due != reached.fingerprint) {
-        let state = |digest: Digest| format!("a state with fingerprint {digest}");
-        find(state(due), state(reached.fingerprint));
+}
+
+impl Reached {
+    /// Whether it is where the log begins.
+    fn is_at(&self, stated: &Archived) -> bool {
+        let link = self.applied.link.to_string();
+        (self.applied.sequence, link) == (stated.anchor_sequence, stated.anchor_link.clone())
     }
+}
+
+/// The record that states another state at the log's beginning than the archive leads to.
+fn false_state(stated: &Archived, reached: &Reached) -> Option<Finding> {
+    let due = stated.state_fingerprint.filter(|due| *due != reached.fingerprint)?;
+    let place = stated.place.clone().filter(|_| reached.is_at(stated))?;
+    let state = |digest: Digest| format!("a state with fingerprint {digest}");
+    let (expected, found) = (state(due), state(reached.fingerprint));
+    Some(Finding { place, problem: Problem::Archive { expected, found } })
 }
 
 /// Records that both hold, because a move to the archive was interrupted, are the same.
