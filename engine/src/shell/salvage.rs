@@ -36,6 +36,7 @@ use cut::Cuts;
 use holdpoint_domain::event::{RecordsLost, RecordsUnproven, Salvaged};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::DirectoryStorage;
+use holdpoint_log_files::reader::LogReader;
 use holdpoint_log_files::salvage::{Plan, Source, plan};
 use holdpoint_log_format::LogId;
 use sequences::Sequences;
@@ -154,6 +155,7 @@ fn plan_of(
         progress(record.header.sequence);
         can_be_read(record)
     })?;
+    planned.lose_up_to(LogReader::of(storage)?.durable(storage.boot()));
     if beginning.is_carried_by(&planned) {
         planned.begins_behind = Some(anchor);
     } else {
