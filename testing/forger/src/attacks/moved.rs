@@ -128,7 +128,7 @@ pub(super) const ATTACKS: &[Attack<Pair>] = &[
     }),
     row(
         "archived-segments-left",
-        "Behind the log's anchor the archive's newest segment still stands, forged.",
+        "Before the log's anchor the archive's newest segment still stands, forged.",
         left,
     ),
 ];
@@ -164,9 +164,10 @@ fn newer(pair: &mut Pair, _: u64) -> Forged {
     Ok(())
 }
 
-fn left(pair: &mut Pair, variant: u64) -> Forged {
+fn left(pair: &mut Pair, _: u64) -> Forged {
+    const NEWEST: u64 = 2;
     let mut archive = pair.archive().clone();
-    on(&mut archive, variant, "rechain-whole-segment")?;
+    on(&mut archive, NEWEST, "rechain-whole-segment")?;
     let paths = archive.segment_paths();
     let path = paths.last().ok_or("the archive has no segment")?;
     let file: File = archive.files[path].clone();
