@@ -1,12 +1,13 @@
 //! `holdpoint verify` and `replay/verify.py` say the same of forged and missing witnesses: of every
 //! attack of the forger, of HEADs, of LOCK, and of what a log leaves beside it.
 
+use crate::attack_support::archived::archived_log;
 use crate::attack_support::attacked_log;
 use crate::attack_support::matrix::applied;
 use crate::tamper::memory::SEALED;
 use crate::verify_py::{Verifier, assert_standing, has_python, report, rust};
 use holdpoint_domain::event::ClockStepped;
-use holdpoint_forger::{Log, attacks};
+use holdpoint_forger::{Log, Pair, Victim, attacks, pair_attacks};
 use holdpoint_log_format::{Head, LogId, names};
 use holdpoint_replay::machine::this_boot;
 use holdpoint_testing::hand_made::{HandMade, OTHER_BOOT, encoded, flip};
@@ -56,6 +57,29 @@ fn both_verifiers_say_the_same_of_every_attack() {
             (verifier.verify_with_standing(directory.path()).0, rust(directory.path()));
         if said != ours {
             differing.push((attack.name, said, ours));
+        }
+    }
+    assert!(differing.is_empty(), "{differing:#?}");
+}
+
+#[test]
+fn both_verifiers_say_the_same_of_log_and_archive_whatever_was_done_to_either() {
+    if !has_python() {
+        return;
+    }
+    let (genuine, mut verifier) = (archived_log(), Verifier::start());
+    let pair = Pair::read(genuine.path()).unwrap();
+    let mut differing = Vec::new();
+    for attack in pair_attacks() {
+        let (directory, mut pair) = (tempfile::tempdir().unwrap(), pair.clone());
+        applied(attack, &mut pair);
+        pair.write(directory.path()).unwrap();
+        for name in pair.0.keys() {
+            let part = directory.path().join(name);
+            let (said, ours) = (verifier.verify_with_standing(&part).0, rust(&part));
+            if said != ours {
+                differing.push((attack.name, name.clone(), said, ours));
+            }
         }
     }
     assert!(differing.is_empty(), "{differing:#?}");

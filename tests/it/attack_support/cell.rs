@@ -1,6 +1,8 @@
 //! What a reading of an attacked log is worth.
 
-use super::reading::{Difference, Fact, Known, Reading, Shows};
+use super::facts::{Difference, FOUND_FALSE, Fact, Known};
+use super::reading::Reading;
+use super::verbs::{Shows, Verb};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -20,7 +22,12 @@ pub(crate) enum Cell {
 pub(crate) const LEGEND: [(Cell, char, &str); 7] = [
     (Cell::Same, '.', "same: the facts are those of the log that nobody attacked"),
     (Cell::Refused, 'r', "refused: the exit code is not 0, and a message says why"),
-    (Cell::Standing, 's', "standing: what is not genuine is shown as `unproven` or `withheld`"),
+    (
+        Cell::Standing,
+        's',
+        "standing: what is not genuine is shown as `unproven` or `withheld`, and what is not shown \
+         is said to be lost, or in an archive that was not read",
+    ),
     (
         Cell::Stated,
         'f',
@@ -44,10 +51,26 @@ impl Cell {
 
 /// The records of which `verify` finds that what they say cannot be so.
 pub(crate) fn found_false(verified: &Reading) -> BTreeSet<u64> {
-    let findings = verified.values.first().and_then(|report| report["findings"].as_array());
-    let is_false = |one: &&Value| one["problem"].as_str().is_some_and(|it| FALSE.contains(&it));
-    let found = findings.into_iter().flatten().filter(is_false);
-    found.filter_map(|one| one["sequence"].as_u64()).collect()
+    let findings = reports_in(verified).into_iter().flat_map(findings_of);
+    let is_false = |one: &&Value| match one["problem"].as_str() {
+        // At the record that states the state there; what else does not fit is found at HEAD.
+        Some("archive_differs") => one["segment"].as_str().is_some_and(|it| it.ends_with(".seg")),
+        Some(problem) => JUDGED.contains(&problem) || problem == "carried_state",
+        None => false,
+    };
+    findings.filter(is_false).filter_map(|one| one["sequence"].as_u64()).collect()
+}
+
+/// The report on the log; of a log with its archive those on both, and what is found of the two.
+fn reports_in(verified: &Reading) -> Vec<&Value> {
+    let report = verified.values.first();
+    let both = report.into_iter().flat_map(|report| [report.get("archive"), report.get("log")]);
+    let both: Vec<_> = both.flatten().filter(|report| report.is_object()).collect();
+    report.into_iter().chain(both).collect()
+}
+
+fn findings_of(report: &Value) -> &[Value] {
+    report["findings"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 /// What the whole `verify` without an outside head says of the attacked log.
@@ -65,13 +88,13 @@ pub(crate) enum Verdict {
 
 impl Verdict {
     pub(crate) fn of(verified: &Reading) -> Self {
-        let findings = verified.values.first().and_then(|report| report["findings"].as_array());
-        let problems: Vec<&str> =
-            findings.into_iter().flatten().filter_map(|one| one["problem"].as_str()).collect();
+        let reports = reports_in(verified);
+        let findings = reports.iter().copied().flat_map(findings_of);
+        let problems: Vec<&str> = findings.filter_map(|one| one["problem"].as_str()).collect();
         let are_all = |of: &[&str]| problems.iter().all(|problem| of.contains(problem));
-        let axes = verified.values.first().map(|report| report["axes"].clone());
-        let integrity = axes.map(|axes| axes["integrity"]["state"].clone());
-        let is_chained = integrity.is_some_and(|state| state == "proven");
+        let mut axes = reports.iter().filter_map(|report| report.get("axes")).peekable();
+        let is_chained =
+            axes.peek().is_some() && axes.all(|axes| axes["integrity"]["state"] == "proven");
         let is_judged = |problem: &&str| *problem == "below_mark" || JUDGED.contains(problem);
         match verified.code {
             0 => Self::FindsNothing,
@@ -96,18 +119,23 @@ impl Verdict {
 }
 
 /// What only he finds who judges events.
-const JUDGED: [&str; 5] = [FALSE[0], FALSE[1], FALSE[2], "unknown_kind", "undecodable_payload"];
-
-/// What is found of a record that states what cannot be.
-const FALSE: [&str; 3] = ["forbidden_event", "false_index_statement", "false_archive_statement"];
+const JUDGED: [&str; 5] = [
+    "forbidden_event",
+    "false_index_statement",
+    "false_archive_statement",
+    "unknown_kind",
+    "undecodable_payload",
+];
 
 /// What is found where records are not there and no event says rightly why.
 const BEGINNING: [&str; 2] = ["beginning_unstated", "carried_state"];
 
 /// Two readings of the same words, and what has to be known to compare them.
 pub(crate) struct Pair<'a> {
-    pub(crate) shows: Shows,
+    pub(crate) verb: Verb,
     pub(crate) genuine: &'a Reading,
+    /// What the genuine log shows up to the record at which the attacked one ends.
+    pub(crate) up_to: &'a Reading,
     pub(crate) attacked: &'a Reading,
     pub(crate) known: &'a Known,
     /// Whether facts were attacked that the verb vouches for.
@@ -118,9 +146,11 @@ pub(crate) struct Pair<'a> {
 
 impl Pair<'_> {
     pub(crate) fn cell(&self) -> Cell {
-        let found = Difference::between(self.genuine, self.known, self.attacked);
+        let found = Difference::between((self.genuine, self.up_to), self.known, self.attacked);
         match self.attacked.code {
             0 => self.of_success(&found),
+            // What was named as the archive is none.
+            2 if self.verb.line.contains("ARCHIVE") && self.attacked.says_why => Cell::Refused,
             1 | 3 | 5 | 6 if self.attacked.says_why => self.of_refusal(&found),
             _ => Cell::Hole,
         }
@@ -142,25 +172,53 @@ impl Pair<'_> {
     }
 
     fn of_success(&self, found: &Difference) -> Cell {
-        if self.shows == Shows::Verdict {
-            return match self.verdict {
-                _ if !self.vouches => Cell::Same,
-                // A range does not reach to the end, where alone something is missing.
-                Verdict::MissesNewest => Cell::Judged,
-                verdict => verdict.of_wrong_facts(true),
-            };
+        match self.verb.shows {
+            // A file that was doctored is said to be right.
+            Shows::Caches if !found.forged.is_empty() => Cell::Hole,
+            Shows::Verdict | Shows::Caches => self.of_verdict(),
+            Shows::Kept => self.of_kept(found),
+            _ => self.of_facts(found, found.hidden > 0),
         }
+    }
+
+    fn of_verdict(&self) -> Cell {
+        match self.verdict {
+            _ if !self.vouches => Cell::Same,
+            // A range does not reach to the end, where alone something is missing.
+            Verdict::MissesNewest => Cell::Judged,
+            verdict => verdict.of_wrong_facts(true),
+        }
+    }
+
+    /// A salvage says how many records it lost; in the place of others stand unproven ones.
+    fn of_kept(&self, found: &Difference) -> Cell {
+        let told = self.attacked.says_lost() + found.forged.len() as u64;
+        let hides = found.hidden as u64 > told;
+        let is_told =
+            |fact: &Fact| ["unproven", "withheld", FOUND_FALSE].iter().any(|it| fact.stands(it));
+        let has_false = found.forged.iter().any(|fact| fact.stands(FOUND_FALSE));
+        if !hides && has_false && found.forged.iter().all(is_told) {
+            return Cell::Stated;
+        }
+        match self.of_facts(found, hides) {
+            Cell::Same if found.hidden > 0 => Cell::Standing,
+            cell => cell,
+        }
+    }
+
+    fn of_facts(&self, found: &Difference, hides: bool) -> Cell {
         let is_told = |fact: &Fact| fact.stands("unproven") || fact.stands("withheld");
-        if found.hides || !found.forged.iter().all(is_told) {
+        if hides || !found.forged.iter().all(is_told) {
             let stated_by = self.attacked.stated_by;
             let are_statements =
-                !found.hides && found.forged.iter().all(|fact| self.is_found_false(fact));
+                !hides && found.forged.iter().all(|fact| self.is_found_false(fact));
             if are_statements || stated_by.is_some_and(|it| self.found_false.contains(&it)) {
                 return Cell::Stated;
             }
-            return self.verdict.of_wrong_facts(found.hides);
+            return self.verdict.of_wrong_facts(hides);
         }
         let is_unproven = self.attacked.facts.iter().any(|fact| fact.stands("unproven"));
-        if found.forged.is_empty() && !is_unproven { Cell::Same } else { Cell::Standing }
+        let is_same = found.forged.is_empty() && !is_unproven && !self.attacked.leaves_archive;
+        if is_same { Cell::Same } else { Cell::Standing }
     }
 }

@@ -1,8 +1,13 @@
 //! Every attack under every verb.
 
-use super::cell::{Cell, LEGEND, Pair, Verdict, found_false};
-use super::reading::{Known, Reading, Target, VERBS, Verb};
-use holdpoint_forger::{Attack, Effect, Log, Outcome, attacks};
+use super::archived::archived_log;
+use super::attacked_log;
+use super::cell::{Cell, Pair, Verdict, found_false};
+use super::facts::Known;
+use super::reading::{Entities, Place, Reading, Target};
+use super::verbs::{DIFF, ON_LOG, ON_PAIR, Shows, Verb};
+use holdpoint_forger::pair::{ARCHIVE, LOG};
+use holdpoint_forger::{Attack, Effect, Outcome, Victim, attacks, pair_attacks};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,35 +20,48 @@ const THREADS: usize = 2;
 
 /// An attack with its cells, one for each verb.
 pub(crate) struct Row {
-    pub(crate) attack: &'static Attack,
+    pub(crate) name: &'static str,
+    pub(crate) verbs: &'static [Verb],
     pub(crate) cells: Vec<Cell>,
-}
-
-/// The genuine log and what is read of it.
-struct Stage {
-    directory: TempDir,
-    log: Log,
-    /// Its records, as `log show` shows them.
-    lines: BTreeMap<u64, Value>,
-    known: Known,
-    /// What an attack on no record is looked at by.
-    target: Target,
-    read: Mutex<BTreeMap<Vec<String>, Arc<Reading>>>,
 }
 
 impl Row {
     /// The line of the document.
     pub(crate) fn told(&self) -> String {
         let letters: Vec<String> = self.cells.iter().map(|cell| cell.letter().into()).collect();
-        format!("| {} | {} |", self.attack.name, letters.join(" | "))
+        format!("| {} | {} |", self.name, letters.join(" | "))
     }
 }
 
-/// From one attack on, each so many further.
-pub(crate) fn rows(directory: TempDir, (begin, step): (usize, usize)) -> Vec<Row> {
-    let stage = &Stage::of(directory);
-    let all: Vec<&'static Attack> = attacks().iter().skip(begin).step_by(step).collect();
-    let all = &all;
+/// What is attacked, how, and what is read of it.
+struct Sample<V: 'static> {
+    attacks: &'static [Attack<V>],
+    verbs: &'static [Verb],
+    /// Where the log is in its directory.
+    log: &'static str,
+    /// What is said of the whole.
+    whole: Verb,
+}
+
+/// The attacks on the log, from one on each so many further.
+pub(crate) fn log_rows(part: (usize, usize)) -> Vec<Row> {
+    let (attacks, whole) = (attacks(), ON_LOG[0]);
+    rows(Sample { attacks, verbs: &ON_LOG, log: "", whole }, attacked_log(), part)
+}
+
+/// The same on the log with its archive.
+pub(crate) fn pair_rows(part: (usize, usize)) -> Vec<Row> {
+    let (attacks, whole) = (pair_attacks(), ON_PAIR[0]);
+    rows(Sample { attacks, verbs: &ON_PAIR, log: LOG, whole }, archived_log(), part)
+}
+
+fn rows<V: Victim + Send + Sync>(
+    sample: Sample<V>,
+    directory: TempDir,
+    (begin, step): (usize, usize),
+) -> Vec<Row> {
+    let all: Vec<&'static Attack<V>> = sample.attacks.iter().skip(begin).step_by(step).collect();
+    let (stage, all) = (&Stage::of(sample, directory), &all);
     let mut found: Vec<(usize, Row)> = thread::scope(|scope| {
         let part = |first: usize| {
             let places = (first..all.len()).step_by(THREADS);
@@ -56,73 +74,119 @@ pub(crate) fn rows(directory: TempDir, (begin, step): (usize, usize)) -> Vec<Row
     found.into_iter().map(|(_, row)| row).collect()
 }
 
-impl Stage {
-    fn of(directory: TempDir) -> Self {
-        let path = directory.path();
-        let (shown, exported) = (read(path, "log show"), read(path, "export"));
+/// The genuine log and what is read of it.
+struct Stage<V: 'static> {
+    sample: Sample<V>,
+    place: Place,
+    log: V,
+    /// Its records, as `log show` shows them.
+    lines: BTreeMap<u64, Value>,
+    known: Known,
+    /// What an attack on no record is looked at by.
+    entities: Entities,
+    read: Mutex<BTreeMap<Vec<String>, Arc<Reading>>>,
+    _directory: TempDir,
+}
+
+impl<V: Victim> Stage<V> {
+    fn of(sample: Sample<V>, directory: TempDir) -> Self {
+        let place = sample.place(directory.path());
+        let read = |line: &str| {
+            let verb = Verb::on_log(line);
+            verb.read(&place, &verb.plain())
+        };
+        let (shown, exported) = (read("log show"), read("export --format jsonl --out -"));
         let known = Known::of(&shown, &exported);
         let of = |line: &Value| (line["sequence"].as_u64().unwrap(), line.clone());
         let lines: BTreeMap<u64, Value> = shown.values.iter().map(of).collect();
-        let first = |key: &str| lines.values().find(|line| line[key].is_string()).unwrap();
-        let loop_id = first("loop_id")["loop_id"].as_str().unwrap();
-        let about_decision = first("decision_id");
-        let decision_id = about_decision["decision_id"].as_str().unwrap();
-        let target = Target::of(about_decision, loop_id, decision_id);
-        let log = Log::read(path).unwrap();
-        Self { log, known, target, lines, directory, read: Mutex::default() }
+        let first =
+            |key: &str| lines.values().find_map(|line| line[key].as_str()).unwrap().to_string();
+        let waiting = &read("hold list").values[0][0]["request_id"];
+        let entities = Entities {
+            loop_id: first("loop_id"),
+            decision_id: first("decision_id"),
+            request_id: waiting.as_str().unwrap().to_string(),
+        };
+        let log = V::read(directory.path()).unwrap();
+        let (read, _directory) = (Mutex::default(), directory);
+        Self { sample, place, log, lines, known, entities, read, _directory }
     }
 
-    fn row(&self, attack: &'static Attack) -> Row {
+    fn row(&self, attack: &'static Attack<V>) -> Row {
         let directory = TempDir::new().unwrap();
         let mut log = self.log.clone();
         let effect = applied(attack, &mut log);
         log.write(directory.path()).unwrap();
-        let target = self.target_of(&effect);
-        let verified = read(directory.path(), "verify");
+        let (place, target) = (self.sample.place(directory.path()), self.target_of(&effect));
+        let whole = self.sample.whole;
+        let verified = whole.read(&place, &whole.plain());
         let found_false = &found_false(&verified);
-        let cells = VERBS.iter().map(|verb| {
+        let cells = self.sample.verbs.iter().map(|verb| {
             let words = verb.words(&target);
+            let attacked = &verb.read(&place, &words);
+            let genuine = &self.genuine_as(*verb, words, attacked);
             let pair = Pair {
-                shows: verb.shows,
-                genuine: &self.genuine(verb, &words),
-                attacked: &verb.read(directory.path(), &words),
+                verb: *verb,
+                genuine,
+                up_to: &self.up_to(attacked).unwrap_or_else(|| Arc::clone(genuine)),
+                attacked,
                 known: &self.known,
-                vouches: vouches(verb, &effect, target.sequence),
+                vouches: vouches(*verb, &effect, target.sequence),
                 verdict: Verdict::of(&verified),
                 found_false,
             };
             pair.cell()
         });
-        Row { attack, cells: cells.collect() }
+        Row { name: attack.name, verbs: self.sample.verbs, cells: cells.collect() }
     }
 
     /// The first genuine record that the attack changed, took away or put something beside.
     fn target_of(&self, effect: &Effect) -> Target {
         let attacked = [&effect.changed, &effect.removed, &effect.invented, &effect.remade];
         let line = attacked.into_iter().flatten().find_map(|sequence| self.lines.get(sequence));
-        let (loop_id, decision_id) = self.target.entities();
-        line.map_or_else(|| self.target.clone(), |line| Target::of(line, loop_id, decision_id))
+        let otherwise =
+            || self.lines.values().find(|line| line["decision_id"].is_string()).unwrap();
+        Target::of(line.unwrap_or_else(otherwise), &self.entities)
     }
 
-    fn genuine(&self, verb: &Verb, words: &[String]) -> Arc<Reading> {
+    /// What the genuine log shows, without its archive where that was not read.
+    fn genuine_as(&self, verb: Verb, mut words: Vec<String>, attacked: &Reading) -> Arc<Reading> {
+        words.extend(attacked.leaves_archive.then(|| "--no-archive".to_string()));
+        self.genuine(verb, &words)
+    }
+
+    /// The genuine difference up to where one was told that ends at damage.
+    fn up_to(&self, attacked: &Reading) -> Option<Arc<Reading>> {
+        let end = attacked.told_up_to().filter(|_| attacked.code != 0)?;
+        let words = ["diff", "0", &end.to_string(), "--json"].map(ToString::to_string);
+        Some(self.genuine(DIFF, &words))
+    }
+
+    fn genuine(&self, verb: Verb, words: &[String]) -> Arc<Reading> {
         if let Some(known) = self.read.lock().unwrap().get(words) {
             return Arc::clone(known);
         }
-        let reading = Arc::new(verb.read(self.directory.path(), words));
+        let reading = Arc::new(verb.read(&self.place, words));
         assert_eq!(reading.code, 0, "{words:?}: {:#?}", reading.values.first());
+        let is_empty = reading.facts.is_empty();
+        assert!(!is_empty || verb.shows == Shows::Verdict, "{words:?} shows nothing");
         self.read.lock().unwrap().insert(words.to_vec(), Arc::clone(&reading));
         reading
     }
 }
 
-/// A reading by a verb that names no record.
-fn read(log: &Path, name: &str) -> Reading {
-    let verb = VERBS.iter().find(|verb| verb.name == name).unwrap();
-    verb.read(log, &verb.plain())
+impl<V> Sample<V> {
+    fn place(&self, directory: &Path) -> Place {
+        let log = match self.log {
+            "" => directory.to_path_buf(),
+            name => directory.join(name),
+        };
+        Place { log, archive: directory.join(ARCHIVE) }
+    }
 }
 
 /// Makes the attack at the first of the places at which it can be made.
-pub(crate) fn applied(attack: &Attack, log: &mut Log) -> Effect {
+pub(crate) fn applied<V: Victim>(attack: &Attack<V>, log: &mut V) -> Effect {
     let outcomes = [1, 0, 2, 3].into_iter().map(|variant| attack.apply(log, variant));
     let mut effects = outcomes.filter_map(|outcome| match outcome {
         Outcome::Applied(effect) => Some(effect),
@@ -132,43 +196,10 @@ pub(crate) fn applied(attack: &Attack, log: &mut Log) -> Effect {
 }
 
 /// Whether exit 0 of a verb that shows no facts says that the attacked ones are genuine.
-fn vouches(verb: &Verb, effect: &Effect, sequence: u64) -> bool {
+fn vouches(verb: Verb, effect: &Effect, sequence: u64) -> bool {
     let gone = [&effect.changed, &effect.removed];
-    match verb.name {
-        "verify" => !effect.invented.is_empty() || gone.iter().any(|set| !set.is_empty()),
-        _ => gone.iter().any(|set| set.contains(&sequence)),
+    match verb.is_of_whole() {
+        true => !effect.invented.is_empty() || gone.iter().any(|set| !set.is_empty()),
+        false => gone.iter().any(|set| set.contains(&sequence)),
     }
 }
-
-/// The document that shows them.
-pub(crate) fn document(rows: &[Row]) -> String {
-    let mut text = String::from(HEADING);
-    for (cell, letter, meaning) in LEGEND {
-        let count = rows.iter().flat_map(|row| &row.cells).filter(|one| **one == cell).count();
-        text += &format!("| `{letter}` | {count} | {meaning} |\n");
-    }
-    text += "\n| column | reading |\n|---|---|\n";
-    for (place, verb) in VERBS.iter().enumerate() {
-        text += &format!("| {} | `{}` |\n", place + 1, verb.name);
-    }
-    let columns: Vec<String> = (1..=VERBS.len()).map(|column| column.to_string()).collect();
-    text +=
-        &format!("\n| attack | {} |\n|---{}|\n", columns.join(" | "), "|---".repeat(VERBS.len()));
-    for row in rows {
-        text += &format!("{}\n", row.told());
-    }
-    text
-}
-
-const HEADING: &str = "\
-# What forged logs get past the verbs that read
-
-Each row is an attack on the directory of one small log, made by `testing/forger` from the documents
-of the format alone; `forge list` says what each does. Each column is a reading of what is left, of
-the record that was attacked where the verb can be asked for one. `tests/it/attacks.rs` makes this
-table, allows no hole, and compares the table with this file; `HOLDPOINT_WRITE_ATTACKS=1` writes it
-anew.
-
-| letter | cells | meaning |
-|---|---|---|
-";

@@ -1,16 +1,21 @@
 //! The log that is attacked, what is read of it, and what a reading of the attacked log is worth.
 
+pub(crate) mod archived;
 pub(crate) mod cell;
+pub(crate) mod document;
+pub(crate) mod facts;
 pub(crate) mod matrix;
 pub(crate) mod reading;
+pub(crate) mod verbs;
 
 use crate::records_support::build_all;
-use crate::thread_support::{chat, setting, turn};
+use crate::thread_support::{chat, interruption_at, setting, turn};
 use holdpoint_domain::codec::{self, Encoded};
-use holdpoint_domain::command::{CreateDecisionPoint, Entropy};
+use holdpoint_domain::command::{ChangePolicy, CreateDecisionPoint, Entropy};
 use holdpoint_domain::event::{FingerprintRecorded, SegmentIndexed};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::hash::{Digest, sha256};
+use holdpoint_domain::policy::GatePolicy;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{ActorId, Command, Envelope, Idempotency, World, decide};
 use holdpoint_log_files::snapshot::snapshot_path;
@@ -22,6 +27,7 @@ use holdpoint_testing::hand_made::{HandMade, envelope};
 use holdpoint_testing::history::{Entry, History};
 use holdpoint_testing::story::Story;
 use holdpoint_testing::story::points::{option, person};
+use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -32,6 +38,17 @@ const PARTS: usize = 2;
 /// A log of several segments with all that a reader may lean on, the same bytes at every call.
 pub(crate) fn attacked_log() -> TempDir {
     let directory = TempDir::new().unwrap();
+    let mut log = sealed_log();
+    log.write(directory.path());
+    state_indexes(&mut log, directory.path());
+    snapshot(&mut log, directory.path());
+    log.run();
+    log.write(directory.path());
+    directory
+}
+
+/// Runs, a thread and decisions in sealed segments, and behind them one that is empty.
+fn sealed_log() -> HandMade {
     let history = History::of(EVENTS);
     let mut log = HandMade::new();
     log.boot = this_boot();
@@ -43,14 +60,11 @@ pub(crate) fn attacked_log() -> TempDir {
             .for_each(|batch| put(&mut log, &history, batch));
     }
     talk(&mut log);
+    interrupt(&mut log);
     ask(&mut log);
+    demand(&mut log);
     log.roll();
-    log.write(directory.path());
-    state_indexes(&mut log, directory.path());
-    snapshot(&mut log, directory.path());
-    log.run();
-    log.write(directory.path());
-    directory
+    log
 }
 
 /// One batch of a history, at the end of the log.
@@ -71,10 +85,31 @@ pub(crate) fn put(log: &mut HandMade, history: &History, batch: &[Entry]) {
 pub(crate) fn talk(log: &mut HandMade) {
     let mut lines = setting("acme", "talk").split_off(1);
     lines.push(turn("acme", "talk", 1, chat("It is noon, and it rains.")));
-    for line in lines {
-        let actor = serde_json::from_value(line["actor"].clone()).unwrap();
-        give(log, actor, &serde_json::from_value(line["submit"].clone()).unwrap());
-    }
+    lines.iter().for_each(|line| submit(log, line));
+}
+
+/// Two more turns of it, which leave an outcome for `health`.
+fn interrupt(log: &mut HandMade) {
+    let said = interruption_at(log.now.nanoseconds(), "It is noon, and it rains.", 1);
+    submit(log, &turn("acme", "talk", 2, said));
+    let mut back = chat("At eight.");
+    back["subject_ref"] = "dinner".into();
+    back["interrupt_subject_relation"] = "SWITCH".into();
+    back["interrupt_subject_relation_confidence_bp"] = 7000.into();
+    submit(log, &turn("acme", "talk", 3, back));
+}
+
+fn submit(log: &mut HandMade, line: &Value) {
+    let actor = serde_json::from_value(line["actor"].clone()).unwrap();
+    give(log, actor, &serde_json::from_value(line["submit"].clone()).unwrap());
+}
+
+/// A policy, by a person.
+fn demand(log: &mut HandMade) {
+    let policy = GatePolicy { retry_needs_person: true, ..GatePolicy::default() };
+    let change = ChangePolicy { by: person("alice"), policy, approval: None };
+    let alice = ActorId { kind: Actor::Human, id: "alice".into() };
+    give(log, alice, &Command::SetPolicy(Box::new(change)));
 }
 
 /// A question that is answered, and one that is not.
@@ -107,12 +142,11 @@ pub(crate) fn give(log: &mut HandMade, actor: ActorId, command: &Command) {
 
 /// The key under which a turn is taken.
 fn key_of(command: &Command) -> Option<Idempotency> {
-    matches!(command, Command::TakeTurn(_)).then(|| Idempotency {
-        tenant: "acme".into(),
-        engine: "PH1.X".into(),
-        key: "turn-1".into(),
-        content: sha256(b"turn-1"),
-    })
+    let Command::TakeTurn(turn) = command else { return None };
+    let key = format!("turn-{}", turn.turn_id);
+    let content = sha256(key.as_bytes());
+    let (tenant, engine) = ("acme".into(), "PH1.X".into());
+    Some(Idempotency { tenant, engine, key, content })
 }
 
 /// Puts the index of every sealed segment beside it, and states it.

@@ -1,141 +1,175 @@
-//! The verbs that read, and what each of them tells of the log.
+//! What a reading tells of the log.
 
-use crate::records_support::{holdpoint, told};
+use super::cell::found_false;
+use super::facts::{FOUND_FALSE, Fact};
+use super::verbs::{Shows, Verb};
+use crate::records_support::told;
+use holdpoint_domain::hash::sha256;
 use serde_json::Value;
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
 
-/// What a reading shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shows {
-    /// Whether the log holds.
-    Verdict,
-    /// Records, each on a line of its own.
-    Records,
-    /// Records in steps.
-    Steps,
-    /// What has become of things.
-    State,
+/// Where a log is, and its archive if it has one.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) log: PathBuf,
+    pub(crate) archive: PathBuf,
 }
 
-/// A verb with the options that make another reading of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Verb {
-    pub(crate) name: &'static str,
-    pub(crate) shows: Shows,
-    /// `SEQ`, `KIND`, `LOOP`, `DECISION` and `TEXT` stand for what the attacked record has.
-    words: &'static [&'static str],
-}
-
-const fn verb(name: &'static str, shows: Shows, words: &'static [&'static str]) -> Verb {
-    Verb { name, shows, words }
-}
-
-/// Every reading, in the order of the columns.
-pub(crate) const VERBS: [Verb; 18] = [
-    verb("verify", Shows::Verdict, &["verify"]),
-    verb("verify --range", Shows::Verdict, &["verify", "--range", "SEQ..SEQ"]),
-    verb("log show", Shows::Records, &["log", "show"]),
-    verb("log show --reverse", Shows::Records, &["log", "show", "--reverse"]),
-    verb("log show --last", Shows::Records, &["log", "show", "--last", "3"]),
-    verb("log show --from --to", Shows::Records, &["log", "show", "--from", "SEQ", "--to", "SEQ"]),
-    verb("log show --kind", Shows::Records, &["log", "show", "--kind", "KIND"]),
-    verb("log show --loop", Shows::Records, &["log", "show", "--loop", "LOOP"]),
-    verb("log show --decision", Shows::Records, &["log", "show", "--decision", "DECISION"]),
-    verb("log show --text", Shows::Records, &["log", "show", "--text", "TEXT"]),
-    verb("log tail -n", Shows::Records, &["log", "tail", "-n", "3"]),
-    verb("trace", Shows::Steps, &["trace", "SEQ"]),
-    verb("replay", Shows::State, &["replay"]),
-    verb("export", Shows::Records, &["export", "--format", "jsonl", "--out", "-"]),
-    verb("decision list", Shows::State, &["decision", "list"]),
-    verb("hold list", Shows::State, &["hold", "list"]),
-    verb("thread list", Shows::State, &["thread", "list"]),
-    verb("log stat", Shows::State, &["log", "stat"]),
-];
-
-/// The record that an attack is about, as the genuine log shows it.
+/// The record that an attack is about, as the genuine log shows it, and what else is asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) sequence: u64,
     kind: String,
     text: String,
-    loop_id: String,
-    decision_id: String,
+    entities: Entities,
+}
+
+/// What may be asked for by its id.
+#[derive(Clone, Debug)]
+pub(crate) struct Entities {
+    pub(crate) loop_id: String,
+    pub(crate) decision_id: String,
+    pub(crate) request_id: String,
 }
 
 impl Target {
-    /// Where the record is about no loop or no decision, the given one's are asked for.
-    pub(crate) fn of(line: &Value, else_loop: &str, else_decision: &str) -> Self {
+    /// Where the record is about no loop or no decision, the given ones are asked for.
+    pub(crate) fn of(line: &Value, otherwise: &Entities) -> Self {
         let text = |key: &str| line[key].as_str().map(ToString::to_string);
+        let mut entities = otherwise.clone();
+        entities.loop_id = text("loop_id").unwrap_or(entities.loop_id);
+        entities.decision_id = text("decision_id").unwrap_or(entities.decision_id);
         Self {
             sequence: line["sequence"].as_u64().unwrap(),
             kind: text("kind").unwrap(),
             text: text("summary").unwrap(),
-            loop_id: text("loop_id").unwrap_or_else(|| else_loop.into()),
-            decision_id: text("decision_id").unwrap_or_else(|| else_decision.into()),
+            entities,
         }
-    }
-
-    /// The loop and the decision.
-    pub(crate) fn entities(&self) -> (&str, &str) {
-        (&self.loop_id, &self.decision_id)
     }
 }
 
 impl Verb {
-    /// The words of a verb that is asked for no record.
-    pub(crate) fn plain(&self) -> Vec<String> {
-        self.words.iter().chain(&["--json"]).map(ToString::to_string).collect()
-    }
-
-    pub(crate) fn words(&self, target: &Target) -> Vec<String> {
+    /// The words of a verb, still without a place.
+    pub(crate) fn words(self, target: &Target) -> Vec<String> {
         let sequence = target.sequence.to_string();
-        let filled = self.words.iter().map(|word| match *word {
+        let words = self.line.split(' ').map(|word| match word {
             "KIND" => target.kind.clone(),
-            "LOOP" => target.loop_id.clone(),
-            "DECISION" => target.decision_id.clone(),
+            "LOOP" => target.entities.loop_id.clone(),
+            "DECISION" => target.entities.decision_id.clone(),
+            "REQUEST" => target.entities.request_id.clone(),
             "TEXT" => target.text.clone(),
             word => word.replace("SEQ", &sequence),
         });
-        filled.chain(["--json".to_string()]).collect()
+        words.chain(["--json".to_string()]).collect()
     }
 
-    pub(crate) fn read(&self, log: &Path, words: &[String]) -> Reading {
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let (code, stdout, stderr) = told(&holdpoint(log, &words));
-        let stream = serde_json::Deserializer::from_str(&stdout).into_iter();
-        let values: Vec<Value> = stream.map_while(Result::ok).collect();
-        let facts = values.iter().flat_map(|value| self.facts_in(value)).collect();
-        let says_why = !(stdout.is_empty() && stderr.is_empty());
-        Reading { code, stated_by: stated_by(&values, &stderr), values, facts, says_why }
+    /// The words of a verb that is asked for no record.
+    pub(crate) fn plain(self) -> Vec<String> {
+        self.line.split(' ').chain(["--json"]).map(ToString::to_string).collect()
+    }
+
+    pub(crate) fn read(self, place: &Place, words: &[String]) -> Reading {
+        let made = TempDir::new().unwrap();
+        let new = made.path().join("new");
+        let path = |path: &Path| path.to_str().unwrap().to_string();
+        let words = words.iter().map(|word| match &**word {
+            "LOG" => path(&place.log),
+            "ARCHIVE" => path(&place.archive),
+            "NEW" => path(&new),
+            word => word.to_string(),
+        });
+        let answer = Answer::of(place, &words.collect::<Vec<_>>());
+        let facts = match self.shows {
+            Shows::Made | Shows::Kept if answer.code == 0 => {
+                let place = Place { log: new, archive: place.archive.clone() };
+                return self.read_made(answer, &place);
+            }
+            Shows::Made | Shows::Kept => Vec::new(),
+            _ => answer.values.iter().flat_map(|value| self.facts_in(value, place)).collect(),
+        };
+        Reading::of(answer, facts)
+    }
+
+    /// What another log says that was made of this one.
+    fn read_made(self, made: Answer, place: &Place) -> Reading {
+        let words = ["log", "show", "--no-archive", "--json"].map(ToString::to_string);
+        let shown = Answer::of(place, &words);
+        let verb = Verb::on_log("verify");
+        let found_false = found_false(&verb.read(place, &verb.plain()));
+        let facts = shown.values.iter().flat_map(|line| {
+            let is_false = line["sequence"].as_u64().is_some_and(|it| found_false.contains(&it));
+            let mut facts = self.facts_in(line, place);
+            let kept = facts.iter_mut().filter(|_| is_false && self.shows == Shows::Kept);
+            kept.for_each(|fact| fact.standing = Some(FOUND_FALSE.into()));
+            facts
+        });
+        let mut reading = Reading::of(made, facts.collect());
+        reading.code = shown.code;
+        reading
     }
 
     /// What a value tells of what happened; none where it tells of the log alone.
-    fn facts_in(&self, value: &Value) -> Vec<Fact> {
+    fn facts_in(self, value: &Value, place: &Place) -> Vec<Fact> {
         if value.get("error").is_some() {
             return Vec::new();
         }
         match self.shows {
             Shows::Verdict => Vec::new(),
-            Shows::Records => vec![Fact::of(value, value.get("standing"))],
+            Shows::Caches => right_caches(value, place),
+            Shows::Records | Shows::Made => vec![Fact::of(value, value.get("standing"))],
+            Shows::Kept => Fact::of_kept(value).into_iter().collect(),
             Shows::Steps => in_steps(value),
             Shows::State => match value {
-                Value::Array(all) => {
-                    all.iter().map(|one| Fact::of(one, one.get("standing"))).collect()
-                }
-                one => vec![Fact::of(one, None)],
+                Value::Array(all) => each_of(all),
+                one => vec![Fact::of(one, one.get("standing"))],
             },
+            Shows::Parts(lists) => in_parts(value, lists),
         }
     }
 }
 
-/// The record that states what was shown: each item names it, and a sentence where there is none.
+/// What the program answers.
+struct Answer {
+    code: i32,
+    values: Vec<Value>,
+    stderr: String,
+    says_why: bool,
+}
+
+impl Answer {
+    fn of(place: &Place, words: &[String]) -> Self {
+        let above = place.log.parent().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+        command.env_remove("HOLDPOINT_LOG").env("HOME", above).current_dir(above);
+        let output = command.arg("--log").arg(&place.log).args(words).output().unwrap();
+        let (code, stdout, stderr) = told(&output);
+        let stream = serde_json::Deserializer::from_str(&stdout).into_iter();
+        let values: Vec<Value> = stream.map_while(Result::ok).collect();
+        let says_why = !(stdout.is_empty() && stderr.is_empty());
+        Self { code, values, stderr, says_why }
+    }
+}
+
+/// The record that states what was shown: each item names it, or a sentence where there is none.
+/// Else it is the record behind which it is said to be what has become of things.
 fn stated_by(values: &[Value], stderr: &str) -> Option<u64> {
     let items = values.iter().filter_map(Value::as_array).flatten();
-    let named = items.filter_map(|item| item["stated_by"].as_u64());
+    let named = items.chain(values).filter_map(|item| item["stated_by"].as_u64());
     let said = stderr.split_once("as stated by record ").map(|(_, rest)| rest);
     let said = said.and_then(|rest| rest.split_once(':')?.0.parse().ok());
-    named.chain(said).next()
+    named.chain(said).next().or_else(|| state_behind(values.first()?))
+}
+
+/// The record behind which a state is shown.
+fn state_behind(shown: &Value) -> Option<u64> {
+    let behind = ["head", "to"].iter().find_map(|key| shown.get(key)?["sequence"].as_u64());
+    behind.or_else(|| shown["state_after_record"].as_u64())
+}
+
+fn each_of(items: &[Value]) -> Vec<Fact> {
+    items.iter().map(|one| Fact::of(one, one.get("standing"))).collect()
 }
 
 fn in_steps(value: &Value) -> Vec<Fact> {
@@ -147,108 +181,76 @@ fn in_steps(value: &Value) -> Vec<Fact> {
     steps.flat_map(records).collect()
 }
 
+/// The items of these lists, and what stands beside them.
+fn in_parts(value: &Value, lists: &[&str]) -> Vec<Fact> {
+    let mut rest = value.clone();
+    let mut facts = Vec::new();
+    for list in lists {
+        if let Some(Value::Array(items)) = rest.get_mut(*list).map(Value::take) {
+            facts.extend(each_of(&items));
+        }
+    }
+    if let Some(Value::Array(operations)) = rest.get_mut("patch") {
+        operations.retain(|one| one["path"] != "/head");
+    }
+    facts.push(Fact::of(&rest, None));
+    facts
+}
+
+/// The files that are said to be right, by their bytes.
+fn right_caches(value: &Value, place: &Place) -> Vec<Fact> {
+    let lists = ["indexes", "snapshots"].map(|list| value["caches"][list].as_array());
+    let all = lists.into_iter().flatten().flatten();
+    let right = all.filter(|cache| cache["state"] == "right").map(|cache| {
+        let file = cache["file"].as_str().unwrap();
+        let bytes = std::fs::read(place.log.join(file)).unwrap();
+        let said = format!("{file} {}", sha256(&bytes));
+        Fact { said, sequence: None, standing: None }
+    });
+    right.collect()
+}
+
 /// What a reading gave.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) code: i32,
     /// The record by which what was shown is known, where not all of the log was read.
     pub(crate) stated_by: Option<u64>,
+    /// What `log show` and `export` showed, and the report of the others.
     pub(crate) values: Vec<Value>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) says_why: bool,
+    /// Whether it is said that records are in an archive, and that this was not read.
+    pub(crate) leaves_archive: bool,
 }
 
-/// Something that is told to have happened, without what proves it.
-#[derive(Clone, Debug)]
-pub(crate) struct Fact {
-    said: String,
-    sequence: Option<u64>,
-    pub(crate) standing: Option<String>,
-}
-
-/// What says how it is known, or what changes from one moment to the next.
-const NO_FACTS: [&str; 9] = [
-    "link",
-    "standing",
-    "stated_by",
-    "no_witness_from",
-    "reach",
-    "durable",
-    "head",
-    "verdict",
-    "time_left_ms",
-];
-
-/// What `log stat` counts; the rest is its verdict.
-const COUNTED: [&str; 4] = ["records_by_kind", "batches", "first_time", "last_time"];
-
-impl Fact {
-    fn of(value: &Value, standing: Option<&Value>) -> Self {
-        let mut said = value.clone();
-        if let Value::Object(fields) = &mut said {
-            let is_counts = fields.contains_key("records_by_kind");
-            fields.retain(|key, _| match is_counts {
-                true => COUNTED.contains(&key.as_str()),
-                false => !NO_FACTS.contains(&key.as_str()),
-            });
-        }
-        Self {
-            sequence: said.get("sequence").and_then(Value::as_u64),
-            said: said.to_string(),
-            standing: standing.and_then(Value::as_str).map(ToString::to_string),
-        }
+impl Reading {
+    fn of(answer: Answer, facts: Vec<Fact>) -> Self {
+        let Answer { code, values, stderr, says_why } = answer;
+        let (stated_by, told) = (stated_by(&values, &stderr), "which was not read");
+        let not_counted = values.first().and_then(|value| value["not_counted"].as_str());
+        let says_so =
+            [Some(&*stderr), not_counted].into_iter().flatten().any(|it| it.contains(told));
+        let leaves_archive = code == 0 && says_so;
+        Self { code, stated_by, values, facts, says_why, leaves_archive }
     }
 
-    pub(crate) fn sequence(&self) -> Option<u64> {
-        self.sequence
+    /// The record up to which a difference was told.
+    pub(crate) fn told_up_to(&self) -> Option<u64> {
+        self.values.first()?.get("to")?["sequence"].as_u64()
     }
 
-    pub(crate) fn stands(&self, as_what: &str) -> bool {
-        self.standing.as_deref() == Some(as_what)
-    }
-}
-
-/// Everything that the genuine log says, in each of the forms in which it is shown.
-pub(crate) struct Known(BTreeSet<String>);
-
-impl Known {
-    /// From its records as `log show` shows them and as `export` does.
-    pub(crate) fn of(shown: &Reading, exported: &Reading) -> Self {
-        let in_steps = shown.values.iter().map(|line| {
-            let keys = ["sequence", "time", "kind", "summary"];
-            let short = keys.map(|key| (key.to_string(), line[key].clone()));
-            Fact::of(&Value::Object(short.into_iter().collect()), None).said
-        });
-        let in_lines = shown.facts.iter().chain(&exported.facts).map(|fact| fact.said.clone());
-        Self(in_lines.chain(in_steps).collect())
-    }
-}
-
-/// How a reading of the attacked log differs from that of the genuine one.
-#[derive(Debug)]
-pub(crate) struct Difference {
-    /// Facts that the genuine log does not have.
-    pub(crate) forged: Vec<Fact>,
-    /// Whether genuine facts are not shown, and nothing in their place.
-    pub(crate) hides: bool,
-}
-
-impl Difference {
-    pub(crate) fn between(genuine: &Reading, known: &Known, attacked: &Reading) -> Self {
-        let said = |of: &Reading| -> BTreeSet<String> {
-            of.facts.iter().map(|fact| fact.said.clone()).collect()
+    /// How many records a salvage says that it lost, or that are in an archive.
+    pub(crate) fn says_lost(&self) -> u64 {
+        let Some(report) = self.values.first() else { return 0 };
+        let losses = report["losses"].as_array().into_iter().flatten();
+        let is_archived = |loss: &&Value| loss["problem"].as_str().unwrap().contains("archive");
+        let known = |loss: &Value| {
+            let ends = ["source_first_sequence", "source_last_sequence"];
+            let [first, last] = ends.map(|end| loss[end].as_u64().unwrap());
+            last + 1 - first
         };
-        let (before, now) = (said(genuine), said(attacked));
-        let is_known = |fact: &&Fact| before.contains(&fact.said) || known.0.contains(&fact.said);
-        let forged = attacked.facts.iter().filter(|fact| !is_known(fact)).cloned().collect();
-        let places: BTreeSet<u64> =
-            attacked.facts.iter().filter_map(|fact| fact.sequence).collect();
-        // What is newer may push something out of the newest so many: that hides nothing.
-        let are_as_many = attacked.facts.len() >= genuine.facts.len();
-        let is_shown = |fact: &Fact| match fact.sequence {
-            Some(sequence) => are_as_many || places.contains(&sequence),
-            None => now.contains(&fact.said),
-        };
-        Self { forged, hides: !genuine.facts.iter().all(is_shown) }
+        let archived: u64 = losses.filter(is_archived).map(known).sum();
+        archived + report["salvaged"]["records_lost"].as_u64().unwrap_or_default()
     }
 }

@@ -1,0 +1,138 @@
+//! The readings: verbs as they are typed, and what each of them shows.
+
+/// What a reading shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shows {
+    /// Whether the log holds.
+    Verdict,
+    /// The same, and which of the files derived from it are right.
+    Caches,
+    /// Records, each on a line of its own.
+    Records,
+    /// The records of the log that it makes.
+    Made,
+    /// The same, under numbers of their own.
+    Kept,
+    /// Records in steps.
+    Steps,
+    /// What has become of things.
+    State,
+    /// The same, with lists of what it came of.
+    Parts(&'static [&'static str]),
+}
+
+/// A verb with the options that make another reading of it. `SEQ`, `KIND`, `LOOP`, `DECISION` and
+/// `TEXT` stand for what the attacked record has, `REQUEST` for the question that waits, `ARCHIVE`
+/// for the archive and `NEW` for a directory that is not there yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Verb {
+    pub(crate) line: &'static str,
+    pub(crate) shows: Shows,
+}
+
+const fn verb(line: &'static str, shows: Shows) -> Verb {
+    Verb { line, shows }
+}
+
+pub(crate) const DIFF: Verb = verb("diff 0", Shows::Parts(&["entities"]));
+const BISECT: Verb =
+    verb("bisect --where totals.events>=SEQ", Shows::Parts(&["records", "causes"]));
+const REPLAY_LOOP: Verb = verb("replay --loop LOOP", Shows::Parts(&["story"]));
+const HEALTH: Verb = verb("health", Shows::Parts(&["rows"]));
+const EXPORT: Verb = verb("export --format jsonl --out -", Shows::Records);
+const LOG_COPY: Verb = verb("log copy LOG NEW", Shows::Made);
+const SALVAGE: Verb = verb("salvage LOG NEW", Shows::Kept);
+
+/// Every reading of a log, in the order of the columns.
+///
+/// What would tell the same code twice is left out: `log show --entity`, `--actor`,
+/// `--correlation`, `--since` and `--until` choose as `--loop` and `--kind` do, `export --format csv`
+/// and `sqlite` write the records of `jsonl`, `verify --fail-fast` is `verify` up to its first
+/// finding, `replay --entity` is `--loop` for other things, `diff --other` compares two states as
+/// `diff` does, `--whole` and `--at` read as `replay` does. What waits for more (`log tail --follow`,
+/// `decision watch` and `wait`, `hold wait`) or serves others (`hook`, `mcp`) begins with the looks
+/// and turns that stand here.
+pub(crate) const ON_LOG: [Verb; 35] = [
+    verb("verify", Shows::Verdict),
+    verb("verify --range SEQ..SEQ", Shows::Verdict),
+    verb("verify --caches", Shows::Caches),
+    verb("verify --map", Shows::Verdict),
+    verb("doctor", Shows::Verdict),
+    verb("log show", Shows::Records),
+    verb("log show --reverse", Shows::Records),
+    verb("log show --last 3", Shows::Records),
+    verb("log show --from SEQ --to SEQ", Shows::Records),
+    verb("log show --kind KIND", Shows::Records),
+    verb("log show --loop LOOP", Shows::Records),
+    verb("log show --decision DECISION", Shows::Records),
+    verb("log show --text TEXT", Shows::Records),
+    verb("log tail -n 3", Shows::Records),
+    verb("log stat", Shows::State),
+    LOG_COPY,
+    SALVAGE,
+    EXPORT,
+    verb("trace SEQ", Shows::Steps),
+    verb("replay", Shows::State),
+    verb("replay --until SEQ", Shows::State),
+    REPLAY_LOOP,
+    verb("replay --live", Shows::State),
+    DIFF,
+    BISECT,
+    verb("hold list", Shows::State),
+    verb("hold show REQUEST", Shows::State),
+    verb("decision list", Shows::State),
+    verb("decision show DECISION", Shows::State),
+    verb("thread list", Shows::State),
+    verb("thread show talk", Shows::State),
+    verb("thread rows talk", Shows::State),
+    verb("thread story talk", Shows::State),
+    HEALTH,
+    verb("policy show", Shows::State),
+];
+
+/// Every reading of a log whose first records are in an archive. Those that do not look into it
+/// (`--last`, `log tail`, the looks at what lives) are here for what was done to HEAD and to the
+/// statement of what was moved. `verify` without `--archive` says that it did not look there.
+pub(crate) const ON_PAIR: [Verb; 30] = [
+    verb("verify --archive ARCHIVE", Shows::Verdict),
+    verb("log show", Shows::Records),
+    verb("log show --archive ARCHIVE", Shows::Records),
+    verb("log show --reverse", Shows::Records),
+    verb("log show --last 3", Shows::Records),
+    verb("log show --from SEQ --to SEQ", Shows::Records),
+    verb("log show --kind KIND", Shows::Records),
+    verb("log show --loop LOOP", Shows::Records),
+    verb("log show --decision DECISION", Shows::Records),
+    verb("log show --text TEXT", Shows::Records),
+    verb("log tail -n 3", Shows::Records),
+    verb("log stat", Shows::State),
+    LOG_COPY,
+    SALVAGE,
+    EXPORT,
+    verb("trace SEQ", Shows::Steps),
+    verb("replay", Shows::State),
+    verb("replay --archive ARCHIVE", Shows::State),
+    verb("replay --until SEQ", Shows::State),
+    REPLAY_LOOP,
+    DIFF,
+    BISECT,
+    verb("hold list", Shows::State),
+    verb("decision list", Shows::State),
+    verb("decision show DECISION", Shows::State),
+    verb("thread list", Shows::State),
+    verb("thread rows talk", Shows::State),
+    verb("thread story talk", Shows::State),
+    HEALTH,
+    verb("policy show", Shows::State),
+];
+
+impl Verb {
+    pub(crate) fn on_log(line: &str) -> Self {
+        ON_LOG.into_iter().find(|verb| verb.line == line).unwrap()
+    }
+
+    /// Whether exit 0 is said of the whole log.
+    pub(crate) fn is_of_whole(self) -> bool {
+        !self.line.contains("SEQ")
+    }
+}
