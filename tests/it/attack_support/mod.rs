@@ -146,7 +146,7 @@ fn key_of(command: &Command) -> Option<Idempotency> {
     let key = format!("turn-{}", turn.turn_id);
     let content = sha256(key.as_bytes());
     let (tenant, engine) = ("acme".into(), "PH1.X".into());
-    Some(Idempotency { tenant, engine, key: key.into(), content })
+    Some(Idempotency { tenant, engine, key, content })
 }
 
 /// Puts the index of every sealed segment beside it, and states it.
