@@ -232,8 +232,8 @@ fn check_root<S: Storage>(disk: &S) -> Result<(), ReadOnlyError> {
 }
 
 /// Looks again as long as what is read goes away meanwhile. While somebody writes, what is behind
-/// the newest record is "not yet". Somebody may have begun meanwhile, so that damage counts where it
-/// is found twice.
+/// the newest record is "not yet". Somebody may have begun meanwhile, so that damage counts where
+/// it is found twice.
 fn steadily<S: Storage, T>(
     disk: &S,
     mut look: impl FnMut() -> Result<T, ReadOnlyError>,

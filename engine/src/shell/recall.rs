@@ -176,9 +176,9 @@ impl<S: Storage> Past<'_, '_, S> {
         Ok(records.iter().rev().find(closed).map(|event| event.sequence))
     }
 
-    /// The id of something that begins with these events, where something that the state has forgotten
-    /// had it before. Of bits that this engine drew, and with which nothing began since, it is known
-    /// that nothing ever did: so the ordinary command looks for nothing.
+    /// The id of something that begins with these events, where something that the state has
+    /// forgotten had it before. Of bits that this engine drew, and with which nothing began since,
+    /// it is known that nothing ever did: so the ordinary command looks for nothing.
     fn used_id(
         &mut self,
         command: &Command,
@@ -205,8 +205,8 @@ impl<S: Storage> Past<'_, '_, S> {
         Ok(None)
     }
 
-    /// What registered a session or a work order that a command names, last, where it ended so long ago
-    /// that only the log knows.
+    /// What registered a session or a work order that a command names, last, where it ended so long
+    /// ago that only the log knows.
     fn registration(&mut self, name: &Term<'_>) -> Result<Option<Event>, SubmitError> {
         let forgotten = self.hot.world.registrations_forgotten();
         if forgotten == 0 || self.hot.world.knows_registration(name) {
@@ -216,8 +216,8 @@ impl<S: Storage> Past<'_, '_, S> {
         Ok(records.pop().map(|event| event.envelope.event))
     }
 
-    /// The decision point that a command is about, where it ended so long ago that only the log knows:
-    /// as its records, and those of the rounds before it, say.
+    /// The decision point that a command is about, where it ended so long ago that only the log
+    /// knows: as its records, and those of the rounds before it, say.
     fn decision_point(&mut self, command: &Command) -> Result<Option<DecisionPoint>, SubmitError> {
         let wanted = match command {
             Command::CreateDecisionPoint(c) => c.supersedes.as_deref(),

@@ -50,31 +50,32 @@ fn table(rows: &[Row]) -> String {
 const HEADING: &str = "\
 # What forged logs get past the verbs that read
 
-Each row is an attack on the directory of one small log, made by `testing/forger` from the documents
-of the format alone; `forge list` says what each does. Each column is a reading of what is left, of
-the record that was attacked where the verb can be asked for one. `log copy` and `salvage` are read by
-`log show` of what they made. `tests/it/attacks.rs` makes this table, allows no hole, and compares the
-table with this file; `HOLDPOINT_WRITE_ATTACKS=1` writes it anew.
+Each row is an attack on the directory of one small log, made by `testing/forger` from the
+documents of the format alone; `forge list` says what each does. Each column is a reading of what
+is left, of the record that was attacked where the verb can be asked for one. `log copy` and
+`salvage` are read by `log show` of what they made. `tests/it/attacks.rs` makes this table, allows
+no hole, and compares the table with this file; `HOLDPOINT_WRITE_ATTACKS=1` writes it anew.
 
 | letter | of a log | with an archive | meaning |
 |---|---|---|---|
 ";
 
 const PAIR: &str = "\
-The same log, its first two segments moved to an archive that stands beside it, and that the log names.
-Whole `verify` is `verify --archive`.
+The same log, its first two segments moved to an archive that stands beside it, and that the log
+names. Whole `verify` is `verify --archive`.
 ";
 
 const JUDGED: &str = "\n\
-**Why no reading of records tells a `j`.** The forger wrote the chain anew up to the end, and HEAD with
-it. Every link from the record that is shown to HEAD was computed, and holds; the one witness in the
-directory is the forger's own. Record for record this is a log. What is wrong is what its records say of
-each other: evidence has another hash than a later record states, a step is taken that the state before it
-forbids, a statement is made once more that is true, beside one that is false. Who rebuilds the state finds
-that, and exits 6: `verify`, `replay` and what reads as they do. It is found at the record at which it
-shows, which need not be the forged one; where it is the forged one, the cell is `f`. `verify --range` says
-in `not_checked` that it judges no events; it reads no further than HEAD, so that what only LOCK misses
-behind it is not in its reach. A head that was kept elsewhere differs in each of these rows.
+**Why no reading of records tells a `j`.** The forger wrote the chain anew up to the end, and HEAD
+with it. Every link from the record that is shown to HEAD was computed, and holds; the one witness
+in the directory is the forger's own. Record for record this is a log. What is wrong is what its
+records say of each other: evidence has another hash than a later record states, a step is taken
+that the state before it forbids, a statement is made once more that is true, beside one that is
+false. Who rebuilds the state finds that, and exits 6: `verify`, `replay` and what reads as they
+do. It is found at the record at which it shows, which need not be the forged one; where it is the
+forged one, the cell is `f`. `verify --range` says in `not_checked` that it judges no events; it
+reads no further than HEAD, so that what only LOCK misses behind it is not in its reach. A head
+that was kept elsewhere differs in each of these rows.
 
 | attack | readings |
 |---|---|

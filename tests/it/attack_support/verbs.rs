@@ -46,12 +46,12 @@ const SALVAGE: Verb = verb("salvage LOG NEW", Shows::Kept);
 /// Every reading of a log, in the order of the columns.
 ///
 /// What would tell the same code twice is left out: `log show --entity`, `--actor`,
-/// `--correlation`, `--since` and `--until` choose as `--loop` and `--kind` do, `export --format csv`
-/// and `sqlite` write the records of `jsonl`, `verify --fail-fast` is `verify` up to its first
+/// `--correlation`, `--since` and `--until` choose as `--loop` and `--kind` do, `export --format
+/// csv` and `sqlite` write the records of `jsonl`, `verify --fail-fast` is `verify` up to its first
 /// finding, `replay --entity` is `--loop` for other things, `diff --other` compares two states as
-/// `diff` does, `--whole` and `--at` read as `replay` does. What waits for more (`log tail --follow`,
-/// `decision watch` and `wait`, `hold wait`) or serves others (`hook`, `mcp`) begins with the looks
-/// and turns that stand here.
+/// `diff` does, `--whole` and `--at` read as `replay` does. What waits for more (`log tail
+/// --follow`, `decision watch` and `wait`, `hold wait`) or serves others (`hook`, `mcp`) begins
+/// with the looks and turns that stand here.
 pub(crate) const ON_LOG: [Verb; 35] = [
     verb("verify", Shows::Verdict),
     verb("verify --range SEQ..SEQ", Shows::Verdict),

@@ -99,11 +99,16 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         problem: &Problem,
         mut window: Window<S::File>,
     ) -> io::Result<()> {
-        if window.nonzero_end(0)?.is_none() {
+        let is_blank = window.nonzero_end(0)?.is_none();
+        // A blank one behind all records was made ready for the next.
+        if is_blank && segment.name > self.source.witnessed() {
             return Ok(());
         }
         let file = segment_path(segment.name);
         self.scan.findings.push(text(&file, 0, segment.name, problem.clone()));
+        if is_blank {
+            return Ok(());
+        }
         let last = last_nonzero(window.bytes(0, FIRST_RECORD)?);
         let length = last.map_or(0, |last| last as u64 + 1);
         let loss = Loss::new(segment.name, 0, length, problem.to_string());
