@@ -6,6 +6,7 @@ use crate::tamper::changes::on_every;
 use holdpoint_domain::codec::encode;
 use holdpoint_forger::{Item, Log, Record, RecordAt, layout};
 use holdpoint_testing::hand_made::{HandMade, envelope};
+use holdpoint_testing::part::part;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -171,7 +172,7 @@ fn every_tied_record_is_kept_and_no_forged_one_is_proven_whatever_single_record_
     let newest = facts.last().unwrap().0;
     let cases = cases(&genuine);
     assert!(cases.len() > 300, "{}", cases.len());
-    on_every(&cases, |(at, how)| {
+    on_every(&part(cases, 3), |(at, how)| {
         let mut forged = genuine.clone();
         if forge(&mut forged, *at, *how).is_none() {
             return;
