@@ -48,7 +48,7 @@ fn second(directory: &Path) -> u64 {
 }
 
 /// Where the records of a segment's beginning lie.
-fn items(bytes: &[u8]) -> Vec<Range<usize>> {
+pub(crate) fn items(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = FIRST_RECORD as usize;
     loop {

@@ -1,6 +1,7 @@
 //! What the damage map says to hold is what a salvage keeps, whatever is damaged; and bytes that a
 //! captured output holds take the place of no record that a witness ties.
 
+use crate::mapping::items;
 use holdpoint_domain::event::ClockStepped;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::damage_scan::{DamageScan, Source};
@@ -10,7 +11,7 @@ use holdpoint_log_format::{
     ChainPosition, ChecksumSeed, Flags, Head, Item, LinkPrefix, LogId, RecordHeader, Seal, names,
 };
 use holdpoint_replay::{Asked, DamageMap, ReadOptions, verify_asked};
-use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, OTHER_BOOT, change_head, encoded};
+use holdpoint_testing::hand_made::{HandMade, OTHER_BOOT, change_head, encoded};
 use holdpoint_testing::story::seed;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -60,20 +61,6 @@ impl Sample {
             std::fs::write(file, bytes).unwrap();
         }
         directory
-    }
-}
-
-fn items(bytes: &[u8]) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut at = FIRST_RECORD as usize;
-    loop {
-        let size = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-        if size == 0 || size > 1 << 26 {
-            return found;
-        }
-        let end = at + (size as usize).next_multiple_of(8);
-        found.push(at..end);
-        at = end;
     }
 }
 
