@@ -142,8 +142,8 @@ fn compare_beginning(stated: &Archived, reached: &Reached, find: &mut dyn FnMut(
 impl Reached {
     /// Whether it is where the log begins.
     fn is_at(&self, stated: &Archived) -> bool {
-        let link = self.applied.link.to_string();
-        (self.applied.sequence, link) == (stated.anchor_sequence, stated.anchor_link.clone())
+        self.applied.sequence == stated.anchor_sequence
+            && self.applied.link.to_string() == stated.anchor_link
     }
 }
 
