@@ -142,8 +142,7 @@ impl LiveState {
             self.tell(versions);
         }
         let Some(report) = self.report() else {
-            let unproven = self.world().unproven_records().iter();
-            let unproven = unproven.map(|(first, last)| Unproven { first, last });
+            let unproven = self.world().unproven_records().iter().map(Unproven::from);
             warn_unproven(&unproven.collect::<Vec<_>>());
             return Exit::DONE;
         };

@@ -186,7 +186,7 @@ class Survey:
         self.log, self.mark = (self.head.log, self.head.newest[0]) if self.head else (None, 0)
         self.anchor = self.head.anchor if self.head else [0, b""]
         self.names, self.is_there = self.list()
-        self.durable = self.owner[2] if self.owner[1] == this_boot() else 0
+        self.durable, self.said = self.owner[2] if self.owner[1] == this_boot() else 0, []
         if self.is_there is False and (gone := max(self.mark, self.durable)):
             self.find("segments", 0, gone, "records were durable, and there is no segment")
         self.read_headers()
@@ -291,6 +291,7 @@ class Survey:
                     head[1] != item.place.link or item.flags & MORE_FOLLOWS):
                 self.find(file, item.at, item.place.sequence, "not what HEAD names", "rewritten")
         run = Run(data, header, visit)
+        self.said += [body[1:] for _, body in stated if len(body) == 3]
         stated = [body for item, body in stated if item.at < run.end and is_chain]
         self.stated |= self.anchor in stated
         self.unproven += [body for body in stated if len(body) == 3]
@@ -380,8 +381,7 @@ def tied(data, header, sequence, link, end):
             if item_at(data, offset, header).kind != "record": return item.place.sequence + 1, held
             if item.flags & WITHHELD: held.add(item.place.sequence)
     if first is None: return sequence + 1, held
-    # Its content is tied where the link before it is known: of the last valid record, of what
-    # stands between, or what that gives.
+    # Its content is tied where the link before it is known: before it, or of what stands between.
     links, size = [before or b"", data[edge + 32:edge + 64]], number(data, edge, 4)
     if before and is_legal(size) and edge + padded(size) == first.at:
         links.append(link_of(data, record_at(data, edge, size), before, header))
@@ -399,13 +399,12 @@ def standing(log):
         parts.append((first, mark[0], held))
         names, mark = holding[:-1], (*header.before[:2], header.seal_offset)
         if first != header.first: break
-    parted = [span for at, *span in log.unproven if any(a <= at <= b for a, b, _ in parts)]
     def how(at):
         held = next((held for first, last, held in parts if first <= at <= last), None)
-        if held is None or any(low <= at <= high for low, high in parted): return "unproven"
+        if held is None or any(low <= at <= high for low, high in log.said): return "unproven"
         return "withheld" if at in held else "proven"
     begin = log.anchor[0] + 1 if log.head else (names or [1])[0]
-    ranges = parted + [part[:2] for part in parts] + [(at, at) for part in parts for at in part[2]]
+    ranges = log.said + [part[:2] for part in parts] + [(at, at) for one in parts for at in one[2]]
     edges = {edge for first, last in ranges for edge in (first, last + 1) if begin < edge <= newest}
     for first, behind in zip(edges := sorted(edges | {begin}), [*edges[1:], newest + 1]):
         if found and found[-1][2] == how(first): found[-1][1] = behind - 1

@@ -4,6 +4,7 @@ use crate::read::ReadError;
 use crate::records::indexes::Tied;
 use crate::records::part::{Part, last_run};
 use crate::report::{Report, Unproven, Verdict};
+use holdpoint_domain::world::UnprovenRecords;
 use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::{LogReader, ReadStorage, Standing, Survey, Ties};
 use holdpoint_log_format::BootId;
@@ -36,7 +37,7 @@ pub struct Reach {
     /// The newest record that is known to be durable; `None` where that was not asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durable_to: Option<u64>,
-    /// Records that tied ones behind them say are unproven.
+    /// Records that others behind them say are unproven.
     pub unproven_records: Vec<Unproven>,
 }
 
@@ -84,7 +85,14 @@ impl Reach {
 
     pub(crate) fn take_ties(&mut self, tied: &Tied) {
         self.take_links(tied.ties());
-        self.unproven_records = tied.said_unproven();
+        self.take_unproven(tied.said_unproven());
+    }
+
+    /// Adds records that are said to be unproven.
+    fn take_unproven(&mut self, said: &UnprovenRecords) {
+        let mut all = said.clone();
+        self.unproven_records.iter().for_each(|known| all.add(known.first, known.last));
+        self.unproven_records = all.iter().map(Unproven::from).collect();
     }
 
     pub(crate) fn take_links(&mut self, ties: &Ties) {
@@ -157,8 +165,9 @@ impl Reach {
 /// The log cannot be read.
 pub(crate) fn tie_whole<S: ReadStorage>(storage: &S) -> Result<Reach, ReadError> {
     let reader = LogReader::of(storage)?;
-    let mut tied = Tied::by_reading(&reader);
-    tied.back_to(&reader, 0, &mut Disregard("whoever reads the log is told what is wrong"))?;
+    let mut found = Disregard("whoever reads the log is told what is wrong");
+    let mut tied = Tied::by_reading(&reader, &mut found)?;
+    tied.back_to(&reader, 0, &mut found)?;
     let mut reach = Reach::begin(&reader);
     reach.take_ties(&tied);
     Ok(reach)
@@ -176,16 +185,17 @@ pub(crate) fn tie<S: ReadStorage>(storage: &S, report: &mut Report) -> Result<()
     Ok(())
 }
 
-/// The records that a log which was verified says are unproven, by what ties them to HEAD: indexes,
-/// where tied records vouch for them, and else the segments.
+/// The records that a log which was verified says are unproven. Up to HEAD's record, indexes tell
+/// where to look, where tied records vouch for them; all else is read.
 ///
 /// # Errors
 /// The log cannot be read.
 pub fn said_unproven<S: ReadStorage>(storage: &S) -> Result<Vec<Unproven>, ReadError> {
     let reader = LogReader::of(storage)?;
-    let mut tied = Tied::begin(&reader);
-    tied.back_to(&reader, 0, &mut Disregard("the log was verified"))?;
-    Ok(tied.said_unproven())
+    let mut found = Disregard("the log was verified");
+    let mut tied = Tied::begin(&reader, &mut found)?;
+    tied.back_to(&reader, 0, &mut found)?;
+    Ok(tied.said_unproven().iter().map(Unproven::from).collect())
 }
 
 /// The newest record that is known to be durable. Reads HEAD, LOCK and the records behind HEAD's.

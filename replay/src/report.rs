@@ -195,6 +195,19 @@ pub struct Unproven {
     pub last: u64,
 }
 
+impl Unproven {
+    /// Whether a record is one of them.
+    pub(crate) const fn holds(&self, sequence: u64) -> bool {
+        self.first <= sequence && sequence <= self.last
+    }
+}
+
+impl From<(u64, u64)> for Unproven {
+    fn from((first, last): (u64, u64)) -> Self {
+        Self { first, last }
+    }
+}
+
 /// Bytes behind the newest record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Tail {

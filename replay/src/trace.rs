@@ -207,7 +207,8 @@ pub fn trace<S: ReadStorage>(
     let durable_to = Some(durable_to(storage, options.boot)?);
     let reader = LogReader::of(storage)?;
     let mut part = Part::begin(&reader);
-    reader.check_ends(&mut part)?;
+    part.extend(reader.witness(true));
+    let mut tied = Tied::by_reading(&reader, &mut part)?;
     reader.check_durable(options.boot, &mut part)?;
     let Some(causes) = Causes::of(&reader, sequence, depth, &mut part)? else {
         return Ok(Traced::NoRecord { span: span(storage)?, checked: part.into() });
@@ -218,7 +219,6 @@ pub fn trace<S: ReadStorage>(
     let mut steps = causes.steps;
     steps.reverse();
     steps.extend(effects.steps);
-    let mut tied = Tied::by_reading(&reader);
     tied.back_to(&reader, steps.iter().map(|step| step.first).min().unwrap_or(asked), &mut part)?;
     let mut reach = Reach { durable_to, ..Reach::of_part(&reader, &part, &tied) };
     reach.take_newest(steps.iter().map(|step| step.last).max().unwrap_or(0));

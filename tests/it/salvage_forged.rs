@@ -1,11 +1,12 @@
 //! Whatever single record is forged: `salvage` keeps every genuine record that a witness ties, and
 //! what nothing ties is said to be unproven in the new log, by every verb that shows it.
 
-use crate::records_support::{holdpoint, saying, told, values};
+use crate::records_support::{holdpoint, saying, segments, told, values};
 use crate::tamper::changes::on_every;
 use holdpoint_domain::codec::encode;
 use holdpoint_forger::{Item, Log, Record, RecordAt, layout};
-use holdpoint_testing::hand_made::{HandMade, envelope};
+use holdpoint_log_format::{Head, Link, names};
+use holdpoint_testing::hand_made::{HandMade, change_head, envelope};
 use holdpoint_testing::part::part;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -222,15 +223,28 @@ fn every_verb_that_shows_unproven_records_says_so_and_ends_with_0() {
     let unproven = unproven_of(&new);
     // The report of the salvage is its own; the forged record is 6, and 7 does not follow from it.
     assert_eq!(unproven, (2..=7).collect());
-    let one = values(&holdpoint(&new, &["log", "show", "--json", "--from", "3", "--to", "3"]));
+    assert_unproven(&new, 7, 0, "as it is");
+    // What nothing is wrong with is shown as it is.
+    let (code, stdout, _) = told(&holdpoint(&new, &["log", "show", "--json", "--from", "9"]));
+    assert!(code == 0 && !stdout.contains("\"unproven\""), "{stdout}");
+    let (code, stdout, _) = told(&holdpoint(&new, &["verify", "--range", "9.."]));
+    assert!(code == 0 && !stdout.contains("unproven"), "{stdout}");
+}
+
+/// The readings of a salvaged log of which record 3 begins a run, and is unproven.
+fn readings(new: &Path) -> Vec<Vec<String>> {
+    let one = values(&holdpoint(new, &["log", "show", "--json", "--from", "3", "--to", "3"]));
     let loop_id = one[0]["loop_id"].as_str().unwrap().to_string();
-    let verbs: [&[&str]; 20] = [
+    let verbs: [&[&str]; 23] = [
         &["verify"],
         &["verify", "--range", "3..4"],
         &["log", "show"],
         &["log", "show", "--reverse"],
         &["log", "show", "--from", "3", "--to", "4"],
+        &["log", "show", "--to", "4", "--last", "2"],
+        &["log", "show", "--from", "3", "--to", "4", "--reverse"],
         &["log", "show", "--loop", &loop_id],
+        &["log", "show", "--kind", "execution_loop.initialized"],
         &["log", "show", "--kind", "execution_loop.initialized", "--reverse"],
         &["log", "show", "--text", "INIT"],
         &["log", "tail", "-n", "100"],
@@ -246,19 +260,130 @@ fn every_verb_that_shows_unproven_records_says_so_and_ends_with_0() {
         &["doctor"],
         &["log", "show", "--last", "100"],
     ];
-    for words in verbs {
+    verbs.iter().map(|words| words.iter().map(ToString::to_string).collect()).collect()
+}
+
+/// Asserts that every reading ends so, says something of unproven records, and shows none of the
+/// records 2 to `last` as anything else.
+fn assert_unproven(new: &Path, last: u64, expected: i32, what: &str) {
+    for words in readings(new) {
         for json in [false, true] {
-            let words: Vec<&str> = words.iter().copied().chain(json.then_some("--json")).collect();
-            let (code, stdout, stderr) = told(&holdpoint(&new, &words));
-            assert!(code == 0 || words[0] == "doctor", "{words:?}: {code} {stdout}{stderr}");
-            assert!((stdout + stderr.as_str()).contains("unproven"), "{words:?}");
+            let words = words.iter().map(String::as_str).chain(json.then_some("--json"));
+            let words: Vec<&str> = words.collect();
+            let output = holdpoint(new, &words);
+            let (code, stdout, stderr) = told(&output);
+            let told = format!("{what}, {words:?}: {code} {stdout}{stderr}");
+            assert!(code == expected || words[0] == "doctor", "{told}");
+            assert!(told.contains("unproven") || expected != 0, "{told}");
+            let mut shown = Vec::new();
+            if json {
+                let text = serde_json::Deserializer::from_str(&stdout).into_iter::<Value>();
+                text.for_each(|value| standings_in(&value.unwrap(), &mut shown));
+            }
+            for (from, to, standing) in shown {
+                assert!(from > last || to < 2 || standing == "unproven", "{from} to {to}: {told}");
+            }
         }
     }
-    // What nothing is wrong with is shown as it is.
-    let (code, stdout, _) = told(&holdpoint(&new, &["log", "show", "--json", "--from", "9"]));
-    assert!(code == 0 && !stdout.contains("\"unproven\""), "{stdout}");
-    let (code, stdout, _) = told(&holdpoint(&new, &["verify", "--range", "9.."]));
-    assert!(code == 0 && !stdout.contains("unproven"), "{stdout}");
+    let (_, stdout, _) = told(&holdpoint(new, &["verify", "--range", "3..4", "--json"]));
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let verdict = if expected == 0 { "intact, with unproven records" } else { "corrupt" };
+    assert_eq!(report["verdict"], verdict, "{what}: {stdout}");
+}
+
+/// The records, alone or a step of them, that a program is told the standing of.
+fn standings_in(value: &Value, found: &mut Vec<(u64, u64, String)>) {
+    let number = |key: &str| value.get(key).and_then(Value::as_u64);
+    let alone = number("sequence").map(|sequence| (sequence, sequence));
+    let standing = value.get("standing").and_then(Value::as_str);
+    if let (Some((first, last)), Some(standing)) =
+        (alone.or(number("first").zip(number("last"))), standing)
+    {
+        found.push((first, last, standing.to_string()));
+    }
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| standings_in(value, found)),
+        Value::Object(fields) => fields.values().for_each(|value| standings_in(value, found)),
+        _ => {}
+    }
+}
+
+/// Puts a HEAD in HEAD's place that names an older record, correctly.
+fn set_head_back(new: &Path, sequence: u64) {
+    let log = Log::read(new).unwrap();
+    let at = log.records().into_iter().find(|at| log.record(*at).sequence() == sequence).unwrap();
+    let (segment, record) = (log.segment(at.segment), log.record(at));
+    let begin = segment.offset_of(at.item) as u64;
+    change_head(new, |head| Head {
+        newest_sequence: sequence,
+        newest_link: Link(record.link()),
+        segment: segment.first_sequence(),
+        record_offset: begin,
+        end_offset: begin + record.length() as u64,
+        ..head
+    });
+}
+
+/// The records that end a batch, up to one.
+fn ends_up_to(new: &Path, last: u64) -> Vec<u64> {
+    let log = Log::read(new).unwrap();
+    let records = log.records().into_iter().map(|at| log.record(at));
+    let ends = records.filter(|record| !record.has(layout::MORE_FOLLOWS));
+    ends.map(Record::sequence).filter(|sequence| *sequence <= last).collect()
+}
+
+#[test]
+fn no_head_that_is_set_back_or_taken_away_makes_unproven_records_proven() {
+    let (_directory, new) = with_unproven_records();
+    let ends = ends_up_to(&new, 7);
+    assert!(ends.len() >= 4, "{ends:?}");
+    for end in ends {
+        set_head_back(&new, end);
+        assert_unproven(&new, 7, 0, &format!("HEAD names record {end}"));
+    }
+    std::fs::remove_file(new.join(names::HEAD)).unwrap();
+    assert_unproven(&new, 7, 6, "there is no HEAD");
+}
+
+/// A salvaged log of several segments, the last of which says that what is before is unproven; and
+/// the last of these records.
+fn with_unproven_segments() -> (TempDir, std::path::PathBuf, u64) {
+    let mut log = HandMade::new();
+    log.events(vec![saying("it begins")]);
+    log.run();
+    for number in 0..40 {
+        if number % 15 == 14 {
+            log.roll();
+        }
+        log.events(vec![saying(&format!("{number} {}", "and so on ".repeat(300)))]);
+    }
+    log.run();
+    let directory = TempDir::new().unwrap();
+    log.write(directory.path());
+    let mut log = Log::read(directory.path()).unwrap();
+    let records = log.records();
+    forge(&mut log, records[records.len() - 3], Forgery::PayloadWithLink).unwrap();
+    let (directory, new) = salvaged(&log);
+    let last = *unproven_of(&new).last().unwrap();
+    assert!(segments(&new).len() > 1 && *segments(&new).last().unwrap() < last);
+    (directory, new, last)
+}
+
+#[test]
+fn what_is_unproven_stays_so_where_a_later_segment_says_it_and_head_does_not_reach_there() {
+    let (_directory, new, last) = with_unproven_segments();
+    assert_unproven(&new, last, 0, "as it is");
+    // Whoever writes next builds an index of the sealed segments, and the log vouches for it.
+    let (code, _, stderr) = told(&holdpoint(&new, &["run", "--hold", "never", "--", "true"]));
+    assert_eq!(code, 0, "{stderr}");
+    let first = segments(&new)[0];
+    assert!(new.join(names::SEGMENTS).join(names::index(first)).exists());
+    assert_unproven(&new, last, 0, "with an index");
+    let sealed = ends_up_to(&new, segments(&new)[1] - 1);
+    for end in [sealed[1], *sealed.last().unwrap(), *ends_up_to(&new, last).last().unwrap()] {
+        set_head_back(&new, end);
+        assert_unproven(&new, last, 0, &format!("HEAD names record {end}"));
+    }
 }
 
 #[test]

@@ -117,8 +117,8 @@ pub(crate) type Part = (u64, u64, String);
 /// Records at either end of a part that are compared: a forged HEAD can name 2^64 of them.
 pub(crate) const COMPARED: u64 = 20;
 
-/// Asserts that the ties of the reading verbs, without any index, and what tied records say is
-/// unproven, say the same of these records. They do not tell a withheld payload from one that is
+/// Asserts that the ties of the reading verbs, without any index, and what records say is unproven,
+/// say the same of these records. They do not tell a withheld payload from one that is
 /// there.
 pub(crate) fn assert_standing(directory: &Path, parts: &[Part], what: &str) {
     let storage = DirectoryStorage::new(directory);

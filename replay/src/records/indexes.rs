@@ -7,7 +7,6 @@
 
 use super::filter::Filter;
 use crate::read::ReadError;
-use crate::report::Unproven;
 use holdpoint_domain::codec::decode;
 use holdpoint_domain::event::{Event, RECORDS_UNPROVEN, REGISTRY, SEGMENT_INDEXED, SegmentIndexed};
 use holdpoint_domain::hash::Digest;
@@ -36,13 +35,14 @@ pub(crate) enum Stated {
     Unproven { first: u64, last: u64 },
 }
 
-/// What tied records say of others. Whoever says so stands behind those, so that it is known when
-/// they are tied.
+/// What records say of others. Whoever says so stands behind those, so that it is known when they
+/// are tied.
 #[derive(Default)]
 struct Vouched {
-    /// By a segment's first record, the digest of its index. Two that differ count for nothing: the
-    /// segment is read.
+    /// By a segment's first record, the digest of its index, as tied records state it. Two that
+    /// differ count for nothing: the segment is read.
     indexes: BTreeMap<u64, Option<Digest>>,
+    /// By whatever record that was read: to say so proves nothing, and only takes away.
     unproven: UnprovenRecords,
 }
 
@@ -110,22 +110,29 @@ impl Vouched {
 }
 
 impl Tied {
-    /// Nothing is tied yet.
-    pub(crate) fn begin<S: ReadStorage>(reader: &LogReader<'_, S>) -> Self {
-        let (vouched, by_index) = (Vouched::default(), BTreeSet::new());
-        Self { ties: Ties::begin(reader), vouched, by_index, opened: None, uses_indexes: true }
+    /// Nothing is tied yet. What lies behind HEAD's record is read for what it says is unproven:
+    /// HEAD may have been set back.
+    pub(crate) fn begin<S: ReadStorage>(
+        reader: &LogReader<'_, S>,
+        found: &mut impl Extend<Finding>,
+    ) -> Result<Self, ReadError> {
+        let vouched =
+            Vouched { unproven: unproven_behind_head(reader, found)?, ..Vouched::default() };
+        let (ties, by_index) = (Ties::begin(reader), BTreeSet::new());
+        Ok(Self { ties, vouched, by_index, opened: None, uses_indexes: true })
     }
 
     /// Nothing is tied yet; a state says which indexes the log vouches for.
     pub(crate) fn knowing<S: ReadStorage>(
         reader: &LogReader<'_, S>,
         indexes: &SegmentIndexes,
-    ) -> Self {
+        found: &mut impl Extend<Finding>,
+    ) -> Result<Self, ReadError> {
         let vouched =
             |(first, _)| Some((first, Some(indexes.vouched(first, INDEX_VERSION)?.digest)));
-        let indexes = indexes.iter().filter_map(vouched).collect();
-        let vouched = Vouched { indexes, ..Vouched::default() };
-        Self { vouched, ..Self::begin(reader) }
+        let mut tied = Self::begin(reader, found)?;
+        tied.vouched.indexes = indexes.iter().filter_map(vouched).collect();
+        Ok(tied)
     }
 
     /// The index of a segment that is believed, whether the segment is tied by it or not.
@@ -139,8 +146,11 @@ impl Tied {
 
     /// Nothing is tied yet, and every link will be computed: for whoever reads whole segments. What
     /// an index states ties what is hashed between its links, and nothing else that lies there.
-    pub(crate) fn by_reading<S: ReadStorage>(reader: &LogReader<'_, S>) -> Self {
-        Self { uses_indexes: false, ..Self::begin(reader) }
+    pub(crate) fn by_reading<S: ReadStorage>(
+        reader: &LogReader<'_, S>,
+        found: &mut impl Extend<Finding>,
+    ) -> Result<Self, ReadError> {
+        Ok(Self { uses_indexes: false, ..Self::begin(reader, found)? })
     }
 
     /// Ties the records from `first` on, and a few before it: through the indexes that what is tied
@@ -212,8 +222,10 @@ impl Tied {
         self.ties.read(reader, found, &mut |record| {
             stated.extend(statement_of(record).map(|body| (record.header.clone(), body)));
         })?;
-        // What nothing ties vouches for nothing.
-        stated.retain(|(header, _)| self.ties.standing(header) == Proven);
+        // What nothing ties vouches for no index.
+        stated.retain(|(header, stated)| {
+            matches!(stated, Stated::Unproven { .. }) || self.ties.standing(header) == Proven
+        });
         stated.iter().for_each(|(_, stated)| self.vouched.take(stated));
         Ok(())
     }
@@ -253,10 +265,9 @@ impl Tied {
         &self.ties
     }
 
-    /// The records that tied ones say are unproven.
-    pub(crate) fn said_unproven(&self) -> Vec<Unproven> {
-        let said = self.vouched.unproven.iter();
-        said.map(|(first, last)| Unproven { first, last }).collect()
+    /// The records that others say are unproven.
+    pub(crate) fn said_unproven(&self) -> &UnprovenRecords {
+        &self.vouched.unproven
     }
 
     /// What is proven of the record with a sequence.
@@ -326,6 +337,20 @@ impl Believed {
         }
         Ok(found)
     }
+}
+
+/// The records that those behind HEAD's say are unproven.
+pub(crate) fn unproven_behind_head<S: ReadStorage>(
+    reader: &LogReader<'_, S>,
+    found: &mut impl Extend<Finding>,
+) -> Result<UnprovenRecords, ReadError> {
+    let mut unproven = UnprovenRecords::default();
+    reader.walk_behind_head(found, &mut |record| {
+        if let Some(Stated::Unproven { first, last }) = statement_of(record) {
+            unproven.add(first, last);
+        }
+    })?;
+    Ok(unproven)
 }
 
 /// The events of a segment that say something of other records, by its own index; `None` where it

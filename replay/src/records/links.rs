@@ -25,7 +25,7 @@ pub fn links_of<S: ReadStorage>(
         return Ok(Some(found));
     }
     let (reader, mut findings) = (LogReader::of(storage)?, Vec::new());
-    let mut tied = Tied::knowing(&reader, known);
+    let mut tied = Tied::knowing(&reader, known, &mut findings)?;
     for (at, first) in reader.firsts().iter().enumerate().rev() {
         let inside: Vec<u64> = wanted.range(*first..=reader.end_of(at)).copied().collect();
         let links = links_in(&reader, &mut tied, *first, &inside, &mut findings)?;

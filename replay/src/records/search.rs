@@ -115,7 +115,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         let is_timed = filter.since.or(filter.until).is_some();
         let mut part = Part::begin(reader);
         let times = if is_timed { times_before(reader, &mut part)? } else { Vec::new() };
-        let (tied, begin) = (Tied::begin(reader), None);
+        let (tied, begin) = (Tied::begin(reader, &mut part)?, None);
         let mut search = Self { reader, filter, order, tied, begin, times, part };
         if !filter.terms().is_empty() && order == Order::OldestFirst {
             search.tie_all()?;
@@ -186,7 +186,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         progress: &mut dyn FnMut(Progress),
         visit: &mut dyn FnMut(Line, Standing) -> Onward,
     ) -> Result<Searched, ReadError> {
-        self.tied = Tied::by_reading(self.reader);
+        self.tied = Tied::by_reading(self.reader, &mut self.part)?;
         self.tied.back_to(self.reader, 0, &mut self.part)?;
         let (tied, storage) = (&self.tied, self.reader.storage());
         let mut onward = Onward::Go;
@@ -236,7 +236,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         progress: &mut dyn FnMut(Progress),
         visit: &mut dyn FnMut(Line, Standing) -> Onward,
     ) -> Result<(), ReadError> {
-        self.reader.check_ends(&mut self.part)?;
+        // Whether HEAD's record is there was looked at for the ties.
+        self.part.extend(self.reader.witness(true));
         if self.filter.last.is_none_or(|last| last >= self.reader.witnessed()) {
             self.reader.check_durable(boot, &mut self.part)?;
         }

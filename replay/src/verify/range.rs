@@ -8,7 +8,7 @@ use crate::finding::Finding;
 use crate::progress::{Meter, Progress};
 use crate::reach::Reach;
 use crate::read::{ReadError, ReadOptions};
-use crate::records::indexes::{Stated, statement_of};
+use crate::records::indexes::{Stated, statement_of, unproven_behind_head};
 use crate::records::part::withheld_at;
 use crate::report::{Axis, AxisState, Head, MEANING_FINDINGS_MAX, Unproven, Verdict};
 use holdpoint_domain::world::UnprovenRecords;
@@ -91,8 +91,8 @@ pub struct RangeReport {
 
 /// Verifies the records of a range: frames, links, times, claims, that none is missing, and that
 /// they are tied to HEAD by the links of everything between. Reads HEAD and the segments from the
-/// range to HEAD; their events are not judged. A HEAD that does not hold is a finding of every
-/// range: it is what tells how far the log reached.
+/// range to the log's end; their events are not judged. A HEAD that does not hold is a finding of
+/// every range: it is what tells how far the log reached.
 ///
 /// # Errors
 /// [`ReadError`]: a file cannot be read, or is of a newer format version. Damage is in the report.
@@ -141,7 +141,7 @@ struct Walk<'r, 's, 'p, S> {
     findings: Vec<LogFinding>,
     /// Records of the range of which only the digest is there; no event can authorise one.
     withheld: Vec<LogFinding>,
-    /// Records that others behind them say are unproven.
+    /// Records that others behind them say are unproven, up to the end of the log.
     unproven: UnprovenRecords,
     reach: Reach,
     meter: Meter<'p>,
@@ -213,6 +213,11 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
             })?;
         }
         self.reach.take_links(&ties);
+        let mut found = Vec::new();
+        let behind = unproven_behind_head(self.reader, &mut found)?;
+        found.retain(|finding| !self.findings.contains(finding));
+        self.findings.append(&mut found);
+        behind.iter().for_each(|(first, last)| self.unproven.add(first, last));
         Ok(())
     }
 

@@ -107,26 +107,6 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         witness.or_else(|| if with_beginning { beginning() } else { None })
     }
 
-    /// What is wrong with HEAD and the directory, and what HEAD says that is missing at the ends of
-    /// the log: for whoever does not read to both of them.
-    ///
-    /// # Errors
-    /// A file cannot be read.
-    pub fn check_ends(&self, found: &mut impl Extend<Finding>) -> Result<(), SurveyError> {
-        found.extend(self.witness(true));
-        let Ok(head) = self.head() else { return Ok(()) };
-        let holding = self.holding(head.newest_sequence).and_then(|at| self.firsts().get(at));
-        let Some(holding) = holding.filter(|_| head.newest_sequence > self.anchor()) else {
-            return Ok(());
-        };
-        let Some(mut segment) = self.open(*holding, found)? else { return Ok(()) };
-        if self.at_head(&mut segment)?.is_none() {
-            let from = Run::at_start(&segment.header);
-            self.walk(&mut segment, from, found, &mut |_, _| Onward::Go)?;
-        }
-        Ok(())
-    }
-
     /// The newest record that HEAD, or LOCK of this boot, says was durable; 0: none.
     #[must_use]
     pub fn durable(&self, boot: BootId) -> u64 {
@@ -191,6 +171,30 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
     /// The segment cannot be read.
     pub fn behind_head(&self, segment: &mut OpenSegment<S::File>) -> Result<Run, SurveyError> {
         Ok(self.at_head(segment)?.unwrap_or_else(|| Run::at_start(&segment.header)))
+    }
+
+    /// Shows every record behind the one that HEAD witnesses, segment by segment; of the segment
+    /// that should hold that one, and does not, every record. What is wrong there is found. Where
+    /// HEAD cannot be read, nothing is shown.
+    ///
+    /// # Errors
+    /// A segment cannot be read.
+    pub fn walk_behind_head(
+        &self,
+        found: &mut impl Extend<Finding>,
+        visit: &mut dyn FnMut(&Record<'_>),
+    ) -> Result<(), SurveyError> {
+        let Ok(head) = self.head() else { return Ok(()) };
+        let holding = self.holding(head.newest_sequence).unwrap_or(0);
+        for first in self.firsts().iter().skip(holding) {
+            let Some(mut segment) = self.open(*first, found)? else { continue };
+            let from = self.behind_head(&mut segment)?;
+            self.walk(&mut segment, from, found, &mut |_, record| {
+                visit(record);
+                Onward::Go
+            })?;
+        }
+        Ok(())
     }
 
     /// Opens a segment whose header holds; else what is wrong is found. One that was moved to an
