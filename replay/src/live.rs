@@ -125,8 +125,11 @@ fn look<S: ReadStorage>(storage: &S, options: ReadOptions<'_>) -> Result<Look, F
         &mut |(trip, _), segment, at, record| trip.take(segment, at, record, &mut |_| {}),
     )?;
     let told = told.map(|((trip, stated_by), _)| (trip.into_moment(), stated_by));
-    // A payload that cannot be read leaves the state standing before it.
-    let told = told.filter(|(moment, _)| moment.applied == newest);
+    // A payload that cannot be read leaves the state standing before it, and what the log says is
+    // unproven states nothing.
+    let told = told.filter(|(moment, stated_by)| {
+        moment.applied == newest && !moment.world.unproven_records().contains(*stated_by)
+    });
     Ok(Look::Told(told.map(|(moment, stated_by)| {
         let head = moment.head();
         let anchor = survey.head.valid().map_or(0, |head| head.anchor_sequence);

@@ -219,7 +219,8 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
     fn known(&self) -> Known<'_, S> {
         let marks = if self.is_believing { self.marks.with_snapshots() } else { &[] };
         let (withheld, newest) = (self.marks.first_withheld(), self.newest.sequence);
-        Known { storage: self.storage, log: self.log, marks, withheld, newest }
+        let unproven = &self.report.unproven_records;
+        Known { storage: self.storage, log: self.log, marks, withheld, unproven, newest }
     }
 
     fn check(&self, until: Until) -> Result<(), ReadError> {

@@ -367,6 +367,31 @@ fn what_a_record_states_falsely_is_shown_as_stated_by_it_and_verify_finds_that_r
     assert_eq!((code, &report["findings"][0]["sequence"]), (6, &json!(stated_by)), "{report:#}");
 }
 
+#[test]
+fn a_snapshot_that_an_unproven_record_states_is_believed_by_nobody() {
+    let directory = TempDir::new().unwrap();
+    let (mut log, mut other) = (HandMade::new(), HandMade::new());
+    log.run();
+    let id = put_question(&mut other, 1);
+    let stated_by = snapshot_of(&mut other.world, &mut log, directory.path());
+    log.run();
+    let reason = UnprovenReason::Damage;
+    let (first_sequence, last_sequence) = (stated_by, stated_by);
+    log.events(vec![RecordsUnproven { first_sequence, last_sequence, reason }.into()]);
+    log.write(directory.path());
+    let asked = |words: &[&str]| told(&holdpoint(directory.path(), words));
+    // The rules forbid what it states, which whoever reads the whole log is told.
+    for words in [&["decision", "list"][..], &["decision", "show", &id]] {
+        let (code, stdout, stderr) = asked(&[words, &["--json"]].concat());
+        assert!(code == 6 && !stdout.contains("\"options\""), "{words:?}: {stdout}{stderr}");
+        assert!(!stderr.contains("as stated by"), "{words:?}: {stderr}");
+    }
+    assert_eq!(asked(&["decision", "cancel", &id, "--reason", "nobody asked this"]).0, 3);
+    let replay = ["replay", "--live", "--json"];
+    let without = asked(&[&replay[..], &["--no-snapshots"]].concat());
+    assert_eq!(asked(&replay), without);
+}
+
 /// A log of several segments with a snapshot in the last but one, and the record that states it.
 fn with_segments() -> (TempDir, u64) {
     let directory = TempDir::new().unwrap();

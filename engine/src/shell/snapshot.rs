@@ -86,7 +86,8 @@ fn remove_older<S: Storage>(disk: &S, newest: u64) -> Result<(), SnapshotsFault>
 }
 
 /// The state behind the newest record, from the newest snapshot that is believed and that a record
-/// up to `witnessed` states; and that record. The log is read beside its writers, without the lock.
+/// up to `witnessed` states, one that the log does not call unproven; and that record. The log is
+/// read beside its writers, without the lock.
 ///
 /// # Errors
 /// The log cannot be read.
@@ -102,7 +103,10 @@ pub(super) fn newest_state<S: ReadStorage>(
         &mut |snapshot, from, _, record| Following::begin(snapshot, from, record),
         &mut |following, _, _, record| following.take(record),
     )?;
-    let stated = stated.filter(|(following, _)| following.batch.is_empty());
+    // What the log says is unproven states nothing.
+    let stated = stated.filter(|(Following { hot, batch, stated_by }, _)| {
+        batch.is_empty() && !hot.world.unproven_records().contains(*stated_by)
+    });
     Ok(stated.map(|(following, place)| (Hot { place, ..following.hot }, following.stated_by)))
 }
 

@@ -5,6 +5,7 @@ use super::moment::Moment;
 use super::trip::walk_on;
 use crate::read::{Committed, ReadError};
 use crate::rebuild::Until;
+use crate::report::Unproven;
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
 use holdpoint_log_files::snapshot::{Snapshot, list_snapshots, read_snapshot};
 use holdpoint_log_files::{Onward, ReadStorage, RecordPlace};
@@ -27,6 +28,8 @@ pub(super) struct Known<'a, S> {
     pub(super) log: Option<LogId>,
     pub(super) marks: &'a [Mark],
     pub(super) withheld: Option<u64>,
+    /// What the log says is unproven: none of these states what a snapshot holds.
+    pub(super) unproven: &'a [Unproven],
     /// The newest record: none behind it states what a snapshot there holds.
     pub(super) newest: u64,
 }
@@ -52,6 +55,7 @@ impl<S: ReadStorage> Known<'_, S> {
             is_reached
                 && (behind.saturating_add(1)..self.newest).contains(&at.sequence)
                 && self.withheld.is_none_or(|withheld| at.sequence < withheld)
+                && !self.unproven.iter().any(|range| range.holds(at.sequence.saturating_add(1)))
         };
         let fitting = self.marks.iter().rev().filter(is_within);
         fitting.take(TRIED).find_map(|mark| self.believed(mark).transpose()).transpose()
