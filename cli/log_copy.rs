@@ -4,6 +4,7 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use crate::progress::Bar;
+use crate::reach::none_yet;
 use crate::text::{bytes, counted, moment, path};
 use crate::verify::show_unproven;
 use holdpoint_domain::time::Timestamp;
@@ -16,7 +17,8 @@ use std::path::{Path, PathBuf};
 /// Options of `log copy`.
 ///
 /// Nothing of SRC is written or locked. The copy ends with a whole batch, holds everything that was
-/// acknowledged when copying began, and is verified before DST has its name.
+/// acknowledged when copying began, and is verified before DST has its name. Its HEAD names the
+/// record that HEAD of SRC names: what is newer has no witness in the copy either.
 ///
 /// The copy is a log of the same identity: nothing but its content tells it from the original. Let
 /// only one of them be written: two writers make two histories under one identity.
@@ -41,7 +43,11 @@ struct Summary {
     record_bytes: u64,
     segments: u64,
     first_sequence: u64,
+    /// The newest record.
     head: Option<Head>,
+    /// The first record behind the one that HEAD names, in SRC and in the copy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_witness_from: Option<u64>,
     /// Records that the log says were taken over from a damaged one without proof.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unproven_records: Vec<Unproven>,
@@ -89,6 +95,8 @@ impl Summary {
                 link: newest.link.to_string(),
                 time: Timestamp::from_nanoseconds(newest.time),
             }),
+            no_witness_from: (newest.sequence > copied.witnessed)
+                .then(|| copied.witnessed.saturating_add(1)),
             unproven_records,
         }
     }
@@ -105,6 +113,9 @@ fn show(out: &mut Output, summary: &Summary, copied: &Copied) {
     if let Some(head) = &summary.head {
         out.line(format_args!("up to           record {}, {}", head.sequence, moment(head.time)));
         out.line(format_args!("                {}", head.link));
+    }
+    if let Some(first) = summary.no_witness_from {
+        out.line(format_args!("witness         {}", none_yet(first)));
     }
     show_unproven(out, &summary.unproven_records);
 }

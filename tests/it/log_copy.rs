@@ -7,10 +7,13 @@ use holdpoint_engine::log::{
     Copied, CopyDirectoryError, CopyError, Level, Ownership, copy_directory, copy_log,
 };
 use holdpoint_log_files::DirectoryStorage;
+use holdpoint_log_format::Head;
+use holdpoint_testing::hand_made::HandMade;
 use holdpoint_testing::log::{
     append, append_each, exclusive, memory_directory, open, quiet, record, records_of, segments_of,
     survey_whole,
 };
+use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -266,6 +269,42 @@ fn a_person_copies_a_log_and_is_told_how_far_it_reaches() {
         (&of_copy["axes"]["meaning"], &of_copy["mark"]),
         (&report["axes"]["meaning"], &report["head"]["sequence"])
     );
+}
+
+#[test]
+fn what_has_no_witness_in_a_log_has_none_in_its_copy_and_that_is_said() {
+    let place = Place::new();
+    let mut log = HandMade::new();
+    log.run();
+    let head = log.head();
+    log.run();
+    log.write_with_head(&place.log, &head);
+    let first = head.newest_sequence + 1;
+    let words = ["log", "copy", place.log.to_str().unwrap()];
+    let as_text = place.holdpoint(&[&words[..], &["copy"]].concat());
+    let said = text(&as_text.stdout);
+    assert!(
+        said.contains(&format!("witness         no witness yet from record {first}")),
+        "{said}"
+    );
+    let summary = json(&place.holdpoint(&[&words[..], &["second", "--json"]].concat()));
+    assert_eq!(summary["no_witness_from"], first, "{summary:#}");
+    let copied = place.directory.path().join("copy");
+    let found = Head::decode(&std::fs::read(copied.join("HEAD")).unwrap()).unwrap();
+    assert_eq!(
+        (found.newest_sequence, found.newest_link),
+        (head.newest_sequence, head.newest_link)
+    );
+    assert_eq!(records_of(&copied), records_of(&place.log));
+    let of_copy = Place { log: copied.clone(), ..place };
+    let shown = text(&of_copy.holdpoint(&["log", "show", "--json"]).stdout);
+    for line in shown.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let is_witnessed = line["sequence"].as_u64().unwrap() < first;
+        assert_eq!(line["standing"], if is_witnessed { "proven" } else { "unproven" }, "{line}");
+    }
+    // Whoever goes on with it witnesses what is there by then.
+    open(&copied, quiet()).close().unwrap();
+    assert_eq!(survey_whole(&copied).mark, log.chain.sequence);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use holdpoint_log_files::{
 };
 use holdpoint_log_format::limits::{PIECE_LENGTH, SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
 use holdpoint_log_format::recovery::Verdict;
+use holdpoint_log_format::tail::TailShape;
 use holdpoint_log_format::{BootId, ChainPosition, Head, LogId, SegmentHeader, names};
 use std::io;
 use std::ops::RangeInclusive;
@@ -26,6 +27,8 @@ pub struct Copied {
     pub first_sequence: u64,
     /// The newest record; the place before the first one when there is none.
     pub newest: ChainPosition,
+    /// The newest record that HEAD names, in the log and in the copy.
+    pub witnessed: u64,
     /// Records.
     pub records: u64,
     /// Their bytes, headers and padding included.
@@ -89,10 +92,11 @@ pub enum CopyError {
 /// Copies the log in `source` into `target`, which must be empty and is no log before this returns.
 ///
 /// The copy is a log of the same identity. It ends with a whole batch and holds at least what HEAD
-/// named and what was acknowledged when this began. Its HEAD names its newest record; it has no
-/// LOCK. Nothing of `source` is written or locked: `is_locked` says whether a living writer holds
-/// its LOCK, so that what follows its newest record is "not yet" instead of damage. `progress` is
-/// told the newest record copied, and the last one that will be.
+/// named and what was acknowledged when this began. Its HEAD names the record that HEAD named: what
+/// nothing witnesses has no witness in the copy either. It has no LOCK. Nothing of `source` is
+/// written or locked: `is_locked` says whether a living writer holds its LOCK, so that what follows
+/// its newest record is "not yet" instead of damage. `progress` is told the newest record copied,
+/// and the last one that will be.
 ///
 /// Two writers that go on from one log and from its copy make two histories under one identity.
 ///
@@ -119,7 +123,7 @@ pub(super) fn copy_settled<R: ReadStorage, W: Storage>(
     target.write_gitignore().named("create", names::GITIGNORE)?;
     target.create_directory(names::SEGMENTS).named("create", names::SEGMENTS)?;
     copy_segments(source, target, &found, progress)?;
-    witness::write(target, &head_of(&found, target.boot()))?;
+    witness::write(target, &Head { boot: target.boot(), ..found.head })?;
     verify_copy(target, &found)?;
     Ok(copied(&found))
 }
@@ -129,8 +133,7 @@ struct Found {
     survey: Survey,
     head: Head,
     last: LastSegment,
-    /// Place of the newest record that ends a batch.
-    newest: Option<RecordPlace>,
+    /// Up to the end of the last batch.
     record_bytes: u64,
 }
 
@@ -171,7 +174,7 @@ fn look<R: ReadStorage>(
     let options = SurveyOptions { extent: Extent::FromAnchor, boot, is_being_written };
     let mut batch_ends = BatchEnds::default();
     let survey = survey(source, options, &mut |place, record| {
-        batch_ends.take(*place, record.header.flags.more_follows());
+        batch_ends.take(place, record.header.flags.more_follows());
     })?;
     match survey.row.verdict() {
         Verdict::NothingHere => return Err(CopyError::NothingHere),
@@ -186,8 +189,7 @@ fn look<R: ReadStorage>(
     if last.run.chain.sequence < durable {
         return Err(CopyError::Damaged { findings: vec![short_of(&last, durable)] });
     }
-    let BatchEnds { newest, bytes: record_bytes, .. } = batch_ends;
-    Ok(Found { survey, head, last, newest, record_bytes })
+    Ok(Found { survey, head, last, record_bytes: batch_ends.bytes })
 }
 
 /// LOCK says that more is durable than there is.
@@ -201,20 +203,18 @@ fn short_of(last: &LastSegment, durable: u64) -> Finding {
     Finding { place, problem: Problem::BelowMark { first, last: durable } }
 }
 
-/// The newest record that ends a batch, and the bytes up to there.
+/// The bytes up to the newest record that ends a batch.
 #[derive(Default)]
 struct BatchEnds {
-    newest: Option<RecordPlace>,
     bytes: u64,
     unfinished: u64,
 }
 
 impl BatchEnds {
-    fn take(&mut self, place: RecordPlace, more_follows: bool) {
+    fn take(&mut self, place: &RecordPlace, more_follows: bool) {
         self.unfinished += place.length;
         if !more_follows {
             self.bytes += std::mem::take(&mut self.unfinished);
-            self.newest = Some(place);
         }
     }
 }
@@ -304,28 +304,10 @@ fn copy_items<R: ReadStorage, W: Storage>(
     Ok(())
 }
 
-/// HEAD of the copy: it begins where the log does, and everything in it is durable.
-fn head_of(found: &Found, boot: BootId) -> Head {
-    let newest = found.last.run.chain;
-    match found.newest {
-        Some(place) => Head {
-            newest_sequence: newest.sequence,
-            newest_link: newest.link,
-            segment: place.segment,
-            record_offset: place.offset,
-            end_offset: place.offset + place.length,
-            boot,
-            ..found.head
-        },
-        None => Head { boot, ..found.head },
-    }
-}
-
 fn verify_copy<W: Storage>(target: &W, found: &Found) -> Result<(), CopyError> {
     let survey = survey_whole(target)?;
-    let newest = survey.last.as_ref().map(|last| last.run.chain);
-    let is_whole = survey.row.verdict() == Verdict::Intact;
-    if is_whole && newest == Some(found.last.run.chain) {
+    let is_whole = survey.evidence.tail == TailShape::Zero;
+    if is_whole && survey.sound_end() == Some(found.last.run.chain) {
         Ok(())
     } else {
         Err(CopyError::Unlike { findings: survey.findings })
@@ -345,6 +327,7 @@ fn copied(found: &Found) -> Copied {
         log: found.head.log,
         first_sequence: before.saturating_add(1),
         newest: found.last.run.chain,
+        witnessed: found.head.newest_sequence,
         records: found.last.run.chain.sequence.saturating_sub(before),
         record_bytes: found.record_bytes,
         segments: found.survey.segments.len() as u64,
