@@ -353,6 +353,7 @@ class Together:
         self.archive, found, (anchor, link) = archive, [], log.anchor
         both, (last, newest, _) = (log.verdict, archive.verdict), archive.newest
         if NOTHING not in both:
+            if not os.path.lexists(archive.root / "ARCHIVE"): found.append("it has no file ARCHIVE")
             if archive.log != log.log: found.append("it is of another log")
             if anchor and (archive.link != link or archive.anchor[0] and not archive.stated):
                 found.append(f"it does not reach record {anchor} with the anchor's link")

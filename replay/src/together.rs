@@ -40,9 +40,10 @@ impl Together {
     }
 }
 
-/// Verifies a log and the archive of the records before its first one: each by itself, that both
-/// are of one identity, that the archive reaches the log's anchor with the anchor's link, and that
-/// the state rebuilt from the archive is the one that the log begins with.
+/// Verifies a log and the archive of the records before its first one: each by itself, that the one
+/// is marked as an archive, that both are of one identity, that the archive reaches the log's
+/// anchor with the anchor's link, and that the state rebuilt from the archive is the one that the
+/// log begins with.
 ///
 /// # Errors
 /// As [`crate::verify()`], for either of them.
@@ -102,6 +103,9 @@ fn compare<S: ReadStorage>(
         let place = Place { file: names::HEAD.to_string(), offset: 0, sequence: anchor };
         findings.push(Finding { place, problem: Problem::Archive { expected, found } });
     };
+    if !archive.is_archive {
+        find("an archive".to_string(), format!("a log, without the file {}", names::ARCHIVE));
+    }
     compare_identity(archive.log_id.as_deref(), id.as_deref(), &mut find);
     if let Some(stated) = &meaning.archived {
         compare_beginning(stated, reached, &mut find);

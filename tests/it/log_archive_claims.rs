@@ -51,6 +51,23 @@ fn what_an_earlier_archive_holds_is_not_claimed() {
     let found = json(&place.holdpoint(&["verify", "--archive", "two", "--json"]));
     assert_eq!(found["first_sequence"], next);
     assert!(found["reason"].as_str().unwrap().contains("were not checked"), "{found}");
+    // The second archive goes on from the first one as the log does from it.
+    let output = place.holdpoint(&["verify", "--log", "two", "--archive", "one"]);
+    assert_eq!(status(&output), 0, "{}", both(&output));
+    assert!(both(&output).contains("together        intact\n"), "{}", both(&output));
+}
+
+#[test]
+fn what_is_not_marked_as_an_archive_is_none_for_verify_either() {
+    let place = Place::new();
+    grow(&place);
+    moved(&place, "one");
+    std::fs::remove_file(place.directory.path().join("one").join("ARCHIVE")).unwrap();
+    let output = together(&place, "one");
+    assert_eq!(status(&output), 6, "{}", both(&output));
+    assert!(both(&output).contains("without the file ARCHIVE"), "{}", both(&output));
+    let shown = place.holdpoint(&["log", "show", "--archive", "one"]);
+    assert!(both(&shown).contains("not an archive"), "{}", both(&shown));
 }
 
 #[test]

@@ -222,6 +222,8 @@ fn both_verifiers_say_the_same_of_a_log_and_its_archive() {
     assert_same(&at("two"), "an archive whose last segment is missing");
     fs::write(&last, kept).unwrap();
     assert_same(&at("two"), "the archive again");
+    fs::remove_file(at("two").join(names::ARCHIVE)).unwrap();
+    assert_same(&at("two"), "an archive that is not marked as one");
     let intact = ["the archive", "the second of two archives", "the archive again"];
     for (what, verdict) in &verdicts {
         let due = match what.as_str() {
