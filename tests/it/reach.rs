@@ -123,6 +123,24 @@ fn what_has_no_witness_yet_is_said_once_by_every_verb_and_is_no_failure() {
 }
 
 #[test]
+fn a_range_is_tied_to_the_newest_witness_no_further_than_that_one() {
+    let sample = Sample::witnessed_in_part();
+    let (witnessed, newest) = (sample.history, sample.newest());
+    for (range, said) in [
+        (format!("1..{witnessed}"), "chain says, up to the newest witness".to_string()),
+        (format!("{}..", witnessed + 1), "chain says, and no witness reaches them".to_string()),
+        (
+            format!("1..{newest}"),
+            format!("chain says, up to the newest witness, record {witnessed}, and on behind it"),
+        ),
+    ] {
+        let (code, stdout, _) = told(&holdpoint(sample.path(), &["verify", "--range", &range]));
+        let line = stdout.lines().find(|line| line.contains("integrity")).unwrap();
+        assert!(code == 0 && line.ends_with(&said), "{range}: {stdout}");
+    }
+}
+
+#[test]
 fn what_a_witness_ties_is_shown_without_a_word() {
     let sample = Sample::new();
     for words in readings(&sample.names(), sample.newest()) {

@@ -251,6 +251,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
             witness: witness.as_ref(),
             withheld: withheld.first(),
             records: (self.first, last),
+            witnessed: reach.witnessed_to.unwrap_or(0),
             is_here,
         };
         let (integrity, completeness) = (proves.integrity(), proves.completeness());
@@ -284,6 +285,8 @@ struct Proves<'a> {
     witness: Option<&'a Finding>,
     withheld: Option<&'a Finding>,
     records: (u64, u64),
+    /// The newest record that a witness names; 0: none does.
+    witnessed: u64,
     is_here: bool,
 }
 
@@ -295,10 +298,15 @@ impl Proves<'_> {
             Some(finding) => axis(AxisState::Failed, finding.to_string()),
             None if !self.is_here => axis(AxisState::NotChecked, NOT_HERE.to_string()),
             None => {
-                let reason = format!(
-                    "records {first} to {last} hash to what their chain says, up to the newest \
-                     witness"
-                );
+                let reach = match self.witnessed {
+                    witnessed if last <= witnessed => "up to the newest witness".to_string(),
+                    witnessed if first > witnessed => "and no witness reaches them".to_string(),
+                    witnessed => {
+                        format!("up to the newest witness, record {witnessed}, and on behind it")
+                    }
+                };
+                let reason =
+                    format!("records {first} to {last} hash to what their chain says, {reach}");
                 axis(AxisState::Proven, reason)
             }
         }
