@@ -20,7 +20,7 @@ pub struct Reach {
     pub begins: u64,
     /// The log's segments.
     pub segments: u64,
-    /// Those of which the records that were needed were read and checked.
+    /// Those of which records that were needed were read and checked, by way of an index too.
     pub segments_read: u64,
     /// Those that were searched by an index, which excludes what it does not name.
     pub segments_by_index: u64,
@@ -77,7 +77,8 @@ impl Reach {
         part: &Part,
         tied: &Tied,
     ) -> Self {
-        let Part { segments_read, segments_by_index, .. } = *part;
+        let Part { segments_read, segments_by_index, segments_read_by_index, .. } = *part;
+        let segments_read = segments_read.saturating_add(segments_read_by_index);
         let mut reach = Self { segments_read, segments_by_index, ..Self::begin(reader) };
         reach.take_ties(tied);
         reach

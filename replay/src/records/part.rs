@@ -24,6 +24,9 @@ pub struct Part {
     pub segments_read: u64,
     /// Those of which no more was read than what an index names.
     pub segments_by_index: u64,
+    /// Those of them of which records were read.
+    #[serde(skip)]
+    pub(crate) segments_read_by_index: u64,
     /// What was found wrong there.
     pub findings: Vec<Finding>,
     /// How far the reading reached, when it is over.

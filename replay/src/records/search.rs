@@ -375,6 +375,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             }
         }
         let (onward, withheld) = (shown.onward, shown.withheld);
+        self.part.segments_read_by_index += u64::from(!candidates.is_empty());
         self.part.extend(withheld);
         Ok(Some(Ok(onward)))
     }

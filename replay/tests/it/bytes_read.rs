@@ -174,6 +174,7 @@ fn records_of_a_sealed_segment_are_read_in_kilobytes_besides_the_segment_that_is
             sample.shown(&between(first, first + 9), Order::OldestFirst, usize::MAX);
         assert_eq!(found, (first..first + 10).collect::<Vec<_>>());
         assert_eq!((part.segments_by_index, part.segments_read), (1, 0));
+        assert_eq!((part.reach.segments_by_index, part.reach.segments_read), (1, 1));
         (bytes, sample.log.active_end() + READ_AHEAD)
     };
     // In the newest sealed one: how many there are before it makes no difference.
