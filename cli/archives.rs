@@ -9,6 +9,7 @@ use holdpoint_log_files::joined::{Unfit, Unread, fit};
 use holdpoint_log_files::{ReadStorage, SurveyError};
 use holdpoint_log_format::names;
 use holdpoint_replay::archives::{with_archives, without_archives};
+use holdpoint_replay::is_salvaged;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -63,9 +64,27 @@ impl Directory {
         };
         match fit(&archive.storage, &self.storage, &head) {
             Ok(_) => complain(&format!("{shown} is not read: what it holds is read elsewhere")),
-            Err(unfit) => return Err(of_unfit(archive, &unfit)),
+            Err(unfit) => return Err(self.of_unfit(archive, &unfit)),
         }
         Ok(())
+    }
+
+    /// The failure that a directory is not the archive that it was named as.
+    fn of_unfit(&self, archive: &Self, unfit: &Unfit) -> Failure {
+        let (exit, code) = match unfit {
+            Unfit::Missing | Unfit::Unfinished => (Exit::NOT_FOUND, "nothing_here"),
+            Unfit::NotADirectory | Unfit::NotAnArchive => (Exit::USAGE, "not_an_archive"),
+            Unfit::Unreadable(SurveyError::NewerVersion { .. }) => (Exit::FAILED, "newer_version"),
+            Unfit::Unreadable(_) => (Exit::FAILED, "io"),
+            _ => (Exit::VERIFICATION_FAILED, "archive_differs"),
+        };
+        let advice = match self.is_salvaged() {
+            true => FITS_NONE,
+            false => "; name the directory that its first records were moved to",
+        };
+        let shown = path(&archive.path);
+        let message = format!("{shown} is not read as the archive of this log: {unfit}{advice}");
+        Failure::new(exit, code, message)
     }
 
     fn unreadable_head(&self, source: std::io::Error) -> Failure {
@@ -81,8 +100,26 @@ impl Directory {
     /// Says which records are in an archive that is not read, if there are any.
     pub(crate) fn tell_unread(&self) {
         if let Some(unread) = self.log.unread() {
-            complain(&sentence(&unread));
+            complain(&self.sentence(&unread));
         }
+    }
+
+    fn sentence(&self, unread: &Unread) -> String {
+        format!("{}{}", told(unread), self.advice(unread))
+    }
+
+    /// What to do about an archive that is not read.
+    pub(crate) fn advice(&self, unread: &Unread) -> &'static str {
+        match unread.why.as_deref() {
+            _ if self.is_salvaged() => FITS_NONE,
+            None | Some(Unfit::Missing) => "; name its directory with --archive DIR",
+            Some(_) => "; if it lies elsewhere, name that directory with --archive DIR",
+        }
+    }
+
+    /// Whether this log was made by salvage. What cannot be read is for the reading to tell.
+    fn is_salvaged(&self) -> bool {
+        is_salvaged(&self.storage).unwrap_or(false)
     }
 
     /// The same failure; where something was not found that may be in an archive which is not read,
@@ -90,7 +127,7 @@ impl Directory {
     pub(crate) fn or_unread(&self, failure: Failure) -> Failure {
         match self.log.unread() {
             Some(unread) if failure.exit == Exit::NOT_FOUND => {
-                let message = format!("{}; {}", failure.message(), sentence(&unread));
+                let message = format!("{}; {}", failure.message(), self.sentence(&unread));
                 let named = json!(unread.named.as_deref());
                 Failure::new(Exit::NOT_FOUND, "before_the_log", message)
                     .with("archive", named)
@@ -101,12 +138,10 @@ impl Directory {
     }
 }
 
-/// What to do about an archive that is not read.
-pub(crate) const NAME_ARCHIVE: &str = "; name its directory with --archive DIR";
-
-fn sentence(unread: &Unread) -> String {
-    format!("{}{NAME_ARCHIVE}", told(unread))
-}
+/// What is said of the archives of a log with an identity of its own, whose first records are in
+/// the archive of another.
+const FITS_NONE: &str = "; this log was made by salvage, so no archive fits it: read the archive \
+                         by itself, with --log DIR";
 
 /// Which records are in an archive that is not read, and why it is not.
 pub(crate) fn told(unread: &Unread) -> String {
@@ -118,21 +153,4 @@ pub(crate) fn told(unread: &Unread) -> String {
         unread.named.as_ref().map_or("an archive".into(), |at| format!("the archive {at}"));
     let why = unread.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
     format!("{records} in {archive}, which was not read{why}")
-}
-
-/// The failure that a directory is not the archive that it was named as.
-fn of_unfit(archive: &Directory, unfit: &Unfit) -> Failure {
-    let shown = path(&archive.path);
-    let (exit, code) = match unfit {
-        Unfit::Missing | Unfit::Unfinished => (Exit::NOT_FOUND, "nothing_here"),
-        Unfit::NotADirectory | Unfit::NotAnArchive => (Exit::USAGE, "not_an_archive"),
-        Unfit::Unreadable(SurveyError::NewerVersion { .. }) => (Exit::FAILED, "newer_version"),
-        Unfit::Unreadable(_) => (Exit::FAILED, "io"),
-        _ => (Exit::VERIFICATION_FAILED, "archive_differs"),
-    };
-    let message = format!(
-        "{shown} is not read as the archive of this log: {unfit}; name the directory that its \
-         first records were moved to with --archive DIR"
-    );
-    Failure::new(exit, code, message)
 }

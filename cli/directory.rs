@@ -49,7 +49,7 @@ impl Directory {
             let shown = path(&archive.path);
             let message = format!(
                 "{shown} is the log itself, which proves nothing of the records before it: name \
-                 the directory that they were moved to with {ARCHIVE_OPTION}"
+                 the directory that they were moved to"
             );
             return Err(Failure::new(Exit::USAGE, "archive_is_the_log", message));
         }
@@ -113,8 +113,8 @@ impl Directory {
         let advice = format!("name another directory with {}", self.option);
         if report.is_archive {
             format!(
-                "{shown} is an unfinished archive, and the log still holds every record of it: run \
-                 `holdpoint log archive {shown}` again"
+                "{shown} is an unfinished archive, or one that lost what it held: where the log \
+                 still begins with these records, run `holdpoint log archive {shown}` again"
             )
         } else if report.foreign {
             format!("{shown} holds other files and no log: {advice}")

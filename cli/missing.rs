@@ -1,6 +1,6 @@
 //! What of a history is not in the log that is read, and where to look for it.
 
-use crate::archives::{NAME_ARCHIVE, told};
+use crate::archives::told;
 use crate::directory::Directory;
 use holdpoint_domain::text::visible;
 use holdpoint_replay::{Archived, Rebuilt};
@@ -20,7 +20,7 @@ pub(crate) fn missing(directory: &Directory, rebuilt: &Rebuilt, whom: &str) -> O
         format!("records behind {newest} are in the log that this archive was moved from")
     });
     let unread = directory.log.unread();
-    let advice = if unread.is_some() { NAME_ARCHIVE } else { "" };
+    let advice = unread.as_ref().map_or("", |unread| directory.advice(unread));
     let unread = unread.map(|unread| told(&unread));
     let archived = unread.or_else(|| report.archived.as_ref().map(archived));
     let parts: Vec<String> = [archived, lost, later].into_iter().flatten().collect();

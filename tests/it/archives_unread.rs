@@ -118,6 +118,9 @@ fn what_is_not_the_archive_is_refused_where_it_was_named_and_told_where_the_log_
             let named = format!("{line} --archive archive");
             let output = sample.expect(what, &named, code, told);
             assert_eq!(text(&output.stdout), "", "{what}: {line}");
+            // It was named, and the log begins behind these records.
+            let said = text(&output.stderr);
+            assert!(!said.contains("--archive DIR") && !said.contains("still holds"), "{said}");
         }
         for line in ["log show", "replay", "export", "log stat"] {
             sample.expect(what, line, 0, told);

@@ -131,6 +131,24 @@ fn what_is_in_the_archive_is_said_to_be_there_and_not_lost() {
 }
 
 #[test]
+fn no_archive_is_asked_for_where_none_fits_the_new_log() {
+    let (place, _) = place();
+    archive(&place, "archive");
+    assert_eq!(status(&salvage(&place, &["log", "new"])), 0);
+    for (line, code) in [
+        (&["log", "show"][..], 0),
+        (&["trace", "1"], 3),
+        (&["log", "show", "--archive", "archive"], 6),
+    ] {
+        let output = on(&place, "new", line);
+        let said = text(&output.stderr);
+        assert_eq!(status(&output), code, "{line:?}: {said}");
+        assert!(said.contains("no archive fits it"), "{line:?}: {said}");
+        assert!(!said.contains("--archive DIR"), "{line:?}: {said}");
+    }
+}
+
+#[test]
 fn without_head_the_first_segment_says_where_the_log_begins() {
     let (place, request) = place();
     let (anchor, _) = archive(&place, "archive");

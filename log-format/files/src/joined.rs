@@ -70,8 +70,8 @@ pub enum Unfit {
     /// There is nothing.
     #[error("there is no archive there")]
     Missing,
-    /// It was begun, and holds no record yet.
-    #[error("it is an unfinished archive, and the log still holds every record of it")]
+    /// No HEAD in it names a record: it was begun and not finished, or its HEAD was lost.
+    #[error("it is an unfinished archive, or one that lost its HEAD")]
     Unfinished,
     /// A log that is written to, or was copied.
     #[error("it is a log, and not an archive of one")]
