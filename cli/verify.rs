@@ -164,10 +164,19 @@ pub(crate) fn exit_of(report: &Report) -> Exit {
     }
 }
 
+/// What is said of a log that has this verdict, behind its name.
+pub(crate) fn said_of(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::ForbiddenEvents => format!("has {verdict}"),
+        _ => format!("is {verdict}"),
+    }
+}
+
 /// That a log does not verify, as the failure of a verb that cannot do without, and what that means
 /// to who asked.
 pub(crate) fn damaged(report: &Report, advice: &str) -> Failure {
-    let message = format!("the log is {}{}; {advice}", report.verdict, first_finding(report));
+    let said = said_of(report.verdict);
+    let message = format!("the log {said}{}; {advice}", first_finding(report));
     Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
 }
 
@@ -199,7 +208,7 @@ pub(crate) fn warn(report: &Report) {
         return;
     }
     let first = first_finding(report);
-    complain(&format!("the log is {}{first}; {VERIFY_TELLS}", report.verdict));
+    complain(&format!("the log {}{first}; {VERIFY_TELLS}", said_of(report.verdict)));
 }
 
 /// Names records without proof on stderr, if there are any.

@@ -5,7 +5,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::text::{bytes, path};
-use crate::verify::exit_of;
+use crate::verify::{exit_of, said_of};
 use holdpoint_log_files::{ReadFile, ReadStorage};
 use holdpoint_log_format::{Lock, OwnerState, names};
 use holdpoint_replay::machine::is_locked;
@@ -59,7 +59,7 @@ fn verified(directory: &Directory) -> Result<(Check, Exit), Failure> {
         Verdict::NothingHere => (nothing_here(directory, &report), exit_of(&report)),
         _ if report.failed() => {
             let first = leading(&report.findings).map(|finding| format!(": {finding}"));
-            let found = format!("{shown} is {}{}", report.verdict, first.unwrap_or_default());
+            let found = format!("{shown} {}{}", said_of(report.verdict), first.unwrap_or_default());
             (Check::fail(LOG, found, VERIFY), exit_of(&report))
         }
         verdict => {
@@ -94,7 +94,7 @@ fn space(free: Option<u64>) -> Option<Check> {
 fn lock(directory: &Directory) -> Check {
     let lock = match read_lock(directory) {
         Ok(Some(lock)) => lock,
-        Ok(None) => return Check::ok(LOCK, "nobody has written yet"),
+        Ok(None) => return Check::ok(LOCK, "no owner is named: the next writer writes LOCK"),
         Err(reason) => return unreadable_lock(&reason),
     };
     let pid = lock.pid;
@@ -121,7 +121,7 @@ fn unreadable_lock(reason: &str) -> Check {
     Check::fail(LOCK, format!("LOCK {reason}"), advice)
 }
 
-/// Who wrote last; `None` where nobody did, and otherwise why that cannot be told.
+/// Who wrote last; `None` where LOCK is missing or empty, and otherwise why that cannot be told.
 fn read_lock(directory: &Directory) -> Result<Option<Lock>, String> {
     let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     let Some(file) = directory.storage.open(names::LOCK).map_err(unreadable)? else {

@@ -194,6 +194,10 @@ fn the_log_is_looked_at_and_not_changed() {
     let output = doctor(&place, &documented().to_string(), &[]);
     assert_eq!((status(&output), &json(&output)["state"]), (0, &"warn".into()), "it is locked");
     drop(lock);
+    std::fs::remove_file(place.log.join("LOCK")).unwrap();
+    let output = doctor(&place, &documented().to_string(), &[]);
+    assert_eq!((status(&output), &json(&output)["state"]), (0, &"ok".into()), "there is no LOCK");
+    assert!(!text(&output.stdout).contains("nobody has written"), "{}", text(&output.stdout));
     write(place.log.join("LOCK"), "nobody").unwrap();
     let output = doctor(&place, &documented().to_string(), &[]);
     assert_eq!((status(&output), &json(&output)["state"]), (1, &"fail".into()), "whose is LOCK?");

@@ -203,6 +203,8 @@ fn assert_refuted(log: &Path, segment: u64) {
     let findings = report["findings"].as_array().unwrap();
     assert_eq!(findings.len(), 1, "{stdout}");
     assert_eq!(findings[0]["problem"], "false_index_statement");
+    let (_, _, said) = told(&holdpoint(log, &["replay"]));
+    assert!(said.contains("the log has forbidden events"), "{said}");
     let named = format!("record {segment} on");
     assert!(findings[0]["message"].as_str().unwrap().contains(&named), "{stdout}");
 }

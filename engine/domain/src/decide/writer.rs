@@ -52,7 +52,10 @@ pub fn decide_for_writer(
             let parted = world.unproven_records().iter().find(|(_, last)| *last >= anchor);
             let parted = parted.filter(|(first, _)| *first <= anchor);
             let (first, last) = parted.unwrap_or_default();
-            let whole = format!("an anchor outside of the unproven records {first} to {last}");
+            let whole = format!(
+                "an end before record {first} or behind record {last}, since the records between \
+                 are unproven, and what says so has to stay with them"
+            );
             unless(parted.is_some(), "an archive", whole, anchor)?;
             let is_other_schema = body.state_schema != STATE_SCHEMA_VERSION;
             unless(is_other_schema, "an archive", STATE_SCHEMA_VERSION, body.state_schema)?;
