@@ -12,6 +12,7 @@ const FINGERPRINT_RECORDED: u16 = 4;
 const COMMAND_REFUSED: u16 = 5;
 pub(crate) const HISTORY_ARCHIVED: u16 = 9;
 pub(crate) const SEGMENT_INDEXED: u16 = 10;
+const RECORDS_UNPROVEN: u16 = 13;
 
 /// The place of SYSTEM among the kinds of actors.
 const SYSTEM: u64 = 3;
@@ -25,6 +26,11 @@ pub fn fingerprint_recorded(schema: u64, fingerprint: &[u8; 32]) -> Fact {
 pub fn segment_indexed(first: u64, last: u64, format: u64, digest: &[u8; 32]) -> Fact {
     let body = Payload::of(SEGMENT_INDEXED).number(first).number(last).number(format);
     body.digest(digest).fact(SEGMENT_INDEXED)
+}
+
+/// Records that something was changed or missing behind are unproven.
+pub fn records_unproven(first: u64, last: u64) -> Fact {
+    Payload::of(RECORDS_UNPROVEN).number(first).number(last).number(0).fact(RECORDS_UNPROVEN)
 }
 
 /// What `log.history_archived` states.

@@ -71,11 +71,13 @@ with it. Every link from the record that is shown to HEAD was computed, and hold
 in the directory is the forger's own. Record for record this is a log. What is wrong is what its
 records say of each other: evidence has another hash than a later record states, a step is taken
 that the state before it forbids, a statement is made once more that is true, beside one that is
-false. Who rebuilds the state finds that, and exits 6: `verify`, `replay` and what reads as they
-do. It is found at the record at which it shows, which need not be the forged one; where it is the
-forged one, the cell is `f`. `verify --range` says in `not_checked` that it judges no events; it
-reads no further than HEAD, so that what only LOCK misses behind it is not in its reach. A head
-that was kept elsewhere differs in each of these rows.
+false. Who judges the events finds that, and exits 6: `verify`, `replay` up to its point, `export`
+and the lists that read the whole log. `replay --live`, `diff` and `bisect` go through the states
+and judge none. It is found at the record at which it shows, which need not be the forged one;
+where it is the forged one, the cell is `f`. `verify --range` says in `not_checked` that it judges
+no events; of what lies behind HEAD it takes no more than what is said to be unproven, so that what
+only LOCK misses there is not in its reach. A head that was kept elsewhere differs in each of these
+rows.
 
 | attack | readings |
 |---|---|

@@ -160,7 +160,7 @@ fn rechain(log: &mut Log, variant: u64, reach: Reach) -> Forged {
     room(log.remake(at, reach))
 }
 
-fn rechain_with_head(log: &mut Log, variant: u64) -> Forged {
+pub(super) fn rechain_with_head(log: &mut Log, variant: u64) -> Forged {
     rechain(log, variant, Reach::Log)?;
     log.head_follows();
     Ok(())

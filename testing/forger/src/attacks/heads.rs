@@ -1,3 +1,4 @@
+use super::chains::rechain_with_head;
 use super::places::{
     Found, a_record_where, a_segment, first_record_of, forge_head, forge_lock, put,
     remove_segments_before,
@@ -6,6 +7,7 @@ use super::{Attack, Forged, row};
 use crate::chain::Position;
 use crate::layout::{MORE_FOLLOWS, common, head, lock};
 use crate::log::{Log, RecordAt};
+use crate::payload::records_unproven;
 
 pub(super) const ATTACKS: &[Attack] = &[
     row("head-behind", "HEAD names an older record, correctly.", behind),
@@ -23,6 +25,12 @@ pub(super) const ATTACKS: &[Attack] = &[
     row("head-newer-version", "HEAD is of a newer format version.", newer),
     row("head-of-other-boot", "HEAD was written in another boot.", other_boot),
     row("head-of-nothing", "HEAD names no record, as at creation.", of_nothing),
+    row(
+        "head-before-statement-on-unproven-records",
+        "A payload was forged and the chain made anew with HEAD; behind HEAD, a record says that \
+         nothing up to there is proven.",
+        before_statement,
+    ),
     row(
         "head-temporary-of-later-record",
         "A HEAD that did not get its name names a record behind the newest one.",
@@ -158,6 +166,14 @@ fn of_nothing(log: &mut Log, _: u64) -> Forged {
         block.set(head::NEWEST_LINK, &link);
         set_places(block, [0; 3]);
     })
+}
+
+fn before_statement(log: &mut Log, variant: u64) -> Forged {
+    rechain_with_head(log, variant)?;
+    let newest = log.newest_end().ok_or("there is no record")?;
+    let newest = log.record(newest).sequence();
+    log.append(&[records_unproven(1, newest)]);
+    Ok(())
 }
 
 fn temporary(log: &mut Log, variant: u64) -> Forged {
