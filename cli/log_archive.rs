@@ -9,7 +9,7 @@ use crate::text::{counted, path};
 use crate::travel::parse_until;
 use holdpoint_domain::text::visible;
 use holdpoint_engine::log::{AppendError, ArchiveError};
-use holdpoint_engine::shell::{ArchivePlan, ArchiveReport, MoveError};
+use holdpoint_engine::shell::{ArchivePlan, ArchiveReport, MoveError, SubmitError};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::{Progress, Until};
 use serde::Serialize;
@@ -52,8 +52,8 @@ struct Summary {
     left_segments: u64,
 }
 
-/// Moves records to DST. Exit 3 when there is no log, 4 when the log or the archive is busy, 6 when
-/// what was written does not verify.
+/// Moves records to DST. Exit 3 when there is no log, 4 when the log or the archive is busy, 5 when
+/// the records may not be parted, 6 when what was written does not verify.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, archive(global, &args))
 }
@@ -143,6 +143,7 @@ fn failure(global: &Global, error: &MoveError) -> Failure {
     let message = format!("{}: {said}", path(&global.log));
     let (exit, code) = match error {
         MoveError::Archive(ArchiveError::OtherArchive { .. }) => (Exit::FAILED, "other_archive"),
+        MoveError::Submit(SubmitError::Contradicted(refusal)) => (Exit::REFUSED, refusal.code()),
         MoveError::Archive(ArchiveError::Busy { .. } | ArchiveError::Overtaken { .. }) => {
             (Exit::CONFLICT, "busy")
         }

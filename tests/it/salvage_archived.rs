@@ -116,6 +116,23 @@ fn the_new_log_begins_behind_the_same_record_and_the_state_goes_on() {
     assert_eq!(status(&on(&place, "new", &["verify"])), 0);
 }
 
+/// Moves what it may of a salvaged log to an archive, and gives the exit code and the error.
+fn archive_of_new(place: &Place) -> (i32, Value) {
+    let output = on(place, "new", &["log", "archive", "other", "--json"]);
+    (status(&output), json(&output)["error"]["code"].clone())
+}
+
+#[test]
+fn an_archive_that_would_part_unproven_records_is_refused_before_anything_is_copied() {
+    let (place, _) = place();
+    std::fs::remove_file(place.log.join(names::HEAD)).unwrap();
+    assert_eq!(status(&salvage(&place, &["log", "new"])), 0);
+    assert_eq!(archive_of_new(&place), (5, "CONTRADICTS_LOG".into()));
+    assert!(!beside(&place, "other").exists());
+    assert_eq!(first_record(&place, "new").0, 1);
+    assert_eq!(status(&on(&place, "new", &["verify"])), 0);
+}
+
 #[test]
 fn what_is_in_the_archive_is_said_to_be_there_and_not_lost() {
     let (place, _) = place();

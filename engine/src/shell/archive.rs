@@ -10,7 +10,7 @@ use holdpoint_domain::event::{HistoryArchived, Raw, Text};
 use holdpoint_domain::evidence_capture::RawData;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
-use holdpoint_domain::{Time, World, WriterCommand};
+use holdpoint_domain::{Time, World, WriterCommand, decide_for_writer};
 use holdpoint_log_format::ChainPosition;
 use std::path::Path;
 use thiserror::Error;
@@ -111,8 +111,7 @@ impl<S: Storage> Engine<S> {
         if let Some(segment) = last {
             let anchor = segment.last;
             let statement = self.fill_archive(archive, &anchor, progress)?;
-            let stated = record(self.core(), &WriterCommand::HistoryArchived(statement))?;
-            moved.stated_by = Some(stated.last_sequence);
+            moved.stated_by = Some(record(self.core(), &statement)?.last_sequence);
             log.begin_behind(&anchor, before)?;
             moved.moved = Some((before.saturating_add(1), anchor));
         } else {
@@ -122,33 +121,48 @@ impl<S: Storage> Engine<S> {
         Ok(ArchiveReport { removed_segments: removed, left_segments: left, ..moved })
     }
 
-    /// Copies what is to be moved, and makes the event that will say so.
+    /// Makes the event that will say what was moved, and copies that. What may not be said is not
+    /// copied.
     fn fill_archive<W: Storage>(
         &self,
         archive: &W,
         anchor: &ChainPosition,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<HistoryArchived, MoveError> {
+    ) -> Result<WriterCommand, MoveError> {
         let log = &self.core().log;
-        let mut opened = log.open_archive(archive)?;
         let start = Hot::open(log)?;
-        if let Some(stated_by) = start.stated_by.filter(|_| opened.is_new())
-            && stated_by > anchor.sequence
-        {
+        let stated_by = start.stated_by.filter(|stated_by| *stated_by > anchor.sequence);
+        let statement = self.statement(start, named(archive.root()), anchor)?;
+        // Asked without a turn, which would record what else is due.
+        if let Some(hot) = self.core().hot.lock().as_ref() {
+            let decided = decide_for_writer(&hot.world, &statement, hot.world.totals().last_at);
+            decided.map_err(SubmitError::from)?;
+        }
+        let mut opened = log.open_archive(archive)?;
+        if let Some(stated_by) = stated_by.filter(|_| opened.is_new()) {
             return Err(MoveError::WithoutBeginning { stated_by, last: anchor.sequence });
         }
+        log.copy_to_archive(&mut opened, anchor.sequence, progress)?;
+        Ok(statement)
+    }
+
+    fn statement(
+        &self,
+        start: Hot,
+        archived_to: Text,
+        anchor: &ChainPosition,
+    ) -> Result<WriterCommand, MoveError> {
         let first_sequence = start.place.run.chain.sequence.saturating_add(1);
         let state = state_behind(self, start, anchor)?;
-        log.copy_to_archive(&mut opened, anchor.sequence, progress)?;
-        Ok(HistoryArchived {
+        Ok(WriterCommand::HistoryArchived(HistoryArchived {
             first_sequence,
             anchor_sequence: anchor.sequence,
             anchor_link: Digest::from_bytes(anchor.link.0),
-            archived_to: named(archive.root()),
+            archived_to,
             state_schema: STATE_SCHEMA_VERSION,
             state_fingerprint: state.fingerprint_digest(),
             state: Raw::from(RawData::from(state.carry())),
-        })
+        }))
     }
 }
 
