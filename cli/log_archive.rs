@@ -160,6 +160,7 @@ fn failure(global: &Global, error: &MoveError) -> Failure {
         ) => return Failure::new(Exit::FAILED, "archive_io", said),
         MoveError::Inside { .. } => (Exit::USAGE, "inside_the_log"),
         MoveError::WithoutBeginning { .. } => (Exit::REFUSED, "without_beginning"),
+        MoveError::ApartFromReport { .. } => (Exit::REFUSED, "apart_from_report"),
         _ => return failed(global, error),
     };
     Failure::new(exit, code, message)

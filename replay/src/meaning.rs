@@ -159,10 +159,7 @@ impl Meaning {
         self.count_fingerprint(&envelope.event, &forbidden);
         self.take_statement(record, &envelope.event);
         for event in forbidden {
-            let is_of_copy = event.rule == Rule::Fingerprint && self.copies.is_some_and(|n| n > 0);
-            if !is_of_copy {
-                self.find(record, Problem::Forbidden(event));
-            }
+            self.find(record, Problem::Forbidden(event));
         }
     }
 
@@ -223,11 +220,9 @@ impl Meaning {
 
     fn count_fingerprint(&mut self, event: &Event, forbidden: &[ForbiddenEvent]) {
         let Event::FingerprintRecorded(body) = event else { return };
-        let differs = forbidden.iter().any(|event| event.rule == Rule::Fingerprint);
-        let is_of_copy = self.copies.is_some_and(|left| left > 0);
-        if body.schema != STATE_SCHEMA_VERSION || (differs && is_of_copy) {
+        if body.schema != STATE_SCHEMA_VERSION {
             self.fingerprints_not_checked = self.fingerprints_not_checked.saturating_add(1);
-        } else if !differs {
+        } else if !forbidden.iter().any(|event| event.rule == Rule::Fingerprint) {
             self.fingerprints_proven = self.fingerprints_proven.saturating_add(1);
         }
     }

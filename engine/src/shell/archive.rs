@@ -3,14 +3,15 @@
 
 use super::engine::Engine;
 use super::error::SubmitError;
-use super::rebuild::{Hot, recorded};
+use super::rebuild::{Hot, Recorded, recorded};
 use super::writers_own::record;
 use crate::log::{ArchiveError, SealedSegment, Storage};
-use holdpoint_domain::event::{HistoryArchived, Raw, Text};
+use holdpoint_domain::event::{Event, HistoryArchived, Raw, Text};
 use holdpoint_domain::evidence_capture::RawData;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Time, World, WriterCommand, decide_for_writer};
+use holdpoint_log_files::Follower;
 use holdpoint_log_format::ChainPosition;
 use std::path::Path;
 use thiserror::Error;
@@ -66,6 +67,16 @@ pub enum MoveError {
         stated_by: u64,
         /// The last record that would be moved.
         last: u64,
+    },
+    /// The log was made by a salvage, and what is left of it would be judged without its report.
+    #[error(
+        "record {sequence} was taken over from another log and lacks what was lost there, which \
+         only the report of the salvage tells, and that would be moved: move record {sequence} as \
+         well, once its segment is sealed"
+    )]
+    ApartFromReport {
+        /// The record that the rules forbid without the report.
+        sequence: u64,
     },
 }
 
@@ -192,15 +203,49 @@ fn state_behind<S: Storage>(
     last: &ChainPosition,
 ) -> Result<World, MoveError> {
     let (mut place, mut world) = (start.place, start.world);
+    let first = place.run.chain.sequence.saturating_add(1);
+    let mut is_salvaged = false;
+    follow(engine, &mut place, last, &mut |event| {
+        let is_report = matches!(event.envelope.event, Event::Salvaged(_));
+        is_salvaged |= is_report && event.sequence == first;
+        world.evolve(event.sequence, event.at, &event.envelope);
+    })?;
+    if is_salvaged {
+        check_rest(engine, place, world.clone())?;
+    }
+    Ok(world)
+}
+
+/// Whether the rules allow all that would be left, without the report of a salvage.
+fn check_rest<S: Storage>(
+    engine: &Engine<S>,
+    mut place: Follower,
+    mut world: World,
+) -> Result<(), MoveError> {
+    let newest = engine.core().log.position();
+    let mut forbidden = None;
+    follow(engine, &mut place, &newest, &mut |event| {
+        if !world.evolve(event.sequence, event.at, &event.envelope).is_empty() {
+            forbidden.get_or_insert(event.sequence);
+        }
+    })?;
+    forbidden.map_or(Ok(()), |sequence| Err(MoveError::ApartFromReport { sequence }))
+}
+
+/// Shows every event behind a place up to a record.
+fn follow<S: Storage>(
+    engine: &Engine<S>,
+    place: &mut Follower,
+    last: &ChainPosition,
+    visit: &mut dyn FnMut(Recorded),
+) -> Result<(), SubmitError> {
     let mut failure = None;
-    let led =
-        place.follow_to(&*engine.core().caches, last, &mut |_, record| match recorded(record) {
-            _ if failure.is_some() => {}
-            Ok(event) => drop(world.evolve(event.sequence, event.at, &event.envelope)),
-            Err(error) => failure = Some(error),
-        });
-    led.map_err(SubmitError::from)?;
-    failure.map_or(Ok(world), |error| Err(error.into()))
+    place.follow_to(&*engine.core().caches, last, &mut |_, record| match recorded(record) {
+        _ if failure.is_some() => {}
+        Ok(event) => visit(event),
+        Err(error) => failure = Some(error),
+    })?;
+    failure.map_or(Ok(()), Err)
 }
 
 fn check_apart(log: &Path, archive: &Path) -> Result<(), MoveError> {

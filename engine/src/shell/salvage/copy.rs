@@ -22,6 +22,9 @@ use holdpoint_log_format::{Item, Record};
 /// Longest text of an event that salvage writes, in bytes.
 const TEXT_BYTES_MAX: usize = 4_096;
 
+/// The state schema of a fingerprint that is not compared with any state.
+const OF_NO_STATE: u32 = 0;
+
 /// Copies a plan into a new log.
 pub(super) struct Copier<'a, S> {
     /// The source.
@@ -235,6 +238,10 @@ impl<S: ReadStorage> Copier<'_, S> {
             |mut envelope| {
                 self.has_proofs |= envelope.proof.is_some();
                 envelope.map_sequences(|sequence| self.sequences.new_of(sequence));
+                // A state holds sequences, so that no state of the new log has this fingerprint.
+                if let Event::FingerprintRecorded(body) = &mut envelope.event {
+                    body.schema = OF_NO_STATE;
+                }
                 codec::encode(&envelope).ok()
             },
         );
