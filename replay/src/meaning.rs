@@ -202,15 +202,26 @@ impl Meaning {
         }
     }
 
-    /// What was made up can be forbidden, and can stand in the place of what allowed the rest.
+    /// What was made up can be forbidden, and can stand in the place of what allowed the rest. What
+    /// no witness reached is judged as all the rest is, where the rules allow it.
     fn follow_unproven(&mut self, body: &RecordsUnproven) {
-        if body.reason != UnprovenReason::Damage {
+        let range = body.first_sequence..=body.last_sequence;
+        let is_of_these = |it: &Finding| {
+            range.contains(&it.place.sequence) && matches!(it.problem, Problem::Forbidden(_))
+        };
+        if body.reason != UnprovenReason::Damage && !self.findings.iter().any(is_of_these) {
             return;
         }
         let first = body.first_sequence;
         self.unproven_from = Some(self.unproven_from.map_or(first, |from| from.min(first)));
         let found = std::mem::take(&mut self.findings);
+        let count = found.len();
         found.into_iter().for_each(|finding| self.find_at(finding.place, finding.problem));
+        // What had no room among the findings is of later records than those that had.
+        if self.findings.len() < count {
+            let left_out = std::mem::take(&mut self.left_out);
+            self.notes_left_out = self.notes_left_out.saturating_add(left_out);
+        }
     }
 
     /// The first record that cannot be judged, because of what a salvage lost or could not prove.

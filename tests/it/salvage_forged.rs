@@ -4,6 +4,7 @@
 use crate::records_support::{holdpoint, saying, told, values};
 use crate::tamper::changes::on_every;
 use holdpoint_domain::codec::encode;
+use holdpoint_domain::event::LoopDispatched;
 use holdpoint_forger::{Item, Log, Record, RecordAt, layout};
 use holdpoint_testing::hand_made::{HandMade, envelope};
 use holdpoint_testing::part::part;
@@ -269,6 +270,26 @@ fn what_is_unproven_stays_so_in_a_salvage_of_a_salvage() {
     assert_eq!(told(&holdpoint(directory.path(), &words)).0, 0);
     assert_eq!(unproven_of(&again), (3..=8).collect());
     let (code, report) = verified(&again);
+    let expected = (0, Some("intact, with unproven records"));
+    assert_eq!((code, report["verdict"].as_str()), expected, "{report:#}");
+}
+
+#[test]
+fn a_forbidden_event_that_no_witness_reached_leaves_a_salvaged_log_without_a_finding() {
+    let mut log = HandMade::new();
+    log.run();
+    let head = log.head();
+    let (permitted_by_fault, permitted_by_decision) = (None, None);
+    let loop_id = "nobody-began-it".into();
+    let made_up = LoopDispatched { loop_id, attempt: 1, permitted_by_fault, permitted_by_decision };
+    log.events(vec![made_up.into()]);
+    let directory = TempDir::new().unwrap();
+    let (old, new) = (directory.path().join("old"), directory.path().join("new"));
+    log.write_with_head(&old, &head);
+    assert_eq!(verified(&old).0, 6);
+    let words = ["salvage", old.to_str().unwrap(), new.to_str().unwrap()];
+    assert_eq!(told(&holdpoint(directory.path(), &words)).0, 0);
+    let (code, report) = verified(&new);
     let expected = (0, Some("intact, with unproven records"));
     assert_eq!((code, report["verdict"].as_str()), expected, "{report:#}");
 }
