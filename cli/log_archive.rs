@@ -53,7 +53,7 @@ struct Summary {
 }
 
 /// Moves records to DST. Exit 3 when there is no log, 4 when the log or the archive is busy, 5 when
-/// the records may not be parted, 6 when what was written does not verify.
+/// DST is something else or the records may not be parted, 6 when what was written does not verify.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, archive(global, &args))
 }
@@ -142,7 +142,7 @@ fn failure(global: &Global, error: &MoveError) -> Failure {
     let said = visible(&error.to_string()).to_string();
     let message = format!("{}: {said}", path(&global.log));
     let (exit, code) = match error {
-        MoveError::Archive(ArchiveError::OtherArchive { .. }) => (Exit::FAILED, "other_archive"),
+        MoveError::Archive(ArchiveError::OtherArchive { .. }) => (Exit::REFUSED, "other_archive"),
         MoveError::Submit(SubmitError::Contradicted(refusal)) => (Exit::REFUSED, refusal.code()),
         MoveError::Archive(ArchiveError::Busy { .. } | ArchiveError::Overtaken { .. }) => {
             (Exit::CONFLICT, "busy")
