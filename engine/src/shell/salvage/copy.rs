@@ -130,7 +130,8 @@ impl<S: ReadStorage> Copier<'_, S> {
             reached = record.header.sequence;
             let is_last = reached == kept.last.sequence;
             let time = record.header.time;
-            failure = self.take(&mut batch, place, record, (is_proven, is_last, time)).err();
+            let place = RecordPlace { segment: kept.segment, ..*place };
+            failure = self.take(&mut batch, &place, record, (is_proven, is_last, time)).err();
             if is_last || failure.is_some() { Onward::Stop } else { Onward::Go }
         };
         let from = Run::from(kept.from, 0, kept.offset);
@@ -156,7 +157,7 @@ impl<S: ReadStorage> Copier<'_, S> {
         };
         match item {
             Ok((Item::Record(record), length)) if is_it(&record) => {
-                let (segment, offset) = (kept.header.first_sequence(), kept.offset);
+                let (segment, offset) = (kept.segment, kept.offset);
                 let place = RecordPlace { segment, offset, length };
                 let time = record.header.time.min(latest);
                 self.take(&mut Vec::new(), &place, &record, (false, true, time))
