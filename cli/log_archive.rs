@@ -9,7 +9,7 @@ use crate::text::{counted, path};
 use crate::travel::parse_until;
 use holdpoint_domain::text::visible;
 use holdpoint_engine::log::{AppendError, ArchiveError};
-use holdpoint_engine::shell::{ArchivePlan, ArchiveReport, MoveError};
+use holdpoint_engine::shell::{ArchivePlan, ArchiveReport, MoveError, SubmitError};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::{Progress, Until};
 use serde::Serialize;
@@ -52,8 +52,8 @@ struct Summary {
     left_segments: u64,
 }
 
-/// Moves records to DST. Exit 3 when there is no log, 4 when the log or the archive is busy, 6 when
-/// what was written does not verify.
+/// Moves records to DST. Exit 3 when there is no log, 4 when the log or the archive is busy, 5 when
+/// DST is something else or the records may not be parted, 6 when what was written does not verify.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, archive(global, &args))
 }
@@ -142,7 +142,8 @@ fn failure(global: &Global, error: &MoveError) -> Failure {
     let said = visible(&error.to_string()).to_string();
     let message = format!("{}: {said}", path(&global.log));
     let (exit, code) = match error {
-        MoveError::Archive(ArchiveError::OtherArchive { .. }) => (Exit::FAILED, "other_archive"),
+        MoveError::Archive(ArchiveError::OtherArchive { .. }) => (Exit::REFUSED, "other_archive"),
+        MoveError::Submit(SubmitError::Contradicted(refusal)) => (Exit::REFUSED, refusal.code()),
         MoveError::Archive(ArchiveError::Busy { .. } | ArchiveError::Overtaken { .. }) => {
             (Exit::CONFLICT, "busy")
         }
@@ -159,6 +160,7 @@ fn failure(global: &Global, error: &MoveError) -> Failure {
         ) => return Failure::new(Exit::FAILED, "archive_io", said),
         MoveError::Inside { .. } => (Exit::USAGE, "inside_the_log"),
         MoveError::WithoutBeginning { .. } => (Exit::REFUSED, "without_beginning"),
+        MoveError::ApartFromReport { .. } => (Exit::REFUSED, "apart_from_report"),
         _ => return failed(global, error),
     };
     Failure::new(exit, code, message)

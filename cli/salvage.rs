@@ -32,7 +32,7 @@ pub(crate) struct Args {
 }
 
 /// Salvages a log. Exit 0 when a new log was made, also if something was lost; 3 when there was
-/// nothing to keep.
+/// nothing to keep, 5 when NEW is taken.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, run(global, &args))
 }
@@ -68,9 +68,9 @@ fn failure(error: &SalvageError) -> Failure {
         SalvageError::NoSegment { .. } | SalvageError::NothingKept { .. } => {
             (Exit::NOT_FOUND, "nothing_kept")
         }
-        SalvageError::Inside { .. } => (Exit::FAILED, "target_inside"),
-        SalvageError::NotEmpty { .. } => (Exit::FAILED, "target_not_empty"),
-        SalvageError::Unfinished { .. } => (Exit::FAILED, "target_unfinished"),
+        SalvageError::Inside { .. } => (Exit::USAGE, "target_inside"),
+        SalvageError::NotEmpty { .. } => (Exit::REFUSED, "target_not_empty"),
+        SalvageError::Unfinished { .. } => (Exit::REFUSED, "target_unfinished"),
         SalvageError::Changed { .. } => (Exit::FAILED, "source_changed"),
         _ => (Exit::FAILED, "io"),
     };

@@ -159,10 +159,7 @@ impl Meaning {
         self.count_fingerprint(&envelope.event, &forbidden);
         self.take_statement(record, &envelope.event);
         for event in forbidden {
-            let is_of_copy = event.rule == Rule::Fingerprint && self.copies.is_some_and(|n| n > 0);
-            if !is_of_copy {
-                self.find(record, Problem::Forbidden(event));
-            }
+            self.find(record, Problem::Forbidden(event));
         }
     }
 
@@ -205,15 +202,26 @@ impl Meaning {
         }
     }
 
-    /// What was made up can be forbidden, and can stand in the place of what allowed the rest.
+    /// What was made up can be forbidden, and can stand in the place of what allowed the rest. What
+    /// no witness reached is judged as all the rest is, where the rules allow it.
     fn follow_unproven(&mut self, body: &RecordsUnproven) {
-        if body.reason != UnprovenReason::Damage {
+        let range = body.first_sequence..=body.last_sequence;
+        let is_of_these = |it: &Finding| {
+            range.contains(&it.place.sequence) && matches!(it.problem, Problem::Forbidden(_))
+        };
+        if body.reason != UnprovenReason::Damage && !self.findings.iter().any(is_of_these) {
             return;
         }
         let first = body.first_sequence;
         self.unproven_from = Some(self.unproven_from.map_or(first, |from| from.min(first)));
         let found = std::mem::take(&mut self.findings);
+        let count = found.len();
         found.into_iter().for_each(|finding| self.find_at(finding.place, finding.problem));
+        // What had no room among the findings is of later records than those that had.
+        if self.findings.len() < count {
+            let left_out = std::mem::take(&mut self.left_out);
+            self.notes_left_out = self.notes_left_out.saturating_add(left_out);
+        }
     }
 
     /// The first record that cannot be judged, because of what a salvage lost or could not prove.
@@ -223,11 +231,9 @@ impl Meaning {
 
     fn count_fingerprint(&mut self, event: &Event, forbidden: &[ForbiddenEvent]) {
         let Event::FingerprintRecorded(body) = event else { return };
-        let differs = forbidden.iter().any(|event| event.rule == Rule::Fingerprint);
-        let is_of_copy = self.copies.is_some_and(|left| left > 0);
-        if body.schema != STATE_SCHEMA_VERSION || (differs && is_of_copy) {
+        if body.schema != STATE_SCHEMA_VERSION {
             self.fingerprints_not_checked = self.fingerprints_not_checked.saturating_add(1);
-        } else if !differs {
+        } else if !forbidden.iter().any(|event| event.rule == Rule::Fingerprint) {
             self.fingerprints_proven = self.fingerprints_proven.saturating_add(1);
         }
     }

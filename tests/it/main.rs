@@ -79,6 +79,7 @@ mod run_spent;
 mod salvage;
 mod salvage_archived;
 mod salvage_forged;
+mod salvage_moved;
 mod screens;
 mod standing;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

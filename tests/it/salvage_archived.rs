@@ -116,6 +116,54 @@ fn the_new_log_begins_behind_the_same_record_and_the_state_goes_on() {
     assert_eq!(status(&on(&place, "new", &["verify"])), 0);
 }
 
+/// Moves what it may of a salvaged log to an archive, and gives the exit code and the error.
+fn archive_of_new(place: &Place) -> (i32, Value) {
+    let output = on(place, "new", &["log", "archive", "other", "--json"]);
+    (status(&output), json(&output)["error"]["code"].clone())
+}
+
+#[test]
+fn a_salvaged_log_with_fingerprints_is_archived_and_no_event_of_it_is_forbidden() {
+    let (place, _) = place();
+    let commands = beside(&place, "commands");
+    std::fs::write(&commands, "{\"submit\": {\"command\": \"log.record_fingerprint\"}}\n").unwrap();
+    let recorded = place.holdpoint(&["apply", commands.to_str().unwrap()]);
+    assert_eq!(status(&recorded), 0, "{}", text(&recorded.stderr));
+    assert_eq!(status(&salvage(&place, &["log", "new"])), 0);
+    assert_eq!(archive_of_new(&place), (0, Value::Null));
+    for log in ["new", "other"] {
+        let verified = on(&place, log, &["verify", "--json"]);
+        let report = json(&verified);
+        assert_eq!((status(&verified), &report["verdict"]), (0, &"intact".into()), "{report:#}");
+    }
+    let told = text(&on(&place, "new", &["verify"]).stdout);
+    assert!(told.contains("1 of another state schema or log were not checked"), "{told}");
+}
+
+#[test]
+fn what_only_the_report_of_a_salvage_allows_is_not_parted_from_it() {
+    let (place, request) = place();
+    let answer = ["hold", "answer", &request, "--yes", "--decision", "abort"];
+    assert_eq!(status(&place.holdpoint(&answer)), 0);
+    damage(&place, 0, 1);
+    assert_eq!(status(&salvage(&place, &["log", "new"])), 0);
+    assert_eq!(status(&on(&place, "new", &["verify"])), 0);
+    assert_eq!(archive_of_new(&place), (5, "apart_from_report".into()));
+    assert!(!beside(&place, "other").exists());
+    assert_eq!(status(&on(&place, "new", &["verify"])), 0);
+}
+
+#[test]
+fn an_archive_that_would_part_unproven_records_is_refused_before_anything_is_copied() {
+    let (place, _) = place();
+    std::fs::remove_file(place.log.join(names::HEAD)).unwrap();
+    assert_eq!(status(&salvage(&place, &["log", "new"])), 0);
+    assert_eq!(archive_of_new(&place), (5, "CONTRADICTS_LOG".into()));
+    assert!(!beside(&place, "other").exists());
+    assert_eq!(first_record(&place, "new").0, 1);
+    assert_eq!(status(&on(&place, "new", &["verify"])), 0);
+}
+
 #[test]
 fn what_is_in_the_archive_is_said_to_be_there_and_not_lost() {
     let (place, _) = place();

@@ -4,6 +4,7 @@
 use crate::records_support::{holdpoint, saying, segments, told, values};
 use crate::tamper::changes::on_every;
 use holdpoint_domain::codec::encode;
+use holdpoint_domain::event::LoopDispatched;
 use holdpoint_forger::{Item, Log, Record, RecordAt, layout};
 use holdpoint_log_format::{Head, Link, names};
 use holdpoint_testing::hand_made::{HandMade, change_head, envelope};
@@ -44,10 +45,10 @@ const FORGERIES: [Forgery; 11] = [
 ];
 
 /// Kind, time and payload.
-type Fact = (u16, u64, Vec<u8>);
+pub(crate) type Fact = (u16, u64, Vec<u8>);
 
 /// Runs, and words of somebody else's, in two segments.
-fn small_log() -> (TempDir, Log) {
+pub(crate) fn small_log() -> (TempDir, Log) {
     let mut log = HandMade::new();
     for part in 0..2 {
         if part > 0 {
@@ -130,7 +131,7 @@ fn put_image(log: &mut Log, at: RecordAt) -> Option<()> {
 
 /// The records of a salvaged log that are the other one's, by their sequences. Its own events speak
 /// of another story.
-fn taken_over(log: &Log) -> Vec<(u64, Fact)> {
+pub(crate) fn taken_over(log: &Log) -> Vec<(u64, Fact)> {
     let records = log.records().into_iter().map(|at| log.record(at)).skip(1);
     let is_own = |record: &&Record| {
         let text = String::from_utf8_lossy(&record.payload).into_owned();
@@ -139,7 +140,7 @@ fn taken_over(log: &Log) -> Vec<(u64, Fact)> {
     records.filter(|record| !is_own(record)).map(|one| (one.sequence(), fact(one))).collect()
 }
 
-fn salvaged(log: &Log) -> (TempDir, std::path::PathBuf) {
+pub(crate) fn salvaged(log: &Log) -> (TempDir, std::path::PathBuf) {
     let directory = TempDir::new().unwrap();
     let (old, new) = (directory.path().join("old"), directory.path().join("new"));
     log.write(&old).unwrap();
@@ -149,13 +150,13 @@ fn salvaged(log: &Log) -> (TempDir, std::path::PathBuf) {
     (directory, new)
 }
 
-fn unproven_of(new: &Path) -> BTreeSet<u64> {
+pub(crate) fn unproven_of(new: &Path) -> BTreeSet<u64> {
     let lines = values(&holdpoint(new, &["log", "show", "--json"]));
     let unproven = lines.into_iter().filter(|line| line["standing"] == "unproven");
     unproven.map(|line| line["sequence"].as_u64().unwrap()).collect()
 }
 
-fn verified(new: &Path) -> (i32, Value) {
+pub(crate) fn verified(new: &Path) -> (i32, Value) {
     let (code, stdout, _) = told(&holdpoint(new, &["verify", "--json"]));
     (code, serde_json::from_str(&stdout).unwrap())
 }
@@ -169,7 +170,7 @@ fn cases(log: &Log) -> Vec<(RecordAt, Forgery)> {
 #[test]
 fn every_tied_record_is_kept_and_no_forged_one_is_proven_whatever_single_record_is_forged() {
     let (_directory, genuine) = small_log();
-    let facts: Vec<(u64, Fact)> = taken_over_of_source(&genuine);
+    let facts: Vec<(u64, Fact)> = facts_of(&genuine);
     let newest = facts.last().unwrap().0;
     let cases = cases(&genuine);
     assert!(cases.len() > 300, "{}", cases.len());
@@ -398,7 +399,28 @@ fn what_is_unproven_stays_so_in_a_salvage_of_a_salvage() {
     assert_eq!((code, report["verdict"].as_str()), expected, "{report:#}");
 }
 
-fn taken_over_of_source(log: &Log) -> Vec<(u64, Fact)> {
+#[test]
+fn a_forbidden_event_that_no_witness_reached_leaves_a_salvaged_log_without_a_finding() {
+    let mut log = HandMade::new();
+    log.run();
+    let head = log.head();
+    let (permitted_by_fault, permitted_by_decision) = (None, None);
+    let loop_id = "nobody-began-it".into();
+    let made_up = LoopDispatched { loop_id, attempt: 1, permitted_by_fault, permitted_by_decision };
+    log.events(vec![made_up.into()]);
+    let directory = TempDir::new().unwrap();
+    let (old, new) = (directory.path().join("old"), directory.path().join("new"));
+    log.write_with_head(&old, &head);
+    assert_eq!(verified(&old).0, 6);
+    let words = ["salvage", old.to_str().unwrap(), new.to_str().unwrap()];
+    assert_eq!(told(&holdpoint(directory.path(), &words)).0, 0);
+    let (code, report) = verified(&new);
+    let expected = (0, Some("intact, with unproven records"));
+    assert_eq!((code, report["verdict"].as_str()), expected, "{report:#}");
+}
+
+/// The records of a log, by their sequences.
+pub(crate) fn facts_of(log: &Log) -> Vec<(u64, Fact)> {
     let records = log.records().into_iter().map(|at| log.record(at));
     records.map(|record| (record.sequence(), fact(record))).collect()
 }

@@ -3,14 +3,15 @@
 
 use super::engine::Engine;
 use super::error::SubmitError;
-use super::rebuild::{Hot, recorded};
+use super::rebuild::{Hot, Recorded, recorded};
 use super::writers_own::record;
 use crate::log::{ArchiveError, SealedSegment, Storage};
-use holdpoint_domain::event::{HistoryArchived, Raw, Text};
+use holdpoint_domain::event::{Event, HistoryArchived, Raw, Text};
 use holdpoint_domain::evidence_capture::RawData;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
-use holdpoint_domain::{Time, World, WriterCommand};
+use holdpoint_domain::{Time, World, WriterCommand, decide_for_writer};
+use holdpoint_log_files::Follower;
 use holdpoint_log_format::ChainPosition;
 use std::path::Path;
 use thiserror::Error;
@@ -67,6 +68,16 @@ pub enum MoveError {
         /// The last record that would be moved.
         last: u64,
     },
+    /// The log was made by a salvage, and what is left of it would be judged without its report.
+    #[error(
+        "record {sequence} was taken over from another log and lacks what was lost there, which \
+         only the report of the salvage tells, and that would be moved: move record {sequence} as \
+         well, once its segment is sealed"
+    )]
+    ApartFromReport {
+        /// The record that the rules forbid without the report.
+        sequence: u64,
+    },
 }
 
 impl<S: Storage> Engine<S> {
@@ -111,8 +122,7 @@ impl<S: Storage> Engine<S> {
         if let Some(segment) = last {
             let anchor = segment.last;
             let statement = self.fill_archive(archive, &anchor, progress)?;
-            let stated = record(self.core(), &WriterCommand::HistoryArchived(statement))?;
-            moved.stated_by = Some(stated.last_sequence);
+            moved.stated_by = Some(record(self.core(), &statement)?.last_sequence);
             log.begin_behind(&anchor, before)?;
             moved.moved = Some((before.saturating_add(1), anchor));
         } else {
@@ -122,33 +132,48 @@ impl<S: Storage> Engine<S> {
         Ok(ArchiveReport { removed_segments: removed, left_segments: left, ..moved })
     }
 
-    /// Copies what is to be moved, and makes the event that will say so.
+    /// Makes the event that will say what was moved, and copies that. What may not be said is not
+    /// copied.
     fn fill_archive<W: Storage>(
         &self,
         archive: &W,
         anchor: &ChainPosition,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<HistoryArchived, MoveError> {
+    ) -> Result<WriterCommand, MoveError> {
         let log = &self.core().log;
-        let mut opened = log.open_archive(archive)?;
         let start = Hot::open(log)?;
-        if let Some(stated_by) = start.stated_by.filter(|_| opened.is_new())
-            && stated_by > anchor.sequence
-        {
+        let stated_by = start.stated_by.filter(|stated_by| *stated_by > anchor.sequence);
+        let statement = self.statement(start, named(archive.root()), anchor)?;
+        // Asked without a turn, which would record what else is due.
+        if let Some(hot) = self.core().hot.lock().as_ref() {
+            let decided = decide_for_writer(&hot.world, &statement, hot.world.totals().last_at);
+            decided.map_err(SubmitError::from)?;
+        }
+        let mut opened = log.open_archive(archive)?;
+        if let Some(stated_by) = stated_by.filter(|_| opened.is_new()) {
             return Err(MoveError::WithoutBeginning { stated_by, last: anchor.sequence });
         }
+        log.copy_to_archive(&mut opened, anchor.sequence, progress)?;
+        Ok(statement)
+    }
+
+    fn statement(
+        &self,
+        start: Hot,
+        archived_to: Text,
+        anchor: &ChainPosition,
+    ) -> Result<WriterCommand, MoveError> {
         let first_sequence = start.place.run.chain.sequence.saturating_add(1);
         let state = state_behind(self, start, anchor)?;
-        log.copy_to_archive(&mut opened, anchor.sequence, progress)?;
-        Ok(HistoryArchived {
+        Ok(WriterCommand::HistoryArchived(HistoryArchived {
             first_sequence,
             anchor_sequence: anchor.sequence,
             anchor_link: Digest::from_bytes(anchor.link.0),
-            archived_to: named(archive.root()),
+            archived_to,
             state_schema: STATE_SCHEMA_VERSION,
             state_fingerprint: state.fingerprint_digest(),
             state: Raw::from(RawData::from(state.carry())),
-        })
+        }))
     }
 }
 
@@ -178,15 +203,49 @@ fn state_behind<S: Storage>(
     last: &ChainPosition,
 ) -> Result<World, MoveError> {
     let (mut place, mut world) = (start.place, start.world);
+    let first = place.run.chain.sequence.saturating_add(1);
+    let mut is_salvaged = false;
+    follow(engine, &mut place, last, &mut |event| {
+        let is_report = matches!(event.envelope.event, Event::Salvaged(_));
+        is_salvaged |= is_report && event.sequence == first;
+        world.evolve(event.sequence, event.at, &event.envelope);
+    })?;
+    if is_salvaged {
+        check_rest(engine, place, world.clone())?;
+    }
+    Ok(world)
+}
+
+/// Whether the rules allow all that would be left, without the report of a salvage.
+fn check_rest<S: Storage>(
+    engine: &Engine<S>,
+    mut place: Follower,
+    mut world: World,
+) -> Result<(), MoveError> {
+    let newest = engine.core().log.position();
+    let mut forbidden = None;
+    follow(engine, &mut place, &newest, &mut |event| {
+        if !world.evolve(event.sequence, event.at, &event.envelope).is_empty() {
+            forbidden.get_or_insert(event.sequence);
+        }
+    })?;
+    forbidden.map_or(Ok(()), |sequence| Err(MoveError::ApartFromReport { sequence }))
+}
+
+/// Shows every event behind a place up to a record.
+fn follow<S: Storage>(
+    engine: &Engine<S>,
+    place: &mut Follower,
+    last: &ChainPosition,
+    visit: &mut dyn FnMut(Recorded),
+) -> Result<(), SubmitError> {
     let mut failure = None;
-    let led =
-        place.follow_to(&*engine.core().caches, last, &mut |_, record| match recorded(record) {
-            _ if failure.is_some() => {}
-            Ok(event) => drop(world.evolve(event.sequence, event.at, &event.envelope)),
-            Err(error) => failure = Some(error),
-        });
-    led.map_err(SubmitError::from)?;
-    failure.map_or(Ok(world), |error| Err(error.into()))
+    place.follow_to(&*engine.core().caches, last, &mut |_, record| match recorded(record) {
+        _ if failure.is_some() => {}
+        Ok(event) => visit(event),
+        Err(error) => failure = Some(error),
+    })?;
+    failure.map_or(Ok(()), Err)
 }
 
 fn check_apart(log: &Path, archive: &Path) -> Result<(), MoveError> {

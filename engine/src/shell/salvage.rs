@@ -2,18 +2,21 @@
 //!
 //! The source is read twice and never touched: once to plan, once to copy. What is kept:
 //!
-//! 1. the records that HEAD or the next segment's header ties, backwards from there;
+//! 1. the records that HEAD or the next segment's header ties, backwards from there; those that
+//!    HEAD ties also where they lie elsewhere, for only they have the links that are due;
 //! 2. before those, and where nothing ties, whole batches that follow from the anchor, from one
 //!    segment to the next, or from a segment's header;
 //! 3. a whole record in its place that does not follow from the one before it: one of the two was
-//!    changed. Valid records anywhere else are not kept: a captured output can hold the image of
-//!    one.
+//!    changed. Other valid records anywhere else are not kept: a captured output can hold the image
+//!    of one.
 //!
 //! What HEAD does not tie is unproven. An event behind such records says so.
 //!
 //! Of everything else the bytes are copied aside, and an event stands in its place, so that nothing
 //! is hidden. The records keep their kinds, payloads, batches and times; the numbers that name
 //! other records are moved with them. A number that names nothing in the new log names the report.
+//! A recorded fingerprint is of no state of the new log, for a state holds such numbers, and says
+//! so.
 //!
 //! A log whose first records are in an archive begins with the state that an event carries. Where
 //! that event is kept, the new log begins behind the same record, so that the state goes on.
@@ -150,8 +153,8 @@ fn plan_of(
 ) -> Result<DamageScan, SalvageError> {
     let anchor = source.anchor();
     let mut beginning = Beginning::behind(anchor);
-    let mut planned = DamageScan::of(storage, source, &mut |segment, record| {
-        beginning.look_at(segment, record);
+    let mut planned = DamageScan::of(storage, source, &mut |place, record| {
+        beginning.look_at(place, record);
         progress(record.header.sequence);
         can_be_read(record)
     })?;

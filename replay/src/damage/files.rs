@@ -484,7 +484,7 @@ fn is_consequence(problem: &Problem) -> bool {
 
 fn by_file(scan: &DamageScan) -> BTreeMap<u64, Vec<&Piece>> {
     let mut pieces: BTreeMap<u64, Vec<&Piece>> = BTreeMap::new();
-    for piece in &scan.pieces {
+    for piece in scan.in_place() {
         let name = match piece {
             Piece::Kept(kept) => kept.segment,
             Piece::Lost(loss) => loss.segment,

@@ -2,7 +2,8 @@
 //! lacking them, and everything else is judged as ever.
 
 use holdpoint_domain::event::{
-    Event, FingerprintRecorded, List, LoopDispatched, RecordsLost, Salvaged,
+    Event, FingerprintRecorded, List, LoopDispatched, RecordsLost, RecordsUnproven, Salvaged,
+    UnprovenReason,
 };
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::time::Timestamp;
@@ -91,6 +92,39 @@ fn an_orphan_without_lost_records_before_it_is_a_finding() {
     }
 }
 
+/// Record 2 is said to be unproven by the one behind it.
+fn unproven(reason: UnprovenReason) -> Event {
+    RecordsUnproven { first_sequence: 2, last_sequence: 2, reason }.into()
+}
+
+#[test]
+fn what_is_forbidden_among_records_that_are_said_to_be_unproven_is_a_note() {
+    for reason in [UnprovenReason::Damage, UnprovenReason::NoWitness] {
+        let report = log_of(vec![salvaged(1), orphan(), unproven(reason)]);
+        assert_eq!(report.verdict, Verdict::UnprovenRecords, "{report:#?}");
+        assert_eq!(report.findings, []);
+        assert!(report.notes.iter().all(|note| note.place.sequence == 2));
+        assert!(report.axes.meaning.reason.contains("record 2 is unproven"), "{report:#?}");
+    }
+    let report = log_of(vec![salvaged(1), lost(0), unproven(UnprovenReason::NoWitness), orphan()]);
+    assert_eq!(report.verdict, Verdict::ForbiddenEvents, "{report:#?}");
+    let report = log_of(vec![salvaged(1), lost(0), unproven(UnprovenReason::NoWitness)]);
+    assert_eq!(report.axes.meaning.state, AxisState::Proven, "{report:#?}");
+}
+
+#[test]
+fn more_unproven_events_than_are_shown_are_notes_all_of_them() {
+    let mut log = HandMade::new();
+    log.events(vec![salvaged(2_000)]);
+    log.events((0..2_000).map(|_| orphan()).collect());
+    let (reason, first_sequence) = (UnprovenReason::NoWitness, 2);
+    log.events(vec![RecordsUnproven { first_sequence, last_sequence: 2_001, reason }.into()]);
+    let report = report_of(&log);
+    assert_eq!(report.verdict, Verdict::UnprovenRecords, "{:?}", report.findings.first());
+    assert_eq!((report.findings.len(), report.findings_left_out), (0, 0));
+    assert!(report.notes_left_out > 0);
+}
+
 #[test]
 fn lost_records_at_the_end_leave_everything_judged() {
     let mut log = HandMade::new();
@@ -104,14 +138,11 @@ fn lost_records_at_the_end_leave_everything_judged() {
 #[test]
 fn a_fingerprint_of_the_old_log_is_not_checked_and_one_of_the_new_log_is() {
     let fingerprint = Digest::from_bytes([9; 32]);
-    let foreign = Event::FingerprintRecorded(FingerprintRecorded {
-        schema: STATE_SCHEMA_VERSION,
-        fingerprint,
-    });
-    let copied = log_of(vec![salvaged(1), foreign.clone()]);
+    let of = |schema| Event::FingerprintRecorded(FingerprintRecorded { schema, fingerprint });
+    let copied = log_of(vec![salvaged(1), of(0)]);
     assert_eq!(copied.verdict, Verdict::Intact, "{copied:#?}");
     assert!(copied.axes.meaning.reason.contains("or log were not checked"), "{copied:#?}");
-    let appended = log_of(vec![salvaged(1), foreign.clone(), foreign]);
+    let appended = log_of(vec![salvaged(1), of(0), of(STATE_SCHEMA_VERSION)]);
     assert_eq!(appended.verdict, Verdict::ForbiddenEvents);
     assert_eq!(appended.findings[0].place.sequence, 3);
 }

@@ -52,11 +52,12 @@ pub fn decide_for_writer(
             let parted = world.unproven_records().iter().find(|(_, last)| *last >= anchor);
             let parted = parted.filter(|(first, _)| *first <= anchor);
             let (first, last) = parted.unwrap_or_default();
-            let whole = format!(
-                "an end before record {first} or behind record {last}, since the records between \
-                 are unproven, and what says so has to stay with them"
+            let together = format!(
+                "that records {first} to {last} are unproven, and go only with the record behind \
+                 them that says so"
             );
-            unless(parted.is_some(), "an archive", whole, anchor)?;
+            let moved = format!("that it begins behind record {anchor}");
+            unless(parted.is_some(), "an archive", together, moved)?;
             let is_other_schema = body.state_schema != STATE_SCHEMA_VERSION;
             unless(is_other_schema, "an archive", STATE_SCHEMA_VERSION, body.state_schema)?;
             body.clone().into()

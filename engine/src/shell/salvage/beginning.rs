@@ -2,6 +2,7 @@
 //! with that event the new log begins behind the same record.
 
 use crate::shell::rebuild::{statement_of, take_up};
+use holdpoint_log_files::RecordPlace;
 use holdpoint_log_files::damage_scan::DamageScan;
 use holdpoint_log_format::{ChainPosition, Record};
 
@@ -21,6 +22,7 @@ pub(super) struct Beginning {
 #[derive(Clone, Copy, Debug)]
 struct Stated {
     segment: u64,
+    offset: u64,
     sequence: u64,
     /// Whether the state that it carries is the one that it says.
     is_good: bool,
@@ -33,13 +35,14 @@ impl Beginning {
     }
 
     /// Looks at a valid record, which may not be kept in the end.
-    pub(super) fn look_at(&mut self, segment: u64, record: &Record<'_>) {
+    pub(super) fn look_at(&mut self, place: &RecordPlace, record: &Record<'_>) {
         if !(1..=ANCHOR_MAX).contains(&self.anchor.sequence) {
             return;
         }
         if let Some(event) = statement_of(record, &self.anchor) {
             let is_good = take_up(&event).is_ok();
-            self.stated.push(Stated { segment, sequence: record.header.sequence, is_good });
+            let (RecordPlace { segment, offset, .. }, sequence) = (*place, record.header.sequence);
+            self.stated.push(Stated { segment, offset, sequence, is_good });
         }
     }
 
@@ -47,8 +50,7 @@ impl Beginning {
     pub(super) fn is_carried_by(&self, plan: &DamageScan) -> bool {
         let is_kept = |stated: &&Stated| {
             plan.kept().any(|kept| {
-                kept.segment == stated.segment
-                    && (kept.from.sequence + 1..=kept.last.sequence).contains(&stated.sequence)
+                kept.segment == stated.segment && (kept.offset..kept.end).contains(&stated.offset)
             })
         };
         let newest = self.stated.iter().filter(is_kept).max_by_key(|stated| stated.sequence);
@@ -95,7 +97,8 @@ mod tests {
             time: 0,
             link: Link([0; 32]),
         };
-        beginning.look_at(10, &Record { header, payload: &new.payload });
+        let place = RecordPlace { segment: 10, offset: sequence * 64, length: 64 };
+        beginning.look_at(&place, &Record { header, payload: &new.payload });
     }
 
     /// Records 10 to `last` are kept.
@@ -110,9 +113,9 @@ mod tests {
             header,
             from,
             is_linked: true,
-            offset: 4_096,
+            offset: 64,
             last: ChainPosition { sequence: last, link: Link([1; 32]), time: 0 },
-            end: 8_192,
+            end: (last + 1) * 64,
             first_time: 0,
             withheld: 0,
             unreadable: 0,

@@ -22,6 +22,9 @@ use holdpoint_log_format::{Item, Record};
 /// Longest text of an event that salvage writes, in bytes.
 const TEXT_BYTES_MAX: usize = 4_096;
 
+/// The state schema of a fingerprint that is not compared with any state.
+const OF_NO_STATE: u32 = 0;
+
 /// Copies a plan into a new log.
 pub(super) struct Copier<'a, S> {
     /// The source.
@@ -127,7 +130,8 @@ impl<S: ReadStorage> Copier<'_, S> {
             reached = record.header.sequence;
             let is_last = reached == kept.last.sequence;
             let time = record.header.time;
-            failure = self.take(&mut batch, place, record, (is_proven, is_last, time)).err();
+            let place = RecordPlace { segment: kept.segment, ..*place };
+            failure = self.take(&mut batch, &place, record, (is_proven, is_last, time)).err();
             if is_last || failure.is_some() { Onward::Stop } else { Onward::Go }
         };
         let from = Run::from(kept.from, 0, kept.offset);
@@ -153,7 +157,7 @@ impl<S: ReadStorage> Copier<'_, S> {
         };
         match item {
             Ok((Item::Record(record), length)) if is_it(&record) => {
-                let (segment, offset) = (kept.header.first_sequence(), kept.offset);
+                let (segment, offset) = (kept.segment, kept.offset);
                 let place = RecordPlace { segment, offset, length };
                 let time = record.header.time.min(latest);
                 self.take(&mut Vec::new(), &place, &record, (false, true, time))
@@ -235,6 +239,10 @@ impl<S: ReadStorage> Copier<'_, S> {
             |mut envelope| {
                 self.has_proofs |= envelope.proof.is_some();
                 envelope.map_sequences(|sequence| self.sequences.new_of(sequence));
+                // A state holds sequences, so that no state of the new log has this fingerprint.
+                if let Event::FingerprintRecorded(body) = &mut envelope.event {
+                    body.schema = OF_NO_STATE;
+                }
                 codec::encode(&envelope).ok()
             },
         );

@@ -121,10 +121,29 @@ impl Loss {
         Self { file: names::SEGMENTS.to_string(), first, last, ..loss }
     }
 
+    fn is_of_no_file(&self) -> bool {
+        self.file == names::SEGMENTS
+    }
+
+    /// Whether it is the place alone where two histories meet.
+    fn is_seam(&self) -> bool {
+        self.length == 0 && self.first > 0 && self.last == 0
+    }
+
+    /// Whether moved records are all that it is.
+    fn is_within(&self, moved: &[Moved]) -> bool {
+        let mut here: Vec<&Moved> = moved.iter().filter(|it| it.segment == self.segment).collect();
+        here.sort_by_key(|it| it.from);
+        let reached = here.into_iter().fold(self.offset, |reached, it| {
+            if it.from <= reached { reached.max(it.to) } else { reached }
+        });
+        reached > self.offset && reached >= self.offset.saturating_add(self.length)
+    }
+
     /// What was found, in words, with its place.
     #[must_use]
     pub fn finding(&self) -> String {
-        if self.file == names::SEGMENTS {
+        if self.is_of_no_file() {
             return format!("records {} to {}: {}", self.first, self.last, self.problem);
         }
         format!("{}, byte {}: {}", self.file, self.offset, self.problem)
@@ -150,10 +169,22 @@ pub struct DamageScan {
     pub reached: u64,
     /// The place that the new log begins behind as well; `None`: it begins with record 1.
     pub begins_behind: Option<ChainPosition>,
+    /// The pieces without tied records that lie elsewhere, where there are any of those.
+    in_place: Option<Vec<Piece>>,
     /// How many pieces there were when the last records were kept.
     settled: usize,
     /// How many frames the losses name.
     frames: usize,
+}
+
+/// Where tied records lie that are not in their place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moved {
+    /// Number in the segment's file name.
+    pub(super) segment: u64,
+    /// Their first byte, and the one behind them.
+    pub(super) from: u64,
+    pub(super) to: u64,
 }
 
 /// Frames in the holes of one log that are kept in mind.
@@ -215,6 +246,42 @@ impl DamageScan {
         self.account_to_the_end(witnessed);
         self.tie(head);
         self.state_unproven();
+    }
+
+    /// What is kept and lost where it lies: without tied records that were found elsewhere.
+    #[must_use]
+    pub fn in_place(&self) -> &[Piece] {
+        self.in_place.as_deref().unwrap_or(&self.pieces)
+    }
+
+    /// Takes other pieces, among which are the moved records, and accounts anew for what is missing
+    /// between them.
+    pub(super) fn take_moved(&mut self, anchor: u64, pieces: Vec<Piece>, moved: &[Moved]) {
+        let findings = std::mem::take(&mut self.findings);
+        let in_place = Some(std::mem::take(&mut self.pieces));
+        *self = Self { findings, in_place, ..Self::behind(anchor) };
+        let mut pieces = pieces.into_iter().peekable();
+        let mut before = None;
+        while let Some(piece) = pieces.next() {
+            match piece {
+                Piece::Kept(kept) => {
+                    before = Some((kept.last.sequence, kept.last.link));
+                    self.keep(kept);
+                }
+                Piece::Lost(loss) if loss.is_seam() => {
+                    let next = pieces.peek().and_then(|next| match next {
+                        Piece::Kept(next) => Some((next.from.sequence, next.from.link)),
+                        Piece::Lost(_) | Piece::Unproven(_) => None,
+                    });
+                    if before != next {
+                        self.lose(loss);
+                    }
+                }
+                Piece::Lost(loss) if loss.is_of_no_file() || loss.is_within(moved) => {}
+                Piece::Lost(loss) => self.lose(Loss { first: 0, last: 0, ..loss }),
+                Piece::Unproven(_) => {}
+            }
+        }
     }
 
     fn account_to_the_end(&mut self, witnessed: u64) {

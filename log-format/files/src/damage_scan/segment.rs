@@ -2,12 +2,12 @@
 //! kept where it is whole, in its place, and takes no place of what is tied.
 
 use super::frames::{Found, Hole, Search};
-use super::outcome::{DamageScan, Kept, Loss};
+use super::outcome::{DamageScan, Loss};
+use super::part::Part;
 use super::source::text;
 use super::survey::Visit;
 use crate::finding::Problem;
-use crate::reader::Standing;
-use crate::run::{Onward, Run, Stop, walk};
+use crate::run::{Onward, RecordPlace, Run, Stop, walk};
 use crate::storage::ReadFile;
 use crate::survey::segment_path;
 use crate::tie::{Edge, Mark, TiedRecords};
@@ -58,41 +58,6 @@ struct Start {
     is_linked: bool,
     /// Whether a mark proves the link of the first record here.
     is_tied: bool,
-}
-
-/// Consecutive records.
-#[derive(Clone, Copy)]
-struct Part {
-    from: ChainPosition,
-    offset: u64,
-    is_linked: bool,
-    last: ChainPosition,
-    /// Offset behind the last one.
-    end: u64,
-    first_time: u64,
-    withheld: u64,
-    unreadable: u64,
-}
-
-impl Part {
-    fn behind(from: ChainPosition, offset: u64, is_linked: bool) -> Self {
-        let (last, end) = (from, offset);
-        let (first_time, withheld, unreadable) = (0, 0, 0);
-        Self { from, offset, is_linked, last, end, first_time, withheld, unreadable }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.end == self.offset
-    }
-
-    fn join(&mut self, next: &Self) {
-        if self.is_empty() {
-            self.first_time = next.first_time;
-        }
-        (self.last, self.end) = (next.last, next.end);
-        self.withheld += next.withheld;
-        self.unreadable += next.unreadable;
-    }
 }
 
 /// The valid records from a place on: those of whole batches, then the beginning of one.
@@ -186,19 +151,19 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         let mut stretch = Stretch { start, whole: none, front: none, named: 0, ended };
         let Self { window, header, visit, marks, head, name, .. } = self;
         let mut rewritten = None;
-        let mut take = |record: &Record<'_>, length: u64| {
-            let is_readable = visit(*name, record);
+        let mut take = |place: &RecordPlace, record: &Record<'_>| {
+            let is_readable = visit(&RecordPlace { segment: *name, ..*place }, record);
             rewritten = rewritten.take().or_else(|| rewritten_by(*head, record));
-            stretch.take((record, length, is_readable), limit, marks, *head)
+            stretch.take((record, place.length, is_readable), limit, marks, *head)
         };
         let stop = match start.is_linked {
             true => {
                 let from = Run::from(start.before, 0, start.offset);
-                walk(window, header, from, &mut |place, record| take(record, place.length))?.stop
+                walk(window, header, from, &mut take)?.stop
             }
             false => match window.item(start.offset, header)? {
                 Ok((Item::Record(record), length)) if is_due(&record, &start.before) => {
-                    take(&record, length);
+                    take(&RecordPlace { segment: *name, offset: start.offset, length }, &record);
                     Stop::Asked
                 }
                 Ok(_) => Stop::Nothing,
@@ -388,19 +353,7 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
     }
 
     fn keep(&mut self, part: &Part, outcome: &mut Outcome) {
-        self.scan.keep(Kept {
-            segment: self.name,
-            header: self.header,
-            from: part.from,
-            is_linked: part.is_linked,
-            offset: part.offset,
-            last: part.last,
-            end: part.end,
-            first_time: part.first_time,
-            withheld: part.withheld,
-            unreadable: part.unreadable,
-            standing: Standing::Unproven,
-        });
+        self.scan.keep(part.kept(self.name, self.header));
         (outcome.reached, outcome.end) = (Some(part.last), part.end);
     }
 
@@ -473,12 +426,7 @@ impl Stretch {
             self.ended = Ended::Limit;
             return Onward::Stop;
         }
-        if front.is_empty() {
-            front.first_time = here.time;
-        }
-        front.withheld += u64::from(flags.withheld());
-        front.unreadable += u64::from(!flags.withheld() && !is_readable);
-        (front.last, front.end) = (here, end);
+        front.take(record, length, is_readable);
         if marks.iter().any(|mark| (mark.sequence, mark.link) == (here.sequence, here.link)) {
             self.named = here.sequence;
         }

@@ -53,17 +53,15 @@ impl SourceSegment {
     /// The sequence of its first record, as far as anything tells.
     #[must_use]
     pub fn first_sequence(&self) -> u64 {
-        match &self.state {
-            SegmentState::Good(header) | SegmentState::Damaged(header, _) => {
-                header.first_sequence()
-            }
-            SegmentState::NotKept(_) => self.name,
-        }
+        self.header().map_or(self.name, SegmentHeader::first_sequence)
     }
 
-    /// Whether its records may be this log's.
-    fn is_ours(&self) -> bool {
-        !matches!(self.state, SegmentState::NotKept(_))
+    /// Its header, or what that must have said.
+    pub(super) fn header(&self) -> Option<&SegmentHeader> {
+        match &self.state {
+            SegmentState::Good(header) | SegmentState::Damaged(header, _) => Some(header),
+            SegmentState::NotKept(_) => None,
+        }
     }
 
     /// Its header, when it holds.
@@ -136,7 +134,7 @@ impl Source {
 
     /// The place before the first segment, when its header holds.
     fn first_place(&self) -> ChainPosition {
-        let mut ours = self.segments.iter().filter(|segment| segment.is_ours());
+        let mut ours = self.segments.iter().filter(|segment| segment.header().is_some());
         let header = ours.next().and_then(SourceSegment::good_header);
         let previous = header.map(|header| header.previous).filter(|place| place.sequence > 0);
         previous.unwrap_or_else(|| ChainPosition::genesis(self.log))
@@ -258,7 +256,7 @@ fn sorted(mut segments: Vec<SourceSegment>, findings: &mut Vec<String>) -> Vec<S
     let mut taken = None;
     for segment in &mut segments {
         let (expected, found) = (segment.name, segment.first_sequence());
-        let counts = segment.is_ours();
+        let counts = segment.header().is_some();
         let renamed = Problem::Renamed { expected, found };
         if counts && taken == Some(found) {
             segment.state = SegmentState::NotKept(renamed);

@@ -1,10 +1,12 @@
 //! The reading of a log for a scan: segment by segment.
 
 use super::frames::Search;
+use super::moved::Recall;
 use super::outcome::{DamageScan, Loss};
 use super::segment::{FIRST_RECORD, SEARCHES_MAX, SegmentSurvey};
 use super::source::{SegmentState, Source, SourceSegment, text};
 use crate::finding::Problem;
+use crate::run::RecordPlace;
 use crate::storage::ReadStorage;
 use crate::survey::{SurveyError, io_error, segment_path};
 use crate::tie::Mark;
@@ -13,9 +15,9 @@ use holdpoint_log_format::zeros::last_nonzero;
 use holdpoint_log_format::{ChainPosition, Fault, Record, SegmentHeader};
 use std::io;
 
-/// Called with the number in a segment's name and each record in it that verifies, which may not
-/// be kept in the end. Says whether its payload can be read.
-pub type Visit<'a> = dyn FnMut(u64, &Record<'_>) -> bool + 'a;
+/// Called with each record that verifies, which may not be kept in the end, and may be shown more
+/// than once. Its place names the number in its file's name. Says whether its payload can be read.
+pub type Visit<'a> = dyn FnMut(&RecordPlace, &Record<'_>) -> bool + 'a;
 
 impl DamageScan {
     /// Scans every segment in order. It says nothing of records before the place that the log
@@ -35,9 +37,15 @@ impl DamageScan {
         for (index, segment) in source.segments.iter().enumerate() {
             surveyor.take(index, segment)?;
         }
+        let Surveyor { mut scan, visit, .. } = surveyor;
+        let (mut pieces, mut recall) = (scan.pieces.clone(), Recall::new(storage, source, visit));
+        recall.take_places(&mut pieces)?;
+        if !recall.moved.is_empty() {
+            scan.take_moved(anchor.sequence, pieces, &recall.moved);
+        }
         let head = source.head.filter(|head| !head.is_at_anchor());
-        surveyor.scan.finish(source.witnessed(), head.as_ref());
-        Ok(surveyor.scan)
+        scan.finish(source.witnessed(), head.as_ref());
+        Ok(scan)
     }
 }
 
