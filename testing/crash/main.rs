@@ -28,12 +28,12 @@ mod tally;
 
 use crate::random::Random;
 use crate::tally::Tally;
-use holdpoint_testing::part::part_of;
+use holdpoint_testing::part::{part_of, times};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Random lives of an ordinary run, in this many tests.
+/// Random lives of an ordinary run, in this many tests; [`times`] as many of another one.
 const LIVES: u64 = 96;
 const LIFE_TESTS: u64 = 8;
 
@@ -94,7 +94,7 @@ fn every_short_history(is_exclusive: bool, part: usize, seed: u64, tally: &Arc<T
 
 fn random_lives(seed: u64, part: u64, tally: &Arc<Tally>) -> Trial {
     let tally = Arc::clone(tally);
-    let lives = LIVES / LIFE_TESTS;
+    let lives = LIVES * times() / LIFE_TESTS;
     trial(format!("crash_random_lives_{part}"), move || {
         // A seed that is given is the seed of one life: of the first.
         let first = seed.wrapping_add(part * lives);

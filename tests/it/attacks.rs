@@ -3,18 +3,20 @@
 use crate::attack_support::cell::Cell;
 use crate::attack_support::document::document;
 use crate::attack_support::matrix::{Row, log_rows, pair_rows};
+use holdpoint_testing::part::step;
 use holdpoint_testing::story::seed;
 use std::path::{Path, PathBuf};
 
-/// The quick test makes one of so many attacks, beginning at another one each time.
+/// A run makes one of so many attacks, beginning at another one each time.
 const PART: usize = 32;
 
 #[test]
 fn no_forged_record_is_proven_and_no_genuine_one_hidden_but_where_the_document_says_so() {
-    let first = usize::try_from(seed() % PART as u64).unwrap();
+    let step = step(PART);
+    let first = usize::try_from(seed() % step as u64).unwrap();
     eprintln!("this repeats it: HOLDPOINT_SEED={first}");
-    let mut rows = log_rows((first, PART));
-    rows.extend(pair_rows((first, PART)));
+    let mut rows = log_rows((first, step));
+    rows.extend(pair_rows((first, step)));
     assert_no_holes(&rows);
     let written = std::fs::read_to_string(file()).unwrap();
     for row in rows {

@@ -10,25 +10,19 @@ use holdpoint_log_files::{DirectoryStorage, Extent, Survey, SurveyOptions, surve
 use holdpoint_log_format::{Head, names};
 use holdpoint_replay::machine::this_boot;
 use holdpoint_testing::inject::{Call, Errno, Kind, refusal, run};
-use holdpoint_testing::part::part;
+use holdpoint_testing::part::part_of;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Of those, the quick test tries one of so many. It begins at another one with each verb: most
-/// verbs share their way of reading with others.
-const STEP: usize = 13;
+/// A run tries one of so many calls and errors. It begins at another one with each verb: most verbs
+/// share their way of reading with others.
+const PART: usize = 53;
 
-/// Each call with one error, another one than the call before.
-fn one_error_each(seed: usize, calls: &[Call]) -> Vec<Cell> {
-    let error = |(number, call): (usize, &Call)| {
-        let errors = call.kind.errors();
-        Cell { call: call.clone(), error: errors[(seed + number) % errors.len()] }
-    };
-    calls.iter().enumerate().map(error).collect()
-}
+/// Of the calls of one file only, it tries one of so many.
+const PART_OF_LOCK: usize = 13;
 
 /// Each call with each error.
 fn all_errors(calls: &[Call]) -> Vec<Cell> {
@@ -89,8 +83,8 @@ fn no_reading_verb_is_wrong_about_a_log_when_a_call_fails() {
     let (seed, sample, mut found) = (seed(), Sample::new(), Found::default());
     for (number, verb) in Verb::all(&sample).iter().enumerate() {
         let (reading, calls) = Reading::without_faults(&sample, verb);
-        let cells = one_error_each(seed, &first(calls));
-        found.try_verb(&reading, cells.into_iter().skip((seed + number) % STEP).step_by(STEP));
+        let cells = all_errors(&first(calls));
+        found.try_verb(&reading, part_of((seed + number) as u64, cells, PART));
     }
     found.assert_nothing();
 }
@@ -129,21 +123,8 @@ fn no_reading_verb_takes_what_is_being_written_for_damage_when_a_call_fails() {
     for (number, verb) in verbs.enumerate() {
         let (reading, mut calls) = Reading::without_faults(&sample, &verb);
         calls.retain(|call| call.path == names::LOCK);
-        found.try_verb(&reading, part(one_error_each(seed + number, &calls), 3));
-    }
-    found.assert_nothing();
-}
-
-#[test]
-#[ignore = "every error at every call takes minutes"]
-fn no_reading_verb_is_wrong_about_a_log_when_any_call_fails_in_any_way() {
-    if let Some(error) = refusal() {
-        return skip(&format!("calls that fail: the kernel lets no filter be used here ({error})"));
-    }
-    let (sample, mut found) = (Sample::new(), Found::default());
-    for verb in Verb::all(&sample) {
-        let (reading, calls) = Reading::without_faults(&sample, &verb);
-        found.try_verb(&reading, all_errors(&first(calls)));
+        let cells = all_errors(&calls);
+        found.try_verb(&reading, part_of((seed + number) as u64, cells, PART_OF_LOCK));
     }
     found.assert_nothing();
 }

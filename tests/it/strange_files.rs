@@ -12,11 +12,15 @@ use crate::verify_py::{has_python, python, verifier};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_format::names;
 use holdpoint_testing::inject::{Call, Kind, refusal, run_beside};
+use holdpoint_testing::part::step;
 use std::path::{Path, PathBuf};
 
-/// The quick test tries one of so many, and the next seed others: a prime, so that every verb
-/// meets every place and every kind.
-const STEP: usize = 59;
+/// A run tries one of so many things in the place of a file, and the next seed others: a prime, so
+/// that every verb meets every place and every kind.
+const PART: usize = 59;
+
+/// A run tries one of so many changes of a file while it is read.
+const PART_OF_CHANGES: usize = 413;
 
 /// What went wrong, and how much was tried.
 #[derive(Default)]
@@ -92,9 +96,9 @@ fn is_as_named(watched: &Path, place: &str, strange: Strange) -> bool {
     is_directory || place == names::ARCHIVE && strange.is_file()
 }
 
-/// Tries every `step`th cell from the seed on.
-fn try_strange(seed: usize, step: usize) -> Found {
-    let (sample, mut found, mut number) = (Sample::new(), Found::default(), seed);
+fn try_strange() -> Found {
+    let (step, mut number) = (step(PART), seed());
+    let (sample, mut found) = (Sample::new(), Found::default());
     for verb in Verb::all(&sample) {
         let mut due = None;
         for place in places(&verb.watched) {
@@ -129,13 +133,7 @@ fn try_cell(
 
 #[test]
 fn whatever_stands_in_the_place_of_a_file_a_reading_ends_and_is_right_or_names_it() {
-    try_strange(seed(), STEP).assert_nothing();
-}
-
-#[test]
-#[ignore = "everything in every place takes minutes"]
-fn everything_in_every_place_lets_a_reading_end_and_be_right_or_name_it() {
-    try_strange(0, 1).assert_nothing();
+    try_strange().assert_nothing();
 }
 
 // ---- What becomes of a file while it is read ----------------------------------------------------
@@ -155,9 +153,9 @@ impl Other {
     }
 }
 
-fn try_swaps(seed: usize, step: usize) -> Found {
+fn try_swaps() -> Found {
+    let (step, mut number) = (step(PART_OF_CHANGES), seed());
     let (sample, other, mut found) = (Sample::new(), Other::new(), Found::default());
-    let mut number = seed;
     for verb in Verb::all(&sample) {
         let mut calls = Vec::new();
         let quiet = run_beside(verb.command(&sample), &verb.watched, &mut |call| {
@@ -214,18 +212,7 @@ fn whatever_becomes_of_a_file_while_it_is_read_a_reading_ends_and_is_right_or_na
             "files that change: the kernel lets no filter be used here ({error})"
         ));
     }
-    try_swaps(seed(), STEP * 7).assert_nothing();
-}
-
-#[test]
-#[ignore = "every change at every call takes minutes"]
-fn every_change_at_every_call_lets_a_reading_end_and_be_right_or_name_the_file() {
-    if let Some(error) = refusal() {
-        return skip(&format!(
-            "files that change: the kernel lets no filter be used here ({error})"
-        ));
-    }
-    try_swaps(0, 1).assert_nothing();
+    try_swaps().assert_nothing();
 }
 
 #[test]

@@ -10,6 +10,7 @@ use holdpoint_domain::human_decision::{HoldPolicy, HumanDecision};
 use holdpoint_domain::limits::MAX_RETIRED_KEYS;
 use holdpoint_domain::world::{CarriedError, DecisionPoint};
 use holdpoint_domain::{Command, Envelope, Event, Time, World};
+use holdpoint_testing::part::part;
 use holdpoint_testing::story::held::terms;
 use holdpoint_testing::story::points::{binding, every_corner};
 use holdpoint_testing::story::random::on_random_stories;
@@ -310,12 +311,11 @@ fn every_prefix_is_refused() {
 #[test]
 fn changed_bytes_never_panic_and_are_canonical_if_they_are_read() {
     let bytes = small().carry();
-    for place in 0..bytes.len() {
-        for mask in [0x01, 0x80, 0xff] {
-            let mut changed = bytes.clone();
-            changed[place] ^= mask;
-            assert_canonical(&changed);
-        }
+    let places = (0..bytes.len()).flat_map(|place| [0x01, 0x80, 0xff].map(|mask| (place, mask)));
+    for (place, mask) in part(places.collect(), 5) {
+        let mut changed = bytes.clone();
+        changed[place] ^= mask;
+        assert_canonical(&changed);
     }
 }
 
