@@ -78,6 +78,9 @@ impl Said {
         let is_unproven = report.row == 12 || report.unproven.is_some();
         let verdict = match report.verdict {
             Verdict::ForbiddenEvents if unstated.is_some() => Verdict::ForbiddenEvents,
+            Verdict::ForbiddenEvents if !report.unproven_records.is_empty() => {
+                Verdict::UnprovenRecords
+            }
             Verdict::ForbiddenEvents if is_unproven || is_contradicted(report) => {
                 Verdict::TailUnproven
             }

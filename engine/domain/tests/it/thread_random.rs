@@ -1,6 +1,6 @@
-//! Random turns over 200 threads, 20 000 in a usual run: every remainder is accounted for, nobody hears what
-//! was being said to somebody else, nothing is said in a session that is not active, and the state
-//! is what the records say.
+//! Random turns over 200 threads, 20 000 in a usual run: every remainder is accounted for, nobody
+//! hears what was being said to somebody else, nothing is said in a session that is not active, and
+//! the state is what the records say.
 
 use std::collections::{BTreeMap, BTreeSet};
 
