@@ -169,6 +169,14 @@ impl World {
         &self.hot.unproven
     }
 
+    /// The unproven records, first and last, on which what was decided may rest: of those that were
+    /// recorded from the question on to the newest that is about it. `None` where all are proven.
+    #[must_use]
+    pub fn unproven_part(&self, point: &DecisionPoint) -> Option<(u64, u64)> {
+        let mut unproven = self.hot.unproven.iter();
+        unproven.find(|(first, last)| *first <= point.version && *last >= point.created_sequence)
+    }
+
     /// SHA-256 of the configuration file under which the newest writer works; `None`: no file.
     #[must_use]
     pub const fn configuration(&self) -> Option<Digest> {

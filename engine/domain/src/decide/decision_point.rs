@@ -415,7 +415,7 @@ fn consume(world: &World, command: &ConsumeApproval, at: Timestamp) -> Result<Ve
         let (decision_id, tool) = (point.decision_id.to_string(), bound.into());
         return Err(No::SpentElsewhere { decision_id, tool }.into());
     }
-    point.check_consumption(&command.binding, at)?;
+    check_consumption(world, point, &command.binding, at)?;
     if world.is_policy_lost() {
         return Err(Refusal::PolicyLost);
     }
@@ -434,8 +434,25 @@ pub(super) fn spend<'w>(
 ) -> Result<(&'w DecisionPoint, Event), Refusal> {
     check_principal(by)?;
     let point = find(world, decision_id)?;
-    point.check_consumption(binding, at)?;
+    check_consumption(world, point, binding, at)?;
     Ok((point, consumed(point, by, binding)))
+}
+
+/// Whether an approval can be spent for an action now. One that nothing proves permits nothing.
+fn check_consumption(
+    world: &World,
+    point: &DecisionPoint,
+    binding: &ActionBinding,
+    at: Timestamp,
+) -> Result<(), Refusal> {
+    point.check_consumption(binding, at)?;
+    match world.unproven_part(point) {
+        None => Ok(()),
+        Some((first, last)) => {
+            let decision_id = point.decision_id.to_string();
+            Err(No::ApprovalUnproven { decision_id, first, last }.into())
+        }
+    }
 }
 
 fn consumed(point: &DecisionPoint, by: &Principal, binding: &ActionBinding) -> Event {

@@ -320,6 +320,19 @@ pub enum DecisionPointRefusal {
         /// By whom.
         by: String,
     },
+    /// Nothing proves the approval.
+    #[error(
+        "records {first} to {last} are unproven, and decision {decision_id} may rest on them: it \
+         approves nothing; ask anew"
+    )]
+    ApprovalUnproven {
+        /// The decision point.
+        decision_id: String,
+        /// The first of the unproven records.
+        first: u64,
+        /// The last of them.
+        last: u64,
+    },
     /// Nobody approved.
     #[error("decision {decision_id} is {state}, which approves nothing: {outcome}")]
     NotApproved {
@@ -394,6 +407,7 @@ impl DecisionPointRefusal {
             Self::VoteConflict { .. } => "VOTE_CONFLICT",
             Self::BindingMismatch { .. } | Self::ShowsOtherwise { .. } => "BINDING_MISMATCH",
             Self::AlreadyConsumed { .. } => "ALREADY_CONSUMED",
+            Self::ApprovalUnproven { .. } => "APPROVAL_UNPROVEN",
             Self::NotApproved { .. } => "NOT_APPROVED",
             Self::ApprovalLapsed { .. } => "APPROVAL_LAPSED",
             Self::NothingDue { .. } => "NOTHING_DUE",
@@ -415,6 +429,7 @@ impl DecisionPointRefusal {
             | Self::NotAuthenticated { .. }
             | Self::NotOneself { .. }
             | Self::NotRequester { .. }
+            | Self::ApprovalUnproven { .. }
             | Self::NotApproved { .. }
             | Self::SpentElsewhere { .. }
             | Self::IterationLimit { .. } => Some(RefusalClass::Gating),

@@ -10,6 +10,8 @@ use holdpoint_domain::decision_point::{
     DecisionPointState as State, MAX_CLOSED_DECISION_POINTS, MAX_LATE_RESPONSES, MAX_VOTES,
     OnTimeout, Response,
 };
+use holdpoint_domain::envelope::ActorId;
+use holdpoint_domain::event::{RecordsUnproven, UnprovenReason};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::{Refusal, World};
 
@@ -292,6 +294,25 @@ fn an_approval_is_spent_once_for_what_it_was_given_for() {
     let spent = stage.consume(&unbound, &agent("robot"), &action("rm"));
     assert_eq!(told(&spent), Err("BINDING_MISMATCH"));
     stage.assert_rebuilt();
+}
+
+#[test]
+fn an_approval_that_may_rest_on_unproven_records_is_not_spent() {
+    let (bob, robot) = (person(APPROVER), agent("robot"));
+    for (from_question, is_spent) in [(-1, true), (0, false), (1, false)] {
+        let mut stage = Stage::new();
+        stage.ask(question());
+        let id = stage.ask(bound());
+        stage.respond(&id, &bob, choice("yes")).unwrap();
+        let created = stage.point(&id).created_sequence;
+        let sequence = created.checked_add_signed(from_question).unwrap();
+        let reason = UnprovenReason::NoWitness;
+        let said = RecordsUnproven { first_sequence: sequence, last_sequence: sequence, reason };
+        let actor = ActorId { kind: Actor::System, id: "holdpoint".into() };
+        stage.record(&actor, said.into());
+        let outcome = if is_spent { Ok(vec!["consumed"]) } else { Err("APPROVAL_UNPROVEN") };
+        assert_eq!(told(&stage.consume(&id, &robot, &action("rm"))), outcome, "{from_question}");
+    }
 }
 
 #[test]

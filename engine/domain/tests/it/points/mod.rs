@@ -93,7 +93,7 @@ impl Stage {
     }
 
     /// Applies a record to the live world, and its bytes to the others.
-    fn record(&mut self, actor: &ActorId, event: Event) {
+    pub(crate) fn record(&mut self, actor: &ActorId, event: Event) {
         let (actor, correlation) = (actor.clone(), "story".into());
         let envelope =
             Envelope { proof: None, actor, correlation, causation: None, idempotency: None, event };
