@@ -142,17 +142,15 @@ class Payload:
         if self.at > len(self.data): raise ValueError("it ends early")
         return self.data[self.at - length:self.at]
     def number(self, width=8):
-        first = self.raw(1)[0]
-        if first < 251: return first
+        if (first := self.raw(1)[0]) < 251: return first
         wide, least = {251: (2, 251), 252: (4, 1 << 16), 253: (8, 1 << 32)}.get(first, (16, 0))
         found = number(self.raw(wide), 0, wide)
         if wide > width or found < least: raise ValueError("a number in another form")
         return found
     def text(self): return self.raw(self.number()).decode()
     def variant(self, count, found=None):
-        found = self.number(4) if found is None else found
-        if found >= count: raise ValueError("a variant that there is not")
-        return found
+        if (found := self.number(4) if found is None else found) < count: return found
+        raise ValueError("a variant that there is not")
     def option(self): return self.variant(2, self.raw(1)[0])
     def heading(self, kind):
         if self.number(2) != kind: raise ValueError("the heading of another kind")
@@ -163,14 +161,16 @@ class Payload:
 def stated_by(data, item):
     """What a record states (35): an anchor, or who says which are unproven; None: nothing."""
     kind, at = number(data, item.at + 8, 2), item.place.sequence
-    if kind not in (ARCHIVED, TAKEN) or item.flags & WITHHELD or data[item.at + 10] != 1: return
-    of = Payload(data[item.at + 64:item.at + item.size])
+    if kind not in (ARCHIVED, TAKEN): return
+    is_read = data[item.at + 10] == 1 and not item.flags & WITHHELD
+    of = Payload(data[item.at + 64:item.at + item.size] if is_read else b"")
     try:
         _, first, last = of.heading(kind), of.number(), of.number()
         found = (at, first, last, of.variant(2))[:3] if kind == TAKEN else [last, of.raw(32)]
         if kind == ARCHIVED: of.text(), of.number(4), of.raw(32), of.raw(of.number())
-    except ValueError: return None
-    return found if of.at == len(of.data) and (kind == ARCHIVED or 0 < first <= last < at) else None
+    except ValueError: of.at = -1
+    if of.at != len(of.data): return (at, 1, at - 1) if kind == TAKEN and at > 1 else None
+    return found if kind == ARCHIVED or 0 < first <= last < at else None
 def first_byte(data, start):
     """Offset of the first byte from `start` on that is not zero, or None."""
     return len(data) - len(rest) if (rest := data[start:].lstrip(b"\0")) else None

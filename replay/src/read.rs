@@ -114,11 +114,11 @@ impl Committed {
 
     /// Adds the records that it says are unproven.
     pub(crate) fn state_unproven(&self, unproven: &mut UnprovenRecords) {
-        let Some(Event::RecordsUnproven(body)) = self.envelope().map(|it| &it.event) else {
-            return;
-        };
-        if body.is_of_records_before(self.header.sequence) {
-            unproven.add(body.first_sequence, body.last_sequence);
+        if self.content != Content::NotRead
+            && let Some((first, last)) =
+                unproven_by(&self.header, self.envelope().map(|it| &it.event))
+        {
+            unproven.add(first, last);
         }
     }
 
@@ -135,6 +135,19 @@ impl Committed {
             Content::Event(envelope) => Some(envelope),
             Content::Withheld | Content::Undecodable(_) | Content::NotRead => None,
         }
+    }
+}
+
+/// The first and the last record that this one says are unproven: where it does not tell which, for
+/// it is withheld or cannot be read, all before it.
+pub(crate) fn unproven_by(header: &RecordHeader, event: Option<&Event>) -> Option<(u64, u64)> {
+    let sequence = header.sequence;
+    match event {
+        Some(Event::RecordsUnproven(body)) if body.is_of_records_before(sequence) => {
+            Some((body.first_sequence, body.last_sequence))
+        }
+        None if header.kind == RECORDS_UNPROVEN && sequence > 1 => Some((1, sequence - 1)),
+        _ => None,
     }
 }
 

@@ -399,6 +399,60 @@ fn what_is_unproven_stays_so_in_a_salvage_of_a_salvage() {
     assert_eq!((code, report["verdict"].as_str()), expected, "{report:#}");
 }
 
+/// The record of a salvaged log that says which ones are unproven.
+fn statement_in(log: &Log) -> RecordAt {
+    log.records().into_iter().find(|at| log.record(*at).kind() == 13).unwrap()
+}
+
+/// Salvages a salvaged log again, of which records 2 to 7 are unproven: they still are.
+fn assert_unproven_again(directory: &Path, old: &Path) {
+    let again = directory.join("again");
+    let words = ["salvage", old.to_str().unwrap(), again.to_str().unwrap()];
+    let (code, stdout, stderr) = told(&holdpoint(directory, &words));
+    assert!(code == 0 && stdout.contains("unproven"), "{stdout}{stderr}");
+    let unproven = unproven_of(&again);
+    assert!((3..=8).all(|sequence| unproven.contains(&sequence)), "{unproven:?}");
+    let (code, report) = verified(&again);
+    let expected = (0, Some("intact, with unproven records"));
+    assert_eq!((code, report["verdict"].as_str()), expected, "{report:#}");
+}
+
+#[test]
+fn no_withheld_statement_makes_unproven_records_proven() {
+    let (directory, new) = with_unproven_records();
+    let mut log = Log::read(&new).unwrap();
+    let at = statement_in(&log);
+    withhold(&mut log, at).unwrap();
+    let withheld = directory.path().join("withheld");
+    log.write(&withheld).unwrap();
+    for words in readings(&withheld) {
+        let words = words.iter().map(String::as_str).chain(["--json"]);
+        let (code, stdout, stderr) = told(&holdpoint(&withheld, &words.collect::<Vec<_>>()));
+        let told = format!("{code} {stdout}{stderr}");
+        let mut shown = Vec::new();
+        let values = serde_json::Deserializer::from_str(&stdout).into_iter::<Value>();
+        values.for_each(|value| standings_in(&value.unwrap(), &mut shown));
+        let is_unproven = |(from, to, standing): &(u64, u64, String)| {
+            *from > 7 || *to < 1 || matches!(&**standing, "unproven" | "withheld")
+        };
+        assert!(shown.iter().all(is_unproven), "{told}");
+    }
+    assert_unproven_again(directory.path(), &withheld);
+}
+
+#[test]
+fn no_damaged_statement_makes_unproven_records_proven_by_a_salvage() {
+    let (directory, new) = with_unproven_records();
+    let last = ends_up_to(&new, 7).pop().unwrap();
+    set_head_back(&new, last);
+    let mut log = Log::read(&new).unwrap();
+    let at = statement_in(&log);
+    *log.record_mut(at).payload.last_mut().unwrap() ^= 1;
+    let damaged = directory.path().join("damaged");
+    log.write(&damaged).unwrap();
+    assert_unproven_again(directory.path(), &damaged);
+}
+
 #[test]
 fn a_forbidden_event_that_no_witness_reached_leaves_a_salvaged_log_without_a_finding() {
     let mut log = HandMade::new();

@@ -52,6 +52,9 @@ pub use sandbox_fault::{FaultReported, SandboxDecided};
 
 use crate::codec::{BodyReader, BodyWriter, DecodeError, EncodeError};
 
+/// The kind of [`Salvaged`].
+pub const SALVAGED: u16 = 7;
+
 /// The kind of [`SegmentIndexed`].
 pub const SEGMENT_INDEXED: u16 = 10;
 

@@ -39,7 +39,7 @@ use cut::Cuts;
 use holdpoint_domain::event::{RecordsLost, RecordsUnproven, Salvaged};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_log_files::damage_scan::{DamageScan, Source};
+use holdpoint_log_files::damage_scan::{DamageScan, Piece, Source};
 use holdpoint_log_files::reader::LogReader;
 use holdpoint_log_format::LogId;
 use sequences::Sequences;
@@ -164,6 +164,7 @@ fn plan_of(
     } else {
         planned.lose_before(anchor.sequence, source.is_archived(&anchor));
     }
+    planned.pieces.extend(beginning.doubted(&planned).map(Piece::Unproven));
     Ok(planned)
 }
 

@@ -6,7 +6,7 @@
 //! events that vouch for the ones before it.
 
 use super::filter::Filter;
-use crate::read::ReadError;
+use crate::read::{ReadError, unproven_by};
 use holdpoint_domain::codec::decode;
 use holdpoint_domain::event::{Event, RECORDS_UNPROVEN, REGISTRY, SEGMENT_INDEXED, SegmentIndexed};
 use holdpoint_domain::hash::Digest;
@@ -373,15 +373,17 @@ fn statements_in_index<F: ReadFile>(
 
 pub(crate) fn statement_of(record: &Record<'_>) -> Option<Stated> {
     let header = &record.header;
-    if !STATEMENTS.contains(&header.kind) || header.flags.withheld() {
+    if !STATEMENTS.contains(&header.kind) {
         return None;
     }
-    match decode(header.kind, header.version, record.payload).ok()?.event {
-        Event::SegmentIndexed(body) => Some(Stated::Index(body)),
-        Event::RecordsUnproven(body) if body.is_of_records_before(header.sequence) => {
-            let (first, last) = (body.first_sequence, body.last_sequence);
+    let is_withheld = header.flags.withheld();
+    let read = || decode(header.kind, header.version, record.payload).ok().map(|it| it.event);
+    let event = if is_withheld { None } else { read() };
+    match event {
+        Some(Event::SegmentIndexed(body)) => Some(Stated::Index(body)),
+        event => {
+            let (first, last) = unproven_by(header, event.as_ref())?;
             Some(Stated::Unproven { first, last })
         }
-        _ => None,
     }
 }
