@@ -5,17 +5,16 @@ use crate::decision_support::asked;
 use crate::program::{Place, json, status, text};
 use crate::real_support::record;
 use crate::thread_support::interrupted;
-use crate::travel_support::is_long;
 use holdpoint_engine::log::{Level, Log, Options};
 use holdpoint_log_files::DirectoryStorage;
+use holdpoint_testing::part::times;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Output;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How often each verb reads, and where tests may take minutes.
-const TURNS: u64 = 3;
-const TURNS_LONG: u64 = 20;
+/// How often each verb reads in a usual run; [`times`] as often in another one.
+const TURNS: u64 = 1;
 
 /// Records of so many bytes, and so many of them between two moves: more than a segment.
 const FILLER_BYTES: usize = 4_000;
@@ -246,7 +245,7 @@ fn told_of(output: &Output) -> String {
 fn no_reader_beside_a_move_to_an_archive_tells_less_than_was_there_throughout() {
     let place = Place::with_log();
     let promise = sample(&place);
-    let turns = if is_long() { TURNS_LONG } else { TURNS };
+    let turns = TURNS * times();
     let (newest, moves, is_over) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
     let writer = Writer { place: &place, newest, moves, is_over };
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -263,7 +262,7 @@ fn no_reader_beside_a_move_to_an_archive_tells_less_than_was_there_throughout() 
     let moves = writer.moves.load(Ordering::Relaxed);
     found.retain(|_, wrong| !wrong.is_empty());
     eprintln!("{moves} moves to the archive meanwhile");
-    assert!(moves > TURNS, "the log was moved {moves} times only");
+    assert!(moves > turns, "the log was moved {moves} times only");
     assert!(found.is_empty(), "{found:#?}");
     let archive = place.directory.path().join("archive");
     let both = place.holdpoint(&["verify", "--archive", archive.to_str().unwrap()]);
