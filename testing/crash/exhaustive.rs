@@ -4,11 +4,11 @@
 use crate::history::{History, shorten};
 use crate::life::{Life, Stretch};
 use crate::model::{Known, Model};
-use crate::oracle::{Case, judge};
+use crate::oracle::Case;
 use crate::random::Random;
 use crate::survivors::{Survivors, survivors};
 use crate::tally::Tally;
-use holdpoint_engine::simulation::{Moment, SimulatedDisk};
+use holdpoint_engine::simulation::Moment;
 
 /// Random survivors at a moment with too many for all.
 const SAMPLES: usize = 60;
@@ -68,7 +68,8 @@ impl Place<'_> {
         tally: &Tally,
     ) -> Result<(), String> {
         let case = Case { promised, may, must: promised.written, is_honest: true };
-        self.check(&self.moment.disk.kill(), &case, random, tally)
+        tally
+            .judge_first(&self.moment.disk.kill(), &case, random)
             .map_err(|why| self.says("killed", &why))
     }
 
@@ -84,24 +85,11 @@ impl Place<'_> {
         for Survivors { picks, tear } in survivors(&pending, random, SAMPLES) {
             let survivors = Survivors { picks, tear };
             let image = self.moment.disk.power_loss_tearing(&survivors.picks, &survivors.tears());
-            self.check(&image, &case, random, tally)
+            tally
+                .judge_first(&image, &case, random)
                 .map_err(|why| self.says(&format!("power lost, {survivors:?},"), &why))?;
         }
         Ok(())
-    }
-
-    fn check(
-        &self,
-        image: &SimulatedDisk,
-        case: &Case<'_>,
-        random: &mut Random,
-        tally: &Tally,
-    ) -> Result<(), String> {
-        if !tally.is_first(image.fingerprint(), case) {
-            return Ok(());
-        }
-        let crashes = u32::from(random.one_in(8));
-        judge(image, case, random, crashes)
     }
 
     fn says(&self, what: &str, why: &str) -> String {

@@ -3,7 +3,7 @@
 
 use crate::history::{History, Operation, shorten};
 use crate::life::Life;
-use crate::oracle::{Case, judge};
+use crate::oracle::Case;
 use crate::random::Random;
 use crate::survivors::{Survivors, one_of};
 use crate::tally::Tally;
@@ -144,31 +144,18 @@ fn come_back(life: &Life, random: &mut Random, tally: &Tally) -> Result<(), Stri
         must: promised.written,
         is_honest: !life.is_lied_to,
     };
-    check(&life.disk.kill(), &case, random, tally).map_err(|why| format!("killed: {why}"))?;
+    tally.judge_first(&life.disk.kill(), &case, random).map_err(|why| format!("killed: {why}"))?;
     let pending = life.disk.pending();
     let newest = pending.iter().map(|next| next.options - 1).collect();
     let kept = Survivors { picks: newest, tear: None };
     let mixed = [one_of(&pending, random), one_of(&pending, random)];
     for survivors in [Survivors::default(), kept].into_iter().chain(mixed) {
         let image = life.disk.power_loss_tearing(&survivors.picks, &survivors.tears());
-        check(&image, &Case { must: promised.durable, ..case }, random, tally)
+        tally
+            .judge_first(&image, &Case { must: promised.durable, ..case }, random)
             .map_err(|why| format!("power lost, {survivors:?}: {why}"))?;
     }
     Ok(())
-}
-
-/// Different faults leave equal images: each is judged once for what had to be there.
-fn check(
-    image: &SimulatedDisk,
-    case: &Case<'_>,
-    random: &mut Random,
-    tally: &Tally,
-) -> Result<(), String> {
-    if !tally.is_first(image.fingerprint(), case) {
-        return Ok(());
-    }
-    let crashes = u32::from(random.one_in(8));
-    judge(image, case, random, crashes)
 }
 
 /// Histories short enough to be struck everywhere.

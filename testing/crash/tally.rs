@@ -1,7 +1,9 @@
 //! What was explored: distinct surviving images, faults that happened, violations.
 
 use crate::long::number;
-use crate::oracle::Case;
+use crate::oracle::{Case, judge};
+use crate::random::Random;
+use holdpoint_engine::simulation::SimulatedDisk;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -37,9 +39,22 @@ impl Tally {
         insert(&self.states, fingerprint)
     }
 
-    /// Counts a surviving image, and says whether it is the first of which this was promised:
+    /// Counts a surviving image, and judges the first of those of which the same was promised:
     /// histories that begin alike, and faults that do alike, leave equal ones.
-    pub(crate) fn is_first(&self, fingerprint: u64, case: &Case<'_>) -> bool {
+    pub(crate) fn judge_first(
+        &self,
+        image: &SimulatedDisk,
+        case: &Case<'_>,
+        random: &mut Random,
+    ) -> Result<(), String> {
+        if !self.is_first(image.fingerprint(), case) {
+            return Ok(());
+        }
+        let crashes = u32::from(random.one_in(8));
+        judge(image, case, random, crashes)
+    }
+
+    fn is_first(&self, fingerprint: u64, case: &Case<'_>) -> bool {
         self.state(fingerprint);
         let promised = (case.must, case.promised.witnessed, case.may.len(), case.is_honest);
         let mut hasher = DefaultHasher::new();
