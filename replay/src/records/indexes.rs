@@ -153,6 +153,15 @@ impl Tied {
         Ok(Self { uses_indexes: false, ..Self::begin(reader, found)? })
     }
 
+    /// Begins again, and computes every link this time. What was said to be unproven stays so, and
+    /// what lies behind HEAD's record is not read a second time.
+    pub(crate) fn begin_by_reading<S: ReadStorage>(&mut self, reader: &LogReader<'_, S>) {
+        let unproven = std::mem::take(&mut self.vouched.unproven);
+        let vouched = Vouched { unproven, ..Vouched::default() };
+        let (ties, by_index) = (Ties::begin(reader), BTreeSet::new());
+        *self = Self { ties, vouched, by_index, opened: None, uses_indexes: false };
+    }
+
     /// Ties the records from `first` on, and a few before it: through the indexes that what is tied
     /// vouches for, and by reading the segments that have none.
     pub(crate) fn back_to<S: ReadStorage>(

@@ -186,7 +186,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         progress: &mut dyn FnMut(Progress),
         visit: &mut dyn FnMut(Line, Standing) -> Onward,
     ) -> Result<Searched, ReadError> {
-        self.tied = Tied::by_reading(self.reader, &mut self.part)?;
+        self.tied.begin_by_reading(self.reader);
         self.tied.back_to(self.reader, 0, &mut self.part)?;
         let (tied, storage) = (&self.tied, self.reader.storage());
         let mut onward = Onward::Go;
