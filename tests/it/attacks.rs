@@ -14,7 +14,6 @@ const PART: usize = 32;
 fn no_forged_record_is_proven_and_no_genuine_one_hidden_but_where_the_document_says_so() {
     let step = step(PART);
     let first = usize::try_from(seed() % step as u64).unwrap();
-    eprintln!("this repeats it: HOLDPOINT_SEED={first}");
     let mut rows = log_rows((first, step));
     rows.extend(pair_rows((first, step)));
     assert_no_holes(&rows);

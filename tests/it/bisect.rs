@@ -2,10 +2,12 @@
 //! without, and says what is wrong with what it is asked.
 
 use crate::program::{Place, json, status, text};
-use crate::travel_support::{ArbitraryIn, History, is_long, opened, seed};
+use crate::travel_support::{ArbitraryIn, History, opened};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::bisect::Bisected;
 use holdpoint_replay::{Answer, Moment, Outcome, Timeline, Until, bisect};
+use holdpoint_testing::part::times;
+use holdpoint_testing::story::seed;
 use quickcheck::Gen;
 use std::convert::Infallible;
 
@@ -128,10 +130,10 @@ fn what_comes_and_goes_is_found_once() {
     assert!(in_every_other_ten(last) || last == history.newest());
 }
 
-/// A million records take minutes: as many as are wanted by `HOLDPOINT_LONG`, else fewer.
+/// A million records take minutes: `HOLDPOINT_TIMES=50` takes as many.
 #[test]
 fn few_states_of_many_records_are_looked_at() {
-    let records = if is_long() { 1_000_000 } else { 20_000 };
+    let records = 20_000 * times();
     let seed = seed();
     let history = History::long(seed, records, records / 8);
     let storage = DirectoryStorage::new(history.path());

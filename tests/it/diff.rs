@@ -2,7 +2,7 @@
 //! patch makes the one state of the other.
 
 use crate::program::{Place, json, status, text};
-use crate::travel_support::{ArbitraryIn, History, opened, seed};
+use crate::travel_support::{ArbitraryIn, History, opened};
 use holdpoint_domain::event::ClockStepped;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{Head, Link, LogId};
@@ -11,6 +11,7 @@ use holdpoint_replay::{
     Change, CommonPrefix, Difference, Moment, Until, common_prefix, diff, state_of,
 };
 use holdpoint_testing::hand_made::{HandMade, change_head};
+use holdpoint_testing::story::seed;
 use json_patch::Patch;
 use quickcheck::Gen;
 use serde_json::Value;

@@ -7,7 +7,7 @@ use crate::filler::fill;
 use crate::program::{Place, status, text};
 use crate::records_support::{holdpoint, segments, told};
 use crate::thread_support::interrupted;
-use crate::travel_support::{ArbitraryIn, is_long, seed};
+use crate::travel_support::ArbitraryIn;
 use holdpoint_domain::command::{CreateDecisionPoint, Entropy};
 use holdpoint_domain::decision_point::MAX_CLOSED_DECISION_POINTS;
 use holdpoint_domain::event::{RecordsUnproven, UnprovenReason};
@@ -20,8 +20,9 @@ use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{SnapshotHeader, names};
 use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, flip};
 use holdpoint_testing::history::History;
-use holdpoint_testing::story::Story;
+use holdpoint_testing::part::times;
 use holdpoint_testing::story::points::{option, person};
+use holdpoint_testing::story::{Story, seed};
 use quickcheck::{Arbitrary as _, Gen};
 use serde_json::{Value, json};
 use std::fs;
@@ -215,7 +216,7 @@ fn lists_say_which_records_of_a_salvaged_log_are_unproven() {
 
 #[test]
 fn a_list_from_a_snapshot_is_that_of_the_whole_log_but_for_how_it_is_known() {
-    let (seed, histories) = (seed(), if is_long() { 40 } else { 2 });
+    let (seed, histories) = (seed(), 2 * times());
     for number in 0..histories {
         let sample = Sample::of(seed.wrapping_add(number));
         let (log, stated_by) = (sample.path(), sample.stated_by);

@@ -2,16 +2,21 @@
 //! beginning, of the whole or of one entity, also where that has left the state.
 
 use crate::program::{Place, json, status, text};
-use crate::travel_support::{ArbitraryIn, History, OPTIONS, is_long, opened, seed};
+use crate::travel_support::{ArbitraryIn, History, OPTIONS, opened};
 use holdpoint_domain::event::ClockStepped;
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_replay::{Rebuilt, Timeline, Until, find_entities, ids, rebuild, state_of};
 use holdpoint_testing::hand_made::{BEGINNING_NS, FIRST_RECORD, HandMade, SECRET, flip};
+use holdpoint_testing::part::part_of;
+use holdpoint_testing::story::seed;
 use quickcheck::Gen;
 use std::path::Path;
 use tempfile::TempDir;
+
+/// A run looks at the state after one of so many records.
+const PART: usize = 400;
 
 fn rebuilt(directory: &Path, until: Until) -> Rebuilt {
     let storage = DirectoryStorage::new(directory);
@@ -115,17 +120,10 @@ fn replay_goes_to_random_records_of_ten_thousand() {
     let history = History::written(seed, 10_000, 1_500);
     let storage = DirectoryStorage::new(history.path());
     let line = opened(&storage);
-    let mut random = Gen::from_size_and_seed(40, seed);
-    if is_long() {
-        let mut at = line.at(Until::Sequence(0)).unwrap();
-        for sequence in 1..=history.newest() {
-            at = line.onward(&at, Until::Sequence(sequence)).unwrap();
-            assert_eq!((at.sequence(), at.world.fingerprint()), history.expected(sequence));
-            assert_state_at(&history, &line, sequence);
-        }
-    }
-    for _ in 0..25 {
-        let sequence = u64::arbitrary_in(&mut random, history.newest() + 1);
+    let mut at = line.at(Until::Sequence(0)).unwrap();
+    for sequence in part_of(seed, (1..=history.newest()).collect(), PART) {
+        at = line.onward(&at, Until::Sequence(sequence)).unwrap();
+        assert_eq!((at.sequence(), at.world.fingerprint()), history.expected(sequence));
         assert_state_at(&history, &line, sequence);
     }
 }

@@ -389,9 +389,13 @@ pub fn rebuilt(records: &[Recorded], mut world: World) -> World {
     world
 }
 
-/// A seed for this run: HOLDPOINT_SEED, or the time. Failures print it.
+/// The seed of this run: `HOLDPOINT_SEED`, else the time. It is printed, and so shown where the test
+/// fails.
 pub fn seed() -> u64 {
-    let given = std::env::var("HOLDPOINT_SEED").ok().and_then(|seed| seed.parse().ok());
+    let given = std::env::var("HOLDPOINT_SEED").ok();
+    let given = given.map(|text| text.parse().expect("HOLDPOINT_SEED: a number"));
     let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    given.unwrap_or_else(|| now().map_or(0, |elapsed| elapsed.as_nanos() as u64))
+    let seed = given.unwrap_or_else(|| now().map_or(0, |elapsed| elapsed.as_nanos() as u64));
+    eprintln!("this repeats it: HOLDPOINT_SEED={seed}");
+    seed
 }

@@ -242,20 +242,3 @@ impl ArbitraryIn for u64 {
         <u64 as quickcheck::Arbitrary>::arbitrary(random) % bound
     }
 }
-
-/// The seed of this run: `HOLDPOINT_SEED`, else another one each time. It is printed, and shown
-/// where the test fails.
-pub(crate) fn seed() -> u64 {
-    let given = std::env::var("HOLDPOINT_SEED").ok().map(|text| text.parse().unwrap());
-    let seed = given.unwrap_or_else(|| {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        u64::from(now.subsec_nanos())
-    });
-    eprintln!("this repeats it: HOLDPOINT_SEED={seed}");
-    seed
-}
-
-/// Whether the tests that take minutes are wanted: `HOLDPOINT_LONG`.
-pub(crate) fn is_long() -> bool {
-    std::env::var_os("HOLDPOINT_LONG").is_some()
-}

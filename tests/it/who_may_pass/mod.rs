@@ -19,6 +19,7 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Origin, Receipt, Submitted};
 use holdpoint_log_files::{DirectoryStorage, Follower};
 use holdpoint_testing::shell::trusted_directory;
+use holdpoint_testing::story::seed;
 use model::{Model, Passes};
 use random::Random;
 use std::collections::BTreeMap;
@@ -33,15 +34,6 @@ const SEQUENCES: usize = 25;
 const COMMANDS: usize = 24;
 /// So many logs at once.
 const WORKERS: usize = 2;
-
-/// The seed of a run: `HOLDPOINT_SEED`, or one drawn from the clock.
-fn seed() -> u64 {
-    let given = std::env::var("HOLDPOINT_SEED").ok().and_then(|text| text.parse().ok());
-    given.unwrap_or_else(|| {
-        let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
-        now.as_secs() ^ (u64::from(now.subsec_nanos()) << 20)
-    })
-}
 
 /// What was really done: by which process, as whom.
 struct Done {
