@@ -72,7 +72,7 @@ impl Statements {
         let mut findings = Vec::new();
         for (first, made) in std::mem::take(&mut self.made) {
             let built = match first > anchor {
-                true => build(storage, first, is_damaged)?,
+                true => build(storage, first, due_of(first, &made, is_damaged))?,
                 false => None,
             };
             let Some((last, digest)) = built else {
@@ -141,7 +141,9 @@ fn refuted_by<S: ReadStorage>(
     made: Vec<(Place, SegmentIndexed)>,
 ) -> Result<Vec<Finding>, SurveyError> {
     let (Some(expected), false) = (behind, made.is_empty()) else { return Ok(Vec::new()) };
-    let Some((last, digest)) = build(storage, segment, true)? else { return Ok(Vec::new()) };
+    let Some((last, digest)) = build(storage, segment, Due::Anything)? else {
+        return Ok(Vec::new());
+    };
     let problem = Problem::IndexOfUntied { segment, expected, found: last.link };
     let of_what_lies_there = made.into_iter().filter(|(_, body)| {
         body.format == INDEX_VERSION && body.digest == digest && last.link != expected
@@ -149,10 +151,29 @@ fn refuted_by<S: ReadStorage>(
     Ok(of_what_lies_there.map(|(place, _)| Finding { place, problem: problem.clone() }).collect())
 }
 
+/// What a segment is that nobody changes while it is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Due {
+    /// It may be damaged.
+    Anything,
+    Whole,
+    Sealed,
+}
+
+/// Whoever recorded a statement in a later segment had sealed this one.
+fn due_of(first: u64, made: &[Statement], is_damaged: bool) -> Due {
+    let own = segment_path(first);
+    match made.iter().any(|statement| statement.place.file != own) {
+        _ if is_damaged => Due::Anything,
+        true => Due::Sealed,
+        false => Due::Whole,
+    }
+}
+
 type Built = Option<(ChainPosition, Digest)>;
 
 /// The last record of a segment, and the digest of its index; `None` where it has none.
-fn build<S: ReadStorage>(storage: &S, first: u64, is_damaged: bool) -> Result<Built, SurveyError> {
+fn build<S: ReadStorage>(storage: &S, first: u64, due: Due) -> Result<Built, SurveyError> {
     let built = build_index(storage, first, TERMS_VERSION, &mut |record, terms| {
         terms.add_record(record, terms_of_record);
     });
@@ -165,11 +186,17 @@ fn build<S: ReadStorage>(storage: &S, first: u64, is_damaged: bool) -> Result<Bu
             Ok(None)
         }
         Err(BuildError::Io { file, source }) => Err(SurveyError::Io { file, source }),
-        Err(BuildError::Damaged { file, fault, .. }) if !is_damaged => {
-            let source =
-                std::io::Error::other(format!("it was changed while it was read: {fault}"));
-            Err(SurveyError::Io { file, source })
+        Err(BuildError::Damaged { file, fault, .. }) if due != Due::Anything => {
+            Err(changed(file, &fault.to_string()))
+        }
+        Err(BuildError::NotSealed { file }) if due == Due::Sealed => {
+            Err(changed(file, "its seal is gone"))
         }
         Err(_) => Ok(None),
     }
+}
+
+fn changed(file: String, how: &str) -> SurveyError {
+    let source = std::io::Error::other(format!("it was changed while it was read: {how}"));
+    SurveyError::Io { file, source }
 }

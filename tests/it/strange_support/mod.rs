@@ -162,9 +162,10 @@ impl Swapped {
                 file.write_all(&GROWTH).unwrap();
             }
             Swap::OfOtherLog => {
-                let beside = path.with_extension("swapped");
-                std::fs::copy(other, &beside).unwrap();
-                std::fs::rename(beside, path).unwrap();
+                // Nothing but the file changes for whoever lists the directory meanwhile.
+                let outside = other.with_extension("swapped");
+                std::fs::copy(other, &outside).unwrap();
+                std::fs::rename(outside, path).unwrap();
             }
         }
     }
