@@ -98,6 +98,11 @@ pub(crate) fn read_end(directory: &Directory) -> Result<Rebuilt, Failure> {
     })
 }
 
+/// The first and the newest record of a loop.
+const fn records_of(entity: &ExecutionLoop) -> (u64, u64) {
+    (entity.started_sequence, entity.version)
+}
+
 /// Every request of a loop that is known, with its loop.
 fn requests(world: &World) -> impl Iterator<Item = (&ExecutionLoop, &HeldRequest)> {
     let loops = world.live_loops().chain(world.settled_loops());

@@ -111,12 +111,13 @@ impl LiveState {
         report.map_or(Ok(()), refuse_damaged)
     }
 
-    /// How something is known whose newest record is this.
-    pub(crate) fn standing(&self, version: u64) -> Standing {
+    /// How something is known whose first and newest records are these: as the weakest of all in
+    /// between.
+    pub(crate) fn standing(&self, (first, version): (u64, u64)) -> Standing {
         let stated_by = self.stated_by();
         let no_witness_from = self.first_unwitnessed().filter(|first| version >= *first);
         let is_corrupt = self.report().is_some_and(|report| report.verdict == Verdict::Corrupt);
-        let is_taken_over = self.world().unproven_records().contains(version);
+        let is_taken_over = self.world().unproven_records().among(first, version).is_some();
         Standing {
             standing: match stated_by {
                 _ if is_corrupt || no_witness_from.is_some() || is_taken_over => "unproven",
@@ -130,8 +131,8 @@ impl LiveState {
     }
 
     /// Something that is shown to a program, and how it is known.
-    pub(crate) fn with_standing<T>(&self, shown: T, version: u64) -> WithStanding<T> {
-        WithStanding { shown, standing: self.standing(version) }
+    pub(crate) fn with_standing<T>(&self, shown: T, records: (u64, u64)) -> WithStanding<T> {
+        WithStanding { shown, standing: self.standing(records) }
     }
 
     /// Tells a person, or a program that was shown nothing which says so itself, how what was shown
@@ -170,8 +171,8 @@ impl LiveState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Standing {
     /// `proven`: the whole log was read, and is tied to HEAD. `stated`: a record says so that is
-    /// tied to HEAD, and what is behind it was read. `unproven`: HEAD does not witness it, or a
-    /// salvage took it over without proof.
+    /// tied to HEAD, and what is behind it was read. `unproven`: HEAD does not witness the newest
+    /// record about it, or a salvage took over without proof one of those from its first to that.
     standing: &'static str,
     /// That record.
     stated_by: Option<u64>,

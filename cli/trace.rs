@@ -89,7 +89,7 @@ fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
 fn tell_untied(story: &Trace) {
     let mut untied = Untied::default();
     for step in &story.steps {
-        let standing = story.reach.standing(step.last, false);
+        let standing = story.reach.standing_of(step.first, step.last);
         [step.first, step.last].into_iter().for_each(|sequence| untied.take(sequence, standing));
     }
     untied.tell(&story.reach);

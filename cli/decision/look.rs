@@ -117,7 +117,8 @@ impl Look {
         &'a self,
         point: &'a DecisionPoint,
     ) -> WithStanding<DecisionPointView<'a>> {
-        self.state.with_standing(self.view(point), point.version)
+        let records = (self.world().asked_from(point), point.version);
+        self.state.with_standing(self.view(point), records)
     }
 
     /// The time as of which things are overdue.

@@ -2,9 +2,11 @@
 
 use super::waiting::{Waited, until_ended};
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
+use crate::verify::warn_unproven;
 use holdpoint_domain::decision_point::MAX_TIMEOUT_MS;
+use holdpoint_engine::shell::WaitOutcome;
 use std::time::Duration;
 
 /// Options of `decision wait`.
@@ -21,7 +23,8 @@ pub(crate) struct Args {
     timeout: Option<Duration>,
 }
 
-/// Waits. Exit 0 when it was answered, also by an option that rejects; 10 when it is still pending
+/// Waits. Exit 0 when it was answered, also by an option that rejects; 5 when the answer may rest on
+/// unproven records; 10 when it is still pending
 /// at the wait's own timeout, 11 when its default was taken, 12 aborted, 13 cancelled, 14
 /// superseded, 15 when guidance led to another round; 3 when there is no such decision.
 pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
@@ -59,5 +62,11 @@ fn show(global: &Global, waited: &Waited) -> Result<Exit, Failure> {
         out.line(&waited.line)
     }
     out.finish()?;
+    if let Some(part) = waited.unproven_part {
+        warn_unproven(&[part]);
+        if waited.outcome == WaitOutcome::Answered {
+            complain("the answer may rest on them, and permits nothing: ask anew");
+        }
+    }
     Ok(waited.exit())
 }

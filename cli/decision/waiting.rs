@@ -10,6 +10,7 @@ use crate::exit::{Exit, Failure, complain};
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::DecisionPoint;
 use holdpoint_engine::shell::WaitOutcome;
+use holdpoint_replay::Unproven;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -23,6 +24,9 @@ pub(crate) struct Waited {
     /// How it ended.
     #[serde(serialize_with = "by_name")]
     pub(crate) outcome: WaitOutcome,
+    /// The unproven records on which that may rest: an answer that does permits nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unproven_part: Option<Unproven>,
     /// The same for a person.
     #[serde(skip)]
     pub(crate) line: String,
@@ -160,11 +164,12 @@ impl<'g> Wait<'g> {
             WaitOutcome::StillPending => format!("{id}  still {}{overdue}", point.state),
             _ => format!("{id}  {}: {}", point.state, shown::outcome(point)),
         };
+        let unproven_part = self.following.world().unproven_part(point).map(Unproven::from);
         let exit = match outcome {
-            WaitOutcome::Answered => exit_of_answer(point),
+            WaitOutcome::Answered => exit_of_answer(point, unproven_part.is_some()),
             outcome => exit_of(outcome),
         };
-        Waited { decision, outcome, line, exit }
+        Waited { decision, outcome, unproven_part, line, exit }
     }
 
     /// Says on a terminal what is waited for.
@@ -186,12 +191,12 @@ fn left(point: &DecisionPoint) -> Option<Duration> {
 }
 
 /// Where approval was asked for, or something waits, only an answer that lets it go on is a
-/// success, and only while it can be spent.
-fn exit_of_answer(point: &DecisionPoint) -> Exit {
+/// success, and only while it can be spent. What may rest on unproven records is none.
+fn exit_of_answer(point: &DecisionPoint, is_unproven: bool) -> Exit {
     let is_over = point.consumed.is_some() || point.lapsed_at.is_some();
     match point.needs_person() && !point.releases() {
         true => Exit::SAID_NO,
-        false if is_over => Exit::REFUSED,
+        false if is_over || is_unproven => Exit::REFUSED,
         false => Exit::DONE,
     }
 }

@@ -1,5 +1,6 @@
 //! `holdpoint hold list`: what waits for a person.
 
+use super::records_of;
 use super::shown::{Shown, left};
 use crate::arguments::Global;
 use crate::directory::Directory;
@@ -38,17 +39,17 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let state = LiveState::read(&directory, args.whole.whole)?;
     state.expect_log(&directory)?;
     let open = state.world().open_requests();
-    let open = open.map(|(entity, held)| (Question::of(entity, held), entity.version));
-    let (questions, versions): (Vec<Question>, Vec<u64>) = open.unzip();
+    let open = open.map(|(entity, held)| (Question::of(entity, held), records_of(entity)));
+    let (questions, records): (Vec<Question>, Vec<(u64, u64)>) = open.unzip();
     state.expect_known(global, &questions)?;
     let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
     let recorders = recorders(&directory, &questions);
     let mut out = Output::stdout();
     if global.json {
-        let listed = questions.iter().zip(&recorders).zip(&versions);
-        let listed = listed.map(|((question, recorder), at)| {
+        let listed = questions.iter().zip(&recorders).zip(&records);
+        let listed = listed.map(|((question, recorder), records)| {
             let shown = Shown::of(question, Some(now));
-            state.with_standing(Listed { shown, recorder: recorder.name() }, *at)
+            state.with_standing(Listed { shown, recorder: recorder.name() }, *records)
         });
         out.json(&listed.collect::<Vec<_>>());
     } else {
@@ -58,6 +59,7 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if !global.json && questions.is_empty() && !state.failed() {
         complain("nothing waits for an answer");
     }
+    let versions: Vec<u64> = records.iter().map(|(_, newest)| *newest).collect();
     let exit = state.conclude(global, &versions);
     if !state.failed() {
         expect_told(&questions, &recorders)?;

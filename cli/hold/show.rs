@@ -1,7 +1,7 @@
 //! `holdpoint hold show`: a question, as the person sees it.
 
 use super::shown::{Shown, lines};
-use super::{requests, resolve, unknown};
+use super::{records_of, requests, resolve, unknown};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 /// Shows the curated view: what is hidden is absent, even by name.
 pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let (state, (question, version)) = match args.at {
+    let (state, (question, records)) = match args.at {
         None => live(&directory, &args.request)?.map_or_else(|| whole(&directory, args), Ok)?,
         Some(_) => whole(&directory, args)?,
     };
@@ -37,23 +37,23 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let now = args.at.is_none().then(|| Time::from_nanoseconds(SystemClock.now().wall_ns));
     let mut out = Output::stdout();
     if global.json {
-        out.json(&state.with_standing(Shown::of(&question, now), version));
+        out.json(&state.with_standing(Shown::of(&question, now), records));
     } else {
         lines(&question, now, columns()).iter().for_each(|line| out.line(line));
     }
     out.finish()?;
-    Ok(state.conclude(global, &[version]))
+    Ok(state.conclude(global, &[records.1]))
 }
 
-/// A question, and the newest record of its loop.
-type Found = (Question, u64);
+/// A question, and the first and the newest record of its loop.
+type Found = (Question, (u64, u64));
 
 /// The question of a loop that lives, which is named by its whole id. Which others there are is not
 /// in the state.
 fn live(directory: &Directory, wanted: &str) -> Result<Option<(LiveState, Found)>, Failure> {
     let Some(state) = LiveState::stated(directory)? else { return Ok(None) };
     let found = match state.world().find_request(wanted) {
-        Some(RequestPlace::Live(entity, held)) => (Question::of(entity, held), entity.version),
+        Some(RequestPlace::Live(entity, held)) => (Question::of(entity, held), records_of(entity)),
         _ => return Ok(None),
     };
     Ok(Some((state, found)))
@@ -75,5 +75,5 @@ fn find(world: &World, wanted: &str) -> Result<Found, Failure> {
     let (entity, held) = found.ok_or_else(|| unknown(wanted, ids()))?;
     // Answers that come after the loop settled are counted where requests are remembered.
     let held = world.find_request(&id).map_or(held, RequestPlace::held);
-    Ok((Question::of(entity, held), entity.version))
+    Ok((Question::of(entity, held), records_of(entity)))
 }

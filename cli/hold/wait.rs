@@ -4,12 +4,14 @@ use super::shown::{ShownDecision, outcome_line};
 use super::{requests, resolve, unknown};
 use crate::arguments::Global;
 use crate::decision::{Attempt, Following, Overdue, now};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
+use crate::verify::warn_unproven;
 use holdpoint_domain::World;
 use holdpoint_domain::human_decision::{DecisionOutcome, HumanDecision};
 use holdpoint_domain::text::visible;
-use holdpoint_domain::world::{HeldRequest, RequestOutcome};
+use holdpoint_domain::world::{HeldRequest, RequestOutcome, RequestPlace};
+use holdpoint_replay::Unproven;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
@@ -59,9 +61,12 @@ struct Told<'a> {
     outcome: Came,
     /// The decision that counts.
     decision: Option<ShownDecision<'a>>,
+    /// The unproven records on which that may rest: a decision that does permits nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unproven_part: Option<Unproven>,
 }
 
-/// Waits. Exit 0 for CONTINUE, 17 for RETRY, 16 for ABORT, 12 where nobody answered in time, 10
+/// Waits. Exit 0 for CONTINUE, 17 for RETRY, 5 for either where it may rest on unproven records, 16 for ABORT, 12 where nobody answered in time, 10
 /// where nobody had answered at the wait's own timeout, 13 where the loop ended before. Whoever is
 /// asked instead after ESCALATE is waited for too.
 pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
@@ -147,13 +152,14 @@ impl Waiting<'_> {
         came: Came,
     ) -> Result<Exit, Failure> {
         let outcome = request(world, &self.id).and_then(|held| held.outcome.as_ref());
+        let unproven_part = unproven_part(world, &self.id);
         let mut out = Output::stdout();
         if global.json {
             let decision = match outcome {
                 Some(RequestOutcome::Decided(decided)) => Some(ShownDecision::of(decided)),
                 _ => None,
             };
-            out.json(&Told { request_id: &self.id, asked, outcome: came, decision });
+            out.json(&Told { request_id: &self.id, asked, outcome: came, decision, unproven_part });
         } else {
             let line = match (outcome, came) {
                 (Some(outcome), _) => outcome_line(outcome),
@@ -164,8 +170,30 @@ impl Waiting<'_> {
             out.line(format_args!("{}  {}", visible(&self.id), words.join(" ")));
         }
         out.finish()?;
-        Ok(came.exit())
+        let Some(part) = unproven_part else { return Ok(came.exit()) };
+        warn_unproven(&[part]);
+        if !matches!(came, Came::Continue | Came::Retry) {
+            return Ok(came.exit());
+        }
+        complain("the decision may rest on them, and permits nothing: ask anew");
+        Ok(Exit::REFUSED)
     }
+}
+
+/// The unproven records on which a question and its answer may rest: of those that were recorded
+/// from the beginning of its loop on to the answer, or as far as that is known.
+fn unproven_part(world: &World, id: &str) -> Option<Unproven> {
+    let place = world.find_request(id)?;
+    let first = match place {
+        RequestPlace::Live(entity, _) => entity.started_sequence,
+        RequestPlace::Closed(held) => held.requested_sequence,
+    };
+    let last = match place.held().outcome.as_ref() {
+        Some(RequestOutcome::Decided(decided)) => decided.sequence,
+        Some(RequestOutcome::Withdrawn { sequence, .. }) => *sequence,
+        None => world.totals().last_sequence,
+    };
+    world.unproven_records().among(first, last).map(Unproven::from)
 }
 
 fn find(world: &World, wanted: &str) -> Result<String, Failure> {

@@ -25,8 +25,20 @@ pub(super) fn wait(caller: &Caller<'_>, arguments: &Wait) -> Result<Value, Failu
     let wanted = [arguments.decision_id.clone()];
     let waited = until_ended(&caller.office.global, &wanted, Some(Duration::from_secs(seconds)))?;
     let outcome = waited.outcome.name();
-    let next_step = next_step(waited.outcome, &waited.decision);
-    Ok(json!({ "decision": waited.decision, "outcome": outcome, "next_step": next_step }))
+    let is_unproven = waited.unproven_part.is_some();
+    let next_step = match waited.outcome {
+        WaitOutcome::Answered if is_unproven => {
+            "The answer may rest on unproven records, and permits nothing: ask anew with \
+             decision_create."
+        }
+        outcome => next_step(outcome, &waited.decision),
+    };
+    let mut told =
+        json!({ "decision": waited.decision, "outcome": outcome, "next_step": next_step });
+    if let (Some(part), Some(told)) = (waited.unproven_part, told.as_object_mut()) {
+        told.insert("unproven_part".to_string(), json!(part));
+    }
+    Ok(told)
 }
 
 /// The arguments of the same call that looks once and waits for nothing. Those that are refused

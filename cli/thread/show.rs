@@ -37,7 +37,8 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let (thread, version) = (&thread, thread.version);
     let mut out = Output::stdout();
     if global.json {
-        out.json(&state.with_standing(State { thread, place }, version));
+        let records = (thread.started_sequence, version);
+        out.json(&state.with_standing(State { thread, place }, records));
     } else {
         // Of an earlier moment only its own time is known.
         let then = args.at.and(state.head()).map(|head| head.time);

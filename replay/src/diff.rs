@@ -5,13 +5,13 @@ use crate::reach::Reach;
 use crate::read::{Committed, ReadError};
 use crate::rebuild::Until;
 use crate::report::Head;
-use crate::state::{ROOMS, entities_of, registration_id, state_of};
+use crate::state::{ROOMS, began, entities_of, registration_id, state_of};
 use crate::summary::summary;
 use crate::timeline::{Moment, Timeline};
 use holdpoint_domain::event::Event;
 use holdpoint_domain::terms::request_of;
-use holdpoint_domain::world::RegistrationName;
-use holdpoint_log_files::{ReadStorage, Standing};
+use holdpoint_domain::world::{RegistrationName, World};
+use holdpoint_log_files::ReadStorage;
 use json_patch::Patch;
 use serde::Serialize;
 use serde_json::Value;
@@ -56,7 +56,8 @@ pub struct EntityChange {
     pub last_record: Option<u64>,
     /// What the last one says, in one line.
     pub last_summary: Option<String>,
-    /// What is proven of these two, of the weaker one: [`Standing::name`].
+    /// What is proven of the records about it up to the last one, of the weakest: a name that
+    /// `holdpoint_log_files::Standing` gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<&'static str>,
 }
@@ -101,18 +102,19 @@ pub fn diff<S: ReadStorage>(
     let to = line.pass(from, until, &mut |record| passed.take(record))?;
     let mut difference = between(from, &to, &passed);
     let reach = &line.report().reach;
-    difference.entities.iter_mut().for_each(|change| change.stand(reach));
+    let worlds = [&from.world, &to.world];
+    difference.entities.iter_mut().for_each(|change| change.stand(worlds, reach));
     Ok((difference, to))
 }
 
 impl EntityChange {
-    /// Says what is proven of its records.
-    fn stand(&mut self, reach: &Reach) {
-        let records = [self.first_record, self.last_record].into_iter().flatten();
-        let mut standings = records.map(|sequence| reach.standing(sequence, false));
-        let Some(first) = standings.next() else { return };
-        let weaker = if first == Standing::Proven { standings.next() } else { None };
-        self.standing = Some(weaker.unwrap_or(first).name());
+    /// Says what is proven of all records that its states rest on: from the one that began it to
+    /// the last one in between.
+    fn stand(&mut self, worlds: [&World; 2], reach: &Reach) {
+        let began = worlds.into_iter().filter_map(|world| began(world, self.room, &self.id));
+        let first = began.chain(self.first_record).min();
+        self.standing =
+            first.zip(self.last_record).map(|(first, last)| reach.standing_of(first, last).name());
     }
 }
 

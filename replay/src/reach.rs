@@ -153,6 +153,18 @@ impl Reach {
         }
     }
 
+    /// What is proven of all the records from one to another: of the weakest.
+    #[must_use]
+    pub fn standing_of(&self, first: u64, last: u64) -> Standing {
+        let at = self.unproven_records.partition_point(|range| range.last < first);
+        let is_said = self.unproven_records.get(at).is_some_and(|range| range.first <= last);
+        match self.standing(first, false) {
+            _ if is_said => Standing::Unproven,
+            Standing::Proven => self.standing(last, false),
+            weaker => weaker,
+        }
+    }
+
     /// Whether a record is known to be durable.
     #[must_use]
     pub fn is_durable(&self, sequence: u64) -> bool {

@@ -3,7 +3,7 @@
 use crate::entity::value;
 use crate::timeline::Moment;
 use holdpoint_domain::time::Timestamp;
-use holdpoint_domain::world::{RegistrationName, STATE_SCHEMA_VERSION, World};
+use holdpoint_domain::world::{RegistrationName, RequestPlace, STATE_SCHEMA_VERSION, World};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -63,6 +63,24 @@ pub fn entities_of<'v>(room: &str, state: &'v Value) -> BTreeMap<String, &'v Val
 #[must_use]
 pub fn registration_id(name: &RegistrationName) -> String {
     format!("{} {}", name.kind, name.parts.join("/"))
+}
+
+/// The record that began an entity of a state, where the state holds it. Of what is registered that
+/// is not known.
+pub(crate) fn began(world: &World, room: &str, id: &str) -> Option<u64> {
+    match room {
+        "execution_loops" => world.find_loop(id).map(|entity| entity.started_sequence),
+        "human_decisions" => match world.find_request(id)? {
+            RequestPlace::Live(entity, _) => Some(entity.started_sequence),
+            RequestPlace::Closed(held) => Some(held.requested_sequence),
+        },
+        "interruption_threads" => {
+            let (tenant_id, correlation_id) = id.split_once('/')?;
+            world.thread(tenant_id, correlation_id).map(|thread| thread.started_sequence)
+        }
+        "decision_points" => world.decision_point(id).map(|point| world.asked_from(point)),
+        _ => None,
+    }
 }
 
 fn members(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {

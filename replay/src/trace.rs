@@ -224,7 +224,10 @@ pub fn trace<S: ReadStorage>(
     reach.take_newest(steps.iter().map(|step| step.last).max().unwrap_or(0));
     for step in &mut steps {
         step.durable = reach.is_durable(step.last);
-        let standing = tied.standing_of(step.last);
+        let standing = match tied.said_unproven().among(step.first, step.last) {
+            Some(_) => Standing::Unproven,
+            None => tied.standing_of(step.last),
+        };
         if standing != Standing::Proven || step.standing != Standing::Withheld.name() {
             step.standing = standing.name();
         }

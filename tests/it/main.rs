@@ -99,6 +99,7 @@ mod time_travel;
 mod trace;
 mod travel_support;
 mod unfinished;
+mod unproven;
 mod user_namespaces;
 mod verify_caches;
 mod verify_options;

@@ -170,11 +170,28 @@ impl World {
     }
 
     /// The unproven records, first and last, on which what was decided may rest: of those that were
-    /// recorded from the question on to the newest that is about it. `None` where all are proven.
+    /// recorded from the question on, in its first round, to the newest that is about this one.
+    /// `None` where all are proven.
     #[must_use]
     pub fn unproven_part(&self, point: &DecisionPoint) -> Option<(u64, u64)> {
-        let mut unproven = self.hot.unproven.iter();
-        unproven.find(|(first, last)| *first <= point.version && *last >= point.created_sequence)
+        if self.hot.unproven.is_empty() {
+            return None;
+        }
+        self.hot.unproven.among(self.asked_from(point), point.version)
+    }
+
+    /// The record that asked the question in its first round. Where that is not known any more, 0:
+    /// any may have.
+    #[must_use]
+    pub fn asked_from(&self, point: &DecisionPoint) -> u64 {
+        let mut round = point;
+        while let Some(prior_id) = &round.prior_id {
+            match self.decision_point(prior_id) {
+                Some(prior) if prior.created_sequence < round.created_sequence => round = prior,
+                _ => return 0,
+            }
+        }
+        round.created_sequence
     }
 
     /// SHA-256 of the configuration file under which the newest writer works; `None`: no file.

@@ -28,8 +28,14 @@ impl UnprovenRecords {
     /// Whether a record is one of them.
     #[must_use]
     pub fn contains(&self, sequence: u64) -> bool {
-        let at = self.0.partition_point(|(_, last)| *last < sequence);
-        self.0.get(at).is_some_and(|(first, _)| *first <= sequence)
+        self.among(sequence, sequence).is_some()
+    }
+
+    /// The first range that holds one of the records from one to another, both included.
+    #[must_use]
+    pub fn among(&self, first: u64, last: u64) -> Option<(u64, u64)> {
+        let at = self.0.partition_point(|(_, end)| *end < first);
+        self.0.get(at).copied().filter(|(begin, _)| *begin <= last)
     }
 
     /// What was carried; where that is no such list, what is carried again is another.
@@ -73,6 +79,9 @@ mod tests {
         let apart = Records::from_carried(&[(2, 3), (7, 9)]);
         let contained: Vec<u64> = (0..12).filter(|sequence| apart.contains(*sequence)).collect();
         assert_eq!(contained, vec![2, 3, 7, 8, 9]);
+        let among = [(0, 1), (1, 2), (4, 6), (3, 8), (4, 7), (10, 12)];
+        let among = among.map(|(first, last)| apart.among(first, last));
+        assert_eq!(among, [None, Some((2, 3)), None, Some((2, 3)), Some((7, 9)), None]);
     }
 
     #[test]

@@ -10,8 +10,6 @@ use holdpoint_domain::decision_point::{
     DecisionPointState as State, MAX_CLOSED_DECISION_POINTS, MAX_LATE_RESPONSES, MAX_VOTES,
     OnTimeout, Response,
 };
-use holdpoint_domain::envelope::ActorId;
-use holdpoint_domain::event::{RecordsUnproven, UnprovenReason};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::{Refusal, World};
 
@@ -306,12 +304,27 @@ fn an_approval_that_may_rest_on_unproven_records_is_not_spent() {
         stage.respond(&id, &bob, choice("yes")).unwrap();
         let created = stage.point(&id).created_sequence;
         let sequence = created.checked_add_signed(from_question).unwrap();
-        let reason = UnprovenReason::NoWitness;
-        let said = RecordsUnproven { first_sequence: sequence, last_sequence: sequence, reason };
-        let actor = ActorId { kind: Actor::System, id: "holdpoint".into() };
-        stage.record(&actor, said.into());
+        stage.say_unproven(sequence);
         let outcome = if is_spent { Ok(vec!["consumed"]) } else { Err("APPROVAL_UNPROVEN") };
         assert_eq!(told(&stage.consume(&id, &robot, &action("rm"))), outcome, "{from_question}");
+    }
+}
+
+#[test]
+fn an_approval_of_a_later_round_rests_on_what_was_asked_in_the_first() {
+    let (bob, robot) = (person(APPROVER), agent("robot"));
+    for (from_question, is_spent) in [(-1, true), (0, false)] {
+        let mut stage = Stage::new();
+        stage.ask(question());
+        let first = stage.ask(bound());
+        let asked = stage.point(&first).created_sequence;
+        stage.respond(&first, &bob, guidance("Smaller.")).unwrap();
+        let second = stage.point(&first).next_id.clone().unwrap();
+        stage.refine_prompt(&second);
+        stage.respond(&second, &bob, choice("yes")).unwrap();
+        stage.say_unproven(asked.checked_add_signed(from_question).unwrap());
+        let outcome = if is_spent { Ok(vec!["consumed"]) } else { Err("APPROVAL_UNPROVEN") };
+        assert_eq!(told(&stage.consume(&second, &robot, &action("rm"))), outcome);
     }
 }
 

@@ -11,6 +11,7 @@ use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, Authentication, DecisionOption, DecisionPointState, OnTimeout,
     Principal, Response,
 };
+use holdpoint_domain::event::{RecordsUnproven, UnprovenReason};
 use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::hash::sha256;
 use holdpoint_domain::world::DecisionPoint;
@@ -185,6 +186,14 @@ impl Stage {
 
     pub(crate) fn refine(&mut self, refinement: RefineDecisionPoint) -> Outcome {
         self.give(&Command::RefineDecisionPoint(refinement))
+    }
+
+    /// A record says that this one is unproven.
+    pub(crate) fn say_unproven(&mut self, sequence: u64) {
+        let reason = UnprovenReason::NoWitness;
+        let said = RecordsUnproven { first_sequence: sequence, last_sequence: sequence, reason };
+        let actor = ActorId { kind: Actor::System, id: "holdpoint".into() };
+        self.record(&actor, said.into());
     }
 
     /// The requester proposes anew: another prompt, the same options.
