@@ -117,7 +117,10 @@ impl LiveState {
         let stated_by = self.stated_by();
         let no_witness_from = self.first_unwitnessed().filter(|first| version >= *first);
         let is_corrupt = self.report().is_some_and(|report| report.verdict == Verdict::Corrupt);
-        let is_taken_over = self.world().unproven_records().among(first, version).is_some();
+        let is_taken_over = match self {
+            Self::Stated(stated) => stated.world.unproven_records().among(first, version).is_some(),
+            Self::Whole(rebuilt) => rebuilt.report.reach.says_unproven(first, version),
+        };
         Standing {
             standing: match stated_by {
                 _ if is_corrupt || no_witness_from.is_some() || is_taken_over => "unproven",

@@ -18,7 +18,7 @@ use holdpoint_domain::world::{LoopView, WorldView};
 use holdpoint_log_files::{ArchivePlaces, ReadStorage};
 use holdpoint_replay::read::Committed;
 use holdpoint_replay::records::Line;
-use holdpoint_replay::report::{Head, Verdict};
+use holdpoint_replay::report::{Head, Report, Verdict};
 use holdpoint_replay::{Reach, Rebuilt, Until, rebuild};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -201,17 +201,10 @@ impl Stories {
 }
 
 fn show(out: &mut Output, rebuilt: &Rebuilt, view: &WorldView<'_>, stories: &Stories) {
-    match &rebuilt.head {
-        Some(head) => out.line(format_args!(
-            "state after record {}, {}, log {}",
-            head.sequence,
-            moment(head.time),
-            rebuilt.report.verdict
-        )),
-        None => {
-            out.line(format_args!("state before the first record, log {}", rebuilt.report.verdict))
-        }
-    }
+    let place = rebuilt.head.as_ref().map_or("before the first record".to_string(), |head| {
+        format!("after record {}, {}", head.sequence, moment(head.time))
+    });
+    out.line(format_args!("state {place}, log {}{}", rebuilt.report.verdict, carried(rebuilt)));
     show_table(out, view);
     for entity in &view.execution_loops {
         show_story(out, entity, stories.of(entity.loop_id));
@@ -219,6 +212,16 @@ fn show(out: &mut Output, rebuilt: &Rebuilt, view: &WorldView<'_>, stories: &Sto
     if stories.are_too_many {
         out.line("");
         out.line("`holdpoint replay --loop ID` tells the story of one");
+    }
+}
+
+/// That the state rests on unproven records, where none of them is here.
+fn carried(rebuilt: &Rebuilt) -> &'static str {
+    let Report { verdict, unproven_records, .. } = &rebuilt.report;
+    let is_intact = matches!(verdict, Verdict::Intact | Verdict::TailUnproven);
+    match is_intact && !unproven_records.is_empty() {
+        true => ", its state carried from a log with unproven records",
+        false => "",
     }
 }
 

@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::hold::read_end;
 use crate::output::Output;
 use crate::text::path;
-use crate::verify::refuse_damaged;
+use crate::verify::{refuse_damaged, warn};
 use holdpoint_domain::World;
 use holdpoint_domain::policy::GatePolicy;
 use holdpoint_domain::text::visible;
@@ -37,6 +37,7 @@ pub(super) fn show(global: &Global, _: &Args) -> Result<Exit, Failure> {
         false => told(&mut out, &floors, &demands, &in_force, world),
     }
     out.finish()?;
+    warn(&rebuilt.report);
     Ok(Exit::DONE)
 }
 

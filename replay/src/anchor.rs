@@ -117,8 +117,9 @@ impl Start {
             Some(found) => take_up(&found.event).map_err(|problem| (found.place.clone(), problem)),
             None => Err((begin_of(&at), Problem::BeginningUnstated { anchor: at.sequence })),
         };
+        let stated_by = statement.as_ref().map(|found| found.place.sequence);
         let (world, finding) = match taken_up {
-            Ok(world) => (Some(world), None),
+            Ok(world) => (Some(world.stated_at(at.sequence, stated_by.unwrap_or(0))), None),
             Err((place, problem)) => (None, Some(Finding { place, problem })),
         };
         let comparable = statement.as_ref().map(|found| &found.event);
@@ -127,7 +128,7 @@ impl Start {
             state_fingerprint: comparable.map(|event| event.state_fingerprint),
             anchor_sequence: at.sequence,
             anchor_link: at.link.to_string(),
-            stated_by: statement.as_ref().map(|found| found.place.sequence),
+            stated_by,
             place: statement.as_ref().map(|found| found.place.clone()),
             archived_to: statement.map(|found| found.event.archived_to.to_string()),
         };

@@ -34,6 +34,7 @@ pub(crate) fn report(reading: Reading, meaning: Option<&Meaning>) -> Report {
         report.archived = meaning.archived.clone();
         report.notes = meaning.notes.iter().map(located).collect();
         report.notes_left_out = meaning.notes_left_out;
+        report.take_state(&meaning.world);
     }
     report.say_limits();
     report

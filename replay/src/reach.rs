@@ -141,8 +141,7 @@ impl Reach {
     /// What is proven of a record that was read.
     #[must_use]
     pub fn standing(&self, sequence: u64, is_withheld: bool) -> Standing {
-        let at = self.unproven_records.partition_point(|range| range.last < sequence);
-        let is_said = self.unproven_records.get(at).is_some_and(|range| range.first <= sequence);
+        let is_said = self.says_unproven(sequence, sequence);
         let is_behind = self.first_unwitnessed().is_some_and(|first| sequence >= first);
         let is_tied = self.tied_from.is_some_and(|first| sequence >= first);
         match (is_said, is_behind, is_tied) {
@@ -156,13 +155,19 @@ impl Reach {
     /// What is proven of all the records from one to another: of the weakest.
     #[must_use]
     pub fn standing_of(&self, first: u64, last: u64) -> Standing {
-        let at = self.unproven_records.partition_point(|range| range.last < first);
-        let is_said = self.unproven_records.get(at).is_some_and(|range| range.first <= last);
-        match self.standing(first, false) {
-            _ if is_said => Standing::Unproven,
+        // What is before the log's first record is as stated by the one that carries the state.
+        match self.standing(first.max(self.begins).min(last), false) {
+            _ if self.says_unproven(first, last) => Standing::Unproven,
             Standing::Proven => self.standing(last, false),
             weaker => weaker,
         }
+    }
+
+    /// Whether the log says of one of the records from one to another that it is unproven.
+    #[must_use]
+    pub fn says_unproven(&self, first: u64, last: u64) -> bool {
+        let at = self.unproven_records.partition_point(|range| range.last < first);
+        self.unproven_records.get(at).is_some_and(|range| range.first <= last)
     }
 
     /// Whether a record is known to be durable.

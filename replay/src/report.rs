@@ -6,6 +6,7 @@ use crate::finding::Finding;
 use crate::reach::Reach;
 use crate::read::Reading;
 use crate::verify::{OutsideState, Witnessed};
+use holdpoint_domain::World;
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::ArchivePlaces;
 use holdpoint_log_format::ChainPosition;
@@ -43,7 +44,8 @@ pub struct Report {
     pub mark: u64,
     /// Records above the mark.
     pub unproven: Option<Unproven>,
-    /// Records that the log says were taken over from a damaged one without proof.
+    /// Records that the log says were taken over from a damaged one without proof: those here, and
+    /// those in archives on which the state rests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unproven_records: Vec<Unproven>,
     /// Bytes behind the newest record that belong to no complete batch.
@@ -269,6 +271,20 @@ impl Report {
             beyond_proof: Vec::new(),
             damage: None,
         }
+    }
+
+    /// Adds the records that a state of the log says are unproven, also those before the log's first
+    /// one: the state rests on them. So it does where what says how the log begins is unproven.
+    pub(crate) fn take_state(&mut self, world: &World) {
+        let mut all = world.unproven_records().clone();
+        self.unproven_records.iter().for_each(|known| all.add(known.first, known.last));
+        if let Some(archived) = &self.archived
+            && archived.stated_by.is_some_and(|stated_by| all.contains(stated_by))
+        {
+            all.add(1, archived.anchor_sequence);
+        }
+        self.unproven_records = all.iter().map(Unproven::from).collect();
+        self.reach.unproven_records.clone_from(&self.unproven_records);
     }
 
     /// The newest record that a head kept outside proves; 0 without one.

@@ -73,6 +73,7 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
             (_, Some(finding)) => Err(finding),
             (world, None) => Ok(world.unwrap_or_default()),
         };
+        beginning.iter().for_each(|world| report.take_state(world));
         Ok(Self { storage, report, log, beginning, anchor, newest, marks, is_believing: true })
     }
 

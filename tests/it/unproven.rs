@@ -1,7 +1,7 @@
 //! What a salvage took over without proof is said to be unproven by whatever rests on it, though
 //! the newest record about it is proven.
 
-use crate::decision_support::{asked, decision, done, id_of};
+use crate::decision_support::{asked, decision, done, id_of, refused};
 use crate::program::{Place, json, status, text};
 use serde_json::{Value, json};
 
@@ -86,4 +86,71 @@ fn a_hold_that_may_rest_on_unproven_records_lets_nothing_pass() {
     assert_eq!((status(&output), &told["outcome"]), (5, &json!("continue")), "{told}");
     assert!(told["unproven_part"]["first"].is_u64(), "{told}");
     assert!(text(&output.stderr).contains("are unproven"), "{}", text(&output.stderr));
+}
+
+/// Moves segments that end behind what is unproven to an archive, and gives its anchor.
+fn archive(place: &Place, to: &str) -> u64 {
+    // Each prints more than a quarter of the first segment's space.
+    let long = "head -c 20000 /dev/zero | tr '\\000' x";
+    (0..8).for_each(|_| assert_eq!(status(&place.shell(long)), 0));
+    let output = place.holdpoint(&["log", "archive", to, "--json"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    json(&output)["anchor_sequence"].as_u64().unwrap()
+}
+
+/// Every look at a decision says on what it may rest.
+fn assert_unproven(place: &Place, id: &str, what: &str) {
+    let verbs: [&[&str]; 10] = [
+        &["decision", "list"],
+        &["decision", "list", "--whole"],
+        &["decision", "show", id],
+        &["hold", "list"],
+        &["hold", "list", "--whole"],
+        &["thread", "list"],
+        &["replay"],
+        &["replay", "--live"],
+        &["health"],
+        &["verify"],
+    ];
+    for words in verbs {
+        let output = place.holdpoint(words);
+        let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(status(&output), 0, "{what}, {words:?}: {told}");
+        assert!(told.contains("unproven"), "{what}, {words:?}: {told}");
+    }
+    assert_eq!(done(place, &["show", id])["standing"], "unproven", "{what}");
+    for whole in [&["list"][..], &["list", "--whole"]] {
+        assert_eq!(done(place, whole)[0]["standing"], "unproven", "{what}");
+    }
+}
+
+#[test]
+fn what_is_unproven_is_said_where_it_is_in_an_archive() {
+    let mut place = Place::new();
+    let id = asked(&place, &[]);
+    unprove(&mut place);
+    archive(&place, "archive");
+    assert_unproven(&place, &id, "with the archive");
+    std::fs::remove_dir_all(place.directory.path().join("archive")).unwrap();
+    assert_unproven(&place, &id, "without the archive");
+    let told = text(&place.holdpoint(&["replay"]).stdout);
+    assert!(told.contains("carried from a log with unproven records"), "{told}");
+}
+
+#[test]
+fn a_state_that_an_unproven_record_carries_is_unproven() {
+    let mut place = Place::new();
+    let id = asked(&place, &["--bind-tool", "deploy", "--bind-input", "{}"]);
+    let anchor = archive(&place, "archive");
+    assert_eq!(done(&place, &["show", &id])["standing"], "proven");
+    unprove(&mut place);
+    assert_unproven(&place, &id, "right behind it");
+    // It is carried on as that.
+    assert!(archive(&place, "other") > anchor);
+    assert_unproven(&place, &id, "in a later archive");
+    respond(&place, &id);
+    assert_eq!(status(&decision(&place, &["wait", &id])), 5);
+    let spent = ["consume", &id, "--bind-tool", "deploy", "--bind-input", "{}"];
+    let (code, error) = refused(&place, &spent);
+    assert_eq!((code, &error["code"]), (5, &"approval_unproven".into()), "{error}");
 }

@@ -58,6 +58,7 @@ pub(crate) use requests::Requests;
 pub use requests::{Due, RequestPlace};
 pub use segment_index::{SegmentIndex, SegmentIndexes};
 pub use totals::{DecisionPointTotals, Totals};
+use unproven::Beginning;
 pub use unproven::{MAX_UNPROVEN_RANGES, UnprovenRecords};
 pub use view::{
     AnswerView, ChainView, DecisionPointView, DisclosureView, HeadView, LoopView, RequestView,
@@ -74,6 +75,8 @@ pub struct World {
     recalled: Recalled,
     /// What [`fingerprint_of`] gives for the hot state, where it was just computed.
     fingerprint: KnownFingerprint,
+    /// Where the log begins.
+    beginning: Beginning,
 }
 
 /// What left the hot state.
@@ -167,6 +170,22 @@ impl World {
     #[must_use]
     pub const fn unproven_records(&self) -> &UnprovenRecords {
         &self.hot.unproven
+    }
+
+    /// The same world, whose hot state a record carried that states that the log begins behind an
+    /// anchor. Where that record is said to be unproven, so are those that the state is of.
+    #[must_use]
+    pub fn stated_at(mut self, anchor: u64, stated_by: u64) -> Self {
+        self.beginning = Beginning::stated(anchor, stated_by);
+        self
+    }
+
+    /// Takes records for unproven.
+    pub(crate) fn take_unproven(&mut self, first: u64, last: u64) {
+        if let Some(anchor) = self.beginning.resting_on(first, last) {
+            self.hot.unproven.add(1, anchor);
+        }
+        self.hot.unproven.add(first, last);
     }
 
     /// The unproven records, first and last, on which what was decided may rest: of those that were

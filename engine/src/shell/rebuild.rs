@@ -94,6 +94,7 @@ impl Hot {
         let (sequence, event) = newest.ok_or(unstated)?;
         let world = take_up(&event);
         let world = world.map_err(|message| SubmitError::CarriedState { sequence, message })?;
+        let world = world.stated_at(anchor.sequence, sequence);
         Ok(Self { stated_by: Some(sequence), ..Self::from(world, place) })
     }
 

@@ -52,7 +52,7 @@ pub(super) fn records_unproven(
 ) {
     let (first, last) = (body.first_sequence, body.last_sequence);
     if expect_before(Rule::UnprovenRecords, first, last, record, judgement) {
-        world.hot.unproven.add(first, last);
+        world.take_unproven(first, last);
     }
 }
 

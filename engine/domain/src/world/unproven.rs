@@ -63,6 +63,39 @@ impl UnprovenRecords {
     }
 }
 
+/// The record that states where the log begins and carries the state there. Whoever takes that up
+/// says it: it is no part of the world, and worlds are equal that are so without it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Beginning(Option<Stated>);
+
+#[derive(Debug, Clone, Copy)]
+struct Stated {
+    /// The record before the log's first one.
+    anchor: u64,
+    /// The record that says so.
+    by: u64,
+}
+
+impl Beginning {
+    pub(super) const fn stated(anchor: u64, by: u64) -> Self {
+        Self(Some(Stated { anchor, by }))
+    }
+
+    /// The anchor, where the state there is carried by one of these records.
+    pub(super) fn resting_on(&self, first: u64, last: u64) -> Option<u64> {
+        let is_one = |stated: &Stated| (first..=last).contains(&stated.by);
+        self.0.filter(is_one).map(|stated| stated.anchor)
+    }
+}
+
+impl PartialEq for Beginning {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Beginning {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
