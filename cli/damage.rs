@@ -11,12 +11,17 @@ pub(crate) trait LogError: Display {
     /// Whether it says that the log does not verify.
     fn is_damage(&self) -> bool;
 
+    /// The code for programs, where nothing failed and the log is one that nobody adds to.
+    fn refusal(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The exit of the verb, and the code for programs.
     fn exit(&self) -> (Exit, &'static str) {
-        if self.is_damage() {
-            (Exit::VERIFICATION_FAILED, "damaged")
-        } else {
-            (Exit::FAILED, "log")
+        match self.refusal() {
+            Some(code) => (Exit::REFUSED, code),
+            None if self.is_damage() => (Exit::VERIFICATION_FAILED, "damaged"),
+            None => (Exit::FAILED, "log"),
         }
     }
 }
@@ -24,6 +29,10 @@ pub(crate) trait LogError: Display {
 impl<E: LogError> LogError for &E {
     fn is_damage(&self) -> bool {
         (*self).is_damage()
+    }
+
+    fn refusal(&self) -> Option<&'static str> {
+        (*self).refusal()
     }
 }
 
@@ -35,11 +44,23 @@ impl LogError for EngineError {
             _ => false,
         }
     }
+
+    fn refusal(&self) -> Option<&'static str> {
+        match self {
+            Self::Open(error) => error.refusal(),
+            Self::Submit(error) => error.refusal(),
+            _ => None,
+        }
+    }
 }
 
 impl LogError for OpenError {
     fn is_damage(&self) -> bool {
         matches!(self, Self::Refused { .. })
+    }
+
+    fn refusal(&self) -> Option<&'static str> {
+        matches!(self, Self::Archive { .. }).then_some("is_archive")
     }
 }
 
@@ -52,6 +73,10 @@ impl LogError for SubmitError {
             Self::BeginningUnstated { .. } | Self::CarriedState { .. } => true,
             _ => false,
         }
+    }
+
+    fn refusal(&self) -> Option<&'static str> {
+        matches!(self, Self::Withheld { .. }).then_some("withheld")
     }
 }
 
@@ -83,6 +108,13 @@ impl LogError for MoveError {
             Self::Archive(error) => error.is_damage(),
             Self::Submit(error) => error.is_damage(),
             _ => false,
+        }
+    }
+
+    fn refusal(&self) -> Option<&'static str> {
+        match self {
+            Self::Submit(error) => error.refusal(),
+            _ => None,
         }
     }
 }

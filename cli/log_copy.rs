@@ -1,18 +1,20 @@
 //! `holdpoint log copy`: a verified prefix of a log, also while it is being written.
 
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure, settle};
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain, settle};
+use crate::hold::read_end;
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::reach::none_yet;
 use crate::text::{bytes, counted, moment, path};
-use crate::verify::show_unproven;
+use crate::verify::{VERIFY_TELLS, damaged, show_unproven};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_engine::log::{Copied, CopyDirectoryError, CopyError, copy_directory};
-use holdpoint_log_files::{DirectoryStorage, SurveyError};
-use holdpoint_replay::{Head, Progress, ReadError, Unproven, said_unproven};
+use holdpoint_log_files::SurveyError;
+use holdpoint_replay::{Head, Progress, Report, Unproven, Verdict};
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Options of `log copy`.
 ///
@@ -48,12 +50,18 @@ struct Summary {
     /// The first record behind the one that HEAD names, in SRC and in the copy.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_witness_from: Option<u64>,
+    /// What `verify` says of the copy.
+    verdict: Verdict,
+    /// How many records are withheld.
+    withheld: u64,
     /// Records that the log says were taken over from a damaged one without proof.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unproven_records: Vec<Unproven>,
 }
 
-/// Copies SRC to DST. Exit 6 when SRC does not verify, 3 when there is no log.
+/// Copies SRC to DST. Exit 6 when SRC is damaged, of which nothing is copied; 5 when DST is taken, 2
+/// when it is inside of SRC, 3 when there is no log. What is wrong with the records of a log that is
+/// not damaged is so in the copy too, and said.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, copy(global, &args))
 }
@@ -66,21 +74,24 @@ fn copy(global: &Global, args: &Args) -> Result<Exit, Failure> {
     });
     drop(bar);
     let copied = copied.map_err(|error| failure(args, &error))?;
-    let unproven = said_unproven(&DirectoryStorage::new(&args.destination));
-    let unproven = unproven.map_err(|error| unreadable(&args.destination, &error))?;
+    let report = read_end(&Directory::open_other(&args.destination)?)?.report;
     let mut out = Output::stdout();
-    let summary = Summary::of(args, &copied, unproven);
+    let summary = Summary::of(args, &copied, &report);
     if global.json {
         out.json(&summary)
     } else {
         show(&mut out, &summary, &copied)
     }
     out.finish()?;
+    if report.failed() {
+        let why = damaged(&report, VERIFY_TELLS);
+        complain(&format!("the copy is as SRC is, byte for byte: {}", why.message()));
+    }
     Ok(Exit::DONE)
 }
 
 impl Summary {
-    fn of(args: &Args, copied: &Copied, unproven_records: Vec<Unproven>) -> Self {
+    fn of(args: &Args, copied: &Copied, report: &Report) -> Self {
         let newest = &copied.newest;
         Self {
             source: args.source.to_string_lossy().into_owned(),
@@ -97,7 +108,9 @@ impl Summary {
             }),
             no_witness_from: (newest.sequence > copied.witnessed)
                 .then(|| copied.witnessed.saturating_add(1)),
-            unproven_records,
+            verdict: report.verdict,
+            withheld: report.withheld,
+            unproven_records: report.unproven_records.clone(),
         }
     }
 }
@@ -117,12 +130,11 @@ fn show(out: &mut Output, summary: &Summary, copied: &Copied) {
     if let Some(first) = summary.no_witness_from {
         out.line(format_args!("witness         {}", none_yet(first)));
     }
+    out.line(format_args!("verdict         {}", summary.verdict));
+    if summary.withheld > 0 {
+        out.line(format_args!("withheld        {}", counted(summary.withheld, "record")));
+    }
     show_unproven(out, &summary.unproven_records);
-}
-
-/// The copy is there, and what it says of its records cannot be told.
-fn unreadable(copy: &Path, error: &ReadError) -> Failure {
-    Failure::new(Exit::FAILED, "io", format!("{}: {error}", path(copy)))
 }
 
 fn failure(args: &Args, error: &CopyDirectoryError) -> Failure {
@@ -130,7 +142,7 @@ fn failure(args: &Args, error: &CopyDirectoryError) -> Failure {
         Failure::new(exit, code, format!("{}: {error}", path(&args.source)))
     };
     match error {
-        CopyDirectoryError::Taken { .. } => Failure::new(Exit::FAILED, "not_empty", error),
+        CopyDirectoryError::Taken { .. } => Failure::new(Exit::REFUSED, "not_empty", error),
         CopyDirectoryError::Inside { .. } => Failure::new(Exit::USAGE, "inside_the_log", error),
         CopyDirectoryError::Copy(CopyError::NothingHere) => from("nothing_here", Exit::NOT_FOUND),
         CopyDirectoryError::Copy(CopyError::Damaged { .. }) => {

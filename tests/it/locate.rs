@@ -299,7 +299,7 @@ fn a_directory_with_nothing_but_what_a_log_says_to_git_is_empty() {
     }
     create_dir(top.join("theirs")).unwrap();
     write(top.join("theirs/.gitignore"), "*.o\n").unwrap();
-    assert_eq!(status(&run(&top, &["log", "copy", ".holdpoint", "theirs"])), 1);
+    assert_eq!(status(&run(&top, &["log", "copy", ".holdpoint", "theirs"])), 5);
 }
 
 #[test]

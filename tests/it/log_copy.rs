@@ -2,10 +2,14 @@
 //! acknowledged before.
 
 use crate::filler::fill;
-use crate::program::{Place, contents, json, sizes, status, text};
+use crate::program::{Place, command_in, contents, json, sizes, status, text};
+use holdpoint_domain::event::{Event, FingerprintRecorded};
+use holdpoint_domain::hash::Digest;
+use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_engine::log::{
     Copied, CopyDirectoryError, CopyError, Level, Ownership, copy_directory, copy_log,
 };
+use holdpoint_forger::Log;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::Head;
 use holdpoint_testing::hand_made::HandMade;
@@ -256,8 +260,13 @@ fn a_person_copies_a_log_and_is_told_how_far_it_reaches() {
         assert_eq!(summary[key], report[key], "{key}");
     }
     let again = place.holdpoint(&["log", "copy", log, copy]);
-    assert_eq!(status(&again), 1);
+    assert_eq!(status(&again), 5);
     assert!(text(&again.stderr).contains("not empty"), "{}", text(&again.stderr));
+    for inside in [log, &format!("{log}/copy")] {
+        let output = place.holdpoint(&["log", "copy", log, inside, "--json"]);
+        let code = &json(&output)["error"]["code"];
+        assert_eq!((status(&output), code), (2, &"inside_the_log".into()), "{inside}");
+    }
     let nothing = place.holdpoint(&["log", "copy", "nowhere", "other"]);
     assert_eq!(status(&nothing), 3);
     let third = place.holdpoint(&["log", "copy", log, "third"]);
@@ -269,6 +278,51 @@ fn a_person_copies_a_log_and_is_told_how_far_it_reaches() {
         (&of_copy["axes"]["meaning"], &of_copy["mark"]),
         (&report["axes"]["meaning"], &report["head"]["sequence"])
     );
+}
+
+/// A log whose last record is withheld, and one whose last event the rules forbid.
+fn wrong_but_undamaged(place: &Place) -> [PathBuf; 2] {
+    let made = |name: &str, events: Vec<Event>| {
+        let mut log = HandMade::new();
+        log.run();
+        log.events(events);
+        let path = place.directory.path().join(name);
+        log.write(&path);
+        path
+    };
+    let other_state = Digest::from_bytes([7; 32]);
+    let stated = FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint: other_state };
+    let forbidden = made("forbidden", vec![stated.into()]);
+    let withheld = made("withheld", vec![]);
+    let mut log = Log::read(&withheld).unwrap();
+    let last = *log.records().last().unwrap();
+    log.withhold(last);
+    log.remake_link(last);
+    assert!(log.segment_mut(last.segment).fit());
+    log.head_follows();
+    log.write(&withheld).unwrap();
+    [withheld, forbidden]
+}
+
+#[test]
+fn what_is_wrong_with_a_log_that_is_not_damaged_is_said_of_its_copy() {
+    let place = Place::new();
+    for (log, verdict) in wrong_but_undamaged(&place).iter().zip(["corrupt", "forbidden events"]) {
+        let (log, copy) = (log.to_str().unwrap(), format!("{verdict} copy"));
+        let output = place.holdpoint(&["log", "copy", log, &copy, "--json"]);
+        let (summary, said) = (json(&output), text(&output.stderr));
+        assert_eq!((status(&output), &summary["verdict"]), (0, &verdict.into()), "{said}");
+        assert!(said.contains("the copy is as SRC is") && said.contains(verdict), "{said}");
+        assert_eq!(summary["withheld"], u64::from(verdict == "corrupt"), "{summary}");
+        let copied = place.directory.path().join(&copy);
+        assert_eq!(records_of(&copied), records_of(Path::new(log)));
+        // Nothing is added to what lacks a payload.
+        let of_log = ["log", "archive", "archive", "--log", log, "--json"];
+        let archived = command_in(place.directory.path(), &of_log).output().unwrap();
+        let (code, error) = (status(&archived), json(&archived)["error"]["code"].clone());
+        let due = if verdict == "corrupt" { (5, "withheld".into()) } else { (0, Value::Null) };
+        assert_eq!((code, error), due, "{}", text(&archived.stderr));
+    }
 }
 
 #[test]

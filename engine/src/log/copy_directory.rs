@@ -67,9 +67,9 @@ pub fn copy_directory(
 ) -> Result<Copied, CopyDirectoryError> {
     // Without a slash at its end, which would follow a link.
     let destination: PathBuf = destination.components().collect();
-    check_free(&destination)?;
     let parent = parent_of(&destination);
     check_outside(source, &destination, parent)?;
+    check_free(&destination)?;
     remove_leftovers(&destination, parent);
     let (temporary, copied) = copy_beside(source, &destination, progress)?;
     check_free(&destination)?;
@@ -144,14 +144,15 @@ fn check_free(destination: &Path) -> Result<(), CopyDirectoryError> {
     if is_free { Ok(()) } else { Err(taken("not empty")) }
 }
 
-/// A copy inside the log would be foreign there.
+/// A copy inside the log would be foreign there. The log itself is as little a place for it.
 fn check_outside(
     source: &Path,
     destination: &Path,
     parent: &Path,
 ) -> Result<(), CopyDirectoryError> {
     let Ok(log) = source.canonicalize() else { return Ok(()) };
-    let existing = parent.ancestors().find_map(|directory| directory.canonicalize().ok());
+    let mut all = std::iter::once(destination).chain(parent.ancestors());
+    let existing = all.find_map(|directory| directory.canonicalize().ok());
     let is_inside = existing.is_some_and(|directory| directory.starts_with(&log));
     if is_inside {
         return Err(CopyDirectoryError::Inside { path: destination.to_path_buf() });
