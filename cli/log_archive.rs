@@ -11,7 +11,7 @@ use holdpoint_domain::text::visible;
 use holdpoint_engine::log::{AppendError, ArchiveError};
 use holdpoint_engine::shell::{ArchivePlan, ArchiveReport, MoveError, SubmitError};
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_replay::{Progress, Until};
+use holdpoint_replay::{Progress, Until, records_named};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -116,7 +116,8 @@ fn show(out: &mut Output, summary: &Summary) {
     match (summary.first_sequence, summary.anchor_sequence) {
         (Some(first), Some(last)) => {
             out.line(format_args!(
-                "moved           records {first} to {last} to {}",
+                "moved           {} to {}",
+                records_named(first, last),
                 visible(&summary.destination)
             ));
             out.line(format_args!(

@@ -31,10 +31,16 @@ impl Untied {
     /// Says which they are.
     pub(crate) fn tell(&self, reach: &Reach) {
         if let Some((first, last)) = self.unproven {
-            complain(&format!(
-                "records shown from {first} to {last} are unproven: nothing ties them to HEAD, or \
-                 the log says so"
-            ));
+            complain(&match first == last {
+                true => format!(
+                    "record {first} is shown and unproven: nothing ties it to HEAD, or the log \
+                     says so"
+                ),
+                false => format!(
+                    "records shown from {first} to {last} are unproven: nothing ties them to \
+                     HEAD, or the log says so"
+                ),
+            });
         }
         no_witness(reach.first_unwitnessed(), self.newest);
     }

@@ -13,7 +13,7 @@ use holdpoint_engine::shell::{
     SalvageError, SalvageProgress, SalvageReport, SystemClock, salvage, writer_of,
 };
 use holdpoint_log_format::names;
-use holdpoint_replay::Progress;
+use holdpoint_replay::{Progress, records_named};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -109,7 +109,7 @@ fn show_to_person(out: &mut Output, report: &SalvageReport, is_policy_lost: bool
         report.begins_behind + 1
     ));
     if report.begins_behind > 0 {
-        let archived = records(1, report.begins_behind);
+        let archived = records_named(1, report.begins_behind);
         out.line(format_args!("archived        {archived}: in an archive, not here"));
     }
     out.line(format_args!("lost            {}", lost(report)));
@@ -154,10 +154,10 @@ fn show_losses(out: &mut Output, losses: &[RecordsLost]) {
 fn show_unproven(out: &mut Output, unproven: &[RecordsUnproven]) {
     for range in unproven.iter().take(SHOWN_MAX) {
         let why = match range.reason {
-            UnprovenReason::Damage => "something behind them was changed or is missing",
-            UnprovenReason::NoWitness => "no witness reached them",
+            UnprovenReason::Damage => "something behind was changed or is missing",
+            UnprovenReason::NoWitness => "no witness reached as far",
         };
-        let named = records(range.first_sequence, range.last_sequence);
+        let named = records_named(range.first_sequence, range.last_sequence);
         out.line(format_args!("unproven        {named} of the new log: {why}"));
     }
     show_more(out, unproven.len() as u64);
@@ -175,12 +175,8 @@ fn records_of(loss: &RecordsLost) -> String {
     match (loss.source_first_sequence, loss.source_last_sequence) {
         (0, _) => "no record is missing".to_string(),
         (first, 0) => format!("from record {first} on"),
-        (first, last) => records(first, last),
+        (first, last) => records_named(first, last),
     }
-}
-
-fn records(first: u64, last: u64) -> String {
-    if first == last { format!("record {first}") } else { format!("records {first} to {last}") }
 }
 
 /// What the losses above do not say already.

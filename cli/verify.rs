@@ -16,7 +16,8 @@ use holdpoint_domain::text::visible;
 use holdpoint_log_files::joined::ArchivePlace;
 use holdpoint_replay::{
     Asked, Axis, AxisState, CacheState, Caches, Finding, OutsideState, Range, Reach, Report,
-    Together, Unproven, Verdict, Witnessed, check_caches, leading, verify_asked, verify_together,
+    Together, Unproven, Verdict, Witnessed, check_caches, leading, records_named, verify_asked,
+    verify_together,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -220,13 +221,18 @@ pub(crate) fn warn_unproven(unproven: &[Unproven]) {
 
 /// The first ranges of records without proof.
 fn taken_over(unproven: &[Unproven]) -> String {
+    if let [Unproven { first, last }] = unproven
+        && first == last
+    {
+        return format!("record {first} is unproven: a salvage took it over without proof");
+    }
     let told: Vec<String> = unproven.iter().take(RANGES_SHOWN_MAX).map(records_of).collect();
     let more = match unproven.len().saturating_sub(RANGES_SHOWN_MAX) {
         0 => String::new(),
         more => format!(" and {more} more ranges"),
     };
     let told = told.join(", ");
-    format!("records {told}{more} are unproven: they were taken over from a damaged log")
+    format!("records {told}{more} are unproven: a salvage took them over without proof")
 }
 
 fn records_of(Unproven { first, last }: &Unproven) -> String {
@@ -334,7 +340,7 @@ pub(crate) fn show_reach(out: &mut Output, report: &Report) {
         bytes(report.file_bytes)
     ));
     for ArchivePlace { first, last, path } in report.archives.all() {
-        out.line(format_args!("archived        records {first} to {last}, in {path}"));
+        out.line(format_args!("archived        {}, in {path}", records_named(*first, *last)));
     }
     if report.withheld > 0 {
         out.line(format_args!("withheld        {}", counted(report.withheld, "record")));

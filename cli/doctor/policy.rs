@@ -3,8 +3,8 @@
 use super::check::Check;
 use holdpoint_engine::floors::FloorFiles;
 
-/// The files of the machine and of its user.
-const POLICY: &str = "policy";
+/// Who may pass.
+pub(super) const POLICY: &str = "policy";
 
 /// Whether they can be believed: where one cannot, nothing that they govern begins.
 pub(super) fn check() -> Check {

@@ -1,8 +1,10 @@
 //! Runs that have not ended: who waits for what, and which of them nobody records any more.
 
 use super::check::Check;
+use super::policy::POLICY;
 use crate::directory::Directory;
 use crate::exit::Failure;
+use holdpoint_domain::Refusal;
 use holdpoint_domain::text::visible;
 use holdpoint_domain::world::ExecutionLoop;
 use holdpoint_replay::machine::{Recorder, recorder_of};
@@ -12,7 +14,7 @@ const RUNS: &str = "runs";
 /// So many are told one by one.
 const TOLD_MAX: usize = 20;
 
-/// One line for each run that has not ended.
+/// One line for each run that has not ended, and one where the policy of the log lets none begin.
 pub(super) fn check(directory: &Directory) -> Vec<Check> {
     match unfinished(directory) {
         Ok(checks) if checks.is_empty() => vec![Check::ok(RUNS, "none is unfinished")],
@@ -29,6 +31,13 @@ fn unfinished(directory: &Directory) -> Result<Vec<Check>, Failure> {
     let live: Vec<_> = rebuilt.world.live_loops().filter(|entity| entity.halt.is_none()).collect();
     let told = live.iter().take(TOLD_MAX);
     let mut checks: Vec<_> = told.map(|entity| one(directory, entity)).collect();
+    if rebuilt.world.is_policy_lost() {
+        checks.push(Check::fail(
+            POLICY,
+            Refusal::PolicyLost.to_string(),
+            "set the policy: nothing begins in this log before",
+        ));
+    }
     if let Some(more @ 1..) = live.len().checked_sub(TOLD_MAX) {
         checks.push(Check::ok(RUNS, format!("and {more} more that have not ended")));
     }

@@ -6,6 +6,7 @@ use crate::later::Later;
 use crate::meaning::{Meaning, Stopped};
 use crate::read::Reading;
 use crate::report::{Axes, Axis, AxisState, Report, Unproven, Verdict};
+use crate::summary::records_named;
 use crate::verify::{OutsideState, Witnessed};
 use holdpoint_log_files::{Place, Problem as LogProblem};
 use holdpoint_log_format::recovery::Verdict as LogVerdict;
@@ -212,7 +213,8 @@ fn taken_over(unproven: &[Unproven]) -> String {
     match unproven {
         [] => String::new(),
         [Unproven { first, last }, more @ ..] => format!(
-            "; records {first} to {last}{} were taken over from a damaged log without proof",
+            "; a salvage took {}{} over without proof",
+            records_named(*first, *last),
             if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) }
         ),
     }
@@ -244,8 +246,8 @@ fn completeness_reason(reading: &Reading) -> String {
     let mut reason = format!("nothing is missing up to record {mark}, the newest durable mark");
     if newest > mark {
         reason.push_str(&format!(
-            "; records {} to {newest} are unproven: no durable mark covers them yet",
-            mark.saturating_add(1)
+            "; no durable mark covers {} yet: unproven",
+            records_named(mark.saturating_add(1), newest)
         ));
     }
     if reading.is_being_written {

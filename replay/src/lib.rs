@@ -68,6 +68,7 @@ pub use records::{
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
 pub use state::state_of;
 pub use statistics::{Statistics, statistics};
+pub use summary::records_named;
 pub use tail::{LogTail, Missed, TailError};
 pub use threads::thread_of;
 pub use timeline::{Moment, Timeline};

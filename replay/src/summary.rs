@@ -16,6 +16,7 @@ use holdpoint_domain::event::{
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::text::{bounded, visible};
 use log::of_the_log;
+pub use log::records_named;
 use threads::of_thread;
 
 /// Longest piece of foreign text in a line, in bytes.

@@ -3,6 +3,7 @@
 //! what salvage says where nothing of a log is left that could be kept.
 
 use crate::program::{Place, contents, json, status, text};
+use crate::records_support::segments;
 use holdpoint_log_format::names;
 use serde_json::Value;
 use std::os::unix::fs::symlink;
@@ -151,6 +152,59 @@ fn what_only_the_report_of_a_salvage_allows_is_not_parted_from_it() {
     assert_eq!(archive_of_new(&place), (5, "apart_from_report".into()));
     assert!(!beside(&place, "other").exists());
     assert_eq!(status(&on(&place, "new", &["verify"])), 0);
+}
+
+/// Where a move of the first segment alone is refused, what it says to do is done.
+fn assert_advice(place: &Place, code: &str) {
+    let until = (segments(&beside(place, "new"))[1] - 1).to_string();
+    let moved = |until: &str| {
+        let words = ["log", "archive", "other", "--json", "--until", until];
+        let output = on(place, "new", &words);
+        (status(&output), json(&output)["error"].clone())
+    };
+    let (exit, error) = moved(&until);
+    assert_eq!((exit, &error["code"]), (5, &code.into()), "{error}");
+    assert!(!beside(place, "other").exists(), "{error}");
+    let message = error["message"].as_str().unwrap();
+    let advised = message.split_once("move all up to record ").unwrap().1;
+    let advised: String = advised.chars().take_while(char::is_ascii_digit).collect();
+    assert_eq!(moved(&advised), (0, Value::Null), "{message}");
+    for log in ["new", "other"] {
+        assert_eq!(status(&on(place, log, &["verify"])), 0, "{log}");
+    }
+}
+
+#[test]
+fn what_a_move_that_is_refused_advises_is_taken() {
+    // Records of the first run lack what was lost, and the last of them is not in the first segment.
+    let (damaged, request) = place();
+    let answer = ["hold", "answer", &request, "--yes", "--decision", "abort"];
+    assert_eq!(status(&damaged.holdpoint(&answer)), 0);
+    (0..2).for_each(|_| grow(&damaged));
+    damage(&damaged, 0, 1);
+    assert_eq!(status(&salvage(&damaged, &["log", "new"])), 0);
+    assert_advice(&damaged, "apart_from_report");
+    // The record that states the beginning lies behind the first segment.
+    let (old, _) = place();
+    assert_eq!(status(&old.holdpoint(&["log", "archive", "archive", "--keep-segments", "1"])), 0);
+    assert_eq!(status(&salvage(&old, &["log", "new"])), 0);
+    let new = Place { log: beside(&old, "new"), ..old };
+    grow(&new);
+    assert_advice(&new, "without_beginning");
+}
+
+#[test]
+fn where_the_policy_may_be_lost_the_doctor_says_so() {
+    let (place, _) = place();
+    damage(&place, 0, 1);
+    assert_eq!(status(&salvage(&place, &["log", "new"])), 0);
+    let new = Place { log: beside(&place, "new"), ..place };
+    let output = new.holdpoint(&["run", "--hold", "never", "--", "true"]);
+    assert!(text(&output.stderr).contains("POLICY_LOST"), "{}", text(&output.stderr));
+    let output = new.holdpoint(&["doctor"]);
+    let told = text(&output.stdout);
+    assert_eq!(status(&output), 1, "{told}");
+    assert!(told.contains("fail  policy") && told.contains("holdpoint policy set"), "{told}");
 }
 
 #[test]

@@ -180,8 +180,8 @@ pub enum Refusal {
     InvalidPolicy(#[from] PolicyFault),
     /// The records that were lost may have held the log's policy.
     #[error(
-        "records of this log were lost, and its policy may have been among them; a person has \
-         to set one first, at a terminal: `holdpoint policy set`"
+        "records of this log were lost or are unproven, and its policy may be among them; a person \
+         has to set one first, at a terminal: `holdpoint policy set`"
     )]
     PolicyLost,
     /// Somebody who is no person acts where only a person may.

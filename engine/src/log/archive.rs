@@ -163,12 +163,6 @@ const MARK: &[u8] = b"The first records of a log are here. Nothing but `holdpoin
 may write to this directory.\n";
 
 impl<W: Storage> Archive<'_, W> {
-    /// Whether it holds no record yet.
-    #[must_use]
-    pub fn is_new(&self) -> bool {
-        self.is_new
-    }
-
     /// The newest record that it holds; the log's anchor while it holds none.
     #[must_use]
     pub fn end(&self) -> ChainPosition {
@@ -231,13 +225,13 @@ impl<S: Storage> Log<S> {
     }
 
     /// Checks that `storage` is empty, missing, or an archive of this log, whatever its last record
-    /// is. Nothing is made.
+    /// is, and says whether it is one. Nothing is made.
     ///
     /// # Errors
     /// It is something else, or damaged.
-    pub fn check_archive<W: Storage>(&self, storage: &W) -> Result<(), ArchiveError> {
+    pub fn check_archive<W: Storage>(&self, storage: &W) -> Result<bool, ArchiveError> {
         let begins = self.beginning()?.run.chain;
-        reached_by_archive(storage, self.shared.log, &begins).map(drop)
+        Ok(reached_by_archive(storage, self.shared.log, &begins)?.is_some())
     }
 
     /// Copies the sealed segments behind the archive's end up to record `until`, the last of a

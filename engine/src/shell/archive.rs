@@ -3,7 +3,7 @@
 
 use super::engine::Engine;
 use super::error::SubmitError;
-use super::rebuild::{Hot, Recorded, recorded};
+use super::rebuild::{Hot, Recorded, first_kept, read_events, recorded};
 use super::writers_own::record;
 use crate::log::{ArchiveError, SealedSegment, Storage};
 use holdpoint_domain::event::{Event, HistoryArchived, Raw, Text};
@@ -11,7 +11,7 @@ use holdpoint_domain::evidence_capture::RawData;
 use holdpoint_domain::hash::Digest;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Time, World, WriterCommand, decide_for_writer};
-use holdpoint_log_files::Follower;
+use holdpoint_log_files::{Follower, Onward};
 use holdpoint_log_format::ChainPosition;
 use std::path::Path;
 use thiserror::Error;
@@ -59,25 +59,41 @@ pub enum MoveError {
     },
     /// A new archive would not hold the event that says where it begins.
     #[error(
-        "record {stated_by} says where this log begins, and the archive would end at {last} \
-         without it: move more records, or move them to the archive that holds those before"
+        "record {stated_by} says where this log begins, and the archive would end with record {last} \
+         without it: {}{}",
+        as_well(*.stated_by, *.end),
+        if *.is_salvaged { "" } else { ", or move to the archive that holds the records before" }
     )]
     WithoutBeginning {
         /// The event's sequence.
         stated_by: u64,
         /// The last record that would be moved.
         last: u64,
+        /// The last record of the event's segment, where that is sealed.
+        end: Option<u64>,
+        /// The log was made by a salvage: no archive holds the records before.
+        is_salvaged: bool,
     },
     /// The log was made by a salvage, and what is left of it would be judged without its report.
     #[error(
         "record {sequence} was taken over from another log and lacks what was lost there, which \
-         only the report of the salvage tells, and that would be moved: move record {sequence} as \
-         well, once its segment is sealed"
+         only the report of the salvage tells, and that would be moved: {}",
+        as_well(*.sequence, *.end)
     )]
     ApartFromReport {
-        /// The record that the rules forbid without the report.
+        /// The last record that the rules forbid without the report.
         sequence: u64,
+        /// The last record of its segment, where that is sealed.
+        end: Option<u64>,
     },
+}
+
+/// What to do about a record that may not stay behind.
+fn as_well(sequence: u64, end: Option<u64>) -> String {
+    match end {
+        Some(end) => format!("move all up to record {end}, with which its segment ends"),
+        None => format!("move record {sequence} as well, once its segment is sealed"),
+    }
 }
 
 impl<S: Storage> Engine<S> {
@@ -149,10 +165,13 @@ impl<S: Storage> Engine<S> {
             let decided = decide_for_writer(&hot.world, &statement, hot.world.totals().last_at);
             decided.map_err(SubmitError::from)?;
         }
-        let mut opened = log.open_archive(archive)?;
-        if let Some(stated_by) = stated_by.filter(|_| opened.is_new()) {
-            return Err(MoveError::WithoutBeginning { stated_by, last: anchor.sequence });
+        let is_there = log.check_archive(archive)?;
+        if let Some(stated_by) = stated_by.filter(|_| !is_there) {
+            let (end, is_salvaged) = (end_of_segment(self, stated_by)?, is_salvaged(self)?);
+            let last = anchor.sequence;
+            return Err(MoveError::WithoutBeginning { stated_by, last, end, is_salvaged });
         }
+        let mut opened = log.open_archive(archive)?;
         log.copy_to_archive(&mut opened, anchor.sequence, progress)?;
         Ok(statement)
     }
@@ -203,14 +222,10 @@ fn state_behind<S: Storage>(
     last: &ChainPosition,
 ) -> Result<World, MoveError> {
     let (mut place, mut world) = (start.place, start.world);
-    let first = place.run.chain.sequence.saturating_add(1);
-    let mut is_salvaged = false;
     follow(engine, &mut place, last, &mut |event| {
-        let is_report = matches!(event.envelope.event, Event::Salvaged(_));
-        is_salvaged |= is_report && event.sequence == first;
         world.evolve(event.sequence, event.at, &event.envelope);
     })?;
-    if is_salvaged {
+    if is_salvaged(engine)? {
         check_rest(engine, place, world.clone())?;
     }
     Ok(world)
@@ -226,10 +241,28 @@ fn check_rest<S: Storage>(
     let mut forbidden = None;
     follow(engine, &mut place, &newest, &mut |event| {
         if !world.evolve(event.sequence, event.at, &event.envelope).is_empty() {
-            forbidden.get_or_insert(event.sequence);
+            forbidden = Some(event.sequence);
         }
     })?;
-    forbidden.map_or(Ok(()), |sequence| Err(MoveError::ApartFromReport { sequence }))
+    let Some(sequence) = forbidden else { return Ok(()) };
+    Err(MoveError::ApartFromReport { sequence, end: end_of_segment(engine, sequence)? })
+}
+
+/// Whether the log begins with the report of a salvage.
+fn is_salvaged<S: Storage>(engine: &Engine<S>) -> Result<bool, MoveError> {
+    let mut is_salvaged = false;
+    read_events(engine.core(), first_kept(engine.core())?, &mut |event| {
+        is_salvaged = matches!(event.envelope.event, Event::Salvaged(_));
+        Onward::Stop
+    })?;
+    Ok(is_salvaged)
+}
+
+/// The last record of the sealed segment that holds a record; `None` where that is not sealed.
+fn end_of_segment<S: Storage>(engine: &Engine<S>, sequence: u64) -> Result<Option<u64>, MoveError> {
+    let sealed = engine.core().log.sealed_segments()?;
+    let ends = sealed.iter().map(|segment| segment.last.sequence);
+    Ok(ends.into_iter().find(|end| *end >= sequence))
 }
 
 /// Shows every event behind a place up to a record.

@@ -40,7 +40,8 @@ fn recovery_performed(body: &RecoveryPerformed) -> String {
 
 fn head_missing_accepted(body: &HeadMissingAccepted) -> String {
     let (first, last) = (body.first_sequence, body.last_sequence);
-    format!("HEAD was missing; records {first} to {last} were found and accepted without it")
+    let (records, were) = (records_named(first, last), were(first, last));
+    format!("HEAD was missing; {records} {were} found and accepted without it")
 }
 
 fn clock_stepped(body: &ClockStepped) -> String {
@@ -69,31 +70,35 @@ fn policy_changed(body: &PolicyChanged) -> String {
 }
 
 fn policy_unknown(body: &PolicyUnknown) -> String {
-    format!(
-        "{} records were lost, and the policy of the log may have been among them",
-        body.records_lost
-    )
+    let lost = match body.records_lost {
+        0 => "records were lost or are unproven".to_string(),
+        1 => "1 record was lost".to_string(),
+        lost => format!("{lost} records were lost"),
+    };
+    format!("{lost}, and may have held the policy of the log")
 }
 
 fn records_unproven(body: &RecordsUnproven) -> String {
     let why = match body.reason {
-        UnprovenReason::Damage => "something behind them was changed or is missing",
-        UnprovenReason::NoWitness => "no witness reaches them",
+        UnprovenReason::Damage => "something behind was changed or is missing",
+        UnprovenReason::NoWitness => "no witness reaches as far",
     };
     let (first, last) = (body.first_sequence, body.last_sequence);
-    format!("records {first} to {last} are unproven: in the log that was salvaged, {why}")
+    let are = if first == last { "is" } else { "are" };
+    format!("{} {are} unproven: in the log that was salvaged, {why}", records_named(first, last))
 }
 
 fn segment_indexed(body: &SegmentIndexed) -> String {
     let (first, last) = (body.first_sequence, body.last_sequence);
-    format!("records {first} to {last} have an index, {}", short(&body.digest))
+    let have = if first == last { "has" } else { "have" };
+    format!("{} {have} an index, {}", records_named(first, last), short(&body.digest))
 }
 
 fn salvaged(body: &Salvaged) -> String {
     let source = shown(&body.source_log);
     let records = match (body.source_first_sequence, body.source_last_sequence) {
         (0, _) | (_, 0) => String::new(),
-        (first, last) => format!(", records {first} to {last}"),
+        (first, last) => format!(", {}", records_named(first, last)),
     };
     format!(
         "salvaged at {} from log {source}{records}: {} records kept, {} lost, {} bytes not kept, \
@@ -111,8 +116,7 @@ fn records_lost(body: &RecordsLost) -> String {
     let records = match body.source_last_sequence {
         _ if first == 0 => "no record, but bytes".to_string(),
         0 => format!("records from {first} on"),
-        last if last == first => format!("record {first}"),
-        last => format!("records {first} to {last}"),
+        last => records_named(first, last),
     };
     let copied = body.copied_to.as_ref().map(|file| format!(", copied to {}", shown(file)));
     format!(
@@ -126,13 +130,24 @@ fn records_lost(body: &RecordsLost) -> String {
 }
 
 fn history_archived(body: &HistoryArchived) -> String {
+    let (first, last) = (body.first_sequence, body.anchor_sequence);
     format!(
-        "records {} to {} were moved to the archive {}; the last one's link is {}",
-        body.first_sequence,
-        body.anchor_sequence,
+        "{} {} moved to the archive {}; the last one's link is {}",
+        records_named(first, last),
+        were(first, last),
         shown(&body.archived_to),
         short(&body.anchor_link)
     )
+}
+
+/// Records in a row, by their sequences.
+#[must_use]
+pub fn records_named(first: u64, last: u64) -> String {
+    if first == last { format!("record {first}") } else { format!("records {first} to {last}") }
+}
+
+const fn were(first: u64, last: u64) -> &'static str {
+    if first == last { "was" } else { "were" }
 }
 
 #[cfg(test)]
@@ -164,6 +179,21 @@ mod tests {
         );
         report.source_last_sequence = 0;
         assert!(salvaged(&report).contains("from log ab\\u{202e}: 7 records kept"));
+    }
+
+    #[test]
+    fn one_record_is_no_range_and_no_record_no_count() {
+        let unproven = |first_sequence, last_sequence| {
+            let reason = UnprovenReason::NoWitness;
+            records_unproven(&RecordsUnproven { first_sequence, last_sequence, reason })
+        };
+        assert!(unproven(148, 148).starts_with("record 148 is unproven:"));
+        assert!(unproven(2, 148).starts_with("records 2 to 148 are unproven:"));
+        let unknown = |records_lost| policy_unknown(&PolicyUnknown { records_lost });
+        let all = "and may have held the policy of the log";
+        assert_eq!(unknown(0), format!("records were lost or are unproven, {all}"));
+        assert_eq!(unknown(1), format!("1 record was lost, {all}"));
+        assert_eq!(unknown(2), format!("2 records were lost, {all}"));
     }
 
     #[test]
