@@ -12,10 +12,13 @@ use holdpoint_domain::command::{CreateDecisionPoint, Entropy};
 use holdpoint_domain::decision_point::MAX_CLOSED_DECISION_POINTS;
 use holdpoint_domain::event::{RecordsUnproven, UnprovenReason};
 use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{ActorId, Command, Time};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Options, Ownership};
 use holdpoint_engine::shell::{EngineOptions, FingerprintDistance};
+use holdpoint_forger::Log;
+use holdpoint_forger::snapshot::{Snapshot, path};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{SnapshotHeader, names};
 use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, flip};
@@ -391,6 +394,37 @@ fn a_snapshot_that_an_unproven_record_states_is_believed_by_nobody() {
     let replay = ["replay", "--live", "--json"];
     let without = asked(&[&replay[..], &["--no-snapshots"]].concat());
     assert_eq!(asked(&replay), without);
+}
+
+#[test]
+fn a_fingerprint_that_a_salvage_took_over_vouches_for_no_snapshot() {
+    let directory = TempDir::new().unwrap();
+    let (old, new) = (directory.path().join("old"), directory.path().join("new"));
+    let mut log = HandMade::new();
+    put_question(&mut log, 1);
+    log.write(&old);
+    let stated_by = take_snapshot(&mut log, &old);
+    log.run();
+    log.write(&old);
+    let words = ["salvage", old.to_str().unwrap(), new.to_str().unwrap()];
+    assert_eq!(told(&holdpoint(&old, &words)).0, 0);
+    // The same state, as that of the new log behind the record before the one that stated it.
+    let snapshot = fs::read(old.join(path(stated_by - 1))).unwrap();
+    let state = Snapshot::decode(&snapshot).unwrap().state;
+    let salvaged = Log::read(&new).unwrap();
+    let records = salvaged.records();
+    let statement = records.iter().position(|at| salvaged.record(*at).kind() == 4).unwrap();
+    let before = records[statement - 1];
+    let forged = Snapshot::behind(&salvaged, before, STATE_SCHEMA_VERSION.into(), state);
+    fs::create_dir(new.join(names::SNAPSHOTS)).unwrap();
+    fs::write(new.join(path(salvaged.record(before).sequence())), forged.encode()).unwrap();
+    for (log, is_believed) in [(&old, true), (&new, false)] {
+        let (code, _, stderr) = told(&holdpoint(log, &["decision", "list"]));
+        assert_eq!((code, stderr.contains("as stated by")), (0, is_believed), "{stderr}");
+    }
+    let replay =
+        |more: &[&str]| told(&holdpoint(&new, &[&["replay", "--live", "--json"], more].concat()));
+    assert_eq!(replay(&[]), replay(&["--no-snapshots"]));
 }
 
 /// A log of several segments with a snapshot in the last but one, and the record that states it.
