@@ -355,7 +355,8 @@ class Together:
         if NOTHING not in both:
             if not os.path.lexists(archive.root / "ARCHIVE"): found.append("it has no file ARCHIVE")
             if archive.log != log.log: found.append("it is of another log")
-            if anchor and (archive.link != link or archive.anchor[0] and not archive.stated):
+            if anchor and (archive.link != link or archive.anchor[0] and not archive.stated
+                           or archive.head and archive.head.newest[0] < anchor):
                 found.append(f"it does not reach record {anchor} with the anchor's link")
             # A move that was interrupted leaves records in both.
             if last > anchor and settled(log.root, last).link != newest:
@@ -391,8 +392,7 @@ def tied(data, header, sequence, link, end):
 def standing(log):
     """Ranges of records, and how they stand, tied back from HEAD (33); no index is believed."""
     found, parts, mark = [], [], (*log.head.newest, log.head.end) if log.head else (0, None, 0)
-    names = [name for name in log.names if name > log.anchor[0]]
-    newest = max(mark[0], log.newest.sequence)
+    names, end = [at for at in log.names if at > log.anchor[0]], max(mark[0], log.newest.sequence)
     while names:
         holding = [name for name in names if name <= mark[0]]
         if not (header := log.headers.get(holding[-1]) if holding else None): break
@@ -406,8 +406,8 @@ def standing(log):
         return "withheld" if at in held else "proven"
     begin = log.anchor[0] + 1 if log.head else (names or [1])[0]
     ranges = log.said + [part[:2] for part in parts] + [(at, at) for one in parts for at in one[2]]
-    edges = {edge for first, last in ranges for edge in (first, last + 1) if begin < edge <= newest}
-    for first, behind in zip(edges := sorted(edges | {begin}), [*edges[1:], newest + 1]):
+    edges = {edge for first, last in ranges for edge in (first, last + 1) if begin < edge <= end}
+    for first, behind in zip(edges := sorted(edges | {begin}), [*edges[1:], end + 1]):
         if found and found[-1][2] == how(first): found[-1][1] = behind - 1
         elif first < behind: found.append([first, behind - 1, how(first)])
     return found

@@ -108,7 +108,7 @@ fn compare<S: ReadStorage>(
     }
     compare_identity(archive.log_id.as_deref(), id.as_deref(), &mut find);
     if let Some(stated) = &meaning.archived {
-        compare_beginning(stated, reached, &mut find);
+        compare_beginning(stated, reached, archive.reach.witnessed_to, &mut find);
     }
     let newest = archive.head.as_ref().filter(|head| head.sequence > anchor);
     if let Some(newest) = newest {
@@ -135,11 +135,24 @@ fn compare_identity(
     }
 }
 
-fn compare_beginning(stated: &Archived, reached: &Reached, find: &mut dyn FnMut(String, String)) {
+/// The archive has to reach the place where the log begins, and its HEAD to name that record or a
+/// later one.
+fn compare_beginning(
+    stated: &Archived,
+    reached: &Reached,
+    named: Option<u64>,
+    find: &mut dyn FnMut(String, String),
+) {
+    let anchor = stated.anchor_sequence;
     if !reached.is_at(stated) {
         let (applied, link) = (&reached.applied, &reached.applied.link);
-        let due = format!("record {} with link {}", stated.anchor_sequence, stated.anchor_link);
+        let due = format!("record {anchor} with link {}", stated.anchor_link);
         find(due, format!("record {} with link {link} there", applied.sequence));
+    } else if let Some(named) = named.filter(|named| *named < anchor) {
+        find(
+            format!("a HEAD that names record {anchor}"),
+            format!("one that names record {named}"),
+        );
     }
 }
 

@@ -310,7 +310,7 @@ fn standings_in(value: &Value, found: &mut Vec<(u64, u64, String)>) {
 }
 
 /// Puts a HEAD in HEAD's place that names an older record, correctly.
-fn set_head_back(new: &Path, sequence: u64) {
+pub(crate) fn set_head_back(new: &Path, sequence: u64) {
     let log = Log::read(new).unwrap();
     let at = log.records().into_iter().find(|at| log.record(*at).sequence() == sequence).unwrap();
     let (segment, record) = (log.segment(at.segment), log.record(at));
@@ -326,7 +326,7 @@ fn set_head_back(new: &Path, sequence: u64) {
 }
 
 /// The records that end a batch, up to one.
-fn ends_up_to(new: &Path, last: u64) -> Vec<u64> {
+pub(crate) fn ends_up_to(new: &Path, last: u64) -> Vec<u64> {
     let log = Log::read(new).unwrap();
     let records = log.records().into_iter().map(|at| log.record(at));
     let ends = records.filter(|record| !record.has(layout::MORE_FOLLOWS));

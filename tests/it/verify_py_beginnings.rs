@@ -4,6 +4,7 @@
 use crate::filler::fill;
 use crate::program;
 use crate::program::{Place, status};
+use crate::salvage_forged::{ends_up_to, set_head_back};
 use crate::tamper::changes::rechained;
 use crate::tamper::memory::{Image, SEALED};
 use crate::verify_py::{Part, Verifier, has_python, python, rust, verifier};
@@ -224,6 +225,10 @@ fn both_verifiers_say_the_same_of_a_log_and_its_archive() {
     assert_same(&at("two"), "the archive again");
     fs::remove_file(at("two").join(names::ARCHIVE)).unwrap();
     assert_same(&at("two"), "an archive that is not marked as one");
+    fs::write(at("two").join(names::ARCHIVE), "").unwrap();
+    let ends = ends_up_to(&at("two"), u64::MAX);
+    set_head_back(&at("two"), ends[ends.len() - 2]);
+    assert_same(&at("two"), "an archive whose HEAD was set back");
     let intact = ["the archive", "the second of two archives", "the archive again"];
     for (what, verdict) in &verdicts {
         let due = match what.as_str() {
