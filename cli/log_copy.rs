@@ -59,9 +59,9 @@ struct Summary {
     unproven_records: Vec<Unproven>,
 }
 
-/// Copies SRC to DST. Exit 6 when SRC is damaged, of which nothing is copied; 5 when DST is taken, 2
-/// when it is inside of SRC, 3 when there is no log. What is wrong with the records of a log that is
-/// not damaged is so in the copy too, and said.
+/// Copies SRC to DST. Exit 6 when SRC is damaged, of which nothing is copied; 5 when DST is taken,
+/// 2 when it is inside of SRC, 3 when there is no log. What is wrong with the records of a log that
+/// is not damaged is so in the copy too, and said.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, copy(global, &args))
 }

@@ -23,8 +23,8 @@ pub(crate) struct Args {
     timeout: Option<Duration>,
 }
 
-/// Waits. Exit 0 when it was answered, also by an option that rejects; 5 when the answer may rest on
-/// unproven records; 10 when it is still pending
+/// Waits. Exit 0 when it was answered, also by an option that rejects; 5 when the answer may rest
+/// on unproven records; 10 when it is still pending
 /// at the wait's own timeout, 11 when its default was taken, 12 aborted, 13 cancelled, 14
 /// superseded, 15 when guidance led to another round; 3 when there is no such decision.
 pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {

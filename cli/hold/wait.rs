@@ -66,9 +66,10 @@ struct Told<'a> {
     unproven_part: Option<Unproven>,
 }
 
-/// Waits. Exit 0 for CONTINUE, 17 for RETRY, 5 for either where it may rest on unproven records, 16 for ABORT, 12 where nobody answered in time, 10
-/// where nobody had answered at the wait's own timeout, 13 where the loop ended before. Whoever is
-/// asked instead after ESCALATE is waited for too.
+/// Waits. Exit 0 for CONTINUE, 17 for RETRY, 5 for either where it may rest on unproven records, 16
+/// for ABORT, 12 where nobody answered in time, 10 where nobody had answered at the wait's own
+/// timeout, 13 where the loop ended before. Whoever is asked instead after ESCALATE is waited for
+/// too.
 pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let end = args.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let mut following = Following::of_everything(global)?;

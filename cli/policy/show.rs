@@ -71,8 +71,8 @@ fn told(out: &mut Output, floors: &Floors, demands: &Demands, in_force: &InForce
     }
     if world.is_policy_lost() {
         out.line(
-            "records of the log were lost or are unproven, and its policy may be among them: nothing \
-             begins before a person sets one (`holdpoint policy set`)",
+            "records of the log were lost or are unproven, and its policy may be among them: \
+             nothing begins before a person sets one (`holdpoint policy set`)",
         );
     }
     out.line("in force");

@@ -273,8 +273,9 @@ impl Report {
         }
     }
 
-    /// Adds the records that a state of the log says are unproven, also those before the log's first
-    /// one: the state rests on them. So it does where what says how the log begins is unproven.
+    /// Adds the records that a state of the log says are unproven, also those before the log's
+    /// first one: the state rests on them. So it does on all up to there, where the record that
+    /// carries it is unproven.
     pub(crate) fn take_state(&mut self, world: &World) {
         let mut all = world.unproven_records().clone();
         self.unproven_records.iter().for_each(|known| all.add(known.first, known.last));

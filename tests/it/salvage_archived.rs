@@ -176,7 +176,7 @@ fn assert_advice(place: &Place, code: &str) {
 
 #[test]
 fn what_a_move_that_is_refused_advises_is_taken() {
-    // Records of the first run lack what was lost, and the last of them is not in the first segment.
+    // Records of the first run lack what was lost, and the last one is not in the first segment.
     let (damaged, request) = place();
     let answer = ["hold", "answer", &request, "--yes", "--decision", "abort"];
     assert_eq!(status(&damaged.holdpoint(&answer)), 0);

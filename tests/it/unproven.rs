@@ -5,8 +5,8 @@ use crate::decision_support::{asked, decision, done, id_of, refused};
 use crate::program::{Place, json, status, text};
 use serde_json::{Value, json};
 
-/// Salvages a log to which no HEAD is a witness, and goes on with the new one: all that was recorded
-/// so far is unproven there.
+/// Salvages a log to which no HEAD is a witness, and goes on with the new one: all that was
+/// recorded so far is unproven there.
 fn unprove(place: &mut Place) {
     std::fs::remove_file(place.log.join("HEAD")).unwrap();
     let output = place.holdpoint(&["salvage", "log", "new"]);

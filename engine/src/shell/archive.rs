@@ -59,8 +59,8 @@ pub enum MoveError {
     },
     /// A new archive would not hold the event that says where it begins.
     #[error(
-        "record {stated_by} says where this log begins, and the archive would end with record {last} \
-         without it: {}{}",
+        "record {stated_by} says where this log begins, and the archive would end with record \
+         {last} without it: {}{}",
         as_well(*.stated_by, *.end),
         if *.is_salvaged { "" } else { ", or move to the archive that holds the records before" }
     )]

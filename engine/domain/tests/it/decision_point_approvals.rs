@@ -297,34 +297,24 @@ fn an_approval_is_spent_once_for_what_it_was_given_for() {
 #[test]
 fn an_approval_that_may_rest_on_unproven_records_is_not_spent() {
     let (bob, robot) = (person(APPROVER), agent("robot"));
-    for (from_question, is_spent) in [(-1, true), (0, false), (1, false)] {
+    for (from_question, rounds, is_spent) in
+        [(-1, 1, true), (0, 1, false), (1, 1, false), (-1, 2, true), (0, 2, false)]
+    {
         let mut stage = Stage::new();
         stage.ask(question());
-        let id = stage.ask(bound());
+        let mut id = stage.ask(bound());
+        let asked = stage.point(&id).created_sequence;
+        // A later round rests on what was asked in the first.
+        for _ in 1..rounds {
+            stage.respond(&id, &bob, guidance("Smaller.")).unwrap();
+            id = stage.point(&id).next_id.as_deref().unwrap().to_string();
+            stage.refine_prompt(&id);
+        }
         stage.respond(&id, &bob, choice("yes")).unwrap();
-        let created = stage.point(&id).created_sequence;
-        let sequence = created.checked_add_signed(from_question).unwrap();
-        stage.say_unproven(sequence);
-        let outcome = if is_spent { Ok(vec!["consumed"]) } else { Err("APPROVAL_UNPROVEN") };
-        assert_eq!(told(&stage.consume(&id, &robot, &action("rm"))), outcome, "{from_question}");
-    }
-}
-
-#[test]
-fn an_approval_of_a_later_round_rests_on_what_was_asked_in_the_first() {
-    let (bob, robot) = (person(APPROVER), agent("robot"));
-    for (from_question, is_spent) in [(-1, true), (0, false)] {
-        let mut stage = Stage::new();
-        stage.ask(question());
-        let first = stage.ask(bound());
-        let asked = stage.point(&first).created_sequence;
-        stage.respond(&first, &bob, guidance("Smaller.")).unwrap();
-        let second = stage.point(&first).next_id.clone().unwrap();
-        stage.refine_prompt(&second);
-        stage.respond(&second, &bob, choice("yes")).unwrap();
         stage.say_unproven(asked.checked_add_signed(from_question).unwrap());
         let outcome = if is_spent { Ok(vec!["consumed"]) } else { Err("APPROVAL_UNPROVEN") };
-        assert_eq!(told(&stage.consume(&second, &robot, &action("rm"))), outcome);
+        let spent = told(&stage.consume(&id, &robot, &action("rm")));
+        assert_eq!(spent, outcome, "{from_question} in {rounds} rounds");
     }
 }
 
