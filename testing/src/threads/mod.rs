@@ -1,5 +1,6 @@
 //! Interruption threads in a live world, and in one that is rebuilt from encoded records only.
 
+pub mod drawn;
 pub mod registering;
 pub mod requests;
 

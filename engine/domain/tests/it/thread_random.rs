@@ -4,20 +4,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdpoint_domain::command::{
-    ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow, RespondCommitRow, TakeTurn,
-    WaitCommitRow,
-};
+use holdpoint_domain::command::TakeTurn;
 use holdpoint_domain::event::TurnTaken;
 use holdpoint_domain::interruption_thread::{
-    ConfirmAnswer, DecidedBy, Directive, Fate, IntentClass, Pending, PendingState, ReasonCode,
-    SessionStatus, SubjectRelation, ThreadState, ToolStatus, TurnInput, TurnRequest,
+    DecidedBy, Directive, Fate, ReasonCode, SessionStatus, ThreadState, TurnInput, TurnRequest,
 };
 use holdpoint_domain::{Command, Event};
 use holdpoint_testing::part::times;
-use holdpoint_testing::threads::requests::{
-    chat, failure, intent, interrupting, interruption, nlp_clarify, points, request, tool,
-};
+use holdpoint_testing::threads::drawn::{Moment, drawn_request, drawn_row};
+use holdpoint_testing::threads::requests::request;
 use holdpoint_testing::threads::{Outcome, Stage, thread_command, turn};
 use quickcheck::{Arbitrary as _, Gen};
 
@@ -369,7 +364,8 @@ impl Play {
         let turn_id = told.newest_turn + 1 + self.below(2);
         let state = self.stage.state(TENANT, &told.name);
         let words = format!("[{} {turn_id}] words left unsaid.", told.speaker.unwrap_or(user));
-        let request = self.request(user, turn_id, &state, &words);
+        let moment = Moment { at: self.at, user, turn_id, state: &state, words: &words };
+        let request = drawn_request(&mut self.random, moment);
         let command = self.turn(&told.name, user, turn_id, request);
         self.turns += 1;
         let has_snapshot = command.request.tts_resume_snapshot.is_some();
@@ -397,60 +393,6 @@ impl Play {
         command
     }
 
-    /// Mostly what the thread asks for.
-    fn request(
-        &mut self,
-        user: &str,
-        turn_id: u64,
-        state: &ThreadState,
-        words: &str,
-    ) -> TurnRequest {
-        let subject = self.any(&["weather", "weather", "weather", "trains"]);
-        let mut request = request(user, subject, TurnInput::None);
-        let is_barge_in = self.one_in(3);
-        let is_asked = state.marks.return_check.is_some()
-            || matches!(
-                state.pending_state(),
-                PendingState::Confirm | PendingState::MemoryPermission
-            );
-        if is_barge_in {
-            let text = format!("Said. {words}");
-            request = interrupting(request, self.at, &text, 5);
-            if self.one_in(5) {
-                request.tts_resume_snapshot = None;
-                request.interruption = Some(interruption(self.at));
-            }
-        } else if is_asked && self.below(3) > 0 {
-            request.confirm_answer = Some(self.any(ConfirmAnswer::ALL));
-        }
-        if request.confirm_answer.is_none() && (!is_barge_in || self.one_in(2)) {
-            request.input = self.input(user, turn_id, state);
-        }
-        request.sensitive_memory_present = self.one_in(5);
-        let may_relate = is_barge_in || !state.resume_buffers.is_empty();
-        if may_relate && self.below(5) > 0 || self.one_in(50) {
-            request.interrupt_subject_relation = Some(self.any(SubjectRelation::ALL));
-            let confidence = self.any(&[0, 6_999, 7_000, 9_500, 10_000]);
-            request.interrupt_subject_relation_confidence_bp = Some(points(confidence));
-        }
-        request
-    }
-
-    fn input(&mut self, user: &str, turn_id: u64, state: &ThreadState) -> TurnInput {
-        if let Some(Pending::Tool { request_id, .. }) = &state.marks.pending
-            && self.below(3) > 0
-        {
-            return tool(request_id, self.any(ToolStatus::ALL));
-        }
-        match self.below(8) {
-            0 => nlp_clarify(),
-            1 => failure(),
-            2 => tool("TOOL-0", ToolStatus::Ok),
-            3 | 4 => intent(self.any(IntentClass::ALL)),
-            _ => chat(&format!("Answer [{user} {turn_id}].")),
-        }
-    }
-
     /// A row that a caller commits.
     fn row(&mut self, place: usize) {
         let told = self.threads[place].clone();
@@ -461,10 +403,11 @@ impl Play {
         let turn_id = told.newest_turn + self.below(3);
         let empty = request(user, "weather", TurnInput::None);
         let scope = self.turn(&told.name, user, turn_id, empty);
-        let which = self.below(5);
-        if let Outcome::Done(_) = self.give(place, &row_like(scope, which), "") {
+        let row = drawn_row(&mut self.random, scope);
+        if let Outcome::Done(_) = self.give(place, &row, "") {
             // A WAIT is for nobody.
-            let speaker = told.speaker.filter(|_| which == 4).or(Some(user));
+            let is_wait = matches!(row, Command::WaitCommitRow(_));
+            let speaker = told.speaker.filter(|_| is_wait).or(Some(user));
             self.threads[place] = Told { newest_turn: turn_id, speaker, ..told };
         }
     }
@@ -511,48 +454,4 @@ fn is_of_turns(code: ReasonCode) -> bool {
         ReasonCode::InterruptSwitchTopic,
     ];
     code.number() & 0xFFFF < 0x20 && !for_rows.contains(&code)
-}
-
-/// One of the five rows, with the scope of a turn.
-macro_rules! row_of {
-    ($of:ident, $Body:ident { $($field:ident: $value:expr),+ }) => {
-        Command::$Body($Body {
-            tenant_id: $of.tenant_id,
-            correlation_id: $of.correlation_id,
-            turn_id: $of.turn_id,
-            session_id: $of.session_id,
-            user_id: $of.user_id,
-            device_id: $of.device_id,
-            work_order_id: $of.work_order_id,
-            work_order_status_snapshot: $of.work_order_status_snapshot,
-            pending_state: $of.pending_state,
-            idempotency_key: format!("row-{}", $of.idempotency_key),
-            $($field: $value),+
-        })
-    };
-}
-
-fn row_like(of: TakeTurn, which: u64) -> Command {
-    let (kind, reason_code) = (String::from("KIND"), ReasonCode::NlpChat);
-    match which {
-        0 => row_of!(of, ConfirmCommitRow { confirm_kind: kind, reason_code: reason_code }),
-        1 => row_of!(
-            of,
-            ClarifyCommitRow {
-                what_is_missing: kind,
-                clarification_unit_id: "unit-1".into(),
-                reason_code: reason_code
-            }
-        ),
-        2 => row_of!(of, RespondCommitRow { response_kind: kind, reason_code: reason_code }),
-        3 => row_of!(
-            of,
-            DispatchCommitRow {
-                dispatch_target: kind,
-                lease_token_hash: of.lease_token_hash,
-                reason_code: reason_code
-            }
-        ),
-        _ => row_of!(of, WaitCommitRow { wait_kind: kind, reason_code: reason_code }),
-    }
 }
