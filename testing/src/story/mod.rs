@@ -1,5 +1,6 @@
 //! Given commands, when a command, then events: a world that records everything that it is told.
 
+pub mod commands;
 pub mod held;
 pub mod points;
 pub mod random;

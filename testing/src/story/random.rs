@@ -1,10 +1,12 @@
-//! Random commands that get deep into the rules: mostly what the state asks for, sometimes not.
+//! Random commands on loops that get deep into the rules: mostly what the state asks for, sometimes
+//! not.
 
+use holdpoint_domain::Command;
 use holdpoint_domain::command::{
     AnswerDecision, DispatchFacts, EvidenceItem, InitializeLoop, OverrideVisibility, ReportFault,
     ReportResponse,
 };
-use holdpoint_domain::event::{ClockStepped, ConfigurationChanged, Exit, ResourceUsage};
+use holdpoint_domain::event::{ConfigurationChanged, Exit, ResourceUsage};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{
     Actor, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType,
@@ -12,46 +14,10 @@ use holdpoint_domain::execution_loop::{
 use holdpoint_domain::hash::sha256;
 use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms, HumanDecision, OverrideField};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
-use holdpoint_domain::{Command, WriterCommand};
 use quickcheck::{Arbitrary as _, Gen};
 
 use super::held::{terminal, terms, timeout};
-use super::{CLEAR, SECRET, Story, cut_item, output_item, seed};
-
-const ROUNDS: u64 = 60;
-const COMMANDS: u64 = 120;
-
-/// A story of random commands. Refusals leave no trace, but for those that are facts.
-pub fn random_story(random: &mut Gen) -> Story {
-    let mut story = Story::new();
-    for _ in 0..COMMANDS {
-        if one_in(random, 20) {
-            let told = writers_own(&story, random);
-            drop(story.tells(&told));
-        }
-        let command = next_command(&mut story, random);
-        let before = story.world.clone();
-        if let Err(refusal) = story.when(command.clone()) {
-            assert_eq!(story.world, before);
-            if let Some(event) = refusal.audit(&command) {
-                assert_eq!(story.record(event), []);
-            }
-        }
-    }
-    story
-}
-
-/// Runs a check on random stories; a failure names the seed that repeats it.
-pub fn on_random_stories(check: impl Fn(&Story) + std::panic::RefUnwindSafe) {
-    let seed = seed();
-    for round in 0..ROUNDS {
-        let run = || check(&random_story(&mut Gen::from_size_and_seed(40, seed + round)));
-        if let Err(cause) = std::panic::catch_unwind(run) {
-            eprintln!("this repeats it as its first round: HOLDPOINT_SEED={}", seed + round);
-            std::panic::resume_unwind(cause);
-        }
-    }
-}
+use super::{CLEAR, SECRET, Story, cut_item, output_item};
 
 /// The next command for a story. New loops begin now and then, and the story turns to them.
 pub fn next_command(story: &mut Story, random: &mut Gen) -> Command {
@@ -67,6 +33,11 @@ pub fn next_command(story: &mut Story, random: &mut Gen) -> Command {
             story.loop_id.clone_from(id);
         }
     }
+    on_loop(story, random)
+}
+
+/// A command on the story's loop: what its state asks for, or anything.
+pub(super) fn on_loop(story: &Story, random: &mut Gen) -> Command {
     if one_in(random, 8) { anything(story, random) } else { fitting(story, random) }
 }
 
@@ -82,13 +53,26 @@ fn fitting(story: &Story, random: &mut Gen) -> Command {
             1 => story.fault(*random.choose(ExecutionFaultType::ALL).unwrap()),
             _ => capture(story, random),
         },
-        Some(Evaluated) => match u8::arbitrary(random) % 6 {
-            0 => story.retry(),
-            1 => story.complete(),
-            2 => story.ask(),
-            _ => decision(story, random),
-        },
+        Some(Evaluated) => evaluated(story, random),
         Some(Halted) | None => story.complete(),
+    }
+}
+
+/// An answer where a person was asked; else a question or an end.
+fn evaluated(story: &Story, random: &mut Gen) -> Command {
+    let is_asked = story.entity().open_request().is_some();
+    match u8::arbitrary(random) % 8 {
+        0 => story.retry(),
+        1 => story.complete(),
+        2 => story.ask(),
+        3 | 4 if is_asked => {
+            let field = *random.choose(OverrideField::ALL).unwrap();
+            Command::OverrideVisibility(story.overrides(field))
+        }
+        _ if is_asked => decision(story, random),
+        3 | 4 => story.retry(),
+        5 => story.complete(),
+        _ => story.ask(),
     }
 }
 
@@ -114,14 +98,6 @@ fn anything(story: &Story, random: &mut Gen) -> Command {
     }
 }
 
-/// What the log's own writer says now and then.
-fn writers_own(story: &Story, random: &mut Gen) -> WriterCommand {
-    match one_in(random, 2) {
-        true => WriterCommand::ClockStepped(ClockStepped { step_ns: i64::arbitrary(random) }),
-        false => story.declare_lost(),
-    }
-}
-
 /// Something about a request of any loop, settled ones included.
 fn decision(story: &Story, random: &mut Gen) -> Command {
     let open = story.world.open_requests().map(|(_, held)| held);
@@ -135,7 +111,7 @@ fn decision(story: &Story, random: &mut Gen) -> Command {
         2 => Command::OverrideVisibility(OverrideVisibility {
             request_id,
             actor: actor(random),
-            human_id: person(random),
+            human_id: if one_in(random, 3) { person(random) } else { "carol".to_owned() },
             field: *random.choose(OverrideField::ALL).unwrap(),
             reason: "it is needed".into(),
             means: terminal(),
@@ -172,7 +148,7 @@ fn hold(random: &mut Gen) -> HoldTerms {
     }
 }
 
-fn initialize(story: &Story, random: &mut Gen) -> InitializeLoop {
+pub(super) fn initialize(story: &Story, random: &mut Gen) -> InitializeLoop {
     let mut command = story.initialize();
     command.max_attempts = 1 + u8::arbitrary(random) % 3;
     command.retry_ceiling = *random.choose(RetryPolicy::ALL).unwrap();

@@ -11,9 +11,9 @@ use holdpoint_domain::limits::MAX_RETIRED_KEYS;
 use holdpoint_domain::world::{CarriedError, DecisionPoint};
 use holdpoint_domain::{Command, Envelope, Event, Time, World};
 use holdpoint_testing::part::part;
+use holdpoint_testing::story::commands::on_random_stories;
 use holdpoint_testing::story::held::terms;
 use holdpoint_testing::story::points::{binding, every_corner};
-use holdpoint_testing::story::random::on_random_stories;
 use holdpoint_testing::story::samples::samples;
 use holdpoint_testing::story::{Story, rebuilt, seed};
 use quickcheck::{Arbitrary as _, Gen};
@@ -67,18 +67,6 @@ fn with_threads() -> World {
     world
 }
 
-#[test]
-fn replay_carried_state_equals_the_state() {
-    on_random_stories(|story| {
-        let hot = rebuilt(&story.records, World::default());
-        let bytes = story.world.carry();
-        assert_eq!(bytes, hot.carry());
-        let taken_up = World::from_carried(&bytes).unwrap();
-        assert_eq!(taken_up, hot);
-        assert_eq!(taken_up.fingerprint(), story.world.fingerprint());
-    });
-}
-
 /// Events that the rules forbid leave states that no command leads to.
 #[test]
 fn replay_carried_state_equals_the_state_after_forbidden_events_too() {
@@ -93,24 +81,6 @@ fn replay_carried_state_equals_the_state_after_forbidden_events_too() {
         let hot = rebuilt(&story.records, World::default());
         assert!(hot.totals().forbidden_events > 0);
         assert_eq!(World::from_carried(&hot.carry()), Ok(hot));
-    });
-}
-
-/// A log that begins behind any of its records says the same as the whole log.
-#[test]
-fn replay_goes_on_from_a_carried_state() {
-    on_random_stories(|story| {
-        let place = story.records.len() / 3;
-        let (before, after) = story.records.split_at(place);
-        let carried = rebuilt(before, World::default()).carry();
-        let taken_up = World::from_carried(&carried).unwrap();
-        let whole = rebuilt(&story.records, World::default());
-        assert_eq!(rebuilt(after, taken_up.clone()), whole);
-        let kept = rebuilt(after, taken_up.keeping_settled());
-        assert_eq!(kept.fingerprint(), whole.fingerprint());
-        let settled_after = whole.totals().loops_settled.values().sum::<u64>()
-            - rebuilt(before, World::default()).totals().loops_settled.values().sum::<u64>();
-        assert_eq!(kept.settled_loops().count() as u64, settled_after);
     });
 }
 
