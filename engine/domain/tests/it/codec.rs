@@ -14,10 +14,10 @@ use holdpoint_testing::story::{envelope, seed};
 use quickcheck::{Arbitrary as _, Gen};
 
 /// One line for every sample: kind, version, payload in hex.
-const GOLDEN: &str = include_str!("../golden/events_v2.txt");
+pub(crate) const GOLDEN: &str = include_str!("../golden/events_v2.txt");
 
 /// The same of the first payloads of all, from before two kinds had a second version.
-const GOLDEN_V1: &str = include_str!("../golden/events_v1.txt");
+pub(crate) const GOLDEN_V1: &str = include_str!("../golden/events_v1.txt");
 
 #[test]
 fn golden_bytes_of_every_kind_are_pinned() {
@@ -425,7 +425,7 @@ fn line(encoded: &Encoded) -> String {
     format!("{} {} {hex}", encoded.kind, encoded.version)
 }
 
-fn parsed(line: &str) -> Encoded {
+pub(crate) fn parsed(line: &str) -> Encoded {
     let parts: Vec<&str> = line.split(' ').collect();
     let [kind, version, hex] = parts.try_into().expect("three words in a line");
     let payload = base16ct::lower::decode_vec(hex).expect("hex");

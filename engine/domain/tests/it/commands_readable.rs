@@ -22,7 +22,7 @@ use holdpoint_testing::story::{SECRET, Story, cut_item, output_item, seed};
 use serde_json::{Value, json};
 
 /// One command of each name that can be read.
-fn samples() -> Vec<Command> {
+pub(crate) fn samples() -> Vec<Command> {
     let mut samples = samples_of_loops();
     samples.extend(registrations());
     samples.extend(turns_and_rows());

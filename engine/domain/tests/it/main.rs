@@ -25,6 +25,7 @@ mod forbidden_decision_points;
 mod forbidden_decisions;
 mod forbidden_events;
 mod forbidden_threads;
+mod golden_json;
 mod health;
 mod idempotency;
 mod log_events;
