@@ -104,7 +104,7 @@ pub(crate) fn map<S: ReadStorage>(
     is_being_written: bool,
     (outside, heads): (u64, &[Witnessed]),
 ) -> Result<DamageMap, ReadError> {
-    let scanned = scan(storage)?;
+    let scanned = scan(storage, Some(survey.mark).filter(|_| !is_being_written))?;
     let mut mapper = Mapper::new(storage, survey, scanned.as_ref(), is_being_written, outside);
     mapper.map()?;
     mapper.map_heads(heads);
@@ -113,9 +113,12 @@ pub(crate) fn map<S: ReadStorage>(
 }
 
 /// What survives of the log; `None` where there is none.
-fn scan<S: ReadStorage>(storage: &S) -> Result<Option<(Source, DamageScan)>, ReadError> {
+fn scan<S: ReadStorage>(
+    storage: &S,
+    mark: Option<u64>,
+) -> Result<Option<(Source, DamageScan)>, ReadError> {
     let Some(source) = Source::look(storage)? else { return Ok(None) };
-    let scan = DamageScan::of(storage, &source, &mut |_, record| {
+    let scan = DamageScan::of(storage, &source, mark, &mut |_, record| {
         can_be_read(record.header.kind, record.header.version, record.payload)
     })?;
     Ok(Some((source, scan)))

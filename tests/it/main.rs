@@ -80,6 +80,7 @@ mod salvage;
 mod salvage_archived;
 mod salvage_forged;
 mod salvage_moved;
+mod salvage_newest;
 mod screens;
 mod standing;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

@@ -38,9 +38,8 @@ use copy::{Copier, can_be_read, first_time, recorded, sentence};
 use cut::Cuts;
 use holdpoint_domain::event::{RecordsLost, RecordsUnproven, Salvaged};
 use holdpoint_domain::time::Timestamp;
-use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::damage_scan::{DamageScan, Piece, Source};
-use holdpoint_log_files::reader::LogReader;
+use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey};
 use holdpoint_log_format::LogId;
 use sequences::Sequences;
 use std::io;
@@ -153,12 +152,12 @@ fn plan_of(
 ) -> Result<DamageScan, SalvageError> {
     let anchor = source.anchor();
     let mut beginning = Beginning::behind(anchor);
-    let mut planned = DamageScan::of(storage, source, &mut |place, record| {
+    let mark = mark_of(storage)?;
+    let mut planned = DamageScan::of(storage, source, Some(mark), &mut |place, record| {
         beginning.look_at(place, record);
         progress(record.header.sequence);
         can_be_read(record)
     })?;
-    planned.lose_up_to(LogReader::of(storage)?.durable(storage.boot()));
     if beginning.is_carried_by(&planned) {
         planned.begins_behind = Some(anchor);
     } else {
@@ -166,6 +165,13 @@ fn plan_of(
     }
     planned.pieces.extend(beginning.doubted(&planned).map(Piece::Unproven));
     Ok(planned)
+}
+
+/// The newest record that was durable, as the recovery table has it.
+fn mark_of(storage: &DirectoryStorage) -> Result<u64, SalvageError> {
+    let (extent, boot) = (Extent::FromHead, storage.boot());
+    let options = SurveyOptions { extent, boot, is_being_written: false };
+    Ok(survey(storage, options, &mut |_, _| {})?.mark)
 }
 
 /// A new log while it is made.

@@ -84,7 +84,7 @@ fn blamed(map: &DamageMap) -> BTreeSet<u64> {
 fn kept(directory: &Path) -> BTreeSet<u64> {
     let storage = DirectoryStorage::new(directory);
     let source = Source::look(&storage).unwrap().unwrap();
-    let scan = DamageScan::of(&storage, &source, &mut |_, _| true).unwrap();
+    let scan = DamageScan::of(&storage, &source, Some(0), &mut |_, _| true).unwrap();
     scan.kept().flat_map(|kept| kept.from.sequence + 1..=kept.last.sequence).collect()
 }
 

@@ -213,15 +213,6 @@ impl DamageScan {
         self.pieces.insert(0, Piece::Lost(loss));
     }
 
-    /// Ends a plan for a log of which LOCK says that the records up to `durable` were there.
-    pub fn lose_up_to(&mut self, durable: u64) {
-        let first = self.reached.saturating_add(1);
-        if durable >= first {
-            self.reached = durable;
-            self.lose(Loss::nowhere(first, durable, "LOCK says that they were durable"));
-        }
-    }
-
     /// Keeps records. Whatever is missing before them is now known to be.
     pub fn keep(&mut self, kept: Kept) {
         self.account_up_to(kept.from.sequence);

@@ -36,6 +36,8 @@ pub(super) struct SegmentSurvey<'a, F> {
     pub(super) marks: Vec<Mark>,
     /// Every record up to this one was durable as a whole batch.
     pub(super) proven: u64,
+    /// Behind what marks name, its records are before this one.
+    pub(super) limit: u64,
     /// HEAD, to be compared.
     pub(super) head: Option<Head>,
     /// Where the outcome goes.
@@ -108,10 +110,17 @@ struct Outcome {
     /// The last record kept, and the offset behind it.
     reached: Option<ChainPosition>,
     end: u64,
-    /// The beginning of a batch of which the end is not known yet.
-    pending: Vec<Part>,
+    /// The beginning of a batch of which the end is not known yet, with the holes in it.
+    pending: Vec<Pending>,
     /// What is wrong behind the last record kept.
     problem: Option<String>,
+}
+
+/// What is kept, or lost by itself, where the batch that it belongs to is found to end.
+enum Pending {
+    Part(Part),
+    /// A hole up to this byte, what is wrong with it, and what is found in it.
+    Hole(u64, Option<String>, Found),
 }
 
 impl<F: ReadFile> SegmentSurvey<'_, F> {
@@ -242,7 +251,7 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
             return Ok((None, none));
         }
         let hole =
-            hole(&mut self.window, (before, offset), &self.marks, self.proven, tied.as_ref())?;
+            hole(&mut self.window, (before, offset), &self.marks, self.limit, tied.as_ref())?;
         let (mut found, next) = self.search.find(&mut self.window, &self.header, &hole)?;
         if let Some(next) = next {
             let sequence = next.header.sequence.saturating_sub(1);
@@ -323,17 +332,17 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
     ) -> io::Result<()> {
         let Stretch { whole, front, .. } = stretch;
         if !whole.is_empty() {
-            self.keep_pending(outcome);
+            self.keep_pending(outcome)?;
             self.keep(whole, outcome);
         }
         if !front.is_empty() {
-            outcome.pending.push(*front);
+            outcome.pending.push(Pending::Part(*front));
         }
         if !matches!(stretch.ended, Ended::Asked) {
             outcome.problem.get_or_insert_with(|| stretch.problem());
         }
         if next.is_some_and(|next| next.is_tied) || self.proven >= front.last.sequence {
-            self.keep_pending(outcome);
+            self.keep_pending(outcome)?;
         }
         match next {
             Some(next) if next.offset == front.end => {
@@ -341,15 +350,29 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
                 problem.into_iter().for_each(|problem| self.find(front.end, &problem));
                 Ok(())
             }
-            Some(next) => self.lose(outcome, next.offset, found),
+            Some(next) if outcome.pending.is_empty() => self.lose(outcome, next.offset, found),
+            Some(next) => {
+                let hole = Pending::Hole(next.offset, outcome.problem.take(), found);
+                outcome.pending.push(hole);
+                Ok(())
+            }
             None => self.lose_end(stretch, outcome, found),
         }
     }
 
-    fn keep_pending(&mut self, outcome: &mut Outcome) {
-        for part in std::mem::take(&mut outcome.pending) {
-            self.keep(&part, outcome);
+    fn keep_pending(&mut self, outcome: &mut Outcome) -> io::Result<()> {
+        let behind = outcome.problem.take();
+        for pending in std::mem::take(&mut outcome.pending) {
+            match pending {
+                Pending::Part(part) => self.keep(&part, outcome),
+                Pending::Hole(end, problem, found) => {
+                    outcome.problem = problem;
+                    self.lose(outcome, end, found)?;
+                }
+            }
         }
+        outcome.problem = behind;
+        Ok(())
     }
 
     fn keep(&mut self, part: &Part, outcome: &mut Outcome) {
@@ -367,7 +390,6 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         let from = outcome.end;
         let nonzero = self.window.nonzero_end_within(from, end)?;
         self.lose_bytes(outcome, nonzero.map_or(0, |nonzero| nonzero - from), found);
-        outcome.pending.clear();
         outcome.end = end;
         Ok(())
     }
@@ -377,10 +399,16 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         &mut self,
         stretch: &Stretch,
         outcome: &mut Outcome,
-        found: Found,
+        mut found: Found,
     ) -> io::Result<()> {
         if let Ended::Stopped(Stop::Seal(seal)) = &stretch.ended {
+            self.keep_pending(outcome)?;
             return self.lose_behind_seal(seal.offset + SEAL_LENGTH as u64);
+        }
+        for pending in std::mem::take(&mut outcome.pending).into_iter().rev() {
+            let Pending::Hole(_, problem, before) = pending else { continue };
+            outcome.problem = problem;
+            found.frames.splice(..0, before.frames);
         }
         let from = outcome.end;
         if let Some(end) = self.window.nonzero_end(from)? {
@@ -459,12 +487,12 @@ impl Stretch {
 }
 
 /// The hole behind a record: up to what is tied, else up to the record that a mark names, else to
-/// the end, with records before the newest one that is named anywhere.
+/// the end, with records before the limit.
 fn hole<'m, F: ReadFile>(
     window: &mut Window<F>,
     (after, from): (ChainPosition, u64),
     marks: &'m [Mark],
-    proven: u64,
+    limit: u64,
     tied: Option<&TiedRecords>,
 ) -> io::Result<Hole<'m>> {
     if tied.is_some() {
@@ -473,7 +501,7 @@ fn hole<'m, F: ReadFile>(
     }
     let end = window.nonzero_end(from)?.unwrap_or(from).next_multiple_of(ALIGNMENT as u64);
     let mark = marks.iter().find(|mark| mark.end > from && mark.sequence > after.sequence);
-    let (before, to) = (mark.map_or(proven, |mark| mark.sequence), end);
+    let (before, to) = (mark.map_or(limit, |mark| mark.sequence), end);
     let time = u64::MAX;
     Ok(Hole { after, from, to, before, time, is_closed: false, marks })
 }

@@ -20,20 +20,26 @@ use std::io;
 pub type Visit<'a> = dyn FnMut(&RecordPlace, &Record<'_>) -> bool + 'a;
 
 impl DamageScan {
-    /// Scans every segment in order. It says nothing of records before the place that the log
-    /// begins behind; [`DamageScan::lose_before`] does.
+    /// Scans every segment in order. Records up to `mark` were durable; `None`: somebody writes
+    /// now, and what lies behind a hole at the end is "not yet". It says nothing of records before
+    /// the place that the log begins behind; [`DamageScan::lose_before`] does.
     ///
     /// # Errors
     /// The disk refused a call.
     pub fn of<S: ReadStorage>(
         storage: &S,
         source: &Source,
+        mark: Option<u64>,
         visit: &mut Visit<'_>,
     ) -> Result<Self, SurveyError> {
+        let durable = source.witnessed().max(mark.unwrap_or(0));
+        let is_being_written = mark.is_none();
         let anchor = source.anchor();
         let mut scan = Self::behind(anchor.sequence);
         scan.findings.clone_from(&source.findings);
-        let mut surveyor = Surveyor { storage, source, scan, reached: anchor, visit };
+        let reached = anchor;
+        let mut surveyor =
+            Surveyor { storage, source, durable, is_being_written, scan, reached, visit };
         for (index, segment) in source.segments.iter().enumerate() {
             surveyor.take(index, segment)?;
         }
@@ -44,7 +50,7 @@ impl DamageScan {
             scan.take_moved(anchor.sequence, pieces, &recall.moved);
         }
         let head = source.head.filter(|head| !head.is_at_anchor());
-        scan.finish(source.witnessed(), head.as_ref());
+        scan.finish(durable, head.as_ref());
         Ok(scan)
     }
 }
@@ -52,6 +58,9 @@ impl DamageScan {
 struct Surveyor<'a, S> {
     storage: &'a S,
     source: &'a Source,
+    /// The newest record that was durable.
+    durable: u64,
+    is_being_written: bool,
     scan: DamageScan,
     /// The last record that is kept; the anchor before the first.
     reached: ChainPosition,
@@ -141,7 +150,8 @@ impl<S: ReadStorage> Surveyor<'_, S> {
             search: Search::of(window.length()),
             window,
             marks: self.marks(index, &header),
-            proven: self.source.witnessed(),
+            proven: self.durable,
+            limit: self.limit(index),
             head: self.source.head,
             scan: &mut self.scan,
             visit: &mut *self.visit,
@@ -164,6 +174,17 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         let mut marks: Vec<Mark> = witnessed.into_iter().chain(next).collect();
         marks.sort_by_key(|mark| mark.end);
         marks
+    }
+
+    /// The records of a segment are before this one: a later segment begins there, or a witness
+    /// names that one.
+    fn limit(&self, index: usize) -> u64 {
+        let behind = self.source.segments.get(index + 1..).unwrap_or_default();
+        match behind.iter().find_map(SourceSegment::header) {
+            Some(next) => next.first_sequence().max(self.source.witnessed()),
+            None if self.is_being_written => self.source.witnessed(),
+            None => u64::MAX,
+        }
     }
 
     fn check_length(&mut self, segment: &SourceSegment, header: &SegmentHeader) {
