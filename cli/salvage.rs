@@ -12,6 +12,7 @@ use holdpoint_domain::text::visible;
 use holdpoint_engine::shell::{
     SalvageError, SalvageProgress, SalvageReport, SystemClock, salvage, writer_of,
 };
+use holdpoint_log_files::SurveyError;
 use holdpoint_log_format::names;
 use holdpoint_replay::{Progress, records_named};
 use serde_json::json;
@@ -72,6 +73,9 @@ fn failure(error: &SalvageError) -> Failure {
         SalvageError::NotEmpty { .. } => (Exit::REFUSED, "target_not_empty"),
         SalvageError::Unfinished { .. } => (Exit::REFUSED, "target_unfinished"),
         SalvageError::Changed { .. } => (Exit::FAILED, "source_changed"),
+        SalvageError::UnknownKind { .. } | SalvageError::Read(SurveyError::NewerVersion { .. }) => {
+            (Exit::FAILED, "newer_version")
+        }
         _ => (Exit::FAILED, "io"),
     };
     Failure::new(exit, code, error)
@@ -182,7 +186,8 @@ fn records_of(loss: &RecordsLost) -> String {
 /// What the losses above do not say already.
 fn show_findings(out: &mut Output, report: &SalvageReport) {
     let salvaged = &report.salvaged;
-    let others = salvaged.findings_total.saturating_sub(report.losses.len() as u64);
+    let told = (report.losses.len() as u64).saturating_sub(report.unreadable);
+    let others = salvaged.findings_total.saturating_sub(told);
     if others == 0 {
         return;
     }

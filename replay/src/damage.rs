@@ -31,8 +31,8 @@ pub use region::{Cause, Certainty, Records, Region, Witness};
 use crate::read::ReadError;
 use crate::verify::Witnessed;
 use files::Mapper;
-use holdpoint_domain::codec::can_be_read;
-use holdpoint_log_files::damage_scan::{DamageScan, Source};
+use holdpoint_domain::codec::decode;
+use holdpoint_log_files::damage_scan::{DamageScan, Payload, Source};
 use holdpoint_log_files::{ReadStorage, Survey};
 use serde::Serialize;
 
@@ -119,7 +119,9 @@ fn scan<S: ReadStorage>(
 ) -> Result<Option<(Source, DamageScan)>, ReadError> {
     let Some(source) = Source::look(storage)? else { return Ok(None) };
     let scan = DamageScan::of(storage, &source, mark, &mut |_, record| {
-        can_be_read(record.header.kind, record.header.version, record.payload)
+        let header = &record.header;
+        let decoded = decode(header.kind, header.version, record.payload);
+        if decoded.is_ok() { Payload::Readable } else { Payload::Unreadable }
     })?;
     Ok(Some((source, scan)))
 }

@@ -1,6 +1,7 @@
 //! Whatever single record is forged: `salvage` keeps every genuine record that a witness ties, and
 //! what nothing ties is said to be unproven in the new log, by every verb that shows it.
 
+use crate::program::json;
 use crate::records_support::{holdpoint, saying, segments, told, values};
 use crate::tamper::changes::on_every;
 use holdpoint_domain::codec::encode;
@@ -22,6 +23,8 @@ enum Forgery {
     Time,
     LateTime,
     Kind,
+    UnknownKind,
+    UnknownVersion,
     Claim,
     Sequence,
     Link,
@@ -30,12 +33,14 @@ enum Forgery {
     Swapped,
 }
 
-const FORGERIES: [Forgery; 11] = [
+const FORGERIES: [Forgery; 13] = [
     Forgery::Payload,
     Forgery::PayloadWithLink,
     Forgery::Time,
     Forgery::LateTime,
     Forgery::Kind,
+    Forgery::UnknownKind,
+    Forgery::UnknownVersion,
     Forgery::Claim,
     Forgery::Sequence,
     Forgery::Link,
@@ -82,6 +87,8 @@ fn forge(log: &mut Log, at: RecordAt, how: Forgery) -> Option<()> {
             record.header.set_number(KIND, 3);
             record.header.set_number(VERSION, 1);
         }
+        Forgery::UnknownKind => record.header.set_number(KIND, 9_999),
+        Forgery::UnknownVersion => record.header.set_number(VERSION, 99),
         Forgery::Claim => record.header.set_number(UNSYNCED, layout::NO_CLAIM),
         Forgery::Sequence => record.header.set_number(SEQUENCE, sequence + 1),
         Forgery::Link => record.header.set(LINK, &[7; 32]),
@@ -451,6 +458,33 @@ fn no_damaged_statement_makes_unproven_records_proven_by_a_salvage() {
     let damaged = directory.path().join("damaged");
     log.write(&damaged).unwrap();
     assert_unproven_again(directory.path(), &damaged);
+}
+
+#[test]
+fn what_a_newer_program_wrote_is_not_salvaged_where_head_ties_it_and_is_cut_out_elsewhere() {
+    let mut log = HandMade::new();
+    log.run();
+    let head = log.head();
+    let mut newer = encode(&envelope(saying("it is said anew"))).unwrap();
+    newer.kind = 9_999;
+    log.batch(&[newer]);
+    let directory = TempDir::new().unwrap();
+    let (old, new) = (directory.path().join("old"), directory.path().join("new"));
+    log.write(&old);
+    let words = ["salvage", old.to_str().unwrap(), new.to_str().unwrap(), "--json"];
+    let (code, stdout, stderr) = told(&holdpoint(directory.path(), &words));
+    let refused: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, refused["error"]["code"].as_str()), (1, Some("newer_version")), "{stderr}");
+    let last = log.chain.sequence;
+    assert!(stderr.contains(&format!("record {last} is of a kind")) && !new.exists(), "{stderr}");
+    log.write_with_head(&old, &head);
+    let salvaged = json(&holdpoint(directory.path(), &words));
+    let (salvaged, losses) = (&salvaged["salvaged"], salvaged["losses"].as_array().unwrap());
+    assert_eq!((salvaged["records_kept"].as_u64(), losses.len()), (Some(last - 1), 1));
+    assert!(new.join(losses[0]["copied_to"].as_str().unwrap()).exists(), "{losses:?}");
+    let (code, report) = verified(&new);
+    let expected = (0, Some("intact, with unproven records"));
+    assert_eq!((code, report["verdict"].as_str()), expected, "{report:#}");
 }
 
 #[test]

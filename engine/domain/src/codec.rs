@@ -50,17 +50,6 @@ pub fn encode(envelope: &Envelope) -> Result<Encoded, EncodeError> {
     Ok(Encoded { kind: kind.kind, version: kind.version, payload })
 }
 
-/// Whether a payload can be read: here, or by a program that knows its kind and version.
-#[must_use]
-pub fn can_be_read(kind: u16, version: u8, payload: &[u8]) -> bool {
-    match decode(kind, version, payload) {
-        Ok(_) => true,
-        Err(error) => {
-            matches!(error, DecodeError::UnknownKind { .. } | DecodeError::UnknownVersion { .. })
-        }
-    }
-}
-
 /// Decodes one record's payload, whose header states `kind` and `version`.
 ///
 /// # Errors
@@ -165,6 +154,12 @@ impl DecodeError {
             Some(_) => Self::UnknownVersion { kind, version },
             None => Self::UnknownKind { kind, version },
         }
+    }
+
+    /// Whether a newer program may read the payload.
+    #[must_use]
+    pub fn is_of_unknown_kind(&self) -> bool {
+        matches!(self, Self::UnknownKind { .. } | Self::UnknownVersion { .. })
     }
 }
 

@@ -10,7 +10,10 @@
 //!    changed. Other valid records anywhere else are not kept: a captured output can hold the image
 //!    of one.
 //!
-//! What HEAD does not tie is unproven. An event behind such records says so.
+//! What HEAD does not tie is unproven. An event behind such records says so. Where this program
+//! does not know the kind of such a record, or cannot read it, it is not kept: the new log could
+//! not be opened. Where HEAD ties a record of an unknown kind, a newer program wrote the log, and
+//! nothing is salvaged.
 //!
 //! Of everything else the bytes are copied aside, and an event stands in its place, so that nothing
 //! is hidden. The records keep their kinds, payloads, batches and times; the numbers that name
@@ -34,12 +37,12 @@ use super::clock::Clock;
 use super::entropy::{EntropySource, SystemEntropy};
 use crate::log::{Level, Log, OpenReport, Options, Ownership, Storage, create_behind};
 use beginning::Beginning;
-use copy::{Copier, can_be_read, first_time, recorded, sentence};
+use copy::{Copier, first_time, payload_of, recorded, sentence};
 use cut::Cuts;
 use holdpoint_domain::event::{RecordsLost, RecordsUnproven, Salvaged};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::damage_scan::{DamageScan, Piece, Source};
-use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey};
+use holdpoint_log_files::{DirectoryStorage, Extent, Standing, SurveyOptions, survey};
 use holdpoint_log_format::LogId;
 use sequences::Sequences;
 use std::io;
@@ -68,6 +71,8 @@ pub struct SalvageReport {
     pub salvaged: Salvaged,
     /// Records that are withheld, counted as lost; each has an event in its place.
     pub withheld: u64,
+    /// Records that nothing proves and nobody can read: so many of the losses are those.
+    pub unreadable: u64,
     /// Everything else that was not kept, as the new log's events have it, in order.
     pub losses: Vec<RecordsLost>,
     /// What was kept without proof, as the new log's events have it, in order.
@@ -156,8 +161,11 @@ fn plan_of(
     let mut planned = DamageScan::of(storage, source, Some(mark), &mut |place, record| {
         beginning.look_at(place, record);
         progress(record.header.sequence);
-        can_be_read(record)
+        payload_of(record)
     })?;
+    if let Some(sequence) = unknown_in(&planned) {
+        return Err(SalvageError::UnknownKind { sequence });
+    }
     if beginning.is_carried_by(&planned) {
         planned.begins_behind = Some(anchor);
     } else {
@@ -172,6 +180,13 @@ fn mark_of(storage: &DirectoryStorage) -> Result<u64, SalvageError> {
     let (extent, boot) = (Extent::FromHead, storage.boot());
     let options = SurveyOptions { extent, boot, is_being_written: false };
     Ok(survey(storage, options, &mut |_, _| {})?.mark)
+}
+
+/// The first record of which HEAD proves that it was written, and this program does not know what
+/// it says. Without it the log would say something else, and with it nobody could open the log.
+fn unknown_in(plan: &DamageScan) -> Option<u64> {
+    let proven = plan.kept().filter(|kept| kept.standing == Standing::Proven);
+    proven.filter_map(|kept| kept.unknown).min()
 }
 
 /// A new log while it is made.
@@ -205,13 +220,14 @@ impl Building<'_> {
             cuts,
             is_policy_unknown: false,
             has_proofs: false,
+            unreadable: 0,
             losses: Vec::new(),
             unproven: Vec::new(),
             progress,
         };
         copier.copy(self.plan)?;
         copier.cuts.finish()?;
-        let Copier { losses, unproven, .. } = copier;
+        let Copier { losses, unproven, unreadable, .. } = copier;
         let newest_sequence = log.position().sequence;
         log.close()?;
         self.place.publish()?;
@@ -222,6 +238,7 @@ impl Building<'_> {
             begins_behind: self.plan.begins_behind.map_or(0, |anchor| anchor.sequence),
             salvaged,
             withheld: self.plan.withheld(),
+            unreadable,
             losses,
             unproven,
         })

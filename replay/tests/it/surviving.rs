@@ -4,7 +4,7 @@
 use crate::mapping::items;
 use holdpoint_domain::event::ClockStepped;
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_log_files::damage_scan::{DamageScan, Source};
+use holdpoint_log_files::damage_scan::{DamageScan, Payload, Source};
 use holdpoint_log_format::link::payload_digest;
 use holdpoint_log_format::record::encode_into;
 use holdpoint_log_format::{
@@ -84,7 +84,7 @@ fn blamed(map: &DamageMap) -> BTreeSet<u64> {
 fn kept(directory: &Path) -> BTreeSet<u64> {
     let storage = DirectoryStorage::new(directory);
     let source = Source::look(&storage).unwrap().unwrap();
-    let scan = DamageScan::of(&storage, &source, Some(0), &mut |_, _| true).unwrap();
+    let scan = DamageScan::of(&storage, &source, Some(0), &mut |_, _| Payload::Readable).unwrap();
     scan.kept().flat_map(|kept| kept.from.sequence + 1..=kept.last.sequence).collect()
 }
 

@@ -12,7 +12,7 @@ use holdpoint_domain::event::{
     Event, POLICY_CHANGED, PolicyUnknown, RecordsLost, RecordsUnproven, UnprovenReason,
 };
 use holdpoint_domain::text::{bounded, visible};
-use holdpoint_log_files::damage_scan::{DamageScan, Kept, Loss, Piece, Unproven};
+use holdpoint_log_files::damage_scan::{DamageScan, Kept, Loss, Payload, Piece, Unproven};
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
@@ -41,6 +41,8 @@ pub(super) struct Copier<'a, S> {
     pub(super) is_policy_unknown: bool,
     /// Whether some record says what proves who did it.
     pub(super) has_proofs: bool,
+    /// How many records were cut out so far that nothing proves and nobody can read.
+    pub(super) unreadable: u64,
     /// What was recorded so far about what was lost, and about what is unproven.
     pub(super) losses: Vec<RecordsLost>,
     pub(super) unproven: Vec<RecordsUnproven>,
@@ -174,7 +176,8 @@ impl<S: ReadStorage> Copier<'_, S> {
         (is_proven, is_last, time): (bool, bool, u64),
     ) -> Result<(), SalvageError> {
         self.follow_policy(record);
-        batch.push(match is_proven || record.header.flags.withheld() || can_be_read(record) {
+        let is_withheld = record.header.flags.withheld();
+        batch.push(match is_proven || is_withheld || payload_of(record) == Payload::Readable {
             true => self.moved(place, record)?,
             false => self.unreadable(place, record)?,
         });
@@ -198,6 +201,8 @@ impl<S: ReadStorage> Copier<'_, S> {
         let problem = format!("its payload, of kind {kind}, cannot be read, and nothing proves it");
         let loss = Loss::new(place.segment, place.offset, place.length, problem);
         let lost = self.copy_lost(&Loss { first: sequence, last: sequence, ..loss })?;
+        self.losses.push(lost.clone());
+        self.unreadable += 1;
         recorded(self.correlation, lost.into())
     }
 
@@ -224,7 +229,7 @@ impl<S: ReadStorage> Copier<'_, S> {
     }
 
     /// The record as it goes on: with the sequences in it moved, or, where its payload is withheld,
-    /// the event that tells so. A payload that this program cannot read stays as it is, and so
+    /// the event that tells so. A proven payload that nobody can read stays as it is, and so
     /// does one that has no room for larger numbers.
     fn moved(
         &mut self,
@@ -259,9 +264,13 @@ impl<S: ReadStorage> Copier<'_, S> {
     }
 }
 
-/// Whether a payload can be read, here or by a program that knows its kind.
-pub(super) fn can_be_read(record: &Record<'_>) -> bool {
-    codec::can_be_read(record.header.kind, record.header.version, record.payload)
+/// Whether a payload can be read.
+pub(super) fn payload_of(record: &Record<'_>) -> Payload {
+    match codec::decode(record.header.kind, record.header.version, record.payload) {
+        Ok(_) => Payload::Readable,
+        Err(error) if error.is_of_unknown_kind() => Payload::Unknown,
+        Err(_) => Payload::Unreadable,
+    }
 }
 
 /// An event of the salvage itself as a record.

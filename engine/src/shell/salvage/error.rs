@@ -81,6 +81,15 @@ pub enum SalvageError {
     /// The source is of a newer version.
     #[error("{0}")]
     Read(#[from] SurveyError),
+    /// A newer program wrote the source.
+    #[error(
+        "record {sequence} is of a kind, or of a version of its kind, that this program does not \
+         know, and HEAD ties it: salvage the log with the holdpoint that wrote it, or a newer one"
+    )]
+    UnknownKind {
+        /// The first such record.
+        sequence: u64,
+    },
     /// The source cannot be read.
     #[error("cannot read {path}: {source}; {}", advice(.source))]
     Unreadable {

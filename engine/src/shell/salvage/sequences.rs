@@ -109,6 +109,7 @@ mod tests {
             first_time: 0,
             withheld: 0,
             unreadable: 0,
+            unknown: None,
             standing: Standing::Unproven,
         }
     }

@@ -17,4 +17,4 @@ mod survey;
 pub use frames::{Found, Frame, link_of, link_stored_at, size_at};
 pub use outcome::{DamageScan, Kept, Loss, Piece, Unproven};
 pub use source::{SegmentState, Source, SourceSegment, inferred_header};
-pub use survey::Visit;
+pub use survey::{Payload, Visit};

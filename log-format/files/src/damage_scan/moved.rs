@@ -10,7 +10,7 @@ use super::outcome::{Kept, Loss, Moved, Piece};
 use super::part::Part;
 use super::segment::SEARCHES_MAX;
 use super::source::{Source, SourceSegment};
-use super::survey::Visit;
+use super::survey::{Payload, Visit};
 use crate::run::{Onward, RecordPlace, Run, walk};
 use crate::storage::{ReadFile, ReadStorage};
 use crate::survey::{SurveyError, io_error, segment_path};
@@ -121,14 +121,14 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
             parts.push((true, part));
         }
         let mut before = kept.from;
-        let mut take = |place: &RecordPlace, record: &Record<'_>, is_readable: bool| {
+        let mut take = |place: &RecordPlace, record: &Record<'_>, payload: Payload| {
             let sequence = record.header.sequence;
             let gives_way = range.contains(&sequence);
             if parts.last().is_none_or(|(last, _)| *last != gives_way) {
                 parts.push((gives_way, Part::behind(before, place.offset, true)));
             }
             let part = parts.last_mut().map(|(_, part)| part);
-            part.into_iter().for_each(|part| part.take(record, place.length, is_readable));
+            part.into_iter().for_each(|part| part.take(record, place.length, payload));
             before = ChainPosition::of(&record.header);
             if sequence < kept.last.sequence { Onward::Go } else { Onward::Stop }
         };
@@ -153,14 +153,14 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
         segment: u64,
         header: &SegmentHeader,
         (from, offset): (ChainPosition, u64),
-        take: &mut dyn FnMut(&RecordPlace, &Record<'_>, bool) -> Onward,
+        take: &mut dyn FnMut(&RecordPlace, &Record<'_>, Payload) -> Onward,
     ) -> Result<(), SurveyError> {
         let Some(mut window) = self.open(segment)? else { return Ok(()) };
         let visit = &mut *self.visit;
         let mut show = |place: &RecordPlace, record: &Record<'_>| {
             let place = RecordPlace { segment, ..*place };
-            let is_readable = visit(&place, record);
-            take(&place, record, is_readable)
+            let payload = visit(&place, record);
+            take(&place, record, payload)
         };
         let read = walk(&mut window, header, Run::from(from, 0, offset), &mut show);
         read.map(drop).map_err(io_error(&segment_path(segment)))
@@ -189,8 +189,8 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
         // What it says of its time may be wrong where its link is right.
         let from = ChainPosition { time: 0, ..from };
         let mut part = Part::behind(from, offset, true);
-        let mut take = |place: &RecordPlace, record: &Record<'_>, is_readable: bool| {
-            part.take(record, place.length, is_readable);
+        let mut take = |place: &RecordPlace, record: &Record<'_>, payload: Payload| {
+            part.take(record, place.length, payload);
             if record.header.sequence < due.0 { Onward::Go } else { Onward::Stop }
         };
         self.read(image.segment, &image.header, (from, offset), &mut take)?;

@@ -51,6 +51,8 @@ pub struct Kept {
     pub withheld: u64,
     /// How many have a payload that cannot be read.
     pub unreadable: u64,
+    /// The first of them of which nobody here knows the kind or the version.
+    pub unknown: Option<u64>,
     /// Whether HEAD ties them: proven, unproven or unwitnessed.
     pub standing: Standing,
 }
@@ -428,6 +430,7 @@ mod tests {
             first_time: 0,
             withheld: 0,
             unreadable: 0,
+            unknown: None,
             standing: Standing::Unproven,
         });
         scan.finish(8, None);

@@ -5,7 +5,7 @@ use super::frames::{Found, Hole, Search};
 use super::outcome::{DamageScan, Loss};
 use super::part::Part;
 use super::source::text;
-use super::survey::Visit;
+use super::survey::{Payload, Visit};
 use crate::finding::Problem;
 use crate::run::{Onward, RecordPlace, Run, Stop, walk};
 use crate::storage::ReadFile;
@@ -161,9 +161,9 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         let Self { window, header, visit, marks, head, name, .. } = self;
         let mut rewritten = None;
         let mut take = |place: &RecordPlace, record: &Record<'_>| {
-            let is_readable = visit(&RecordPlace { segment: *name, ..*place }, record);
+            let payload = visit(&RecordPlace { segment: *name, ..*place }, record);
             rewritten = rewritten.take().or_else(|| rewritten_by(*head, record));
-            stretch.take((record, place.length, is_readable), limit, marks, *head)
+            stretch.take((record, place.length, payload), limit, marks, *head)
         };
         let stop = match start.is_linked {
             true => {
@@ -442,7 +442,7 @@ impl Stretch {
     /// Takes the next record, unless it takes the place of what is tied.
     fn take(
         &mut self,
-        (record, length, is_readable): (&Record<'_>, u64, bool),
+        (record, length, payload): (&Record<'_>, u64, Payload),
         limit: Limit,
         marks: &[Mark],
         head: Option<Head>,
@@ -454,7 +454,7 @@ impl Stretch {
             self.ended = Ended::Limit;
             return Onward::Stop;
         }
-        front.take(record, length, is_readable);
+        front.take(record, length, payload);
         if marks.iter().any(|mark| (mark.sequence, mark.link) == (here.sequence, here.link)) {
             self.named = here.sequence;
         }

@@ -16,8 +16,19 @@ use holdpoint_log_format::{ChainPosition, Fault, Record, SegmentHeader};
 use std::io;
 
 /// Called with each record that verifies, which may not be kept in the end, and may be shown more
-/// than once. Its place names the number in its file's name. Says whether its payload can be read.
-pub type Visit<'a> = dyn FnMut(&RecordPlace, &Record<'_>) -> bool + 'a;
+/// than once. Its place names the number in its file's name. Says what its payload is.
+pub type Visit<'a> = dyn FnMut(&RecordPlace, &Record<'_>) -> Payload + 'a;
+
+/// What the payload of a record is to who scans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// It can be read.
+    Readable,
+    /// It is none of its kind.
+    Unreadable,
+    /// Its kind, or the version of that, is not known.
+    Unknown,
+}
 
 impl DamageScan {
     /// Scans every segment in order. Records up to `mark` were durable; `None`: somebody writes
