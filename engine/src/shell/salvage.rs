@@ -27,6 +27,7 @@
 mod beginning;
 mod copy;
 mod cut;
+mod doubt;
 mod error;
 mod sequences;
 mod target;
@@ -39,6 +40,7 @@ use crate::log::{Level, Log, OpenReport, Options, Ownership, Storage, create_beh
 use beginning::Beginning;
 use copy::{Copier, first_time, payload_of, recorded, sentence};
 use cut::Cuts;
+use doubt::Doubt;
 use holdpoint_domain::event::{RecordsLost, RecordsUnproven, Salvaged};
 use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::damage_scan::{DamageScan, Piece, Source};
@@ -157,9 +159,11 @@ fn plan_of(
 ) -> Result<DamageScan, SalvageError> {
     let anchor = source.anchor();
     let mut beginning = Beginning::behind(anchor);
+    let mut doubt = Doubt::from(anchor.sequence.saturating_add(1));
     let mark = mark_of(storage)?;
     let mut planned = DamageScan::of(storage, source, Some(mark), &mut |place, record| {
         beginning.look_at(place, record);
+        doubt.look_at(record);
         progress(record.header.sequence);
         payload_of(record)
     })?;
@@ -171,7 +175,7 @@ fn plan_of(
     } else {
         planned.lose_before(anchor.sequence, source.is_archived(&anchor));
     }
-    planned.pieces.extend(beginning.doubted(&planned).map(Piece::Unproven));
+    planned.pieces.extend(doubt.doubted(&planned).map(Piece::Unproven));
     Ok(planned)
 }
 

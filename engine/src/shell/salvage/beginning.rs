@@ -2,10 +2,9 @@
 //! with that event the new log begins behind the same record.
 
 use crate::shell::rebuild::{statement_of, take_up};
-use holdpoint_domain::event::{RECORDS_UNPROVEN, SALVAGED};
-use holdpoint_log_files::damage_scan::{DamageScan, Piece, Unproven};
-use holdpoint_log_files::{RecordPlace, Standing};
-use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
+use holdpoint_log_files::RecordPlace;
+use holdpoint_log_files::damage_scan::DamageScan;
+use holdpoint_log_format::{ChainPosition, Record};
 
 /// Highest anchor behind which a new log begins: there is room for its records. No writer ever
 /// comes near it.
@@ -15,14 +14,8 @@ const ANCHOR_MAX: u64 = u64::MAX >> 1;
 #[derive(Debug)]
 pub(super) struct Beginning {
     /// The place before the first record that the source holds.
-    pub(super) anchor: ChainPosition,
+    anchor: ChainPosition,
     stated: Vec<Stated>,
-    /// Whether the source was made by a salvage, as its first record says or another that says
-    /// which ones are unproven.
-    is_of_salvage: bool,
-    /// The last record before one that does not tell which ones it says are unproven; 0: there is
-    /// none.
-    doubted: u64,
 }
 
 /// An event that states the anchor.
@@ -38,17 +31,11 @@ struct Stated {
 impl Beginning {
     /// Nothing states the anchor yet.
     pub(super) fn behind(anchor: ChainPosition) -> Self {
-        Self { anchor, stated: Vec::new(), is_of_salvage: false, doubted: 0 }
+        Self { anchor, stated: Vec::new() }
     }
 
     /// Looks at a valid record, which may not be kept in the end.
     pub(super) fn look_at(&mut self, place: &RecordPlace, record: &Record<'_>) {
-        let RecordHeader { sequence, kind, ref flags, .. } = record.header;
-        let is_report = kind == SALVAGED && sequence == self.anchor.sequence.saturating_add(1);
-        self.is_of_salvage |= is_report || kind == RECORDS_UNPROVEN;
-        if kind == RECORDS_UNPROVEN && flags.withheld() {
-            self.doubted = self.doubted.max(sequence.saturating_sub(1));
-        }
         if !(1..=ANCHOR_MAX).contains(&self.anchor.sequence) {
             return;
         }
@@ -57,27 +44,6 @@ impl Beginning {
             let (RecordPlace { segment, offset, .. }, sequence) = (*place, record.header.sequence);
             self.stated.push(Stated { segment, offset, sequence, is_good });
         }
-    }
-
-    /// The kept records of which the source may have said that they are unproven, in a record that
-    /// is lost or withheld: what a salvage took over without proof never gains one.
-    pub(super) fn doubted(&self, plan: &DamageScan) -> Option<Unproven> {
-        if !self.is_of_salvage {
-            return None;
-        }
-        let (mut newest, mut last) = (0, self.doubted);
-        for piece in &plan.pieces {
-            match piece {
-                Piece::Kept(kept) => newest = kept.last.sequence.max(newest),
-                Piece::Lost(loss) if loss.may_hold_records && !loss.is_archived => {
-                    last = newest.max(last);
-                }
-                Piece::Lost(_) | Piece::Unproven(_) => {}
-            }
-        }
-        let first = plan.kept().map(|kept| kept.from.sequence + 1).min()?;
-        let standing = Standing::Unproven;
-        (first <= last).then_some(Unproven { first, last, standing })
     }
 
     /// Whether the state at the anchor is in what is kept: it is the newest statement that counts.
@@ -100,8 +66,9 @@ mod tests {
     use holdpoint_domain::evidence_capture::RawData;
     use holdpoint_domain::hash::Digest;
     use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
+    use holdpoint_log_files::Standing;
     use holdpoint_log_files::damage_scan::Kept;
-    use holdpoint_log_format::{Flags, Link, LogId, SegmentHeader};
+    use holdpoint_log_format::{Flags, Link, LogId, RecordHeader, SegmentHeader};
 
     const ANCHOR: ChainPosition = ChainPosition { sequence: 9, link: Link([3; 32]), time: 0 };
 

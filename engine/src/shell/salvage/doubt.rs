@@ -1,0 +1,58 @@
+//! What a salvaged log may have said of its records, in records that are lost: what a salvage took
+//! over without proof never gains one.
+
+use holdpoint_domain::event::{RECORDS_UNPROVEN, SALVAGED};
+use holdpoint_log_files::Standing;
+use holdpoint_log_files::damage_scan::{DamageScan, Piece, Unproven};
+use holdpoint_log_format::{Record, RecordHeader};
+
+/// What is known of the records that the source may have said are unproven.
+#[derive(Debug)]
+pub(super) struct Doubt {
+    /// The record with which the source begins.
+    first: u64,
+    /// Whether the source was made by a salvage, as its first record says or another that says
+    /// which ones are unproven.
+    is_of_salvage: bool,
+    /// The last record before one that does not tell which ones it says are unproven; 0: there is
+    /// none.
+    last: u64,
+}
+
+impl Doubt {
+    /// Nothing is known of a source that begins with this record.
+    pub(super) fn from(first: u64) -> Self {
+        Self { first, is_of_salvage: false, last: 0 }
+    }
+
+    /// Looks at a valid record, which may not be kept in the end.
+    pub(super) fn look_at(&mut self, record: &Record<'_>) {
+        let RecordHeader { sequence, kind, ref flags, .. } = record.header;
+        let is_report = kind == SALVAGED && sequence == self.first;
+        self.is_of_salvage |= is_report || kind == RECORDS_UNPROVEN;
+        if kind == RECORDS_UNPROVEN && flags.withheld() {
+            self.last = self.last.max(sequence.saturating_sub(1));
+        }
+    }
+
+    /// The kept records of which the source may have said that they are unproven, in a record that
+    /// is lost or withheld.
+    pub(super) fn doubted(&self, plan: &DamageScan) -> Option<Unproven> {
+        if !self.is_of_salvage {
+            return None;
+        }
+        let (mut newest, mut last) = (0, self.last);
+        for piece in &plan.pieces {
+            match piece {
+                Piece::Kept(kept) => newest = kept.last.sequence.max(newest),
+                Piece::Lost(loss) if loss.may_hold_records && !loss.is_archived => {
+                    last = newest.max(last);
+                }
+                Piece::Lost(_) | Piece::Unproven(_) => {}
+            }
+        }
+        let first = plan.kept().map(|kept| kept.from.sequence + 1).min()?;
+        let standing = Standing::Unproven;
+        (first <= last).then_some(Unproven { first, last, standing })
+    }
+}
