@@ -2,12 +2,14 @@
 //! they lie in the segments, and what was forged is not in the new log.
 
 use crate::program::json;
-use crate::records_support::holdpoint;
+use crate::records_support::{holdpoint, saying};
 use crate::salvage_forged::{
     Fact, facts_of, salvaged, small_log, taken_over, unproven_of, verified,
 };
 use holdpoint_forger::layout::header;
 use holdpoint_forger::{File, Item, Log, Reach, RecordAt, Segment};
+use holdpoint_testing::hand_made::HandMade;
+use tempfile::TempDir;
 
 /// What is salvaged is all that was there, proven, and nothing else; the map says how much it is.
 fn assert_nothing_is_lost(what: &str, genuine: &Log, forged: &Log) {
@@ -67,6 +69,37 @@ fn records_in_another_order_are_found_behind_a_forged_chain_in_their_place() {
         let reversed = items_from(&genuine, at).into_iter().rev().collect();
         put_at_the_end(&mut forged, at.segment, reversed);
         assert_nothing_is_lost(&format!("the last {count}"), &genuine, &forged);
+    }
+}
+
+#[test]
+fn however_many_records_changed_places_they_are_found() {
+    let mut log = HandMade::new();
+    log.events((0..90).map(|number| saying(&format!("word {number}"))).collect());
+    let directory = TempDir::new().unwrap();
+    log.write(directory.path());
+    let genuine = Log::read(directory.path()).unwrap();
+    let mut forged = genuine.clone();
+    for at in (1..88).step_by(3) {
+        forged.segment_mut(0).items.swap(at, at + 1);
+    }
+    assert_nothing_is_lost("every third", &genuine, &forged);
+    forged.segment_mut(0).items[..90].reverse();
+    assert_nothing_is_lost("all, from the last to the first", &genuine, &forged);
+}
+
+#[test]
+fn records_are_found_at_any_byte() {
+    let (_directory, genuine) = small_log();
+    let records = genuine.records();
+    for at in [records[2], records[records.len() - 4]] {
+        for shift in 1..8 {
+            let mut forged = genuine.clone();
+            let items = &mut forged.segment_mut(at.segment).items;
+            items.insert(at.item, Item::Bytes(vec![0xff; shift]));
+            assert!(forged.segment_mut(at.segment).fit());
+            assert_nothing_is_lost(&format!("{at:?} behind {shift} bytes"), &genuine, &forged);
+        }
     }
 }
 

@@ -127,11 +127,6 @@ impl TiedRecords {
         Ok(link.map(|link| ChainPosition { sequence, link, time }))
     }
 
-    /// Whether the first one is the record behind this place, content included.
-    pub(crate) fn follow(&self, place: &ChainPosition) -> bool {
-        self.is_whole && self.wanted.sequence == place.sequence && self.wanted.is(&place.link)
-    }
-
     /// Links that may be the one before the first record: the last valid record's, the one that the
     /// damaged record carries, and the one that its content gives.
     fn links_before<F: ReadFile>(

@@ -7,6 +7,7 @@
 //! tied.
 
 mod frames;
+mod images;
 mod moved;
 mod outcome;
 mod part;

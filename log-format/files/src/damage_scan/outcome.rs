@@ -3,7 +3,7 @@
 use super::frames::Found;
 use crate::reader::Standing;
 use crate::survey::segment_path;
-use holdpoint_log_format::{ChainPosition, Head, SegmentHeader, names};
+use holdpoint_log_format::{ChainPosition, Head, Link, SegmentHeader, names};
 
 /// A part of the new log.
 #[derive(Clone, Debug)]
@@ -90,6 +90,23 @@ impl Kept {
         self.last.sequence - self.from.sequence
     }
 
+    /// Whether the last of them is this one.
+    pub(super) fn ends_with(&self, (sequence, link): (u64, Link)) -> bool {
+        (self.last.sequence, self.last.link) == (sequence, link)
+    }
+
+    /// The same with those that follow from the last of them, right behind it in the file.
+    pub(super) fn joined(self, behind: &Self) -> Self {
+        Self {
+            last: behind.last,
+            end: behind.end,
+            withheld: self.withheld + behind.withheld,
+            unreadable: self.unreadable + behind.unreadable,
+            unknown: self.unknown.or(behind.unknown),
+            ..self
+        }
+    }
+
     /// How many stand in the new log as lost: those that are withheld, and those that nobody can
     /// read and nothing proves.
     fn left_out(&self) -> u64 {
@@ -132,14 +149,13 @@ impl Loss {
         self.length == 0 && self.first > 0 && self.last == 0
     }
 
-    /// Whether moved records are all that it is.
+    /// Whether moved records are all that it is; those are in order, and apart from each other.
     fn is_within(&self, moved: &[Moved]) -> bool {
-        let mut here: Vec<&Moved> = moved.iter().filter(|it| it.segment == self.segment).collect();
-        here.sort_by_key(|it| it.from);
-        let reached = here.into_iter().fold(self.offset, |reached, it| {
-            if it.from <= reached { reached.max(it.to) } else { reached }
-        });
-        reached > self.offset && reached >= self.offset.saturating_add(self.length)
+        let place = (self.segment, self.offset);
+        let behind = moved.partition_point(|it| (it.segment, it.from) <= place);
+        let here = behind.checked_sub(1).and_then(|index| moved.get(index));
+        let here = here.filter(|it| it.segment == self.segment && it.to > self.offset);
+        here.is_some_and(|it| it.to >= self.offset.saturating_add(self.length))
     }
 
     /// What was found, in words, with its place.
@@ -187,6 +203,23 @@ pub(super) struct Moved {
     /// Their first byte, and the one behind them.
     pub(super) from: u64,
     pub(super) to: u64,
+}
+
+impl Moved {
+    pub(super) fn of(kept: &Kept) -> Self {
+        Self { segment: kept.segment, from: kept.offset, to: kept.end }
+    }
+
+    /// In order, and those that touch each other as one.
+    fn in_order(mut moved: Vec<Self>) -> Vec<Self> {
+        moved.sort_by_key(|it| (it.segment, it.from));
+        moved.dedup_by(|next, before| {
+            let is_one = next.segment == before.segment && next.from <= before.to;
+            before.to = if is_one { before.to.max(next.to) } else { before.to };
+            is_one
+        });
+        moved
+    }
 }
 
 /// Frames in the holes of one log that are kept in mind.
@@ -249,7 +282,8 @@ impl DamageScan {
 
     /// Takes other pieces, among which are the moved records, and accounts anew for what is missing
     /// between them.
-    pub(super) fn take_moved(&mut self, anchor: u64, pieces: Vec<Piece>, moved: &[Moved]) {
+    pub(super) fn take_moved(&mut self, anchor: u64, pieces: Vec<Piece>, moved: Vec<Moved>) {
+        let moved = Moved::in_order(moved);
         let findings = std::mem::take(&mut self.findings);
         let in_place = Some(std::mem::take(&mut self.pieces));
         *self = Self { findings, in_place, ..Self::behind(anchor) };
@@ -270,7 +304,7 @@ impl DamageScan {
                         self.lose(loss);
                     }
                 }
-                Piece::Lost(loss) if loss.is_of_no_file() || loss.is_within(moved) => {}
+                Piece::Lost(loss) if loss.is_of_no_file() || loss.is_within(&moved) => {}
                 Piece::Lost(loss) => self.lose(Loss { first: 0, last: 0, ..loss }),
                 Piece::Unproven(_) => {}
             }
@@ -407,7 +441,7 @@ impl DamageScan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdpoint_log_format::{Link, LogId};
+    use holdpoint_log_format::LogId;
 
     #[test]
     fn records_that_no_file_holds_are_lost_by_name() {

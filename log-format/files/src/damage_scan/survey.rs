@@ -55,10 +55,9 @@ impl DamageScan {
             surveyor.take(index, segment)?;
         }
         let Surveyor { mut scan, visit, .. } = surveyor;
-        let (mut pieces, mut recall) = (scan.pieces.clone(), Recall::new(storage, source, visit));
-        recall.take_places(&mut pieces)?;
-        if !recall.moved.is_empty() {
-            scan.take_moved(anchor.sequence, pieces, &recall.moved);
+        let recalled = Recall::new(storage, source, visit).in_order(&scan.pieces)?;
+        if let Some((pieces, moved)) = recalled {
+            scan.take_moved(anchor.sequence, pieces, moved);
         }
         let head = source.head.filter(|head| !head.is_at_anchor());
         scan.finish(durable, head.as_ref());
