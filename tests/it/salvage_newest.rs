@@ -65,12 +65,19 @@ fn whole_records_behind_a_flipped_bit_are_kept_where_head_does_not_reach_them() 
     let named = newer_than_head(&old);
     let genuine = Log::read(&old).unwrap();
     for sequence in named + 1..named + 9 {
-        let mut flipped = genuine.clone();
-        let at = flipped.records()[sequence as usize - 1];
-        *flipped.record_mut(at).payload.last_mut().unwrap() ^= 1;
-        std::fs::remove_dir_all(&old).unwrap();
-        flipped.write(&old).unwrap();
-        assert_lost(directory.path(), &genuine, &[sequence], &format!("record {sequence}"));
+        let at = genuine.records()[sequence as usize - 1];
+        let begin = genuine.segment(at.segment).offset_of(at.item);
+        let file = old.join(&genuine.segment_paths()[at.segment]);
+        let whole = std::fs::read(&file).unwrap();
+        // Size, checksum, kind, sequence, link, payload.
+        for byte in [0, 5, 8, 16, 40, 90] {
+            let mut flipped = whole.clone();
+            flipped[begin + byte] ^= 8;
+            std::fs::write(&file, flipped).unwrap();
+            let what = format!("byte {byte} of record {sequence}");
+            assert_lost(directory.path(), &genuine, &[sequence], &what);
+        }
+        std::fs::write(&file, whole).unwrap();
     }
 }
 

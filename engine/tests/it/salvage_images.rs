@@ -1,7 +1,7 @@
 //! Bytes that a captured output contains are never taken for records, however well they imitate
 //! them and whatever is damaged around them.
 
-use crate::damaged::{FIRST_RECORD, Forge, Forged, Salvaged, encode};
+use crate::damaged::{FIRST_RECORD, Forge, Forged, Salvaged, encode, event_of};
 use holdpoint_log_format::{ChainPosition, ChecksumSeed, Link, LogId, Seal, names};
 
 /// What every record of an image says.
@@ -69,7 +69,7 @@ fn check(imitation: Imitation, damage: &str, head: &str, followers: u64, sealed:
     damage_host(&mut forge, &host, damage);
     let made = forge.salvaged();
     let payloads = made.payloads();
-    assert!(payloads.iter().all(|payload| payload != FORGERY), "{what}");
+    assert!(payloads.iter().all(|payload| *payload != event_of(FORGERY)), "{what}");
     let kept = |sequence: u64| payloads.contains(&forge.record(sequence).payload);
     assert!((1..=BEFORE).all(kept), "{what}: {:?}", made.report);
     assert!(!kept(BEFORE + 1), "{what}");
@@ -90,7 +90,10 @@ fn log_with_image(imitation: Imitation, followers: u64, sealed: bool) -> Forge {
     plain.add_segment(&payloads, false);
     let host_at = plain.record(BEFORE).end;
     let mut all = payloads;
-    all.push(image(imitation, &plain, host_at + 64));
+    // Where it begins depends on its length alone.
+    let length = image(imitation, &plain, 0).len();
+    let before = event_of(&vec![0; length]).len() - length;
+    all.push(image(imitation, &plain, host_at + 64 + before));
     all.extend((0..followers).map(|n| format!("behind {n}").into_bytes()));
     let mut forge = Forge::new(1);
     forge.add_segment(&all, sealed);
@@ -132,7 +135,7 @@ fn run(
     mut chain: ChainPosition,
 ) -> ChainPosition {
     for _ in 0..3 {
-        chain = encode(out, log, seed, chain, chain.time + 1, FORGERY);
+        chain = encode(out, log, seed, chain, chain.time + 1, &event_of(FORGERY));
     }
     chain
 }

@@ -1,5 +1,10 @@
 //! Logs made byte by byte, so that a test can put into them what no writer would; and what a
 //! salvage made of them.
+use holdpoint_domain::event::{EvidenceCaptured, EvidenceContent, Offered};
+use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
+use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::hash::Digest;
+use holdpoint_domain::{ActorId, Envelope, codec};
 use holdpoint_engine::shell::{SalvageError, SalvageReport, SystemClock, salvage};
 use holdpoint_log_format::record::encode_into;
 use holdpoint_log_format::{
@@ -12,8 +17,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tempfile::TempDir;
 
-/// A kind that no program knows: its payloads are copied as they are.
-pub(crate) const UNKNOWN_KIND: u16 = 9_999;
+/// `evidence_capture.evidence_captured`: its payloads name no other record, and are copied as they
+/// are.
+pub(crate) const KIND: u16 = 65;
 /// `log.salvaged`, `log.records_lost` and `log.records_unproven`.
 pub(crate) const REPORT_KIND: u16 = 7;
 pub(crate) const LOST_KIND: u16 = 8;
@@ -72,7 +78,8 @@ impl Forge {
             previous_seal_offset: self.seal_offset,
         };
         let mut bytes = header.encode().to_vec();
-        for payload in payloads {
+        for content in payloads {
+            let payload = &event_of(content);
             let start = bytes.len();
             let time = 1_000 + self.chain.sequence;
             self.chain = encode(&mut bytes, self.log, header.seed(), self.chain, time, payload);
@@ -138,6 +145,41 @@ impl Forge {
     }
 }
 
+/// The payload of an event that ends with these bytes, which begin at a multiple of 8 in it.
+pub(crate) fn event_of(content: &[u8]) -> Vec<u8> {
+    let event = |padding: usize| {
+        let (observation_point, evidence_type) =
+            (ObservationPoint::PreDispatch, EvidenceType::ExecutorOutput);
+        let raw_data = content.to_vec().into();
+        let captured = EvidenceCaptured {
+            loop_id: "loop".into(),
+            chain_id: "chain".into(),
+            index: 0,
+            record_id: "record".into(),
+            observation_point,
+            evidence_type,
+            timestamp: "now".into(),
+            raw_data: Vec::new().into(),
+            prior_hash: "".into(),
+            self_hash: "".into(),
+            injective_hash: Digest::from_bytes([0; 32]),
+            content: EvidenceContent::Opaque,
+            offered: Some(Offered { observation_point, evidence_type, raw_data }),
+        };
+        let envelope = Envelope {
+            proof: None,
+            actor: ActorId { kind: Actor::System, id: "somebody".into() },
+            correlation: "x".repeat(padding),
+            causation: None,
+            idempotency: None,
+            event: captured.into(),
+        };
+        codec::encode(&envelope).unwrap().payload
+    };
+    let events = (1..=8).map(event);
+    events.into_iter().find(|event| (event.len() - content.len()).is_multiple_of(8)).unwrap()
+}
+
 /// Encodes the record that follows `chain`.
 pub(crate) fn encode(
     out: &mut Vec<u8>,
@@ -149,9 +191,9 @@ pub(crate) fn encode(
 ) -> ChainPosition {
     let (flags, sequence, unsynced) = (Flags::NONE, chain.sequence + 1, 0);
     let digest = link::payload_digest(payload);
-    let prefix = LinkPrefix::new(log, UNKNOWN_KIND, 1, flags, &digest);
+    let prefix = LinkPrefix::new(log, KIND, 1, flags, &digest);
     let link = prefix.link(&chain.link, unsynced, sequence, time);
-    let (kind, version, size, checksum) = (UNKNOWN_KIND, 1, 0, 0);
+    let (kind, version, size, checksum) = (KIND, 1, 0, 0);
     let header =
         RecordHeader { size, checksum, kind, version, flags, unsynced, sequence, time, link };
     encode_into(out, &header, payload, seed);

@@ -12,7 +12,7 @@ use holdpoint_log_format::limits::{
 };
 use holdpoint_log_format::record::is_legal_size;
 use holdpoint_log_format::{
-    ChainPosition, Item, Link, LinkPrefix, LogId, RecordHeader, SegmentHeader,
+    ChainPosition, Item, Link, LinkPrefix, LogId, Record, RecordHeader, SegmentHeader,
 };
 use std::io;
 
@@ -122,6 +122,11 @@ pub(super) struct Hole<'m> {
 }
 
 impl Hole<'_> {
+    /// Whether nothing behind it is named by anything: whatever an output holds may be there.
+    fn is_open(&self) -> bool {
+        self.before == u64::MAX && !self.is_closed
+    }
+
     /// Whether a record behind the damaged ones may be this one: in order, with room before it for
     /// those, and with one of them behind it.
     fn admits(&self, frame: &Frame) -> bool {
@@ -211,7 +216,10 @@ impl Search {
             };
             found.is_stopped = self.budget == 0 || found.frames.len() >= FRAMES_MAX;
         }
-        let next = self.first_in_order(window, segment, hole, &found.frames)?;
+        let next = match hole.is_open() {
+            true => None,
+            false => self.first_in_order(window, segment, hole, &found.frames)?,
+        };
         if let Some(next) = &next {
             found.frames.retain(|frame| frame.end <= next.offset);
             found.is_stopped = false;
@@ -237,8 +245,15 @@ impl Search {
         self.spend_at(window, next)?;
         let is_second =
             |frame: &Frame| Some(frame.header.sequence) == hole.after.sequence.checked_add(2);
-        let found = Frame::at(window, segment, next)?;
-        Ok(found.filter(is_second).filter(|frame| hole.admits(frame)))
+        let found = Frame::at(window, segment, next)?.filter(is_second);
+        match found.filter(|frame| hole.admits(frame)) {
+            Some(frame)
+                if hole.is_open() && !follows_damaged(window, segment.log, hole, &frame)? =>
+            {
+                Ok(None)
+            }
+            found => Ok(found),
+        }
     }
 
     /// The first frame that the one behind it follows from; else the first one, where all of them
@@ -294,6 +309,10 @@ fn is_next<F: ReadFile>(
     if frame.header.sequence == hole.after.sequence + 1 {
         return Ok(tiled_to == frame.offset && frame.follows(log, &hole.after.link));
     }
+    if hole.is_open() {
+        let is_third = Some(frame.header.sequence) == hole.after.sequence.checked_add(2);
+        return Ok(is_third && follows_damaged(window, log, hole, frame)?);
+    }
     let (sequence, at) = match before.last() {
         Some(last) => (last.header.sequence, last.end),
         None => (hole.after.sequence, hole.from),
@@ -304,6 +323,31 @@ fn is_next<F: ReadFile>(
     }
     let stored = link_stored_at(window, at)?;
     Ok(stored.is_some_and(|link| frame.follows(log, &link)))
+}
+
+/// Whether a record follows from the damaged one that the hole begins with: from the link that this
+/// one carries, or from the one that its content gives. No image in it does either.
+fn follows_damaged<F: ReadFile>(
+    window: &mut Window<F>,
+    log: LogId,
+    hole: &Hole<'_>,
+    frame: &Frame,
+) -> io::Result<bool> {
+    let stored = link_stored_at(window, hole.from)?;
+    if stored.is_some_and(|link| frame.follows(log, &link)) {
+        return Ok(true);
+    }
+    let bytes = window.bytes(hole.from, frame.offset - hole.from)?;
+    let Some((header, payload)) = bytes.split_first_chunk() else { return Ok(false) };
+    let Ok(header) = RecordHeader::decode(header) else { return Ok(false) };
+    let payload = (header.size as usize)
+        .checked_sub(RECORD_HEADER_LENGTH)
+        .filter(|_| header.footprint() == frame.offset - hole.from)
+        .and_then(|length| payload.get(..length));
+    Ok(payload.is_some_and(|payload| {
+        let digest = Record { header: header.clone(), payload }.digest();
+        frame.follows(log, &link_of(log, &header, &digest, &hole.after.link))
+    }))
 }
 
 /// Whether a record may begin here. Only such places cost hashing.
