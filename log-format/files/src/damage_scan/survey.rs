@@ -103,8 +103,11 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         index: usize,
         segment: &SourceSegment,
         header: SegmentHeader,
-        window: Window<S::File>,
+        mut window: Window<S::File>,
     ) -> io::Result<()> {
+        if window.header()? != Ok(header) {
+            return Err(io::Error::other("it was changed while it was read"));
+        }
         self.check_length(segment, &header);
         self.check_history(segment, &header);
         // Where the header and the record before it agree on the link, one of them may say a later
