@@ -30,7 +30,7 @@ use crate::hold::open_log;
 use crate::output::Output;
 use crate::text::path;
 use answer::{Answer, Outcome};
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{AppendError, OpenError};
 use holdpoint_engine::shell::{EngineError, SubmitError};

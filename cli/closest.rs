@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::text::excerpt;
-use holdpoint_domain::text::{bounded, visible};
+use holdpoint_domain::core::text::{bounded, visible};
 
 /// How much of a name is compared with those that there are, in bytes.
 const COMPARED_BYTES: usize = 96;

@@ -10,7 +10,7 @@ use crate::replay::of_value;
 use crate::text::{counted, doer, moment};
 use crate::travel::{Shortcuts, line, parse_until, tell_place};
 use crate::verify::{exit_of, warn};
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
 use holdpoint_replay::records::Line;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{

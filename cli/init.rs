@@ -8,7 +8,7 @@ use crate::locate::HERE;
 use crate::output::Output;
 use crate::text::path;
 use crate::verify::VERIFY_TELLS;
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
 use holdpoint_log_files::{Extent, Survey, SurveyOptions, survey};
 use holdpoint_log_format::recovery::Verdict;
 use serde_json::json;

@@ -7,7 +7,7 @@ use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::{counted, path};
 use crate::travel::parse_until;
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
 use holdpoint_engine::log::{AppendError, ArchiveError};
 use holdpoint_engine::shell::{ArchivePlan, ArchiveReport, MoveError, SubmitError};
 use holdpoint_log_files::DirectoryStorage;

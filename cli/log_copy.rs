@@ -9,7 +9,7 @@ use crate::progress::Bar;
 use crate::reach::none_yet;
 use crate::text::{bytes, counted, moment, path};
 use crate::verify::{VERIFY_TELLS, damaged, show_unproven};
-use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::log::{Copied, CopyDirectoryError, CopyError, copy_directory};
 use holdpoint_log_files::SurveyError;
 use holdpoint_replay::{Head, Progress, Report, Unproven, Verdict};

@@ -10,7 +10,7 @@ use crate::reach::{self, Untied};
 use crate::text::{counted, doer, moment};
 use crate::verify::{exit_of, warn};
 use crate::wanted::{WantedArgs, expect_known, expect_order};
-use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::{Onward, Standing};
 use holdpoint_replay::{Filter, Line, Order, Part, Searched, Span, Verdict, leading, search, span};
 

@@ -32,7 +32,7 @@ mod wire;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};
 use crate::hold::Turn;
-use holdpoint_domain::text::check_identifier;
+use holdpoint_domain::core::text::check_identifier;
 
 /// Options of `mcp`.
 #[derive(Clone, Debug, clap::Args)]

@@ -2,7 +2,7 @@
 
 use crate::archives::told;
 use crate::directory::Directory;
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
 use holdpoint_replay::{Archived, Rebuilt};
 
 /// One sentence, which ends with `whom`: what the records that are not here may tell of. `None`

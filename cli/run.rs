@@ -17,9 +17,9 @@ use crate::text::{counted, path, visible_once};
 use ask::Person;
 use before::NotStarted;
 use holdpoint_domain::ActorId;
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::text::visible;
 use holdpoint_domain::sandbox_fault::RetryPolicy;
-use holdpoint_domain::text::visible;
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{
     CommandSpec, EnvironmentPolicy, Guard, OutputSink, Signals, Stdin,

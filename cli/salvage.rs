@@ -7,8 +7,8 @@ use crate::hold::read_end;
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::{bytes, counted, path};
-use holdpoint_domain::event::{RecordsLost, RecordsUnproven, UnprovenReason};
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::log::{RecordsLost, RecordsUnproven, UnprovenReason};
 use holdpoint_engine::shell::{
     SalvageError, SalvageProgress, SalvageReport, SystemClock, salvage, writer_of,
 };

@@ -1,7 +1,7 @@
 //! Small pieces of human output.
 
-use holdpoint_domain::text::{bounded, visible};
-use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::core::text::{bounded, visible};
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::{ActorId, Proof};
 use std::path::Path;
 

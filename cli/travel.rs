@@ -6,8 +6,8 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::progress::Bar;
 use crate::text::{excerpt, moment};
-use holdpoint_domain::text::visible;
-use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{ArchivedLog, Moment, Named, Report, Timeline, Until, each_name, ids};
 

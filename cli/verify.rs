@@ -12,7 +12,7 @@ use crate::progress::Bar;
 use crate::reach::none_yet;
 use crate::text::{bytes, counted, moment, path};
 use anstyle::{AnsiColor, Style};
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
 use holdpoint_log_files::joined::ArchivePlace;
 use holdpoint_replay::{
     Asked, Axis, AxisState, CacheState, Caches, Finding, OutsideState, Range, Reach, Report,

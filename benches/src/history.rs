@@ -237,8 +237,8 @@ fn under(key: &str) -> Conditions {
 mod tests {
     use super::*;
     use holdpoint_domain::Envelope;
-    use holdpoint_domain::codec::decode;
-    use holdpoint_domain::execution_loop::Actor;
+    use holdpoint_domain::core::actor::Actor;
+    use holdpoint_domain::world::envelope::decode;
     use holdpoint_engine::log::Level;
     use holdpoint_engine::shell::EngineOptions;
     use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey};

@@ -1,6 +1,6 @@
 //! What is wrong with a line, and where.
 
-use holdpoint_domain::text::{bounded, visible};
+use holdpoint_domain::core::text::{bounded, visible};
 use std::fmt;
 
 /// Longest message, in bytes: it may quote the line, which may be anything.

@@ -3,7 +3,7 @@
 //! not a whole one of 64 bits, more than one value.
 
 use super::fault::Fault;
-use holdpoint_domain::text::{bounded, visible};
+use holdpoint_domain::core::text::{bounded, visible};
 
 /// The deepest nesting of objects and lists that is read.
 const DEPTH_MAX: usize = 32;

@@ -5,11 +5,11 @@ use super::json::{Member, Node, Value, parse};
 use super::lines::{InputLine, LINE_BYTES_MAX};
 use super::reader::{read, read_without};
 use crate::config::InForce;
-use holdpoint_domain::command::Entropy;
-use holdpoint_domain::event::Text;
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::human_decision::{AnswerChannel, HoldTerms};
-use holdpoint_domain::policy::GateTerms;
+use holdpoint_domain::log::GateTerms;
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, user_name};
 use schemars::JsonSchema;
@@ -247,7 +247,7 @@ fn command(node: &mut Node, defaults: &Defaults) -> Result<Command, Fault> {
 
 fn unknown(at: usize, name: &str) -> Fault {
     let known = Command::NAMES.join(", ");
-    let name = holdpoint_domain::text::bounded(name, 64);
+    let name = holdpoint_domain::core::text::bounded(name, 64);
     Fault::at(at, format!("no command is named {name:?}; there are {known}")).inside("command")
 }
 

@@ -1,6 +1,6 @@
 //! What the caller of a turn is told of it.
 
-use holdpoint_domain::event::{List, Text};
+use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::interruption_thread::{
     Clarify, ContinuityOutcome, DeliveryHint, Directive, Dispatch, Pending, PendingState,
     ReasonCode, Remainder, ResumePolicy, TtsControl, TurnDecision,

@@ -4,11 +4,11 @@
 use crate::exit::{Exit, Failure};
 use crate::hold::failed_at;
 use crate::text::visible_once;
-use holdpoint_domain::command::CreateDecisionPoint;
-use holdpoint_domain::decision_point::{ApprovalPolicy, Authentication};
-use holdpoint_domain::event::{List, Text};
+use holdpoint_domain::core::actor::Authentication;
+use holdpoint_domain::core::payload::{List, Text};
+use holdpoint_domain::decision_point::{ApprovalPolicy, CreateDecisionPoint};
 use holdpoint_domain::human_decision::EscalationTarget;
-use holdpoint_domain::policy::{Contradiction, GatePolicy, Loosened, OF_THE_LOG};
+use holdpoint_domain::log::{Contradiction, GatePolicy, Loosened, OF_THE_LOG};
 use holdpoint_domain::{Refusal, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::floors::{FloorFiles, Floors, FloorsError};

@@ -1,6 +1,6 @@
 //! What a project's configuration may say.
 
-use holdpoint_domain::text::check_identifier;
+use holdpoint_domain::core::text::check_identifier;
 use holdpoint_engine::floors::HoldTable;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};

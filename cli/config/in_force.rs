@@ -9,11 +9,12 @@ use super::demands::{Demands, refused};
 use crate::exit::{Exit, Failure};
 use crate::text::path;
 use holdpoint_domain::Refusal;
-use holdpoint_domain::decision_point::{ApprovalPolicy, Authentication};
-use holdpoint_domain::event::{List, Text};
+use holdpoint_domain::core::actor::Authentication;
+use holdpoint_domain::core::payload::{List, Text};
+use holdpoint_domain::core::text::bounded;
+use holdpoint_domain::decision_point::ApprovalPolicy;
 use holdpoint_domain::human_decision::{DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms};
-use holdpoint_domain::policy::{GatePolicy, GateTerms};
-use holdpoint_domain::text::bounded;
+use holdpoint_domain::log::{GatePolicy, GateTerms};
 use holdpoint_engine::floors::{HoldTable, Moments};
 
 /// How much of a source's name is kept, in bytes.

@@ -5,7 +5,8 @@ use super::told::standing;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
-use holdpoint_domain::command::{CancelDecisionPoint, Command};
+use holdpoint_domain::Command;
+use holdpoint_domain::decision_point::CancelDecisionPoint;
 
 /// Options of `decision cancel`.
 #[derive(Debug, clap::Args)]

@@ -8,9 +8,9 @@ use super::told::tell;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::hold::Turn;
-use holdpoint_domain::command::Command;
-use holdpoint_domain::decision_point::Principal;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::Command;
+use holdpoint_domain::core::actor::Principal;
+use holdpoint_domain::decision_point::DecisionPoint;
 
 /// Which decision is changed, and how.
 #[derive(Debug, clap::Args)]

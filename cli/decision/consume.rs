@@ -9,8 +9,8 @@ use super::told::tell;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::hold::Turn;
-use holdpoint_domain::command::{Command, ConsumeApproval};
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::Command;
+use holdpoint_domain::decision_point::{ConsumeApproval, DecisionPoint};
 
 /// Options of `decision consume`.
 #[derive(Debug, clap::Args)]

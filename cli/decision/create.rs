@@ -15,10 +15,12 @@ use crate::exit::{Exit, Failure, complain};
 use crate::hold::{Turn, UNWITNESSED};
 use crate::output::Output;
 use clap::builder::NonEmptyStringValueParser;
-use holdpoint_domain::command::{Command, CreateDecisionPoint, Entropy};
-use holdpoint_domain::decision_point::{MAX_CONTEXT_BYTES, OnTimeout, Urgency};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::Command;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::decision_point::{
+    CreateDecisionPoint, DecisionPoint, MAX_CONTEXT_BYTES, OnTimeout, Urgency,
+};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -4,9 +4,9 @@ use super::change::Change;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
-use holdpoint_domain::command::{Command, EscalateDecisionPoint};
-use holdpoint_domain::text::visible;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::Command;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::decision_point::{DecisionPoint, EscalateDecisionPoint};
 
 /// Options of `decision escalate`.
 #[derive(Debug, clap::Args)]

@@ -2,8 +2,8 @@
 
 use crate::exit::{Exit, Failure};
 use crate::text::path;
+use holdpoint_domain::core::hash::{Digest, Sha256Stream};
 use holdpoint_domain::decision_point::EvidenceAttachment;
-use holdpoint_domain::hash::{Digest, Sha256Stream};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;

@@ -12,9 +12,10 @@ use crate::output::Output;
 use crate::screen::{Page, columns};
 use crate::text::aligned;
 use clap::builder::RangedU64ValueParser;
-use holdpoint_domain::decision_point::{DecisionPointState, MAX_CLOSED_DECISION_POINTS, Urgency};
-use holdpoint_domain::text::bounded;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::core::text::bounded;
+use holdpoint_domain::decision_point::{
+    DecisionPoint, DecisionPointState, MAX_CLOSED_DECISION_POINTS, Urgency,
+};
 use holdpoint_domain::{Time, World};
 use holdpoint_replay::Until;
 use std::cmp::Reverse;

@@ -7,9 +7,8 @@ use super::told::{Told, show};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
-use holdpoint_domain::command::Command;
-use holdpoint_domain::decision_point::DecisionPointState;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::Command;
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};
 use holdpoint_replay::Until;
 use serde_json::json;
 

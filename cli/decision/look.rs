@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use crate::live::{LiveState, WithStanding};
 use crate::progress::Bar;
 use crate::verify::not_found;
-use holdpoint_domain::world::{DecisionPoint, DecisionPointView};
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointView};
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{Clock, SystemClock};
 use holdpoint_replay::{Content, Rebuilt, Until, links_of, rebuild};

@@ -3,8 +3,8 @@
 use crate::exit::{Exit, Failure};
 use crate::text::{cut, excerpt};
 use holdpoint_domain::World;
-use holdpoint_domain::text::visible;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::decision_point::DecisionPoint;
 use serde_json::json;
 
 /// What every id begins with: by itself it names nothing, whatever there is.

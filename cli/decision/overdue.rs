@@ -3,7 +3,7 @@
 use crate::arguments::Global;
 use crate::exit::complain;
 use crate::hold::open_log;
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
 use std::io;
 use std::time::{Duration, Instant};
 

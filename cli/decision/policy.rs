@@ -4,9 +4,9 @@ use super::desk::no;
 use crate::config::AskedApproval;
 use crate::exit::Failure;
 use clap::ValueEnum;
-use holdpoint_domain::decision_point::Authentication;
-use holdpoint_domain::limits::MAX_LIST_ITEMS;
-use holdpoint_domain::refusal::DecisionPointRefusal;
+use holdpoint_domain::core::actor::Authentication;
+use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
+use holdpoint_domain::decision_point::DecisionPointRefusal;
 
 /// Options that ask for approval. Any of them sets a policy: then the requester and agents are kept
 /// from answering, unless they are let.

@@ -1,8 +1,7 @@
 //! Who asks or answers, as this process can prove it.
 
 use clap::builder::NonEmptyStringValueParser;
-use holdpoint_domain::decision_point::Principal;
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::core::actor::{Actor, Principal};
 use holdpoint_engine::shell::Identity;
 
 /// In whose name a verb acts.

@@ -6,8 +6,8 @@ use super::offered::Offered;
 use super::told::standing;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
-use holdpoint_domain::command::{Command, RefineDecisionPoint};
-use holdpoint_domain::decision_point::MAX_CONTEXT_BYTES;
+use holdpoint_domain::Command;
+use holdpoint_domain::decision_point::{MAX_CONTEXT_BYTES, RefineDecisionPoint};
 
 /// Options of `decision refine`.
 #[derive(Debug, clap::Args)]

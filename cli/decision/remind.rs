@@ -4,7 +4,8 @@ use super::change::Change;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::text::counted;
-use holdpoint_domain::command::{Command, RemindDecisionPoint};
+use holdpoint_domain::Command;
+use holdpoint_domain::decision_point::RemindDecisionPoint;
 
 /// Options of `decision remind`.
 #[derive(Debug, clap::Args)]

@@ -5,8 +5,9 @@ use super::told::standing;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
-use holdpoint_domain::command::{Command, Entropy, RespondToDecisionPoint};
-use holdpoint_domain::decision_point::Response;
+use holdpoint_domain::Command;
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::decision_point::{RespondToDecisionPoint, Response};
 
 /// Options of `decision respond`.
 #[derive(Debug, clap::Args)]

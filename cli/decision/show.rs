@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::screen::columns;
 use crate::travel::{parse_until, tell_reach};
 use holdpoint_domain::World;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_replay::Until;
 
 /// Options of `decision show`.

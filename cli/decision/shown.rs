@@ -6,12 +6,11 @@ use crate::locate::program_words;
 use crate::screen::{Page, columns, named, quoted};
 use crate::text::{bytes, moment};
 use holdpoint_domain::Time;
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::decision_point::{
-    ApprovalPolicy, Authentication, DecisionOption, DecisionPointState, OnTimeout, Principal,
+    ApprovalPolicy, DecisionOption, DecisionPoint, DecisionPointState, GivenResponse, OnTimeout,
     ResolutionKind, Response,
 };
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::world::{DecisionPoint, GivenResponse};
 use std::time::Duration;
 
 /// The decision in lines of so many columns, as seen at a time. Its head comes last.

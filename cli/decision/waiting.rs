@@ -7,8 +7,8 @@ use super::overdue::{Attempt, Overdue};
 use super::shown;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, complain};
-use holdpoint_domain::text::visible;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_engine::shell::WaitOutcome;
 use holdpoint_replay::Unproven;
 use serde::{Serialize, Serializer};
@@ -224,7 +224,7 @@ fn nothing_named() -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdpoint_domain::command::Command;
+    use holdpoint_domain::Command;
     use holdpoint_domain::decision_point::DecisionPointState;
     use holdpoint_engine::Engine;
     use holdpoint_engine::shell::{Origin, Submitted};

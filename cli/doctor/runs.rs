@@ -5,8 +5,8 @@ use super::policy::POLICY;
 use crate::directory::Directory;
 use crate::exit::Failure;
 use holdpoint_domain::Refusal;
-use holdpoint_domain::text::visible;
-use holdpoint_domain::world::ExecutionLoop;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_replay::machine::{Recorder, recorder_of};
 
 /// What was looked at.

@@ -7,14 +7,13 @@ use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::screen::{self, named};
-use holdpoint_domain::command::{AnswerDecision, Command};
-use holdpoint_domain::event::Event;
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans};
-use holdpoint_domain::refusal::DecisionRefusal;
-use holdpoint_domain::text::visible;
-use holdpoint_domain::world::{HeldRequest, RequestOutcome, RequestPlace};
-use holdpoint_domain::{ActorId, Refusal, Time, World};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::governed::RequestPlace;
+use holdpoint_domain::human_decision::{
+    AnswerChannel, AnswerDecision, AnswerMeans, DecisionRefusal, HeldRequest, RequestOutcome,
+};
+use holdpoint_domain::{ActorId, Command, Event, Refusal, Time, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{
     Origin, Receipt, SubmitError, Submitted, SubscriptionError, terminal_name, user_name,

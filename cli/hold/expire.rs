@@ -5,9 +5,9 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::text::moment;
-use holdpoint_domain::Time;
-use holdpoint_domain::event::{Event, HaltReason};
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::execution_loop::HaltReason;
+use holdpoint_domain::{Event, Time};
 use holdpoint_engine::shell::Receipt;
 use serde::Serialize;
 

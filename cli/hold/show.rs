@@ -10,8 +10,8 @@ use crate::output::Output;
 use crate::screen::columns;
 use crate::travel::parse_until;
 use crate::verify::not_found;
-use holdpoint_domain::Time;
-use holdpoint_domain::world::{RequestPlace, World};
+use holdpoint_domain::governed::RequestPlace;
+use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
 use holdpoint_replay::Until;
 

@@ -6,11 +6,11 @@ use crate::screen::{Page, named, quoted};
 use crate::text::moment;
 use clap::ValueEnum;
 use holdpoint_domain::Time;
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::human_decision::{
-    AnswerMeans, DecisionOutcome, EvidenceSummary, HumanDecision, claimed, present_evidence,
+    AnswerMeans, Decided, DecisionOutcome, Disclosed, EvidenceSummary, HumanDecision,
+    RequestOutcome, claimed, present_evidence,
 };
-use holdpoint_domain::world::{Decided, Disclosed, RequestOutcome};
 use holdpoint_engine::shell::Question;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -8,9 +8,11 @@ use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::verify::warn_unproven;
 use holdpoint_domain::World;
-use holdpoint_domain::human_decision::{DecisionOutcome, HumanDecision};
-use holdpoint_domain::text::visible;
-use holdpoint_domain::world::{HeldRequest, RequestOutcome, RequestPlace};
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::governed::RequestPlace;
+use holdpoint_domain::human_decision::{
+    DecisionOutcome, HeldRequest, HumanDecision, RequestOutcome,
+};
 use holdpoint_replay::Unproven;
 use serde::Serialize;
 use std::time::{Duration, Instant};

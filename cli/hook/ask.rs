@@ -5,13 +5,14 @@ use super::pre_tool_use::Args;
 use super::session::is_hook;
 use super::words::quoted;
 use crate::config::Demands;
-use holdpoint_domain::command::{Command, CreateDecisionPoint, Entropy};
+use holdpoint_domain::Command;
+use holdpoint_domain::core::actor::Principal;
+use holdpoint_domain::core::hash::{Digest, HashBuilder};
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::core::text::{bounded, has_visible_character};
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, DecisionOption, OnTimeout, Principal,
+    ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionOption, DecisionPoint, OnTimeout,
 };
-use holdpoint_domain::hash::{Digest, HashBuilder};
-use holdpoint_domain::text::{bounded, has_visible_character};
-use holdpoint_domain::world::DecisionPoint;
 use holdpoint_engine::shell::BoundDirectory;
 
 /// How much of an input a person is shown, in bytes.

@@ -8,11 +8,11 @@ use super::words;
 use crate::config::{Demands, floors};
 use crate::hold::open_log;
 use crate::text::visible_once;
-use holdpoint_domain::command::{Command, ConsumeApproval, Entropy};
-use holdpoint_domain::decision_point::ResolutionKind;
-use holdpoint_domain::refusal::DecisionPointRefusal as No;
-use holdpoint_domain::world::DecisionPoint;
-use holdpoint_domain::{Refusal, World};
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::decision_point::{
+    ConsumeApproval, DecisionPoint, DecisionPointRefusal as No, ResolutionKind,
+};
+use holdpoint_domain::{Command, Refusal, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::OpenError;
 use holdpoint_engine::shell::{Conditions, EngineError, IdempotencyKey, Origin, Submitted, Watch};

@@ -1,10 +1,9 @@
 //! Who asks: an agent's session, as its host names it.
 
-use holdpoint_domain::decision_point::{Authentication, Principal};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::sha256;
-use holdpoint_domain::text::{bounded, check_identifier, visible};
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::text::{bounded, check_identifier, visible};
+use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_engine::shell::{BoundDirectory, user_number};
 
 /// What the means of every hook begin with.

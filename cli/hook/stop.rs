@@ -12,7 +12,7 @@ use crate::decision::Look;
 use crate::directory::Directory;
 use crate::exit::Failure;
 use holdpoint_domain::Time;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_replay::Until;
 use std::path::Path;
 

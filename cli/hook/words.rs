@@ -5,9 +5,8 @@ use super::own::{is_own, wait_command};
 use crate::locate::program_on;
 use crate::text::{cut, path};
 use holdpoint_domain::Time;
-use holdpoint_domain::decision_point::Response;
-use holdpoint_domain::text::{bounded, visible};
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::core::text::{bounded, visible};
+use holdpoint_domain::decision_point::{DecisionPoint, Response};
 use std::path::{Path, absolute};
 
 /// How the list of a session's decisions begins.

@@ -7,11 +7,12 @@ use crate::config::{AskedApproval, floors};
 use crate::decision::{Desk, Only, is_late};
 use crate::exit::{Exit, Failure};
 use holdpoint_domain::Command;
-use holdpoint_domain::command::{
-    CancelDecisionPoint, CreateDecisionPoint, RefineDecisionPoint, RespondToDecisionPoint,
+use holdpoint_domain::core::actor::Principal;
+use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::decision_point::{
+    ActionBinding, CancelDecisionPoint, CreateDecisionPoint, RefineDecisionPoint,
+    RespondToDecisionPoint, Response,
 };
-use holdpoint_domain::decision_point::{ActionBinding, Principal, Response};
-use holdpoint_domain::event::Text;
 use holdpoint_engine::shell::canonical_input_sha256;
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! What the tools take. The schemas that clients see are made of these types; a field that is not
 //! here is refused.
 
+use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::decision_point::{DecisionOption, EvidenceAttachment, OnTimeout, Urgency};
-use holdpoint_domain::event::{List, Text};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;

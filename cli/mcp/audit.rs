@@ -7,7 +7,7 @@ use crate::closest::Closest;
 use crate::decision::Look;
 use crate::directory::Directory;
 use crate::exit::Failure;
-use holdpoint_domain::event::REGISTRY;
+use holdpoint_domain::world::REGISTRY;
 use holdpoint_replay::{Filter, Line, Report, Until, records};
 use serde_json::{Value, json};
 

@@ -4,9 +4,8 @@ use super::Args;
 use crate::arguments::Global;
 use crate::decision::Desk;
 use crate::exit::Failure;
-use holdpoint_domain::decision_point::{Authentication, Principal};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::text::{bounded, has_visible_character, visible};
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::text::{bounded, has_visible_character, visible};
 use holdpoint_engine::shell::user_number;
 use std::time::Duration;
 
@@ -73,7 +72,7 @@ fn name_of(client: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdpoint_domain::text::check_identifier;
+    use holdpoint_domain::core::text::check_identifier;
 
     #[test]
     fn whatever_a_client_calls_itself_is_a_name_that_may_be_recorded() {

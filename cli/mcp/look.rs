@@ -8,8 +8,7 @@ use crate::directory::Directory;
 use crate::exit::Failure;
 use crate::verify::damaged;
 use holdpoint_domain::World;
-use holdpoint_domain::decision_point::DecisionPointState as State;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState as State};
 use serde_json::{Value, json};
 
 /// `decision_list`: what presses most first, then what was asked first.

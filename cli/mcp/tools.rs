@@ -5,7 +5,7 @@ use super::caller::Caller;
 use super::schema::{decision, of_arguments, of_result};
 use super::{act, audit, look, waiting};
 use crate::exit::{Exit, Failure};
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};

@@ -6,10 +6,9 @@ use crate::decision::{Desk, Only, user};
 use crate::exit::{Exit, Failure};
 use crate::hold::Turn;
 use crate::output::Output;
-use holdpoint_domain::command::{ChangePolicy, Command};
-use holdpoint_domain::decision_point::Authentication;
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::policy::GatePolicy;
+use holdpoint_domain::Command;
+use holdpoint_domain::core::actor::{Actor, Authentication};
+use holdpoint_domain::log::{ChangePolicy, GatePolicy};
 use holdpoint_engine::shell::Receipt;
 use serde_json::json;
 

@@ -3,10 +3,10 @@
 use crate::decision::Proof;
 use crate::exit::{Exit, Failure};
 use crate::run::limits;
-use holdpoint_domain::event::{List, Text};
+use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
+use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
-use holdpoint_domain::limits::MAX_LIST_ITEMS;
-use holdpoint_domain::policy::GatePolicy;
+use holdpoint_domain::log::GatePolicy;
 use holdpoint_engine::floors::{Moments, each_once};
 
 /// What of a policy is given. The rest stays as it is.

@@ -7,12 +7,13 @@ use crate::decision::{Desk, Only, how_to_answer, user};
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::Turn;
 use crate::output::Output;
-use holdpoint_domain::command::{ChangePolicy, Command, CreateDecisionPoint};
-use holdpoint_domain::decision_point::{ActionBinding, ApprovalPolicy, Authentication, OnTimeout};
-use holdpoint_domain::event::{List, Text};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::policy::{GatePolicy, RELAX_TOOL, relax_binding, relax_proposal};
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::Command;
+use holdpoint_domain::core::actor::{Actor, Authentication};
+use holdpoint_domain::core::payload::{List, Text};
+use holdpoint_domain::decision_point::{
+    ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionPoint, OnTimeout,
+};
+use holdpoint_domain::log::{ChangePolicy, GatePolicy, RELAX_TOOL, relax_binding, relax_proposal};
 use holdpoint_engine::shell::{Watch, owner_of};
 use serde_json::json;
 use std::path::PathBuf;

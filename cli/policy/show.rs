@@ -9,8 +9,8 @@ use crate::output::Output;
 use crate::text::path;
 use crate::verify::{refuse_damaged, warn};
 use holdpoint_domain::World;
-use holdpoint_domain::policy::GatePolicy;
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::log::GatePolicy;
 use holdpoint_engine::floors::Floors;
 use serde_json::{Value, json};
 

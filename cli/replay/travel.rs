@@ -9,7 +9,7 @@ use crate::reach;
 use crate::text::{cut, excerpt, moment};
 use crate::travel::{line, tell_place, unknown};
 use crate::verify::{exit_of, not_found, warn};
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
 use holdpoint_replay::report::{Head, Verdict};
 use holdpoint_replay::state::{ROOMS, entities_of};
 use holdpoint_replay::{

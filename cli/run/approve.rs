@@ -6,8 +6,8 @@ use crate::decision::{lines, outcome};
 use crate::exit::complain;
 use crate::screen::{put_question, say_sentence};
 use crate::text::{moment, visible_once};
-use holdpoint_domain::text::visible;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::{Refusal, Time};
 use holdpoint_engine::shell::{
     APPROVE, Clock, DENY, Patience, PersonTerminal, StartAsker, SystemClock, Wake,

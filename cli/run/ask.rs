@@ -6,9 +6,8 @@ use crate::exit::complain;
 use crate::hold::{how_to_answer, lines, outcome_line};
 use crate::screen::{named, put_question, say_sentence};
 use crate::text::moment;
-use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecision};
-use holdpoint_domain::text::visible;
-use holdpoint_domain::world::RequestOutcome;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecision, RequestOutcome};
 use holdpoint_domain::{Refusal, Time};
 use holdpoint_engine::shell::{
     Asker, Clock, Patience, PersonAnswer, PersonTerminal, Question, SystemClock, Wake, user_name,

@@ -9,9 +9,8 @@ use crate::decision::{outcome, resolve};
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::text::visible_once;
-use holdpoint_domain::decision_point::DecisionPointState;
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};
 use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
-use holdpoint_domain::world::DecisionPoint;
 use holdpoint_engine::executor::{SignalSource, Signals};
 use holdpoint_engine::shell::{
     APPROVE, ApprovalKeys, AskBefore, Asked, Bound, DENY, EXIT_ABORTED, EXIT_LEFT_WAITING,

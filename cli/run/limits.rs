@@ -1,8 +1,8 @@
 //! Durations and sizes as people write them.
 
 use bytesize::ByteSize;
+use holdpoint_domain::core::limits::MAX_RAW_BYTES;
 use holdpoint_domain::human_decision::DecisionTimeout;
-use holdpoint_domain::limits::MAX_RAW_BYTES;
 use std::time::Duration;
 
 /// A time that something may take: not none.

@@ -4,9 +4,9 @@ use super::{limits, not_started};
 use crate::config::{Asked, InForce};
 use crate::exit::Failure;
 use clap::ValueEnum;
+use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
+use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
-use holdpoint_domain::limits::MAX_LIST_ITEMS;
-use holdpoint_domain::text::visible;
 use holdpoint_engine::floors::names_nobody;
 use std::path::PathBuf;
 

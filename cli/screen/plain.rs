@@ -1,7 +1,7 @@
 //! What is plainly visible, and the rest made visible: stricter than what may be recorded, for
 //! screens alone.
 
-use holdpoint_domain::text::hidden_character;
+use holdpoint_domain::core::text::hidden_character;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 use unicode_width::UnicodeWidthChar;
 

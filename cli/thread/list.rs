@@ -8,8 +8,8 @@ use crate::live::{LiveState, WholeArg};
 use crate::missing::missing;
 use crate::output::Output;
 use crate::text::{aligned, moment};
-use holdpoint_domain::text::visible;
-use holdpoint_domain::world::Thread;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::interruption_thread::Thread;
 use holdpoint_replay::{Until, is_salvaged};
 
 /// Options of `thread list`.

@@ -6,8 +6,9 @@ use crate::exit::{Exit, Failure};
 use crate::missing::{first_record, missing};
 use crate::progress::Bar;
 use crate::verify::not_found;
-use holdpoint_domain::text::visible;
-use holdpoint_domain::world::{Thread, World};
+use holdpoint_domain::World;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::interruption_thread::Thread;
 use holdpoint_replay::{Committed, Rebuilt, Until, rebuild};
 use std::collections::BTreeSet;
 

@@ -5,11 +5,11 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::reading::all_within;
 use crate::text::{path, visible_once};
-use holdpoint_domain::event::Text;
+use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{
     OutputMode, ReasonCode, ToolResponse, render as rendered,
 };
-use holdpoint_domain::text::visible;
 use serde::Deserialize;
 use std::fs::File;
 use std::io;

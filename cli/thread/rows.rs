@@ -11,17 +11,16 @@ use crate::output::Output;
 use crate::reach;
 use crate::text::{actor, aligned, moment};
 use crate::verify::{exit_of, warn};
-use holdpoint_domain::Time;
-use holdpoint_domain::command::ThreadCommand;
-use holdpoint_domain::event::{Event, RefusalClass, RowCommitted, RowRefused};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::forbidden::RefusalClass;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{
-    DecidedBy, Directive, PendingState, ReasonCode, Remainder, ResumePolicy, RowEventType,
-    RowPayload, Severity, WorkOrderStatus,
+    DecidedBy, Directive, PendingState, ReasonCode, Remainder, ResumePolicy, RowCommitted,
+    RowEventType, RowPayload, RowRefused, Severity, ThreadCommand,
 };
-use holdpoint_domain::text::visible;
-use holdpoint_domain::{ActorId, Command};
+use holdpoint_domain::registration::WorkOrderStatus;
+use holdpoint_domain::{ActorId, Command, Event, Time};
 use holdpoint_engine::shell::{Origin, Submitted, user_name};
 use holdpoint_replay::{Committed, Reach, Until};
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! What became of the sessions in which a thread was talked in.
 
-use holdpoint_domain::event::{Event, SessionRegistered};
-use holdpoint_domain::interruption_thread::SessionStatus;
+use holdpoint_domain::Event;
+use holdpoint_domain::registration::{SessionRegistered, SessionStatus};
 use holdpoint_replay::Committed;
 use std::collections::BTreeSet;
 

@@ -3,8 +3,8 @@
 
 use crate::text::moment;
 use holdpoint_domain::Time;
+use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::interruption_thread::{Clarify, Pending, Remainder};
-use holdpoint_domain::text::{bounded, visible};
 use std::time::Duration;
 
 /// Longest piece of what was said in a line, in bytes.

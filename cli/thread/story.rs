@@ -10,17 +10,14 @@ use crate::output::Output;
 use crate::reach;
 use crate::text::{doer, moment, visible_once};
 use crate::verify::{exit_of, warn};
-use holdpoint_domain::Time;
-use holdpoint_domain::envelope::Envelope;
-use holdpoint_domain::event::{
-    BufferExpired, Event, PendingDisarmed, RemaindersDiscarded, RowCommitted, RowRefused,
-    SessionRegistered, TurnTaken,
-};
+use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{
-    DecidedBy, Interruption, PendingState, ReasonCode, ResumePolicy, SessionStatus,
-    TtsResumeSnapshot, TurnDecision, TurnInput, TurnRequest,
+    BufferExpired, DecidedBy, Interruption, PendingDisarmed, PendingState, ReasonCode,
+    RemaindersDiscarded, ResumePolicy, RowCommitted, RowRefused, TtsResumeSnapshot, TurnDecision,
+    TurnInput, TurnRequest, TurnTaken,
 };
-use holdpoint_domain::text::visible;
+use holdpoint_domain::registration::{SessionRegistered, SessionStatus};
+use holdpoint_domain::{Envelope, Event, Time};
 use holdpoint_replay::records::Line;
 use holdpoint_replay::{Committed, Until};
 use std::fmt::Display;

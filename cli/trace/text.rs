@@ -5,7 +5,7 @@ use crate::arguments::{Global, program};
 use crate::output::Output;
 use crate::text::{doer, moment};
 use anstyle::Style;
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
 use holdpoint_replay::{Beginning, Role, Step, StepRecord, Trace};
 use std::collections::BTreeMap;
 

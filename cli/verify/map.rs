@@ -3,7 +3,7 @@
 use crate::output::Output;
 use crate::text::{bytes, counted};
 use anstyle::AnsiColor;
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
 use holdpoint_replay::DamageMap;
 use holdpoint_replay::damage::{Certainty, Kept, Picture, Records, Region, Stretch};
 

@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::path;
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
 use holdpoint_replay::{Range, RangeReport, Verdict, verify_range};
 use std::path::PathBuf;
 

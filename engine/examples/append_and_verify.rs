@@ -3,8 +3,10 @@
 //!
 //! `cargo run -p holdpoint-engine --example append_and_verify -- DIRECTORY`
 
-use holdpoint_domain::policy::GateTerms;
-use holdpoint_domain::{ActorId, Command, execution_loop::Actor, sandbox_fault::RetryPolicy};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::log::GateTerms;
+use holdpoint_domain::sandbox_fault::RetryPolicy;
+use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{CommandSpec, Discard, EnvironmentPolicy, NoSignals, Stdin};
 use holdpoint_engine::shell::{GovernedRun, Origin, Submitted};

@@ -3,7 +3,8 @@
 //!
 //! `cargo run -p holdpoint-engine --example async_submission -- DIRECTORY`
 
-use holdpoint_domain::{ActorId, Command, execution_loop::Actor};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Origin, Submitted};
 use std::error::Error;

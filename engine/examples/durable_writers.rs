@@ -8,9 +8,12 @@
 //! PAYLOAD the length of each one's payload in bytes. For each record one line `ack SEQUENCE` is
 //! printed and flushed, after a sync that began after the record was written has returned.
 
-use holdpoint_domain::event::{CommandRefused, RefusalClass, Text};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::{ActorId, Envelope, codec};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::forbidden::RefusalClass;
+use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::log::CommandRefused;
+use holdpoint_domain::world::envelope;
+use holdpoint_domain::{ActorId, Envelope};
 use holdpoint_engine::log::{Level, Log, NewRecord, Options, Ownership};
 use holdpoint_log_files::DirectoryStorage;
 use std::error::Error;
@@ -149,7 +152,7 @@ fn encoded(number: u64, length: usize) -> Result<NewRecord, Failure> {
         idempotency: None,
         event: refused.into(),
     };
-    let encoded = codec::encode(&envelope)?;
+    let encoded = envelope::encode(&envelope)?;
     Ok(NewRecord { kind: encoded.kind, version: encoded.version, payload: encoded.payload })
 }
 

@@ -4,10 +4,11 @@
 use crate::finding::{Finding, Problem};
 use crate::meaning::place_of;
 use crate::read::Committed;
-use holdpoint_domain::codec::decode;
-use holdpoint_domain::event::{Event, HistoryArchived, kind_name};
-use holdpoint_domain::hash::Digest;
-use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::log::HistoryArchived;
+use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_domain::world::envelope::decode;
+use holdpoint_domain::{Event, World, kind_name};
 use holdpoint_log_files::head::read_head;
 use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::survey::segment_path;

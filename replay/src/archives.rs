@@ -5,9 +5,9 @@
 use crate::anchor::{STATEMENT, statement_of};
 use crate::read::ReadError;
 use crate::records::indexes::Tied;
-use holdpoint_domain::event::{HistoryArchived, REGISTRY};
-use holdpoint_domain::terms::Term;
-use holdpoint_domain::text::{bounded, visible};
+use holdpoint_domain::core::text::{bounded, visible};
+use holdpoint_domain::log::HistoryArchived;
+use holdpoint_domain::world::{REGISTRY, Term};
 use holdpoint_log_files::joined::{Archive, Archives, Unfit, Unread, fit};
 use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::survey::{io_error, segment_path};

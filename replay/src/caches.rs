@@ -9,7 +9,7 @@ mod snapshots;
 
 use crate::anchor::Anchor;
 use crate::progress::Progress;
-use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
+use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
 use holdpoint_log_files::reader::list;
 use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::survey::segment_path;

@@ -31,7 +31,7 @@ pub use region::{Cause, Certainty, Records, Region, Witness};
 use crate::read::ReadError;
 use crate::verify::Witnessed;
 use files::Mapper;
-use holdpoint_domain::codec::decode;
+use holdpoint_domain::world::envelope::decode;
 use holdpoint_log_files::damage_scan::{DamageScan, Payload, Source};
 use holdpoint_log_files::{ReadStorage, Survey};
 use serde::Serialize;

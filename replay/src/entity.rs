@@ -1,7 +1,10 @@
 //! Everything of the state that has an id, in the form in which people and programs read it.
 
-use holdpoint_domain::time::Timestamp;
-use holdpoint_domain::world::{DecisionPoint, RequestPlace, Thread, World};
+use holdpoint_domain::World;
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::decision_point::DecisionPoint;
+use holdpoint_domain::governed::RequestPlace;
+use holdpoint_domain::interruption_thread::Thread;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -56,7 +59,7 @@ pub fn find_entities(world: &World, id: &str) -> Vec<Entity> {
 
 /// A request that is remembered with its loop alone, which settled.
 fn settled_request(world: &World, id: &str) -> Option<Entity> {
-    let found = |entity: &holdpoint_domain::world::ExecutionLoop| {
+    let found = |entity: &holdpoint_domain::governed::ExecutionLoop| {
         entity.request(id).map(|held| value(entity.request_view(held)))
     };
     let view = world.settled_loops().find_map(found)?;

@@ -9,7 +9,7 @@ use crate::reach::{Reach, tie_whole};
 use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
 use crate::rebuild::Until;
 use crate::report::Report;
-use holdpoint_domain::world::World;
+use holdpoint_domain::World;
 use holdpoint_log_files::ReadStorage;
 use holdpoint_log_format::RecordHeader;
 

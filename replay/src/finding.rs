@@ -3,11 +3,11 @@
 
 use crate::axes::told;
 use crate::verify::Witnessed;
-use holdpoint_domain::codec::DecodeError;
-use holdpoint_domain::event::kind_name;
-use holdpoint_domain::evolve::ForbiddenEvent;
-use holdpoint_domain::hash::Digest;
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::codec::DecodeError;
+use holdpoint_domain::core::forbidden::ForbiddenEvent;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::kind_name;
 use holdpoint_log_files::{ArchivePlaces, Finding as LogFinding, Place, Problem as LogProblem};
 use holdpoint_log_format::Link;
 use serde::ser::SerializeStruct;

@@ -13,8 +13,8 @@ use crate::report::Head;
 use crate::timeline::Moment;
 use crate::timeline::snapshot::stated_by;
 use crate::timeline::trip::{Trip, unfollowed};
-use holdpoint_domain::event::Event;
-use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
+use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_domain::{Event, World};
 use holdpoint_log_files::snapshot::{Snapshot, newest_stated};
 use holdpoint_log_files::survey::Reached;
 use holdpoint_log_files::{

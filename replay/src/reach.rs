@@ -4,7 +4,7 @@ use crate::read::ReadError;
 use crate::records::indexes::Tied;
 use crate::records::part::{Part, last_run};
 use crate::report::{Report, Unproven, Verdict};
-use holdpoint_domain::world::UnprovenRecords;
+use holdpoint_domain::log::UnprovenRecords;
 use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::{LogReader, ReadStorage, Standing, Survey, Ties};
 use holdpoint_log_format::BootId;

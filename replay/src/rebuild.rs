@@ -7,8 +7,8 @@ use crate::progress::Progress;
 use crate::reach::tie;
 use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
 use crate::report::{Head, Report};
-use holdpoint_domain::time::Timestamp;
-use holdpoint_domain::world::World;
+use holdpoint_domain::World;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::ReadStorage;
 use holdpoint_log_format::{ChainPosition, RecordHeader};
 

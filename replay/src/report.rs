@@ -7,7 +7,7 @@ use crate::reach::Reach;
 use crate::read::Reading;
 use crate::verify::{OutsideState, Witnessed};
 use holdpoint_domain::World;
-use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::ArchivePlaces;
 use holdpoint_log_format::ChainPosition;
 use holdpoint_log_format::limits::FORMAT_VERSION;

@@ -2,8 +2,11 @@
 
 use crate::entity::value;
 use crate::timeline::Moment;
-use holdpoint_domain::time::Timestamp;
-use holdpoint_domain::world::{RegistrationName, RequestPlace, STATE_SCHEMA_VERSION, World};
+use holdpoint_domain::World;
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::governed::RequestPlace;
+use holdpoint_domain::registration::RegistrationName;
+use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

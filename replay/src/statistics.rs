@@ -6,7 +6,7 @@ use crate::finding::named;
 use crate::progress::Progress;
 use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
 use crate::report::Report;
-use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::ReadStorage;
 use serde::Serialize;
 use std::collections::BTreeMap;

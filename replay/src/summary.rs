@@ -8,13 +8,17 @@ mod threads;
 
 use decision_points::of_decision_point;
 use decisions::decision;
-use holdpoint_domain::event::{
-    ChainSealed, Event, EvidenceCaptured, EvidenceContent, Exit, FaultReported, LoopDispatched,
-    LoopHalted, LoopInitialized, ObserverAttached, OutputCut, OutputExtent, ResourceUsage,
-    ResponseEvaluated, SandboxDecided, StopConditionDetected,
+use holdpoint_domain::Event;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::core::text::{bounded, visible};
+use holdpoint_domain::evidence_capture::{
+    ChainSealed, EvidenceCaptured, EvidenceContent, ObserverAttached, OutputCut, OutputExtent,
+    ResourceUsage, StopConditionDetected,
 };
-use holdpoint_domain::hash::Digest;
-use holdpoint_domain::text::{bounded, visible};
+use holdpoint_domain::execution_loop::{
+    Exit, LoopDispatched, LoopHalted, LoopInitialized, ResponseEvaluated,
+};
+use holdpoint_domain::sandbox_fault::{FaultReported, SandboxDecided};
 use log::of_the_log;
 pub use log::records_named;
 use threads::of_thread;

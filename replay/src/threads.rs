@@ -1,7 +1,7 @@
 //! Which interruption thread a record is about.
 
 use crate::read::Committed;
-use holdpoint_domain::event::Event;
+use holdpoint_domain::Event;
 
 /// Tenant and correlation of the thread that an event is about; `None` for events of other
 /// systems, and for registrations, which are about a tenant.

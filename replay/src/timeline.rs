@@ -25,7 +25,7 @@ use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
 use crate::rebuild::Until;
 use crate::records::Line;
 use crate::report::{Head, Report};
-use holdpoint_domain::world::World;
+use holdpoint_domain::World;
 use holdpoint_log_files::{Follower, Onward, ReadStorage};
 use holdpoint_log_format::{ChainPosition, Link, LogId, Record};
 pub(crate) use marks::Mark;

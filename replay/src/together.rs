@@ -10,7 +10,7 @@ use crate::rebuild::Until;
 use crate::records::{Filter, records};
 use crate::report::{Head, Report, Verdict};
 use crate::verify::judge;
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::core::hash::Digest;
 use holdpoint_log_files::{Place, ReadStorage};
 use holdpoint_log_format::{ChainPosition, names};
 use serde::Serialize;

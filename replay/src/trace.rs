@@ -16,9 +16,9 @@ use crate::records::{Part, Span, span};
 use causes::Causes;
 use effects::Effects;
 use holdpoint_domain::Proof;
-use holdpoint_domain::envelope::{ActorId, Idempotency};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::core::actor::{Actor, ActorId};
+use holdpoint_domain::core::ids::Idempotency;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::{LogReader, ReadStorage, Standing};
 use serde::Serialize;
 

@@ -5,7 +5,7 @@ use crate::life::{DISK_SEED, quiet};
 use crate::random::Random;
 use crate::survivors::survivors;
 use crate::tally::Tally;
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{ActorId, Command, World};
 use holdpoint_engine::Engine;

@@ -4,7 +4,7 @@
 //! As in `tamper.rs`, the alteration is undone, and the honest trail's injective hashes are what
 //! would have been recorded: the altered trail has to miss them, at a place that is named.
 
-use holdpoint_domain::hash::{Digest, sha256};
+use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerMeans, AuditAnchor, DecisionAudit, DecisionBinding, DecisionRecord,
     HumanDecision, inspect_anchored_audit, record_hash, validate_audit_chain,
@@ -97,7 +97,7 @@ fn at(audit: &mut DecisionAudit, index: usize) -> Decoded<&mut DecisionRecord> {
 }
 
 fn empty_to_none(record: &mut DecisionRecord) {
-    let none = |text: &holdpoint_domain::event::Text| text.as_str().is_empty();
+    let none = |text: &holdpoint_domain::core::payload::Text| text.as_str().is_empty();
     record.reason.take_if(|text| none(text));
     record.escalation_target.take_if(|text| none(text));
 }

@@ -20,12 +20,12 @@
 
 use std::collections::BTreeSet;
 
+use holdpoint_domain::core::text::is_blank;
 use holdpoint_domain::evidence_capture::{
     EvidenceChain, EvidenceType, ObservationContext, ObservationPoint, StopCondition, evidence_hash,
 };
 use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, FaultReport, SandboxContext};
-use holdpoint_domain::text::is_blank;
 use serde_json::{Value, json};
 
 use crate::decision_categories;

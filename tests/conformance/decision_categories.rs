@@ -18,11 +18,11 @@
 //! | session halted from the start | a halted loop offers nothing but ABORT | - |
 //! | session with a timeout | its outcome is TIMEOUT (seed, DecisionOutcome) | - |
 
+use holdpoint_domain::core::text::{has_visible_character, is_blank};
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
 use holdpoint_domain::execution_loop::ExecutionLoopState;
 use holdpoint_domain::human_decision::{DecisionRecord, HumanDecision, record_hash};
-use holdpoint_domain::text::{has_visible_character, is_blank};
-use holdpoint_domain::time::Timestamp;
 use serde_json::{Value, json};
 
 use crate::categories::Category;

@@ -1,10 +1,10 @@
 //! From the loose values of Phase-32's vectors to the strict types, and back.
 
-use holdpoint_domain::confidence::Confidence;
+use holdpoint_domain::core::confidence::Confidence;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::human_decision::{
     DecisionAudit, DecisionRecord, DecisionRequest, DecisionTimeout, EvidenceSummary, HumanDecision,
 };
-use holdpoint_domain::time::Timestamp;
 use serde_json::{Value, json};
 
 use crate::decode::{Decoded, field, text, typed};

@@ -1,7 +1,8 @@
 //! From the loose values of the vectors to the strict types, and back.
 
+use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::evidence_capture::{
-    EvidenceChain, EvidenceRecord, EvidenceType, ObservationPoint, RawData,
+    EvidenceChain, EvidenceRecord, EvidenceType, ObservationPoint,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -17,12 +17,12 @@
 use std::sync::Mutex;
 
 use holdpoint_domain::Command;
-use holdpoint_domain::command::{
-    ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow, RespondCommitRow, WaitCommitRow,
+use holdpoint_domain::core::text::is_blank;
+use holdpoint_domain::interruption_thread::{
+    ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow, ReasonCode, RespondCommitRow,
+    RowCommitted, WaitCommitRow,
 };
-use holdpoint_domain::event::RowCommitted;
-use holdpoint_domain::interruption_thread::{ReasonCode, SessionStatus, WorkOrderStatus};
-use holdpoint_domain::text::is_blank;
+use holdpoint_domain::registration::{SessionStatus, WorkOrderStatus};
 use serde_json::{Map, Value, json};
 
 use crate::decode::{Decoded, text, typed};

@@ -3,14 +3,16 @@
 //! The vectors keep one remainder and not whom it was being said to: it is taken to be the thread's
 //! speaker, or the request's where the thread knows none.
 
+use holdpoint_domain::core::confidence::BasisPoints;
+use holdpoint_domain::core::text::is_blank;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::interruption_thread::{
-    Advice, BasisPoints, ConfidenceBand, ConfidenceBundle, ConfirmAnswer, DegradationContext,
-    GateConfidences, IntentClass, Interruption, Marks, Pending, ResumeBuffer, ReturnCheck,
-    RiskContextClass, SessionStatus, SpeechWindowMetrics, SubjectRelation, ThreadState,
-    TimingMarkers, ToolStatus, TtsResumeSnapshot, TurnInput, TurnRequest,
+    Advice, ConfidenceBand, ConfidenceBundle, ConfirmAnswer, DegradationContext, GateConfidences,
+    IntentClass, Interruption, Marks, Pending, ResumeBuffer, ReturnCheck, RiskContextClass,
+    SpeechWindowMetrics, SubjectRelation, ThreadState, TimingMarkers, ToolStatus,
+    TtsResumeSnapshot, TurnInput, TurnRequest,
 };
-use holdpoint_domain::text::is_blank;
-use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::registration::SessionStatus;
 use serde_json::Value;
 
 use crate::decode::{Decoded, field, text, typed};

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use holdpoint_domain::Command;
-use holdpoint_domain::interruption_thread::{Pending, SessionStatus, TurnInput, TurnRequest};
+use holdpoint_domain::interruption_thread::{Pending, TurnInput, TurnRequest};
+use holdpoint_domain::registration::SessionStatus;
 use serde_json::Value;
 
 use crate::decode::{Decoded, typed};

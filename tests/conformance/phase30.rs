@@ -1,6 +1,6 @@
 //! The functions of Phase-30.
 
-use holdpoint_domain::confidence::Confidence;
+use holdpoint_domain::core::confidence::Confidence;
 use holdpoint_domain::execution_loop::{
     ExecutorRawResponse, decide_response_outcome, evaluate_response_trust,
     normalize_executor_response,

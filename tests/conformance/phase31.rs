@@ -1,8 +1,9 @@
 //! The functions of Phase-31.
 
+use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::evidence_capture::{
-    ChainFinding, EvidenceChain, ObservationContext, RawData, StopFacts, attach_observer,
-    capture_evidence, check_stop, create_empty_chain, evidence_hash, inspect_chain, validate_chain,
+    ChainFinding, EvidenceChain, ObservationContext, StopFacts, attach_observer, capture_evidence,
+    check_stop, create_empty_chain, evidence_hash, inspect_chain, validate_chain,
 };
 use holdpoint_domain::execution_loop::ExecutionLoopContext;
 use serde_json::{Value, json};

@@ -1,11 +1,11 @@
 //! The functions of Phase-32.
 
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::human_decision::{
     DecisionAudit, DecisionRecord, accept_decision, apply_decision, create_empty_audit,
     create_timeout_decision, get_visibility, present_evidence, record_decision, record_hash,
     request_from_summary, validate_audit_chain,
 };
-use holdpoint_domain::time::Timestamp;
 use serde_json::{Value, json};
 
 use crate::decisions::{

@@ -1,7 +1,9 @@
 //! Whole governed sessions, through the functions of all phases.
 
+use holdpoint_domain::core::payload::RawData;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::evidence_capture::{
-    EvidenceChain, EvidenceType, ObservationContext, ObservationPoint, RawData, attach_observer,
+    EvidenceChain, EvidenceType, ObservationContext, ObservationPoint, attach_observer,
     capture_evidence, create_empty_chain,
 };
 use holdpoint_domain::execution_loop::{
@@ -13,7 +15,6 @@ use holdpoint_domain::human_decision::{
     HumanDecision, accept_decision, apply_decision, create_empty_audit, create_request,
     create_timeout_decision, record_decision,
 };
-use holdpoint_domain::time::Timestamp;
 use serde_json::{Value, json};
 
 use crate::decisions::timeout;

@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::evidence_capture::{
     ChainHead, EvidenceChain, EvidenceRecord, EvidenceType, ObservationContext, ObservationPoint,
-    RawData, RecordPlace, evidence_hash, injective_record_hash, inspect_anchored_chain,
-    validate_chain,
+    RecordPlace, evidence_hash, injective_record_hash, inspect_anchored_chain, validate_chain,
 };
-use holdpoint_domain::hash::Digest;
 use holdpoint_domain::human_decision::{AuditPlace, injective_decision_hash};
 use serde_json::Value;
 

@@ -4,7 +4,8 @@
 use crate::apply_support::{HASH, answers, apply, story};
 use crate::program::{Place, json};
 use crate::thread_support::{LEASE, chat, interruption, line, setting, turn};
-use holdpoint_domain::{Command, codec, event};
+use holdpoint_domain::world::envelope;
+use holdpoint_domain::{Command, world};
 use serde_json::{Map, Value, json};
 
 const GOLDEN: &str = include_str!("../../engine/domain/tests/golden/events_v2.txt");
@@ -117,7 +118,7 @@ fn every_pinned_event_fits_the_schema_of_records() {
         };
         let kind: u16 = kind.parse().unwrap();
         let payload = bytes(payload);
-        let envelope = codec::decode(kind, version.parse().unwrap(), &payload).unwrap();
+        let envelope = envelope::decode(kind, version.parse().unwrap(), &payload).unwrap();
         let mut readable = serde_json::to_value(&envelope).unwrap();
         assert_fits(schema, &readable);
         readable["event"]["kind"] = "log.unheard_of".into();
@@ -126,7 +127,7 @@ fn every_pinned_event_fits_the_schema_of_records() {
     }
     kinds.sort_unstable();
     kinds.dedup();
-    assert_eq!(kinds.len(), event::REGISTRY.len());
+    assert_eq!(kinds.len(), world::REGISTRY.len());
 }
 
 fn bytes(hexadecimal: &str) -> Vec<u8> {

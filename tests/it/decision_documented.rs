@@ -2,12 +2,13 @@
 //! those of the code.
 
 use crate::program::{Place, json, terminal, text};
+use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::decision_point::{
-    Authentication, DEFAULT_MAX_ITERATIONS, DecisionPointState, MAX_CONTEXT_BYTES,
-    MAX_DESCRIPTION_BYTES, MAX_ITERATIONS, MAX_LABEL_BYTES, MAX_OPTIONS, MAX_PROMPT_BYTES,
-    MAX_RESPONSE_BYTES, MAX_TIMEOUT_MS, OnTimeout, ResolutionKind, Response, Urgency,
+    DEFAULT_MAX_ITERATIONS, DecisionPointState, MAX_CONTEXT_BYTES, MAX_DESCRIPTION_BYTES,
+    MAX_ITERATIONS, MAX_LABEL_BYTES, MAX_OPTIONS, MAX_PROMPT_BYTES, MAX_RESPONSE_BYTES,
+    MAX_TIMEOUT_MS, OnTimeout, ResolutionKind, Response, Urgency,
 };
-use holdpoint_domain::event::REGISTRY;
+use holdpoint_domain::world::REGISTRY;
 use holdpoint_domain::{Command as Request, decide};
 use holdpoint_testing::story::Story;
 use holdpoint_testing::story::points::{every_corner, option, person};
@@ -16,7 +17,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 const DOCUMENT: &str = include_str!("../../docs/decision-points.md");
-const REFUSALS: &str = include_str!("../../engine/domain/src/refusal/decision_point.rs");
+const REFUSALS: &str = include_str!("../../engine/domain/src/decision_point/refusal.rs");
 
 /// One command of the sessions and what it printed, as the document shows both.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 
 use crate::program::{Place, json, status, text};
 use crate::travel_support::{ArbitraryIn, History, opened};
-use holdpoint_domain::event::ClockStepped;
+use holdpoint_domain::log::ClockStepped;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{Head, Link, LogId};
 use holdpoint_replay::state::ROOMS;

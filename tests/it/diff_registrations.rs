@@ -2,16 +2,15 @@
 //! changed of it and the records that did it.
 
 use crate::program::{Place, status, text};
-use holdpoint_domain::event::{
-    CapabilityChanged, DeviceRegistered, Event, LeaseRegistered, SessionRegistered,
-    TenantRegistered, UserRegistered, WorkOrderRegistered,
+use holdpoint_domain::Event;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::registration::{
+    Capability, CapabilityChanged, DeviceRegistered, LeaseRegistered, LeaseStatus,
+    RegistrationStatus, SessionRegistered, SessionStatus, TenantRegistered, UserRegistered,
+    WorkOrderRegistered, WorkOrderStatus,
 };
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::sha256;
-use holdpoint_domain::interruption_thread::{
-    Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
-};
-use holdpoint_domain::time::Timestamp;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::BootId;
 use holdpoint_replay::{Change, Difference, ReadOptions, Timeline, Until, diff, state_of};

@@ -5,7 +5,8 @@ use crate::apply_support;
 use crate::decision_support::{asked, done, id_of};
 use crate::program::{Place, contents, json, skip, status, text};
 use crate::thread_support;
-use holdpoint_domain::event::{ClockStepped, Event};
+use holdpoint_domain::Event;
+use holdpoint_domain::log::ClockStepped;
 use holdpoint_testing::hand_made as support;
 use serde_json::{Value, json};
 use std::fs;
@@ -378,9 +379,11 @@ fn a_damaged_log_gives_what_holds_before_the_damage_as_unproven_and_exit_6_with_
 fn what_the_rules_forbid_is_a_record_and_counts_for_nothing_in_the_tables() {
     let mut log = support::HandMade::new();
     let loop_id = log.run();
-    let halted: Event =
-        holdpoint_domain::event::ResponseAwaited { loop_id: loop_id.as_str().into(), attempt: 1 }
-            .into();
+    let halted: Event = holdpoint_domain::execution_loop::ResponseAwaited {
+        loop_id: loop_id.as_str().into(),
+        attempt: 1,
+    }
+    .into();
     log.events(vec![halted, ClockStepped { step_ns: 1 }.into()]);
     let place = Place::new();
     log.write(&place.log);

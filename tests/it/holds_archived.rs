@@ -6,14 +6,13 @@ use crate::apply_support::{answers, apply};
 use crate::filler::fill;
 use crate::program::{Place, json, status, text};
 use crate::terminal::at_terminal;
-use holdpoint_domain::command::{AnswerDecision, Command};
-use holdpoint_domain::event::HaltReason;
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::execution_loop::HaltReason;
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms, HumanDecision,
+    AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms,
+    HumanDecision, RequestOutcome,
 };
-use holdpoint_domain::world::RequestOutcome;
-use holdpoint_domain::{ActorId, Refusal};
+use holdpoint_domain::{ActorId, Command, Refusal};
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{Discard, NoSignals};
 use holdpoint_engine::log::Level;

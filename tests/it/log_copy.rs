@@ -3,8 +3,9 @@
 
 use crate::filler::fill;
 use crate::program::{Place, command_in, contents, json, sizes, status, text};
-use holdpoint_domain::event::{Event, FingerprintRecorded};
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::Event;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::log::FingerprintRecorded;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_engine::log::{
     Copied, CopyDirectoryError, CopyError, Level, Ownership, copy_directory, copy_log,

@@ -3,7 +3,7 @@
 
 use crate::attack_support::{ask, put, talk};
 use crate::records_support::{holdpoint, told};
-use holdpoint_domain::event::{RecordsUnproven, UnprovenReason};
+use holdpoint_domain::log::{RecordsUnproven, UnprovenReason};
 use holdpoint_log_format::Head;
 use holdpoint_testing::hand_made::{HandMade, flip};
 use holdpoint_testing::history::History;

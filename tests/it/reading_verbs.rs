@@ -2,7 +2,9 @@
 //! a strange place nor write a byte to it.
 
 use crate::records_support::besides_reach;
-use holdpoint_domain::event::{ClockStepped, Event, LoopDispatched};
+use holdpoint_domain::Event;
+use holdpoint_domain::execution_loop::LoopDispatched;
+use holdpoint_domain::log::ClockStepped;
 use holdpoint_replay::machine::this_boot;
 use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, OTHER_BOOT, SECRET, flip, make_newer};
 use serde_json::Value;

@@ -4,8 +4,8 @@
 use crate::program::json;
 use crate::records_support::{holdpoint, saying, segments, told, values};
 use crate::tamper::changes::on_every;
-use holdpoint_domain::codec::encode;
-use holdpoint_domain::event::LoopDispatched;
+use holdpoint_domain::execution_loop::LoopDispatched;
+use holdpoint_domain::world::envelope::encode;
 use holdpoint_forger::{Item, Log, Record, RecordAt, layout};
 use holdpoint_log_format::{Head, Link, names};
 use holdpoint_testing::hand_made::{HandMade, change_head, envelope};

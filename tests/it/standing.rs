@@ -1,8 +1,8 @@
 //! No reading verb shows a forged record as proven, nor hides a genuine one with exit 0.
 
 use crate::records_support::{holdpoint, indexed, saying, segments, sequences, told, values};
-use holdpoint_domain::event::SegmentIndexed;
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::log::SegmentIndexed;
 use holdpoint_log_format::record::encode_into;
 use holdpoint_log_format::{Flags, Head, Record, SegmentHeader, names};
 use holdpoint_log_index::file::index_path;

@@ -7,8 +7,9 @@ use crate::thread_support::{
     LEASE, accepted, chat, interrupted, interruption, interruption_at, line, scope, setting, talk,
     turn,
 };
+use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::interruption_thread::RowPayload;
-use holdpoint_domain::{ActorId, Command, execution_loop::Actor};
+use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Clock, EngineOptions, Origin, Reading};
 use holdpoint_log_files::DirectoryStorage;

@@ -3,11 +3,11 @@
 
 use crate::apply_support::{answers, apply};
 use crate::program::{Place, text};
-use holdpoint_domain::event::REGISTRY;
-use holdpoint_domain::interruption_thread::{
-    IntentClass, LeaseStatus, PendingState, ReasonCode, RegistrationStatus, RowPayload,
-    SessionStatus, WorkOrderStatus,
+use holdpoint_domain::interruption_thread::{IntentClass, PendingState, ReasonCode, RowPayload};
+use holdpoint_domain::registration::{
+    LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
 };
+use holdpoint_domain::world::REGISTRY;
 use holdpoint_engine::shell::user_name;
 use serde_json::Value;
 use std::time::{SystemTime, UNIX_EPOCH};

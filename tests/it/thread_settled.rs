@@ -2,7 +2,7 @@
 
 use crate::program::{Place, json, status, text};
 use crate::thread_support::{accepted, interrupted, line, scope};
-use holdpoint_domain::world::MAX_CLOSED_THREADS;
+use holdpoint_domain::interruption_thread::MAX_CLOSED_THREADS;
 use serde_json::{Value, json};
 
 /// A place in which this thread ended, and after it more than a writer remembers; and the record

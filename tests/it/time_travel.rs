@@ -3,8 +3,8 @@
 
 use crate::program::{Place, json, status, text};
 use crate::travel_support::{ArbitraryIn, History, OPTIONS, opened};
-use holdpoint_domain::event::ClockStepped;
-use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::log::ClockStepped;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_replay::{Rebuilt, Timeline, Until, find_entities, ids, rebuild, state_of};

@@ -2,8 +2,8 @@
 //! a Mermaid flowchart and as a Graphviz digraph, also of a log that was forged.
 
 use crate::records_support::{holdpoint, saying, segments, told};
-use holdpoint_domain::codec::{Encoded, encode};
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::world::envelope::{Encoded, encode};
 use holdpoint_domain::{ActorId, Envelope};
 use holdpoint_log_format::{Flags, names};
 use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, flip};

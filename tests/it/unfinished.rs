@@ -478,7 +478,7 @@ fn assert_all_is_a_gap(place: &Place) {
     let cut = &cut.unwrap()["event"]["content"]["output_cut"];
     assert_eq!((&cut["head_length"], &cut["gap_length"]), (&json!(0), &json!(300_000)), "{cut:#}");
     assert_eq!(cut["true_length"], 300_000);
-    let whole = holdpoint_domain::hash::sha256(&[0; 300_000]).to_string();
+    let whole = holdpoint_domain::core::hash::sha256(&[0; 300_000]).to_string();
     assert_eq!(cut["whole_sha256"], whole.as_str(), "{cut:#}");
 }
 

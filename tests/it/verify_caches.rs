@@ -2,7 +2,7 @@
 //! changes neither the verdict on the log nor the exit code.
 
 use crate::program::{Place, json, status, text};
-use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
+use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{EngineOptions, FingerprintDistance};
 use holdpoint_log_files::{DirectoryStorage, Entry, ReadStorage};

@@ -9,7 +9,7 @@ use crate::program::{Place, skip, status};
 use crate::tamper::memory::{ACTIVE, Image, SEALED};
 use crate::verify_py_support;
 use crate::verify_py_support::Damage;
-use holdpoint_domain::event::ClockStepped;
+use holdpoint_domain::log::ClockStepped;
 use holdpoint_log_files::{DirectoryStorage, LogReader, Ties};
 use holdpoint_log_format::{Flags, Head, LogId, SegmentHeader, names};
 use holdpoint_replay::machine::this_boot;

@@ -9,11 +9,12 @@ use crate::tamper::changes::rechained;
 use crate::tamper::memory::{Image, SEALED};
 use crate::verify_py::{Part, Verifier, has_python, python, rust, verifier};
 use crate::verify_py_support;
-use holdpoint_domain::codec::{self, Encoded};
-use holdpoint_domain::decision_point::Authentication;
-use holdpoint_domain::event::{ClockStepped, HistoryArchived, Raw};
-use holdpoint_domain::hash::Digest;
-use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_domain::core::actor::Authentication;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::core::payload::Raw;
+use holdpoint_domain::log::{ClockStepped, HistoryArchived};
+use holdpoint_domain::world::envelope::Encoded;
+use holdpoint_domain::world::{STATE_SCHEMA_VERSION, envelope};
 use holdpoint_domain::{Idempotency, Proof};
 use holdpoint_log_format::{Flags, Head, LogId, names};
 use holdpoint_testing::hand_made as support;
@@ -40,7 +41,7 @@ fn statements() -> Vec<Statement> {
         let (tenant, engine, key) = (text("tenant"), text("engine"), text("key"));
         let content = Digest::from_bytes([3; 32]);
         envelope.idempotency = Some(Idempotency { tenant, engine, key, content });
-        codec::encode(&envelope).unwrap()
+        envelope::encode(&envelope).unwrap()
     }
     fn changed(body: HistoryArchived, change: fn(&mut Encoded)) -> Records {
         let mut statement = encoded(body.into());

@@ -6,7 +6,7 @@ use crate::attack_support::attacked_log;
 use crate::attack_support::matrix::applied;
 use crate::tamper::memory::SEALED;
 use crate::verify_py::{Verifier, assert_standing, has_python, report, rust};
-use holdpoint_domain::event::ClockStepped;
+use holdpoint_domain::log::ClockStepped;
 use holdpoint_forger::{Log, Pair, Victim, attacks, pair_attacks};
 use holdpoint_log_format::{Head, LogId, names};
 use holdpoint_replay::machine::this_boot;

@@ -1,7 +1,7 @@
 //! Time and ids of a history: no machine's clock, no machine's randomness.
 
 use super::random::Random;
-use holdpoint_domain::command::Entropy;
+use holdpoint_domain::core::ids::Entropy;
 use holdpoint_engine::shell::{Clock, EntropySource, Reading};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

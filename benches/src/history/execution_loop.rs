@@ -4,19 +4,21 @@
 use super::life::{Given, Move};
 use super::random::Random;
 use super::words::{automation, correlation, entropy, person};
-use holdpoint_domain::command::{
-    AnswerDecision, AwaitResponse, CaptureEvidence, CompleteLoop, DispatchFacts, DispatchLoop,
-    Entropy, EvidenceItem, Handshake, InitializeLoop, ObserverExpectation, ReportFault,
-    ReportResponse, RequestDecision, StopLoop,
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::evidence_capture::{
+    CaptureEvidence, EvidenceItem, OutputStream, ResourceUsage, StopCondition, StopFacts,
 };
-use holdpoint_domain::event::{Exit, OutputStream, ResourceUsage};
-use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
-use holdpoint_domain::execution_loop::{ExecutorIdentityStatus, ExecutorResponseType};
-use holdpoint_domain::hash::sha256;
+use holdpoint_domain::execution_loop::{
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutorIdentityStatus,
+    ExecutorResponseType, Exit, Handshake, InitializeLoop, ObserverExpectation, ReportResponse,
+    StopLoop,
+};
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms, HumanDecision,
+    AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms,
+    HumanDecision, RequestDecision,
 };
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, ReportFault, RetryPolicy};
 use holdpoint_domain::{ActorId, Command, World};
 use std::collections::VecDeque;
 
@@ -132,7 +134,7 @@ impl LoopLife {
     fn initialize(&mut self, entropy: Entropy) -> InitializeLoop {
         let (hash, executor_id) = (self.envelope_hash.clone(), EXECUTOR.to_string());
         let command = InitializeLoop {
-            gate: holdpoint_domain::policy::GateTerms::default(),
+            gate: holdpoint_domain::log::GateTerms::default(),
             approval: None,
             entropy,
             executor_id: executor_id.clone(),

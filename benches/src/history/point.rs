@@ -4,14 +4,13 @@
 use super::life::{Given, Move};
 use super::random::Random;
 use super::words::{agent, correlation, entropy, person};
-use holdpoint_domain::command::{
-    CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint, RefineDecisionPoint,
-    RemindDecisionPoint, RespondToDecisionPoint,
-};
+use holdpoint_domain::core::actor::{Authentication, Principal};
+use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, Authentication, DecisionOption, OnTimeout, Principal, Response,
+    ActionBinding, ApprovalPolicy, CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint,
+    DecisionOption, OnTimeout, RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint,
+    Response,
 };
-use holdpoint_domain::hash::sha256;
 use holdpoint_domain::{ActorId, Command, World};
 use std::collections::VecDeque;
 

@@ -3,16 +3,16 @@
 use super::life::{Given, Move};
 use super::random::Random;
 use super::words::person;
-use holdpoint_domain::command::{
-    ChangeCapability, RegisterDevice, RegisterSession, RegisterTenant, RegisterUser,
-    RegisterWorkOrder, TakeTurn, ThreadCommand,
-};
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::confidence::BasisPoints;
 use holdpoint_domain::interruption_thread::{
-    Advice, BasisPoints, Capability, ConfidenceBand, ConfidenceBundle, ConfirmAnswer,
-    DegradationContext, GateConfidences, Interruption, PendingState, RegistrationStatus,
-    RiskContextClass, SessionStatus, SpeechWindowMetrics, SubjectRelation, TimingMarkers,
-    TtsResumeSnapshot, TurnInput, TurnRequest, WorkOrderStatus,
+    Advice, ConfidenceBand, ConfidenceBundle, ConfirmAnswer, DegradationContext, GateConfidences,
+    Interruption, PendingState, RiskContextClass, SpeechWindowMetrics, SubjectRelation, TakeTurn,
+    ThreadCommand, TimingMarkers, TtsResumeSnapshot, TurnInput, TurnRequest,
+};
+use holdpoint_domain::registration::{
+    Capability, ChangeCapability, RegisterDevice, RegisterSession, RegisterTenant, RegisterUser,
+    RegisterWorkOrder, RegistrationStatus, SessionStatus, WorkOrderStatus,
 };
 use holdpoint_domain::{ActorId, Command, World};
 

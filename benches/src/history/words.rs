@@ -2,8 +2,8 @@
 
 use super::random::Random;
 use holdpoint_domain::ActorId;
-use holdpoint_domain::command::Entropy;
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::ids::Entropy;
 
 /// Stories that have a name of their own.
 const STORIES: u64 = 1_000;

@@ -2,13 +2,14 @@
 
 use crate::error::{Doing, MeasureError};
 use crate::store::{Candidate, Mode, Store};
-use holdpoint_domain::command::{
-    AwaitResponse, CaptureEvidence, CompleteLoop, DispatchFacts, DispatchLoop, Entropy,
-    EvidenceItem, Handshake, InitializeLoop, ObserverExpectation, ReportResponse,
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::hash::{Digest, sha256};
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::evidence_capture::{CaptureEvidence, EvidenceItem, OutputStream};
+use holdpoint_domain::execution_loop::{
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutorIdentityStatus,
+    ExecutorResponseType, Exit, Handshake, InitializeLoop, ObserverExpectation, ReportResponse,
 };
-use holdpoint_domain::event::{Exit, OutputStream};
-use holdpoint_domain::execution_loop::{Actor, ExecutorIdentityStatus, ExecutorResponseType};
-use holdpoint_domain::hash::{Digest, sha256};
 use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::sandbox_fault::RetryPolicy;
 use holdpoint_domain::{ActorId, Command};
@@ -181,7 +182,7 @@ fn output(raw: &[u8]) -> EvidenceItem {
 fn initialize(envelope_hash: &str, entropy: Entropy) -> InitializeLoop {
     let hash = envelope_hash.to_string();
     InitializeLoop {
-        gate: holdpoint_domain::policy::GateTerms::default(),
+        gate: holdpoint_domain::log::GateTerms::default(),
         approval: None,
         entropy,
         executor_id: EXECUTOR.into(),

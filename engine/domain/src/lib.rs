@@ -1,45 +1,32 @@
 //! What the rules of Holdpoint say: events, commands, decide and evolve.
+//!
+//! Each of the systems is one folder with the same few files: `types`, `command`, `event`, `rules`,
+//! `state`, `refusal`. [`core`] is what all of them are made of. [`governed`] is what needs several
+//! of the first four at once, above all a loop with everything that belongs to it. [`world`] is all
+//! of them together.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
-#[cfg(feature = "arbitrary")]
-mod arbitrary;
-mod closed;
-pub mod codec;
-pub mod command;
-pub mod confidence;
-pub mod decide;
+pub mod core;
 pub mod decision_point;
-pub mod envelope;
-pub mod event;
 pub mod evidence_capture;
-pub mod evolve;
 pub mod execution_loop;
-pub mod hash;
+pub mod governed;
 pub mod human_decision;
 pub mod interruption_thread;
-pub mod limits;
-pub mod policy;
-pub mod principal;
-pub mod refusal;
+pub mod log;
+pub mod registration;
 pub mod sandbox_fault;
-#[cfg(feature = "schema")]
-mod schema;
-pub mod terms;
-pub mod text;
-pub mod time;
 pub mod world;
 
-pub use command::{Command, WriterCommand};
-pub use decide::{decide, decide_for_writer};
-pub use envelope::{ActorId, Envelope, Idempotency};
-pub use event::{Event, kind_name};
-pub use evolve::ForbiddenEvent;
-pub use principal::Proof;
-pub use refusal::Refusal;
-pub use time::Timestamp as Time;
-pub use world::World;
+pub use crate::core::actor::{ActorId, Proof};
+pub use crate::core::forbidden::ForbiddenEvent;
+pub use crate::core::ids::Idempotency;
+pub use crate::core::time::Timestamp as Time;
+pub use log::WriterCommand;
+pub use world::{Command, Envelope, Event, Refusal, World, decide, decide_for_writer, kind_name};
+
 #[doc = include_str!("weaknesses.md")]
 pub mod weaknesses {}

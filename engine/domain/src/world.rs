@@ -4,66 +4,55 @@
 //! is sealed is *settled* and leaves the hot state. A replay may keep what settles, beside the
 //! hot state; the fingerprint covers the hot state only, so both kinds of world have the same.
 
-mod carried;
-mod chain;
-mod decision_point;
-mod execution_loop;
-mod fingerprint;
-mod gates;
-mod human_decision;
-mod idempotency;
-mod interruption_thread;
-mod kept;
-mod person;
-mod proposal;
-mod recalled;
-mod registry;
-mod requests;
-mod segment_index;
-mod totals;
-mod unproven;
-mod version;
-mod view;
+pub(crate) mod carried;
+pub(crate) mod command;
+pub(crate) mod decide;
+pub(crate) mod due;
+pub mod envelope;
+pub(crate) mod event;
+pub(crate) mod evolve;
+pub(crate) mod index_terms;
+pub(crate) mod kept;
+pub(crate) mod keys;
+pub(crate) mod person;
+pub(crate) mod policy;
+pub(crate) mod refusal;
+pub(crate) mod totals;
+
+pub use carried::*;
+pub use command::*;
+pub use decide::*;
+pub use due::*;
+pub use envelope::Envelope;
+pub use event::*;
+pub use index_terms::*;
+pub use kept::*;
+pub use keys::*;
+pub use policy::*;
+pub use refusal::*;
+pub use totals::*;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::hash::Digest;
+use serde::{Serialize, Serializer};
 
-pub use carried::CarriedError;
-pub use chain::{Chain, ChainRecord};
-pub(crate) use decision_point::DecisionPoints;
-pub use decision_point::{Consumed, DecisionPoint, Ending, Escalation, GivenResponse};
-pub use execution_loop::{
-    Attempt, AttemptFault, AttemptResponse, ExecutionLoop, Halt, StopDetected,
-};
-use fingerprint::KnownFingerprint;
-pub use fingerprint::{STATE_SCHEMA_VERSION, fingerprint_of};
-pub(crate) use gates::Gates;
-pub(crate) use human_decision::Barrier;
-pub use human_decision::{
-    Decided, Decisions, Disclosed, HeldRequest, Override, RequestOutcome, Warning,
-};
-pub use idempotency::KeyReceipt;
-pub(crate) use idempotency::Keys;
-pub(crate) use interruption_thread::Threads;
-pub use interruption_thread::{MAX_CLOSED_THREADS, MAX_ENDED_THREADS, Thread};
-pub(crate) use kept::{Kept, Loops};
-pub(crate) use proposal::digits;
-pub use recalled::Recalled;
-pub use registry::{MAX_ENDED_REGISTRATIONS, RegistrationName, RegistrationView};
-pub(crate) use registry::{Registered, Registry};
-pub(crate) use requests::Requests;
-pub use requests::{Due, RequestPlace};
-pub use segment_index::{SegmentIndex, SegmentIndexes};
-pub use totals::{DecisionPointTotals, Totals};
-use unproven::Beginning;
-pub use unproven::{MAX_UNPROVEN_RANGES, UnprovenRecords};
-pub use view::{
-    AnswerView, ChainView, DecisionPointView, DisclosureView, HeadView, LoopView, RequestView,
-    SummaryView, VoteView, WorldView,
-};
+use crate::core::actor::{Actor, ActorId};
+use crate::core::hash::Digest;
+use crate::core::payload::Text;
+use crate::core::text::shown;
+use crate::decision_point::state::{DecisionPoint, DecisionPoints};
+use crate::decision_point::types::ActionBinding;
+use crate::governed::aggregate::ExecutionLoop;
+use crate::governed::view::LoopView;
+use crate::interruption_thread::state::{Thread, Threads};
+use crate::interruption_thread::types::ReasonCode;
+use crate::log::state::{Beginning, SegmentIndexes, UnprovenRecords};
+use crate::registration::state::{Mismatch, Registered, RegistrationView, Registry, pair};
+use crate::world::person::Gates;
 
 /// All state. [`World::default`] keeps live entities only.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -255,5 +244,227 @@ impl World {
     fn settled_point(&self, decision_id: &str) -> Option<&DecisionPoint> {
         let mut kept = self.settled.as_ref()?.decision_points.values().rev();
         kept.find(|point| *point.decision_id == *decision_id)
+    }
+}
+
+/// A readable world.
+#[derive(Debug, Serialize)]
+pub struct WorldView<'a> {
+    /// The version of the fingerprint's encoding.
+    pub state_schema: u32,
+    /// Counts over all events.
+    pub totals: &'a Totals,
+    /// Counts over all events of decision points.
+    pub decision_point_totals: DecisionPointTotals,
+    /// The first and the last record of each range that was taken over without proof.
+    #[serde(skip_serializing_if = "UnprovenRecords::is_empty")]
+    pub unproven_records: &'a UnprovenRecords,
+    /// Every loop, live and (where kept) settled, in the order in which they began.
+    pub execution_loops: Vec<LoopView<'a>>,
+}
+
+impl World {
+    /// The readable form.
+    #[must_use]
+    pub fn view(&self) -> WorldView<'_> {
+        let mut loops: Vec<&ExecutionLoop> =
+            self.settled_loops().chain(self.live_loops()).collect();
+        loops.sort_by_key(|entity| entity.started_sequence);
+        WorldView {
+            state_schema: STATE_SCHEMA_VERSION,
+            totals: self.totals(),
+            decision_point_totals: self.decision_point_totals(),
+            unproven_records: self.unproven_records(),
+            execution_loops: loops.into_iter().map(ExecutionLoop::view).collect(),
+        }
+    }
+}
+
+/// As [`World::view`].
+impl Serialize for World {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.view().serialize(serializer)
+    }
+}
+
+impl World {
+    /// The decision point with this id: live, among the newest that ended, or
+    /// [recalled](World::recall).
+    #[must_use]
+    pub fn decision_point(&self, decision_id: &str) -> Option<&DecisionPoint> {
+        self.known_point(decision_id).or_else(|| self.settled_point(decision_id))
+    }
+
+    /// Every decision point that is open or has an approval to be spent, by id.
+    pub fn live_decision_points(&self) -> impl Iterator<Item = &DecisionPoint> {
+        self.hot.decision_points.live.values()
+    }
+
+    /// Those that ended and are remembered, in the order of their ending: all of them where the
+    /// world keeps what settles, else the newest 1024.
+    pub fn closed_decision_points(&self) -> impl Iterator<Item = &DecisionPoint> {
+        let older = self.settled.iter().flat_map(|settled| settled.decision_points.values());
+        let closed = self.hot.decision_points.closed.values();
+        older.chain(closed.filter_map(|(_, point)| point.get()))
+    }
+
+    /// The open decision points of an issue, by id.
+    pub fn open_decisions_of<'w, 'i>(
+        &'w self,
+        issue_id: &'i str,
+    ) -> impl Iterator<Item = &'w DecisionPoint> + use<'w, 'i> {
+        let points = &self.hot.decision_points;
+        let from = (Text::from(issue_id), Text::default());
+        let of_issue =
+            points.index.issues.range(from..).take_while(move |(id, _)| **id == *issue_id);
+        of_issue.filter_map(|(_, id)| points.live.get(id))
+    }
+
+    /// The live decision points that are bound to an action, by id.
+    pub fn decisions_bound_to<'w>(
+        &'w self,
+        binding: &'w ActionBinding,
+    ) -> impl Iterator<Item = &'w DecisionPoint> {
+        let points = &self.hot.decision_points;
+        let from = (binding.clone(), Text::default());
+        let bound = points.index.bound.range(from..).take_while(move |(to, _)| to == binding);
+        bound.filter_map(|(_, id)| points.live.get(id))
+    }
+}
+
+impl World {
+    /// The thread with this tenant and correlation: live, or among the newest of closed ones; where
+    /// the world keeps what settles, whenever it was closed.
+    #[must_use]
+    pub fn thread(&self, tenant_id: &str, correlation_id: &str) -> Option<&Thread> {
+        let remembered = self.hot.threads.find(tenant_id, correlation_id);
+        remembered.or_else(|| self.settled_thread(tenant_id, correlation_id))
+    }
+
+    /// The record that closed a thread: remembered, found again for the command in hand, or kept.
+    pub(crate) fn closed_with(&self, tenant_id: &str, correlation_id: &str) -> Option<u64> {
+        let recalled = self.recalled.closed_thread.as_ref().filter(|((tenant, correlation), _)| {
+            tenant.as_str() == tenant_id && correlation.as_str() == correlation_id
+        });
+        let remembered = self.hot.threads.ended(tenant_id, correlation_id);
+        let kept = || self.settled_thread(tenant_id, correlation_id).map(|thread| thread.version);
+        remembered.or(recalled.map(|(_, sequence)| *sequence)).or_else(kept)
+    }
+
+    /// A thread that lives.
+    pub(crate) fn live_thread(&self, tenant_id: &str, correlation_id: &str) -> Option<&Thread> {
+        self.hot.threads.live(tenant_id, correlation_id)
+    }
+
+    /// The session in which a turn or a row is that names none: the thread's own.
+    #[must_use]
+    pub fn own_session(&self, command: &Command) -> Option<&str> {
+        let scope = command.turn_scope().filter(|scope| scope.session_id.is_none())?;
+        let thread = self.live_thread(scope.tenant_id, scope.correlation_id)?;
+        thread.own_session().map(|session| &**session)
+    }
+
+    /// Every live thread, by tenant and correlation.
+    pub fn live_threads(&self) -> impl Iterator<Item = &Thread> {
+        self.hot.threads.live.values()
+    }
+
+    /// Closed threads in the order of their closing: all of them where the world keeps what
+    /// settles, else the newest 1024.
+    pub fn closed_threads(&self) -> impl Iterator<Item = &Thread> {
+        let older = self.settled.iter().flat_map(|settled| settled.threads.values());
+        older.chain(self.hot.threads.closed.values())
+    }
+}
+
+impl World {
+    /// Whether this actor may give this command: it holds the capability that the command needs,
+    /// and only a HUMAN changes capabilities.
+    ///
+    /// # Errors
+    /// [`ThreadRefusal::Barred`](crate::interruption_thread::ThreadRefusal::Barred) with
+    /// `X_FAIL_CALLER_NOT_ALLOWED`.
+    pub fn check_caller(&self, actor: &ActorId, command: &Command) -> Result<(), Refusal> {
+        let expected = match command.needed_capability() {
+            Some(needed) if !self.hot.registry.holds(actor, needed) => format!("one with {needed}"),
+            None if is_capability_change(command) && actor.kind != Actor::Human => {
+                String::from("a HUMAN")
+            }
+            _ => return Ok(()),
+        };
+        let found = format!("{} {}", actor.kind, shown(&actor.id));
+        let mismatch = Mismatch { field: "actor", expected, found };
+        Err(mismatch.barred(ReasonCode::FailCallerNotAllowed).into())
+    }
+}
+
+const fn is_capability_change(command: &Command) -> bool {
+    matches!(command, Command::ChangeCapability(_))
+}
+
+impl World {
+    /// What is registered, for the command in hand.
+    pub(crate) const fn registered(&self) -> Registered<'_> {
+        let found = Some(self.recalled.registrations());
+        Registered { registry: &self.hot.registry, found }
+    }
+}
+
+impl World {
+    /// The newest record that ended a session or a work order which is known no longer; 0: all are.
+    #[must_use]
+    pub const fn registrations_forgotten(&self) -> u64 {
+        self.hot.registry.ended.forgotten
+    }
+
+    /// How many sessions and work orders are known: those that live, and the newest that ended.
+    #[must_use]
+    pub fn registrations_known(&self) -> usize {
+        self.hot.registry.sessions.len() + self.hot.registry.work_orders.len()
+    }
+
+    /// Whether the state knows the session or the work order of this term. Of whatever else is
+    /// registered it knows everything.
+    #[must_use]
+    pub fn knows_registration(&self, term: &Term<'_>) -> bool {
+        let Registry { sessions, work_orders, .. } = &self.hot.registry;
+        match *term {
+            Term::Session { tenant, session } => sessions.contains_key(&pair(tenant, session)),
+            Term::WorkOrder { tenant, work_order } => {
+                work_orders.contains_key(&pair(tenant, work_order))
+            }
+            _ => true,
+        }
+    }
+}
+
+impl World {
+    /// Everything that is registered, by kind and name. Of the sessions and work orders that ended
+    /// the newest are among it.
+    pub fn registrations(&self) -> impl Iterator<Item = RegistrationView<'_>> {
+        let registry = &self.hot.registry;
+        registry.plain().chain(registry.sessions()).chain(registry.work())
+    }
+}
+
+impl World {
+    /// The indexes that the chain vouches for.
+    #[must_use]
+    pub const fn segment_indexes(&self) -> &SegmentIndexes {
+        &self.hot.indexes
+    }
+
+    /// The newest record whose idempotency key is remembered no longer; 0: every key is. A key that
+    /// [`World::receipt_of`] does not find was first used with a later record, never, or with one
+    /// up to this.
+    #[must_use]
+    pub const fn keys_forgotten(&self) -> u64 {
+        self.hot.keys.forgotten()
+    }
+
+    /// The newest record that closed a thread which is remembered no longer; 0: all are.
+    #[must_use]
+    pub const fn threads_forgotten(&self) -> u64 {
+        self.hot.threads.forgotten()
     }
 }

@@ -1,9 +1,9 @@
 //! Why floors cannot be known, and then nothing begins.
 
 use super::settings::FileFault;
-use holdpoint_domain::event::Text;
-use holdpoint_domain::policy::PolicyFault;
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::log::PolicyFault;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;

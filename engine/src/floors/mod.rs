@@ -16,12 +16,12 @@ pub use places::{FloorFiles, names_nobody};
 pub use settings::{FileFault, parse};
 pub use table::{HoldTable, Moments, each_once};
 
-use holdpoint_domain::decide::check_floor;
-use holdpoint_domain::event::List;
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::core::payload::List;
+use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::EscalationTarget;
-use holdpoint_domain::policy::{GatePolicy, Loosened};
-use holdpoint_domain::text::visible;
+use holdpoint_domain::log::{GatePolicy, Loosened};
+use holdpoint_domain::world::check_floor;
 use holdpoint_domain::{Command, Refusal, Time, World};
 use std::path::{Path, PathBuf};
 

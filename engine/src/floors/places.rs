@@ -4,9 +4,9 @@ use super::settings::{FILE_BYTES_MAX, Settings, parse};
 use super::trusted::{Trust, read};
 use super::{Floor, Floors, FloorsError};
 use crate::shell::{home_of_user, in_initial_user_namespace, is_nobody, user_number, user_outside};
-use holdpoint_domain::decision_point::Authentication;
-use holdpoint_domain::hash::sha256;
-use holdpoint_domain::policy::GatePolicy;
+use holdpoint_domain::core::actor::Authentication;
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::log::GatePolicy;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! What a policy file may say, and where it says something else.
 
 use super::table::HoldTable;
-use holdpoint_domain::text::visible;
+use holdpoint_domain::core::text::visible;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::fmt;

@@ -1,13 +1,13 @@
 //! The table `hold`, as policies and projects write it. Every key may be left away.
 
-use holdpoint_domain::decision_point::Authentication;
-use holdpoint_domain::event::{List, Text};
+use holdpoint_domain::core::actor::Authentication;
+use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
+use holdpoint_domain::core::payload::{List, Text};
+use holdpoint_domain::core::text::check_identifier;
 use holdpoint_domain::human_decision::{
     DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms, SYSTEM_TIMEOUT,
 };
-use holdpoint_domain::limits::MAX_LIST_ITEMS;
-use holdpoint_domain::policy::GatePolicy;
-use holdpoint_domain::text::check_identifier;
+use holdpoint_domain::log::GatePolicy;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::str::FromStr;

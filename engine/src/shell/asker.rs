@@ -2,8 +2,11 @@
 
 use super::watch::Wake;
 use holdpoint_domain::Refusal;
-use holdpoint_domain::human_decision::{AnswerMeans, HumanDecision, OverrideField, RequestContext};
-use holdpoint_domain::world::{Disclosed, ExecutionLoop, HeldRequest, RequestOutcome};
+use holdpoint_domain::governed::ExecutionLoop;
+use holdpoint_domain::human_decision::{
+    AnswerMeans, Disclosed, HeldRequest, HumanDecision, OverrideField, RequestContext,
+    RequestOutcome,
+};
 
 /// Puts questions to a person. While it waits nobody holds a lock, and the first answer counts,
 /// whichever process it comes from.

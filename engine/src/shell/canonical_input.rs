@@ -2,8 +2,8 @@
 //! holds for one action however its JSON is written. What would give two different inputs one
 //! digest is refused.
 
-use holdpoint_domain::hash::{Digest, sha256};
-use holdpoint_domain::text::{bounded, visible};
+use holdpoint_domain::core::hash::{Digest, sha256};
+use holdpoint_domain::core::text::{bounded, visible};
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::{Deserializer, de};
 use serde_json::{Map, Number, Value};

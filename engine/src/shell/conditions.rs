@@ -2,10 +2,12 @@
 //! its caller saw.
 
 use super::submit::Origin;
-use holdpoint_domain::interruption_thread::ENGINE_ID;
-use holdpoint_domain::refusal::{DecisionPointRefusal, DecisionRefusal, ThreadRefusal};
-use holdpoint_domain::text::{bounded, check_identifier, visible};
-use holdpoint_domain::world::{KeyReceipt, RequestPlace};
+use holdpoint_domain::core::text::{bounded, check_identifier, visible};
+use holdpoint_domain::decision_point::DecisionPointRefusal;
+use holdpoint_domain::governed::RequestPlace;
+use holdpoint_domain::human_decision::DecisionRefusal;
+use holdpoint_domain::interruption_thread::{ENGINE_ID, ThreadRefusal};
+use holdpoint_domain::world::KeyReceipt;
 use holdpoint_domain::{Command, Idempotency, Proof, Refusal, World};
 use std::fmt::Display;
 

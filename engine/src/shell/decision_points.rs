@@ -15,9 +15,8 @@ pub use wait::{WaitError, WaitOutcome, Waited};
 use super::engine::Engine;
 use super::error::SubmitError;
 use crate::log::Storage;
-use holdpoint_domain::decision_point::{Authentication, Principal};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::decision_point::DecisionPoint;
 
 /// By what means somebody is named who is only a name to the library.
 const MEANS: &str = "library";

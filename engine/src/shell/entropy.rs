@@ -1,6 +1,6 @@
 //! Random bits for ids, drawn in one place. Rules see them only inside commands.
 
-use holdpoint_domain::command::Entropy;
+use holdpoint_domain::core::ids::Entropy;
 use std::collections::VecDeque;
 
 /// How many drawn bits are remembered until they are used.

@@ -3,7 +3,7 @@
 use crate::floors::FloorsError;
 use crate::log::{AppendError, ArchiveError, OpenError};
 use holdpoint_domain::Refusal;
-use holdpoint_domain::codec::{DecodeError, EncodeError};
+use holdpoint_domain::core::codec::{DecodeError, EncodeError};
 use holdpoint_log_files::FollowError;
 use std::io;
 use std::path::PathBuf;

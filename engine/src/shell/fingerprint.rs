@@ -7,7 +7,8 @@ use super::rebuild::{Hot, Recorded};
 use super::snapshot::Snapshot;
 use super::submit::{By, Origin, append, changes_nothing, time_of_next};
 use crate::log::{Storage, Turn};
-use holdpoint_domain::event::{Event, FingerprintRecorded};
+use holdpoint_domain::Event;
+use holdpoint_domain::log::FingerprintRecorded;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 
 /// How far apart fingerprints of the state are recorded. Behind each there is a snapshot, from

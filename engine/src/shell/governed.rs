@@ -21,19 +21,16 @@ use crate::executor::{
     execute, execute_opened,
 };
 use crate::log::{AppendError, Storage};
-use holdpoint_domain::command::{
-    AwaitResponse, CaptureEvidence, Command, CompleteLoop, DispatchFacts, DispatchLoop,
-    EvidenceItem, ReportFault, ReportResponse, StopLoop,
+use holdpoint_domain::core::actor::{Actor, Authentication};
+use holdpoint_domain::evidence_capture::{CaptureEvidence, EvidenceItem, StopCondition, StopFacts};
+use holdpoint_domain::execution_loop::{
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutorResponseType, Exit,
+    LoopHalted, ReportResponse, StopLoop,
 };
-use holdpoint_domain::decision_point::Authentication;
-use holdpoint_domain::event::{Event, Exit, LoopHalted};
-use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::execution_loop::ExecutorResponseType;
-use holdpoint_domain::human_decision::{DecisionRecord, HoldPolicy, HoldTerms};
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
-use holdpoint_domain::world::{Decided, ExecutionLoop};
-use holdpoint_domain::{ActorId, Proof};
+use holdpoint_domain::governed::ExecutionLoop;
+use holdpoint_domain::human_decision::{Decided, DecisionRecord, HoldPolicy, HoldTerms};
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, ReportFault, SandboxDecision};
+use holdpoint_domain::{ActorId, Command, Event, Proof};
 use std::time::Duration;
 
 impl<S: Storage> Engine<S> {

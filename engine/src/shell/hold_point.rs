@@ -11,15 +11,16 @@ use super::submit::{Origin, Receipt, Submitted};
 use super::watch::{Wake, Watch};
 use crate::executor::SignalSource;
 use crate::log::Storage;
-use holdpoint_domain::command::{AnswerDecision, Command, RequestDecision};
-use holdpoint_domain::event::{Event, HaltReason, LoopHalted};
+use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::evidence_capture::StopCondition;
-use holdpoint_domain::execution_loop::{Actor, ExecutionLoopState};
-use holdpoint_domain::human_decision::{DecisionOutcome, HoldPolicy, HumanDecision};
-use holdpoint_domain::refusal::DecisionRefusal;
+use holdpoint_domain::execution_loop::{ExecutionLoopState, HaltReason, LoopHalted};
+use holdpoint_domain::governed::ExecutionLoop;
+use holdpoint_domain::human_decision::{
+    AnswerDecision, Decided, DecisionOutcome, DecisionRefusal, HoldPolicy, HumanDecision,
+    RequestDecision, RequestOutcome,
+};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
-use holdpoint_domain::world::{Decided, ExecutionLoop, RequestOutcome};
-use holdpoint_domain::{ActorId, Refusal};
+use holdpoint_domain::{ActorId, Command, Event, Refusal};
 use holdpoint_log_files::Onward;
 use std::time::Duration;
 

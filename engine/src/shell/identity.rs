@@ -9,12 +9,9 @@
 use super::origin_of_user::{below_recorder, in_initial_user_namespace};
 use super::person_terminal::{terminal_name, user_number};
 use super::user::user_name;
-use holdpoint_domain::command::Command;
-use holdpoint_domain::decision_point::{Authentication, Principal};
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal, UNKNOWN_USER};
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans};
-use holdpoint_domain::principal::UNKNOWN_USER;
-use holdpoint_domain::{ActorId, Proof};
+use holdpoint_domain::{ActorId, Command, Proof};
 use std::borrow::Cow;
 
 /// What this process can prove.

@@ -11,10 +11,9 @@
 
 use crate::log::Storage;
 use crate::sync::{Condvar, Mutex, now, thread};
-use holdpoint_domain::event::SegmentIndexed;
-use holdpoint_domain::hash::Digest;
-use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
-use holdpoint_domain::world::{SegmentIndex, SegmentIndexes};
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::log::{SegmentIndex, SegmentIndexed, SegmentIndexes};
+use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
 use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::{FollowError, ReadFile};
 use holdpoint_log_format::{ChainPosition, names};

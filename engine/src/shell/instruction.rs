@@ -8,15 +8,15 @@ use crate::executor::{
     CapturedOutput, Containment, ExecutionReport, InstructionEnvelope, command_line,
 };
 use crate::log::Storage;
-use holdpoint_domain::command::{
-    Command, EvidenceItem, Handshake, InitializeLoop, ObserverExpectation,
+use holdpoint_domain::Command;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::core::limits::MAX_ID_BYTES;
+use holdpoint_domain::core::text::{bounded, check_identifier};
+use holdpoint_domain::evidence_capture::{EvidenceItem, OutputStream, ResourceUsage};
+use holdpoint_domain::execution_loop::{
+    ExecutorIdentityStatus, Handshake, InitializeLoop, ObserverExpectation,
 };
-use holdpoint_domain::event::{OutputStream, ResourceUsage};
-use holdpoint_domain::execution_loop::ExecutorIdentityStatus;
-use holdpoint_domain::hash::Digest;
 use holdpoint_domain::human_decision::HoldTerms;
-use holdpoint_domain::limits::MAX_ID_BYTES;
-use holdpoint_domain::text::{bounded, check_identifier};
 use std::time::Duration;
 
 /// The program as it was named, quoted where a shell would need it: the executor of the loop.

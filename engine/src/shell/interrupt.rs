@@ -3,8 +3,10 @@
 
 use super::outcome::{named, of_signal};
 use crate::executor::{SignalOrigin, SignalSource};
-use holdpoint_domain::command::{Command, Entropy, InterruptLoop, StopLoop};
+use holdpoint_domain::Command;
+use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
+use holdpoint_domain::execution_loop::{InterruptLoop, StopLoop};
 
 /// A signal that asked for the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,9 @@ use super::error::SubmitError;
 use super::indexer::{Indexer, is_gone_on_from};
 use super::rebuild::{Recorded, recorded};
 use crate::log::Storage;
-use holdpoint_domain::Envelope;
-use holdpoint_domain::event::Event;
-use holdpoint_domain::terms::{TERMS_VERSION, Term, terms_of};
-use holdpoint_domain::world::{SegmentIndex, SegmentIndexes};
+use holdpoint_domain::log::{SegmentIndex, SegmentIndexes};
+use holdpoint_domain::world::{TERMS_VERSION, Term, terms_of};
+use holdpoint_domain::{Envelope, Event};
 use holdpoint_log_files::reader::{OpenSegment, firsts, list};
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{

@@ -18,8 +18,7 @@
 
 use super::interrupt::Interrupt;
 use crate::executor::{ExecutionReport, Outcome, signal_name};
-use holdpoint_domain::event::Exit;
-use holdpoint_domain::execution_loop::ExecutorResponseType;
+use holdpoint_domain::execution_loop::{ExecutorResponseType, Exit};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 
 /// The number of SIGSYS: a system call that a filter forbids.

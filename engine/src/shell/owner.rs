@@ -1,7 +1,7 @@
 //! Whose log it is: where its policy names nobody, its owner decides about a looser one.
 
 use super::user::name_of_user;
-use holdpoint_domain::policy::{Loosened, OF_THE_LOG};
+use holdpoint_domain::log::{Loosened, OF_THE_LOG};
 use holdpoint_domain::{Command, Refusal, World};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

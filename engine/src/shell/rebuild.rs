@@ -6,9 +6,9 @@ use super::fingerprint::Since;
 use super::lookup::Lookup;
 use super::recall::each_from;
 use crate::log::{Log, Storage, Turn};
-use holdpoint_domain::event::{Event, HistoryArchived, kind_name};
-use holdpoint_domain::world::STATE_SCHEMA_VERSION;
-use holdpoint_domain::{Envelope, Time, World, codec};
+use holdpoint_domain::log::HistoryArchived;
+use holdpoint_domain::world::{STATE_SCHEMA_VERSION, envelope};
+use holdpoint_domain::{Envelope, Event, Time, World, kind_name};
 use holdpoint_log_files::survey::Visit;
 use holdpoint_log_files::{FollowError, Follower, Onward};
 use holdpoint_log_format::{ChainPosition, Record};
@@ -165,7 +165,7 @@ pub(super) fn recorded(record: &Record<'_>) -> Result<Recorded, SubmitError> {
     if header.flags.withheld() {
         return Err(SubmitError::Withheld { sequence: header.sequence });
     }
-    let envelope = codec::decode(header.kind, header.version, record.payload)
+    let envelope = envelope::decode(header.kind, header.version, record.payload)
         .map_err(|source| SubmitError::Undecodable { sequence: header.sequence, source })?;
     Ok(Recorded {
         sequence: header.sequence,

@@ -8,11 +8,10 @@ use super::lookup::{Lookup, Scope};
 use super::rebuild::{Hot, Recorded, recorded};
 use super::submit::Origin;
 use crate::log::{Storage, Turn};
-use holdpoint_domain::event::Event;
-use holdpoint_domain::hash::Digest;
-use holdpoint_domain::terms::{Term, term_of_new};
-use holdpoint_domain::world::{DecisionPoint, KeyReceipt, Recalled};
-use holdpoint_domain::{Command, Envelope, Idempotency, Refusal, Time, World, decide};
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::decision_point::DecisionPoint;
+use holdpoint_domain::world::{KeyReceipt, Recalled, Term, term_of_new};
+use holdpoint_domain::{Command, Envelope, Event, Idempotency, Refusal, Time, World, decide};
 use holdpoint_log_files::Onward;
 use std::collections::BTreeMap;
 

@@ -2,8 +2,7 @@
 
 use super::conditions::DoneBefore;
 use super::rebuild::Recorded;
-use holdpoint_domain::event::Event;
-use holdpoint_domain::{Refusal, Time};
+use holdpoint_domain::{Event, Refusal, Time};
 use holdpoint_log_files::Onward;
 
 /// What became of a command.

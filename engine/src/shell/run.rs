@@ -3,10 +3,9 @@
 use super::asker::Question;
 use super::error::SubmitError;
 use crate::executor::{CommandSpec, EnvironmentPolicy, ExecutionReport};
-use holdpoint_domain::command::SpentApproval;
-use holdpoint_domain::event::LoopHalted;
+use holdpoint_domain::execution_loop::{LoopHalted, SpentApproval};
 use holdpoint_domain::human_decision::DecisionRecord;
-use holdpoint_domain::policy::GateTerms;
+use holdpoint_domain::log::GateTerms;
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxDecision};
 use holdpoint_domain::{ActorId, Refusal};
 use std::time::Duration;

@@ -16,12 +16,10 @@ use super::snapshot::Snapshot;
 use super::writers_own::{note_clock_step, note_recovery, record_in_turn};
 use crate::floors::Floors;
 use crate::log::{Acknowledgement, Appended, Level, NewRecord, Storage, Turn};
-use holdpoint_domain::event::Event;
-use holdpoint_domain::terms::Term;
-use holdpoint_domain::text::check_identifier;
-use holdpoint_domain::world::Recalled;
+use holdpoint_domain::core::text::check_identifier;
+use holdpoint_domain::world::{Recalled, Term, envelope};
 use holdpoint_domain::{
-    ActorId, Command, Envelope, Idempotency, Proof, Refusal, Time, World, WriterCommand, codec,
+    ActorId, Command, Envelope, Event, Idempotency, Proof, Refusal, Time, World, WriterCommand,
     decide,
 };
 use std::convert::Infallible;
@@ -530,6 +528,6 @@ fn story_of<'a>(origin: &'a Origin, event: &'a Event) -> &'a str {
 }
 
 fn encoded(envelope: &Envelope) -> Result<NewRecord, SubmitError> {
-    let encoded = codec::encode(envelope)?;
+    let encoded = envelope::encode(envelope)?;
     Ok(NewRecord { kind: encoded.kind, version: encoded.version, payload: encoded.payload })
 }

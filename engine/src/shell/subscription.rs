@@ -4,7 +4,7 @@ use super::error::SubmitError;
 use super::rebuild::Recorded;
 use super::subscription_bell::Bell;
 use super::subscription_reader::{Linked, Reader};
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::{Envelope, Time};
 use holdpoint_log_files::{DirectoryStorage, FollowError, ReadStorage, SurveyError};
 use std::sync::Arc;

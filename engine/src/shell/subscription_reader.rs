@@ -3,7 +3,7 @@
 use super::error::SubmitError;
 use super::rebuild::{Recorded, recorded};
 use super::subscription::SubscriptionError;
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::core::hash::Digest;
 use holdpoint_log_files::head::{read_head, read_witness};
 use holdpoint_log_files::survey::io_error;
 use holdpoint_log_files::{FollowError, Follower, LogReader, Onward, ReadStorage, Stop};
@@ -197,9 +197,9 @@ mod tests {
     use crate::Engine;
     use crate::log::Level;
     use crate::shell::{EngineOptions, Origin};
-    use holdpoint_domain::Command;
-    use holdpoint_domain::event::ConfigurationChanged;
-    use holdpoint_domain::{ActorId, execution_loop::Actor};
+    use holdpoint_domain::core::actor::Actor;
+    use holdpoint_domain::log::ConfigurationChanged;
+    use holdpoint_domain::{ActorId, Command};
     use holdpoint_log_files::DirectoryStorage;
 
     #[test]

@@ -6,11 +6,9 @@ use super::rebuild::Recorded;
 use super::rebuild::{first_kept, read_events};
 use super::submit::{Origin, Submitted, permitted};
 use crate::log::Storage;
-use holdpoint_domain::command::ThreadCommand;
-use holdpoint_domain::event::{Event, RowCommitted, RowRefused};
-use holdpoint_domain::text::check_identifier;
-use holdpoint_domain::world::Thread;
-use holdpoint_domain::{ActorId, Command, Refusal, Time};
+use holdpoint_domain::core::text::check_identifier;
+use holdpoint_domain::interruption_thread::{RowCommitted, RowRefused, Thread, ThreadCommand};
+use holdpoint_domain::{ActorId, Command, Event, Refusal, Time};
 use holdpoint_log_files::Onward;
 use thiserror::Error;
 

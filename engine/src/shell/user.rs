@@ -1,7 +1,7 @@
 //! Who runs this process, for the actor of what it records: as the system's user database has it,
 //! wherever that keeps its users. What the environment claims is not believed.
 
-use holdpoint_domain::text::check_identifier;
+use holdpoint_domain::core::text::check_identifier;
 use nix::errno::Errno;
 use nix::unistd::{Uid, User};
 use rustix::process::getuid;

@@ -8,8 +8,9 @@ use super::submit::{
     By, Origin, Receipt, append, come_up_to_date, receipt, time_of_next, with_turn,
 };
 use crate::log::{Recovered, Storage, Turn};
-use holdpoint_domain::event::{ClockStepped, RecoveryPerformed, Text};
-use holdpoint_domain::limits::CLOCK_STEP_NS;
+use holdpoint_domain::core::limits::CLOCK_STEP_NS;
+use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::log::{ClockStepped, RecoveryPerformed};
 use holdpoint_domain::{WriterCommand, decide_for_writer};
 
 /// Records what the log's own writer has seen, in a turn of its own.

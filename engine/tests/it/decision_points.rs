@@ -2,13 +2,11 @@
 //! seed's examples.
 
 use crate::example;
-use holdpoint_domain::Refusal;
-use holdpoint_domain::command::{Command, CreateDecisionPoint, RemindDecisionPoint};
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::decision_point::{
-    Authentication, DecisionOption, DecisionPointState, OnTimeout, Principal,
+    CreateDecisionPoint, DecisionOption, DecisionPointState, OnTimeout, RemindDecisionPoint,
 };
-use holdpoint_domain::event::Event;
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::{Command, Event, Refusal};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{
     ArchivePlan, CreateDecisionPointError, DecisionPointRecord, FindDecisionPointError, Origin,

@@ -2,8 +2,8 @@
 //! names it or its segment is read.
 
 use super::indexes::{COMMANDS, content, engine, fill, indexes, keyed, options, segments, settle};
-use holdpoint_domain::codec::decode;
-use holdpoint_domain::terms::Term;
+use holdpoint_domain::world::Term;
+use holdpoint_domain::world::envelope::decode;
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{SubmitError, Submitted};
 use holdpoint_log_files::survey::segment_path;

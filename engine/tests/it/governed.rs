@@ -2,15 +2,16 @@
 //! that the run exits with. Nothing here waits for time to pass: commands that would run for ever
 //! are ended by the run itself.
 
-use holdpoint_domain::decision_point::ApprovalPolicy;
-use holdpoint_domain::event::{EvidenceCaptured, EvidenceContent, HaltReason, OutputStream};
-use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, StopCondition};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::sha256;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::decision_point::{ApprovalPolicy, DecisionPoint};
+use holdpoint_domain::evidence_capture::{
+    EvidenceCaptured, EvidenceContent, EvidenceType, ObservationPoint, OutputStream, StopCondition,
+};
+use holdpoint_domain::execution_loop::HaltReason;
 use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy, HoldTerms};
-use holdpoint_domain::policy::GatePolicy;
+use holdpoint_domain::log::GatePolicy;
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
-use holdpoint_domain::world::DecisionPoint;
 use holdpoint_domain::{ActorId, Event, Refusal};
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{
@@ -548,7 +549,7 @@ fn an_embedder_asks_before_a_start_and_an_approval_starts_exactly_that_once() {
         engine.ask_before(&run, &bound, &ask, &mut desk, &mut NoSignals).expect("it is asked")
     };
     let unasked = GovernedRun {
-        gate: holdpoint_domain::policy::GateTerms { before: true, ..run.gate.clone() },
+        gate: holdpoint_domain::log::GateTerms { before: true, ..run.gate.clone() },
         ..run.clone()
     };
     let refused = engine.run(&unasked, &mut Discard, &mut NoSignals);

@@ -1,11 +1,9 @@
 //! What the state has forgotten is found again in the log, with indexes and without, and no file
 //! in the place of an index changes what is found (properties E5 and E8).
 
-use holdpoint_domain::Command;
-use holdpoint_domain::event::Event;
-use holdpoint_domain::limits::MAX_RETIRED_KEYS;
-use holdpoint_domain::terms::{Term, terms_of};
-use holdpoint_domain::{Refusal, World};
+use holdpoint_domain::core::limits::MAX_RETIRED_KEYS;
+use holdpoint_domain::world::{Term, terms_of};
+use holdpoint_domain::{Command, Event, Refusal, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Level, Options, Ownership};
 use holdpoint_engine::shell::{

@@ -3,10 +3,10 @@
 //! recorded time, and what the last owner left is judged by its boot.
 
 use crate::writers::{ENDLESS, Load, Writers, assert_goes_on};
-use holdpoint_domain::Command;
-use holdpoint_domain::command::{Entropy, RequestDecision};
-use holdpoint_domain::event::{ClockStepped, Event};
-use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy, HoldTerms};
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy, HoldTerms, RequestDecision};
+use holdpoint_domain::log::ClockStepped;
+use holdpoint_domain::{Command, Event};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Clock, EngineOptions, Submitted};
 use holdpoint_log_files::DirectoryStorage;
@@ -123,7 +123,7 @@ fn steps_of_the_wall_clock_between_processes_are_on_record_in_both_directions() 
 fn ask(engine: &Engine) {
     let timeout = DecisionTimeout::from_milliseconds(10_000).expect("ten seconds");
     let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };
-    let command = holdpoint_domain::command::InitializeLoop { hold: terms, ..initialize(2) };
+    let command = holdpoint_domain::execution_loop::InitializeLoop { hold: terms, ..initialize(2) };
     let loop_id = command.loop_id();
     let story = whole_story(&loop_id).into_iter().take(4);
     let request = Command::RequestDecision(RequestDecision { loop_id, entropy: fresh() });

@@ -1,7 +1,7 @@
 //! A read-only handle tells the state that a writer has, without its turn: it takes no lock,
 //! changes nothing, and begins at a snapshot where the chain vouches for one.
 
-use holdpoint_domain::command::Command;
+use holdpoint_domain::Command;
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Options, Ownership, Storage};
 use holdpoint_engine::shell::{

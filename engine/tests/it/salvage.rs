@@ -2,9 +2,10 @@
 //! and what comes of it is intact.
 
 use crate::damaged::{CAPACITY, FIRST_RECORD, Forge, KIND, Salvaged, event_of, path_of};
-use holdpoint_domain::event::{ClockStepped, Event, UnprovenReason};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::{ActorId, Envelope, codec};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::log::{ClockStepped, UnprovenReason};
+use holdpoint_domain::world::envelope;
+use holdpoint_domain::{ActorId, Envelope, Event};
 use holdpoint_engine::log::{Level, NewRecord};
 use holdpoint_engine::shell::SalvageError;
 use holdpoint_log_format::link::payload_digest;
@@ -121,7 +122,7 @@ fn a_number_that_names_a_record_goes_where_the_record_went() {
             idempotency: None,
             event: Event::from(ClockStepped { step_ns: 1 }),
         };
-        let encoded = codec::encode(&envelope).unwrap();
+        let encoded = envelope::encode(&envelope).unwrap();
         let (kind, version, payload) = (encoded.kind, encoded.version, encoded.payload);
         log.append(&[NewRecord { kind, version, payload }], 5, Level::Os).unwrap();
     }
@@ -132,7 +133,7 @@ fn a_number_that_names_a_record_goes_where_the_record_went() {
     let made = salvaged(&image);
     let causation = |record: &log_support::Stored| {
         let header = &record.header;
-        codec::decode(header.kind, header.version, &record.payload).unwrap().causation
+        envelope::decode(header.kind, header.version, &record.payload).unwrap().causation
     };
     // The report is 1, the first record 2, and 3 says that 2 is unproven; 4 tells of the loss.
     let found: Vec<Option<u64>> = made.kept().iter().map(causation).collect();
@@ -173,7 +174,7 @@ fn a_withheld_record_is_told_as_lost_by_its_digest() {
     assert_eq!(made.payloads(), [event_of(b"one"), event_of(b"three")]);
     assert_eq!((made.report.withheld, made.report.salvaged.records_lost), (1, 1));
     let told = &made.records[2];
-    let envelope = codec::decode(told.header.kind, 1, &told.payload).unwrap();
+    let envelope = envelope::decode(told.header.kind, 1, &told.payload).unwrap();
     let Event::RecordsLost(lost) = envelope.event else { panic!("{envelope:?}") };
     assert!(lost.problem.contains("withheld"), "{lost:?}");
     assert_eq!((lost.source_first_sequence, lost.source_last_sequence), (2, 2));

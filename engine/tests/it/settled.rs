@@ -3,20 +3,17 @@
 
 use crate::conversation as threads_support;
 use crate::conversation::{TENANT, set_up};
-use holdpoint_domain::command::{
-    CancelDecisionPoint, Command, ConsumeApproval, CreateDecisionPoint, Entropy, RegisterWorkOrder,
-    RemindDecisionPoint, RespondToDecisionPoint,
-};
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
-    ActionBinding, Authentication, DecisionOption, MAX_CLOSED_DECISION_POINTS, Principal, Response,
+    ActionBinding, CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint, DecisionOption,
+    DecisionPointRefusal as No, MAX_CLOSED_DECISION_POINTS, RemindDecisionPoint,
+    RespondToDecisionPoint, Response,
 };
-use holdpoint_domain::event::Text;
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::sha256;
-use holdpoint_domain::interruption_thread::WorkOrderStatus;
-use holdpoint_domain::refusal::DecisionPointRefusal as No;
-use holdpoint_domain::world::MAX_ENDED_REGISTRATIONS;
-use holdpoint_domain::{ActorId, Refusal};
+use holdpoint_domain::registration::{MAX_ENDED_REGISTRATIONS, RegisterWorkOrder, WorkOrderStatus};
+use holdpoint_domain::{ActorId, Command, Refusal};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Level, Options, Ownership};
 use holdpoint_engine::shell::{EngineOptions, FingerprintDistance, Origin, Submitted};

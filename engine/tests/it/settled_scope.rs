@@ -2,15 +2,15 @@
 //! were in the state: whatever names them, with indexes and snapshots and without (property E8).
 
 use crate::conversation::{TENANT, THREAD, caller, chat, close_session, close_thread, set_up, yes};
-use holdpoint_domain::command::{
-    ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow, RegisterLease, RegisterSession,
-    RegisterWorkOrder, RespondCommitRow, TakeTurn, ThreadCommand, WaitCommitRow,
-};
-use holdpoint_domain::hash::sha256;
+use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::interruption_thread::{
-    LeaseStatus, PendingState, ReasonCode, SessionStatus, WorkOrderStatus,
+    ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow, MAX_ENDED_THREADS, PendingState,
+    ReasonCode, RespondCommitRow, TakeTurn, ThreadCommand, WaitCommitRow,
 };
-use holdpoint_domain::world::{MAX_ENDED_REGISTRATIONS, MAX_ENDED_THREADS};
+use holdpoint_domain::registration::{
+    LeaseStatus, MAX_ENDED_REGISTRATIONS, RegisterLease, RegisterSession, RegisterWorkOrder,
+    SessionStatus, WorkOrderStatus,
+};
 use holdpoint_domain::{Command, Event, Refusal, Time};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Level, Options, Ownership};

@@ -1,8 +1,8 @@
 //! The shell: what a receipt promises, what a refusal leaves untouched, what the clock may do, and
 //! what becomes of a state whose log failed.
 
-use holdpoint_domain::command::Command;
-use holdpoint_domain::event::{ClockStepped, Event};
+use holdpoint_domain::log::ClockStepped;
+use holdpoint_domain::{Command, Event};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{AppendError, OpenError, Options, PoisonCause};
 use holdpoint_engine::shell::{

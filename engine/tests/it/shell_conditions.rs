@@ -1,13 +1,13 @@
 //! Commands carried out once and only on the state that was seen, deadlines recorded by whoever
 //! looks, refusals that are facts, and answers that leave only when what they depend on is durable.
 
-use holdpoint_domain::ActorId;
-use holdpoint_domain::command::{AnswerDecision, Command, RequestDecision};
-use holdpoint_domain::event::{Event, RefusalClass};
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms, HumanDecision,
+    AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms,
+    HumanDecision, RequestDecision,
 };
+use holdpoint_domain::{ActorId, Command, Event};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Level, Storage};
 use holdpoint_engine::shell::{
@@ -40,7 +40,7 @@ fn refused(submitted: Submitted) -> &'static str {
 fn asked(engine: &Engine) -> (String, String) {
     let timeout = DecisionTimeout::from_milliseconds(10_000).expect("ten seconds");
     let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };
-    let command = holdpoint_domain::command::InitializeLoop { hold: terms, ..initialize(2) };
+    let command = holdpoint_domain::execution_loop::InitializeLoop { hold: terms, ..initialize(2) };
     let loop_id = command.loop_id();
     accepted(engine, &Command::InitializeLoop(command));
     let story = whole_story(&loop_id);

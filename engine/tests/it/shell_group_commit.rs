@@ -2,12 +2,13 @@
 //! sync has returned, and a person's decision has a witness.
 
 use crate::embedder::{accept, accepted, hand_over};
-use holdpoint_domain::ActorId;
-use holdpoint_domain::command::{AnswerDecision, Command, InitializeLoop, RequestDecision};
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::execution_loop::InitializeLoop;
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms, HumanDecision,
+    AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms,
+    HumanDecision, RequestDecision,
 };
+use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Level, Options};
 use holdpoint_engine::shell::{Clock, EngineOptions, Metrics, Origin, Reading};

@@ -4,13 +4,13 @@
 //!
 //! A failure prints its seed; HOLDPOINT_SEED reproduces it.
 
-use holdpoint_domain::Command;
 use holdpoint_domain::evidence_capture::StopCondition;
+use holdpoint_domain::execution_loop::{DispatchFacts, InitializeLoop};
 use holdpoint_domain::execution_loop::{
     ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType,
 };
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
-use holdpoint_domain::{World, command};
+use holdpoint_domain::{Command, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::Level;
 use holdpoint_engine::shell::{EngineOptions, Submitted};
@@ -126,7 +126,7 @@ fn next_command(engine: &Engine, known: &mut Vec<String>, random: &mut Gen) -> C
 fn fitting(loop_id: &str, seen: Option<(ExecutionLoopState, u8)>, random: &mut Gen) -> Command {
     match seen {
         Some((ExecutionLoopState::Init, _)) if one_in(random, 8) => {
-            let facts = command::DispatchFacts { intent_clear: None, ..clear() };
+            let facts = DispatchFacts { intent_clear: None, ..clear() };
             Command::DispatchLoop(dispatch_with(loop_id, facts))
         }
         Some((ExecutionLoopState::Init, _)) => dispatch(loop_id),
@@ -156,7 +156,7 @@ fn anything(loop_id: &str, random: &mut Gen) -> Command {
     }
 }
 
-fn new_loop(random: &mut Gen) -> command::InitializeLoop {
+fn new_loop(random: &mut Gen) -> InitializeLoop {
     let mut command = initialize(1 + u8::arbitrary(random) % 3);
     command.retry_ceiling = *random.choose(RetryPolicy::ALL).expect("not empty");
     command.timeout_ms = Option::arbitrary(random);

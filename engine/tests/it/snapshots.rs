@@ -1,9 +1,8 @@
 //! Opening goes on from a snapshot that the chain vouches for (properties E1 and E9), and whatever
 //! else lies in its place changes nothing.
 
-use holdpoint_domain::command::Command;
-use holdpoint_domain::event::Event;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_domain::{Command, Event};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::Options;
 use holdpoint_engine::shell::{EngineOptions, FingerprintDistance};

@@ -6,9 +6,10 @@ use crate::conversation::{
     conversation, give, origin_of, refused, register_user, respond_row, set_up, set_up_tenant,
     stranger, switching, thread, turn, turn_of,
 };
-use holdpoint_domain::event::{Event, RefusalClass};
-use holdpoint_domain::interruption_thread::{Directive, ReasonCode, RegistrationStatus};
-use holdpoint_domain::{Command, Refusal, World};
+use holdpoint_domain::core::forbidden::RefusalClass;
+use holdpoint_domain::interruption_thread::{Directive, ReasonCode};
+use holdpoint_domain::registration::RegistrationStatus;
+use holdpoint_domain::{Command, Event, Refusal, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::Level;
 use holdpoint_engine::shell::{
@@ -424,7 +425,7 @@ fn a_thread_remembers_its_keys_while_it_lives_and_the_log_remembers_them_afterwa
 /// As many keys as are remembered without a live owner.
 fn use_up_keys(engine: &Engine) {
     let step = small(1);
-    for number in 0..holdpoint_domain::limits::MAX_RETIRED_KEYS {
+    for number in 0..holdpoint_domain::core::limits::MAX_RETIRED_KEYS {
         let key = IdempotencyKey {
             tenant: TENANT.to_string(),
             engine: "test".to_string(),
@@ -451,7 +452,8 @@ fn closing_a_thread_says_what_becomes_of_the_words_and_no_turn_follows() {
 #[cfg(feature = "simulated-disk")]
 mod on_a_simulated_disk {
     use super::*;
-    use holdpoint_domain::{Envelope, Time, codec};
+    use holdpoint_domain::world::envelope;
+    use holdpoint_domain::{Envelope, Time};
     use holdpoint_engine::log::Options;
     use holdpoint_engine::simulation::SimulatedDisk;
     use holdpoint_log_files::Follower;
@@ -470,7 +472,7 @@ mod on_a_simulated_disk {
         let mut follower = Follower::at_segment(disk, 1).expect("a first segment");
         let read = follower.catch_up(disk, &mut |_, record| {
             let header = &record.header;
-            let envelope = codec::decode(header.kind, header.version, record.payload);
+            let envelope = envelope::decode(header.kind, header.version, record.payload);
             let at = Time::from_nanoseconds(header.time);
             records.push((header.sequence, at, envelope.expect("a record decodes")));
         });

@@ -2,8 +2,9 @@
 
 use crate::canonical::make_exact;
 use crate::stream::ExportError;
-use holdpoint_domain::envelope::Idempotency;
-use holdpoint_domain::event::{Event, Raw};
+use holdpoint_domain::Event;
+use holdpoint_domain::core::ids::Idempotency;
+use holdpoint_domain::core::payload::Raw;
 use holdpoint_replay::records::Line;
 use holdpoint_replay::{Committed, Content, Reach};
 use serde::Serialize;

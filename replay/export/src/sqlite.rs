@@ -7,8 +7,8 @@ mod row;
 
 use crate::record::Record;
 use crate::stream::{ExportError, Exported, Options, Sink, pour};
-use holdpoint_domain::time::Timestamp;
-use holdpoint_domain::world::World;
+use holdpoint_domain::World;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::ReadStorage;
 use holdpoint_replay::{Committed, Progress, Reach, ReadOptions};
 use row::{cell, insert, integer};

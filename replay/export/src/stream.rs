@@ -1,6 +1,6 @@
 //! One reading of a log, poured into one form.
 
-use holdpoint_domain::world::World;
+use holdpoint_domain::World;
 use holdpoint_log_files::ReadStorage;
 use holdpoint_replay::export::{Seen, Selection, export};
 use holdpoint_replay::{Committed, Content, Progress, Reach, ReadError, ReadOptions, Report};

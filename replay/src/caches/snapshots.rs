@@ -1,9 +1,9 @@
 //! Snapshots of the state, compared with what the chain says of it.
 
 use super::CacheState;
-use holdpoint_domain::codec::decode;
-use holdpoint_domain::event::Event;
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::Event;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::world::envelope::decode;
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, fingerprint_of};
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::snapshot::{

@@ -3,11 +3,10 @@
 use super::{decision_id_of, loop_id_of, summary_of};
 use crate::finding::named;
 use crate::read::{Committed, Content};
-use holdpoint_domain::envelope::{ActorId, Envelope};
-use holdpoint_domain::event::{Event, REGISTRY};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::terms::{Term, terms_of};
-use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::core::actor::{Actor, ActorId};
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::world::{REGISTRY, Term, terms_of};
+use holdpoint_domain::{Envelope, Event};
 use holdpoint_log_format::RecordHeader;
 use serde_json::Value;
 

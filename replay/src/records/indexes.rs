@@ -7,11 +7,13 @@
 
 use super::filter::Filter;
 use crate::read::{ReadError, unproven_by};
-use holdpoint_domain::codec::decode;
-use holdpoint_domain::event::{Event, RECORDS_UNPROVEN, REGISTRY, SEGMENT_INDEXED, SegmentIndexed};
-use holdpoint_domain::hash::Digest;
-use holdpoint_domain::terms::{TERMS_VERSION, Term};
-use holdpoint_domain::world::{SegmentIndexes, UnprovenRecords};
+use holdpoint_domain::Event;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::log::{
+    RECORDS_UNPROVEN, SEGMENT_INDEXED, SegmentIndexed, SegmentIndexes, UnprovenRecords,
+};
+use holdpoint_domain::world::envelope::decode;
+use holdpoint_domain::world::{REGISTRY, TERMS_VERSION, Term};
 use holdpoint_log_files::Standing::Proven;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::survey::segment_path;

@@ -2,7 +2,7 @@
 
 use super::indexes::Tied;
 use crate::read::ReadError;
-use holdpoint_domain::world::SegmentIndexes;
+use holdpoint_domain::log::SegmentIndexes;
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{Finding, LogReader, Onward, ReadStorage, Run, Standing};
 use holdpoint_log_format::{Link, Record};

@@ -3,7 +3,7 @@
 use super::filter::Filter;
 use super::whole::each;
 use crate::read::{ReadError, ReadOptions};
-use holdpoint_domain::terms::{Term, terms_of};
+use holdpoint_domain::world::{Term, terms_of};
 use holdpoint_log_files::ReadStorage;
 
 /// What a name is of.

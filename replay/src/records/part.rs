@@ -3,7 +3,7 @@
 use crate::finding::Finding;
 use crate::reach::Reach;
 use crate::read::ReadError;
-use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{

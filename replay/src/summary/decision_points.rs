@@ -1,9 +1,10 @@
 //! One line for each event of a decision point.
 
-use holdpoint_domain::decision_point::{Principal, Response};
-use holdpoint_domain::event::{
+use holdpoint_domain::Event;
+use holdpoint_domain::core::actor::Principal;
+use holdpoint_domain::decision_point::{
     ApprovalConsumed, DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated,
-    DecisionPointRefined, DefaultTaken, DependentsReleased, Event, GuidanceGiven, RoundOpened,
+    DecisionPointRefined, DefaultTaken, DependentsReleased, GuidanceGiven, Response, RoundOpened,
 };
 
 use super::{short, shown};
@@ -144,17 +145,15 @@ fn name(by: &Principal) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdpoint_domain::core::actor::{Actor, Authentication};
+    use holdpoint_domain::core::hash::Digest;
+    use holdpoint_domain::core::payload::{List, Text};
+    use holdpoint_domain::core::time::Timestamp;
     use holdpoint_domain::decision_point::{
-        ActionBinding, ApprovalPolicy, Authentication, DecisionOption, OnTimeout, Proposal, Terms,
-        Urgency,
+        ActionBinding, ApprovalLapsed, ApprovalPolicy, DecisionOption, DecisionPointAborted,
+        DecisionPointReminded, DecisionPointResolved, DecisionPointSuperseded,
+        LateResponseRecorded, OnTimeout, Proposal, Terms, Urgency, VoteCast,
     };
-    use holdpoint_domain::event::{
-        ApprovalLapsed, DecisionPointAborted, DecisionPointReminded, DecisionPointResolved,
-        DecisionPointSuperseded, LateResponseRecorded, List, Text, VoteCast,
-    };
-    use holdpoint_domain::execution_loop::Actor;
-    use holdpoint_domain::hash::Digest;
-    use holdpoint_domain::time::Timestamp;
 
     const EPOCH: &str = "1970-01-01T00:00:00.000000000Z";
 

@@ -1,9 +1,10 @@
 //! One line for each event of a question to a person.
 
-use holdpoint_domain::event::{
-    CommandRefused, DecisionAnswered, DecisionRequested, DecisionTimedOut, Event,
-    LateAnswerRecorded, VisibilityOverridden,
+use holdpoint_domain::Event;
+use holdpoint_domain::human_decision::{
+    DecisionAnswered, DecisionRequested, DecisionTimedOut, LateAnswerRecorded, VisibilityOverridden,
 };
+use holdpoint_domain::log::CommandRefused;
 
 use super::{short, shown};
 

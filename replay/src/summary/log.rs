@@ -1,9 +1,10 @@
 //! One line for each event of the log itself.
 
-use holdpoint_domain::event::{
-    ClockStepped, ConfigurationChanged, Event, FingerprintRecorded, HeadMissingAccepted,
-    HistoryArchived, PolicyChanged, PolicyUnknown, RecordsLost, RecordsUnproven, RecoveryPerformed,
-    Salvaged, SegmentIndexed, UnprovenReason,
+use holdpoint_domain::Event;
+use holdpoint_domain::log::{
+    ClockStepped, ConfigurationChanged, FingerprintRecorded, HeadMissingAccepted, HistoryArchived,
+    PolicyChanged, PolicyUnknown, RecordsLost, RecordsUnproven, RecoveryPerformed, Salvaged,
+    SegmentIndexed, UnprovenReason,
 };
 
 use super::{short, shown};
@@ -153,9 +154,9 @@ const fn were(first: u64, last: u64) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdpoint_domain::event::{List, Text};
-    use holdpoint_domain::hash::Digest;
-    use holdpoint_domain::time::Timestamp;
+    use holdpoint_domain::core::hash::Digest;
+    use holdpoint_domain::core::payload::{List, Text};
+    use holdpoint_domain::core::time::Timestamp;
 
     #[test]
     fn a_report_of_salvage_is_told_by_its_totals() {

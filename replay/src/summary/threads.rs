@@ -1,11 +1,13 @@
 //! One line for each event of an interruption thread, or of a registration that it presumes.
 
-use holdpoint_domain::event::{
-    BufferExpired, CapabilityChanged, DeviceRegistered, Event, LeaseRegistered, PendingDisarmed,
-    RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowRefused, RowsRead, SessionRegistered,
-    TurnTaken, WorkOrderRegistered,
+use holdpoint_domain::Event;
+use holdpoint_domain::interruption_thread::{
+    BufferExpired, PendingDisarmed, Remainder, RemaindersDiscarded, ReturnCheckExpired,
+    RowCommitted, RowRefused, RowsRead, TurnTaken,
 };
-use holdpoint_domain::interruption_thread::Remainder;
+use holdpoint_domain::registration::{
+    CapabilityChanged, DeviceRegistered, LeaseRegistered, SessionRegistered, WorkOrderRegistered,
+};
 
 use super::{short, shown};
 

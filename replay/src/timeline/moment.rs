@@ -3,7 +3,7 @@
 use super::watch::Watch;
 use crate::entity::Entity;
 use crate::report::Head;
-use holdpoint_domain::world::World;
+use holdpoint_domain::World;
 use holdpoint_log_files::Follower;
 use holdpoint_log_format::ChainPosition;
 

@@ -2,8 +2,7 @@
 
 use crate::entity::{Entity, find_entities};
 use crate::read::Committed;
-use holdpoint_domain::event::Event;
-use holdpoint_domain::world::World;
+use holdpoint_domain::{Event, World};
 
 /// An entity that is asked for by its id.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use super::{Beginning, Role, STEP_RECORDS_MAX, Step, StepRecord};
 use crate::read::{Committed, ReadError, content_of};
 use crate::records::Line;
 use crate::records::part::{Part, withheld_at};
-use holdpoint_domain::codec::decode;
+use holdpoint_domain::world::envelope::decode;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::{LogReader, Onward, ReadStorage, RecordPlace, Run, Standing};
 use holdpoint_log_format::Record;

@@ -11,7 +11,7 @@ use crate::read::{ReadError, ReadOptions};
 use crate::records::indexes::{Stated, statement_of, unproven_behind_head};
 use crate::records::part::withheld_at;
 use crate::report::{Axis, AxisState, Head, MEANING_FINDINGS_MAX, Unproven, Verdict};
-use holdpoint_domain::world::UnprovenRecords;
+use holdpoint_domain::log::UnprovenRecords;
 use holdpoint_log_files::{
     Finding as LogFinding, LogReader, Onward, ReadStorage, RecordPlace, Run, Ties,
 };

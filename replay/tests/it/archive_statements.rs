@@ -2,9 +2,10 @@
 //! of `verify`: an interrupted move leaves such a statement, and so does whoever prepares a false
 //! beginning.
 
-use holdpoint_domain::event::{Event, HistoryArchived, SegmentIndexed};
-use holdpoint_domain::evidence_capture::RawData;
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::Event;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::core::payload::RawData;
+use holdpoint_domain::log::{HistoryArchived, SegmentIndexed};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{BootId, Head, names};

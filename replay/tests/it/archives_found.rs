@@ -1,9 +1,10 @@
 //! The archive of a log's first records is found where the log says that it is.
 
-use holdpoint_domain::event::{Event, HistoryArchived};
-use holdpoint_domain::evidence_capture::RawData;
-use holdpoint_domain::hash::Digest;
-use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
+use holdpoint_domain::Event;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::core::payload::RawData;
+use holdpoint_domain::log::HistoryArchived;
+use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
 use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{DirectoryStorage, ReadStorage};

@@ -1,8 +1,8 @@
 //! How much of a log's segments is read to show a few records: it does not grow with the log.
 
-use holdpoint_domain::event::SegmentIndexed;
-use holdpoint_domain::hash::Digest;
-use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::log::SegmentIndexed;
+use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
 use holdpoint_log_files::{DirectoryStorage, Entry, Onward, ReadFile, ReadStorage, Standing};
 use holdpoint_log_format::BootId;
 use holdpoint_log_format::limits::SEGMENT_CAPACITY_MIN;

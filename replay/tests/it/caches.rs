@@ -1,8 +1,8 @@
 //! What is derived from a log is compared with what the log gives, and whatever is wrong with it
 //! changes no verdict on the log.
 
-use holdpoint_domain::event::{ClockStepped, REGISTRY};
-use holdpoint_domain::terms::{TERMS_VERSION, Term, terms_of_record};
+use holdpoint_domain::log::ClockStepped;
+use holdpoint_domain::world::{REGISTRY, TERMS_VERSION, Term, terms_of_record};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{BootId, LogId, names};
 use holdpoint_log_index::file::{build_index, index_path};

@@ -1,7 +1,7 @@
 //! The damage map comes to an end on every log, and says of what stands in another place that it
 //! was moved, copied or renamed, and not that it is missing or forged.
 
-use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{LogId, SegmentHeader, names};
 use holdpoint_replay::damage::{Cause, Certainty, Records};

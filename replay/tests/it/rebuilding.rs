@@ -2,7 +2,7 @@
 //! everything but raw evidence.
 
 use holdpoint_domain::World;
-use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{BootId, ChainPosition};
 use holdpoint_replay::{

@@ -1,12 +1,14 @@
 //! What is said of a salvaged log: events behind a place where records were lost are not blamed for
 //! lacking them, and everything else is judged as ever.
 
-use holdpoint_domain::event::{
-    Event, FingerprintRecorded, List, LoopDispatched, RecordsLost, RecordsUnproven, Salvaged,
-    UnprovenReason,
+use holdpoint_domain::Event;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::core::payload::List;
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::execution_loop::LoopDispatched;
+use holdpoint_domain::log::{
+    FingerprintRecorded, RecordsLost, RecordsUnproven, Salvaged, UnprovenReason,
 };
-use holdpoint_domain::hash::Digest;
-use holdpoint_domain::time::Timestamp;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::{AxisState, ReadOptions, Report, Verdict, verify};

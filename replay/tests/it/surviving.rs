@@ -2,7 +2,7 @@
 //! captured output holds take the place of no record that a witness ties.
 
 use crate::mapping::items;
-use holdpoint_domain::event::ClockStepped;
+use holdpoint_domain::log::ClockStepped;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::damage_scan::{DamageScan, Payload, Source};
 use holdpoint_log_format::link::payload_digest;

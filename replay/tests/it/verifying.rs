@@ -2,10 +2,11 @@
 //! at work for damage.
 
 use holdpoint_domain::Event;
-use holdpoint_domain::codec::Encoded;
-use holdpoint_domain::event::{ClockStepped, FingerprintRecorded, LoopDispatched};
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::execution_loop::LoopDispatched;
+use holdpoint_domain::log::{ClockStepped, FingerprintRecorded};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_domain::world::envelope::Encoded;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{BootId, Flags, Head, LogId};
 use holdpoint_replay::machine::is_locked;

@@ -3,9 +3,9 @@
 use holdpoint_cli::readers::{
     Defaults, Fault, InputLine, Node, Submission, Value, next_line, parse,
 };
-use holdpoint_domain::codec::encode;
 use holdpoint_domain::human_decision::HoldTerms;
-use holdpoint_domain::policy::GateTerms;
+use holdpoint_domain::log::GateTerms;
+use holdpoint_domain::world::envelope::encode;
 use holdpoint_domain::{Command, decide};
 use serde_json::Value as Standard;
 /// Reads lines and asserts what must hold whatever they are.
@@ -58,7 +58,7 @@ fn ask(command: &Command) {
         let envelope = holdpoint_domain::Envelope {
             proof: None,
             actor: holdpoint_domain::ActorId {
-                kind: holdpoint_domain::execution_loop::Actor::Automation,
+                kind: holdpoint_domain::core::actor::Actor::Automation,
                 id: String::new(),
             },
             correlation: String::new(),

@@ -2,9 +2,8 @@
 //! state, and the state carried.
 
 use arbitrary::Unstructured;
-use holdpoint_domain::codec::{decode, encode};
-use holdpoint_domain::decision_point::Principal;
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::core::actor::{Actor, Principal};
+use holdpoint_domain::world::envelope::{decode, encode};
 use holdpoint_domain::{
     ActorId, Command, Envelope, Event, Time, World, WriterCommand, decide, decide_for_writer,
     kind_name,

@@ -4,7 +4,7 @@ use super::damage::Damage;
 use super::image::Image;
 use super::written::Written;
 use arbitrary::Unstructured;
-use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::log::Storage;
 use holdpoint_engine::simulation::SimulatedDisk;
 use holdpoint_log_files::Onward;

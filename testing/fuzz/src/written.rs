@@ -3,7 +3,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use holdpoint_domain::Envelope;
-use holdpoint_domain::codec::encode;
+use holdpoint_domain::world::envelope::encode;
 use holdpoint_log_format::limits::{
     PAGE, SEAL_LENGTH, SEGMENT_CAPACITY_LEAST, SEGMENT_HEADER_LENGTH, record_footprint,
 };

@@ -2,9 +2,10 @@
 
 mod runs;
 
-use holdpoint_domain::codec::{self, Encoded};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::time::Timestamp;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::world::envelope;
+use holdpoint_domain::world::envelope::Encoded;
 use holdpoint_domain::{ActorId, Command, Envelope, Event, World, decide};
 use holdpoint_log_format::limits::{
     SEAL_LENGTH, SEGMENT_HEADER_LENGTH, next_capacity, record_footprint,
@@ -74,7 +75,7 @@ impl HandMade {
     pub fn events(&mut self, events: Vec<Event>) {
         let envelopes: Vec<Envelope> = events.into_iter().map(envelope).collect();
         let encoded: Vec<Encoded> =
-            envelopes.iter().map(|envelope| codec::encode(envelope).unwrap()).collect();
+            envelopes.iter().map(|envelope| envelope::encode(envelope).unwrap()).collect();
         let first = self.chain.sequence + 1;
         for (sequence, envelope) in (first..).zip(&envelopes) {
             self.world.evolve(sequence, self.now, envelope);
@@ -209,7 +210,7 @@ impl HandMade {
 
 /// An event's payload.
 pub fn encoded(event: Event) -> Encoded {
-    codec::encode(&envelope(event)).unwrap()
+    envelope::encode(&envelope(event)).unwrap()
 }
 
 pub fn envelope(event: Event) -> Envelope {

@@ -2,15 +2,15 @@
 
 use super::{HandMade, SECRET};
 use holdpoint_domain::Command;
-use holdpoint_domain::command::{
-    AwaitResponse, CaptureEvidence, CompleteLoop, DispatchFacts, DispatchLoop, Entropy,
-    EvidenceItem, Handshake, InitializeLoop, ObserverExpectation, ReportFault, ReportResponse,
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::evidence_capture::{CaptureEvidence, EvidenceItem, OutputStream};
+use holdpoint_domain::execution_loop::{
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutorIdentityStatus,
+    ExecutorResponseType, Exit, Handshake, InitializeLoop, ObserverExpectation, ReportResponse,
 };
-use holdpoint_domain::event::{Exit, OutputStream};
-use holdpoint_domain::execution_loop::{ExecutorIdentityStatus, ExecutorResponseType};
-use holdpoint_domain::hash::sha256;
 use holdpoint_domain::human_decision::HoldTerms;
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, ReportFault, RetryPolicy};
 
 const ENVELOPE: &[u8] = b"envelope of sh -c true";
 
@@ -83,7 +83,7 @@ impl HandMade {
     pub fn initialize(&mut self, command_line: &str) -> InitializeLoop {
         let hash = envelope_hash();
         InitializeLoop {
-            gate: holdpoint_domain::policy::GateTerms::default(),
+            gate: holdpoint_domain::log::GateTerms::default(),
             approval: None,
             entropy: self.entropy(),
             executor_id: "sh".into(),

@@ -4,12 +4,13 @@
 
 mod talk;
 
-use holdpoint_domain::codec::{self, Encoded};
-use holdpoint_domain::event::ResourceUsage;
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::evidence_capture::ResourceUsage;
 use holdpoint_domain::execution_loop::ExecutorResponseType;
-use holdpoint_domain::hash::sha256;
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecision};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
+use holdpoint_domain::world::envelope;
+use holdpoint_domain::world::envelope::Encoded;
 use holdpoint_domain::{Command, Envelope, Idempotency, Time, World, decide};
 use std::hint::black_box;
 use std::ops::Range;
@@ -17,7 +18,7 @@ use std::ops::Range;
 use crate::story::held::{terms, timeout};
 use crate::story::points::{binding, option, person};
 use crate::story::{Story, envelope, output_item};
-use holdpoint_domain::command::EvidenceItem;
+use holdpoint_domain::evidence_capture::EvidenceItem;
 use talk::Talk;
 
 /// How many loops wait for a person at any time.
@@ -55,7 +56,7 @@ impl History {
     }
 
     pub fn decode(&self, entry: &Entry) -> Envelope {
-        codec::decode(entry.kind, entry.version, self.payload(entry)).unwrap()
+        envelope::decode(entry.kind, entry.version, self.payload(entry)).unwrap()
     }
 
     /// Decodes all of it, and nothing else.

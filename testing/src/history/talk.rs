@@ -1,13 +1,11 @@
 //! Conversations: one tenant, some people, and threads that live for twenty turns.
 
-use holdpoint_domain::command::{
-    ChangeCapability, RegisterDevice, RegisterLease, RegisterTenant, RegisterUser,
-    RegisterWorkOrder, TakeTurn, ThreadCommand,
-};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::{Digest, sha256};
-use holdpoint_domain::interruption_thread::{
-    Capability, LeaseStatus, PendingState, RegistrationStatus, WorkOrderStatus,
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::hash::{Digest, sha256};
+use holdpoint_domain::interruption_thread::{PendingState, TakeTurn, ThreadCommand};
+use holdpoint_domain::registration::{
+    Capability, ChangeCapability, LeaseStatus, RegisterDevice, RegisterLease, RegisterTenant,
+    RegisterUser, RegisterWorkOrder, RegistrationStatus, WorkOrderStatus,
 };
 use holdpoint_domain::{ActorId, Command, Time, World};
 

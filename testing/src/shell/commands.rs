@@ -1,17 +1,19 @@
 //! Commands for a loop of its own, with ids that no other command had.
 
 use holdpoint_domain::Command;
-use holdpoint_domain::command::{
-    AwaitResponse, CaptureEvidence, CompleteLoop, DispatchFacts, DispatchLoop, Entropy,
-    EvidenceItem, Handshake, InitializeLoop, ObserverExpectation, ReportFault, ReportResponse,
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::evidence_capture::{
+    CaptureEvidence, EvidenceItem, OutputStream, StopCondition, StopFacts,
+};
+use holdpoint_domain::execution_loop::{
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutorIdentityStatus,
+    ExecutorResponseType, Exit, Handshake, InitializeLoop, ObserverExpectation, ReportResponse,
     StopLoop,
 };
-use holdpoint_domain::event::{ConfigurationChanged, Exit, OutputStream};
-use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
-use holdpoint_domain::execution_loop::{ExecutorIdentityStatus, ExecutorResponseType};
-use holdpoint_domain::hash::sha256;
 use holdpoint_domain::human_decision::HoldTerms;
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
+use holdpoint_domain::log::ConfigurationChanged;
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, ReportFault, RetryPolicy};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -28,7 +30,7 @@ pub fn fresh() -> Entropy {
 pub fn initialize(max_attempts: u8) -> InitializeLoop {
     let hash = sha256(ENVELOPE).to_string();
     InitializeLoop {
-        gate: holdpoint_domain::policy::GateTerms::default(),
+        gate: holdpoint_domain::log::GateTerms::default(),
         approval: None,
         entropy: fresh(),
         executor_id: EXECUTOR.to_string(),

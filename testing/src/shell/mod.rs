@@ -3,10 +3,10 @@
 pub mod brittle;
 pub mod commands;
 
-use holdpoint_domain::event::Event;
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::policy::GateTerms;
-use holdpoint_domain::{ActorId, Envelope, Time, World, codec};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::log::GateTerms;
+use holdpoint_domain::world::envelope;
+use holdpoint_domain::{ActorId, Envelope, Event, Time, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{CommandSpec, EnvironmentPolicy, Stdin};
 use holdpoint_engine::shell::{Clock, EngineOptions, GovernedRun, Origin, Reading};
@@ -76,7 +76,7 @@ impl Place {
         let mut follower = Follower::at_segment(&storage, 1).expect("a first segment");
         let read = follower.catch_up(&storage, &mut |_, record| {
             let header = &record.header;
-            let decoded = codec::decode(header.kind, header.version, record.payload);
+            let decoded = envelope::decode(header.kind, header.version, record.payload);
             let envelope = decoded.expect("a record decodes");
             lines.push(Line { sequence: header.sequence, time: header.time, envelope });
         });

@@ -6,14 +6,14 @@ mod questions;
 mod registrations;
 mod turns;
 
-use holdpoint_domain::decision_point::{Authentication, Principal};
-use holdpoint_domain::event::{
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::payload::RawData;
+use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
+use holdpoint_domain::log::{
     ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived, RecoveryPerformed,
     SegmentIndexed,
 };
-use holdpoint_domain::evidence_capture::{RawData, StopCondition, StopFacts};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::sha256;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{
     ActorId, Command, Envelope, Event, Idempotency, Proof, Refusal, WriterCommand, decide,

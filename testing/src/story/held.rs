@@ -1,14 +1,14 @@
 //! Loops that are held for a person.
 
 use holdpoint_domain::Command;
-use holdpoint_domain::command::{AnswerDecision, ExpireDue, OverrideVisibility, RequestDecision};
-use holdpoint_domain::event::Text;
-use holdpoint_domain::execution_loop::{Actor, ExecutionLoopState, ExecutorResponseType};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerMeans, DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms,
-    HumanDecision, OverrideField,
+    AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, EscalationTarget, ExpireDue,
+    HeldRequest, HoldPolicy, HoldTerms, HumanDecision, OverrideField, OverrideVisibility,
+    RequestDecision,
 };
-use holdpoint_domain::world::HeldRequest;
 
 use super::Story;
 

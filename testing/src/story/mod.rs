@@ -6,22 +6,23 @@ pub mod points;
 pub mod random;
 pub mod samples;
 
-use holdpoint_domain::codec::{self, Encoded};
-use holdpoint_domain::command::{
-    AwaitResponse, CaptureEvidence, CompleteLoop, DispatchFacts, DispatchLoop, Entropy,
-    EvidenceItem, Handshake, InitializeLoop, InterruptLoop, ObserverExpectation, ReportFault,
-    ReportResponse, StopLoop,
+use holdpoint_domain::core::actor::{Actor, Principal};
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::evidence_capture::{
+    CaptureEvidence, EvidenceItem, OutputStream, StopCondition, StopFacts,
 };
-use holdpoint_domain::decision_point::Principal;
-use holdpoint_domain::event::{Exit, HaltReason, LoopHalted, OutputStream, Text};
-use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{
-    Actor, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType,
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopState,
+    ExecutorIdentityStatus, ExecutorResponseType, Exit, HaltReason, Handshake, InitializeLoop,
+    InterruptLoop, LoopHalted, ObserverExpectation, ReportResponse, StopLoop,
 };
-use holdpoint_domain::hash::sha256;
+use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::HoldTerms;
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
-use holdpoint_domain::world::ExecutionLoop;
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, ReportFault, RetryPolicy};
+use holdpoint_domain::world::envelope;
+use holdpoint_domain::world::envelope::Encoded;
 use holdpoint_domain::{
     ActorId, Command, Envelope, Event, ForbiddenEvent, Refusal, Time, World, WriterCommand, decide,
     decide_for_writer,
@@ -158,7 +159,7 @@ impl Story {
 
     /// Puts an envelope on the record.
     pub fn record_envelope(&mut self, envelope: Envelope) -> Vec<ForbiddenEvent> {
-        let encoded = codec::encode(&envelope).expect("the event fits");
+        let encoded = envelope::encode(&envelope).expect("the event fits");
         let sequence = self.records.last().map_or(0, |r| r.sequence) + 1;
         self.records.push(Recorded { sequence, at: self.now, encoded });
         self.world.evolve(sequence, self.now, &envelope)
@@ -200,7 +201,7 @@ impl Story {
     pub fn initialize(&self) -> InitializeLoop {
         let hash = sha256(ENVELOPE).to_string();
         InitializeLoop {
-            gate: holdpoint_domain::policy::GateTerms::default(),
+            gate: holdpoint_domain::log::GateTerms::default(),
             approval: None,
             entropy: self.entropy(),
             executor_id: "/bin/sh".into(),
@@ -384,7 +385,7 @@ pub fn names(events: &[Event]) -> Vec<&'static str> {
 pub fn rebuilt(records: &[Recorded], mut world: World) -> World {
     for record in records {
         let Encoded { kind, version, payload } = &record.encoded;
-        let envelope = codec::decode(*kind, *version, payload).expect("a record decodes");
+        let envelope = envelope::decode(*kind, *version, payload).expect("a record decodes");
         world.evolve(record.sequence, record.at, &envelope);
     }
     world

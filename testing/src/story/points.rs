@@ -1,16 +1,13 @@
 //! Decision points of a story: who asks, who answers, and what.
 
-use holdpoint_domain::command::{
-    CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint, EscalateDecisionPoint,
-    ExpireDecisionPoint, RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint,
-};
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, Authentication, DecisionOption, Principal, Response,
+    ActionBinding, ApprovalPolicy, CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint,
+    DecisionOption, DecisionPoint, EscalateDecisionPoint, ExpireDecisionPoint, RefineDecisionPoint,
+    RemindDecisionPoint, RespondToDecisionPoint, Response,
 };
-use holdpoint_domain::event::Text;
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::sha256;
-use holdpoint_domain::world::DecisionPoint;
 use holdpoint_domain::{Command, Event, decide};
 
 use super::Story;

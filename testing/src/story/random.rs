@@ -2,18 +2,18 @@
 //! not.
 
 use holdpoint_domain::Command;
-use holdpoint_domain::command::{
-    AnswerDecision, DispatchFacts, EvidenceItem, InitializeLoop, OverrideVisibility, ReportFault,
-    ReportResponse,
-};
-use holdpoint_domain::event::{ConfigurationChanged, Exit, ResourceUsage};
-use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::evidence_capture::{EvidenceItem, ResourceUsage, StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{
-    Actor, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType,
+    DispatchFacts, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType, Exit,
+    InitializeLoop, ReportResponse,
 };
-use holdpoint_domain::hash::sha256;
-use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms, HumanDecision, OverrideField};
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
+use holdpoint_domain::human_decision::{
+    AnswerDecision, HoldPolicy, HoldTerms, HumanDecision, OverrideField, OverrideVisibility,
+};
+use holdpoint_domain::log::ConfigurationChanged;
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, ReportFault, RetryPolicy};
 use quickcheck::{Arbitrary as _, Gen};
 
 use super::held::{terminal, terms, timeout};

@@ -6,31 +6,35 @@
 mod decision_points;
 mod threads;
 
-use holdpoint_domain::confidence::Confidence;
-use holdpoint_domain::decision_point::{Authentication, Principal};
-use holdpoint_domain::event::{
-    AuditEntry, ChainSealed, ClockStepped, CommandRefused, ConfigurationChanged, DecisionAnswered,
-    DecisionRequested, DecisionTimedOut, DecisionWarned, EvidenceCaptured, EvidenceContent, Exit,
-    FaultReported, FingerprintRecorded, HaltReason, HeadMissingAccepted, HistoryArchived,
-    LateAnswerRecorded, List, LoopDispatched, LoopHalted, LoopInitialized, ObserverAttached,
-    Offered, OutputCut, OutputExtent, OutputStream, PolicyChanged, PolicyUnknown, RecordsLost,
-    RecordsUnproven, RecoveryPerformed, RefusalClass, RequestWithdrawn, ResourceUsage,
-    ResponseAwaited, ResponseEvaluated, Salvaged, SalvagedRun, SandboxDecided, SegmentIndexed,
-    StopConditionDetected, Text, UnprovenReason, VisibilityOverridden,
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::confidence::Confidence;
+use holdpoint_domain::core::forbidden::RefusalClass;
+use holdpoint_domain::core::hash::{Digest, sha256};
+use holdpoint_domain::core::payload::{List, RawData, Text};
+use holdpoint_domain::evidence_capture::{
+    ChainSealed, EvidenceCaptured, EvidenceContent, EvidenceType, ObservationPoint,
+    ObserverAttached, Offered, OutputCut, OutputExtent, OutputStream, ResourceUsage, StopCondition,
+    StopConditionDetected,
 };
-use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, RawData, StopCondition};
 use holdpoint_domain::execution_loop::{
-    Actor, ExecutionDecision, ExecutionLoopState, ExecutorResponseType, HandshakeDecision,
-    ResponseDecision,
+    ExecutionDecision, ExecutionLoopState, ExecutorResponseType, Exit, HaltReason,
+    HandshakeDecision, LoopDispatched, LoopHalted, LoopInitialized, ResponseAwaited,
+    ResponseDecision, ResponseEvaluated,
 };
-use holdpoint_domain::hash::{Digest, sha256};
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerMeans, DecisionOutcome, DecisionRecord, DecisionRequest, DecisionTimeout,
-    EscalationTarget, EvidenceSummary, HoldPolicy, HoldTerms, HumanDecision, MAX_TIMEOUT_MS,
-    OverrideField, RequestContext,
+    AnswerChannel, AnswerMeans, AuditEntry, DecisionAnswered, DecisionOutcome, DecisionRecord,
+    DecisionRequest, DecisionRequested, DecisionTimedOut, DecisionTimeout, DecisionWarned,
+    EscalationTarget, EvidenceSummary, HoldPolicy, HoldTerms, HumanDecision, LateAnswerRecorded,
+    MAX_TIMEOUT_MS, OverrideField, RequestContext, RequestWithdrawn, VisibilityOverridden,
 };
-use holdpoint_domain::policy::{GatePolicy, GateTerms};
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxDecision};
+use holdpoint_domain::log::{
+    ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded, GatePolicy, GateTerms,
+    HeadMissingAccepted, HistoryArchived, PolicyChanged, PolicyUnknown, RecordsLost,
+    RecordsUnproven, RecoveryPerformed, Salvaged, SalvagedRun, SegmentIndexed, UnprovenReason,
+};
+use holdpoint_domain::sandbox_fault::{
+    ExecutionFaultType, FaultReported, RetryPolicy, SandboxDecided, SandboxDecision,
+};
 use holdpoint_domain::{ActorId, Envelope, Event, Idempotency, Proof, Time};
 
 const LOOP: &str = "LOOP-000102030405060708090a0b0c0d0e0f";

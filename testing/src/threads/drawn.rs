@@ -1,13 +1,10 @@
 //! Random turns and rows: mostly what the thread asks for.
 
 use holdpoint_domain::Command;
-use holdpoint_domain::command::{
-    ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow, RespondCommitRow, TakeTurn,
-    WaitCommitRow,
-};
 use holdpoint_domain::interruption_thread::{
-    ConfirmAnswer, Directive, IntentClass, Pending, PendingState, ReasonCode, SubjectRelation,
-    ThreadState, ToolStatus, TurnInput, TurnRequest,
+    ClarifyCommitRow, ConfirmAnswer, ConfirmCommitRow, Directive, DispatchCommitRow, IntentClass,
+    Pending, PendingState, ReasonCode, RespondCommitRow, SubjectRelation, TakeTurn, ThreadState,
+    ToolStatus, TurnInput, TurnRequest, WaitCommitRow,
 };
 use quickcheck::{Arbitrary as _, Gen};
 

@@ -4,19 +4,20 @@ pub mod drawn;
 pub mod registering;
 pub mod requests;
 
-use holdpoint_domain::command::{
-    ChangeCapability, RegisterDevice, RegisterLease, RegisterSession, RegisterTenant, RegisterUser,
-    RegisterWorkOrder, TakeTurn, ThreadCommand,
-};
-use holdpoint_domain::event::{RowCommitted, TurnTaken};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::{Digest, sha256};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::interruption_thread::{
-    Capability, ENGINE_ID, LeaseStatus, PendingState, RegistrationStatus, SessionStatus,
-    ThreadState, TurnRequest, WorkOrderStatus,
+    ENGINE_ID, PendingState, RowCommitted, TakeTurn, ThreadCommand, ThreadState, TurnRequest,
+    TurnTaken,
 };
+use holdpoint_domain::registration::{
+    Capability, ChangeCapability, LeaseStatus, RegisterDevice, RegisterLease, RegisterSession,
+    RegisterTenant, RegisterUser, RegisterWorkOrder, RegistrationStatus, SessionStatus,
+    WorkOrderStatus,
+};
+use holdpoint_domain::world::envelope;
 use holdpoint_domain::{
-    ActorId, Command, Envelope, Event, Idempotency, Refusal, Time, World, codec, decide,
+    ActorId, Command, Envelope, Event, Idempotency, Refusal, Time, World, decide,
 };
 use std::collections::BTreeSet;
 
@@ -210,10 +211,10 @@ impl Stage {
         self.sequence += 1;
         self.newest = at.nanoseconds();
         self.kinds.insert(envelope.event.kind().kind);
-        let encoded = codec::encode(envelope).expect("the event fits");
+        let encoded = envelope::encode(envelope).expect("the event fits");
         let found = self.world.evolve(self.sequence, at, envelope);
         assert_eq!(found, [], "decide made what evolve forbids: {envelope:?}");
-        let decoded = codec::decode(encoded.kind, encoded.version, &encoded.payload).unwrap();
+        let decoded = envelope::decode(encoded.kind, encoded.version, &encoded.payload).unwrap();
         self.rebuilt.evolve(self.sequence, at, &decoded);
     }
 

@@ -1,6 +1,6 @@
 //! Registrations by their commands, as callers write them.
 
-use holdpoint_domain::hash::sha256;
+use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::{Command, Time};
 use serde_json::{Value, json};
 

@@ -1,9 +1,10 @@
 //! Requests that are legal, to be changed in one place.
 
+use holdpoint_domain::core::confidence::BasisPoints;
 use holdpoint_domain::interruption_thread::{
-    Advice, BasisPoints, ConfidenceBand, ConfidenceBundle, ConfirmAnswer, DegradationContext,
-    GateConfidences, IntentClass, Interruption, RiskContextClass, SpeechWindowMetrics,
-    SubjectRelation, TimingMarkers, ToolStatus, TtsResumeSnapshot, TurnInput, TurnRequest,
+    Advice, ConfidenceBand, ConfidenceBundle, ConfirmAnswer, DegradationContext, GateConfidences,
+    IntentClass, Interruption, RiskContextClass, SpeechWindowMetrics, SubjectRelation,
+    TimingMarkers, ToolStatus, TtsResumeSnapshot, TurnInput, TurnRequest,
 };
 
 /// So many basis points.

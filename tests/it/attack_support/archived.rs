@@ -1,9 +1,9 @@
 //! The same log with its first segments moved to an archive beside it.
 
 use super::{sealed_log, snapshot, state_indexes};
-use holdpoint_domain::event::{HistoryArchived, Raw};
-use holdpoint_domain::evidence_capture::RawData;
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::core::payload::{Raw, RawData};
+use holdpoint_domain::log::HistoryArchived;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_forger::pair::{ARCHIVE, LOG};
 use holdpoint_log_format::{ChainPosition, Head, names};

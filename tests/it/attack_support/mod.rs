@@ -10,13 +10,13 @@ pub(crate) mod verbs;
 
 use crate::records_support::build_all;
 use crate::thread_support::{chat, interruption_at, setting, turn};
-use holdpoint_domain::codec::{self, Encoded};
-use holdpoint_domain::command::{ChangePolicy, CreateDecisionPoint, Entropy};
-use holdpoint_domain::event::{FingerprintRecorded, SegmentIndexed};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::{Digest, sha256};
-use holdpoint_domain::policy::GatePolicy;
-use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::hash::{Digest, sha256};
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::decision_point::CreateDecisionPoint;
+use holdpoint_domain::log::{ChangePolicy, FingerprintRecorded, GatePolicy, SegmentIndexed};
+use holdpoint_domain::world::envelope::Encoded;
+use holdpoint_domain::world::{STATE_SCHEMA_VERSION, envelope};
 use holdpoint_domain::{ActorId, Command, Envelope, Idempotency, World, decide};
 use holdpoint_log_files::snapshot::snapshot_path;
 use holdpoint_log_format::{SnapshotHeader, names};
@@ -135,7 +135,7 @@ pub(crate) fn give(log: &mut HandMade, actor: ActorId, command: &Command) {
         let idempotency = key_of(command);
         let sealed = Envelope { actor: actor.clone(), idempotency, ..envelope(event) };
         log.world.evolve(sequence, log.now, &sealed);
-        encoded.push(codec::encode(&sealed).unwrap());
+        encoded.push(envelope::encode(&sealed).unwrap());
     }
     log.batch(&encoded);
 }

@@ -4,7 +4,7 @@ use super::cell::found_false;
 use super::facts::{FOUND_FALSE, Fact};
 use super::verbs::{Shows, Verb};
 use crate::records_support::told;
-use holdpoint_domain::hash::sha256;
+use holdpoint_domain::core::hash::sha256;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,9 +3,12 @@
 
 pub(crate) mod segments;
 
-use holdpoint_domain::event::{CommandRefused, RefusalClass, Text};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::{ActorId, Envelope, codec};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::forbidden::RefusalClass;
+use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::log::CommandRefused;
+use holdpoint_domain::world::envelope;
+use holdpoint_domain::{ActorId, Envelope};
 use holdpoint_engine::log::{Level, Log, NewRecord, Options};
 use holdpoint_log_files::DirectoryStorage;
 use std::collections::BTreeMap;
@@ -34,7 +37,7 @@ pub(crate) fn record(length: usize) -> NewRecord {
         idempotency: None,
         event: refused.into(),
     };
-    let encoded = codec::encode(&envelope).unwrap();
+    let encoded = envelope::encode(&envelope).unwrap();
     NewRecord { kind: encoded.kind, version: encoded.version, payload: encoded.payload }
 }
 

@@ -1,8 +1,9 @@
 //! Logs of several segments made by hand, with and without indexes that they vouch for.
 
-use holdpoint_domain::event::{Event, RecordsLost, SegmentIndexed};
-use holdpoint_domain::hash::Digest;
-use holdpoint_domain::terms::{TERMS_VERSION, terms_of_record};
+use holdpoint_domain::Event;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::log::{RecordsLost, SegmentIndexed};
+use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::names;
 use holdpoint_log_index::file::{build_index, index_path};

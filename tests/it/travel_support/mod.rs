@@ -1,6 +1,6 @@
 //! Logs made by hand with snapshots beside them, and what the state was after every record.
 
-use holdpoint_domain::event::{ClockStepped, FingerprintRecorded};
+use holdpoint_domain::log::{ClockStepped, FingerprintRecorded};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Command, decide};
 use holdpoint_log_files::DirectoryStorage;

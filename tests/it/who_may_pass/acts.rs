@@ -2,31 +2,32 @@
 
 use crate::who_may_pass::cast::NAMES;
 use crate::who_may_pass::random::Random;
-use holdpoint_domain::command::{
-    AnswerDecision, AwaitResponse, CancelDecisionPoint, CaptureEvidence, ChangeCapability,
-    ChangePolicy, Command, CompleteLoop, ConsumeApproval, CreateDecisionPoint, DispatchFacts,
-    DispatchLoop, Entropy, EvidenceItem, Handshake, InitializeLoop, ObserverExpectation,
-    OverrideVisibility, RefineDecisionPoint, ReportFault, ReportResponse, RequestDecision,
-    RespondToDecisionPoint, SpentApproval, StopLoop,
-};
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::hash::{Digest, sha256};
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, Authentication, DecisionOption, OnTimeout, Principal, Response,
+    ActionBinding, ApprovalPolicy, CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint,
+    DecisionOption, OnTimeout, RefineDecisionPoint, RespondToDecisionPoint, Response,
 };
-use holdpoint_domain::event::{Exit, List, OutputStream, Text};
-use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
+use holdpoint_domain::evidence_capture::{
+    CaptureEvidence, EvidenceItem, OutputStream, StopCondition, StopFacts,
+};
 use holdpoint_domain::execution_loop::{
-    Actor, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType,
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopState,
+    ExecutorIdentityStatus, ExecutorResponseType, Exit, Handshake, InitializeLoop,
+    ObserverExpectation, ReportResponse, SpentApproval, StopLoop,
 };
-use holdpoint_domain::hash::{Digest, sha256};
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerMeans, DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms,
-    HumanDecision, OverrideField,
+    AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, EscalationTarget, HoldPolicy,
+    HoldTerms, HumanDecision, OverrideField, OverrideVisibility, RequestDecision,
 };
-use holdpoint_domain::interruption_thread::Capability;
-use holdpoint_domain::policy::{GatePolicy, GateTerms, RELAX_TOOL, RUN_TOOL};
-use holdpoint_domain::policy::{relax_binding, run_binding};
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
-use holdpoint_domain::{ActorId, World};
+use holdpoint_domain::log::{
+    ChangePolicy, GatePolicy, GateTerms, RELAX_TOOL, RUN_TOOL, relax_binding, run_binding,
+};
+use holdpoint_domain::registration::{Capability, ChangeCapability};
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, ReportFault, RetryPolicy};
+use holdpoint_domain::{ActorId, Command, World};
 
 const ENVELOPE: &[u8] = b"touch f";
 const EXECUTOR: &str = "/bin/touch";

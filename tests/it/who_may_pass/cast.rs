@@ -3,7 +3,7 @@
 use crate::who_may_pass::model::{Doer, Means};
 use crate::who_may_pass::random::Random;
 use holdpoint_domain::ActorId;
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::core::actor::Actor;
 use holdpoint_engine::Engine;
 use holdpoint_engine::floors::FloorFiles;
 use holdpoint_engine::log::Level;

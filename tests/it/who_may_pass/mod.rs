@@ -10,11 +10,12 @@ mod real;
 
 use acts::{Known, Try, any_policy};
 use cast::{CAST, Process, SetClock, engines};
-use holdpoint_domain::decision_point::Authentication;
-use holdpoint_domain::event::Text;
+use holdpoint_domain::core::actor::Authentication;
+use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::human_decision::HoldPolicy;
-use holdpoint_domain::policy::GatePolicy;
-use holdpoint_domain::{ActorId, Command, Event, codec};
+use holdpoint_domain::log::GatePolicy;
+use holdpoint_domain::world::envelope;
+use holdpoint_domain::{ActorId, Command, Event};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Origin, Receipt, Submitted};
 use holdpoint_log_files::{DirectoryStorage, Follower};
@@ -164,7 +165,7 @@ fn judge(log: &Path, floor: GatePolicy, done: &BTreeMap<u64, Done>) -> Result<Pa
     let mut follower = Follower::at_segment(&storage, 1).unwrap();
     let read = follower.catch_up(&storage, &mut |_, record| {
         let header = &record.header;
-        let event = codec::decode(header.kind, header.version, record.payload).unwrap().event;
+        let event = envelope::decode(header.kind, header.version, record.payload).unwrap().event;
         let done = done.get(&header.sequence);
         let doer = done.map(|done| done.process.doer(&done.actor));
         let details = done.and_then(|done| match &done.command {

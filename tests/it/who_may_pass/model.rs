@@ -2,13 +2,17 @@
 //! product's rules. It is told who really did what, and what was recorded of it.
 
 use holdpoint_domain::Event;
-use holdpoint_domain::decision_point::{ActionBinding, ApprovalPolicy, Authentication, Response};
-use holdpoint_domain::event::{DecisionPointCreated, HaltReason, LoopInitialized, PolicyChanged};
+use holdpoint_domain::core::actor::{Actor, Authentication};
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::decision_point::{
+    ActionBinding, ApprovalPolicy, DecisionPointCreated, Response,
+};
 use holdpoint_domain::evidence_capture::StopCondition;
-use holdpoint_domain::execution_loop::{Actor, ExecutorResponseType};
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::execution_loop::{ExecutorResponseType, HaltReason, LoopInitialized};
 use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms, HumanDecision};
-use holdpoint_domain::policy::{GatePolicy, RELAX_TOOL, RUN_TOOL, relax_binding, run_binding};
+use holdpoint_domain::log::{
+    GatePolicy, PolicyChanged, RELAX_TOOL, RUN_TOOL, relax_binding, run_binding,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What proves a name.
@@ -126,7 +130,7 @@ fn least(policy: &GatePolicy) -> Means {
 }
 
 /// An empty list is everybody.
-fn is_within(asked: &[holdpoint_domain::event::Text], demanded: &GatePolicy) -> bool {
+fn is_within(asked: &[holdpoint_domain::core::payload::Text], demanded: &GatePolicy) -> bool {
     let allowed = &demanded.approvers;
     allowed.is_empty() || (!asked.is_empty() && asked.iter().all(|name| allowed.contains(name)))
 }
@@ -452,7 +456,7 @@ impl Model {
         &self,
         doer: Option<&Doer>,
         id: &str,
-        body: &holdpoint_domain::event::LoopHalted,
+        body: &holdpoint_domain::execution_loop::LoopHalted,
     ) -> Verdict {
         let Some(run) = self.runs.get(id) else { return Err("an end of no run".to_string()) };
         let passes = matches!(

@@ -1,6 +1,6 @@
 //! Where the time of a rebuild goes, kind by kind, and how its parts compare.
 
-use holdpoint_domain::hash::sha256;
+use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::{Envelope, Event, World, kind_name};
 use holdpoint_testing::history::History;
 use rustix::time::{ClockId, clock_gettime};

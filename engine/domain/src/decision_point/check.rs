@@ -2,20 +2,25 @@
 
 use alloc::string::{String, ToString as _};
 
-use super::{
+use crate::core::limits::MAX_ID_BYTES;
+use crate::core::text::{
+    BLANK_CODE_POINTS, bounded, check_identifier, has_visible_character, visible,
+};
+use crate::core::time::Timestamp;
+use crate::decision_point::refusal::DecisionPointRefusal as No;
+use crate::decision_point::types::{
     ActionBinding, ApprovalPolicy, DecisionOption, EvidenceAttachment, MAX_CONTEXT_BYTES,
     MAX_DESCRIPTION_BYTES, MAX_ITERATIONS, MAX_LABEL_BYTES, MAX_OPTION_ID_BYTES, MAX_PROMPT_BYTES,
     MAX_RESPONSE_BYTES, MAX_SHORT_BYTES, MAX_TIMEOUT_MS, OnTimeout, Proposal, Response, Terms,
 };
-use crate::limits::MAX_ID_BYTES;
-use crate::refusal::{DecisionPointRefusal as No, Refusal};
-use crate::text::{BLANK_CODE_POINTS, bounded, check_identifier, has_visible_character, visible};
-use crate::time::Timestamp;
+use crate::world::refusal::Refusal;
 
 /// What the id of every decision point begins with: no issue is called so.
 const ID_PREFIX: &str = "DP-";
+
 /// What the names of Holdpoint itself begin with.
 const SYSTEM_PREFIX: &str = "system:";
+
 /// Most bytes of a wrong id that a refusal shows.
 const SHOWN_BYTES: usize = 96;
 
@@ -72,7 +77,7 @@ pub fn check_proposal(proposal: &Proposal, allow_text: bool) -> Result<(), Refus
 /// Whether a policy can be met where this one asks, and does not approve by accident.
 ///
 /// # Errors
-/// [`No::BadPolicy`].
+/// [`No::BadPolicy`](crate::decision_point::DecisionPointRefusal::BadPolicy).
 pub fn check_policy(policy: &ApprovalPolicy, requester: &str) -> Result<(), Refusal> {
     let bad = |reason| Err(No::BadPolicy { reason }.into());
     for (place, name) in policy.approvers.iter().enumerate() {
@@ -83,7 +88,7 @@ pub fn check_policy(policy: &ApprovalPolicy, requester: &str) -> Result<(), Refu
         }
     }
     let quorum = usize::from(policy.quorum);
-    let may = |name: &&crate::event::Text| policy.allow_requester || ***name != *requester;
+    let may = |name: &&crate::core::payload::Text| policy.allow_requester || ***name != *requester;
     let approvers = policy.approvers.iter().filter(may).count();
     match quorum {
         0 => bad("a quorum of 0 approves by itself; ask for 1 to 16 people"),
@@ -123,7 +128,7 @@ pub(crate) fn check_plain_name(field: &'static str, name: &str) -> Result<(), Re
 }
 
 /// Something to read, within a bound.
-pub(crate) fn check_words(field: &'static str, text: &str, limit: usize) -> Result<(), Refusal> {
+fn check_words(field: &'static str, text: &str, limit: usize) -> Result<(), Refusal> {
     if !has_visible_character(text) {
         return Err(No::Missing { field }.into());
     }

@@ -1,6 +1,60 @@
-//! The closed enums of decision points, by the names that programs read.
+//! The types of decision points: bounds, closed enums by the names that programs read, what is
+//! asked under which terms, and what an answer is.
 
-use crate::closed::closed_enum;
+use serde::{Deserialize, Serialize};
+
+use crate::core::actor::Authentication;
+use crate::core::closed_enum;
+use crate::core::hash::Digest;
+use crate::core::payload::{List, Text};
+
+/// Most options of a proposal.
+pub const MAX_OPTIONS: usize = 32;
+
+/// Longest prompt, in bytes.
+pub const MAX_PROMPT_BYTES: usize = 4 * 1024;
+
+/// Longest context, in bytes.
+pub const MAX_CONTEXT_BYTES: usize = 64 * 1024;
+
+/// Longest text, guidance or comment of an answer, in bytes. A longer one is refused, not cut.
+pub const MAX_RESPONSE_BYTES: usize = 32 * 1024;
+
+/// Longest id of an option, in bytes.
+pub const MAX_OPTION_ID_BYTES: usize = 32;
+
+/// Longest short form of an option, in bytes.
+pub const MAX_SHORT_BYTES: usize = 64;
+
+/// Longest label of an option, in bytes.
+pub const MAX_LABEL_BYTES: usize = 1024;
+
+/// Longest description of an option, in bytes.
+pub const MAX_DESCRIPTION_BYTES: usize = 8 * 1024;
+
+/// Longest reason for a cancellation or an escalation, in bytes.
+pub const MAX_REASON_BYTES: usize = 4 * 1024;
+
+/// Most rounds that guidance may lead to.
+pub const MAX_ITERATIONS: u8 = 20;
+
+/// Rounds where the creator says nothing (seed, "DecisionPoint Type").
+pub const DEFAULT_MAX_ITERATIONS: u8 = 3;
+
+/// Longest time in which an answer may be awaited or an approval spent: 366 days, in milliseconds.
+pub const MAX_TIMEOUT_MS: u64 = 366 * 24 * 60 * 60 * 1000;
+
+/// How long an approval may be spent where the creator says nothing: 24 hours, in milliseconds.
+pub const DEFAULT_VALID_FOR_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// Most late responses of one round that are remembered; more are recorded all the same.
+pub const MAX_LATE_RESPONSES: usize = 16;
+
+/// Most votes of one round.
+pub const MAX_VOTES: usize = 64;
+
+/// Most decision points that are remembered after they ended: the newest.
+pub const MAX_CLOSED_DECISION_POINTS: usize = 1024;
 
 closed_enum! {
     /// Where a round stands.
@@ -76,14 +130,250 @@ closed_enum! {
     }
 }
 
-closed_enum! {
-    /// What proves who somebody is, the weakest first.
-    pub enum Authentication {
-        /// Nothing: a name that was claimed.
-        None = "none",
-        /// The operating system's user, by its number.
-        OsUser = "os-user",
-        /// The operating system's user, at a terminal.
-        Terminal = "terminal",
+/// The options of a proposal: at most [`MAX_OPTIONS`].
+pub type OptionList = List<DecisionOption, MAX_OPTIONS>;
+
+/// The option that approves, of a question that is approved or denied.
+pub const APPROVE: &str = "approve";
+
+/// The option that denies it.
+pub const DENY: &str = "deny";
+
+/// One way to answer (seed, "DecisionOption Type").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DecisionOption {
+    /// `[A-Za-z0-9][A-Za-z0-9._-]{0,31}`, unique in its proposal.
+    pub id: Text,
+    /// One to three words, at most 64 bytes. Empty: the id.
+    #[serde(default)]
+    pub short: Text,
+    /// A sentence, 1 to 1,024 bytes.
+    pub label: Text,
+    /// More, as Markdown, at most 8 KiB.
+    #[serde(default)]
+    pub description: Option<Text>,
+    /// Whether choosing it says no: it ends a vote at once, releases nothing and approves nothing.
+    #[serde(default)]
+    pub reject: bool,
+}
+
+impl DecisionOption {
+    /// The two answers to a question that is approved or denied, by their short words and by what
+    /// each of them lets happen.
+    #[must_use]
+    pub fn approve_or_deny(short: [&str; 2], label: [&str; 2]) -> [Self; 2] {
+        let ([approve, deny], [approves, denies]) = (short, label);
+        [(APPROVE, approve, approves, false), (DENY, deny, denies, true)].map(
+            |(id, short, label, reject)| Self {
+                id: id.into(),
+                short: short.into(),
+                label: label.into(),
+                description: None,
+                reject,
+            },
+        )
     }
+}
+
+/// What is asked: the part that each round may propose anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Proposal {
+    /// The question, 1 to 4,096 bytes.
+    pub prompt: Text,
+    /// What one should know to answer it, at most 64 KiB.
+    #[serde(default)]
+    pub context: Option<Text>,
+    /// The ways to answer; none where only a text is wanted.
+    #[serde(default)]
+    pub options: OptionList,
+    /// The option that the requester prefers; taken at the deadline only under
+    /// [`OnTimeout::Default`].
+    #[serde(default)]
+    pub default_option: Option<Text>,
+}
+
+impl Proposal {
+    /// The option with this id.
+    #[must_use]
+    pub fn option(&self, id: &str) -> Option<&DecisionOption> {
+        self.options.iter().find(|option| *option.id == *id)
+    }
+}
+
+/// Something that an answer may rest on, by its digest. The bytes are kept elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct EvidenceAttachment {
+    /// SHA-256 of the bytes.
+    pub sha256: Digest,
+    /// How many bytes.
+    pub bytes: u64,
+    /// Their media type, at most 256 bytes.
+    pub media_type: Text,
+    /// What they are, at most 256 bytes.
+    pub label: Text,
+}
+
+/// The one action that an approval is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ActionBinding {
+    /// The tool, 1 to 256 bytes.
+    pub tool: Text,
+    /// SHA-256 of its input in the canonical form of RFC 8785.
+    pub input_sha256: Digest,
+}
+
+/// Who has to approve. Where there is none, anybody may answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ApprovalPolicy {
+    /// Who may answer; empty: every person.
+    #[serde(default)]
+    pub approvers: List<Text>,
+    /// How many distinct people have to choose the same, 1 to 16. One choice of an option that
+    /// rejects ends it at once.
+    pub quorum: u8,
+    /// Whether the requester may answer too.
+    #[serde(default)]
+    pub allow_requester: bool,
+    /// Whether agents may answer too.
+    #[serde(default)]
+    pub allow_agents: bool,
+    /// What at least has to prove who answers.
+    pub authentication: Authentication,
+    /// Whether a default that is taken at the deadline counts as approval.
+    #[serde(default)]
+    pub default_approves: bool,
+}
+
+impl ApprovalPolicy {
+    /// One person, whoever it is, whose name is proven.
+    #[must_use]
+    pub fn people() -> Self {
+        Self {
+            approvers: List::default(),
+            quorum: 1,
+            allow_requester: true,
+            allow_agents: false,
+            authentication: Authentication::OsUser,
+            default_approves: false,
+        }
+    }
+}
+
+/// The terms of a question: they hold for every round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Terms {
+    /// The work item that it is about, 1 to 256 bytes.
+    pub issue_id: Option<Text>,
+    /// What is asked in the first round.
+    pub proposal: Proposal,
+    /// Whether a text of one's own is an answer.
+    pub allow_text: bool,
+    /// What becomes of a round that nobody answers in time.
+    pub on_timeout: OnTimeout,
+    /// When the time is over; `None`: never.
+    pub expires_at: Option<crate::core::time::Timestamp>,
+    /// How long each round has, in milliseconds, where the time begins anew with every round.
+    pub round_timeout_ms: Option<u64>,
+    /// How many rounds there may be, 1 to 20.
+    pub max_iterations: u8,
+    /// How much it presses.
+    pub urgency: Urgency,
+    /// Who has to approve.
+    pub policy: Option<ApprovalPolicy>,
+    /// What waits for the answer, by the requester's own names.
+    pub blocks: List<Text>,
+    /// What the answer may rest on.
+    pub evidence: List<EvidenceAttachment>,
+    /// The one action that an approval is for.
+    pub binding: Option<ActionBinding>,
+    /// How long after the answer an approval may be spent, in milliseconds.
+    pub valid_for_ms: u64,
+    /// The decision point whose place it takes.
+    pub supersedes: Option<Text>,
+}
+
+impl Terms {
+    /// Whether the answer is a person's: approval is asked for, or something waits for it.
+    #[must_use]
+    pub fn needs_person(&self) -> bool {
+        self.policy.is_some() || self.binding.is_some() || !self.blocks.is_empty()
+    }
+
+    /// Whether people are shown exactly this, once, and nothing besides: whoever may ask can bind a
+    /// question that shows something else to the same action.
+    #[must_use]
+    pub fn shows(&self, proposal: &Proposal) -> bool {
+        let is_bare = self.issue_id.is_none() && self.blocks.is_empty() && self.evidence.is_empty();
+        self.proposal == *proposal && !self.allow_text && self.max_iterations == 1 && is_bare
+    }
+}
+
+/// The seed's name for "accept my guidance as it is". No option may be called so.
+pub const ACCEPT: &str = "_accept";
+
+/// What somebody answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Response {
+    /// The option with this id.
+    Option(Text),
+    /// A text of one's own, which ends the question.
+    Text(Text),
+    /// The guidance that led to this round, as it is. Not in the first round.
+    Accept,
+    /// Guidance: another round, with a proposal that heeds it.
+    Guidance(Text),
+}
+
+impl Response {
+    /// The option with this id; the seed's `_accept` stands for [`Response::Accept`].
+    #[must_use]
+    pub fn option(id: &str) -> Self {
+        if id == ACCEPT { Self::Accept } else { Self::Option(id.into()) }
+    }
+
+    /// The words of the answer, where it has some.
+    #[must_use]
+    pub fn words(&self) -> Option<&Text> {
+        match self {
+            Self::Text(words) | Self::Guidance(words) => Some(words),
+            Self::Option(_) | Self::Accept => None,
+        }
+    }
+}
+
+#[cfg(feature = "arbitrary")]
+crate::core::arbitrary::made_of! {
+    DecisionOption { id, short, label, description, reject }
+    Proposal { prompt, context, options, default_option }
+    EvidenceAttachment { sha256, bytes, media_type, label }
+    ActionBinding { tool, input_sha256 }
+    ApprovalPolicy {
+        approvers, quorum, allow_requester, allow_agents, authentication, default_approves,
+    }
+    Terms {
+        issue_id, proposal, allow_text, on_timeout, expires_at, round_timeout_ms, max_iterations,
+        urgency, policy, blocks, evidence, binding, valid_for_ms, supersedes,
+    }
+}
+
+#[cfg(feature = "arbitrary")]
+crate::core::arbitrary::one_of! {
+    Response:
+        |input| input.arbitrary().map(Response::Option),
+        |input| input.arbitrary().map(Response::Text),
+        |_| Ok(Response::Accept),
+        |input| input.arbitrary().map(Response::Guidance),
 }

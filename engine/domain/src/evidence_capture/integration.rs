@@ -1,8 +1,8 @@
 //! Transition, observation point, evidence type: the one table (Phase-31, "Integration points").
 
-use super::{EvidenceType, ObservationPoint};
-use crate::closed::closed_enum;
-use crate::execution_loop::ExecutionLoopState;
+use crate::core::closed_enum;
+use crate::evidence_capture::types::{EvidenceType, ObservationPoint};
+use crate::execution_loop::types::{ExecutionLoopState, HaltReason};
 
 closed_enum! {
     /// What happens to a loop that may have to be observed.
@@ -161,9 +161,32 @@ pub fn may_capture(
     INTEGRATION.iter().any(|row| row.captured_in == state && row.place == place)
 }
 
+impl HaltReason {
+    /// The row of the integration table that captures a halt for this reason.
+    #[must_use]
+    pub const fn step(self) -> LoopStep {
+        match self {
+            Self::Completed | Self::ResponseRejected | Self::ResponseEscalated => {
+                LoopStep::Completed
+            }
+            Self::FaultTerminated
+            | Self::FaultEscalated
+            | Self::FaultNotRetried
+            | Self::StopCondition
+            | Self::IllegalTransition
+            | Self::HandshakeFailed
+            | Self::DecisionTimedOut
+            | Self::Interrupted
+            | Self::RecorderLost => LoopStep::Stopped,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{INTEGRATION, LoopStep, may_capture};
+    use crate::evidence_capture::types::{EvidenceType, ObservationPoint};
+    use crate::execution_loop::types::ExecutionLoopState;
 
     #[test]
     fn table_integration_has_every_step_once_in_order() {

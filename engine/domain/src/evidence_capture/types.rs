@@ -1,6 +1,15 @@
-//! The closed enums of Phase-31.
+//! The types of Phase-31: closed enums, one piece of evidence, the session that it is captured in,
+//! and what is said of an output with a gap.
 
-use crate::closed::closed_enum;
+use alloc::format;
+use alloc::string::{String, ToString as _};
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::closed_enum;
+use crate::core::hash::Digest;
+use crate::core::payload::{Raw, RawData};
+use crate::execution_loop::types::{ExecutionLoopState, ResponseDecision};
 
 closed_enum! {
     /// Where in the execution loop something is observed.
@@ -35,7 +44,8 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// What halts a loop at once. [`super::STOP_TRIGGERS`] says what triggers each.
+    /// What halts a loop at once. [`STOP_TRIGGERS`](crate::evidence_capture::STOP_TRIGGERS) says
+    /// what triggers each.
     pub enum StopCondition {
         /// Nobody authorized the execution.
         MissingAuthorization = "MISSING_AUTHORIZATION",
@@ -58,4 +68,282 @@ closed_enum! {
         /// A human said stop.
         HumanAbort = "HUMAN_ABORT",
     }
+}
+
+/// What was offered to a halted context. The seed puts a fixed `CONTEXT_HALTED` record in its
+/// place; the offer itself is kept here, under the injective hash, so that nothing is dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfferedEvidence {
+    /// The point it was offered for.
+    pub observation_point: ObservationPoint,
+    /// The type it was offered as.
+    pub evidence_type: EvidenceType,
+    /// What was offered.
+    pub raw_data: RawData,
+}
+
+/// One immutable piece of evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvidenceRecord {
+    /// `REC-` and the entropy it was made with.
+    pub record_id: String,
+    /// Where in the loop it was observed.
+    pub observation_point: ObservationPoint,
+    /// What kind of evidence.
+    pub evidence_type: EvidenceType,
+    /// When, as ISO-8601 text.
+    pub timestamp: String,
+    /// The evidence, never parsed.
+    pub raw_data: RawData,
+    /// The seed's hash of the record before it, 64 lower-case hex digits; empty for the first.
+    pub prior_hash: String,
+    /// The seed's hash of this record; see
+    /// [`evidence_hash`](crate::evidence_capture::evidence_hash).
+    pub self_hash: String,
+    /// What a halted context was offered; absent otherwise. Not in the seed's hash, but in the
+    /// injective one.
+    pub offered: Option<OfferedEvidence>,
+}
+
+/// One observation session. Frozen: a changed session is a new value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservationContext {
+    /// `OBS-` and the entropy it was made with.
+    pub session_id: String,
+    /// The loop that is observed.
+    pub loop_id: String,
+    /// The executor of that loop.
+    pub executor_id: String,
+    /// The instruction hash that is expected.
+    pub envelope_hash: String,
+    /// When the session started, as ISO-8601 text.
+    pub created_at: String,
+    /// Whether the session may capture nothing but its halt.
+    pub is_halted: bool,
+}
+
+/// What the caller knows. `None` is "not known" and halts, as everything does that
+/// [`check_stop`](crate::evidence_capture::check_stop) is not told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct StopFacts {
+    /// A human or a rule that a human made authorized this execution.
+    pub authorization_present: Option<bool>,
+    /// The executor exists and is known.
+    pub executor_registered: Option<bool>,
+    /// The instruction to be executed hashes to the envelope's hash.
+    pub envelope_hash_matches: Option<bool>,
+    /// The evidence chain verifies up to its head.
+    pub chain_valid: Option<bool>,
+    /// Every resource limit holds.
+    pub resources_available: Option<bool>,
+    /// The time is a time and does not go backwards.
+    pub timestamp_valid: Option<bool>,
+    /// No earlier execution of this loop is still running.
+    pub prior_execution_complete: Option<bool>,
+    /// What is to be done has one meaning.
+    pub intent_clear: Option<bool>,
+    /// A human said stop.
+    pub human_abort_signaled: Option<bool>,
+}
+
+impl StopFacts {
+    /// Every fact known, and none of them a reason to stop.
+    pub const ALL_CLEAR: Self = Self {
+        authorization_present: Some(true),
+        executor_registered: Some(true),
+        envelope_hash_matches: Some(true),
+        chain_valid: Some(true),
+        resources_available: Some(true),
+        timestamp_valid: Some(true),
+        prior_execution_complete: Some(true),
+        intent_clear: Some(true),
+        human_abort_signaled: Some(false),
+    };
+}
+
+/// Evidence that a halted observer was offered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Offered {
+    /// The point it was offered for.
+    pub observation_point: ObservationPoint,
+    /// The type it was offered as.
+    pub evidence_type: EvidenceType,
+    /// What was offered.
+    pub raw_data: Raw,
+}
+
+/// What is known about raw evidence besides its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceContent {
+    /// Nothing more.
+    Opaque,
+    /// The instruction envelope.
+    Instruction,
+    /// A stream of an executor's output, whole or its beginning alone.
+    Output(OutputExtent),
+    /// What an attempt used; the raw bytes spell the same out.
+    Resources(ResourceUsage),
+    /// A change of the loop's state; the raw bytes spell it out.
+    Transition {
+        /// The state before.
+        from: ExecutionLoopState,
+        /// The state after.
+        to: ExecutionLoopState,
+    },
+    /// What a response is worth; the raw bytes are its name.
+    Decision(ResponseDecision),
+    /// A stop condition; the raw bytes are its name and details.
+    Stop(StopCondition),
+    /// The beginning and the end of a stream of an executor's output; what lay between is missing.
+    OutputCut(OutputCut),
+}
+
+impl EvidenceContent {
+    /// How much of an output stream the evidence holds, where it holds any.
+    #[must_use]
+    pub fn output(&self) -> Option<OutputExtent> {
+        match self {
+            Self::Output(extent) => Some(extent.clone()),
+            Self::OutputCut(cut) => Some(cut.extent()),
+            _ => None,
+        }
+    }
+}
+
+/// How much of an output stream the evidence holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OutputExtent {
+    /// Which stream.
+    pub stream: OutputStream,
+    /// Length of the whole stream, in bytes.
+    pub true_length: u64,
+    /// SHA-256 of the whole stream.
+    pub whole_sha256: Digest,
+    /// Whether the evidence holds less than the whole.
+    pub truncated: bool,
+}
+
+/// What evidence holds of an output stream of which the middle is missing: its first bytes, right
+/// before its last ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OutputCut {
+    /// Which stream.
+    pub stream: OutputStream,
+    /// Length of the whole stream, in bytes.
+    pub true_length: u64,
+    /// SHA-256 of the whole stream.
+    pub whole_sha256: Digest,
+    /// How many of the bytes are the beginning of the stream; the others are its end.
+    pub head_length: u64,
+    /// How many bytes of the stream are missing between the two.
+    pub gap_length: u64,
+}
+
+impl OutputCut {
+    /// The same as for a stream of which only the beginning is there.
+    #[must_use]
+    pub const fn extent(&self) -> OutputExtent {
+        OutputExtent {
+            stream: self.stream,
+            true_length: self.true_length,
+            whole_sha256: self.whole_sha256,
+            truncated: true,
+        }
+    }
+}
+
+closed_enum! {
+    /// Where output came from. Closed.
+    pub enum OutputStream {
+        /// Standard output.
+        Stdout = "STDOUT",
+        /// Standard error.
+        Stderr = "STDERR",
+        /// Anything else that an executor answers with.
+        Payload = "PAYLOAD",
+    }
+}
+
+/// What one attempt used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResourceUsage {
+    /// Time passed, in nanoseconds.
+    pub wall_ns: u64,
+    /// Processor time in the program, in nanoseconds.
+    pub user_cpu_ns: u64,
+    /// Processor time in the system for it, in nanoseconds.
+    pub system_cpu_ns: u64,
+    /// Most memory resident at once, in bytes.
+    pub peak_memory_bytes: u64,
+}
+
+/// What is said of an output contradicts the bytes that are there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtentFault {
+    /// What is said.
+    pub field: &'static str,
+    /// What it should be.
+    pub expected: String,
+    /// What it is.
+    pub found: u64,
+}
+
+/// What must hold where so many bytes were captured: the beginning is part of them, and with what
+/// is missing they are the whole. Something is missing.
+///
+/// # Errors
+/// The first thing said that contradicts the bytes.
+pub fn check_cut(cut: &OutputCut, captured: u64) -> Result<(), ExtentFault> {
+    let fault = |field, expected, found| Err(ExtentFault { field, expected, found });
+    let missing = cut.true_length.checked_sub(captured).filter(|missing| *missing > 0);
+    match missing {
+        None => {
+            let expected = format!("more than the {captured} captured");
+            fault("length", expected, cut.true_length)
+        }
+        Some(_) if cut.head_length > captured => {
+            let expected = format!("at most the {captured} captured");
+            fault("head length", expected, cut.head_length)
+        }
+        Some(missing) if cut.gap_length != missing => {
+            fault("gap length", missing.to_string(), cut.gap_length)
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+#[cfg(feature = "arbitrary")]
+crate::core::arbitrary::made_of! {
+    StopFacts {
+        authorization_present, executor_registered, envelope_hash_matches, chain_valid,
+        resources_available, timestamp_valid, prior_execution_complete, intent_clear,
+        human_abort_signaled,
+    }
+    Offered { observation_point, evidence_type, raw_data }
+    OutputExtent { stream, true_length, whole_sha256, truncated }
+    OutputCut { stream, true_length, whole_sha256, head_length, gap_length }
+    ResourceUsage { wall_ns, user_cpu_ns, system_cpu_ns, peak_memory_bytes }
+}
+
+#[cfg(feature = "arbitrary")]
+crate::core::arbitrary::one_of! {
+    EvidenceContent:
+    |_| Ok(EvidenceContent::Opaque),
+    |_| Ok(EvidenceContent::Instruction),
+    |input| input.arbitrary().map(EvidenceContent::Output),
+    |input| input.arbitrary().map(EvidenceContent::Resources),
+    |input| {
+        Ok(EvidenceContent::Transition { from: input.arbitrary()?, to: input.arbitrary()? })
+    },
+    |input| input.arbitrary().map(EvidenceContent::Decision),
+    |input| input.arbitrary().map(EvidenceContent::Stop),
+    |input| input.arbitrary().map(EvidenceContent::OutputCut),
 }

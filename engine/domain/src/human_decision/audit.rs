@@ -1,4 +1,6 @@
 //! The append-only audit trail of decisions (Phase-32), and how it is verified.
+//!
+//! The seed's decision hash is kept beside the injective hashes that are relied on.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -7,10 +9,141 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::hashing::{injective_audit_genesis_hash, injective_decision_hash};
-use super::{AnswerMeans, AnswerRefusal, AuditPlace, DecisionRecord, record_hash};
-use crate::hash::Digest;
-use crate::text::id;
+use crate::core::hash::{Digest, HashBuilder, nul_joined_sha256_hex, sha256};
+use crate::core::ids::id;
+use crate::core::payload::Text;
+use crate::human_decision::rules::AnswerRefusal;
+use crate::human_decision::types::{
+    AnswerMeans, DecisionRecord, DecisionRequest, EvidenceSummary, OverrideField, RequestContext,
+};
+
+/// The seed's hash of a record (Phase-32, `record_decision`): lower-hex SHA-256 over its fields
+/// and the prior hash, joined by NUL; null is "". Two different records can have the same one:
+/// kept for compatibility, never relied on.
+#[must_use]
+pub fn record_hash(record: &DecisionRecord, prior_hash: &str) -> String {
+    nul_joined_sha256_hex(&[
+        record.decision_id.as_bytes(),
+        record.request_id.as_bytes(),
+        record.human_id.as_bytes(),
+        record.decision.name().as_bytes(),
+        record.reason.as_deref().unwrap_or("").as_bytes(),
+        record.escalation_target.as_deref().unwrap_or("").as_bytes(),
+        record.timestamp.as_bytes(),
+        record.evidence_chain_hash.as_bytes(),
+        prior_hash.as_bytes(),
+    ])
+}
+
+/// The injective hash of a request: everything that the person is shown without an override, the
+/// whole summary included.
+#[must_use]
+pub fn injective_request_hash(context: &RequestContext, request: &DecisionRequest) -> Digest {
+    let fields = HashBuilder::new("holdpoint.decision-request", 1)
+        .text(&request.request_id)
+        .text(&request.session_id)
+        .number(request.allowed_decisions.len() as u64);
+    let fields = request.allowed_decisions.iter().fold(fields, |f, d| f.text(d.name()));
+    let fields = fields
+        .number(request.created_at.nanoseconds())
+        .number(request.timeout_at.nanoseconds())
+        .text(request.timeout_decision.name());
+    circumstances(summary(fields, &request.evidence_summary), context).finish()
+}
+
+fn summary(fields: HashBuilder, summary: &EvidenceSummary) -> HashBuilder {
+    fields
+        .text(summary.observation_point.name())
+        .text(summary.evidence_type.name())
+        .text(&summary.timestamp)
+        .number(summary.chain_length)
+        .text(summary.execution_state.name())
+        .number(u64::from(summary.confidence_score.basis_points()))
+        .text(&summary.chain_hash)
+}
+
+fn circumstances(fields: HashBuilder, context: &RequestContext) -> HashBuilder {
+    fields
+        .text(&context.loop_id)
+        .number(u64::from(context.attempt))
+        .text(&context.command_line)
+        .text(context.executor_claim.name())
+        .text(&context.self_hash)
+        .text(&context.prior_hash)
+        .number(u64::from(context.escalation_depth))
+        .optional_text(context.asked_of.as_deref())
+        .optional_text(context.escalated_from.as_deref())
+}
+
+/// The hash of a field that an override disclosed: its name and its value. Values are of this
+/// crate's own types, and their encoding is pinned with the payloads'.
+#[must_use]
+pub fn disclosure_hash<T: Serialize>(field: OverrideField, value: &T) -> Digest {
+    let bytes = bincode::serde::encode_to_vec(value, crate::core::codec::configuration());
+    let builder = HashBuilder::new("holdpoint.disclosure", 1).text(field.name());
+    match bytes {
+        Ok(bytes) => builder.digest(&sha256(&bytes)).finish(),
+        Err(_) => builder.absent().finish(),
+    }
+}
+
+/// The hash of all that the person saw: the request, and what overrides disclosed, in order.
+#[must_use]
+pub fn shown_hash(request_hash: &Digest, disclosures: &[Digest]) -> Digest {
+    let fields = HashBuilder::new("holdpoint.decision-shown", 1)
+        .digest(request_hash)
+        .number(disclosures.len() as u64);
+    disclosures.iter().fold(fields, HashBuilder::digest).finish()
+}
+
+/// Where a decision lies: what the seed's hash leaves out.
+#[derive(Clone, Copy, Debug)]
+pub struct AuditPlace<'a> {
+    /// The audit trail.
+    pub audit_id: &'a str,
+    /// The session that it is about.
+    pub session_id: &'a str,
+    /// The record's index in the trail, from 0.
+    pub index: u64,
+    /// The injective hash of the record before it, or of the genesis.
+    pub prior: &'a Digest,
+}
+
+/// The injective head of an empty trail.
+#[must_use]
+pub fn injective_audit_genesis_hash(audit_id: &str, session_id: &str) -> Digest {
+    HashBuilder::new("holdpoint.audit-genesis", 1).text(audit_id).text(session_id).finish()
+}
+
+/// The injective hash of a decision: its place, all its fields, what the person saw, and by what
+/// means it was given (`None` for a timeout).
+#[must_use]
+pub fn injective_decision_hash(
+    place: AuditPlace<'_>,
+    record: &DecisionRecord,
+    shown: &Digest,
+    means: Option<&AnswerMeans>,
+) -> Digest {
+    let fields = HashBuilder::new("holdpoint.decision-record", 1)
+        .text(place.audit_id)
+        .text(place.session_id)
+        .number(place.index)
+        .digest(place.prior)
+        .text(&record.decision_id)
+        .text(&record.request_id)
+        .text(&record.human_id)
+        .text(record.decision.name())
+        .optional_text(record.reason.as_ref().map(Text::as_str))
+        .optional_text(record.escalation_target.as_ref().map(Text::as_str))
+        .text(&record.timestamp)
+        .text(&record.evidence_chain_hash)
+        .digest(shown);
+    match means {
+        Some(means) => fields.text(means.channel.name()).text(&means.detail),
+        None => fields.absent(),
+    }
+    .finish()
+}
 
 /// The audit trail, as the seed has it. Appending is [`record_decision`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -178,7 +311,7 @@ pub fn inspect_audit(audit: &DecisionAudit) -> Result<(), AuditFinding> {
 /// What a decision binds besides its own fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecisionBinding {
-    /// The hash of all that the person saw; see [`super::shown_hash`].
+    /// The hash of all that the person saw; see [`shown_hash`].
     pub shown: Digest,
     /// By what means it was given; `None` for a timeout.
     pub means: Option<AnswerMeans>,

@@ -1,9 +1,23 @@
-//! The closed enums of Phase-32, and by what means a person answered.
+//! The types of Phase-32: by what means a person answers, what somebody who decides may see, and
+//! what is recorded of a question and its answer.
+
+use alloc::format;
+use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::closed::closed_enum;
-use crate::event::Text;
+use crate::core::closed_enum;
+use crate::core::confidence::Confidence;
+use crate::core::hash::Digest;
+use crate::core::payload::{List, Text};
+use crate::core::text::is_blank;
+use crate::core::time::Timestamp;
+use crate::evidence_capture::types::{EvidenceType, ObservationPoint};
+use crate::execution_loop::types::{ExecutionLoopState, ExecutorResponseType};
+use crate::human_decision::rules::{AnswerRefusal, SYSTEM_TIMEOUT, TIMEOUT_REASON, check_required};
+use crate::human_decision::terms::warning_time;
+
+use EvidenceVisibility::{Hidden, OverrideRequired, Visible};
 
 closed_enum! {
     /// What a person can decide.
@@ -86,4 +100,251 @@ pub struct AnswerMeans {
     pub channel: AnswerChannel,
     /// What else is known (the terminal's device, the user's number), at most 256 bytes.
     pub detail: Text,
+}
+
+/// The table: the seed's fields, then ours. What is not here is HIDDEN.
+///
+/// | field | visibility | why |
+/// |---|---|---|
+/// | `observation_point` to `prior_hash` | VISIBLE | the seed's table; `chain_hash` is the head |
+/// | `raw_data`, `executor_output` | HIDDEN | the seed: never displayed |
+/// | `command_line` | VISIBLE | the instruction is what is decided on; redacted when recorded |
+/// | `executor_claim` | VISIBLE | the seed: claims are shown, as CLAIMED only |
+/// | `attempt_exit`, `attempt_resources` | OVERRIDE_REQUIRED | derived from raw evidence |
+/// | `attempt_outputs` | OVERRIDE_REQUIRED | derived from raw evidence |
+/// | `attempt_fault` | OVERRIDE_REQUIRED | an executor's own words |
+pub const VISIBILITY: [(&str, EvidenceVisibility); 17] = [
+    ("observation_point", Visible),
+    ("evidence_type", Visible),
+    ("timestamp", Visible),
+    ("chain_length", Visible),
+    ("execution_state", Visible),
+    ("confidence_score", Visible),
+    ("chain_hash", Visible),
+    ("self_hash", Visible),
+    ("prior_hash", Visible),
+    ("raw_data", Hidden),
+    ("executor_output", Hidden),
+    ("command_line", Visible),
+    ("executor_claim", Visible),
+    (OverrideField::AttemptExit.name(), OverrideRequired),
+    (OverrideField::AttemptResources.name(), OverrideRequired),
+    (OverrideField::AttemptOutputs.name(), OverrideRequired),
+    (OverrideField::FaultMessage.name(), OverrideRequired),
+];
+
+/// Who may see the field with exactly this name. Unknown fields are HIDDEN.
+#[must_use]
+pub fn get_visibility(field_name: &str) -> EvidenceVisibility {
+    VISIBILITY.iter().find(|(name, _)| *name == field_name).map_or(Hidden, |(_, visible)| *visible)
+}
+
+/// An executor's claim, marked as one: the only way in which a claim is shown.
+#[must_use]
+pub fn claimed(claim: ExecutorResponseType) -> String {
+    format!("CLAIMED {claim}")
+}
+
+/// The circumstances of a request. The person sees them, so a decision binds them as well.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RequestContext {
+    /// The loop that is decided on.
+    pub loop_id: Text,
+    /// The attempt that was evaluated, from 1.
+    pub attempt: u8,
+    /// The instruction as a person may read it: redacted, control characters visible.
+    pub command_line: Text,
+    /// What the executor claims about the attempt. Data, not truth.
+    pub executor_claim: ExecutorResponseType,
+    /// The seed's hash of the newest evidence record, lower-case hex.
+    pub self_hash: Text,
+    /// The seed's hash of the record before it; empty for the first.
+    pub prior_hash: Text,
+    /// How often the question was passed on before: 0 for the first request of an attempt.
+    pub escalation_depth: u8,
+    /// Who is asked; `None`: the approvers of the hold, or anyone where it names none.
+    pub asked_of: Option<Text>,
+    /// The request whose ESCALATE led to this one.
+    pub escalated_from: Option<Text>,
+}
+
+/// What a person is shown of the evidence. There is no field for raw data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EvidenceSummary {
+    /// The observation point of the newest record. A member of the closed set, so that no text of
+    /// an executor can stand here.
+    pub observation_point: ObservationPoint,
+    /// The type of the newest record.
+    pub evidence_type: EvidenceType,
+    /// When the newest record was captured: ISO-8601, checked, as the evidence hash covers it.
+    pub timestamp: Text,
+    /// How many records the chain has.
+    pub chain_length: u64,
+    /// The loop's state.
+    pub execution_state: ExecutionLoopState,
+    /// Phase-30's confidence, in basis points below 1.
+    #[serde(rename = "confidence_basis_points")]
+    pub confidence_score: Confidence,
+    /// The chain's head: the seed's hash of the newest record.
+    pub chain_hash: Text,
+}
+
+/// A request for a person's decision. Immutable once created.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DecisionRequest {
+    /// `REQ-` and the entropy it was made with.
+    pub request_id: Text,
+    /// The observer's session.
+    pub session_id: Text,
+    /// What the person sees.
+    pub evidence_summary: EvidenceSummary,
+    /// What the person may decide, in the order of [`HumanDecision::ALL`]. ABORT always may.
+    pub allowed_decisions: List<HumanDecision>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// From when on no answer counts any more. A time, not a text: now is already too late.
+    pub timeout_at: Timestamp,
+    /// What happens then: always ABORT.
+    pub timeout_decision: HumanDecision,
+}
+
+impl DecisionRequest {
+    /// The same request without some decision. ABORT cannot be taken away.
+    #[must_use]
+    pub fn without(mut self, decision: HumanDecision) -> Self {
+        let kept = |d: &HumanDecision| *d != decision || *d == HumanDecision::Abort;
+        self.allowed_decisions = self.allowed_decisions.iter().copied().filter(kept).collect();
+        self
+    }
+
+    /// Whether this decision may be given. ABORT always may, whatever the list says.
+    #[must_use]
+    pub fn allows(&self, decision: HumanDecision) -> bool {
+        decision == HumanDecision::Abort || self.allowed_decisions.contains(&decision)
+    }
+
+    /// When the person is warned: at exactly 80 % of the time.
+    #[must_use]
+    pub fn warning_at(&self) -> Timestamp {
+        warning_time(self.created_at, self.timeout_at)
+    }
+
+    /// Whether the deadline has passed: at the deadline it has.
+    #[must_use]
+    pub fn is_expired(&self, at: Timestamp) -> bool {
+        at >= self.timeout_at
+    }
+}
+
+/// A decision, as the audit trail holds it. Immutable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DecisionRecord {
+    /// `DEC-` and the entropy it was made with.
+    pub decision_id: Text,
+    /// The request that it answers.
+    pub request_id: Text,
+    /// Who decided.
+    pub human_id: Text,
+    /// What.
+    pub decision: HumanDecision,
+    /// Why. Required for RETRY and ESCALATE.
+    pub reason: Option<Text>,
+    /// To whom. Required for ESCALATE.
+    pub escalation_target: Option<Text>,
+    /// When, as ISO-8601 text, as the seed's hash covers it.
+    pub timestamp: Text,
+    /// The head of the evidence chain that was decided on.
+    pub evidence_chain_hash: Text,
+}
+
+impl DecisionRecord {
+    /// Whether nobody made this decision: it is the one of a timeout.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        self.human_id.as_str() == SYSTEM_TIMEOUT
+            && self.decision == HumanDecision::Abort
+            && self.reason.as_deref() == Some(TIMEOUT_REASON)
+    }
+
+    /// Whether the record has what its decision requires: a person (or the timeout), a reason, a
+    /// target. What is blank is missing; text that nobody can see is refused when an answer is
+    /// accepted, not when a record of one is read.
+    ///
+    /// # Errors
+    /// [`AnswerRefusal`] names what is missing.
+    pub fn check(&self) -> Result<(), AnswerRefusal> {
+        if is_blank(&self.human_id) {
+            return Err(AnswerRefusal::HumanMissing);
+        }
+        let (reason, target) = (self.reason.as_deref(), self.escalation_target.as_deref());
+        check_required(self.decision, reason, target, |text| text.is_none_or(is_blank))
+    }
+}
+
+/// Where a decision lies in its audit trail, and how it is chained.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AuditEntry {
+    /// The trail.
+    pub audit_id: Text,
+    /// The place in the trail, from 0.
+    pub index: u64,
+    /// The hash of all that the person saw: the request, and what overrides disclosed.
+    pub shown_hash: Digest,
+    /// The seed's hash of the decision before, lower-case hex; empty for the first.
+    pub prior_hash: Text,
+    /// The seed's hash of this decision, lower-case hex.
+    pub self_hash: Text,
+    /// Our own hash of this decision, which no other decision can share.
+    pub injective_hash: Digest,
+}
+
+#[cfg(feature = "arbitrary")]
+crate::core::arbitrary::made_of! {
+    DecisionRequest {
+        request_id, session_id, evidence_summary, allowed_decisions, created_at, timeout_at,
+        timeout_decision,
+    }
+    EvidenceSummary {
+        observation_point, evidence_type, timestamp, chain_length, execution_state,
+        confidence_score, chain_hash,
+    }
+    RequestContext {
+        loop_id, attempt, command_line, executor_claim, self_hash, prior_hash, escalation_depth,
+        asked_of, escalated_from,
+    }
+    AnswerMeans { channel, detail }
+    DecisionRecord {
+        decision_id, request_id, human_id, decision, reason, escalation_target, timestamp,
+        evidence_chain_hash,
+    }
+    AuditEntry { audit_id, index, shown_hash, prior_hash, self_hash, injective_hash }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EvidenceVisibility, OverrideField, VISIBILITY, get_visibility};
+
+    #[test]
+    fn table_visibility_names_each_field_once_and_every_override() {
+        for (index, (name, visibility)) in VISIBILITY.iter().enumerate() {
+            assert_eq!(VISIBILITY.iter().position(|(other, _)| other == name), Some(index));
+            let overridable = OverrideField::from_name(name).is_some();
+            assert_eq!(*visibility == EvidenceVisibility::OverrideRequired, overridable, "{name}");
+        }
+        for field in OverrideField::ALL {
+            assert_eq!(get_visibility(field.name()), EvidenceVisibility::OverrideRequired);
+        }
+    }
+
+    #[test]
+    fn what_is_not_in_the_table_is_hidden() {
+        for name in ["", "Timestamp", "timestamp ", "tim\u{435}stamp", "record_id", "self_hash\0"] {
+            assert_eq!(get_visibility(name), EvidenceVisibility::Hidden, "{name:?}");
+        }
+    }
 }

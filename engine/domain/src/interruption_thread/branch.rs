@@ -7,29 +7,29 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::advice::selected_missing_field;
-use super::basis_points::RELATION_THRESHOLD;
-use super::clarify;
-use super::decision::{Clarify, Dispatch, TurnDecision};
-use super::draft::{Draft, expires_at};
-use super::reason::ReasonCode;
-use super::request::{TurnInput, TurnRequest};
-use super::state::{Marks, Pending, ResumeBuffer, ThreadState};
-use super::turn::Turn;
-use super::types::{
-    ConfirmAnswer, ContinuityOutcome, Directive, DispatchKind, Fate, FateReason, IntentClass,
-    SessionStatus, SubjectRelation, ToolStatus, TtsControl,
+use crate::core::confidence::RELATION_THRESHOLD;
+use crate::core::payload::Text;
+use crate::interruption_thread::decision::{
+    Clarify, Dispatch, Marks, Pending, ResumeBuffer, ThreadState, TurnDecision,
 };
-use crate::event::Text;
+use crate::interruption_thread::draft;
+use crate::interruption_thread::draft::{Draft, TASK, expires_at, selected_missing_field};
+use crate::interruption_thread::request::{TurnInput, TurnRequest};
+use crate::interruption_thread::turn::Turn;
+use crate::interruption_thread::types::{
+    ConfirmAnswer, ContinuityOutcome, Directive, DispatchKind, Fate, FateReason, IntentClass,
+    ReasonCode, SubjectRelation, ToolStatus, TtsControl,
+};
+use crate::registration::types::SessionStatus;
 
 /// Longest text that is said, in bytes, and so the longest that can be interrupted.
-pub(super) const SAID_BYTES_MAX: usize = 65_536;
+pub(crate) const SAID_BYTES_MAX: usize = 65_536;
 
 /// Asked once, behind the answer to another subject.
-pub(super) const RETURN_CHECK_QUESTION: &str = "Do you still want to continue the previous topic?";
+const RETURN_CHECK_QUESTION: &str = "Do you still want to continue the previous topic?";
 
 /// The relation, where it is sure.
-pub(super) fn sure_relation(request: &TurnRequest) -> Option<SubjectRelation> {
+pub(crate) fn sure_relation(request: &TurnRequest) -> Option<SubjectRelation> {
     let relation = request.interrupt_subject_relation?;
     let confidence = request.interrupt_subject_relation_confidence_bp?;
     let is_sure = relation != SubjectRelation::Uncertain && confidence >= RELATION_THRESHOLD;
@@ -37,7 +37,7 @@ pub(super) fn sure_relation(request: &TurnRequest) -> Option<SubjectRelation> {
 }
 
 /// Decides a turn whose request was checked, on a state without anything expired (row 0).
-pub(super) fn decide(state: ThreadState, turn: Turn<'_>) -> TurnDecision {
+pub(crate) fn decide(state: ThreadState, turn: Turn<'_>) -> TurnDecision {
     let is_interruption = turn.request.interruption.is_some();
     let unsaid = captured(&state, &turn);
     let mut draft = Draft::new(state, turn);
@@ -56,7 +56,7 @@ pub(super) fn decide(state: ThreadState, turn: Turn<'_>) -> TurnDecision {
     if let Some(before) = &draft.before.active_speaker_user_id
         && before.as_str() != draft.speaker()
     {
-        return mismatch(draft, ReasonCode::ContinuitySpeakerMismatch, clarify::speaker_mismatch());
+        return mismatch(draft, ReasonCode::ContinuitySpeakerMismatch, draft::speaker_mismatch());
     }
     if is_interruption && sure_relation(turn.request).is_none() {
         return relation_uncertain(draft);
@@ -95,7 +95,7 @@ fn interrupted_subject(before: &Marks, turn: &Turn<'_>) -> Text {
 
 /// What a turn's snapshot leaves unsaid: a function of the state before it and of the turn. It
 /// belongs to who was told that very text, or else to who spoke last.
-pub(super) fn captured(before: &ThreadState, turn: &Turn<'_>) -> Option<ResumeBuffer> {
+pub(crate) fn captured(before: &ThreadState, turn: &Turn<'_>) -> Option<ResumeBuffer> {
     let snapshot = turn.request.tts_resume_snapshot.as_ref()?;
     let cursor = usize::try_from(snapshot.spoken_cursor_byte).ok()?;
     let (spoken, unsaid) = snapshot.response_text.split_at_checked(cursor)?;
@@ -121,7 +121,7 @@ pub(super) fn captured(before: &ThreadState, turn: &Turn<'_>) -> Option<ResumeBu
 }
 
 fn without_leading_blanks(text: &str) -> &str {
-    text.trim_start_matches(crate::text::BLANK_CODE_POINTS)
+    text.trim_start_matches(crate::core::text::BLANK_CODE_POINTS)
 }
 
 /// Rows 3 and 4: one question, and nothing of what was asked before stays open.
@@ -137,7 +137,7 @@ fn drifted(draft: &Draft<'_>) -> Option<Clarify> {
     let before = draft.before.active_subject_ref.as_ref()?;
     let now = &draft.turn.request.subject_ref;
     let drifts = draft.before.pending.is_some() && before != now;
-    drifts.then(|| clarify::subject_mismatch(before, now))
+    drifts.then(|| draft::subject_mismatch(before, now))
 }
 
 /// Rows 2a, 11 and 17. A tool that answered meanwhile, and an action that was said yes to, wait:
@@ -147,10 +147,10 @@ fn relation_uncertain(mut draft: Draft<'_>) -> TurnDecision {
     let comes_again =
         matches!(request.input, TurnInput::ToolResponse { .. }) || request.confirm_answer.is_some();
     if !comes_again {
-        draft.await_clarify(clarify::TASK);
+        draft.await_clarify(TASK);
     }
     let reason = ReasonCode::InterruptRelationUncertainClarify;
-    draft.clarify(reason, clarify::relation_uncertain())
+    draft.clarify(reason, draft::relation_uncertain())
 }
 
 /// Rows 6 to 8: a yes or no, to the question whether to go back before anything else.
@@ -164,7 +164,7 @@ fn answered(mut draft: Draft<'_>, answer: ConfirmAnswer) -> TurnDecision {
             memory_answered(draft, answer, &deferred_response_text, resumes_turn)
         }
         _ => {
-            let clarify = clarify::resume_expired();
+            let clarify = draft::resume_expired();
             draft.await_clarify(&clarify.what_is_missing);
             draft.clarify(ReasonCode::ResumeExpired, clarify)
         }
@@ -238,7 +238,7 @@ fn memory_answered(
     let text = match remainder {
         Some(remainder) => merged(&remainder, deferred),
         None if deferred.is_empty() => {
-            let clarify = clarify::resume_expired();
+            let clarify = draft::resume_expired();
             draft.await_clarify(&clarify.what_is_missing);
             return draft.clarify(ReasonCode::ResumeExpired, clarify);
         }
@@ -266,8 +266,8 @@ fn spoken(draft: Draft<'_>) -> TurnDecision {
         TurnInput::Intent { intent_type, class } => intended(draft, intent_type, *class),
         TurnInput::NlpClarify { question, accepted_answer_formats, missing_fields } => {
             let missing = selected_missing_field(missing_fields, &draft.turn.request.advice);
-            let missing = missing.map_or(clarify::TASK, Text::as_str);
-            let clarify = clarify::upstream(question, accepted_answer_formats, missing);
+            let missing = missing.map_or(TASK, Text::as_str);
+            let clarify = draft::upstream(question, accepted_answer_formats, missing);
             asked_upstream(draft, clarify)
         }
         TurnInput::ToolResponse { status, response_text, .. } => {
@@ -363,7 +363,7 @@ fn asked_to_resume(mut draft: Draft<'_>, relation: Option<SubjectRelation>) -> T
             switch(draft, "")
         }
         None => {
-            let clarify = clarify::resume_expired();
+            let clarify = draft::resume_expired();
             draft.await_clarify(&clarify.what_is_missing);
             draft.clarify(ReasonCode::ResumeExpired, clarify)
         }
@@ -429,7 +429,7 @@ fn tool_answered(mut draft: Draft<'_>, status: ToolStatus, text: &str) -> TurnDe
         ToolStatus::Fail => draft.respond(ReasonCode::ToolFail, "TOOL_RESULT_FAIL", text.into()),
         ToolStatus::Ambiguous => {
             let is_sensitive = draft.turn.request.sensitive_memory_present;
-            let clarify = clarify::tool_ambiguous(text, is_sensitive);
+            let clarify = draft::tool_ambiguous(text, is_sensitive);
             draft.await_clarify(&clarify.what_is_missing);
             draft.clarify(ReasonCode::ToolAmbiguous, clarify)
         }

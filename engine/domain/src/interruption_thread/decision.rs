@@ -1,14 +1,18 @@
-//! What a turn comes to.
+//! What a turn comes to, the audit row that PH1.X commits for it (seed, "Audit Emission
+//! Requirements"), and what a thread knows between two turns.
+
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::reason::ReasonCode;
-use super::state::Marks;
-use super::types::{
+use crate::core::hash::{Digest, sha256};
+use crate::core::payload::{List, Text};
+use crate::core::time::Timestamp;
+use crate::interruption_thread::types::{
     ContinuityOutcome, DeliveryHint, Directive, DispatchKind, Fate, FateReason, PendingState,
-    ResumePolicy, TtsControl,
+    ReasonCode, ResumePolicy, TtsControl,
 };
-use crate::event::{List, Text};
+use crate::registration::types::WorkOrderStatus;
 
 /// What a turn comes to: one directive with its reason, what is said, what becomes of every
 /// remainder that is touched, and what the thread knows afterwards.
@@ -95,4 +99,315 @@ impl Fate {
             Self::Discarded => ResumePolicy::Discard,
         }
     }
+}
+
+/// The name under which PH1.X writes: `owner_engine_id` of HEALTH rows, and the engine in the scope
+/// of its idempotency keys.
+pub const ENGINE_ID: &str = "PH1.X";
+
+/// A row's payload: exactly the seed's twelve keys, absent where they say nothing. Everything more
+/// about a turn is in its transition event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RowPayload {
+    /// Which directive.
+    pub directive: Directive,
+    /// CONFIRM: what is confirmed, 1 to 64 bytes.
+    pub confirm_kind: Option<Text>,
+    /// CLARIFY: what is missing, 1 to 64 bytes.
+    pub what_is_missing: Option<Text>,
+    /// CLARIFY: the question's id, 1 to 128 bytes.
+    pub clarification_unit_id: Option<Text>,
+    /// RESPOND: what kind of answer, 1 to 64 bytes.
+    pub response_kind: Option<Text>,
+    /// DISPATCH: to what, 1 to 64 bytes.
+    pub dispatch_target: Option<Text>,
+    /// WAIT: what for, 1 to 64 bytes.
+    pub wait_kind: Option<Text>,
+    /// The work order.
+    pub work_order_id: Text,
+    /// Its status when the row was written.
+    pub work_order_status_snapshot: WorkOrderStatus,
+    /// What the thread waited for when the row was written.
+    pub pending_state: PendingState,
+    /// DISPATCH: SHA-256 of the token of the lease that allows it. The token itself never enters.
+    pub lease_token_hash: Option<Digest>,
+    /// What becomes of the words that were left unsaid.
+    pub interrupt_resume_policy: Option<ResumePolicy>,
+}
+
+impl RowPayload {
+    /// The keys, in the seed's order.
+    pub const KEYS: [&'static str; 12] = [
+        "directive",
+        "confirm_kind",
+        "what_is_missing",
+        "clarification_unit_id",
+        "response_kind",
+        "dispatch_target",
+        "wait_kind",
+        "work_order_id",
+        "work_order_status_snapshot",
+        "pending_state",
+        "lease_token_hash",
+        "interrupt_resume_policy",
+    ];
+}
+
+/// Most interruptions inside each other whose remainders are kept. One more, and the oldest is
+/// discarded, by event.
+pub const MAX_NESTED_BUFFERS: usize = 8;
+
+/// Most texts that are remembered with who was told them.
+pub const MAX_SAID: usize = 8;
+
+/// How long a remainder, and a question whether to go back to it, is kept: 60 s.
+pub const BUFFER_LIFETIME_MS: u64 = 60_000;
+
+/// The state that the branch table reads and changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadState {
+    /// What the thread knows besides its remainders.
+    pub marks: Marks,
+    /// What was left unsaid, oldest first: the last one was interrupted last. At most
+    /// [`MAX_NESTED_BUFFERS`], each with a turn of its own.
+    pub resume_buffers: Vec<ResumeBuffer>,
+    /// What was said last, and to whom, oldest first: at most [`MAX_SAID`]. An interrupted answer
+    /// belongs to who was told it.
+    pub said: Vec<Said>,
+}
+
+/// A text that was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Said {
+    /// To whom.
+    pub speaker_user_id: Text,
+    /// SHA-256 of the text.
+    pub text_sha256: Digest,
+}
+
+/// What a thread knows besides its remainders. A turn's event holds all of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Marks {
+    /// What the newest answered turn was about.
+    pub active_subject_ref: Option<Text>,
+    /// What was interrupted.
+    pub interrupted_subject_ref: Option<Text>,
+    /// It was asked whether to go back (`return_check_pending`).
+    pub return_check: Option<ReturnCheck>,
+    /// Such a question expired and nobody has spoken since: a late yes or no is told so.
+    pub return_check_lapsed: bool,
+    /// Words that were left unsaid expired and nobody has spoken since: a late relation is no
+    /// mistake.
+    pub buffer_lapsed: bool,
+    /// Who spoke last.
+    pub active_speaker_user_id: Option<Text>,
+    /// In which session, where there was one.
+    pub active_session_id: Option<Text>,
+    /// What the thread waits for.
+    pub pending: Option<Pending>,
+}
+
+/// The question whether to go back to what was interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReturnCheck {
+    /// The turn whose interruption left the words that it is about.
+    pub captured_turn: u64,
+    /// From when on an answer is too late (`return_check_expires_at`).
+    pub expires_at: Timestamp,
+}
+
+/// Words that were left unsaid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResumeBuffer {
+    /// The turn whose interruption left them: the buffer's id within its thread.
+    pub captured_turn: u64,
+    /// Whom they were being said to. They are never said to anybody else.
+    pub speaker_user_id: Text,
+    /// In which session, where there was one: they are given up with it.
+    pub session_id: Option<Text>,
+    /// The answer that they belong to.
+    pub answer_id: u64,
+    /// What it is about.
+    pub topic_hint: Option<Text>,
+    /// `interrupted_subject_ref` when they were left.
+    pub interrupted_subject_ref: Text,
+    /// What had been said.
+    pub spoken_prefix: Text,
+    /// What had not, without leading white space. Not blank.
+    pub unsaid_remainder: Text,
+    /// From when on they are gone.
+    pub expires_at: Timestamp,
+}
+
+/// What a thread waits for, with what it needs to go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Pending {
+    /// An answer to a question.
+    Clarify {
+        /// What is missing.
+        missing_field: Text,
+        /// How often in a row it was asked, 1 to 10; it stops at 10.
+        attempts: u8,
+    },
+    /// A yes or no to an action.
+    Confirm {
+        /// The intent that would be carried out, or the caller's `confirm_kind`.
+        intent_type: Text,
+        /// How often in a row it was asked, 1 to 10.
+        attempts: u8,
+    },
+    /// A yes or no to saying what is kept in memory.
+    MemoryPermission {
+        /// What would be said.
+        deferred_response_text: Text,
+        /// The turn of the remainder that would be said before it, if it is still kept then.
+        resumes_turn: Option<u64>,
+        /// How often in a row it was asked, 1 to 10.
+        attempts: u8,
+    },
+    /// A tool's response.
+    Tool {
+        /// To which request.
+        request_id: Text,
+        /// How often in a row, 1 to 10.
+        attempts: u8,
+    },
+    /// A stronger proof of identity.
+    StepUp {
+        /// How often in a row, 1 to 10.
+        attempts: u8,
+    },
+}
+
+impl Pending {
+    /// Its name.
+    #[must_use]
+    pub const fn state(&self) -> PendingState {
+        match self {
+            Self::Clarify { .. } => PendingState::Clarify,
+            Self::Confirm { .. } => PendingState::Confirm,
+            Self::MemoryPermission { .. } => PendingState::MemoryPermission,
+            Self::Tool { .. } => PendingState::Tool,
+            Self::StepUp { .. } => PendingState::StepUp,
+        }
+    }
+}
+
+impl ThreadState {
+    /// What the thread waits for; NONE included.
+    #[must_use]
+    pub fn pending_state(&self) -> PendingState {
+        self.marks.pending.as_ref().map_or(PendingState::None, Pending::state)
+    }
+
+    /// Who was told this very text last.
+    pub(crate) fn listener_of(&self, text: &str) -> Option<&Text> {
+        let digest = sha256(text.as_bytes());
+        let told = self.said.iter().rev().find(|said| said.text_sha256 == digest);
+        told.map(|said| &said.speaker_user_id)
+    }
+
+    /// Remembers that a text was said.
+    pub(crate) fn remember_said(&mut self, speaker_user_id: &Text, text: &str) {
+        let said =
+            Said { speaker_user_id: speaker_user_id.clone(), text_sha256: sha256(text.as_bytes()) };
+        self.said.retain(|before| *before != said);
+        self.said.push(said);
+        let too_many = self.said.len().saturating_sub(MAX_SAID);
+        self.said.drain(..too_many);
+    }
+
+    /// The remainder that this speaker may hear again: the newest of theirs that is not expired.
+    #[must_use]
+    pub fn live_buffer(&self, speaker: &str, at: Timestamp) -> Option<&ResumeBuffer> {
+        let is_theirs = |buffer: &&ResumeBuffer| {
+            buffer.speaker_user_id.as_str() == speaker && !buffer.is_expired(at)
+        };
+        self.resume_buffers.iter().rev().find(is_theirs)
+    }
+
+    /// When something of it expires next.
+    #[must_use]
+    pub fn next_expiry(&self) -> Option<Timestamp> {
+        let buffers = self.resume_buffers.iter().map(|buffer| buffer.expires_at);
+        buffers.chain(self.marks.return_check.map(|check| check.expires_at)).min()
+    }
+
+    /// SHA-256 of the state's canonical encoding: what a turn's event binds as before and after.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let bytes = bincode::serde::encode_to_vec(self, bincode::config::standard())
+            .expect("the state holds only types that encode, and memory takes every byte");
+        sha256(&bytes)
+    }
+}
+
+impl ResumeBuffer {
+    /// Whether it is gone: from `expires_at` on.
+    #[must_use]
+    pub fn is_expired(&self, at: Timestamp) -> bool {
+        at >= self.expires_at
+    }
+
+    /// Whether it was left unsaid in this session.
+    pub(crate) fn is_of_session(&self, session_id: &str) -> bool {
+        self.session_id.as_deref() == Some(session_id)
+    }
+}
+
+impl ReturnCheck {
+    /// Whether an answer is too late: from `expires_at` on.
+    #[must_use]
+    pub fn is_expired(&self, at: Timestamp) -> bool {
+        at >= self.expires_at
+    }
+}
+
+#[cfg(feature = "arbitrary")]
+crate::core::arbitrary::made_of! {
+    TurnDecision {
+        directive, reason_code, interrupt_continuity_outcome, interrupt_resume_policy, tts_control,
+        delivery_hint, kind, response_text, clarify, dispatch, remainders, dropped_pending, after,
+    }
+    Clarify { question, accepted_answer_formats, what_is_missing }
+    Dispatch { kind, intent_type, request_id }
+    Remainder { captured_turn, answer_id, speaker_user_id, fate, reason }
+    Marks {
+        active_subject_ref, interrupted_subject_ref, return_check, return_check_lapsed,
+        buffer_lapsed, active_speaker_user_id, active_session_id, pending,
+    }
+    ReturnCheck { captured_turn, expires_at }
+    RowPayload {
+        directive, confirm_kind, what_is_missing, clarification_unit_id, response_kind,
+        dispatch_target, wait_kind, work_order_id, work_order_status_snapshot, pending_state,
+        lease_token_hash, interrupt_resume_policy,
+    }
+}
+
+#[cfg(feature = "arbitrary")]
+crate::core::arbitrary::one_of! {
+    Pending:
+    |input| {
+        Ok(Pending::Clarify { missing_field: input.arbitrary()?, attempts: input.arbitrary()? })
+    },
+    |input| {
+        Ok(Pending::Confirm { intent_type: input.arbitrary()?, attempts: input.arbitrary()? })
+    },
+    |input| {
+        Ok(Pending::MemoryPermission {
+            deferred_response_text: input.arbitrary()?,
+            resumes_turn: input.arbitrary()?,
+            attempts: input.arbitrary()?,
+        })
+    },
+    |input| Ok(Pending::Tool { request_id: input.arbitrary()?, attempts: input.arbitrary()? }),
+    |input| Ok(Pending::StepUp { attempts: input.arbitrary()? }),
 }

@@ -5,15 +5,17 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::{Serialize, Serializer, ser::SerializeStruct as _};
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 
-use super::reason::ReasonCode;
-use super::row::ENGINE_ID;
-use super::types::ResumePolicy;
-use crate::event::{Event, RowCommitted, Text};
-use crate::hash::sha256;
-use crate::text::is_blank;
-use crate::time::Timestamp;
+use crate::core::hash::sha256;
+use crate::core::payload::Text;
+use crate::core::text::is_blank;
+use crate::core::time::Timestamp;
+use crate::interruption_thread::decision::ENGINE_ID;
+use crate::interruption_thread::event::RowCommitted;
+use crate::interruption_thread::types::{ReasonCode, ResumePolicy};
+use crate::world::event::Event;
 
 /// The longest fingerprint, in bytes, its marker included.
 pub const MAX_FINGERPRINT_BYTES: usize = 128;

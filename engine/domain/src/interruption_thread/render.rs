@@ -4,24 +4,24 @@
 //! What comes from a tool is data. It cannot pass for a part of the frame around it: every text is
 //! one line, lists are marked, and what could steer a screen, a voice or a reader's eye (control
 //! and direction characters, addresses that hide where they lead) is refused by name.
+//!
+//! What is read is answer, citations, sources and time, each a paragraph of its own, which only the
+//! frame begins. What is heard are sentences without addresses and without anything that a voice
+//! would spell out or take for an instruction.
 
-mod contract;
-mod phrases;
-mod shown;
-mod speech;
-
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-pub use phrases::RenderLocale;
-
-use super::reason::ReasonCode;
-use super::types::ToolStatus;
-use crate::closed::closed_enum;
-use crate::event::Text;
-use crate::refusal::ThreadRefusal;
-use crate::time::Timestamp;
+use crate::core::closed_enum;
+use crate::core::payload::Text;
+use crate::core::text::bounded;
+use crate::core::time::Timestamp;
+use crate::interruption_thread::refusal::ThreadRefusal;
+use crate::interruption_thread::render_contract;
+use crate::interruption_thread::types::{ReasonCode, ToolStatus};
 
 /// Most sources, citations and fields of one response, each.
 pub const MAX_TOOL_ITEMS: usize = 20;
@@ -138,14 +138,14 @@ pub fn render(
     output_mode: OutputMode,
     reason_code: ReasonCode,
 ) -> Result<RenderedResponse, ThreadRefusal> {
-    let locale = contract::locale(locale)?;
-    contract::check_reason(tool_response.status, reason_code)?;
-    let response = contract::readable(tool_response)?;
+    let locale = render_contract::locale(locale)?;
+    render_contract::check_reason(tool_response.status, reason_code)?;
+    let response = render_contract::readable(tool_response)?;
     let phrases = locale.phrases();
     let text = match (response.status, output_mode) {
         (ToolStatus::Fail, _) => phrases.apology.into(),
-        (_, OutputMode::Text) => shown::text(&response, phrases),
-        (_, OutputMode::Tts) => speech::text(&response, phrases),
+        (_, OutputMode::Text) => shown_text(&response, phrases),
+        (_, OutputMode::Tts) => spoken_text(&response, phrases),
     };
     let is_shown = response.status != ToolStatus::Fail;
     Ok(RenderedResponse {
@@ -156,4 +156,245 @@ pub fn render(
         reason_code,
         locale,
     })
+}
+
+closed_enum! {
+    /// The languages that have phrases. Any other is answered in English.
+    pub enum RenderLocale {
+        /// English.
+        English = "en",
+        /// German.
+        German = "de",
+    }
+}
+
+/// What is said around a tool's own words.
+#[derive(Debug)]
+pub(crate) struct Phrases {
+    pub(crate) citations: &'static str,
+    pub(crate) sources: &'static str,
+    pub(crate) retrieved_at: &'static str,
+    /// The tool failed.
+    apology: &'static str,
+    /// The tool found several things.
+    pub(crate) several: &'static str,
+    /// Nothing of the answer can be spoken.
+    unspeakable: &'static str,
+    pub(crate) and: &'static str,
+    more: &'static str,
+}
+
+const ENGLISH: Phrases = Phrases {
+    citations: "Citations",
+    sources: "Sources",
+    retrieved_at: "Retrieved at",
+    apology: "Sorry, I could not find that out just now.",
+    several: "Several answers fit.",
+    unspeakable: "I can show you the answer, but I cannot read it aloud.",
+    and: "and",
+    more: "more",
+};
+
+const GERMAN: Phrases = Phrases {
+    citations: "Zitate",
+    sources: "Quellen",
+    retrieved_at: "Abgerufen am",
+    apology: "Das konnte ich gerade leider nicht herausfinden.",
+    several: "Mehrere Antworten passen.",
+    unspeakable: "Ich kann die Antwort zeigen, aber nicht vorlesen.",
+    and: "und",
+    more: "weitere",
+};
+
+impl RenderLocale {
+    /// The language of a locale by its first part, upper or lower case: `de`, `de-AT`, `DE_de`.
+    pub(crate) fn nearest(locale: &str) -> Self {
+        let language = locale.split(['-', '_']).next().unwrap_or_default();
+        let is_it = |known: &&Self| known.name().eq_ignore_ascii_case(language);
+        Self::ALL.iter().find(is_it).copied().unwrap_or(Self::English)
+    }
+
+    pub(crate) const fn phrases(self) -> &'static Phrases {
+        match self {
+            Self::English => &ENGLISH,
+            Self::German => &GERMAN,
+        }
+    }
+}
+
+impl Phrases {
+    /// That so many are left off.
+    fn and_more(&self, left_off: usize) -> String {
+        alloc::format!("{} {left_off} {}", self.and, self.more)
+    }
+}
+
+/// How much of a quote is shown, in bytes: the list behind the text has all of it.
+const SHOWN_QUOTE_MAX: usize = 512;
+
+fn shown_text(response: &ToolResponse, phrases: &Phrases) -> String {
+    let mut text = shown_answer(response, phrases);
+    let citations = response.citations.as_deref().unwrap_or_default();
+    let quotes = citations.iter().map(cited);
+    list(&mut text, phrases.citations, quotes, phrases);
+    let sources = response.sources.iter().enumerate().map(|(place, source)| sourced(place, source));
+    list(&mut text, phrases.sources, sources, phrases);
+    text.push_str(&format!("\n\n{} {}", phrases.retrieved_at, response.retrieved_at));
+    text
+}
+
+/// The answer, and a line for each of its details.
+fn shown_answer(response: &ToolResponse, phrases: &Phrases) -> String {
+    let summary = response.summary.as_deref().unwrap_or_default();
+    let mut text = match response.status {
+        ToolStatus::Ambiguous => format!("{} {summary}", phrases.several),
+        ToolStatus::Ok | ToolStatus::Fail => String::from(summary),
+    };
+    for field in response.fields.iter().take(MAX_SHOWN_FIELDS) {
+        text.push_str(&format!("\n- {}: {}", field.key, field.value));
+    }
+    let left_off = response.fields.len().saturating_sub(MAX_SHOWN_FIELDS);
+    if left_off > 0 {
+        text.push_str(&format!("\n- {}", phrases.and_more(left_off)));
+    }
+    text
+}
+
+/// A paragraph with a heading, the first five items, and how many are left off.
+fn list(
+    text: &mut String,
+    heading: &str,
+    items: impl ExactSizeIterator<Item = String>,
+    phrases: &Phrases,
+) {
+    if items.len() == 0 {
+        return;
+    }
+    let left_off = items.len().saturating_sub(MAX_SHOWN_SOURCES);
+    text.push_str(&format!("\n\n{heading}"));
+    for item in items.take(MAX_SHOWN_SOURCES) {
+        text.push('\n');
+        text.push_str(&item);
+    }
+    if left_off > 0 {
+        text.push_str(&format!("\n{}", phrases.and_more(left_off)));
+    }
+}
+
+fn cited(citation: &Citation) -> String {
+    let shown = bounded(&citation.quote, SHOWN_QUOTE_MAX);
+    let rest = if shown.len() < citation.quote.len() { "..." } else { "" };
+    format!("[{}] \"{shown}{rest}\"", citation.source_number)
+}
+
+fn sourced(place: usize, source: &ToolSource) -> String {
+    format!("[{}] {} - {}", place.saturating_add(1), source.title, source.url)
+}
+
+/// What Markdown, SSML and shells give a meaning of their own.
+const MARKUP: [char; 15] =
+    ['<', '>', '*', '_', '#', '`', '~', '|', '[', ']', '{', '}', '\\', '^', '='];
+
+/// What stands right behind the word before it.
+const CLOSING: [char; 7] = ['.', ',', ';', ':', '!', '?', ')'];
+
+fn spoken_text(response: &ToolResponse, phrases: &Phrases) -> String {
+    let answer = spoken_answer(response, phrases);
+    if answer.is_empty() {
+        return String::from(phrases.unspeakable);
+    }
+    let several = (response.status == ToolStatus::Ambiguous).then(|| phrases.several.into());
+    let sentences = several.into_iter().chain(answer).chain(spoken_sources(response, phrases));
+    sentences.collect::<Vec<_>>().join(" ")
+}
+
+/// The answer and its details, a sentence each.
+fn spoken_answer(response: &ToolResponse, phrases: &Phrases) -> Vec<String> {
+    let summary = response.summary.iter().map(|summary| speakable(summary, phrases));
+    let fields = response.fields.iter().take(MAX_SHOWN_FIELDS).map(|field| {
+        match (speakable(&field.key, phrases), speakable(&field.value, phrases)) {
+            (_, value) if value.is_empty() => value,
+            (key, value) => format!("{key}: {value}"),
+        }
+    });
+    let spoken = summary.chain(fields).filter(|text| text.chars().any(char::is_alphanumeric));
+    let mut sentences: Vec<String> = spoken.map(sentence).collect();
+    let left_off = response.fields.len().saturating_sub(MAX_SHOWN_FIELDS);
+    if left_off > 0 && !sentences.is_empty() {
+        sentences.push(sentence(phrases.and_more(left_off)));
+    }
+    sentences
+}
+
+/// The titles of the first five sources.
+fn spoken_sources(response: &ToolResponse, phrases: &Phrases) -> Option<String> {
+    let titles = response.sources.iter().take(MAX_SHOWN_SOURCES);
+    let titles = titles.map(|source| speakable(&source.title, phrases));
+    let mut titles: Vec<_> = titles.filter(|title| !title.is_empty()).collect();
+    if titles.is_empty() {
+        return None;
+    }
+    let left_off = response.sources.len().saturating_sub(MAX_SHOWN_SOURCES);
+    if left_off > 0 {
+        titles.push(phrases.and_more(left_off));
+    }
+    Some(sentence(format!("{}: {}", phrases.sources, titles.join(", "))))
+}
+
+fn sentence(mut text: String) -> String {
+    if !text.ends_with(['.', '!', '?']) {
+        text.push('.');
+    }
+    text
+}
+
+/// The words of one line, without tags, addresses and markup.
+fn speakable(line: &str, phrases: &Phrases) -> String {
+    let line = without_tags(line);
+    let mut spoken = String::with_capacity(line.len());
+    for word in line.split(' ') {
+        let (word, tail) = without_address(word);
+        let word = word.replace('&', &format!(" {} ", phrases.and));
+        let parts = word.split(|c: char| c == ' ' || MARKUP.contains(&c)).chain([tail]);
+        for part in parts.filter(|part| !part.is_empty()) {
+            if !spoken.is_empty() && !part.chars().all(|c| CLOSING.contains(&c)) {
+                spoken.push(' ');
+            }
+            spoken.push_str(part);
+        }
+    }
+    spoken
+}
+
+/// The line with a space for every tag: from `<` before a letter, `/`, `!` or `?` to the next `>`.
+fn without_tags(line: &str) -> String {
+    let mut kept = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once('<') {
+        kept.push_str(before);
+        kept.push(' ');
+        let opens = after.starts_with(|c: char| c.is_ascii_alphabetic() || "/!?".contains(c));
+        rest = match after.split_once('>') {
+            Some((_, behind)) if opens => behind,
+            _ => after,
+        };
+    }
+    kept.push_str(rest);
+    kept
+}
+
+/// What stands before and behind an address in a word: it begins with a scheme before `://`, or
+/// with `www.`, and ends before the word's closing marks.
+fn without_address(word: &str) -> (&str, &str) {
+    let of_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    let before_scheme = word.split_once("://").map(|(head, _)| head.trim_end_matches(of_scheme));
+    let by_name = word.to_ascii_lowercase().find("www.").and_then(|at| word.get(..at));
+    let head = [before_scheme, by_name].into_iter().flatten().min_by_key(|head| head.len());
+    let Some(head) = head else { return (word, "") };
+    let address = word.get(head.len()..).unwrap_or_default();
+    let tail = address.get(address.trim_end_matches(CLOSING).len()..).unwrap_or_default();
+    match head.strip_suffix('(') {
+        Some(head) => (head, tail.trim_start_matches(')')),
+        None => (head, tail),
+    }
 }

@@ -5,11 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::basis_points::BasisPoints;
-use super::types::{
+use crate::core::confidence::BasisPoints;
+use crate::core::payload::{List, Text};
+use crate::interruption_thread::types::{
     ConfidenceBand, ConfirmAnswer, IntentClass, RiskContextClass, SubjectRelation, ToolStatus,
 };
-use crate::event::{List, Text};
 
 /// One turn's input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -278,7 +278,7 @@ pub struct StyleAdvice {
     pub profile: Text,
 }
 
-crate::closed::closed_enum! {
+crate::core::closed_enum! {
     /// `validation_status` of a profile.
     pub enum ValidationStatus {
         /// It may be used.
@@ -299,7 +299,7 @@ pub struct Explanation {
     pub text: Text,
 }
 
-crate::closed::closed_enum! {
+crate::core::closed_enum! {
     /// What asked for an explanation.
     pub enum ExplainTrigger {
         /// The user, in words.
@@ -309,4 +309,58 @@ crate::closed::closed_enum! {
         /// Nothing: the explanation is not used.
         None = "NONE",
     }
+}
+
+#[cfg(feature = "arbitrary")]
+crate::core::arbitrary::made_of! {
+    TurnRequest {
+        subject_ref, active_speaker_user_id, input, confirm_answer, interruption,
+        interrupt_subject_relation, interrupt_subject_relation_confidence_bp, tts_resume_snapshot,
+        sensitive_memory_present, advice,
+    }
+    Interruption {
+        phrase_id, trigger_phrase_id, trigger_locale, phrase_text, phrase_set_version,
+        phrase_confidence_bp, candidate_confidence_band, risk_context_class, degradation_context,
+        timing_markers, t_event, speech_window_metrics, gate_confidences,
+        subject_relation_confidence_bundle,
+    }
+    DegradationContext { capture_degraded, aec_unstable, device_changed, stream_gap_detected }
+    TimingMarkers { window_start, window_end }
+    SpeechWindowMetrics { voiced_window_ms }
+    GateConfidences { vad_bp, speech_likeness_bp, echo_safe_bp, phrase_bp, nearfield_bp }
+    ConfidenceBundle {
+        lexical_bp, vad_bp, speech_likeness_bp, echo_safe_bp, nearfield_bp, combined_bp,
+    }
+    TtsResumeSnapshot { answer_id, topic_hint, response_text, spoken_cursor_byte }
+    Advice { prune_selected_missing_field, interrupt_handoff, emo_guide, persona, explain }
+    Ph1kToPh1xInterruptHandoff {
+        candidate_confidence_band, gate_confidences, degradation_context, risk_context_class,
+    }
+    StyleAdvice { validation_status, profile }
+    Explanation { trigger, text }
+}
+
+#[cfg(feature = "arbitrary")]
+crate::core::arbitrary::one_of! {
+    TurnInput:
+    |_| Ok(TurnInput::None),
+    |input| Ok(TurnInput::Chat { response_text: input.arbitrary()? }),
+    |input| {
+        Ok(TurnInput::Intent { intent_type: input.arbitrary()?, class: input.arbitrary()? })
+    },
+    |input| {
+        Ok(TurnInput::NlpClarify {
+            question: input.arbitrary()?,
+            accepted_answer_formats: input.arbitrary()?,
+            missing_fields: input.arbitrary()?,
+        })
+    },
+    |input| {
+        Ok(TurnInput::ToolResponse {
+            request_id: input.arbitrary()?,
+            status: input.arbitrary()?,
+            response_text: input.arbitrary()?,
+        })
+    },
+    |input| Ok(TurnInput::LastFailure { response_text: input.arbitrary()? }),
 }

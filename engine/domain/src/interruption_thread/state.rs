@@ -1,227 +1,248 @@
-//! What a thread knows between two turns.
+//! Interruption threads by tenant and correlation.
 
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::types::PendingState;
-use crate::event::Text;
-use crate::hash::{Digest, sha256};
-use crate::time::Timestamp;
+use crate::core::payload::Text;
+use crate::core::time::Timestamp;
+use crate::interruption_thread::decision::ThreadState;
+use crate::interruption_thread::types::{Directive, ReasonCode};
 
-/// Most interruptions inside each other whose remainders are kept. One more, and the oldest is
-/// discarded, by event.
-pub const MAX_NESTED_BUFFERS: usize = 8;
+/// Most threads that are remembered after they were closed: the newest.
+pub const MAX_CLOSED_THREADS: usize = 1_024;
 
-/// Most texts that are remembered with who was told them.
-pub const MAX_SAID: usize = 8;
+/// Most threads of which it is remembered that they were closed: the newest. That an older one was
+/// is found in the log.
+pub const MAX_ENDED_THREADS: usize = 2_048;
 
-/// How long a remainder, and a question whether to go back to it, is kept: 60 s.
-pub const BUFFER_LIFETIME_MS: u64 = 60_000;
-
-/// The state that the branch table reads and changes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ThreadState {
-    /// What the thread knows besides its remainders.
-    pub marks: Marks,
-    /// What was left unsaid, oldest first: the last one was interrupted last. At most
-    /// [`MAX_NESTED_BUFFERS`], each with a turn of its own.
-    pub resume_buffers: Vec<ResumeBuffer>,
-    /// What was said last, and to whom, oldest first: at most [`MAX_SAID`]. An interrupted answer
-    /// belongs to who was told it.
-    pub said: Vec<Said>,
-}
-
-/// A text that was said.
+/// One thread with everything that a turn needs to know of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Said {
-    /// To whom.
-    pub speaker_user_id: Text,
-    /// SHA-256 of the text.
-    pub text_sha256: Digest,
-}
-
-/// What a thread knows besides its remainders. A turn's event holds all of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Marks {
-    /// What the newest answered turn was about.
-    pub active_subject_ref: Option<Text>,
-    /// What was interrupted.
-    pub interrupted_subject_ref: Option<Text>,
-    /// It was asked whether to go back (`return_check_pending`).
-    pub return_check: Option<ReturnCheck>,
-    /// Such a question expired and nobody has spoken since: a late yes or no is told so.
-    pub return_check_lapsed: bool,
-    /// Words that were left unsaid expired and nobody has spoken since: a late relation is no
-    /// mistake.
-    pub buffer_lapsed: bool,
-    /// Who spoke last.
-    pub active_speaker_user_id: Option<Text>,
-    /// In which session, where there was one.
-    pub active_session_id: Option<Text>,
-    /// What the thread waits for.
-    pub pending: Option<Pending>,
-}
-
-/// The question whether to go back to what was interrupted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ReturnCheck {
-    /// The turn whose interruption left the words that it is about.
-    pub captured_turn: u64,
-    /// From when on an answer is too late (`return_check_expires_at`).
-    pub expires_at: Timestamp,
-}
-
-/// Words that were left unsaid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ResumeBuffer {
-    /// The turn whose interruption left them: the buffer's id within its thread.
-    pub captured_turn: u64,
-    /// Whom they were being said to. They are never said to anybody else.
-    pub speaker_user_id: Text,
-    /// In which session, where there was one: they are given up with it.
+pub struct Thread {
+    /// The tenant.
+    pub tenant_id: Text,
+    /// The correlation.
+    pub correlation_id: Text,
+    /// What the branch table reads and changes.
+    pub state: ThreadState,
+    /// The newest turn.
+    pub last_turn_id: u64,
+    /// What it came to.
+    pub last_directive: Directive,
+    /// Why.
+    pub last_reason_code: ReasonCode,
+    /// The session of the newest turn, where it had one.
     pub session_id: Option<Text>,
-    /// The answer that they belong to.
-    pub answer_id: u64,
-    /// What it is about.
-    pub topic_hint: Option<Text>,
-    /// `interrupted_subject_ref` when they were left.
-    pub interrupted_subject_ref: Text,
-    /// What had been said.
-    pub spoken_prefix: Text,
-    /// What had not, without leading white space. Not blank.
-    pub unsaid_remainder: Text,
-    /// From when on they are gone.
-    pub expires_at: Timestamp,
+    /// When the thread began.
+    pub started_at: Timestamp,
+    /// The sequence of the record that began it.
+    pub started_sequence: u64,
+    /// The sequence of the last record that changed it: its version.
+    pub version: u64,
+    /// The turns that were taken and the rows that callers committed.
+    pub turns: u64,
+    /// Whether the newest turn's row is still to come: never between two batches.
+    pub awaits_row: bool,
+    /// Whether it ended.
+    pub is_closed: bool,
 }
 
-/// What a thread waits for, with what it needs to go on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Pending {
-    /// An answer to a question.
-    Clarify {
-        /// What is missing.
-        missing_field: Text,
-        /// How often in a row it was asked, 1 to 10; it stops at 10.
-        attempts: u8,
-    },
-    /// A yes or no to an action.
-    Confirm {
-        /// The intent that would be carried out, or the caller's `confirm_kind`.
-        intent_type: Text,
-        /// How often in a row it was asked, 1 to 10.
-        attempts: u8,
-    },
-    /// A yes or no to saying what is kept in memory.
-    MemoryPermission {
-        /// What would be said.
-        deferred_response_text: Text,
-        /// The turn of the remainder that would be said before it, if it is still kept then.
-        resumes_turn: Option<u64>,
-        /// How often in a row it was asked, 1 to 10.
-        attempts: u8,
-    },
-    /// A tool's response.
-    Tool {
-        /// To which request.
-        request_id: Text,
-        /// How often in a row, 1 to 10.
-        attempts: u8,
-    },
-    /// A stronger proof of identity.
-    StepUp {
-        /// How often in a row, 1 to 10.
-        attempts: u8,
-    },
-}
-
-impl Pending {
-    /// Its name.
+impl Thread {
+    /// The thread's own session: in which a turn or a row is that names none. It is where somebody
+    /// was last spoken to, or else where somebody last spoke; `None` where that was in no session.
     #[must_use]
-    pub const fn state(&self) -> PendingState {
-        match self {
-            Self::Clarify { .. } => PendingState::Clarify,
-            Self::Confirm { .. } => PendingState::Confirm,
-            Self::MemoryPermission { .. } => PendingState::MemoryPermission,
-            Self::Tool { .. } => PendingState::Tool,
-            Self::StepUp { .. } => PendingState::StepUp,
+    pub fn own_session(&self) -> Option<&Text> {
+        let active = self.state.marks.active_session_id.as_ref();
+        let newest = self.session_id.as_ref();
+        match self.last_directive {
+            Directive::Wait => active.or(newest),
+            _ => newest.or(active),
         }
     }
+
+    /// Whether the session is its own.
+    pub(crate) fn is_in(&self, session_id: &str) -> bool {
+        self.own_session().is_some_and(|own| own.as_str() == session_id)
+    }
 }
 
-impl ThreadState {
-    /// What the thread waits for; NONE included.
-    #[must_use]
-    pub fn pending_state(&self) -> PendingState {
-        self.marks.pending.as_ref().map_or(PendingState::None, Pending::state)
+/// Tenant and correlation.
+pub(crate) type ThreadKey = (Text, Text);
+
+/// Threads that were closed, with the record that closed each.
+pub(crate) type Ended = BTreeMap<ThreadKey, u64>;
+
+/// A thread that was closed so long ago that only the log knows, and the record that closed it.
+pub(crate) type ClosedThread = (ThreadKey, u64);
+
+/// Every thread that is remembered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Threads {
+    pub(crate) live: BTreeMap<ThreadKey, Thread>,
+    /// What expires next in each thread, earliest first. Follows from the threads.
+    due: BTreeSet<(Timestamp, ThreadKey)>,
+    /// Closed threads by the record that closed them; the newest 1024.
+    pub(crate) closed: BTreeMap<u64, Thread>,
+    /// The newest threads that were closed, at most 1024, and with which record: none begins again.
+    ended: Ended,
+    /// The same, by record.
+    ended_at: BTreeMap<u64, ThreadKey>,
+    /// The newest record that closed a thread which is not among those.
+    forgotten: u64,
+    /// The first record that only rules make by which a thread has a session of its own; 0: none.
+    /// What was recorded before is judged by the rules of its time.
+    sessions_since: u64,
+}
+
+impl Threads {
+    /// A thread that lives.
+    pub(crate) fn live(&self, tenant_id: &str, correlation_id: &str) -> Option<&Thread> {
+        self.live.get(&(Text::from(tenant_id), Text::from(correlation_id)))
     }
 
-    /// Who was told this very text last.
-    pub(crate) fn listener_of(&self, text: &str) -> Option<&Text> {
-        let digest = sha256(text.as_bytes());
-        let told = self.said.iter().rev().find(|said| said.text_sha256 == digest);
-        told.map(|said| &said.speaker_user_id)
+    /// The rules by which a thread has a session of its own made this record.
+    pub(crate) const fn follow_sessions(&mut self, sequence: u64) {
+        if self.sessions_since == 0 {
+            self.sessions_since = sequence;
+        }
     }
 
-    /// Remembers that a text was said.
-    pub(crate) fn remember_said(&mut self, speaker_user_id: &Text, text: &str) {
-        let said =
-            Said { speaker_user_id: speaker_user_id.clone(), text_sha256: sha256(text.as_bytes()) };
-        self.said.retain(|before| *before != said);
-        self.said.push(said);
-        let too_many = self.said.len().saturating_sub(MAX_SAID);
-        self.said.drain(..too_many);
+    pub(crate) const fn sessions_since(&self) -> u64 {
+        self.sessions_since
     }
 
-    /// The remainder that this speaker may hear again: the newest of theirs that is not expired.
-    #[must_use]
-    pub fn live_buffer(&self, speaker: &str, at: Timestamp) -> Option<&ResumeBuffer> {
-        let is_theirs = |buffer: &&ResumeBuffer| {
-            buffer.speaker_user_id.as_str() == speaker && !buffer.is_expired(at)
+    pub(crate) const fn has_followed_sessions(&mut self, since: u64) {
+        self.sessions_since = since;
+    }
+
+    pub(crate) fn find(&self, tenant_id: &str, correlation_id: &str) -> Option<&Thread> {
+        let key = (Text::from(tenant_id), Text::from(correlation_id));
+        let is_it = |thread: &&Thread| thread.tenant_id == key.0 && thread.correlation_id == key.1;
+        self.live.get(&key).or_else(|| self.closed.values().rev().find(is_it))
+    }
+
+    /// Begins the thread of a record, where it is not live.
+    pub(crate) fn begin(
+        &mut self,
+        tenant_id: &Text,
+        correlation_id: &Text,
+        begin: impl FnOnce() -> Thread,
+    ) {
+        self.live.entry((tenant_id.clone(), correlation_id.clone())).or_insert_with(begin);
+    }
+
+    /// Applies a change to a live thread and keeps the index of what expires. Says whether there
+    /// is such a thread.
+    pub(crate) fn change(
+        &mut self,
+        tenant_id: &Text,
+        correlation_id: &Text,
+        change: impl FnOnce(&mut Thread),
+    ) -> bool {
+        let key = (tenant_id.clone(), correlation_id.clone());
+        let Some(thread) = self.live.get_mut(&key) else { return false };
+        let before = thread.state.next_expiry();
+        change(thread);
+        let after = thread.state.next_expiry();
+        if before != after {
+            before.map(|at| self.due.remove(&(at, key.clone())));
+            after.map(|at| self.due.insert((at, key)));
+        }
+        true
+    }
+
+    /// Takes a thread that ended out of the live ones. The oldest closed one, where it is then
+    /// remembered no longer, is handed back.
+    pub(crate) fn close(
+        &mut self,
+        tenant_id: &Text,
+        correlation_id: &Text,
+        sequence: u64,
+    ) -> Option<Thread> {
+        let key = (tenant_id.clone(), correlation_id.clone());
+        let mut thread = self.live.remove(&key)?;
+        thread.state.next_expiry().map(|at| self.due.remove(&(at, key)));
+        thread.is_closed = true;
+        thread.version = sequence;
+        thread.state.end();
+        self.end((tenant_id.clone(), correlation_id.clone()), sequence);
+        self.closed.insert(sequence, thread);
+        let is_too_many = self.closed.len() > MAX_CLOSED_THREADS;
+        is_too_many.then(|| self.closed.pop_first()).flatten().map(|(_, oldest)| oldest)
+    }
+
+    fn end(&mut self, key: ThreadKey, sequence: u64) {
+        self.ended_at.insert(sequence, key.clone());
+        if let Some(before) = self.ended.insert(key, sequence) {
+            self.ended_at.remove(&before);
+        }
+        while self.ended.len() > MAX_ENDED_THREADS {
+            let Some((oldest, key)) = self.ended_at.pop_first() else { break };
+            self.ended.remove(&key);
+            self.forgotten = self.forgotten.max(oldest);
+        }
+    }
+
+    pub(crate) const fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    pub(crate) const fn has_forgotten(&mut self, sequence: u64) {
+        self.forgotten = sequence;
+    }
+
+    /// How many that ended are remembered.
+    pub(crate) fn closed_count(&self) -> usize {
+        self.closed.len()
+    }
+
+    /// The threads in which something has expired, the one that expired first first.
+    pub(crate) fn expired(&self, at: Timestamp) -> impl Iterator<Item = (Timestamp, &Thread)> {
+        let due = self.due.iter().take_while(move |(due_at, _)| *due_at <= at);
+        due.filter_map(|(due_at, key)| Some((*due_at, self.live.get(key)?)))
+    }
+
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// The live threads whose own session this is, or that keep words which were left unsaid in it.
+    pub(crate) fn of_session<'a>(
+        &'a self,
+        tenant_id: &'a str,
+        session_id: &'a str,
+    ) -> impl Iterator<Item = &'a Thread> {
+        let is_of = move |thread: &&Thread| {
+            let mut words = thread.state.resume_buffers.iter();
+            let is_its = thread.is_in(session_id) || words.any(|b| b.is_of_session(session_id));
+            thread.tenant_id.as_str() == tenant_id && is_its
         };
-        self.resume_buffers.iter().rev().find(is_theirs)
+        self.live.values().filter(is_of)
     }
 
-    /// When something of it expires next.
-    #[must_use]
-    pub fn next_expiry(&self) -> Option<Timestamp> {
-        let buffers = self.resume_buffers.iter().map(|buffer| buffer.expires_at);
-        buffers.chain(self.marks.return_check.map(|check| check.expires_at)).min()
+    /// The record that closed a thread, where that is remembered.
+    pub(crate) fn ended(&self, tenant_id: &str, correlation_id: &str) -> Option<u64> {
+        self.ended.get(&(Text::from(tenant_id), Text::from(correlation_id))).copied()
     }
 
-    /// SHA-256 of the state's canonical encoding: what a turn's event binds as before and after.
-    #[must_use]
-    pub fn digest(&self) -> Digest {
-        let bytes = bincode::serde::encode_to_vec(self, bincode::config::standard())
-            .expect("the state holds only types that encode, and memory takes every byte");
-        sha256(&bytes)
-    }
-}
-
-impl ResumeBuffer {
-    /// Whether it is gone: from `expires_at` on.
-    #[must_use]
-    pub fn is_expired(&self, at: Timestamp) -> bool {
-        at >= self.expires_at
+    /// What is carried: live threads, closed ones with the record that closed them, and who ended.
+    pub(crate) fn carried(&self) -> (Vec<&Thread>, Vec<(&u64, &Thread)>, &Ended) {
+        (self.live.values().collect(), self.closed.iter().collect(), &self.ended)
     }
 
-    /// Whether it was left unsaid in this session.
-    pub(crate) fn is_of_session(&self, session_id: &str) -> bool {
-        self.session_id.as_deref() == Some(session_id)
-    }
-}
-
-impl ReturnCheck {
-    /// Whether an answer is too late: from `expires_at` on.
-    #[must_use]
-    pub fn is_expired(&self, at: Timestamp) -> bool {
-        at >= self.expires_at
+    /// The threads that were carried; what expires follows from them.
+    pub(crate) fn from_carried(
+        live: Vec<Thread>,
+        closed: Vec<(u64, Thread)>,
+        ended: Ended,
+    ) -> Self {
+        let key = |thread: &Thread| (thread.tenant_id.clone(), thread.correlation_id.clone());
+        let due = live.iter().filter_map(|thread| Some((thread.state.next_expiry()?, key(thread))));
+        let due = due.collect();
+        let live = live.into_iter().map(|thread| (key(&thread), thread)).collect();
+        let ended_at = ended.iter().map(|(key, at)| (*at, key.clone())).collect();
+        let closed = closed.into_iter().collect();
+        Self { live, due, closed, ended, ended_at, forgotten: 0, sessions_since: 0 }
     }
 }

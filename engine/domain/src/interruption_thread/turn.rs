@@ -2,15 +2,15 @@
 
 use alloc::vec::Vec;
 
-use super::branch;
-use super::decision::TurnDecision;
-use super::request::TurnRequest;
-use super::state::{Pending, ResumeBuffer, ThreadState};
-use super::types::{Directive, Fate, PendingState, ResumePolicy, SessionStatus};
-use super::validate::check_request;
-use crate::event::Text;
-use crate::refusal::ThreadRefusal;
-use crate::time::Timestamp;
+use crate::core::payload::Text;
+use crate::core::time::Timestamp;
+use crate::interruption_thread::branch;
+use crate::interruption_thread::decision::{Pending, ResumeBuffer, ThreadState, TurnDecision};
+use crate::interruption_thread::refusal::ThreadRefusal;
+use crate::interruption_thread::request::TurnRequest;
+use crate::interruption_thread::types::{Directive, Fate, PendingState, ResumePolicy};
+use crate::interruption_thread::validate::check_request;
+use crate::registration::types::SessionStatus;
 
 /// A turn, with what the branch table needs to know besides the state.
 #[derive(Debug, Clone, Copy)]

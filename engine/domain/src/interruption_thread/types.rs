@@ -1,73 +1,12 @@
 //! The closed sets of PH1.X. Where the seed names values they are the seed's; where it names only
 //! the field (statuses, pending states, kinds of intents) the values are chosen here.
+//!
+//! The numbers of the reason codes are Holdpoint's own registry, pinned for ever and disjoint from
+//! the numbers of the public reference, whose two copies contradict each other: there `0x5800001C`
+//! means `X_INTERRUPT_DISCARD` in one copy and `X_INTERRUPT_RELATION_UNCERTAIN_CLARIFY` in the
+//! other. The whole table, beside both of theirs, is in `docs/interruption-threads.md`.
 
-use crate::closed::closed_enum;
-
-closed_enum! {
-    /// Whether something that is registered may be used. A tenant, a user or a device that is not
-    /// ACTIVE is outside of every scope. CLOSED is final.
-    pub enum RegistrationStatus {
-        /// May be used.
-        Active = "ACTIVE",
-        /// May not be used for now.
-        Suspended = "SUSPENDED",
-        /// May not be used any more.
-        Closed = "CLOSED",
-    }
-}
-
-closed_enum! {
-    /// Where a session is. CLOSED is final, and closing a session settles what was left unsaid in
-    /// it.
-    pub enum SessionStatus {
-        /// Speech may be answered.
-        Active = "ACTIVE",
-        /// Nothing is said for now.
-        Suspended = "SUSPENDED",
-        /// Nothing is said any more.
-        Closed = "CLOSED",
-    }
-}
-
-closed_enum! {
-    /// Where a work order is. The last three are final: nothing is dispatched under them.
-    pub enum WorkOrderStatus {
-        /// Being put together.
-        Draft = "DRAFT",
-        /// Something is missing.
-        Clarify = "CLARIFY",
-        /// Waits for a person's yes.
-        Confirm = "CONFIRM",
-        /// Being carried out.
-        Executing = "EXECUTING",
-        /// Carried out.
-        Completed = "COMPLETED",
-        /// Could not be carried out.
-        Failed = "FAILED",
-        /// Given up.
-        Canceled = "CANCELED",
-    }
-}
-
-impl WorkOrderStatus {
-    /// Whether nothing more is done under the work order.
-    #[must_use]
-    pub const fn is_final(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Canceled)
-    }
-}
-
-closed_enum! {
-    /// Where a lease is. It also ends by itself at its `expires_at`.
-    pub enum LeaseStatus {
-        /// Held.
-        Active = "ACTIVE",
-        /// Given back by its holder.
-        Released = "RELEASED",
-        /// Taken away.
-        Revoked = "REVOKED",
-    }
-}
+use crate::core::closed_enum;
 
 closed_enum! {
     /// What a thread waits for.
@@ -350,10 +289,147 @@ closed_enum! {
     }
 }
 
-closed_enum! {
-    /// What a caller may be allowed (`allowed_callers` of every capability of the seed).
-    pub enum Capability {
-        /// The seven capabilities of PH1.X, and the registrations that they presume.
-        SeleneOsOnly = "SELENE_OS_ONLY",
+/// Writes the enum, its names and its numbers from one table.
+macro_rules! reason_codes {
+    ($($number:literal $Member:ident $name:literal $doc:literal,)+) => {
+        crate::core::closed_enum! {
+            /// Why a turn, a row or an expiry is what it is. Closed; the order is that of the
+            /// encoding, so members are only ever added at the end.
+            pub enum ReasonCode {
+                $(#[doc = $doc] $Member = $name,)+
+            }
+        }
+
+        impl ReasonCode {
+            /// The number in Holdpoint's own registry. Pinned for ever.
+            #[must_use]
+            pub const fn number(self) -> u32 {
+                REGISTRY_BASE + match self { $(Self::$Member => $number,)+ }
+            }
+        }
+    };
+}
+
+/// The first number of the registry: `HX` and two zero bytes. The reference's begin at
+/// `0x58000001`.
+pub const REGISTRY_BASE: u32 = 0x4858_0000;
+
+reason_codes! {
+    0x01 SessionNotActive "X_SESSION_NOT_ACTIVE" "The session is suspended or closed.",
+    0x02 InterruptCancel "X_INTERRUPT_CANCEL" "Speech stops; the next turn says what for.",
+    0x03 LastFailure "X_LAST_FAILURE" "The last thing that was tried failed.",
+    0x04 NlpClarify "X_NLP_CLARIFY" "The words themselves are not clear.",
+    0x05 NlpChat "X_NLP_CHAT" "An answer in words.",
+    0x06 ConfirmRequired "X_CONFIRM_REQUIRED" "An action needs a yes.",
+    0x07 DispatchTool "X_DISPATCH_TOOL" "A read-only tool is asked.",
+    0x08 ToolOk "X_TOOL_OK" "A tool answered.",
+    0x09 ToolFail "X_TOOL_FAIL" "A tool failed.",
+    0x0A ToolAmbiguous "X_TOOL_AMBIGUOUS" "A tool found several things.",
+    0x0B ResumeContinue "X_RESUME_CONTINUE" "The user asked to go on. For callers' rows.",
+    0x0C ResumeMoreDetail "X_RESUME_MORE_DETAIL" "The user asked for more. For callers' rows.",
+    0x0D ResumeExpired "X_RESUME_EXPIRED" "There is nothing to go on with any more.",
+    0x0E MemoryPermissionRequired "X_MEMORY_PERMISSION_REQUIRED"
+        "What is kept in memory needs a yes before it is said.",
+    0x0F ConfirmYesDispatch "X_CONFIRM_YES_DISPATCH" "The user said yes to an action.",
+    0x10 ConfirmNoAbort "X_CONFIRM_NO_ABORT" "The user said no to an action.",
+    0x11 ConfirmAnswerInvalid "X_CONFIRM_ANSWER_INVALID"
+        "A yes or no to nothing that was asked.",
+    0x12 DispatchSimulationCandidate "X_DISPATCH_SIMULATION_CANDIDATE"
+        "A candidate goes to simulation.",
+    0x13 MemoryPermissionYes "X_MEMORY_PERMISSION_YES" "What is kept in memory may be said.",
+    0x14 MemoryPermissionNo "X_MEMORY_PERMISSION_NO" "What is kept in memory may not be said.",
+    0x15 ContinuitySpeakerMismatch "X_CONTINUITY_SPEAKER_MISMATCH"
+        "Somebody else speaks than the thread knows.",
+    0x16 ContinuitySubjectMismatch "X_CONTINUITY_SUBJECT_MISMATCH"
+        "The subject drifted while something was pending.",
+    0x17 InterruptRelationUncertainClarify "X_INTERRUPT_RELATION_UNCERTAIN_CLARIFY"
+        "It is not clear what an interruption is about.",
+    0x18 InterruptSameSubjectAppend "X_INTERRUPT_SAME_SUBJECT_APPEND"
+        "The remainder and the new answer are said as one.",
+    0x19 InterruptSwitchTopic "X_INTERRUPT_SWITCH_TOPIC"
+        "The subject changed. For callers' rows.",
+    0x1A InterruptReturnCheckAsked "X_INTERRUPT_RETURN_CHECK_ASKED"
+        "The new subject is answered, and it is asked whether to go back.",
+    0x1B InterruptResumeNow "X_INTERRUPT_RESUME_NOW" "The remainder is said.",
+    0x1C InterruptDiscard "X_INTERRUPT_DISCARD" "The remainder is given up.",
+    0x20 BufferExpired "X_BUFFER_EXPIRED"
+        "What was left unsaid was kept for its time, and is gone.",
+    0x21 ReturnCheckExpired "X_RETURN_CHECK_EXPIRED" "Nobody answered whether to go back.",
+    0x22 SessionClosed "X_SESSION_CLOSED"
+        "The session ended with words left unsaid, or something asked.",
+    0x23 ThreadClosed "X_THREAD_CLOSED" "The thread ended.",
+    0x40 FailWorkOrderScopeInvalid "X_FAIL_WORK_ORDER_SCOPE_INVALID"
+        "The work order is not of this tenant and correlation, or not as stated.",
+    0x41 FailLeaseRequired "X_FAIL_LEASE_REQUIRED" "No lease is held that allows a dispatch.",
+    0x42 FailPendingStateInvalid "X_FAIL_PENDING_STATE_INVALID"
+        "The thread waits for something else than stated, or for something that bars this.",
+    0x43 FailCallerNotAllowed "X_FAIL_CALLER_NOT_ALLOWED"
+        "The caller does not have the capability.",
+    0x44 FailTenantScopeInvalid "X_FAIL_TENANT_SCOPE_INVALID"
+        "Tenant, user, device or session do not belong together, or are not active.",
+    0x45 FailIdempotencyConflict "X_FAIL_IDEMPOTENCY_CONFLICT"
+        "The idempotency key stands for other content.",
+    0x46 FailTurnOrder "X_FAIL_TURN_ORDER" "The turn is not newer than the thread's last one.",
+    0x47 FailThreadClosed "X_FAIL_THREAD_CLOSED" "The thread was closed.",
+    0x48 FailStaleVersion "X_FAIL_STALE_VERSION" "The thread has changed since the caller looked.",
+}
+
+impl ReasonCode {
+    /// Whether the code says that something was refused. No committed row carries one.
+    #[must_use]
+    pub const fn is_refusal(self) -> bool {
+        self.number() >= REGISTRY_BASE + 0x40
+    }
+
+    /// Whether only a turn, an expiry or a closing says so: it tells what became of words that were
+    /// left unsaid, which no caller's row changes.
+    #[must_use]
+    pub const fn is_of_remainders(self) -> bool {
+        matches!(
+            self,
+            Self::InterruptSameSubjectAppend
+                | Self::InterruptReturnCheckAsked
+                | Self::InterruptResumeNow
+                | Self::InterruptDiscard
+                | Self::BufferExpired
+                | Self::ReturnCheckExpired
+                | Self::SessionClosed
+                | Self::ThreadClosed
+        )
+    }
+
+    /// Whether the code is an outcome of interruption continuity: what HEALTH reports.
+    #[must_use]
+    pub const fn is_branch_outcome(self) -> bool {
+        matches!(
+            self,
+            Self::InterruptCancel
+                | Self::ResumeExpired
+                | Self::ContinuitySpeakerMismatch
+                | Self::ContinuitySubjectMismatch
+                | Self::InterruptRelationUncertainClarify
+                | Self::InterruptSameSubjectAppend
+                | Self::InterruptSwitchTopic
+                | Self::InterruptReturnCheckAsked
+                | Self::InterruptResumeNow
+                | Self::InterruptDiscard
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeSet;
+
+    use super::ReasonCode;
+
+    #[test]
+    fn table_every_reason_code_has_a_name_and_a_number_of_its_own() {
+        let names: BTreeSet<_> = ReasonCode::ALL.iter().map(|code| code.name()).collect();
+        let numbers: BTreeSet<_> = ReasonCode::ALL.iter().map(|code| code.number()).collect();
+        assert_eq!(names.len(), ReasonCode::ALL.len());
+        assert_eq!(numbers.len(), ReasonCode::ALL.len());
+        assert!(names.iter().all(|name| name.starts_with("X_")));
+        assert!(numbers.iter().all(|number| number >> 16 == 0x4858));
     }
 }

@@ -1,30 +1,35 @@
 //! The request contract: every field that breaks it is refused by name, and nothing is decided.
 //!
 //! Bounds are in bytes of UTF-8, as the reference's, unless they say characters. What is blank is
-//! blank by [`crate::text::is_blank`].
+//! blank by [`is_blank`].
 
 use alloc::format;
 use alloc::string::{String, ToString as _};
 
-use super::advice::check_handoff;
-use super::basis_points::HIGH_BAND_MIN;
-use super::branch::SAID_BYTES_MAX;
-use super::request::{Advice, Interruption, TtsResumeSnapshot, TurnInput, TurnRequest};
-use super::state::{Pending, ThreadState};
-use super::turn::Turn;
-use super::types::{ConfidenceBand, RiskContextClass};
-use crate::refusal::ThreadRefusal;
-use crate::text::{
+use crate::core::confidence::HIGH_BAND_MIN;
+use crate::core::text::{
     bounded, check_identifier, has_visible_character, hidden_character, is_blank, visible,
 };
-use crate::time::Timestamp;
+use crate::core::time::Timestamp;
+use crate::interruption_thread::branch::SAID_BYTES_MAX;
+use crate::interruption_thread::decision::{Pending, ThreadState};
+use crate::interruption_thread::draft::check_handoff;
+use crate::interruption_thread::refusal::ThreadRefusal;
+use crate::interruption_thread::request::{
+    Advice, Interruption, TtsResumeSnapshot, TurnInput, TurnRequest,
+};
+use crate::interruption_thread::turn::Turn;
+use crate::interruption_thread::types::{ConfidenceBand, RiskContextClass};
 
 /// Oldest snapshot that may be resumed from: 5 s, inclusive.
 const SNAPSHOT_AGE_MAX_NS: u64 = 5_000_000_000;
+
 /// Longest window of voice, in milliseconds.
 const VOICED_WINDOW_MAX_MS: u32 = 10_000;
+
 /// Longest text that is said, in bytes.
 const TEXT_MAX: usize = 32_768;
+
 /// Longest clarifying question, in characters.
 const QUESTION_MAX: usize = 240;
 
@@ -40,7 +45,7 @@ pub(crate) fn malformed(
     ThreadRefusal::Malformed { field, expected, found: bounded(&found, 96).into() }
 }
 
-pub(super) fn require(
+pub(crate) fn require(
     holds: bool,
     field: &'static str,
     expected: &'static str,
@@ -160,14 +165,14 @@ fn check_question(question: &str) -> Checked {
     require(holds, "request.input.NLP_CLARIFY.question", expected, quoted(question))
 }
 
-fn check_formats(formats: &[crate::event::Text]) -> Checked {
+fn check_formats(formats: &[crate::core::payload::Text]) -> Checked {
     let field = "request.input.NLP_CLARIFY.accepted_answer_formats";
     require((2..=3).contains(&formats.len()), field, "2 or 3 formats", formats.len())?;
     let expected = "1 to 128 bytes each, visible, without control characters";
     formats.iter().try_for_each(|format| check_name(field, format, 128, expected))
 }
 
-fn check_missing(missing: &[crate::event::Text]) -> Checked {
+fn check_missing(missing: &[crate::core::payload::Text]) -> Checked {
     let field = "request.input.NLP_CLARIFY.missing_fields";
     require(!missing.is_empty(), field, "1 to 16 names", "none")?;
     missing.iter().try_for_each(|name| check_short(field, name))
@@ -207,7 +212,7 @@ fn check_interruption(interruption: &Interruption) -> Checked {
 }
 
 /// 1 to 32 of the characters that names of languages have.
-pub(super) fn check_locale(field: &'static str, locale: &str) -> Checked {
+pub(crate) fn check_locale(field: &'static str, locale: &str) -> Checked {
     let is_of_one = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_');
     let holds = (1..=32).contains(&locale.len()) && locale.bytes().all(is_of_one);
     require(holds, field, "1 to 32 of A-Z a-z 0-9 _ -", quoted(locale))

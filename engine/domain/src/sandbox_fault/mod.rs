@@ -5,16 +5,12 @@
 //! another executor, a longer timeout or a higher limit, because a [`SandboxDecisionResult`] has
 //! no field for any of these. RETRY is a permission, not an order.
 
-mod decide;
-mod policy;
-mod types;
+pub(crate) mod command;
+pub(crate) mod event;
+pub(crate) mod rules;
+pub(crate) mod types;
 
-pub use decide::{
-    check_fault_identity, decide_sandbox_outcome, decide_sandbox_outcome_within,
-    enforce_retry_limit, is_retry_allowed,
-};
-pub use policy::{DEFAULT_MAX_RETRIES, RetryPolicy, classify_fault};
-pub use types::{
-    ExecutionFaultType, FaultMismatch, FaultReport, SandboxContext, SandboxDecision,
-    SandboxDecisionResult,
-};
+pub use command::*;
+pub use event::*;
+pub use rules::*;
+pub use types::*;

@@ -1,12 +1,11 @@
-//! The types of Phase-21.
+//! The types of Phase-21, and which faults may be retried how often.
 
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::RetryPolicy;
-use crate::closed::closed_enum;
+use crate::core::closed_enum;
 
 closed_enum! {
     /// How an execution went wrong. None of them is success.
@@ -49,7 +48,7 @@ pub struct SandboxContext {
     pub instruction_id: String,
     /// Which attempt this is, counted from 1.
     pub attempt_number: i64,
-    /// How many attempts there may be in all: 1 to [`super::DEFAULT_MAX_RETRIES`].
+    /// How many attempts there may be in all: 1 to [`DEFAULT_MAX_RETRIES`].
     pub max_retries: i64,
     /// How long an attempt may take, in milliseconds.
     pub timeout_ms: i64,
@@ -106,4 +105,65 @@ pub enum FaultMismatch {
         /// The attempt that the fault names.
         found: i64,
     },
+}
+
+/// The most attempts that an execution may have, the first included. The seed's "Max 3" and the
+/// name `max_retries` count *attempts*: attempts are numbered from 1, so with 3 the first two may
+/// be followed by another and the third may not.
+pub const DEFAULT_MAX_RETRIES: i64 = 3;
+
+closed_enum! {
+    /// How often an execution may be tried again after a fault.
+    pub enum RetryPolicy {
+        /// Never: one attempt.
+        NoRetry = "NO_RETRY",
+        /// Once, whatever the limit: two attempts.
+        RetryOnce = "RETRY_ONCE",
+        /// Up to the limit of the context.
+        RetryLimited = "RETRY_LIMITED",
+        /// Only a human may allow another attempt.
+        HumanDecision = "HUMAN_DECISION",
+    }
+}
+
+impl RetryPolicy {
+    /// How many attempts this policy allows without a human under a limit of `max_retries`.
+    #[must_use]
+    pub const fn max_attempts(self, max_retries: i64) -> i64 {
+        let most = match self {
+            Self::NoRetry | Self::HumanDecision => 1,
+            Self::RetryOnce => 2,
+            Self::RetryLimited => DEFAULT_MAX_RETRIES,
+        };
+        if max_retries < most { max_retries } else { most }
+    }
+
+    /// The stricter of two policies: a caller can narrow what a fault allows, never widen it.
+    /// From strict to lenient: NO_RETRY, HUMAN_DECISION, RETRY_ONCE, RETRY_LIMITED.
+    #[must_use]
+    pub const fn narrowed_by(self, other: Self) -> Self {
+        if self.leniency() <= other.leniency() { self } else { other }
+    }
+
+    const fn leniency(self) -> u8 {
+        match self {
+            Self::NoRetry => 0,
+            Self::HumanDecision => 1,
+            Self::RetryOnce => 2,
+            Self::RetryLimited => 3,
+        }
+    }
+}
+
+/// The policy for a fault. RETRY_ONCE is no fault's own policy: callers choose it as a ceiling,
+/// see [`decide_sandbox_outcome_within`](crate::sandbox_fault::decide_sandbox_outcome_within).
+#[must_use]
+pub const fn classify_fault(fault_type: ExecutionFaultType) -> RetryPolicy {
+    match fault_type {
+        ExecutionFaultType::Crash | ExecutionFaultType::Timeout => RetryPolicy::RetryLimited,
+        ExecutionFaultType::ResourceExhausted => RetryPolicy::HumanDecision,
+        ExecutionFaultType::Partial
+        | ExecutionFaultType::InvalidResponse
+        | ExecutionFaultType::SecurityViolation => RetryPolicy::NoRetry,
+    }
 }

@@ -1,4 +1,5 @@
-//! The hot state as bytes, so that a log may begin behind the records that made it.
+//! The hot state as bytes, so that a log may begin behind the records that made it, and as one
+//! number (properties E1 and E9).
 //!
 //! A carried state is a row of sections, one for each room of the state that is not empty: its
 //! name, the version of what follows, and the room itself. A room that is absent is empty, so a
@@ -14,16 +15,20 @@ use core::fmt::Display;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
-use super::fingerprint::{KnownFingerprint, fingerprint_of};
-use super::idempotency::SpelledKeys;
-use super::{
-    DecisionPoint, DecisionPointTotals, DecisionPoints, ExecutionLoop, HeldRequest, Hot, Kept,
-    Keys, Loops, Requests, STATE_SCHEMA_VERSION, Threads, UnprovenRecords, World,
-};
-use crate::codec::{borrow_first, configuration, read_first};
-use crate::event::Event;
-use crate::hash::Digest;
-use crate::text::{bounded, visible};
+use crate::core::codec::{borrow_first, configuration, read_first};
+use crate::core::hash::Digest;
+use crate::core::text::{bounded, visible};
+use crate::decision_point::state::{DecisionPoint, DecisionPoints};
+use crate::governed::aggregate::ExecutionLoop;
+use crate::human_decision::state::HeldRequest;
+use crate::interruption_thread::state::Threads;
+use crate::log::state::UnprovenRecords;
+use crate::world::due::Requests;
+use crate::world::event::Event;
+use crate::world::kept::{Kept, Loops};
+use crate::world::keys::{Keys, Spelled as SpelledKeys};
+use crate::world::totals::DecisionPointTotals;
+use crate::world::{Hot, World};
 
 /// The longest name of a room that an error shows, in bytes.
 const SHOWN_NAME_BYTES_MAX: usize = 64;
@@ -391,4 +396,66 @@ fn alone<T>(bytes: &[u8], read: Result<(T, usize), impl Display>) -> Result<T, F
         0 => Ok(value),
         found => Err(Fault::Trailing(found)),
     }
+}
+
+/// The version of the state's encoding. It rises whenever the same events give other bytes, and
+/// a fingerprint recorded under another version is then "not checked" instead of wrong.
+pub const STATE_SCHEMA_VERSION: u32 = 6;
+
+impl World {
+    /// BLAKE3 over a tag, the schema version and the hot state as [`World::carry`] gives it: from
+    /// it everything else in the hot state follows. Equal for worlds that keep what settles and
+    /// worlds that do not.
+    #[must_use]
+    pub fn fingerprint(&self) -> [u8; 32] {
+        *fingerprint_of(&self.carry()).as_bytes()
+    }
+
+    /// The hot state as [`World::carry`] gives it, and its fingerprint: for whoever records it
+    /// next, which then computes neither again.
+    #[must_use]
+    pub fn carry_with_fingerprint(&mut self) -> (Vec<u8>, Digest) {
+        let carried = self.carry();
+        let fingerprint = fingerprint_of(&carried);
+        self.fingerprint = KnownFingerprint(Some(fingerprint));
+        (carried, fingerprint)
+    }
+
+    /// The fingerprint, computed unless it just was.
+    pub(crate) fn known_fingerprint(&self) -> Digest {
+        self.fingerprint.0.unwrap_or_else(|| self.fingerprint_digest())
+    }
+
+    /// The hot state has changed.
+    pub(crate) const fn forget_fingerprint(&mut self) {
+        self.fingerprint = KnownFingerprint(None);
+    }
+
+    /// The same, as a digest with a text.
+    #[must_use]
+    pub fn fingerprint_digest(&self) -> Digest {
+        fingerprint_of(&self.carry())
+    }
+}
+
+/// The fingerprint of the hot state as it is. It follows from that, and so is no part of the world:
+/// however it is, worlds are equal that are so without it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KnownFingerprint(pub(crate) Option<Digest>);
+
+impl PartialEq for KnownFingerprint {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for KnownFingerprint {}
+
+/// The fingerprint of a state that was carried.
+#[must_use]
+pub fn fingerprint_of(carried: &[u8]) -> Digest {
+    let mut hasher = blake3::Hasher::new_derive_key("holdpoint world fingerprint");
+    hasher.update(&STATE_SCHEMA_VERSION.to_le_bytes());
+    hasher.update(carried);
+    Digest::from_bytes(*hasher.finalize().as_bytes())
 }

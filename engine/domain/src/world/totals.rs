@@ -4,9 +4,10 @@ use alloc::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::ExecutionLoop;
-use crate::event::{Event, HaltReason};
-use crate::time::Timestamp;
+use crate::core::time::Timestamp;
+use crate::execution_loop::types::HaltReason;
+use crate::governed::aggregate::ExecutionLoop;
+use crate::world::event::Event;
 
 /// Counts over all events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,7 +68,7 @@ impl Totals {
         self.forbidden_events = self.forbidden_events.saturating_add(count);
     }
 
-    pub(super) fn settled(&mut self, done: &ExecutionLoop) {
+    pub(crate) fn settled(&mut self, done: &ExecutionLoop) {
         if let Some(halt) = &done.halt {
             increment(self.loops_settled.entry(halt.reason).or_default());
         }

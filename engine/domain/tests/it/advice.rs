@@ -2,16 +2,17 @@
 //! no remainder, no gate and no state depends on it.
 
 use holdpoint_domain::Time;
-use holdpoint_domain::event::Text;
+use holdpoint_domain::core::confidence::BasisPoints;
+use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::interruption_thread::{
-    Advice, BasisPoints, ConfidenceBand, ConfirmAnswer, ExplainTrigger, Explanation, Heard,
-    IntentClass, IntentHypothesis, InterruptCandidate, Interruption, PartialTranscript, Pending,
-    Ph1kToPh1xInterruptHandoff, ReasonCode, RiskContextClass, SessionStatus, Style, StyleAdvice,
-    SubjectRelation, ThreadState, ToolStatus, Turn, TurnCommitDecision, TurnDecision, TurnInput,
+    Advice, ConfidenceBand, ConfirmAnswer, ExplainTrigger, Explanation, Heard, IntentClass,
+    IntentHypothesis, InterruptCandidate, Interruption, PartialTranscript, Pending,
+    Ph1kToPh1xInterruptHandoff, ReasonCode, RiskContextClass, Style, StyleAdvice, SubjectRelation,
+    ThreadRefusal, ThreadState, ToolStatus, Turn, TurnCommitDecision, TurnDecision, TurnInput,
     TurnRequest, ValidationStatus, check_handoff, decide_turn, explanation, selected_missing_field,
     style,
 };
-use holdpoint_domain::refusal::ThreadRefusal;
+use holdpoint_domain::registration::SessionStatus;
 use holdpoint_testing::threads::requests::{
     answering, chat, failure, intent, interrupting, interruption, relating, request, tool,
 };

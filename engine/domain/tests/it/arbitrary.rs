@@ -1,8 +1,8 @@
 //! What is generated out of any bytes is valid: it encodes, decodes to itself and may be recorded.
 
 use arbitrary::{Arbitrary, Unstructured};
-use holdpoint_domain::codec::{Encoded, decode, encode};
-use holdpoint_domain::event::REGISTRY;
+use holdpoint_domain::world::REGISTRY;
+use holdpoint_domain::world::envelope::{Encoded, decode, encode};
 use holdpoint_domain::{Command, Envelope, Time, World, decide};
 use holdpoint_testing::story::seed;
 use quickcheck::Gen;

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use holdpoint_domain::codec::{self, Encoded};
-use holdpoint_domain::decision_point::DecisionPointState;
+use holdpoint_domain::core::limits::MAX_RETIRED_KEYS;
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};
 use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecision};
-use holdpoint_domain::limits::MAX_RETIRED_KEYS;
-use holdpoint_domain::world::{CarriedError, DecisionPoint};
+use holdpoint_domain::world::envelope::Encoded;
+use holdpoint_domain::world::{CarriedError, envelope};
 use holdpoint_domain::{Command, Envelope, Event, Time, World};
 use holdpoint_testing::part::part;
 use holdpoint_testing::story::commands::on_random_stories;
@@ -75,7 +75,7 @@ fn replay_carried_state_equals_the_state_after_forbidden_events_too() {
         for (index, sample) in samples().into_iter().enumerate() {
             let Encoded { kind, version, payload } =
                 story.records[index * 7 % story.records.len()].encoded.clone();
-            story.record_envelope(codec::decode(kind, version, &payload).unwrap());
+            story.record_envelope(envelope::decode(kind, version, &payload).unwrap());
             story.record_envelope(sample);
         }
         let hot = rebuilt(&story.records, World::default());

@@ -1,17 +1,21 @@
 //! What a record's payload is, byte for byte, and what is not one (properties L8 and E10).
 
-use holdpoint_domain::codec::{DecodeError, Encoded, decode, encode};
-use holdpoint_domain::decision_point::Authentication;
-use holdpoint_domain::event::{
-    ClockStepped, EvidenceCaptured, HeadMissingAccepted, REGISTRY, RecoveryPerformed, kind_name,
-};
-use holdpoint_domain::evidence_capture::RawData;
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::limits::MAX_PAYLOAD_BYTES;
-use holdpoint_domain::{Envelope, Event, Idempotency};
+use holdpoint_domain::{Envelope, Event, Idempotency, kind_name};
+use std::collections::BTreeSet;
+
+use holdpoint_domain::core::actor::{Actor, Authentication};
+use holdpoint_domain::core::codec::DecodeError;
+use holdpoint_domain::core::limits::MAX_PAYLOAD_BYTES;
+use holdpoint_domain::core::payload::RawData;
+use holdpoint_domain::evidence_capture::EvidenceCaptured;
+use holdpoint_domain::log::{ClockStepped, HeadMissingAccepted, RecoveryPerformed};
+use holdpoint_domain::world::REGISTRY;
+use holdpoint_domain::world::envelope::{Encoded, decode, encode};
 use holdpoint_testing::story::samples::samples;
 use holdpoint_testing::story::{envelope, seed};
 use quickcheck::{Arbitrary as _, Gen};
+
+use crate::sources;
 
 /// One line for every sample: kind, version, payload in hex.
 pub(crate) const GOLDEN: &str = include_str!("../golden/events_v2.txt");
@@ -249,33 +253,26 @@ fn assert_canonical(kind: u16, version: u8, payload: &[u8]) {
     }
 }
 
-/// Event bodies are made of types that borrow from the payload before they allocate.
+/// Event bodies are made of types that borrow from the payload before they allocate, and so is
+/// everything that they are made of.
 #[test]
 fn event_bodies_hold_no_type_that_allocates_by_a_claimed_length() {
-    let sources = [
-        include_str!("../../src/event/log.rs"),
-        include_str!("../../src/event/execution_loop.rs"),
-        include_str!("../../src/event/evidence_capture.rs"),
-        include_str!("../../src/event/sandbox_fault.rs"),
-        include_str!("../../src/event/human_decision.rs"),
-        include_str!("../../src/human_decision/terms.rs"),
-        include_str!("../../src/human_decision/shown.rs"),
-        include_str!("../../src/human_decision/types.rs"),
-        include_str!("../../src/event/interruption_thread.rs"),
-        include_str!("../../src/interruption_thread/decision.rs"),
-        include_str!("../../src/interruption_thread/request.rs"),
-        include_str!("../../src/interruption_thread/row.rs"),
-        include_str!("../../src/interruption_thread/types.rs"),
-        include_str!("../../src/event/decision_point.rs"),
-        include_str!("../../src/decision_point/response.rs"),
-        include_str!("../../src/decision_point/terms.rs"),
-        include_str!("../../src/decision_point/types.rs"),
-    ];
-    for line in sources.iter().flat_map(|source| source.lines()) {
-        for banned in ["String", "Vec<", "Box<[", "Box<str", "RawData"] {
-            assert!(!line.contains(banned), "{line}: use Text or Raw");
+    let sources = sources::all();
+    let bodies =
+        sources.iter().filter(|source| source.part() == "event" && source.module() != "world");
+    let mut open: Vec<&str> = bodies.flat_map(|source| sources::type_names(&source.text)).collect();
+    let mut seen = BTreeSet::new();
+    while let Some(name) = open.pop() {
+        if !seen.insert(name) {
+            continue;
         }
+        let Some(definition) = sources::definition(&sources, name) else { continue };
+        for banned in ["String", "Vec<", "Box<[", "Box<str", "RawData"] {
+            assert!(!definition.contains(banned), "{definition}: use Text or Raw");
+        }
+        open.extend(sources::type_names(definition));
     }
+    assert!(seen.contains("RequestContext") && seen.contains("DegradationContext"), "{seen:?}");
 }
 
 /// A length that the payload claims but does not have is refused, whatever it is.

@@ -1,19 +1,21 @@
 //! Commands as other programs write them: one JSON object each, read strictly.
 
-use holdpoint_domain::command::{
-    ChangeCapability, ChangePolicy, CreateDecisionPoint, Entropy, RegisterDevice, RegisterLease,
-    RegisterSession, RegisterTenant, RegisterUser, RegisterWorkOrder, ThreadCommand,
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::decision_point::{
+    CreateDecisionPoint, EvidenceAttachment, OnTimeout, Response, Urgency,
 };
-use holdpoint_domain::decision_point::{EvidenceAttachment, OnTimeout, Response, Urgency};
-use holdpoint_domain::event::ConfigurationChanged;
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
-use holdpoint_domain::execution_loop::{Actor, ExecutionLoopState, ExecutorResponseType};
-use holdpoint_domain::hash::sha256;
+use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
 use holdpoint_domain::human_decision::{HumanDecision, OverrideField};
-use holdpoint_domain::interruption_thread::{
-    Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
+use holdpoint_domain::interruption_thread::ThreadCommand;
+use holdpoint_domain::log::{ChangePolicy, ConfigurationChanged, GatePolicy};
+use holdpoint_domain::registration::{
+    Capability, ChangeCapability, LeaseStatus, RegisterDevice, RegisterLease, RegisterSession,
+    RegisterTenant, RegisterUser, RegisterWorkOrder, RegistrationStatus, SessionStatus,
+    WorkOrderStatus,
 };
-use holdpoint_domain::policy::GatePolicy;
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{Command, Time};
 use holdpoint_testing::story::commands::Generator;

@@ -4,13 +4,12 @@ use crate::points::{
     APPROVER, HOUR_MS, REQUESTER, Stage, action, agent, approval, bound, choice, guidance, kinds,
     option, person, policy, principal, question, refinement, rejecting, system, text, timed, told,
 };
-use holdpoint_domain::command::{CreateDecisionPoint, RefineDecisionPoint};
+use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, Authentication, DEFAULT_VALID_FOR_MS,
+    ActionBinding, ApprovalPolicy, CreateDecisionPoint, DEFAULT_VALID_FOR_MS,
     DecisionPointState as State, MAX_CLOSED_DECISION_POINTS, MAX_LATE_RESPONSES, MAX_VOTES,
-    OnTimeout, Response,
+    OnTimeout, RefineDecisionPoint, Response,
 };
-use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::{Refusal, World};
 
 const ENDS: [&str; 3] = ["vote", "resolved", "released"];

@@ -6,11 +6,10 @@ use crate::points::{
     option, person, principal, question, text, timed, told,
 };
 use holdpoint_domain::Event;
-use holdpoint_domain::command::CreateDecisionPoint;
+use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::decision_point::{
-    Authentication, DecisionOption, DecisionPointState as State, OnTimeout, Response,
+    CreateDecisionPoint, DecisionOption, DecisionPointState as State, OnTimeout, Response,
 };
-use holdpoint_domain::execution_loop::Actor;
 
 /// What the rules do not decide: which tests prove it, or why it cannot exist here.
 const ELSEWHERE: [(u8, &str); 15] = [

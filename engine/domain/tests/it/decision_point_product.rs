@@ -5,9 +5,9 @@ use crate::points::{
     APPROVER, HOUR_MS, REQUESTER, Stage, agent, choice, guidance, person, policy, question, system,
     text, told,
 };
-use holdpoint_domain::command::CreateDecisionPoint;
+use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{
-    ApprovalPolicy, DecisionPointState as State, OnTimeout, Principal, Response,
+    ApprovalPolicy, CreateDecisionPoint, DecisionPointState as State, OnTimeout, Response,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,11 +8,11 @@ use crate::points::{
     Outcome, Stage, action, choice, guidance, option, policy, principal, question, refinement,
     rejecting, text,
 };
-use holdpoint_domain::command::{CreateDecisionPoint, RefineDecisionPoint};
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::decision_point::{
-    ApprovalPolicy, Authentication, MAX_CLOSED_DECISION_POINTS, OnTimeout, Principal, Response,
+    ApprovalPolicy, CreateDecisionPoint, MAX_CLOSED_DECISION_POINTS, OnTimeout,
+    RefineDecisionPoint, Response,
 };
-use holdpoint_domain::execution_loop::Actor;
 use quickcheck::{Arbitrary as _, Gen};
 
 const COMMANDS: u64 = 20_000;

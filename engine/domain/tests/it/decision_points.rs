@@ -5,16 +5,16 @@ use crate::points::{
     option, person, policy, question, refinement, system, text, timed, told,
 };
 use holdpoint_domain::Command;
-use holdpoint_domain::command::{
-    CancelDecisionPoint, CreateDecisionPoint, Entropy, EscalateDecisionPoint, RefineDecisionPoint,
-    RespondToDecisionPoint,
-};
+use holdpoint_domain::core::actor::{Authentication, Principal};
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{
-    ActionBinding, Authentication, DecisionOption, DecisionPointState as State, EvidenceAttachment,
-    MAX_CONTEXT_BYTES, MAX_DESCRIPTION_BYTES, MAX_LABEL_BYTES, MAX_PROMPT_BYTES, MAX_REASON_BYTES,
-    MAX_RESPONSE_BYTES, MAX_SHORT_BYTES, MAX_TIMEOUT_MS, OnTimeout, Principal, Response,
+    ActionBinding, CancelDecisionPoint, CreateDecisionPoint, DecisionOption,
+    DecisionPointState as State, EscalateDecisionPoint, EvidenceAttachment, MAX_CONTEXT_BYTES,
+    MAX_DESCRIPTION_BYTES, MAX_LABEL_BYTES, MAX_PROMPT_BYTES, MAX_REASON_BYTES, MAX_RESPONSE_BYTES,
+    MAX_SHORT_BYTES, MAX_TIMEOUT_MS, OnTimeout, RefineDecisionPoint, RespondToDecisionPoint,
+    Response,
 };
-use holdpoint_domain::hash::sha256;
 
 type Change = Box<dyn Fn(&mut CreateDecisionPoint)>;
 

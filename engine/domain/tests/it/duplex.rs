@@ -2,13 +2,14 @@
 //! gates, and only as the branch table decides it.
 
 use holdpoint_domain::Time;
+use holdpoint_domain::core::confidence::BasisPoints;
 use holdpoint_domain::interruption_thread::{
-    BasisPoints, COMMIT_THRESHOLD, CommitRefusal, Directive, DuplexBranch, Heard, IntentClass,
-    IntentHypothesis, InterruptCandidate, PartialTranscript, ReasonCode, ResumePolicy,
-    SessionStatus, SpeculativePlan, SubjectRelation, ThreadState, Turn, TurnCommitDecision,
-    TurnInput, TurnRequest, decide_turn,
+    COMMIT_THRESHOLD, CommitRefusal, Directive, DuplexBranch, Heard, IntentClass, IntentHypothesis,
+    InterruptCandidate, PartialTranscript, ReasonCode, ResumePolicy, SpeculativePlan,
+    SubjectRelation, ThreadRefusal, ThreadState, Turn, TurnCommitDecision, TurnInput, TurnRequest,
+    decide_turn,
 };
-use holdpoint_domain::refusal::ThreadRefusal;
+use holdpoint_domain::registration::SessionStatus;
 use holdpoint_testing::threads::requests::{chat, intent, interrupting, points, relating, request};
 
 const NOW: u64 = 1_000_000_000_000;

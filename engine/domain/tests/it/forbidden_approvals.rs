@@ -6,13 +6,13 @@ use crate::forbidden::{
     released, resolved,
 };
 use holdpoint_domain::Time;
-use holdpoint_domain::command::CreateDecisionPoint;
-use holdpoint_domain::decision_point::{ActionBinding, OnTimeout, Response};
-use holdpoint_domain::event::{
-    ApprovalLapsed, DecisionPointAborted, DefaultTaken, DependentsReleased, Text,
+use holdpoint_domain::core::forbidden::Rule;
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::decision_point::{
+    ActionBinding, ApprovalLapsed, CreateDecisionPoint, DecisionPointAborted, DefaultTaken,
+    DependentsReleased, OnTimeout, Response,
 };
-use holdpoint_domain::evolve::Rule;
-use holdpoint_domain::hash::sha256;
 use holdpoint_testing::story::Story;
 use holdpoint_testing::story::points::{binding, option, person, two_people};
 

@@ -6,16 +6,14 @@ use crate::forbidden::{
     assert_genuine, beginnings, genuine, guidance, is_beginning, new_id, overdue, refining,
     resolved, room, vote, would,
 };
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::forbidden::Rule;
+use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
-    ActionBinding, Authentication, DecisionPointState, OnTimeout, Principal, Proposal, Response,
-    Terms,
+    ActionBinding, DecisionPointCancelled, DecisionPointRefined, DecisionPointReminded,
+    DecisionPointResolved, DecisionPointState, DecisionPointSuperseded, GuidanceGiven,
+    LateResponseRecorded, OnTimeout, Proposal, Response, RoundOpened, Terms,
 };
-use holdpoint_domain::event::{
-    DecisionPointCancelled, DecisionPointRefined, DecisionPointReminded, DecisionPointResolved,
-    DecisionPointSuperseded, GuidanceGiven, LateResponseRecorded, RoundOpened, Text,
-};
-use holdpoint_domain::evolve::Rule;
-use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::{ActorId, Command, Envelope, Event, Time};
 use holdpoint_testing::story::points::{
     agent, binding, every_corner, option, person, program, two_people,

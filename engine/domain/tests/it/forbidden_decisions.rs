@@ -3,20 +3,20 @@
 
 use std::collections::BTreeSet;
 
-use holdpoint_domain::command::{CompleteLoop, InitializeLoop};
-use holdpoint_domain::confidence::Confidence;
-use holdpoint_domain::event::{
-    DecisionAnswered, DecisionRequested, DecisionTimedOut, HaltReason, LoopDispatched,
-    RequestWithdrawn,
-};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::confidence::Confidence;
+use holdpoint_domain::core::forbidden::Rule;
+use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
-use holdpoint_domain::evolve::Rule;
-use holdpoint_domain::execution_loop::{Actor, ExecutionLoopState, ExecutorResponseType};
-use holdpoint_domain::hash::sha256;
-use holdpoint_domain::human_decision::{
-    HoldPolicy, HoldTerms, HumanDecision, OverrideField, injective_request_hash,
+use holdpoint_domain::execution_loop::{
+    CompleteLoop, ExecutionLoopState, ExecutorResponseType, HaltReason, InitializeLoop,
+    LoopDispatched,
 };
-use holdpoint_domain::world::RequestPlace;
+use holdpoint_domain::governed::RequestPlace;
+use holdpoint_domain::human_decision::{
+    DecisionAnswered, DecisionRequested, DecisionTimedOut, HoldPolicy, HoldTerms, HumanDecision,
+    OverrideField, RequestWithdrawn, injective_request_hash,
+};
 use holdpoint_domain::{ActorId, Command, Event, ForbiddenEvent, Idempotency, Time, decide};
 use holdpoint_testing::story::held::{TIMEOUT_MS, terms};
 use holdpoint_testing::story::{Story, envelope};
@@ -333,7 +333,7 @@ fn a_key_that_stands_for_two_contents_is_found() {
         content: sha256(content),
     };
     let with = |content: &[u8]| {
-        let mut record = envelope(holdpoint_domain::event::ClockStepped { step_ns: 1 }.into());
+        let mut record = envelope(holdpoint_domain::log::ClockStepped { step_ns: 1 }.into());
         record.idempotency = Some(key(content));
         record
     };

@@ -3,18 +3,22 @@
 use holdpoint_testing::story;
 use std::collections::BTreeSet;
 
-use holdpoint_domain::codec::{decode, encode};
-use holdpoint_domain::event::{
-    ClockStepped, EvidenceCaptured, EvidenceContent, FingerprintRecorded, HaltReason,
-    LoopDispatched, OutputCut, RecordsUnproven, ResponseAwaited, SegmentIndexed,
-    StopConditionDetected, UnprovenReason,
+use holdpoint_domain::core::forbidden::Rule;
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::payload::RawData;
+use holdpoint_domain::evidence_capture::{
+    EvidenceCaptured, EvidenceContent, EvidenceType, ObservationPoint, OutputCut, StopCondition,
+    StopConditionDetected,
 };
-use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, RawData, StopCondition};
-use holdpoint_domain::evolve::Rule;
-use holdpoint_domain::execution_loop::{ExecutionDecision, ExecutionLoopState};
-use holdpoint_domain::hash::sha256;
+use holdpoint_domain::execution_loop::{
+    ExecutionDecision, ExecutionLoopState, HaltReason, LoopDispatched, ResponseAwaited,
+};
+use holdpoint_domain::log::{
+    ClockStepped, FingerprintRecorded, RecordsUnproven, SegmentIndexed, UnprovenReason,
+};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_domain::world::envelope::{decode, encode};
 use holdpoint_domain::{Command, Event, ForbiddenEvent, Time, World, decide};
 use holdpoint_testing::story::random::next_command;
 use holdpoint_testing::story::samples::samples;
@@ -171,7 +175,7 @@ fn a_response_worth_more_than_the_table_says_is_found() {
     let report = story.report(status);
     let findings = forged(&mut story, report, |event| {
         if let Event::ResponseEvaluated(body) = event {
-            body.confidence = holdpoint_domain::confidence::Confidence::MAX;
+            body.confidence = holdpoint_domain::core::confidence::Confidence::MAX;
         }
     });
     assert_found(&findings, Rule::ResponseTable);

@@ -1,16 +1,14 @@
 //! Property E2 for interruption threads: an event that the rules forbid is kept, and is found.
 
-use holdpoint_domain::event::{
-    BufferExpired, PendingDisarmed, RemaindersDiscarded, ReturnCheckExpired, RowCommitted,
-    SessionRegistered, ThreadMoved, TurnTaken,
-};
-use holdpoint_domain::evolve::Rule;
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::interruption_thread::{
-    ConfirmAnswer, DecidedBy, Directive, Fate, FateReason, IntentClass, PendingState, ReasonCode,
-    Remainder, ResumePolicy, RowEventType, RowPayload, SessionStatus, Severity, Turn, TurnInput,
-    decide_turn,
+    BufferExpired, ConfirmAnswer, DecidedBy, Directive, Fate, FateReason, IntentClass,
+    PendingDisarmed, PendingState, ReasonCode, Remainder, RemaindersDiscarded, ResumePolicy,
+    ReturnCheckExpired, RowCommitted, RowEventType, RowPayload, Severity, ThreadMoved, Turn,
+    TurnInput, TurnTaken, decide_turn,
 };
+use holdpoint_domain::registration::{SessionRegistered, SessionStatus};
 use holdpoint_domain::{ActorId, Command, Envelope, Event, ForbiddenEvent, Time};
 use holdpoint_testing::threads::{CALLER, Stage, lease_of, requests, rows, turn, turns};
 

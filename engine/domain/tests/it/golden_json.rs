@@ -8,11 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::Path;
 
-use holdpoint_domain::codec::{Encoded, decode};
-use holdpoint_domain::event::REGISTRY;
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::{Digest, sha256};
-use holdpoint_domain::world::KeyReceipt;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::hash::{Digest, sha256};
+use holdpoint_domain::world::envelope::{Encoded, decode};
+use holdpoint_domain::world::{KeyReceipt, REGISTRY};
 use holdpoint_domain::{ActorId, Command, Idempotency};
 use serde_json::Value;
 

@@ -1,13 +1,14 @@
 //! HEALTH says what interruption continuity came to, from the audit rows alone.
 
-use holdpoint_domain::Event;
-use holdpoint_domain::Time;
-use holdpoint_domain::event::{RefusalClass, RowCommitted, RowRefused, Text, ThreadClosed};
-use holdpoint_domain::hash::sha256;
+use holdpoint_domain::core::forbidden::RefusalClass;
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::interruption_thread::{
     DecidedBy, Directive, HealthReport, MAX_FINGERPRINT_BYTES, PendingState, ReasonCode,
-    RowEventType, RowPayload, Severity, WorkOrderStatus, issue_fingerprint,
+    RowCommitted, RowEventType, RowPayload, RowRefused, Severity, ThreadClosed, issue_fingerprint,
 };
+use holdpoint_domain::registration::WorkOrderStatus;
+use holdpoint_domain::{Event, Time};
 
 fn at(sequence: u64) -> Time {
     Time::from_nanoseconds(sequence * 1_000)

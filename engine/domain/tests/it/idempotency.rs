@@ -1,10 +1,11 @@
 //! Property E5 as far as the state keeps it: a key, its content, its receipt, across restarts.
 
-use holdpoint_domain::command::Entropy;
-use holdpoint_domain::event::{ClockStepped, RefusalClass};
+use holdpoint_domain::core::forbidden::RefusalClass;
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::core::limits::{MAX_CLOSED_REQUESTS, MAX_RETIRED_KEYS};
 use holdpoint_domain::execution_loop::ExecutionLoopState;
 use holdpoint_domain::human_decision::HumanDecision;
-use holdpoint_domain::limits::{MAX_CLOSED_REQUESTS, MAX_RETIRED_KEYS};
+use holdpoint_domain::log::ClockStepped;
 use holdpoint_domain::{Command, Envelope, Idempotency, World, decide};
 use holdpoint_testing::story;
 use holdpoint_testing::story::{Story, envelope, rebuilt};

@@ -1,13 +1,13 @@
 //! What happened to the log itself is recorded as its writer says, where the state does not
 //! contradict it, and changes no other state.
 
-use holdpoint_domain::event::{
-    ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived, Raw, RecordsUnproven,
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::payload::{Raw, RawData};
+use holdpoint_domain::execution_loop::ExecutionLoopState;
+use holdpoint_domain::log::{
+    ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived, RecordsUnproven,
     RecoveryPerformed, SegmentIndexed, UnprovenReason,
 };
-use holdpoint_domain::evidence_capture::RawData;
-use holdpoint_domain::execution_loop::ExecutionLoopState;
-use holdpoint_domain::hash::sha256;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Command, World, WriterCommand};
 use holdpoint_testing::story::Story;

@@ -10,6 +10,7 @@
 mod advice;
 #[cfg(feature = "arbitrary")]
 mod arbitrary;
+mod architecture;
 mod carried;
 mod codec;
 mod commands_readable;
@@ -43,6 +44,7 @@ mod rules_execution_loop;
 mod rules_human_decision;
 mod rules_sandbox_fault;
 mod sessions;
+mod sources;
 mod terms;
 mod thread_belongings;
 mod thread_product;

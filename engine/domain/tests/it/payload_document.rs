@@ -6,16 +6,17 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use holdpoint_domain::codec::{decode, encode};
-use holdpoint_domain::decision_point::{self, Authentication};
-use holdpoint_domain::event::{
-    ClockStepped, FingerprintRecorded, HistoryArchived, REGISTRY, Raw, RecordsUnproven,
-    SegmentIndexed, UnprovenReason,
+use holdpoint_domain::core::actor::{Actor, Authentication};
+use holdpoint_domain::core::hash::{Digest, sha256};
+use holdpoint_domain::core::limits;
+use holdpoint_domain::core::payload::{Raw, RawData};
+use holdpoint_domain::log::{
+    ClockStepped, FingerprintRecorded, HistoryArchived, RecordsUnproven, SegmentIndexed,
+    UnprovenReason,
 };
-use holdpoint_domain::evidence_capture::RawData;
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::{Digest, sha256};
-use holdpoint_domain::{ActorId, Envelope, Event, Idempotency, Proof, limits};
+use holdpoint_domain::world::REGISTRY;
+use holdpoint_domain::world::envelope::{decode, encode};
+use holdpoint_domain::{ActorId, Envelope, Event, Idempotency, Proof, decision_point};
 
 /// The kinds of which the document has an example.
 const KINDS: [u16; 4] = [4, 9, 10, 13];

@@ -260,8 +260,8 @@ mod chain_validation {
 
 mod hash_computation {
     use crate::sessions::chain_of;
+    use holdpoint_domain::core::hash::sha256;
     use holdpoint_domain::evidence_capture::evidence_hash;
-    use holdpoint_domain::hash::sha256;
 
     #[test]
     fn fields_are_joined_by_nul_in_the_seeds_order() {
@@ -388,8 +388,9 @@ mod forbidden_imports {
 
 mod immutability {
     use crate::sessions::{chain_of, halted_session, session};
+    use holdpoint_domain::core::payload::RawData;
     use holdpoint_domain::evidence_capture::{
-        EvidenceType, ObservationPoint, RawData, attach_observer, capture_evidence, seal_chain,
+        EvidenceType, ObservationPoint, attach_observer, capture_evidence, seal_chain,
     };
     use holdpoint_domain::execution_loop::{
         ExecutionLoopState, initialize_execution_loop, transition_execution_state,

@@ -47,7 +47,8 @@ mod decision_types {
 mod decision_validation {
     use crate::sessions::AT;
     use crate::sessions::decisions::{accepted, request};
-    use holdpoint_domain::execution_loop::ExecutionLoopState::{self, Evaluated, Halted};
+    use holdpoint_domain::execution_loop::ExecutionLoopState;
+    use holdpoint_domain::execution_loop::ExecutionLoopState::{Evaluated, Halted};
     use holdpoint_domain::human_decision::{
         AnswerRefusal, DecisionOutcome, DecisionRecord, HumanDecision, accept_decision,
         apply_decision,
@@ -241,8 +242,8 @@ mod evidence_visibility {
 
 mod timeout_handling {
     use crate::sessions::decisions::{after, at, request};
-    use holdpoint_domain::event::HaltReason;
     use holdpoint_domain::execution_loop::ExecutionLoopState::Evaluated;
+    use holdpoint_domain::execution_loop::HaltReason;
     use holdpoint_domain::human_decision::{
         AnswerRefusal, DecisionOutcome, HumanDecision, accept_decision_in_time, apply_decision,
         create_timeout_decision,
@@ -366,13 +367,13 @@ mod audit_trail {
 /// The seed's forbidden patterns, by their names.
 mod forbidden_patterns {
     use crate::sessions::decisions::summary;
-    use holdpoint_domain::confidence::Confidence;
-    use holdpoint_domain::event::HaltReason;
+    use holdpoint_domain::core::actor::Actor;
+    use holdpoint_domain::core::confidence::Confidence;
     use holdpoint_domain::evidence_capture::{
         EvidenceType, INTEGRATION, ObservationPoint, StopCondition,
     };
     use holdpoint_domain::execution_loop::{
-        ALLOWED_TRANSITIONS, Actor, ExecutionLoopState, ExecutorResponseType,
+        ALLOWED_TRANSITIONS, ExecutionLoopState, ExecutorResponseType, HaltReason,
     };
     use holdpoint_domain::human_decision::{
         DecisionTimeout, EvidenceSummary, HoldPolicy, HumanDecision, request_from_summary,

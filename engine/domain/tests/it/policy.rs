@@ -1,14 +1,18 @@
 //! The policy of a log: it binds what begins, gets tighter by a person, and looser only with the
 //! approval of those whom it names. What is recorded against it counts for nothing.
 
-use holdpoint_domain::command::{ChangePolicy, CreateDecisionPoint, InitializeLoop, SpentApproval};
-use holdpoint_domain::decision_point::{ActionBinding, ApprovalPolicy, Authentication};
-use holdpoint_domain::event::{ApprovalConsumed, List, PolicyChanged, PolicyUnknown, Text};
-use holdpoint_domain::evolve::Rule;
-use holdpoint_domain::hash::{Digest, sha256};
+use holdpoint_domain::core::actor::Authentication;
+use holdpoint_domain::core::forbidden::Rule;
+use holdpoint_domain::core::hash::{Digest, sha256};
+use holdpoint_domain::core::payload::{List, Text};
+use holdpoint_domain::decision_point::{
+    ActionBinding, ApprovalConsumed, ApprovalPolicy, CreateDecisionPoint,
+};
+use holdpoint_domain::execution_loop::{InitializeLoop, SpentApproval};
 use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms};
-use holdpoint_domain::policy::{
-    GatePolicy, GateTerms, RELAX_TOOL, RUN_TOOL, relax_binding, relax_proposal, run_binding,
+use holdpoint_domain::log::{
+    ChangePolicy, GatePolicy, GateTerms, PolicyChanged, PolicyUnknown, RELAX_TOOL, RUN_TOOL,
+    relax_binding, relax_proposal, run_binding,
 };
 use holdpoint_domain::{Command, Envelope, Event, ForbiddenEvent, Proof};
 use holdpoint_testing::story::points::{agent, binding, option, person};

@@ -1,16 +1,15 @@
 //! What PH1.X presumes is registered, by who may, in an order that makes sense; what is not
 //! registered is outside of every scope.
 
-use holdpoint_domain::command::ChangeCapability;
-use holdpoint_domain::event::{LeaseRegistered, TenantRegistered, UserRegistered};
-use holdpoint_domain::evolve::Rule;
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::{Digest, sha256};
-use holdpoint_domain::interruption_thread::{
-    Capability, FateReason, LeaseStatus, RegistrationStatus, SessionStatus, TurnInput,
-    WorkOrderStatus,
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::forbidden::Rule;
+use holdpoint_domain::core::hash::{Digest, sha256};
+use holdpoint_domain::core::text::BLANK_CODE_POINTS;
+use holdpoint_domain::interruption_thread::{FateReason, TurnInput};
+use holdpoint_domain::registration::{
+    Capability, ChangeCapability, LeaseRegistered, LeaseStatus, RegistrationStatus, SessionStatus,
+    TenantRegistered, UserRegistered, WorkOrderStatus,
 };
-use holdpoint_domain::text::BLANK_CODE_POINTS;
 use holdpoint_domain::{ActorId, Command, Envelope, Event, ForbiddenEvent, Time, World, decide};
 use holdpoint_testing::threads::registering::{register, with};
 use holdpoint_testing::threads::{CALLER, Outcome, Stage, requests, turn};

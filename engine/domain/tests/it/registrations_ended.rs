@@ -1,7 +1,7 @@
 //! Sessions and work orders that ended leave the state (property E8).
 
-use holdpoint_domain::event::SessionRegistered;
-use holdpoint_domain::world::{MAX_ENDED_REGISTRATIONS, Recalled};
+use holdpoint_domain::registration::{MAX_ENDED_REGISTRATIONS, SessionRegistered};
+use holdpoint_domain::world::Recalled;
 use holdpoint_domain::{Command, Event, Time, World, decide};
 use holdpoint_testing::threads::Stage;
 use holdpoint_testing::threads::registering::{register, with};

@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
-use holdpoint_domain::event::{HaltReason, REGISTRY};
-use holdpoint_domain::execution_loop::ExecutionLoopState;
-use holdpoint_domain::hash::Digest;
-use holdpoint_domain::world::{ExecutionLoop, STATE_SCHEMA_VERSION};
-use holdpoint_domain::{Command, Event, World, codec};
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::execution_loop::{ExecutionLoopState, HaltReason};
+use holdpoint_domain::governed::ExecutionLoop;
+use holdpoint_domain::world::{REGISTRY, STATE_SCHEMA_VERSION, envelope};
+use holdpoint_domain::{Command, Event, World};
 use holdpoint_testing::story::commands::{Generator, on_random_stories};
 use holdpoint_testing::story::{Recorded, SECRET, Story, rebuilt, seed};
 
@@ -199,7 +199,7 @@ fn replay_no_readable_form_shows_raw_evidence() {
 fn events_of(story: &Story) -> Vec<Event> {
     let decode = |r: &Recorded| {
         let encoded = &r.encoded;
-        codec::decode(encoded.kind, encoded.version, &encoded.payload)
+        envelope::decode(encoded.kind, encoded.version, &encoded.payload)
     };
     story.records.iter().map(|r| decode(r).unwrap().event).collect()
 }

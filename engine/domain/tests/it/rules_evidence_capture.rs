@@ -1,11 +1,13 @@
 //! Given, when, then: evidence, observers and the ten stop conditions (Phase-31).
 
-use holdpoint_domain::command::{DispatchFacts, EvidenceItem, InitializeLoop};
-use holdpoint_domain::event::{EvidenceCaptured, HaltReason, OutputStream, ResourceUsage};
-use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
-use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
-use holdpoint_domain::hash::sha256;
-use holdpoint_domain::limits::{MAX_CHAIN_RECORDS, MAX_RAW_BYTES, RESERVED_CHAIN_RECORDS};
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::limits::{MAX_CHAIN_RECORDS, MAX_RAW_BYTES, RESERVED_CHAIN_RECORDS};
+use holdpoint_domain::evidence_capture::{
+    EvidenceCaptured, EvidenceItem, OutputStream, ResourceUsage, StopCondition, StopFacts,
+};
+use holdpoint_domain::execution_loop::{
+    DispatchFacts, ExecutionLoopState, ExecutorResponseType, HaltReason, InitializeLoop,
+};
 use holdpoint_domain::{Command, Event, Time, decide};
 use holdpoint_testing::story::{
     CLEAR, SECRET, Story, cut_item, halt, halt_reason, names, output_item,

@@ -1,10 +1,9 @@
 //! Given, when, then: what `decide` makes of commands on execution loops (Phase-29, Phase-30).
 
-use holdpoint_domain::command::InitializeLoop;
-use holdpoint_domain::event::{Exit, HaltReason, OutputStream};
-use holdpoint_domain::evidence_capture::{LoopStep, capture_place};
+use holdpoint_domain::evidence_capture::{LoopStep, OutputStream, capture_place};
 use holdpoint_domain::execution_loop::{
-    ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType, is_transition_allowed,
+    ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType, Exit, HaltReason,
+    InitializeLoop, is_transition_allowed,
 };
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_domain::{Command, Event, Refusal, World, decide};

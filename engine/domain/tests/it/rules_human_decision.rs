@@ -1,15 +1,17 @@
 //! The rules of `human_decision` (Phase-32) as given, when, then.
 
-use holdpoint_domain::command::StopLoop;
-use holdpoint_domain::event::{HaltReason, RefusalClass};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
-use holdpoint_domain::execution_loop::{Actor, ExecutionLoopState, ExecutorResponseType};
+use holdpoint_domain::execution_loop::{
+    ExecutionLoopState, ExecutorResponseType, HaltReason, StopLoop,
+};
+use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
     DecisionOutcome, HoldPolicy, HoldTerms, HumanDecision, OverrideField,
 };
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
-use holdpoint_domain::world::{RequestPlace, World};
-use holdpoint_domain::{Command, Event, Refusal, Time};
+use holdpoint_domain::{Command, Event, Refusal, Time, World};
 use holdpoint_testing::story::held::{TIMEOUT_MS, terms};
 use holdpoint_testing::story::{SECRET, Story, halt_reason, names, rebuilt};
 use serde_json::json;
@@ -31,7 +33,7 @@ fn shown(story: &Story) -> serde_json::Value {
 fn answer_but(
     story: &Story,
     decision: HumanDecision,
-    change: impl FnOnce(&mut holdpoint_domain::command::AnswerDecision),
+    change: impl FnOnce(&mut holdpoint_domain::human_decision::AnswerDecision),
 ) -> Command {
     let mut answer = story.answer(decision);
     change(&mut answer);
@@ -92,7 +94,7 @@ fn a_request_is_made_of_the_loops_own_evidence() {
 
 #[test]
 fn what_may_be_decided_follows_the_attempts_and_the_targets() {
-    let allowed = |change: fn(&mut holdpoint_domain::command::InitializeLoop)| {
+    let allowed = |change: fn(&mut holdpoint_domain::execution_loop::InitializeLoop)| {
         let mut story = Story::initialized_with(|command| {
             command.hold = terms(HoldPolicy::After);
             change(command);

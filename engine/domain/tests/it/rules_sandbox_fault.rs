@@ -1,9 +1,7 @@
 //! Given, when, then: faults and retries (Phase-21).
 
-use holdpoint_domain::command::InitializeLoop;
-use holdpoint_domain::event::{HaltReason, SandboxDecided};
-use holdpoint_domain::execution_loop::ExecutionLoopState;
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
+use holdpoint_domain::execution_loop::{ExecutionLoopState, HaltReason, InitializeLoop};
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxDecided};
 use holdpoint_domain::{Command, Event};
 use holdpoint_testing::story::{SECRET, Story, halt, halt_reason, names};
 

@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use holdpoint_domain::codec::{Encoded, encode};
-use holdpoint_domain::event::REGISTRY;
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::terms::{TERMS_VERSION, Term, terms_of, terms_of_record};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::world::envelope::{Encoded, encode};
+use holdpoint_domain::world::{REGISTRY, TERMS_VERSION, Term, terms_of, terms_of_record};
 use holdpoint_domain::{ActorId, Envelope, Event, Idempotency};
 use holdpoint_testing::story::samples::samples;
 use holdpoint_testing::story::seed;

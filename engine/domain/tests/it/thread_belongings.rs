@@ -1,12 +1,10 @@
 //! Whose words are left unsaid, what a yes or no is about, and what ends with a session or thread.
 
-use holdpoint_domain::command::RespondCommitRow;
-use holdpoint_domain::event::TurnTaken;
 use holdpoint_domain::interruption_thread::{
-    ConfirmAnswer, Directive, FateReason, IntentClass, PendingState, ReasonCode, SessionStatus,
-    SubjectRelation, ToolStatus, TurnInput, TurnRequest, WorkOrderStatus,
+    ConfirmAnswer, Directive, FateReason, IntentClass, MAX_CLOSED_THREADS, PendingState,
+    ReasonCode, RespondCommitRow, SubjectRelation, ToolStatus, TurnInput, TurnRequest, TurnTaken,
 };
-use holdpoint_domain::world::MAX_CLOSED_THREADS;
+use holdpoint_domain::registration::{SessionStatus, WorkOrderStatus};
 use holdpoint_domain::{Command, Event};
 use holdpoint_testing::threads::requests::{
     answering, chat, failure, intent, interrupting, relating, request, tool,

@@ -3,10 +3,10 @@
 
 use holdpoint_domain::interruption_thread::{
     ConfirmAnswer, Directive, Fate, IntentClass, Interruption, Marks, Pending, ReasonCode,
-    ResumeBuffer, ResumePolicy, ReturnCheck, SessionStatus, SubjectRelation, ThreadState,
+    ResumeBuffer, ResumePolicy, ReturnCheck, SubjectRelation, ThreadRefusal, ThreadState,
     ToolStatus, TtsControl, Turn, TurnDecision, TurnInput, TurnRequest, decide_turn,
 };
-use holdpoint_domain::refusal::ThreadRefusal;
+use holdpoint_domain::registration::SessionStatus;
 use holdpoint_domain::{Command, Refusal, Time, decide};
 use holdpoint_testing::threads as threads_support;
 use holdpoint_testing::threads::Stage;

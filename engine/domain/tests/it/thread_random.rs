@@ -4,11 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdpoint_domain::command::TakeTurn;
-use holdpoint_domain::event::TurnTaken;
 use holdpoint_domain::interruption_thread::{
-    DecidedBy, Directive, Fate, ReasonCode, SessionStatus, ThreadState, TurnInput, TurnRequest,
+    DecidedBy, Directive, Fate, ReasonCode, TakeTurn, ThreadState, TurnInput, TurnRequest,
+    TurnTaken,
 };
+use holdpoint_domain::registration::SessionStatus;
 use holdpoint_domain::{Command, Event};
 use holdpoint_testing::part::times;
 use holdpoint_testing::threads::drawn::{Moment, drawn_request, drawn_row};
@@ -321,7 +321,7 @@ impl Play {
     fn command_thread(
         &mut self,
         place: usize,
-        command: fn(holdpoint_domain::command::ThreadCommand) -> Command,
+        command: fn(holdpoint_domain::interruption_thread::ThreadCommand) -> Command,
     ) {
         let command = command(thread_command(TENANT, &self.threads[place].name));
         self.give(place, &command, "");

@@ -1,14 +1,12 @@
 //! What a caller's row may do: the whole product of what is committed, by whom, where, and over
 //! what.
 
-use holdpoint_domain::command::{
-    ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow, RespondCommitRow, WaitCommitRow,
-};
-use holdpoint_domain::event::RowRefused;
 use holdpoint_domain::interruption_thread::{
-    Directive, Fate, FateReason, IntentClass, PendingState, ReasonCode, SessionStatus,
-    SubjectRelation, TurnInput, TurnRequest, WorkOrderStatus,
+    ClarifyCommitRow, ConfirmCommitRow, Directive, DispatchCommitRow, Fate, FateReason,
+    IntentClass, PendingState, ReasonCode, RespondCommitRow, RowRefused, SubjectRelation,
+    TurnInput, TurnRequest, WaitCommitRow,
 };
+use holdpoint_domain::registration::{SessionStatus, WorkOrderStatus};
 use holdpoint_domain::{Command, Event, Refusal};
 use holdpoint_testing::threads::requests::{
     chat, intent, interrupting, nlp_clarify, relating, request,

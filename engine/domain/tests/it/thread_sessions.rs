@@ -1,15 +1,12 @@
 //! Nothing is said or done in a session that is not active, however the request is written; what
 //! was asked in a session ends with it, by an event.
 
-use holdpoint_domain::command::{
-    ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow, RespondCommitRow, TakeTurn,
-    WaitCommitRow,
-};
-use holdpoint_domain::event::PendingDisarmed;
 use holdpoint_domain::interruption_thread::{
-    ConfirmAnswer, Directive, IntentClass, PendingState, ReasonCode, SessionStatus,
-    SubjectRelation, ToolStatus, TurnInput, TurnRequest,
+    ClarifyCommitRow, ConfirmAnswer, ConfirmCommitRow, Directive, DispatchCommitRow, IntentClass,
+    PendingDisarmed, PendingState, ReasonCode, RespondCommitRow, SubjectRelation, TakeTurn,
+    ToolStatus, TurnInput, TurnRequest, WaitCommitRow,
 };
+use holdpoint_domain::registration::SessionStatus;
 use holdpoint_domain::{Command, Event};
 use holdpoint_testing::threads::requests::{
     answering, chat, failure, intent, interrupting, nlp_clarify, relating, request, tool,

@@ -1,13 +1,12 @@
 //! What is no turn: every bound by its last legal and its first illegal value. A refusal names the
 //! field and changes nothing.
 
-use holdpoint_domain::command::TakeTurn;
+use holdpoint_domain::core::text::BLANK_CODE_POINTS;
 use holdpoint_domain::interruption_thread::{
     ConfidenceBand, ConfirmAnswer, IntentClass, Interruption, ReasonCode, RiskContextClass,
-    SubjectRelation, ToolStatus, TtsResumeSnapshot, TurnInput, TurnRequest, ValidationStatus,
+    SubjectRelation, TakeTurn, ThreadRefusal, ToolStatus, TtsResumeSnapshot, TurnInput,
+    TurnRequest, ValidationStatus,
 };
-use holdpoint_domain::refusal::ThreadRefusal;
-use holdpoint_domain::text::BLANK_CODE_POINTS;
 use holdpoint_domain::{Command, Event, Refusal, Time, decide};
 use holdpoint_testing::threads as threads_support;
 use holdpoint_testing::threads::requests::{

@@ -1,12 +1,12 @@
 //! What a tool found reaches the user whole, bounded and harmless, read or heard, and nothing of
 //! what went wrong inside does.
 use holdpoint_domain::Time;
+use holdpoint_domain::core::text::{hidden_character, is_blank};
 use holdpoint_domain::interruption_thread::{
     Citation, MAX_SHOWN_FIELDS, MAX_SHOWN_SOURCES, MAX_TOOL_ITEMS, OutputMode, ReasonCode,
-    RenderLocale, RenderedResponse, ToolField, ToolResponse, ToolSource, ToolStatus, render,
+    RenderLocale, RenderedResponse, ThreadRefusal, ToolField, ToolResponse, ToolSource, ToolStatus,
+    render,
 };
-use holdpoint_domain::refusal::ThreadRefusal;
-use holdpoint_domain::text::{hidden_character, is_blank};
 use quickcheck::{Arbitrary as _, Gen};
 
 const MODES: &[OutputMode] = OutputMode::ALL;

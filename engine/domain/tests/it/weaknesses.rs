@@ -1,9 +1,14 @@
 //! One test for each row of `src/weaknesses.md`, by the name that the row gives.
 
 use crate::sessions::{AT, capture, chain_of, halted_session, session};
+use holdpoint_domain::core::hash::{Digest, HashBuilder};
+use holdpoint_domain::core::ids::is_strong_entropy;
+use holdpoint_domain::core::payload::RawData;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::core::time::{TimeFault, check_follows};
 use holdpoint_domain::evidence_capture::{
     CONTEXT_HALTED, CaptureRefusal, ChainFinding, ChainHead, EvidenceChain, EvidenceRecord,
-    EvidenceType, ObservationContext, ObservationPoint, OfferedEvidence, RawData, RecordPlace,
+    EvidenceType, ObservationContext, ObservationPoint, OfferedEvidence, RecordPlace,
     StopCondition, StopFacts, attach_observer, capture_evidence, capture_record, check_stop,
     evidence_hash, injective_record_hash, inspect_anchored_chain, inspect_chain, may_capture,
     triggered_conditions, validate_chain,
@@ -13,13 +18,10 @@ use holdpoint_domain::execution_loop::{
     ResponseDecision, evaluate_executor_response, initialize_execution_loop, is_transition_allowed,
     normalize_loop_response, transition_execution_state,
 };
-use holdpoint_domain::hash::{Digest, HashBuilder};
 use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, FaultReport, SandboxContext, SandboxDecision, check_fault_identity,
     decide_sandbox_outcome, is_retry_allowed,
 };
-use holdpoint_domain::text::{is_strong_entropy, visible};
-use holdpoint_domain::time::{TimeFault, check_follows};
 
 #[test]
 fn w1_bytes_moved_between_fields_change_the_injective_hash() {

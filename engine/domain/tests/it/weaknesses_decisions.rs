@@ -5,10 +5,11 @@ use crate::sessions::decisions::{
 };
 use crate::sessions::{AT, chain_of};
 use holdpoint_domain::Command;
-use holdpoint_domain::confidence::Confidence;
+use holdpoint_domain::core::confidence::Confidence;
+use holdpoint_domain::core::hash::{Digest, sha256};
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, create_empty_chain};
 use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
-use holdpoint_domain::hash::{Digest, sha256};
 use holdpoint_domain::human_decision::{
     AnswerRefusal, AuditAnchor, AuditFinding, AuditPlace, DecisionAudit, DecisionOutcome,
     DecisionRecord, DecisionRequest, DecisionTimeout, EvidenceSummary, HumanDecision,
@@ -17,7 +18,6 @@ use holdpoint_domain::human_decision::{
     inspect_anchored_audit, inspect_audit, record_decision, record_hash, request_from_summary,
     shown_hash, validate_audit_chain,
 };
-use holdpoint_domain::time::Timestamp;
 use holdpoint_testing::story::Story;
 use holdpoint_testing::story::held::TIMEOUT_MS;
 

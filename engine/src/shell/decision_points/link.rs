@@ -5,7 +5,7 @@ use super::super::error::SubmitError;
 use super::super::rebuild::first_kept;
 use super::super::recall;
 use crate::log::Storage;
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::core::hash::Digest;
 use holdpoint_log_files::Onward;
 
 impl<S: Storage> Engine<S> {

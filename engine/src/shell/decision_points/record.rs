@@ -1,9 +1,8 @@
 //! A decision point as the seed's storage has it: fourteen fields.
 
 use holdpoint_domain::Time;
-use holdpoint_domain::decision_point::{DEFAULT_MAX_ITERATIONS, DecisionOption};
-use holdpoint_domain::event::Text;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::decision_point::{DEFAULT_MAX_ITERATIONS, DecisionOption, DecisionPoint};
 use thiserror::Error;
 
 /// A decision point (seed, "DecisionPoint Type"), for the seed's four operations. What it leaves
@@ -21,7 +20,7 @@ pub struct DecisionPointRecord {
     pub options: Vec<DecisionOption>,
     /// The option that the requester prefers. It is taken by itself only where a deadline is set
     /// and the creator asked for that, which
-    /// [`CreateDecisionPoint`](holdpoint_domain::command::CreateDecisionPoint) does.
+    /// [`CreateDecisionPoint`](holdpoint_domain::decision_point::CreateDecisionPoint) does.
     pub default_option: Option<String>,
     /// The option that was chosen. To accept the guidance as it is, set it to `_accept`; what is
     /// read then has the guidance as its text.

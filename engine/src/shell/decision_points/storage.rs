@@ -6,11 +6,10 @@ use super::super::error::SubmitError;
 use super::super::submit::{Origin, Submitted, begin_where};
 use super::{DecisionPointRecord, named};
 use crate::log::Storage;
-use holdpoint_domain::World;
-use holdpoint_domain::command::{Command, CreateDecisionPoint};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::text::visible;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::decision_point::{CreateDecisionPoint, DecisionPoint};
+use holdpoint_domain::{Command, World};
 use std::time::Instant;
 use thiserror::Error;
 

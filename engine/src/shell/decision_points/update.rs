@@ -6,14 +6,13 @@ use super::super::submit::{Origin, Receipt, Submitted};
 use super::storage::{FindDecisionPointError, current};
 use super::{DecisionPointRecord, named};
 use crate::log::Storage;
-use holdpoint_domain::command::{Command, RefineDecisionPoint, RespondToDecisionPoint};
-use holdpoint_domain::decision_point::{DecisionPointState, Principal, Response};
-use holdpoint_domain::event::Event;
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::refusal::DecisionPointRefusal;
-use holdpoint_domain::text::{bounded, visible};
-use holdpoint_domain::world::DecisionPoint;
-use holdpoint_domain::{Refusal, World};
+use holdpoint_domain::core::actor::{Actor, Principal};
+use holdpoint_domain::core::text::{bounded, visible};
+use holdpoint_domain::decision_point::{
+    DecisionPoint, DecisionPointRefusal, DecisionPointState, RefineDecisionPoint,
+    RespondToDecisionPoint, Response,
+};
+use holdpoint_domain::{Command, Event, Refusal, World};
 use thiserror::Error;
 
 /// Bytes of a value that an error shows.

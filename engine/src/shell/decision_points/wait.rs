@@ -4,10 +4,9 @@ use super::super::engine::Engine;
 use super::super::error::SubmitError;
 use super::super::subscription::{Delivered, Subscription, SubscriptionError};
 use crate::log::Storage;
-use holdpoint_domain::decision_point::DecisionPointState;
-use holdpoint_domain::event::Event;
-use holdpoint_domain::text::visible;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::Event;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 

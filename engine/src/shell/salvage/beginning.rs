@@ -62,10 +62,11 @@ impl Beginning {
 mod tests {
     use super::super::copy::recorded;
     use super::*;
-    use holdpoint_domain::event::{HistoryArchived, Raw};
-    use holdpoint_domain::evidence_capture::RawData;
-    use holdpoint_domain::hash::Digest;
-    use holdpoint_domain::world::{STATE_SCHEMA_VERSION, World};
+    use holdpoint_domain::World;
+    use holdpoint_domain::core::hash::Digest;
+    use holdpoint_domain::core::payload::{Raw, RawData};
+    use holdpoint_domain::log::HistoryArchived;
+    use holdpoint_domain::world::STATE_SCHEMA_VERSION;
     use holdpoint_log_files::Standing;
     use holdpoint_log_files::damage_scan::Kept;
     use holdpoint_log_format::{Flags, Link, LogId, RecordHeader, SegmentHeader};

@@ -6,12 +6,12 @@ use super::error::{SalvageError, unreadable};
 use super::sequences::Sequences;
 use crate::log::{AppendError, Level, Log, NewRecord};
 use crate::shell::engine::system_actor;
-use holdpoint_domain::codec;
-use holdpoint_domain::envelope::Envelope;
-use holdpoint_domain::event::{
-    Event, POLICY_CHANGED, PolicyUnknown, RecordsLost, RecordsUnproven, UnprovenReason,
+use holdpoint_domain::core::text::{bounded, visible};
+use holdpoint_domain::log::{
+    POLICY_CHANGED, PolicyUnknown, RecordsLost, RecordsUnproven, UnprovenReason,
 };
-use holdpoint_domain::text::{bounded, visible};
+use holdpoint_domain::world::envelope;
+use holdpoint_domain::{Envelope, Event};
 use holdpoint_log_files::damage_scan::{DamageScan, Kept, Loss, Payload, Piece, Unproven};
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
@@ -240,7 +240,7 @@ impl<S: ReadStorage> Copier<'_, S> {
         if header.flags.withheld() {
             return recorded(self.correlation, withheld(place, record).into());
         }
-        let moved = codec::decode(header.kind, header.version, record.payload).ok().and_then(
+        let moved = envelope::decode(header.kind, header.version, record.payload).ok().and_then(
             |mut envelope| {
                 self.has_proofs |= envelope.proof.is_some();
                 envelope.map_sequences(|sequence| self.sequences.new_of(sequence));
@@ -248,7 +248,7 @@ impl<S: ReadStorage> Copier<'_, S> {
                 if let Event::FingerprintRecorded(body) = &mut envelope.event {
                     body.schema = OF_NO_STATE;
                 }
-                codec::encode(&envelope).ok()
+                envelope::encode(&envelope).ok()
             },
         );
         Ok(match moved {
@@ -266,7 +266,7 @@ impl<S: ReadStorage> Copier<'_, S> {
 
 /// Whether a payload can be read.
 pub(super) fn payload_of(record: &Record<'_>) -> Payload {
-    match codec::decode(record.header.kind, record.header.version, record.payload) {
+    match envelope::decode(record.header.kind, record.header.version, record.payload) {
         Ok(_) => Payload::Readable,
         Err(error) if error.is_of_unknown_kind() => Payload::Unknown,
         Err(_) => Payload::Unreadable,
@@ -284,7 +284,7 @@ pub(super) fn recorded(correlation: &str, event: Event) -> Result<NewRecord, Sal
         idempotency: None,
         event,
     };
-    let encoded = codec::encode(&envelope)?;
+    let encoded = envelope::encode(&envelope)?;
     Ok(NewRecord { kind: encoded.kind, version: encoded.version, payload: encoded.payload })
 }
 

@@ -1,7 +1,7 @@
 //! What a salvaged log may have said of its records, in records that are lost: what a salvage took
 //! over without proof never gains one.
 
-use holdpoint_domain::event::{RECORDS_UNPROVEN, SALVAGED};
+use holdpoint_domain::log::{RECORDS_UNPROVEN, SALVAGED};
 use holdpoint_log_files::Standing;
 use holdpoint_log_files::damage_scan::{DamageScan, Piece, Unproven};
 use holdpoint_log_format::{Record, RecordHeader};

@@ -1,7 +1,7 @@
 //! Why a log could not be salvaged.
 
 use crate::log::{AppendError, CloseError, OpenError};
-use holdpoint_domain::codec::EncodeError;
+use holdpoint_domain::core::codec::EncodeError;
 use holdpoint_log_files::SurveyError;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Which record of the source becomes which of the new log.
 
-use holdpoint_domain::event::SalvagedRun;
+use holdpoint_domain::log::SalvagedRun;
 use holdpoint_log_files::damage_scan::{DamageScan, Piece};
 
 /// Which record of the source is which of the new log.

@@ -11,13 +11,11 @@ use crate::shell::engine::Engine;
 use crate::shell::governed::Runner;
 use crate::shell::run::{GovernedRun, HeldRun, RunError};
 use holdpoint_domain::Refusal;
-use holdpoint_domain::command::SpentApproval;
-use holdpoint_domain::decision_point::ApprovalPolicy;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::decision_point::{ApprovalPolicy, DecisionPoint, DecisionPointRefusal};
+use holdpoint_domain::execution_loop::SpentApproval;
 use holdpoint_domain::human_decision::HoldTerms;
-use holdpoint_domain::policy::{GatePolicy, RUN_TOOL, run_binding};
-use holdpoint_domain::refusal::DecisionPointRefusal;
-use holdpoint_domain::text::visible;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::log::{GatePolicy, RUN_TOOL, run_binding};
 
 /// A start, and the approval for it.
 #[derive(Clone, Copy, Debug)]

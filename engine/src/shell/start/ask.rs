@@ -12,20 +12,16 @@ use crate::shell::run::GovernedRun;
 use crate::shell::start::keys::Key;
 use crate::shell::submit::{Origin, Submitted};
 use crate::shell::watch::{Wake, Watch};
-use holdpoint_domain::command::{
-    CancelDecisionPoint, Command, CreateDecisionPoint, RespondToDecisionPoint,
-};
+use holdpoint_domain::core::actor::{Actor, Principal};
+use holdpoint_domain::core::text::bounded;
 use holdpoint_domain::decision_point::{
-    APPROVE, ActionBinding, ApprovalPolicy, DENY, DecisionOption, OnTimeout, Principal, Proposal,
-    Response,
+    APPROVE, ActionBinding, ApprovalPolicy, CancelDecisionPoint, CreateDecisionPoint, DENY,
+    DecisionOption, DecisionPoint, DecisionPointRefusal, OnTimeout, Proposal,
+    RespondToDecisionPoint, Response,
 };
-use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::human_decision::DecisionTimeout;
-use holdpoint_domain::policy::{RUN_TOOL, run_binding};
-use holdpoint_domain::refusal::DecisionPointRefusal;
-use holdpoint_domain::text::bounded;
-use holdpoint_domain::world::DecisionPoint;
-use holdpoint_domain::{ActorId, Refusal};
+use holdpoint_domain::log::{RUN_TOOL, run_binding};
+use holdpoint_domain::{ActorId, Command, Refusal};
 use std::time::Duration;
 
 /// How much of a command line the question's first sentence has, in bytes.

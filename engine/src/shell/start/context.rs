@@ -2,9 +2,9 @@
 
 use super::facts::{Fact, Facts};
 use super::program::{INTERPRETER, PROGRAM};
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::text::bounded;
 use holdpoint_domain::decision_point::MAX_CONTEXT_BYTES;
-use holdpoint_domain::hash::sha256;
-use holdpoint_domain::text::bounded;
 
 /// What stands before the facts.
 const BOUND: &str = "Bound, and looked at again at the start:";

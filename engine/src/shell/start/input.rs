@@ -3,7 +3,7 @@
 use super::StartError;
 use crate::executor::{SignalSource, Stdin};
 use crate::shell::interrupt::Interrupt;
-use holdpoint_domain::hash::{Digest, Sha256Stream};
+use holdpoint_domain::core::hash::{Digest, Sha256Stream};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, SeekFrom, Stat, fstat, seek, stat};
 use rustix::io::{Errno, pread, read};

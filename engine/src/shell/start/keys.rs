@@ -4,7 +4,7 @@
 use super::StartError;
 use crate::shell::{home_of_user, user_number};
 use hmac::{Hmac, KeyInit, Mac};
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::core::hash::Digest;
 use sha2::Sha256;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};

@@ -22,7 +22,7 @@ use crate::executor::{SignalSource, StartRefusal};
 use crate::log::Storage;
 use facts::{Facts, Surroundings};
 use holdpoint_domain::Refusal;
-use holdpoint_domain::refusal::DecisionPointRefusal;
+use holdpoint_domain::decision_point::DecisionPointRefusal;
 use input::Input;
 use keys::Key;
 use std::io;

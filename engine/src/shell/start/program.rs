@@ -4,7 +4,7 @@ use super::StartError;
 use super::context::{line, program_lines};
 use super::facts::{Fact, file_value};
 use crate::executor::{CommandSpec, OpenProgramError, OpenedFile, OpenedProgram, visible};
-use holdpoint_domain::hash::Digest;
+use holdpoint_domain::core::hash::Digest;
 use std::os::unix::ffi::OsStrExt;
 
 /// The kind of the fact that is about the program.

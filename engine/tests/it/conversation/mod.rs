@@ -1,18 +1,19 @@
 //! A tenant with a user who speaks, and the turns of one conversation.
 
-use holdpoint_domain::command::{
-    ChangeCapability, RegisterDevice, RegisterLease, RegisterSession, RegisterTenant, RegisterUser,
-    RegisterWorkOrder, RespondCommitRow, TakeTurn, ThreadCommand,
-};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::sha256;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::confidence::BasisPoints;
+use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::interruption_thread::{
-    Advice, BasisPoints, Capability, ConfidenceBand, ConfidenceBundle, ConfirmAnswer,
-    DegradationContext, GateConfidences, Interruption, LeaseStatus, PendingState, ReasonCode,
-    RegistrationStatus, RiskContextClass, SessionStatus, SpeechWindowMetrics, SubjectRelation,
-    TimingMarkers, TtsResumeSnapshot, TurnInput, TurnRequest, WorkOrderStatus,
+    Advice, ConfidenceBand, ConfidenceBundle, ConfirmAnswer, DegradationContext, GateConfidences,
+    Interruption, PendingState, ReasonCode, RespondCommitRow, RiskContextClass,
+    SpeechWindowMetrics, SubjectRelation, TakeTurn, Thread, ThreadCommand, TimingMarkers,
+    TtsResumeSnapshot, TurnInput, TurnRequest,
 };
-use holdpoint_domain::world::Thread;
+use holdpoint_domain::registration::{
+    Capability, ChangeCapability, LeaseStatus, RegisterDevice, RegisterLease, RegisterSession,
+    RegisterTenant, RegisterUser, RegisterWorkOrder, RegistrationStatus, SessionStatus,
+    WorkOrderStatus,
+};
 use holdpoint_domain::{ActorId, Command, Time};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::Storage;

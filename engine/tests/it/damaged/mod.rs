@@ -1,10 +1,12 @@
 //! Logs made byte by byte, so that a test can put into them what no writer would; and what a
 //! salvage made of them.
-use holdpoint_domain::event::{EvidenceCaptured, EvidenceContent, Offered};
-use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::Digest;
-use holdpoint_domain::{ActorId, Envelope, codec};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::evidence_capture::{
+    EvidenceCaptured, EvidenceContent, EvidenceType, ObservationPoint, Offered,
+};
+use holdpoint_domain::world::envelope;
+use holdpoint_domain::{ActorId, Envelope};
 use holdpoint_engine::shell::{SalvageError, SalvageReport, SystemClock, salvage};
 use holdpoint_log_format::record::encode_into;
 use holdpoint_log_format::{
@@ -174,7 +176,7 @@ pub(crate) fn event_of(content: &[u8]) -> Vec<u8> {
             idempotency: None,
             event: captured.into(),
         };
-        codec::encode(&envelope).unwrap().payload
+        envelope::encode(&envelope).unwrap().payload
     };
     let events = (1..=8).map(event);
     events.into_iter().find(|event| (event.len() - content.len()).is_multiple_of(8)).unwrap()

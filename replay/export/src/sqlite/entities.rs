@@ -3,9 +3,10 @@
 
 use super::row::{Row, cell, insert, integer};
 use crate::stream::ExportError;
-use holdpoint_domain::event::Event;
-use holdpoint_domain::time::Timestamp;
-use holdpoint_domain::world::{DecisionPoint, ExecutionLoop, RequestView, World};
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::decision_point::DecisionPoint;
+use holdpoint_domain::governed::{ExecutionLoop, RequestView};
+use holdpoint_domain::{Event, World};
 use holdpoint_replay::Committed;
 use rusqlite::Connection;
 use std::collections::BTreeSet;

@@ -3,8 +3,9 @@
 use super::row::{Row, cell, insert, integer};
 use crate::record::Record;
 use crate::stream::ExportError;
-use holdpoint_domain::event::{Event, EvidenceCaptured, RowCommitted, RowRefused};
-use holdpoint_domain::interruption_thread::RowPayload;
+use holdpoint_domain::Event;
+use holdpoint_domain::evidence_capture::EvidenceCaptured;
+use holdpoint_domain::interruption_thread::{RowCommitted, RowPayload, RowRefused};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 

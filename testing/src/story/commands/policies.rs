@@ -1,16 +1,18 @@
 //! The policy of the log, and what begins under it.
 
 use holdpoint_domain::Command;
-use holdpoint_domain::command::{ChangePolicy, CreateDecisionPoint, InitializeLoop, SpentApproval};
-use holdpoint_domain::decide::check_floor;
-use holdpoint_domain::decision_point::{ActionBinding, ApprovalPolicy, Authentication, OnTimeout};
-use holdpoint_domain::event::{List, Text};
-use holdpoint_domain::hash::sha256;
-use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
-use holdpoint_domain::policy::{
-    GatePolicy, RELAX_TOOL, RUN_TOOL, relax_binding, relax_proposal, run_binding,
+use holdpoint_domain::core::actor::Authentication;
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::payload::{List, Text};
+use holdpoint_domain::decision_point::{
+    ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionPoint, OnTimeout,
 };
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::execution_loop::{InitializeLoop, SpentApproval};
+use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
+use holdpoint_domain::log::{
+    ChangePolicy, GatePolicy, RELAX_TOOL, RUN_TOOL, relax_binding, relax_proposal, run_binding,
+};
+use holdpoint_domain::world::check_floor;
 
 use super::{Generator, any, at_terminal, one_in};
 use crate::story::Story;

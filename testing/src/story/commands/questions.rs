@@ -1,13 +1,13 @@
 //! Commands on decision points.
 
 use holdpoint_domain::Command;
-use holdpoint_domain::command::{ConsumeApproval, CreateDecisionPoint, RespondToDecisionPoint};
+use holdpoint_domain::core::actor::Principal;
+use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
-    ApprovalPolicy, DecisionPointState, OnTimeout, Principal, Response,
+    ApprovalPolicy, ConsumeApproval, CreateDecisionPoint, DecisionPoint, DecisionPointState,
+    OnTimeout, RespondToDecisionPoint, Response,
 };
-use holdpoint_domain::event::Text;
-use holdpoint_domain::policy::{RELAX_TOOL, RUN_TOOL};
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::log::{RELAX_TOOL, RUN_TOOL};
 
 use super::policies::{is_let_pass, keep_in_question};
 use super::{Generator, MAX_LIVE, any, at_terminal, below, one_in};

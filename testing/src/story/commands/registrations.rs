@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdpoint_domain::command::{
-    ChangeCapability, RegisterDevice, RegisterLease, RegisterSession, RegisterTenant, RegisterUser,
-    RegisterWorkOrder,
-};
-use holdpoint_domain::event::Text;
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::{Digest, sha256};
-use holdpoint_domain::interruption_thread::{
-    Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::hash::{Digest, sha256};
+use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::registration::{
+    Capability, ChangeCapability, LeaseStatus, RegisterDevice, RegisterLease, RegisterSession,
+    RegisterTenant, RegisterUser, RegisterWorkOrder, RegistrationStatus, SessionStatus,
+    WorkOrderStatus,
 };
 use holdpoint_domain::{Command, Event, Time};
 use quickcheck::Gen;

@@ -1,8 +1,7 @@
 //! Commands on threads.
 
 use holdpoint_domain::Command;
-use holdpoint_domain::command::{TakeTurn, ThreadCommand};
-use holdpoint_domain::interruption_thread::{Directive, PendingState};
+use holdpoint_domain::interruption_thread::{Directive, PendingState, TakeTurn, ThreadCommand};
 
 use super::registrations::{TENANT, USERS, WorkOrder, device_of};
 use super::{Generator, any, below, one_in};

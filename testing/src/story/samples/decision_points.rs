@@ -1,17 +1,15 @@
 //! Events of `decision_point`, with every member of every closed enum that its events hold.
 
 use holdpoint_domain::Event;
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, Authentication, DecisionOption, EvidenceAttachment, OnTimeout,
-    Principal, Proposal, Response, Terms, Urgency,
+    ActionBinding, ApprovalConsumed, ApprovalLapsed, ApprovalPolicy, DecisionOption,
+    DecisionPointAborted, DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated,
+    DecisionPointRefined, DecisionPointReminded, DecisionPointResolved, DecisionPointSuperseded,
+    DefaultTaken, DependentsReleased, EvidenceAttachment, GuidanceGiven, LateResponseRecorded,
+    OnTimeout, Proposal, Response, RoundOpened, Terms, Urgency, VoteCast,
 };
-use holdpoint_domain::event::{
-    ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCancelled,
-    DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined, DecisionPointReminded,
-    DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, DependentsReleased,
-    GuidanceGiven, LateResponseRecorded, RoundOpened, Text, VoteCast,
-};
-use holdpoint_domain::execution_loop::Actor;
 
 use super::{at, digest, nth};
 
@@ -210,7 +208,10 @@ fn binding() -> ActionBinding {
     ActionBinding { tool: "Bash".into(), input_sha256: digest(21) }
 }
 
-fn names<const MAX: usize>(name: &str, count: usize) -> holdpoint_domain::event::List<Text, MAX> {
+fn names<const MAX: usize>(
+    name: &str,
+    count: usize,
+) -> holdpoint_domain::core::payload::List<Text, MAX> {
     (0..count).map(|i| Text::from(format!("{name} {i}"))).collect()
 }
 

@@ -1,22 +1,25 @@
 //! Samples of `interruption_thread`, with every member of every closed enum that its events hold.
 
 use holdpoint_domain::Event;
-use holdpoint_domain::event::{
-    BufferExpired, CapabilityChanged, DeviceRegistered, LeaseRegistered, PendingDisarmed,
-    RefusalClass, RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowRefused, RowsRead,
-    SessionRegistered, TenantRegistered, Text, ThreadClosed, ThreadMoved, TurnTaken,
-    UserRegistered, WorkOrderRegistered,
-};
-use holdpoint_domain::execution_loop::Actor;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::confidence::BasisPoints;
+use holdpoint_domain::core::forbidden::RefusalClass;
+use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::interruption_thread::{
-    Advice, BasisPoints, Capability, Clarify, ConfidenceBand, ConfidenceBundle, ConfirmAnswer,
+    Advice, BufferExpired, Clarify, ConfidenceBand, ConfidenceBundle, ConfirmAnswer,
     ContinuityOutcome, DecidedBy, DegradationContext, DeliveryHint, Directive, Dispatch,
     DispatchKind, ExplainTrigger, Explanation, Fate, FateReason, GateConfidences, IntentClass,
-    Interruption, LeaseStatus, Marks, Pending, PendingState, Ph1kToPh1xInterruptHandoff,
-    ReasonCode, RegistrationStatus, Remainder, ResumePolicy, ReturnCheck, RiskContextClass,
-    RowEventType, RowPayload, SessionStatus, Severity, SpeechWindowMetrics, StyleAdvice,
-    SubjectRelation, TimingMarkers, ToolStatus, TtsControl, TtsResumeSnapshot, TurnDecision,
-    TurnInput, TurnRequest, ValidationStatus, WorkOrderStatus,
+    Interruption, Marks, Pending, PendingDisarmed, PendingState, Ph1kToPh1xInterruptHandoff,
+    ReasonCode, Remainder, RemaindersDiscarded, ResumePolicy, ReturnCheck, ReturnCheckExpired,
+    RiskContextClass, RowCommitted, RowEventType, RowPayload, RowRefused, RowsRead, Severity,
+    SpeechWindowMetrics, StyleAdvice, SubjectRelation, ThreadClosed, ThreadMoved, TimingMarkers,
+    ToolStatus, TtsControl, TtsResumeSnapshot, TurnDecision, TurnInput, TurnRequest, TurnTaken,
+    ValidationStatus,
+};
+use holdpoint_domain::registration::{
+    Capability, CapabilityChanged, DeviceRegistered, LeaseRegistered, LeaseStatus,
+    RegistrationStatus, SessionRegistered, SessionStatus, TenantRegistered, UserRegistered,
+    WorkOrderRegistered, WorkOrderStatus,
 };
 
 use super::{at, digest, nth};

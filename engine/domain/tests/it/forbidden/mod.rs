@@ -1,14 +1,16 @@
 //! Events of decision points that the rules made, to be forged one thing at a time.
 
-use holdpoint_domain::decision_point::{ActionBinding, OnTimeout, Principal, Response};
-use holdpoint_domain::event::{
-    ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCancelled,
-    DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined, DecisionPointReminded,
-    DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, DependentsReleased,
-    GuidanceGiven, LateResponseRecorded, RoundOpened, Text, VoteCast,
+use holdpoint_domain::core::actor::Principal;
+use holdpoint_domain::core::forbidden::Rule;
+use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::decision_point::{
+    ActionBinding, ApprovalConsumed, ApprovalLapsed, DecisionPoint, DecisionPointAborted,
+    DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined,
+    DecisionPointReminded, DecisionPointResolved, DecisionPointSuperseded, DefaultTaken,
+    DependentsReleased, GuidanceGiven, LateResponseRecorded, OnTimeout, Response, RoundOpened,
+    VoteCast,
 };
-use holdpoint_domain::evolve::Rule;
-use holdpoint_domain::world::{DecisionPoint, Due};
+use holdpoint_domain::world::Due;
 use holdpoint_domain::{Command, Envelope, Event, ForbiddenEvent, Time, World};
 use holdpoint_testing::story::points::{agent, binding, option, person, two_people};
 use holdpoint_testing::story::{Story, envelope, rebuilt};
@@ -171,7 +173,7 @@ pub(crate) fn genuine() -> Vec<(Story, Event, Rule)> {
     let question = story.question();
     let supersedes = Some(old.clone());
     let question = Command::CreateDecisionPoint(
-        holdpoint_domain::command::CreateDecisionPoint { supersedes, ..question }.into(),
+        holdpoint_domain::decision_point::CreateDecisionPoint { supersedes, ..question }.into(),
     );
     let created = would!(story, question => DecisionPointCreated);
     assert_eq!(story.record(created.into()), []);

@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
-    ActionBinding, Authentication, OnTimeout, Principal, Proposal, Response, Terms,
+    ActionBinding, ApprovalConsumed, DecisionPointResolved, DependentsReleased, OnTimeout,
+    Proposal, Response, RoundOpened, Terms, VoteCast,
 };
-use holdpoint_domain::event::{
-    ApprovalConsumed, DecisionPointResolved, DependentsReleased, RoundOpened, Text, VoteCast,
-};
-use holdpoint_domain::execution_loop::Actor;
 use holdpoint_domain::{Event, Time};
 
 /// How a round ended.

@@ -3,20 +3,18 @@
 
 pub(crate) mod accountant;
 
-use holdpoint_domain::command::{
-    CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint, Entropy, EscalateDecisionPoint,
-    ExpireDecisionPoint, RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint,
-};
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, Authentication, DecisionOption, DecisionPointState, OnTimeout,
-    Principal, Response,
+    ActionBinding, ApprovalPolicy, CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint,
+    DecisionOption, DecisionPoint, DecisionPointState, EscalateDecisionPoint, ExpireDecisionPoint,
+    OnTimeout, RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint, Response,
 };
-use holdpoint_domain::event::{RecordsUnproven, UnprovenReason};
-use holdpoint_domain::execution_loop::Actor;
-use holdpoint_domain::hash::sha256;
-use holdpoint_domain::world::DecisionPoint;
+use holdpoint_domain::log::{RecordsUnproven, UnprovenReason};
+use holdpoint_domain::world::envelope;
 use holdpoint_domain::{
-    ActorId, Command, Envelope, Event, Refusal, Time, World, codec, decide, kind_name,
+    ActorId, Command, Envelope, Event, Refusal, Time, World, decide, kind_name,
 };
 
 /// Who asks in most tests, and who answers.
@@ -98,8 +96,8 @@ impl Stage {
         let (actor, correlation) = (actor.clone(), "story".into());
         let envelope =
             Envelope { proof: None, actor, correlation, causation: None, idempotency: None, event };
-        let encoded = codec::encode(&envelope).expect("the event fits");
-        let decoded = codec::decode(encoded.kind, encoded.version, &encoded.payload).unwrap();
+        let encoded = envelope::encode(&envelope).expect("the event fits");
+        let decoded = envelope::decode(encoded.kind, encoded.version, &encoded.payload).unwrap();
         assert_eq!(decoded, envelope);
         self.sequence += 1;
         let (sequence, at) = (self.sequence, self.now());

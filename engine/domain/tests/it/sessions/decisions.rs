@@ -1,15 +1,15 @@
 //! Requests, records and audit trails that several tests start from.
 
-use holdpoint_domain::confidence::Confidence;
+use holdpoint_domain::core::confidence::Confidence;
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
 use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
-use holdpoint_domain::hash::sha256;
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerMeans, DecisionAudit, DecisionBinding, DecisionRecord, DecisionRequest,
     DecisionTimeout, EvidenceSummary, HumanDecision, RequestContext, accept_decision,
     create_empty_audit, record_decision, request_from_summary,
 };
-use holdpoint_domain::time::Timestamp;
 
 use super::AT;
 

@@ -2,8 +2,9 @@
 
 pub(crate) mod decisions;
 
+use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::evidence_capture::{
-    EvidenceChain, EvidenceType, ObservationContext, ObservationPoint, RawData, capture_evidence,
+    EvidenceChain, EvidenceType, ObservationContext, ObservationPoint, capture_evidence,
     create_empty_chain,
 };
 

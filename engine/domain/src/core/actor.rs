@@ -1,0 +1,315 @@
+//! Who acts (Phase-01): only a human has authority.
+//!
+//! A name that a caller gives itself is a claim. It is recorded, shown as not proven, and counts
+//! only where a policy takes claims. What the process that records something can prove of who did
+//! it is a [`Proof`]; [`PersonTerms`] say who counts as a person.
+
+use alloc::string::String;
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::core::closed_enum;
+use crate::core::payload::Text;
+
+closed_enum! {
+    /// Who did something. Phase-01 knows HUMAN and SYSTEM; what acts on a human's behalf is told
+    /// apart here as AGENT (chooses its own steps) and AUTOMATION (follows a fixed script).
+    pub enum Actor {
+        /// A person: the only authority.
+        Human = "HUMAN",
+        /// A program that chooses its own steps.
+        Agent = "AGENT",
+        /// A program that follows a fixed script.
+        Automation = "AUTOMATION",
+        /// Holdpoint itself.
+        System = "SYSTEM",
+    }
+}
+
+closed_enum! {
+    /// What an actor may do.
+    pub enum Role {
+        /// May initiate, confirm and override.
+        Authority = "AUTHORITY",
+        /// May only do what an authority initiated.
+        Executor = "EXECUTOR",
+    }
+}
+
+impl Actor {
+    /// Phase-01: HUMAN is the sole authoritative actor; every other actor executes.
+    #[must_use]
+    pub const fn role(self) -> Role {
+        match self {
+            Self::Human => Role::Authority,
+            Self::Agent | Self::Automation | Self::System => Role::Executor,
+        }
+    }
+}
+
+/// Who did something.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ActorId {
+    /// Human, agent, automation or Holdpoint itself.
+    pub kind: Actor,
+    /// The name under which the actor is known, at most
+    /// [`MAX_ID_BYTES`](crate::core::limits::MAX_ID_BYTES).
+    pub id: String,
+}
+
+closed_enum! {
+    /// What proves who somebody is, the weakest first.
+    pub enum Authentication {
+        /// Nothing: a name that was claimed.
+        None = "none",
+        /// The operating system's user, by its number.
+        OsUser = "os-user",
+        /// The operating system's user, at a terminal.
+        Terminal = "terminal",
+    }
+}
+
+/// Somebody who asks or answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Principal {
+    /// Human, agent, automation or Holdpoint itself.
+    pub kind: Actor,
+    /// The name, at most 256 bytes.
+    pub id: Text,
+    /// What proves the name.
+    pub authenticated_by: Authentication,
+    /// By what means, in words: the terminal, the user's number. At most 256 bytes.
+    pub means: Text,
+}
+
+impl Principal {
+    /// Whether it is the actor of a record.
+    #[must_use]
+    pub fn is(&self, actor: &ActorId) -> bool {
+        self.kind == actor.kind && *self.id == *actor.id
+    }
+
+    /// The actor of the records that follow from what it does.
+    #[must_use]
+    pub fn actor(&self) -> ActorId {
+        ActorId { kind: self.kind, id: self.id.as_str().into() }
+    }
+
+    /// `human`, `agent` or `system`; an automation is an agent.
+    #[must_use]
+    pub const fn kind_name(&self) -> &'static str {
+        match self.kind {
+            Actor::Human => "human",
+            Actor::Agent | Actor::Automation => "agent",
+            Actor::System => "system",
+        }
+    }
+}
+
+/// What the process that recorded something could prove of who did it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Proof {
+    /// The number of the user whose process it was.
+    pub user: u32,
+    /// How the name is proven; `none`: it is a claim of that process.
+    pub by: Authentication,
+}
+
+impl Proof {
+    /// A claim by a process of this user.
+    #[must_use]
+    pub const fn claim(user: u32) -> Self {
+        Self { user, by: Authentication::None }
+    }
+
+    /// Whether the name is only claimed.
+    #[must_use]
+    pub const fn is_claim(self) -> bool {
+        matches!(self.by, Authentication::None)
+    }
+}
+
+/// The number of a user that nobody can know: outside of the initial user namespace a process can
+/// make itself any user. The kernel gives it to nobody.
+pub const UNKNOWN_USER: u32 = u32::MAX;
+
+/// What somebody has to be to count as the person who is asked.
+///
+/// | asked by | the same user | another user |
+/// |---|---|---|
+/// | a process of some user | at a terminal; nobody under `separation` | as proven as asked for |
+/// | nobody in particular | at a terminal | at a terminal |
+///
+/// Where claims are taken (authentication `none`), any name counts, but under `separation` still
+/// none of the same user number, and none whose number nobody can know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PersonTerms {
+    /// What at least has to prove the name.
+    pub authentication: Authentication,
+    /// Whether only another user than the one who asks counts.
+    pub separation: bool,
+    /// The number of the user whose process asks; `None`: nobody in particular.
+    pub asked_by: Option<u32>,
+}
+
+/// Why somebody does not count as a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NotAPerson {
+    /// Only a claim.
+    #[error(
+        "the name is not proven; answer as that user of this system, outside of containers, user \
+         namespaces and commands that are recorded, or ask under a policy that takes claimed names"
+    )]
+    Claimed,
+    /// Proven less than is asked for.
+    #[error("the name is proven by {found}, and {expected} is asked for; answer at a terminal")]
+    ProvenLess {
+        /// What is asked for.
+        expected: Authentication,
+        /// What proves it.
+        found: Authentication,
+    },
+    /// The user who asks, without a terminal.
+    #[error(
+        "user {user} asks, and counts as a person only at a terminal; answer at one, or let \
+         another user answer"
+    )]
+    NoTerminal {
+        /// The user's number.
+        user: u32,
+    },
+    /// The user who asks, where another one has to answer.
+    #[error(
+        "{}, and another user has to answer, outside of containers and user namespaces",
+        WhoAsks(*.user)
+    )]
+    SameUser {
+        /// The number of the user who asks, [`UNKNOWN_USER`] where that is not known.
+        user: u32,
+    },
+    /// Without a terminal, where it is not known which user asks.
+    #[error(
+        "{}, and so whoever answers counts as a person only at a terminal; answer at one",
+        WhoAsks(UNKNOWN_USER)
+    )]
+    NoTerminalForUnknown,
+}
+
+/// Who asks, in words.
+struct WhoAsks(u32);
+
+impl fmt::Display for WhoAsks {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            UNKNOWN_USER => formatter.write_str(
+                "it is not known which user asks (from a container or a user namespace)",
+            ),
+            user => write!(formatter, "user {user} asks"),
+        }
+    }
+}
+
+impl NotAPerson {
+    /// The stable reason code.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Claimed => "CLAIM_NOT_TAKEN",
+            Self::ProvenLess { .. } => "PROVEN_LESS",
+            Self::NoTerminal { .. } | Self::NoTerminalForUnknown => "NO_TERMINAL",
+            Self::SameUser { .. } => "SAME_USER",
+        }
+    }
+}
+
+impl PersonTerms {
+    /// For acts that nobody asked for: only who sits at a terminal counts.
+    pub const AT_A_TERMINAL: Self =
+        Self { authentication: Authentication::Terminal, separation: false, asked_by: None };
+
+    /// For whoever grants capabilities: somebody at a terminal, unless the policy of the log states
+    /// what else proves a name.
+    #[must_use]
+    pub fn for_grants(stated: Option<Authentication>) -> Self {
+        let authentication = stated.unwrap_or(Authentication::Terminal);
+        Self { authentication, ..Self::AT_A_TERMINAL }
+    }
+
+    /// Whether somebody counts as a person. What was recorded before there were proofs is not
+    /// judged by them.
+    ///
+    /// # Errors
+    /// [`NotAPerson`] says why not.
+    pub fn admit(&self, proof: Option<Proof>) -> Result<(), NotAPerson> {
+        let Some(Proof { user, by: found }) = proof else { return Ok(()) };
+        let expected = self.authentication;
+        // Who asks or answers from where no number says anything may be anybody.
+        let may_be = |asker: u32| asker == user || [asker, user].contains(&UNKNOWN_USER);
+        let is_same = self.asked_by.is_some_and(may_be);
+        if self.separation && is_same {
+            return Err(NotAPerson::SameUser { user: self.asked_by.unwrap_or(user) });
+        }
+        if expected == Authentication::None {
+            return Ok(());
+        }
+        if found == Authentication::None {
+            return Err(NotAPerson::Claimed);
+        }
+        if found < expected {
+            return Err(NotAPerson::ProvenLess { expected, found });
+        }
+        if is_same && found < Authentication::Terminal {
+            return Err(match self.asked_by {
+                Some(UNKNOWN_USER) => NotAPerson::NoTerminalForUnknown,
+                _ => NotAPerson::NoTerminal { user },
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "arbitrary")]
+crate::core::arbitrary::made_of! {
+    Principal { kind, id, authenticated_by, means }
+    Proof { user, by }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Authentication, PersonTerms, Proof, UNKNOWN_USER};
+
+    /// Over the whole product of what is asked for and what is proven.
+    #[test]
+    fn nobody_counts_as_a_person_who_is_not_proven_to_be_one() {
+        for expected in Authentication::ALL {
+            for found in Authentication::ALL {
+                for (separation, asked_by) in
+                    [(false, None), (false, Some(1)), (false, Some(2)), (true, Some(1))]
+                        .into_iter()
+                        .chain([(false, Some(UNKNOWN_USER)), (true, Some(UNKNOWN_USER))])
+                {
+                    let terms = PersonTerms { authentication: *expected, separation, asked_by };
+                    let takes_claims = *expected == Authentication::None;
+                    let is_proven = *found != Authentication::None && found >= expected;
+                    let at_terminal = *found == Authentication::Terminal;
+                    for user in [1, UNKNOWN_USER] {
+                        let is_unknown = [Some(user), asked_by].contains(&Some(UNKNOWN_USER));
+                        let is_same = asked_by == Some(user) || (asked_by.is_some() && is_unknown);
+                        let counts = !(separation && is_same)
+                            && (takes_claims || (is_proven && (!is_same || at_terminal)));
+                        let admitted = terms.admit(Some(Proof { user, by: *found }));
+                        assert_eq!(admitted.is_ok(), counts, "{terms:?} {user} {found}");
+                    }
+                }
+            }
+        }
+        assert_eq!(PersonTerms::AT_A_TERMINAL.admit(None), Ok(()));
+    }
+}

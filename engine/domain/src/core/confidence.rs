@@ -1,0 +1,184 @@
+//! How sure something is, and how far it may be trusted, without floating point.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Confidence in basis points: 0 to 9 999, so always below 1. Only a human may be certain
+/// (Phase-30: a score is `< 1.0`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "u16", into = "u16")]
+pub struct Confidence(u16);
+
+impl Confidence {
+    /// No confidence at all.
+    pub const ZERO: Self = Self(0);
+    /// The highest confidence without a human: one basis point below 1.
+    pub const MAX: Self = Self(9_999);
+
+    /// A confidence of so many basis points.
+    ///
+    /// # Errors
+    /// [`ConfidenceOutOfRange`] above 9 999.
+    pub const fn from_basis_points(basis_points: u16) -> Result<Self, ConfidenceOutOfRange> {
+        if basis_points > Self::MAX.0 {
+            return Err(ConfidenceOutOfRange { found: basis_points });
+        }
+        Ok(Self(basis_points))
+    }
+
+    /// Basis points, 0 to 9 999.
+    #[must_use]
+    pub const fn basis_points(self) -> u16 {
+        self.0
+    }
+
+    /// For the tables of this crate, whose values are literals.
+    pub(crate) const fn literal(basis_points: u16) -> Self {
+        assert!(basis_points <= Self::MAX.0, "a literal is in range");
+        Self(basis_points)
+    }
+}
+
+/// A score that is no confidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("a confidence is 0 to 9999 basis points, found {found}; only a human may be certain")]
+pub struct ConfidenceOutOfRange {
+    /// The basis points that were offered.
+    pub found: u16,
+}
+
+impl TryFrom<u16> for Confidence {
+    type Error = ConfidenceOutOfRange;
+
+    fn try_from(basis_points: u16) -> Result<Self, Self::Error> {
+        Self::from_basis_points(basis_points)
+    }
+}
+
+impl From<Confidence> for u16 {
+    fn from(confidence: Confidence) -> Self {
+        confidence.0
+    }
+}
+
+/// As a decimal fraction with four digits: `0.8500`.
+impl fmt::Display for Confidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0.{:04}", self.0)
+    }
+}
+
+/// A confidence from 0 to 1, both inclusive, in steps of 0.0001: 0 to 10 000 basis points.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "u16", into = "u16")]
+pub struct BasisPoints(#[cfg_attr(feature = "schema", schemars(range(max = 10_000)))] u16);
+
+/// Confidence in a relation is sufficient from 0.70 on, 0.70 included.
+pub const RELATION_THRESHOLD: BasisPoints = BasisPoints(7_000);
+
+/// A phrase candidate of band HIGH has at least 0.90.
+pub const HIGH_BAND_MIN: BasisPoints = BasisPoints(9_000);
+
+impl BasisPoints {
+    /// 1.
+    pub const MAX: Self = Self(10_000);
+
+    /// So many basis points.
+    ///
+    /// # Errors
+    /// [`BasisPointsOutOfRange`] above 10 000.
+    pub const fn new(basis_points: u16) -> Result<Self, BasisPointsOutOfRange> {
+        if basis_points > Self::MAX.0 {
+            return Err(BasisPointsOutOfRange { found: basis_points });
+        }
+        Ok(Self(basis_points))
+    }
+
+    /// 0 to 10 000.
+    #[must_use]
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+}
+
+/// A number that is no confidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("a confidence is 0 to 10000 basis points (0.7 is 7000), found {found}")]
+pub struct BasisPointsOutOfRange {
+    /// What was offered.
+    pub found: u16,
+}
+
+impl TryFrom<u16> for BasisPoints {
+    type Error = BasisPointsOutOfRange;
+
+    fn try_from(basis_points: u16) -> Result<Self, Self::Error> {
+        Self::new(basis_points)
+    }
+}
+
+impl From<BasisPoints> for u16 {
+    fn from(basis_points: BasisPoints) -> Self {
+        basis_points.0
+    }
+}
+
+/// As a decimal fraction with four digits: `0.7000`, `1.0000`.
+impl fmt::Display for BasisPoints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:04}", self.0 / Self::MAX.0, self.0 % Self::MAX.0)
+    }
+}
+
+#[cfg(feature = "arbitrary")]
+impl<'a> arbitrary::Arbitrary<'a> for BasisPoints {
+    fn arbitrary(input: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
+        input.int_in_range(0..=Self::MAX.0).map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString as _;
+
+    use super::{
+        BasisPoints, BasisPointsOutOfRange, Confidence, ConfidenceOutOfRange, RELATION_THRESHOLD,
+    };
+
+    #[test]
+    fn confidence_stays_below_one() {
+        assert_eq!(Confidence::from_basis_points(9_999), Ok(Confidence::MAX));
+        for basis_points in [10_000, u16::MAX] {
+            let fault = ConfidenceOutOfRange { found: basis_points };
+            assert_eq!(Confidence::from_basis_points(basis_points), Err(fault));
+        }
+        assert!(serde_json::from_str::<Confidence>("10000").is_err());
+    }
+
+    #[test]
+    fn confidence_is_shown_as_a_fraction() {
+        assert_eq!(Confidence::ZERO.to_string(), "0.0000");
+        assert_eq!(Confidence::literal(8_500).to_string(), "0.8500");
+    }
+
+    #[test]
+    fn a_confidence_is_at_most_one() {
+        assert_eq!(BasisPoints::new(10_000), Ok(BasisPoints::MAX));
+        for found in [10_001, u16::MAX] {
+            assert_eq!(BasisPoints::new(found), Err(BasisPointsOutOfRange { found }));
+        }
+        for text in ["10001", "-1", "0.7", "\"7000\"", "null"] {
+            assert!(serde_json::from_str::<BasisPoints>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_confidence_is_shown_as_a_fraction() {
+        assert_eq!(RELATION_THRESHOLD.to_string(), "0.7000");
+        assert_eq!(BasisPoints::MAX.to_string(), "1.0000");
+    }
+}

@@ -1,0 +1,181 @@
+//! What the rules forbid: of events that are nevertheless on the log, and, by classes, of
+//! commands whose refusal is a fact of its own.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt::Display;
+
+use serde::Serialize;
+
+use crate::core::closed_enum;
+use crate::world::event::Event;
+
+/// A finding of the axis "meaning": an event that `decide` would never have made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ForbiddenEvent {
+    /// The record.
+    pub sequence: u64,
+    /// Its kind.
+    pub kind: u16,
+    /// The loop that it is about.
+    pub loop_id: Option<String>,
+    /// The rule that it breaks.
+    pub rule: Rule,
+    /// What the rule expects.
+    pub expected: String,
+    /// What the event says.
+    pub found: String,
+}
+
+closed_enum! {
+    /// The rules that an event can break. Closed.
+    pub enum Rule {
+        /// Sequences count up and times never go back.
+        RecordOrder = "RECORD_ORDER",
+        /// A recorded fingerprint is that of the state before it.
+        Fingerprint = "FINGERPRINT",
+        /// An index is of records before the event that tells of it.
+        SegmentIndex = "SEGMENT_INDEX",
+        /// What is said to be unproven are records before the event that says so.
+        UnprovenRecords = "UNPROVEN_RECORDS",
+        /// An event is about a loop that exists and is not settled.
+        LoopIsLive = "LOOP_IS_LIVE",
+        /// A loop is initialized once, with a well-formed id and bounds.
+        Initialization = "INITIALIZATION",
+        /// Transitions follow the table of Phase-29.
+        Transition = "TRANSITION",
+        /// HALTED is final.
+        HaltedIsFinal = "HALTED_IS_FINAL",
+        /// A transition carries its evidence (Phase-31's integration table).
+        TransitionEvidence = "TRANSITION_EVIDENCE",
+        /// Attempts are numbered from 1 to the maximum.
+        AttemptNumber = "ATTEMPT_NUMBER",
+        /// EVALUATED becomes DISPATCHED only by a decision.
+        RetryPermission = "RETRY_PERMISSION",
+        /// Raw output is captured before it is normalized.
+        RawOutputFirst = "RAW_OUTPUT_FIRST",
+        /// A response is worth what Phase-30's table says.
+        ResponseTable = "RESPONSE_TABLE",
+        /// A fault ends in what Phase-21's table says.
+        FaultTable = "FAULT_TABLE",
+        /// A halt has one reason, and what it names was found before.
+        HaltReason = "HALT_REASON",
+        /// An observer is attached once, in INIT, and is halted exactly on a mismatch.
+        Observer = "OBSERVER",
+        /// Evidence is of the loop's own chain, at its next index.
+        ChainPlace = "CHAIN_PLACE",
+        /// Evidence links to the record before it and hashes to what it says.
+        ChainLink = "CHAIN_LINK",
+        /// Record ids are unique in a chain.
+        RecordId = "RECORD_ID",
+        /// Evidence is captured where the integration table allows it.
+        EvidencePlace = "EVIDENCE_PLACE",
+        /// Evidence carries its record's time, and time does not go backwards.
+        EvidenceTime = "EVIDENCE_TIME",
+        /// No automation passes a hold point without a person.
+        HoldPoint = "HOLD_POINT",
+        /// A person is asked once about an attempt, and shown the loop's own evidence.
+        DecisionRequest = "DECISION_REQUEST",
+        /// Exactly one answer counts: allowed, complete, in time, by somebody who is asked.
+        DecisionAnswer = "DECISION_ANSWER",
+        /// Only a person decides.
+        HumanAuthority = "HUMAN_AUTHORITY",
+        /// Warnings and timeouts are recorded when they are due, once.
+        DecisionExpiry = "DECISION_EXPIRY",
+        /// A decision is chained to the one before it and binds what the person saw.
+        DecisionAudit = "DECISION_AUDIT",
+        /// A field is shown only if somebody who may allowed it, and as it is.
+        VisibilityOverride = "VISIBILITY_OVERRIDE",
+        /// One idempotency key stands for one content.
+        Idempotency = "IDEMPOTENCY",
+        /// A chain is sealed once, when its loop is HALTED, at its head; nothing follows.
+        Seal = "SEAL",
+        /// What is registered presumes what is there, keeps its identity and leaves no final
+        /// status.
+        Registration = "REGISTRATION",
+        /// Only a person grants capabilities, and only who was granted one uses it.
+        CallerCapability = "CALLER_CAPABILITY",
+        /// A turn is newer than the thread's last, binds the states around it, and comes to what
+        /// the branch table says.
+        ThreadTurn = "THREAD_TURN",
+        /// Every turn has exactly one row, and every row lies within its scope and gates.
+        ThreadRow = "THREAD_ROW",
+        /// What expires in a thread is recorded when its time is over, once.
+        ThreadExpiry = "THREAD_EXPIRY",
+        /// Words that were left unsaid never end in silence.
+        ThreadRemainder = "THREAD_REMAINDER",
+        /// Nothing is said or done in a session that is not active, whether or not it is named.
+        ThreadSession = "THREAD_SESSION",
+        /// What begins keeps the policy in force, and a looser one was approved.
+        PolicyInForce = "POLICY_IN_FORCE",
+        /// A decision point is new, and its terms are such as may be agreed on.
+        DecisionPointTerms = "DECISION_POINT_TERMS",
+        /// Guidance ends a round and opens the next one, which its requester proposes anew.
+        DecisionPointRound = "DECISION_POINT_ROUND",
+        /// A round ends once, by somebody who may, with an answer that it takes.
+        DecisionPointAnswer = "DECISION_POINT_ANSWER",
+        /// What time brings about is recorded when it is due, by the terms.
+        DecisionPointExpiry = "DECISION_POINT_EXPIRY",
+        /// An approval is spent once, for its own action, and releases once.
+        DecisionPointApproval = "DECISION_POINT_APPROVAL",
+        /// What is said of an output with a gap fits the bytes that are there.
+        OutputExtent = "OUTPUT_EXTENT",
+    }
+}
+
+/// What is found about one event.
+pub(crate) struct Judgement<'a> {
+    sequence: u64,
+    event: &'a Event,
+    findings: Vec<ForbiddenEvent>,
+}
+
+impl<'a> Judgement<'a> {
+    pub(crate) const fn new(sequence: u64, event: &'a Event) -> Self {
+        Self { sequence, event, findings: Vec::new() }
+    }
+
+    /// Records that a rule is broken.
+    pub(crate) fn forbid(&mut self, rule: Rule, expected: impl Display, found: impl Display) {
+        self.findings.push(ForbiddenEvent {
+            sequence: self.sequence,
+            kind: self.event.kind().kind,
+            loop_id: self.event.loop_id().map(String::from),
+            rule,
+            expected: expected.to_string(),
+            found: found.to_string(),
+        });
+    }
+
+    /// Records that a rule is broken unless the two are the same. Says whether they are.
+    pub(crate) fn expect<T: PartialEq + Display>(
+        &mut self,
+        rule: Rule,
+        expected: T,
+        found: T,
+    ) -> bool {
+        let same = expected == found;
+        if !same {
+            self.forbid(rule, expected, found);
+        }
+        same
+    }
+
+    pub(crate) fn findings(self) -> Vec<ForbiddenEvent> {
+        self.findings
+    }
+}
+
+closed_enum! {
+    /// The rules whose refusals are facts of their own. Closed.
+    pub enum RefusalClass {
+        /// Someone or something that has no business here.
+        Scope = "SCOPE",
+        /// The same thing was asked for before, otherwise.
+        Idempotency = "IDEMPOTENCY",
+        /// A step that a hold point or a missing permission bars.
+        Gating = "GATING",
+        /// The state has moved on since the caller looked.
+        Continuity = "CONTINUITY",
+    }
+}

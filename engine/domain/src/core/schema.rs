@@ -1,0 +1,78 @@
+//! JSON Schema of the types that write their own readable form. The others derive it.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::core::hash::Digest;
+use crate::core::ids::Entropy;
+use crate::core::limits::{ENTROPY_BYTES, MAX_LIST_ITEMS};
+use crate::core::payload::{List, Raw, Text};
+use crate::core::time::Timestamp;
+
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) struct Hex;
+
+macro_rules! text_schema {
+    ($($Type:ty, $name:literal, $schema:expr;)+) => {
+        $(impl JsonSchema for $Type {
+            fn schema_name() -> Cow<'static, str> {
+                Cow::Borrowed($name)
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                $schema
+            }
+        })+
+    };
+}
+
+text_schema! {
+    Hex, "Hex", json_schema!({ "type": "string", "pattern": "^([0-9a-f]{2})*$" });
+    Text, "Text", json_schema!({ "type": "string" });
+    Digest, "Digest", digits(32);
+    Entropy, "Entropy", digits(ENTROPY_BYTES);
+    Timestamp, "Timestamp", json_schema!({ "type": "string", "format": "date-time" });
+}
+
+/// So many bytes as lower-case hexadecimal digits.
+fn digits(bytes: usize) -> Schema {
+    json_schema!({
+        "type": "string",
+        "pattern": alloc::format!("^[0-9a-f]{{{}}}$", bytes.saturating_mul(2)),
+    })
+}
+
+/// Raw evidence never leaves: its readable form is its length and its digest.
+impl JsonSchema for Raw {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("Raw")
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "properties": {
+                "length": generator.subschema_for::<u64>(),
+                "sha256": generator.subschema_for::<Digest>(),
+            },
+            "required": ["length", "sha256"],
+        })
+    }
+}
+
+impl<T: JsonSchema, const MAX: usize> JsonSchema for List<T, MAX> {
+    fn schema_name() -> Cow<'static, str> {
+        let most = if MAX == MAX_LIST_ITEMS { String::new() } else { alloc::format!("{MAX}") };
+        Cow::Owned(String::from("ListOf") + &most + &T::schema_name())
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "array",
+            "items": generator.subschema_for::<T>(),
+            "maxItems": MAX,
+        })
+    }
+}

@@ -1,0 +1,251 @@
+//! Text that people and executors supply: what counts as missing, and how it may be shown and
+//! recorded.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
+
+use thiserror::Error;
+
+use crate::core::limits::{MAX_COMMAND_LINE_BYTES, MAX_ID_BYTES, MAX_SENTENCE_BYTES};
+
+/// The 29 code points that make a text blank. This is the set that the public references strip
+/// (`U+001C` to `U+001F` included, which `str::trim` leaves in place). `U+0000`, `U+200B`,
+/// `U+2060` and `U+FEFF` are not in it.
+pub const BLANK_CODE_POINTS: [char; 29] = [
+    '\u{0009}', '\u{000A}', '\u{000B}', '\u{000C}', '\u{000D}', '\u{001C}', '\u{001D}', '\u{001E}',
+    '\u{001F}', '\u{0020}', '\u{0085}', '\u{00A0}', '\u{1680}', '\u{2000}', '\u{2001}', '\u{2002}',
+    '\u{2003}', '\u{2004}', '\u{2005}', '\u{2006}', '\u{2007}', '\u{2008}', '\u{2009}', '\u{200A}',
+    '\u{2028}', '\u{2029}', '\u{202F}', '\u{205F}', '\u{3000}',
+];
+
+/// The longest identifier that commands may carry, in bytes of UTF-8.
+pub const MAX_IDENTIFIER_BYTES: usize = 256;
+
+/// Whether the text is missing: nothing at all.
+#[must_use]
+pub fn is_empty(text: &str) -> bool {
+    text.is_empty()
+}
+
+/// Whether the text is missing in the wider sense: empty, or made only of blank code points.
+#[must_use]
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| BLANK_CODE_POINTS.contains(&c))
+}
+
+/// Whether a reader would see anything: some character that is neither blank, nor a control, nor
+/// invisible by design (zero-width, direction marks, variation selectors, tags).
+#[must_use]
+pub fn has_visible_character(text: &str) -> bool {
+    text.chars().any(|c| !BLANK_CODE_POINTS.contains(&c) && !is_hidden(c))
+}
+
+/// Why a text is not an identifier.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum IdentifierFault {
+    /// Nothing that a reader could see.
+    #[error(
+        "the {field} is missing or invisible; give it a name of at least one visible character"
+    )]
+    Missing {
+        /// Which identifier.
+        field: &'static str,
+    },
+    /// Longer than [`MAX_IDENTIFIER_BYTES`].
+    #[error("the {field} has {found} bytes; the limit is {expected}; shorten it")]
+    TooLong {
+        /// Which identifier.
+        field: &'static str,
+        /// The limit, in bytes.
+        expected: usize,
+        /// Its length, in bytes.
+        found: usize,
+    },
+    /// A control or invisible character, which could make two identifiers look alike.
+    #[error("the {field} has the hidden character U+{found:04X} at byte {offset}; remove it")]
+    Hidden {
+        /// Which identifier.
+        field: &'static str,
+        /// Where, in bytes from the start.
+        offset: usize,
+        /// The code point.
+        found: u32,
+    },
+}
+
+/// Whether the text may name something in a command: visible, at most [`MAX_IDENTIFIER_BYTES`],
+/// no control and no invisible character.
+///
+/// # Errors
+/// [`IdentifierFault`] names the field, what was expected and what was found.
+pub fn check_identifier(field: &'static str, text: &str) -> Result<(), IdentifierFault> {
+    if text.len() > MAX_IDENTIFIER_BYTES {
+        let (expected, found) = (MAX_IDENTIFIER_BYTES, text.len());
+        return Err(IdentifierFault::TooLong { field, expected, found });
+    }
+    if !has_visible_character(text) {
+        return Err(IdentifierFault::Missing { field });
+    }
+    match hidden_character(text) {
+        Some((offset, c)) => Err(IdentifierFault::Hidden { field, offset, found: u32::from(c) }),
+        None => Ok(()),
+    }
+}
+
+/// The first control or invisible character of a text, and where it is, in bytes from the start.
+#[must_use]
+pub fn hidden_character(text: &str) -> Option<(usize, char)> {
+    text.char_indices().find(|(_, c)| is_hidden(*c))
+}
+
+/// The text as it may be shown to a person: every control and invisible character as `\u{..}`,
+/// a backslash as `\\`, so that the output is one line and two different texts look different.
+#[must_use]
+pub fn visible(text: &str) -> Visible<'_> {
+    Visible(text)
+}
+
+/// Shows a text; see [`visible`].
+#[derive(Clone, Copy, Debug)]
+pub struct Visible<'a>(&'a str);
+
+impl fmt::Display for Visible<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write as _;
+        for c in self.0.chars() {
+            match c {
+                '\\' => f.write_str("\\\\")?,
+                c if is_hidden(c) => write!(f, "\\u{{{:x}}}", u32::from(c))?,
+                c => f.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The longest prefix of at most `max_bytes` bytes that ends between two characters.
+#[must_use]
+pub fn bounded(text: &str, max_bytes: usize) -> &str {
+    let end = (0..=max_bytes.min(text.len())).rev().find(|i| text.is_char_boundary(*i));
+    text.get(..end.unwrap_or(0)).unwrap_or("")
+}
+
+/// Controls and the characters that are invisible by design. Line and paragraph separators are
+/// here too: they would break a line of output.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}'
+            | '\u{17B5}' | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}'
+            | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{3164}'
+            | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}'
+            | '\u{E0000}'..='\u{E0FFF}'
+        )
+}
+
+/// A sentence: at most 4096 bytes, on one line, nothing hidden.
+pub(crate) fn shown(text: &str) -> String {
+    cut(text, MAX_SENTENCE_BYTES)
+}
+
+/// A name: at most 256 bytes, on one line, nothing hidden.
+pub(crate) fn shown_name(text: &str) -> String {
+    cut(text, MAX_ID_BYTES)
+}
+
+/// A command line: at most 64 KiB, on one line, nothing hidden. A person decides by it, so one that
+/// is longer says at its end that it was cut, and by how much.
+pub(crate) fn shown_command_line(text: &str) -> String {
+    let whole = cut(text, usize::MAX);
+    if whole.len() <= MAX_COMMAND_LINE_BYTES {
+        return whole;
+    }
+    let kept = bounded(&whole, MAX_COMMAND_LINE_BYTES - CUT_MARK_BYTES);
+    format!("{kept} [cut: {} of {} bytes shown]", kept.len(), whole.len())
+}
+
+/// Room for the mark of a cut command line: its words and two numbers of at most 20 digits.
+const CUT_MARK_BYTES: usize = 64;
+
+/// Text that hides nothing stays as it is, backslashes included; the rest is made visible.
+fn cut(text: &str, most: usize) -> String {
+    let text = bounded(text, most);
+    let hides = text.split('\\').any(|part| visible(part).to_string() != part);
+    if !hides {
+        return String::from(text);
+    }
+    String::from(bounded(&format!("{}", visible(text)), most))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+    use alloc::string::ToString as _;
+
+    use super::{
+        IdentifierFault, bounded, check_identifier, is_blank, shown, shown_command_line, visible,
+    };
+    use crate::core::limits::{MAX_COMMAND_LINE_BYTES, MAX_SENTENCE_BYTES};
+
+    #[test]
+    fn blank_is_exactly_the_29_code_points() {
+        let blank =
+            (0..=0x10_FFFF).filter_map(char::from_u32).filter(|c| is_blank(&c.to_string())).count();
+        assert_eq!(blank, 29);
+        for c in ['\u{0}', '\u{1B}', '\u{200B}', '\u{2060}', '\u{FEFF}', '\u{180E}'] {
+            assert!(!is_blank(&c.to_string()), "{c:?}");
+        }
+        assert!(is_blank(""));
+        assert!(!is_blank(" x "));
+    }
+
+    #[test]
+    fn what_is_shown_is_one_line_and_tells_texts_apart() {
+        assert_eq!(visible("a\nb\u{202e}c\\").to_string(), "a\\u{a}b\\u{202e}c\\\\");
+        assert_ne!(visible("a\n").to_string(), visible("a\\u{a}").to_string());
+    }
+
+    #[test]
+    fn identifiers_are_visible_short_and_plain() {
+        assert_eq!(check_identifier("loop id", "LOOP-1"), Ok(()));
+        let missing = IdentifierFault::Missing { field: "x" };
+        for text in ["", " ", "\u{200b}", "\u{0}", "\u{1f}"] {
+            assert_eq!(check_identifier("x", text), Err(missing.clone()), "{text:?}");
+        }
+        let hidden = IdentifierFault::Hidden { field: "x", offset: 1, found: 0x200b };
+        assert_eq!(check_identifier("x", "a\u{200b}b"), Err(hidden));
+        assert!(matches!(
+            check_identifier("x", &"a".repeat(257)),
+            Err(IdentifierFault::TooLong { found: 257, .. })
+        ));
+    }
+
+    #[test]
+    fn a_cut_never_splits_a_character() {
+        assert_eq!(bounded("a\u{e9}b", 2), "a");
+        assert_eq!(bounded("a\u{e9}b", 3), "a\u{e9}");
+        assert_eq!(bounded("ab", 9), "ab");
+    }
+
+    #[test]
+    fn what_hides_nothing_stays_as_it_is() {
+        assert_eq!(shown("grep '\\.rs$' \u{e9}"), "grep '\\.rs$' \u{e9}");
+    }
+
+    #[test]
+    fn what_hides_something_is_made_visible_and_bounded() {
+        assert_eq!(shown("a\nb\\"), "a\\u{a}b\\\\");
+        assert_eq!(shown(&"\u{7}".repeat(5000)).len(), MAX_SENTENCE_BYTES);
+    }
+
+    #[test]
+    fn a_command_line_that_is_cut_says_so() {
+        let long = format!("sh -c '{}' rm", "x".repeat(100_000));
+        let shown = shown_command_line(&long);
+        assert!(shown.len() <= MAX_COMMAND_LINE_BYTES);
+        assert!(shown.ends_with(" [cut: 65472 of 100011 bytes shown]"), "{}", &shown[65_400..]);
+        assert_eq!(shown_command_line("sh -c 'true'"), "sh -c 'true'");
+    }
+}

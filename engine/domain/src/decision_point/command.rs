@@ -1,0 +1,216 @@
+//! Commands on decision points (seed "Decisions").
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::actor::Principal;
+use crate::core::bodies;
+use crate::core::ids::Entropy;
+use crate::core::time::Timestamp;
+use crate::decision_point::types::{
+    ActionBinding, ApprovalPolicy, DecisionOption, EvidenceAttachment, OnTimeout, Response, Urgency,
+};
+
+bodies! {
+    /// See [`Command::CreateDecisionPoint`](crate::Command::CreateDecisionPoint). The new id is
+    /// `DP-` and the entropy; see [`CreateDecisionPoint::decision_id`].
+    CreateDecisionPoint {
+        /// Fresh random bits.
+        #[serde(default)]
+        entropy: Entropy,
+        /// Who asks.
+        by: Principal,
+        /// The work item that it is about, 1 to 256 bytes.
+        #[serde(default)]
+        issue_id: Option<String>,
+        /// The question, 1 to 4,096 bytes.
+        prompt: String,
+        /// What one should know to answer it, at most 64 KiB.
+        #[serde(default)]
+        context: Option<String>,
+        /// The ways to answer, at most 32.
+        #[serde(default)]
+        options: Vec<DecisionOption>,
+        /// The option that the requester prefers.
+        #[serde(default)]
+        default_option: Option<String>,
+        /// Whether a text of one's own is an answer. Left away: yes, but for approvals (a policy
+        /// or a binding).
+        #[serde(default)]
+        allow_text: Option<bool>,
+        /// The time to answer, in milliseconds from the record on. Not beside `expires_at`.
+        #[serde(default)]
+        timeout_ms: Option<u64>,
+        /// When the time is over.
+        #[serde(default)]
+        expires_at: Option<Timestamp>,
+        /// Whether `timeout_ms` begins anew with every round.
+        #[serde(default)]
+        timeout_per_round: bool,
+        /// What becomes of a round that nobody answers in time. Left away: it is aborted.
+        #[serde(default)]
+        on_timeout: Option<OnTimeout>,
+        /// How many rounds there may be, 1 to 20. Left away: 3.
+        #[serde(default)]
+        max_iterations: Option<u8>,
+        /// How much it presses. Left away: medium.
+        #[serde(default)]
+        urgency: Option<Urgency>,
+        /// Who has to approve. Left away: anybody may answer.
+        #[serde(default)]
+        policy: Option<ApprovalPolicy>,
+        /// What waits for the answer, at most 16 names.
+        #[serde(default)]
+        blocks: Vec<String>,
+        /// What the answer may rest on, at most 16 attachments.
+        #[serde(default)]
+        evidence: Vec<EvidenceAttachment>,
+        /// The one action that an approval is for.
+        #[serde(default)]
+        binding: Option<ActionBinding>,
+        /// How long after the answer a bound approval may be spent, in milliseconds. Left away:
+        /// 24 hours.
+        #[serde(default)]
+        valid_for_ms: Option<u64>,
+        /// The open decision point whose place it takes.
+        #[serde(default)]
+        supersedes: Option<String>,
+        /// Whether only another user than the one who asks may answer.
+        #[serde(default)]
+        separation: bool,
+    }
+    /// See [`Command::RespondToDecisionPoint`](crate::Command::RespondToDecisionPoint).
+    RespondToDecisionPoint {
+        /// Which round.
+        decision_id: String,
+        /// Fresh random bits: guidance opens a round with the id that is made of them.
+        #[serde(default)]
+        entropy: Entropy,
+        /// Who answers.
+        by: Principal,
+        /// What.
+        response: Response,
+        /// What is said beside it, at most 32 KiB.
+        #[serde(default)]
+        comment: Option<String>,
+    }
+    /// See [`Command::RefineDecisionPoint`](crate::Command::RefineDecisionPoint). What is left away
+    /// stays as it was, and has to fit the rest.
+    RefineDecisionPoint {
+        /// Which round.
+        decision_id: String,
+        /// Who proposes anew: the requester, or a person.
+        by: Principal,
+        /// The question.
+        #[serde(default)]
+        prompt: Option<String>,
+        /// What one should know to answer it.
+        #[serde(default)]
+        context: Option<String>,
+        /// The ways to answer; they replace those of the round before.
+        #[serde(default)]
+        options: Option<Vec<DecisionOption>>,
+        /// The option that the requester prefers.
+        #[serde(default)]
+        default_option: Option<String>,
+    }
+    /// See [`Command::CancelDecisionPoint`](crate::Command::CancelDecisionPoint).
+    CancelDecisionPoint {
+        /// Which round.
+        decision_id: String,
+        /// Who takes it back: the requester, or a person.
+        by: Principal,
+        /// Why, at most 4,096 bytes.
+        #[serde(default)]
+        reason: Option<String>,
+    }
+    /// See [`Command::EscalateDecisionPoint`](crate::Command::EscalateDecisionPoint).
+    EscalateDecisionPoint {
+        /// Which round.
+        decision_id: String,
+        /// Who.
+        by: Principal,
+        /// To whom, 1 to 256 bytes.
+        to: String,
+        /// Why, at most 4,096 bytes.
+        #[serde(default)]
+        reason: Option<String>,
+    }
+    /// See [`Command::RemindDecisionPoint`](crate::Command::RemindDecisionPoint).
+    RemindDecisionPoint {
+        /// Which round.
+        decision_id: String,
+        /// Who.
+        by: Principal,
+    }
+    /// See [`Command::ConsumeApproval`](crate::Command::ConsumeApproval).
+    ConsumeApproval {
+        /// Which round.
+        decision_id: String,
+        /// Who.
+        by: Principal,
+        /// What is to be done now.
+        binding: ActionBinding,
+    }
+    /// See [`Command::ExpireDecisionPoint`](crate::Command::ExpireDecisionPoint).
+    ExpireDecisionPoint {
+        /// Which round.
+        decision_id: String,
+    }
+}
+
+impl CreateDecisionPoint {
+    /// A question of which nothing is said but who asks what, and how it may be answered: all the
+    /// rest is left away.
+    #[must_use]
+    pub fn asking(
+        entropy: Entropy,
+        by: Principal,
+        prompt: impl Into<String>,
+        options: Vec<DecisionOption>,
+    ) -> Self {
+        Self {
+            entropy,
+            by,
+            issue_id: None,
+            prompt: prompt.into(),
+            context: None,
+            options,
+            default_option: None,
+            allow_text: None,
+            timeout_ms: None,
+            expires_at: None,
+            timeout_per_round: false,
+            on_timeout: None,
+            max_iterations: None,
+            urgency: None,
+            policy: None,
+            blocks: Vec::new(),
+            evidence: Vec::new(),
+            binding: None,
+            valid_for_ms: None,
+            supersedes: None,
+            separation: false,
+        }
+    }
+
+    /// Whether the answer is a person's: see [`Terms::needs_person`](
+    /// crate::decision_point::Terms::needs_person).
+    #[must_use]
+    pub fn needs_person(&self) -> bool {
+        self.policy.is_some() || self.binding.is_some() || !self.blocks.is_empty()
+    }
+
+    /// The id that the new decision point will have.
+    #[must_use]
+    pub fn decision_id(&self) -> String {
+        decision_id(self.entropy)
+    }
+}
+
+/// `DP-` and the entropy.
+pub(crate) fn decision_id(entropy: Entropy) -> String {
+    crate::core::ids::id("DP-", &alloc::format!("{entropy}"))
+}

@@ -1,0 +1,424 @@
+//! One round of a question, and every decision point that is remembered: found in time that does
+//! not depend on how many there are.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::actor::Principal;
+use crate::core::payload::Text;
+use crate::core::time::Timestamp;
+use crate::decision_point::round;
+use crate::decision_point::types::{
+    ActionBinding, DecisionPointState, MAX_CLOSED_DECISION_POINTS, OnTimeout, ResolutionKind,
+    Response, Terms,
+};
+use crate::world::kept::Kept;
+
+/// One round of a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecisionPoint {
+    /// `DP-` and 32 digits.
+    pub decision_id: Text,
+    /// The first round of the question.
+    pub chain_id: Text,
+    /// The round before.
+    pub prior_id: Option<Text>,
+    /// The round that guidance led to.
+    pub next_id: Option<Text>,
+    /// What is asked, with the proposal of this round.
+    pub terms: Terms,
+    /// Which round, from 1 on.
+    pub iteration: u8,
+    /// The guidance that led to this round.
+    pub guidance: Option<Text>,
+    /// Who asks.
+    pub requested_by: Principal,
+    /// Where it stands.
+    pub state: DecisionPointState,
+    /// The votes, where a policy asks for them, oldest first.
+    pub votes: Vec<GivenResponse>,
+    /// How it ended.
+    pub ending: Option<Ending>,
+    /// Answers that came when it was over, oldest first; the first 16.
+    pub late_responses: Vec<GivenResponse>,
+    /// How many came.
+    pub late_total: u64,
+    /// How often somebody was reminded.
+    pub reminders: u64,
+    /// Who was told of it last, and how often somebody was.
+    pub escalation: Option<Escalation>,
+    /// When the approval was spent, and by whom.
+    pub consumed: Option<Consumed>,
+    /// When the approval ended, where it was not spent in time and that is on record.
+    pub lapsed_at: Option<Timestamp>,
+    /// When what waited for the answer was released.
+    pub released_at: Option<Timestamp>,
+    /// When the round began.
+    pub created_at: Timestamp,
+    /// The sequence of the record that began it.
+    pub created_sequence: u64,
+    /// The story that it belongs to.
+    pub correlation: String,
+    /// The sequence of the last record that changed it: its version.
+    pub version: u64,
+}
+
+/// An answer, by whom and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenResponse {
+    /// Who.
+    pub by: Principal,
+    /// What.
+    pub response: Response,
+    /// What was said beside it.
+    pub comment: Option<Text>,
+    /// When.
+    pub at: Timestamp,
+    /// The sequence of its record.
+    pub sequence: u64,
+}
+
+impl GivenResponse {
+    /// Whether the same somebody gives the same answer.
+    #[must_use]
+    pub fn is_by(&self, by: &Principal, response: &Response) -> bool {
+        self.by.id == by.id && self.by.kind == by.kind && self.response == *response
+    }
+}
+
+/// How a round ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    /// How; `None` where guidance led to another round.
+    pub kind: Option<ResolutionKind>,
+    /// The answer, where there was one.
+    pub response: Option<Response>,
+    /// The default, where it was taken.
+    pub default_taken: Option<Text>,
+    /// Who ended it; `None`: the deadline did.
+    pub by: Option<Principal>,
+    /// What was said beside it: a comment, or the reason.
+    pub comment: Option<Text>,
+    /// The decision point that took its place.
+    pub superseded_by: Option<Text>,
+    /// When it ended: the time of the record, or the deadline.
+    pub ended_at: Timestamp,
+    /// When that was recorded.
+    pub recorded_at: Timestamp,
+    /// The sequence of the record.
+    pub sequence: u64,
+}
+
+/// Who was told of a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Escalation {
+    /// To whom.
+    pub to: Text,
+    /// Why.
+    pub reason: Option<Text>,
+    /// Who.
+    pub by: Principal,
+    /// When.
+    pub at: Timestamp,
+    /// How often it was escalated.
+    pub count: u64,
+}
+
+/// For what an approval was spent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Consumed {
+    /// Who.
+    pub by: Principal,
+    /// When.
+    pub at: Timestamp,
+    /// The sequence of its record.
+    pub sequence: u64,
+}
+
+impl DecisionPoint {
+    /// Whether it may still be answered.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.state.is_open()
+    }
+
+    /// When it ends by itself; `None`: it does not.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        let ends = self.is_open() && self.terms.on_timeout != OnTimeout::Hold;
+        self.terms.expires_at.filter(|_| ends)
+    }
+
+    /// Whether it waits although its time is over.
+    #[must_use]
+    pub fn is_overdue(&self, at: Timestamp) -> bool {
+        self.is_open() && self.terms.expires_at.is_some_and(|end| end <= at)
+    }
+
+    /// The option that was chosen, or that was taken as the default.
+    #[must_use]
+    pub fn selected_option(&self) -> Option<&str> {
+        let ending = self.ending.as_ref()?;
+        match &ending.response {
+            Some(Response::Option(id)) => Some(id),
+            _ => ending.default_taken.as_deref(),
+        }
+    }
+
+    /// Whether somebody said yes: an option that does not reject was chosen, the guidance was
+    /// accepted, or the default was taken where a policy says that this approves. Silence approves
+    /// nothing else, and whoever accepts guidance says yes to something else than the action that
+    /// was bound.
+    #[must_use]
+    pub fn approves(&self) -> bool {
+        match self.ending.as_ref().and_then(|ending| ending.kind) {
+            Some(ResolutionKind::Option) => self.is_yes(),
+            Some(ResolutionKind::Accept) => self.terms.binding.is_none(),
+            Some(ResolutionKind::Default) => {
+                let policy = self.terms.policy.as_ref();
+                self.is_yes() && policy.is_some_and(|policy| policy.default_approves)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an option was chosen or taken, and not one that rejects.
+    fn is_yes(&self) -> bool {
+        let chosen = self.selected_option().and_then(|id| self.terms.proposal.option(id));
+        chosen.is_some_and(|option| !option.reject)
+    }
+
+    /// Whether its answer is a person's: approval is asked for, or something waits for it.
+    #[must_use]
+    pub fn needs_person(&self) -> bool {
+        self.terms.needs_person()
+    }
+
+    /// Whether what waits for the answer may go on: it was approved; or, where no approval is asked
+    /// for, answered in words or by the default that its creator asked for.
+    #[must_use]
+    pub fn releases(&self) -> bool {
+        let is_approval = self.terms.policy.is_some() || self.terms.binding.is_some();
+        let suffices = match self.ending.as_ref().and_then(|ending| ending.kind) {
+            Some(ResolutionKind::Text) => true,
+            Some(ResolutionKind::Default) => self.is_yes(),
+            _ => false,
+        };
+        self.approves() || (suffices && !is_approval)
+    }
+
+    /// The option that is taken when the deadline passes now: the default, where the creator asked
+    /// for it. Not while the requester has to propose anew: somebody objected to what is offered.
+    #[must_use]
+    pub fn default_at_deadline(&self) -> Option<&Text> {
+        let is_asked_for = self.terms.on_timeout == OnTimeout::Default;
+        let is_offered = self.state == DecisionPointState::Pending;
+        self.terms.proposal.default_option.as_ref().filter(|_| is_asked_for && is_offered)
+    }
+
+    /// Until when the approval may be spent; `None` where there is none to be spent any more. The
+    /// time runs from the answer on, or from the deadline at which the default was taken, whenever
+    /// that was recorded.
+    #[must_use]
+    pub fn spendable_until(&self) -> Option<Timestamp> {
+        let is_over = self.consumed.is_some() || self.lapsed_at.is_some();
+        self.valid_until().filter(|_| !is_over)
+    }
+
+    /// Until when the approval of an action was good, spent or not.
+    #[must_use]
+    pub fn valid_until(&self) -> Option<Timestamp> {
+        let ending = self.ending.as_ref().filter(|_| self.approves())?;
+        self.terms.binding.as_ref()?;
+        Some(ending.ended_at.plus_ms(self.terms.valid_for_ms))
+    }
+
+    /// Whether something may still happen to it: it is open, or an approval is to be spent.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.is_open() || self.spendable_until().is_some()
+    }
+
+    /// What happens to it by itself, and when.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Timestamp> {
+        self.deadline().or_else(|| self.spendable_until())
+    }
+
+    /// How many votes there are for an answer.
+    #[must_use]
+    pub fn votes_for(&self, response: &Response) -> usize {
+        self.votes.iter().filter(|vote| vote.response == *response).count()
+    }
+
+    /// How it ended, in one line; control characters visible.
+    #[must_use]
+    pub fn outcome_line(&self) -> String {
+        round::outcome_line(self)
+    }
+
+    /// The action that an approval is for.
+    #[must_use]
+    pub const fn binding(&self) -> Option<&ActionBinding> {
+        self.terms.binding.as_ref()
+    }
+
+    /// The name of the requester, as it may be shown.
+    pub(crate) fn requester(&self) -> String {
+        crate::core::text::visible(&self.requested_by.id).to_string()
+    }
+}
+
+/// Live decision points, and the newest of those that ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct DecisionPoints {
+    /// Open, or with an approval to be spent.
+    pub(crate) live: BTreeMap<Text, DecisionPoint>,
+    /// The rest, by the record that ended them; the newest 1024.
+    pub(crate) closed: Closed,
+    #[serde(skip)]
+    pub(crate) index: Index,
+}
+
+/// What follows from the decision points.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Index {
+    /// What happens by itself, earliest first.
+    due: BTreeSet<(Timestamp, Text)>,
+    /// Live ones by the action that they are bound to.
+    pub(crate) bound: BTreeSet<(ActionBinding, Text)>,
+    /// Open ones by their issue.
+    pub(crate) issues: BTreeSet<(Text, Text)>,
+    /// The record that ended a remembered one.
+    ended: BTreeMap<Text, u64>,
+}
+
+impl DecisionPoints {
+    pub(crate) fn find(&self, decision_id: &str) -> Option<&DecisionPoint> {
+        let key = Text::from(decision_id);
+        let closed = || self.closed.get(self.index.ended.get(&key)?)?.1.get();
+        self.live.get(&key).or_else(closed)
+    }
+
+    /// Whether this one is live.
+    pub(crate) fn is_live(&self, decision_id: &str) -> bool {
+        self.live.contains_key(&Text::from(decision_id))
+    }
+
+    /// A new round.
+    pub(crate) fn begin(&mut self, point: DecisionPoint) {
+        self.index.follow(&point);
+        self.live.insert(point.decision_id.clone(), point);
+    }
+
+    /// Changes a remembered one. What ends by it leaves the live ones; the oldest that is then
+    /// remembered no longer is handed back, with the sequence of the record that ended it.
+    pub(crate) fn change(
+        &mut self,
+        decision_id: &str,
+        change: impl FnOnce(&mut DecisionPoint),
+    ) -> Vec<(u64, DecisionPoint)> {
+        let key = Text::from(decision_id);
+        if let Some(point) = self.live.get_mut(&key) {
+            self.index.forget(point);
+            change(point);
+            self.index.follow(point);
+            if point.is_live() {
+                return Vec::new();
+            }
+            return self.live.remove(&key).map(|point| self.close(point)).unwrap_or_default();
+        }
+        let ended = self.index.ended.get(&key).and_then(|at| self.closed.get_mut(at));
+        if let Some(point) = ended.and_then(|(_, point)| point.get_mut()) {
+            change(point);
+        }
+        Vec::new()
+    }
+
+    fn close(&mut self, point: DecisionPoint) -> Vec<(u64, DecisionPoint)> {
+        self.index.ended.insert(point.decision_id.clone(), point.version);
+        let id = point.decision_id.clone();
+        self.closed.insert(point.version, (id, Kept::from(Box::new(point))));
+        let mut older = Vec::new();
+        while self.closed.len() > MAX_CLOSED_DECISION_POINTS {
+            let Some((ended, (id, oldest))) = self.closed.pop_first() else { break };
+            self.index.ended.remove(&id);
+            older.extend(oldest.into_value().map(|oldest| (ended, *oldest)));
+        }
+        older
+    }
+
+    /// What is due by now, the earliest first.
+    pub(crate) fn due(&self, at: Timestamp) -> impl Iterator<Item = (Timestamp, &DecisionPoint)> {
+        let due = self.index.due.iter().take_while(move |(due_at, _)| *due_at <= at);
+        due.filter_map(|(due_at, id)| Some((*due_at, self.live.get(id)?)))
+    }
+
+    /// How many that ended are remembered.
+    pub(crate) fn closed_count(&self) -> usize {
+        self.closed.len()
+    }
+
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.index.due.first().map(|(at, _)| *at)
+    }
+
+    /// What is carried: the live ones, and those that ended with the record that ended them.
+    pub(crate) fn carried(&self) -> (Vec<&DecisionPoint>, &Closed) {
+        (self.live.values().collect(), &self.closed)
+    }
+
+    /// Those that were carried; the index follows from them.
+    pub(crate) fn from_carried(
+        live: Vec<DecisionPoint>,
+        closed: Vec<(u64, (Text, Kept<DecisionPoint>))>,
+    ) -> Self {
+        let closed: Closed = closed.into_iter().collect();
+        let mut index = Index::default();
+        live.iter().for_each(|point| index.follow(point));
+        index.ended = closed.iter().map(|(at, (id, _))| (id.clone(), *at)).collect();
+        let live = live.into_iter().map(|point| (point.decision_id.clone(), point)).collect();
+        Self { live, closed, index }
+    }
+
+    /// Decodes those that ended; the ids by which they are found are then theirs. Says whether
+    /// each is one.
+    pub(crate) fn decode(&mut self) -> bool {
+        let are_points = self.closed.values_mut().all(|(_, point)| point.decode());
+        for (id, point) in self.closed.values_mut() {
+            if let Some(point) = point.get() {
+                id.clone_from(&point.decision_id);
+            }
+        }
+        are_points
+    }
+}
+
+/// Those that ended, by the record that ended them.
+pub(crate) type Closed = BTreeMap<u64, (Text, Kept<DecisionPoint>)>;
+
+impl Index {
+    fn follow(&mut self, point: &DecisionPoint) {
+        let id = &point.decision_id;
+        point.next_due().map(|at| self.due.insert((at, id.clone())));
+        if point.is_live() {
+            point.binding().map(|to| self.bound.insert((to.clone(), id.clone())));
+        }
+        if point.is_open() {
+            let issue = point.terms.issue_id.as_ref();
+            issue.map(|issue| self.issues.insert((issue.clone(), id.clone())));
+        }
+    }
+
+    fn forget(&mut self, point: &DecisionPoint) {
+        let id = &point.decision_id;
+        point.next_due().map(|at| self.due.remove(&(at, id.clone())));
+        point.binding().map(|to| self.bound.remove(&(to.clone(), id.clone())));
+        let issue = point.terms.issue_id.as_ref();
+        issue.map(|issue| self.issues.remove(&(issue.clone(), id.clone())));
+    }
+}

@@ -1,0 +1,285 @@
+//! A decision point as programs read it: every key is always there, and null is not left away.
+
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+use crate::core::actor::Authentication;
+use crate::core::time::Timestamp;
+use crate::decision_point::state::{DecisionPoint, GivenResponse};
+use crate::decision_point::types::{
+    ActionBinding, DecisionOption, DecisionPointState, EvidenceAttachment, OnTimeout,
+    ResolutionKind, Response, Urgency,
+};
+
+/// The version of this form.
+const SCHEMA: &str = "decision/1";
+
+/// A readable decision point. The seed's fields keep the seed's names.
+#[derive(Debug, Serialize)]
+pub struct DecisionPointView<'a> {
+    /// `decision/1`.
+    pub schema: &'static str,
+    /// The round.
+    pub id: &'a str,
+    /// The work item that it is about.
+    pub issue_id: Option<&'a str>,
+    /// The first round of the question.
+    pub chain_id: &'a str,
+    /// The round before.
+    pub prior_id: Option<&'a str>,
+    /// The round that guidance led to.
+    pub next_id: Option<&'a str>,
+    /// Where it stands.
+    pub state: DecisionPointState,
+    /// The question.
+    pub prompt: &'a str,
+    /// What one should know to answer it.
+    pub context: Option<&'a str>,
+    /// The ways to answer.
+    pub options: &'a [DecisionOption],
+    /// The option that the requester prefers.
+    pub default_option: Option<&'a str>,
+    /// The option that was chosen, or taken at the deadline.
+    pub selected_option: Option<&'a str>,
+    /// The text of the answer; where the guidance was accepted, that guidance.
+    pub response_text: Option<&'a str>,
+    /// What was said beside the answer, or why it was taken back.
+    pub comment: Option<&'a str>,
+    /// The guidance that led to this round.
+    pub guidance: Option<&'a str>,
+    /// The guidance that ended this round.
+    pub guidance_given: Option<&'a str>,
+    /// Which round, from 1 on.
+    pub iteration: u8,
+    /// How many there may be.
+    pub max_iterations: u8,
+    /// Whether a text is an answer.
+    pub allow_text: bool,
+    /// How much it presses.
+    pub urgency: Urgency,
+    /// Who asks.
+    pub requested_by: &'a str,
+    /// `human`, `agent` or `system`.
+    pub requested_kind: &'static str,
+    /// When the round began.
+    pub created_at: Timestamp,
+    /// When its time is over.
+    pub expires_at: Option<Timestamp>,
+    /// What becomes of it then.
+    pub on_timeout: OnTimeout,
+    /// Whether it is open although its time is over.
+    pub overdue: bool,
+    /// How it ended; null while it is open, and where guidance led to another round.
+    pub resolution_kind: Option<ResolutionKind>,
+    /// Who ended it.
+    pub responded_by: Option<&'a str>,
+    /// `human`, `agent` or `system`.
+    pub responded_kind: Option<&'static str>,
+    /// What proves who it was: `os-user` or `none`.
+    pub authenticated_by: Option<Authentication>,
+    /// By what means: the terminal, the user's number.
+    pub responded_means: Option<&'a str>,
+    /// When it ended: at the answer, or at the deadline.
+    pub responded_at: Option<Timestamp>,
+    /// When that was recorded.
+    pub recorded_at: Option<Timestamp>,
+    /// How many people have to choose the same; null where no policy is set.
+    pub quorum: Option<u8>,
+    /// Who may answer; empty: everybody whom the policy lets.
+    pub approvers: Vec<&'a str>,
+    /// Whether the requester may; null where no policy is set.
+    pub allow_requester: Option<bool>,
+    /// Whether agents may; null where no policy is set.
+    pub allow_agents: Option<bool>,
+    /// What at least has to prove who answers; null where no policy is set.
+    pub authentication: Option<Authentication>,
+    /// The votes, oldest first.
+    pub approvals: Vec<VoteView<'a>>,
+    /// What the answer may rest on.
+    pub evidence: &'a [EvidenceAttachment],
+    /// What waits for the answer.
+    pub blocks: Vec<&'a str>,
+    /// When that was released.
+    pub released_at: Option<Timestamp>,
+    /// The one action that an approval is for.
+    pub binding: Option<&'a ActionBinding>,
+    /// Whether it was approved.
+    pub approved: bool,
+    /// Until when the approval of an action is or was good; null where there is none.
+    pub valid_until: Option<Timestamp>,
+    /// When it ended, where it was not spent in time.
+    pub lapsed_at: Option<Timestamp>,
+    /// When it was spent.
+    pub consumed_at: Option<Timestamp>,
+    /// By whom.
+    pub consumed_by: Option<&'a str>,
+    /// The decision point whose place it takes.
+    pub supersedes: Option<&'a str>,
+    /// The decision point that took its place.
+    pub superseded_by: Option<&'a str>,
+    /// How often somebody was reminded.
+    pub reminders: u64,
+    /// Who was told of it last.
+    pub escalated_to: Option<&'a str>,
+    /// Answers that came when it was over, and do not count; the first 16.
+    pub late_responses: Vec<VoteView<'a>>,
+    /// How many came.
+    pub late_total: u64,
+    /// The sequence of the last record that changed it.
+    pub version: u64,
+    /// That record.
+    pub head: HeadView<'a>,
+}
+
+/// One answer among others.
+#[derive(Debug, Serialize)]
+pub struct VoteView<'a> {
+    /// Who.
+    pub by: &'a str,
+    /// The option, where one was chosen.
+    pub option_id: Option<&'a str>,
+    /// What was answered: `option`, `text`, `accept` or `guidance`.
+    pub kind: &'static str,
+    /// The words of a text or guidance.
+    pub text: Option<&'a str>,
+    /// What was said beside it.
+    pub comment: Option<&'a str>,
+    /// When.
+    pub at: Timestamp,
+    /// The sequence of its record.
+    pub event: u64,
+}
+
+/// A record and its link.
+#[derive(Debug, Serialize)]
+pub struct HeadView<'a> {
+    /// Its sequence.
+    pub seq: u64,
+    /// Its link, 64 hexadecimal digits; null where the record is in an archive.
+    pub hash: Option<&'a str>,
+}
+
+impl DecisionPoint {
+    /// The readable form at a time. `hash` is the link of the record [`DecisionPoint::version`].
+    #[must_use]
+    pub fn view<'a>(&'a self, now: Timestamp, hash: Option<&'a str>) -> DecisionPointView<'a> {
+        let terms = &self.terms;
+        let policy = terms.policy.as_ref();
+        let ending = self.ending.as_ref();
+        let by = ending.and_then(|ending| ending.by.as_ref());
+        let is_timeout = ending.is_some_and(|ending| ending.by.is_none());
+        DecisionPointView {
+            schema: SCHEMA,
+            id: &self.decision_id,
+            issue_id: terms.issue_id.as_deref(),
+            chain_id: &self.chain_id,
+            prior_id: self.prior_id.as_deref(),
+            next_id: self.next_id.as_deref(),
+            state: self.state,
+            prompt: &terms.proposal.prompt,
+            context: terms.proposal.context.as_deref(),
+            options: &terms.proposal.options,
+            default_option: terms.proposal.default_option.as_deref(),
+            selected_option: self.selected_option(),
+            response_text: self.response_text(),
+            comment: ending.and_then(|ending| ending.comment.as_deref()),
+            guidance: self.guidance.as_deref(),
+            guidance_given: self.guidance_given(),
+            iteration: self.iteration,
+            max_iterations: terms.max_iterations,
+            allow_text: terms.allow_text,
+            urgency: terms.urgency,
+            requested_by: &self.requested_by.id,
+            requested_kind: self.requested_by.kind_name(),
+            created_at: self.created_at,
+            expires_at: terms.expires_at,
+            on_timeout: terms.on_timeout,
+            overdue: self.is_overdue(now),
+            resolution_kind: ending.and_then(|ending| ending.kind),
+            responded_by: match by {
+                Some(by) => Some(&by.id),
+                None => is_timeout.then_some("system:timeout"),
+            },
+            responded_kind: by.map(|by| by.kind_name()).or(is_timeout.then_some("system")),
+            authenticated_by: by.map(|by| proof(by.authenticated_by)),
+            responded_means: by.map(|by| by.means.as_str()),
+            responded_at: ending.map(|ending| ending.ended_at),
+            recorded_at: ending.map(|ending| ending.recorded_at),
+            quorum: policy.map(|policy| policy.quorum),
+            approvers: texts(policy.map_or(&[], |policy| &policy.approvers)),
+            allow_requester: policy.map(|policy| policy.allow_requester),
+            allow_agents: policy.map(|policy| policy.allow_agents),
+            authentication: policy.map(|policy| policy.authentication),
+            approvals: self.votes.iter().map(VoteView::of).collect(),
+            evidence: &terms.evidence,
+            blocks: texts(&terms.blocks),
+            released_at: self.released_at,
+            binding: terms.binding.as_ref(),
+            approved: self.approves(),
+            valid_until: self.valid_until(),
+            lapsed_at: self.lapsed_at,
+            consumed_at: self.consumed.as_ref().map(|consumed| consumed.at),
+            consumed_by: self.consumed.as_ref().map(|consumed| consumed.by.id.as_str()),
+            supersedes: terms.supersedes.as_deref(),
+            superseded_by: ending.and_then(|ending| ending.superseded_by.as_deref()),
+            reminders: self.reminders,
+            escalated_to: self.escalation.as_ref().map(|escalation| escalation.to.as_str()),
+            late_responses: self.late_responses.iter().map(VoteView::of).collect(),
+            late_total: self.late_total,
+            version: self.version,
+            head: HeadView { seq: self.version, hash },
+        }
+    }
+
+    /// The words that count as the answer.
+    #[must_use]
+    pub fn response_text(&self) -> Option<&str> {
+        match self.ending.as_ref()?.response.as_ref()? {
+            Response::Text(words) => Some(words),
+            Response::Accept => self.guidance.as_deref(),
+            Response::Option(_) | Response::Guidance(_) => None,
+        }
+    }
+
+    /// The guidance that ended the round.
+    #[must_use]
+    pub fn guidance_given(&self) -> Option<&str> {
+        match self.ending.as_ref()?.response.as_ref()? {
+            Response::Guidance(words) => Some(words),
+            _ => None,
+        }
+    }
+}
+
+/// What proves a name; a terminal is shown as the means.
+fn proof(authenticated_by: Authentication) -> Authentication {
+    match authenticated_by {
+        Authentication::Terminal => Authentication::OsUser,
+        other => other,
+    }
+}
+
+fn texts(list: &[crate::core::payload::Text]) -> Vec<&str> {
+    list.iter().map(|text| text.as_str()).collect()
+}
+
+impl<'a> VoteView<'a> {
+    fn of(given: &'a GivenResponse) -> Self {
+        let (option_id, kind): (Option<&str>, _) = match &given.response {
+            Response::Option(id) => (Some(id), "option"),
+            Response::Text(_) => (None, "text"),
+            Response::Accept => (None, "accept"),
+            Response::Guidance(_) => (None, "guidance"),
+        };
+        Self {
+            by: &given.by.id,
+            option_id,
+            kind,
+            text: given.response.words().map(|words| words.as_str()),
+            comment: given.comment.as_deref(),
+            at: given.at,
+            event: given.sequence,
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The command that captures evidence (Phase-31).
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::hash::Digest;
+use crate::core::ids::{Entropy, hex};
+use crate::evidence_capture::types::{OutputStream, ResourceUsage};
+
+/// See [`Command::CaptureEvidence`](crate::Command::CaptureEvidence). All items are captured, in
+/// order, or none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CaptureEvidence {
+    /// Which loop.
+    pub loop_id: String,
+    /// Fresh random bits.
+    #[serde(default)]
+    pub entropy: Entropy,
+    /// One to eight items.
+    pub items: Vec<EvidenceItem>,
+}
+
+/// Evidence that is offered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum EvidenceItem {
+    /// EXECUTOR_OUTPUT: a stream of output, or its beginning alone. Only while a response is
+    /// awaited.
+    ExecutorOutput {
+        /// Which stream.
+        stream: OutputStream,
+        /// The bytes captured, at most 16 MiB.
+        #[serde(with = "hex")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::core::schema::Hex"))]
+        raw_data: Vec<u8>,
+        /// Length of the whole stream, in bytes; not below that of the bytes captured.
+        true_length: u64,
+        /// SHA-256 of the whole stream; checked where the bytes captured are the whole.
+        whole_sha256: Digest,
+    },
+    /// RESOURCE_SNAPSHOT: what the attempt used.
+    ResourceSnapshot(ResourceUsage),
+    /// TIMESTAMP_EVENT: something timed, in the caller's own bytes, at most 16 MiB.
+    TimestampEvent(
+        #[serde(with = "hex")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::core::schema::Hex"))]
+        Vec<u8>,
+    ),
+    /// EXECUTOR_OUTPUT: the beginning and the end of a stream of output that is longer than what
+    /// is kept of it. Only while a response is awaited.
+    ExecutorOutputCut {
+        /// Which stream.
+        stream: OutputStream,
+        /// The first bytes, right before the last ones; at most 16 MiB.
+        #[serde(with = "hex")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::core::schema::Hex"))]
+        raw_data: Vec<u8>,
+        /// How many of them are the beginning of the stream.
+        head_length: u64,
+        /// Length of the whole stream, in bytes; above that of the bytes captured.
+        true_length: u64,
+        /// SHA-256 of the whole stream.
+        whole_sha256: Digest,
+    },
+}
+
+#[cfg(feature = "arbitrary")]
+crate::core::arbitrary::made_of! {
+    CaptureEvidence { loop_id, entropy, items }
+}
+
+#[cfg(feature = "arbitrary")]
+crate::core::arbitrary::one_of! {
+    EvidenceItem:
+    |input| {
+        Ok(EvidenceItem::ExecutorOutput {
+            stream: input.arbitrary()?,
+            raw_data: input.arbitrary()?,
+            true_length: input.arbitrary()?,
+            whole_sha256: input.arbitrary()?,
+        })
+    },
+    |input| input.arbitrary().map(EvidenceItem::ResourceSnapshot),
+    |input| input.arbitrary().map(EvidenceItem::TimestampEvent),
+    |input| {
+        Ok(EvidenceItem::ExecutorOutputCut {
+            stream: input.arbitrary()?,
+            raw_data: input.arbitrary()?,
+            head_length: input.arbitrary()?,
+            true_length: input.arbitrary()?,
+            whole_sha256: input.arbitrary()?,
+        })
+    },
+}

@@ -1,0 +1,244 @@
+//! Commands on execution loops (Phase-29 and Phase-30).
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::actor::Principal;
+use crate::core::hash::Digest;
+use crate::core::ids::{Entropy, hex};
+use crate::evidence_capture::types::{StopCondition, StopFacts};
+use crate::execution_loop::types::{ExecutorIdentityStatus, ExecutorResponseType, Exit};
+use crate::human_decision::terms::HoldTerms;
+use crate::log::policy::GateTerms;
+use crate::sandbox_fault::types::RetryPolicy;
+
+/// See [`Command::InitializeLoop`](crate::Command::InitializeLoop). The new loop's id is `LOOP-`
+/// and the entropy, its observer's
+/// `OBS-` and its chain's `CHAIN-` with the same digits; see [`InitializeLoop::loop_id`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct InitializeLoop {
+    /// Fresh random bits.
+    #[serde(default)]
+    pub entropy: Entropy,
+    /// Who will execute.
+    pub executor_id: String,
+    /// The instruction envelope, canonically encoded: captured as PRE_DISPATCH evidence.
+    #[serde(with = "hex")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::core::schema::Hex"))]
+    pub envelope: Vec<u8>,
+    /// SHA-256 of the envelope, lower-case hex. Checked against the bytes.
+    pub instruction_envelope_hash: String,
+    /// The instruction as a person may read it, already redacted.
+    pub command_line: String,
+    /// How many attempts there may be, 1 to 3.
+    pub max_attempts: u8,
+    /// What a caller allows at most after a fault; it can only narrow what the fault allows.
+    pub retry_ceiling: RetryPolicy,
+    /// How long one attempt may take, in milliseconds. `None`: as long as it wants.
+    pub timeout_ms: Option<u64>,
+    /// When and how a person is asked. Agreed before anything runs: nobody changes it afterwards.
+    pub hold: HoldTerms,
+    /// Who counts as a person, and where the policy in force comes from.
+    #[serde(default)]
+    pub gate: GateTerms,
+    /// The approval that is spent for the start, where a person is asked before it.
+    #[serde(default)]
+    pub approval: Option<SpentApproval>,
+    /// How the executor presents itself (Phase-28).
+    pub handshake: Handshake,
+    /// What the observer expects to see (Phase-31).
+    pub observer: ObserverExpectation,
+}
+
+impl InitializeLoop {
+    /// The id that the new loop will have.
+    #[must_use]
+    pub fn loop_id(&self) -> String {
+        crate::core::ids::id("LOOP-", &alloc::format!("{}", self.entropy))
+    }
+}
+
+/// The approval of a run's start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SpentApproval {
+    /// The decision point, bound to [`RUN_TOOL`](crate::log::RUN_TOOL).
+    pub decision_id: String,
+    /// Who spends it.
+    pub by: Principal,
+    /// The digest of all that the approval is bound to besides the instruction envelope; see
+    /// [`run_binding`](crate::log::run_binding).
+    pub details: Digest,
+}
+
+/// How an executor presents itself before it is given an instruction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Handshake {
+    /// Its id.
+    pub executor_id: String,
+    /// What is known about it.
+    pub trust_status: ExecutorIdentityStatus,
+    /// The hash of the envelope that it holds.
+    pub instruction_envelope_hash: String,
+}
+
+/// What an observer expects of the loop that it is attached to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ObserverExpectation {
+    /// The executor that it expects.
+    pub executor_id: String,
+    /// The instruction that it expects.
+    pub envelope_hash: String,
+}
+
+/// See [`Command::DispatchLoop`](crate::Command::DispatchLoop) and
+/// [`Command::RetryLoop`](crate::Command::RetryLoop).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DispatchLoop {
+    /// Which loop.
+    pub loop_id: String,
+    /// Fresh random bits.
+    #[serde(default)]
+    pub entropy: Entropy,
+    /// The hash of what is about to be executed.
+    pub envelope_hash: String,
+    /// What only the caller can know.
+    pub facts: DispatchFacts,
+}
+
+/// Facts about the world outside at dispatch. `None` is "not stated", and what is not stated
+/// halts the loop. The facts behind the other stop conditions are the loop's own and are not
+/// asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DispatchFacts {
+    /// False: MISSING_AUTHORIZATION.
+    pub authorization_present: Option<bool>,
+    /// False: EXECUTOR_NOT_REGISTERED.
+    pub executor_registered: Option<bool>,
+    /// False: RESOURCE_LIMIT_EXCEEDED.
+    pub resources_available: Option<bool>,
+    /// False: AMBIGUOUS_INTENT.
+    pub intent_clear: Option<bool>,
+    /// True: HUMAN_ABORT.
+    pub human_abort_signaled: Option<bool>,
+}
+
+/// See [`Command::AwaitResponse`](crate::Command::AwaitResponse).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AwaitResponse {
+    /// Which loop.
+    pub loop_id: String,
+    /// Fresh random bits.
+    #[serde(default)]
+    pub entropy: Entropy,
+}
+
+/// See [`Command::ReportResponse`](crate::Command::ReportResponse). The attempt's raw output must
+/// have been captured before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ReportResponse {
+    /// Which loop.
+    pub loop_id: String,
+    /// Fresh random bits.
+    #[serde(default)]
+    pub entropy: Entropy,
+    /// Who answers. Anyone but the loop's executor is rejected.
+    pub executor_id: String,
+    /// The hash of the instruction that is answered.
+    pub instruction_hash: String,
+    /// What the executor reports.
+    pub reported_status: ExecutorResponseType,
+    /// The error that it reports, in words.
+    pub error: Option<String>,
+    /// How its process ended.
+    pub exit: Exit,
+}
+
+/// See [`Command::CompleteLoop`](crate::Command::CompleteLoop).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CompleteLoop {
+    /// Which loop.
+    pub loop_id: String,
+    /// Fresh random bits.
+    #[serde(default)]
+    pub entropy: Entropy,
+}
+
+/// See [`Command::StopLoop`](crate::Command::StopLoop).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct StopLoop {
+    /// Which loop.
+    pub loop_id: String,
+    /// Fresh random bits.
+    #[serde(default)]
+    pub entropy: Entropy,
+    /// Which of the ten.
+    pub condition: StopCondition,
+    /// What is known. Only the fact of this condition is looked at; not known stops, and known
+    /// to be well is refused.
+    pub facts: StopFacts,
+    /// The details, in words.
+    pub details: String,
+}
+
+/// See [`Command::InterruptLoop`](crate::Command::InterruptLoop).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct InterruptLoop {
+    /// Which loop.
+    pub loop_id: String,
+    /// Fresh random bits.
+    #[serde(default)]
+    pub entropy: Entropy,
+    /// The signal's number.
+    pub signal: i32,
+    /// The process that sent it, where the kernel tells.
+    pub sender_pid: Option<u32>,
+    /// The user number of that process, where the kernel tells.
+    pub sender_uid: Option<u32>,
+}
+
+#[cfg(feature = "arbitrary")]
+crate::core::arbitrary::made_of! {
+    InitializeLoop {
+        entropy, executor_id, envelope, instruction_envelope_hash, command_line, max_attempts,
+        retry_ceiling, timeout_ms, hold, gate, approval, handshake, observer,
+    }
+    SpentApproval { decision_id, by, details }
+    Handshake { executor_id, trust_status, instruction_envelope_hash }
+    ObserverExpectation { executor_id, envelope_hash }
+    DispatchLoop { loop_id, entropy, envelope_hash, facts }
+    DispatchFacts {
+        authorization_present, executor_registered, resources_available, intent_clear,
+        human_abort_signaled,
+    }
+    AwaitResponse { loop_id, entropy }
+    ReportResponse {
+        loop_id, entropy, executor_id, instruction_hash, reported_status, error, exit,
+    }
+    CompleteLoop { loop_id, entropy }
+    StopLoop { loop_id, entropy, condition, facts, details }
+    InterruptLoop { loop_id, entropy, signal, sender_pid, sender_uid }
+}

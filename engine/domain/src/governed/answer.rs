@@ -1,0 +1,257 @@
+//! A person answers. Exactly one answer counts; what follows from it is in the same batch.
+
+use alloc::string::{String, ToString as _};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::core::hash::HashBuilder;
+use crate::core::payload::Text;
+use crate::core::text::{bounded, check_identifier, shown, shown_name};
+use crate::core::time::Timestamp;
+use crate::evidence_capture::types::StopCondition;
+use crate::execution_loop::types::ExecutionLoopState;
+use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
+use crate::governed::batch::{Batch, Ending, on_loop};
+use crate::governed::request;
+use crate::governed::request::{
+    audit_entry, check_human_actor, check_reason_length, ended, find, shown_means, told,
+};
+use crate::human_decision::command::AnswerDecision;
+use crate::human_decision::event::{DecisionAnswered, LateAnswerRecorded};
+use crate::human_decision::refusal::DecisionRefusal;
+use crate::human_decision::rules::{accept_decision_in_time, apply_decision, visible_or_none};
+use crate::human_decision::state::{HeldRequest, RequestOutcome};
+use crate::human_decision::terms::EscalationTarget;
+use crate::human_decision::types::{DecisionOutcome, DecisionRecord, HumanDecision};
+use crate::world::World;
+use crate::world::event::Event;
+use crate::world::refusal::Refusal;
+
+use ExecutionLoopState::{Evaluated, Halted};
+
+/// What is said, with everything hidden made visible, and nothing where there is nothing to see.
+struct Said {
+    reason: Option<String>,
+    target: Option<String>,
+}
+
+/// An answer: to an open request, to one that was answered before, or too late.
+pub(crate) fn answer(
+    world: &World,
+    command: &AnswerDecision,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_names(command)?;
+    let place = find(world, &command.request_id)?;
+    check_loop(command, place.held())?;
+    check_human_actor(place.held(), command.actor)?;
+    match (place, &place.held().outcome) {
+        (_, Some(outcome)) => repeated(command, place.held(), outcome),
+        (RequestPlace::Live(entity, held), None) => {
+            on_loop(world, entity.loop_id(), command.entropy, at, |entity, batch| {
+                answer_open(entity, batch, held, command)
+            })
+        }
+        (RequestPlace::Closed(held), None) => {
+            let request_id = String::from(held.request_id());
+            Err(DecisionRefusal::UnknownRequest { request_id }.into())
+        }
+    }
+}
+
+/// Malformed input writes nothing.
+fn check_names(command: &AnswerDecision) -> Result<(), Refusal> {
+    check_identifier("human id", &command.human_id)?;
+    check_reason_length(command.reason.as_deref())
+}
+
+fn check_loop(command: &AnswerDecision, held: &HeldRequest) -> Result<(), Refusal> {
+    let expected = String::from(held.context.loop_id.as_str());
+    match &command.loop_id {
+        Some(found) if *found != expected => {
+            let request_id = String::from(held.request_id());
+            let found = shown_name(found);
+            Err(DecisionRefusal::RequestElsewhere { request_id, expected, found }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn said(command: &AnswerDecision) -> Said {
+    Said {
+        reason: visible_or_none(command.reason.as_deref()).map(|reason| shown(&reason)),
+        target: visible_or_none(command.escalation_target.as_deref()),
+    }
+}
+
+/// The same answer again is done already; another one conflicts; one after the deadline is kept.
+fn repeated(
+    command: &AnswerDecision,
+    held: &HeldRequest,
+    outcome: &RequestOutcome,
+) -> Result<Vec<Event>, Refusal> {
+    match outcome {
+        RequestOutcome::Decided(decided) if decided.outcome == DecisionOutcome::Timeout => {
+            Ok(vec![late(command, held).into()])
+        }
+        RequestOutcome::Decided(decided) if is_same(command, &decided.record) => {
+            Err(Refusal::AlreadyDone { sequence: decided.sequence })
+        }
+        outcome => Err(ended(held, outcome)),
+    }
+}
+
+fn is_same(command: &AnswerDecision, record: &DecisionRecord) -> bool {
+    let said = said(command);
+    record.human_id.as_str() == command.human_id
+        && record.decision == command.decision
+        && record.reason.as_deref() == said.reason.as_deref()
+        && record.escalation_target.as_deref() == said.target.as_deref()
+}
+
+fn late(command: &AnswerDecision, held: &HeldRequest) -> LateAnswerRecorded {
+    let said = said(command);
+    let target = said.target.map(|target| shown_name(&target));
+    LateAnswerRecorded {
+        loop_id: held.context.loop_id.clone(),
+        request_id: held.request.request_id.clone(),
+        human_id: command.human_id.as_str().into(),
+        decision: command.decision,
+        reason: said.reason.map(Text::from),
+        escalation_target: target.map(Text::from),
+        means: shown_means(&command.means),
+        timeout_at: held.request.timeout_at,
+    }
+}
+
+fn answer_open(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+    held: &HeldRequest,
+    command: &AnswerDecision,
+) -> Result<(), Refusal> {
+    if held.request.is_expired(batch.at()) {
+        request::time_out(entity, batch, held, command.entropy)?;
+        batch.push(late(command, held));
+        return Ok(());
+    }
+    let record = accepted(entity, batch.at(), held, command)?;
+    let target = escalation(entity, &record)?;
+    let outcome = outcome(entity, &record)?;
+    let means = shown_means(&command.means);
+    let audit = audit_entry(entity, held, &record, Some(&means));
+    let loop_id = batch.loop_id();
+    batch.close_request();
+    batch.push(DecisionAnswered { loop_id, record: record.clone(), means, outcome, audit });
+    follow(entity, batch, &record, target, command)
+}
+
+/// The seed's checks, and that the person is one of those who are asked.
+fn accepted(
+    entity: &ExecutionLoop,
+    at: Timestamp,
+    held: &HeldRequest,
+    command: &AnswerDecision,
+) -> Result<DecisionRecord, Refusal> {
+    let request_id = String::from(held.request_id());
+    let human_id = command.human_id.as_str();
+    // ABORT by any person always stops a hold (seed Phase-32).
+    let is_abort = command.decision == HumanDecision::Abort;
+    if !is_abort && !entity.hold.may_answer(human_id, held.context.asked_of.as_deref()) {
+        let human_id = String::from(human_id);
+        return Err(DecisionRefusal::NotAnApprover { request_id, human_id }.into());
+    }
+    let Said { reason, target } = said(command);
+    let decision = command.decision;
+    if target.is_some() && decision != HumanDecision::Escalate {
+        return Err(DecisionRefusal::UnexpectedTarget { decision }.into());
+    }
+    accept_decision_in_time(
+        &held.request,
+        decision,
+        human_id,
+        reason.as_deref(),
+        target.as_deref(),
+        at,
+        &command.entropy.to_string(),
+    )
+    .map_err(|reason| DecisionRefusal::Answer { request_id, reason }.into())
+}
+
+/// The configured target of an ESCALATE.
+fn escalation<'a>(
+    entity: &'a ExecutionLoop,
+    record: &DecisionRecord,
+) -> Result<Option<&'a EscalationTarget>, Refusal> {
+    if record.decision != HumanDecision::Escalate {
+        return Ok(None);
+    }
+    let wanted = record.escalation_target.as_deref().unwrap_or_default();
+    let path = entity.escalation_path();
+    if let Some(target) = path.iter().find(|entry| entry.target.as_str() == wanted) {
+        return Ok(Some(target));
+    }
+    let known: Vec<&str> = path.iter().map(|entry| entry.target.as_str()).collect();
+    let target = shown_name(wanted);
+    Err(DecisionRefusal::UnknownTarget { target, known: known.join(", ") }.into())
+}
+
+/// APPLIED or PENDING. What cannot be applied is refused and counts for nothing.
+fn outcome(entity: &ExecutionLoop, record: &DecisionRecord) -> Result<DecisionOutcome, Refusal> {
+    match entity.outcome_of(record) {
+        DecisionOutcome::Rejected => {
+            let reason = crate::human_decision::rules::AnswerRefusal::NotAllowed {
+                decision: record.decision,
+            };
+            let request_id = String::from(record.request_id.as_str());
+            Err(DecisionRefusal::Answer { request_id, reason }.into())
+        }
+        outcome => Ok(outcome),
+    }
+}
+
+/// What the decision leads to.
+fn follow(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+    record: &DecisionRecord,
+    target: Option<&EscalationTarget>,
+    command: &AnswerDecision,
+) -> Result<(), Refusal> {
+    match record.decision {
+        HumanDecision::Retry => Ok(()),
+        HumanDecision::Abort => batch.stop(Evaluated, StopCondition::HumanAbort, &told(record)),
+        HumanDecision::Continue => {
+            let Some((reason, fault_type)) = entity.ending() else { return Ok(()) };
+            let details = alloc::format!("{Evaluated} -> {Halted}, {reason}: {}", told(record));
+            let (from, requested, stop_condition) = (Evaluated, Halted, None);
+            batch.halt(Ending { from, requested, reason, stop_condition, fault_type, details })
+        }
+        HumanDecision::Escalate => {
+            let entropy = passed_on(command);
+            let asked = entity.next_request(target, batch.at(), &entropy).map_err(|reason| {
+                DecisionRefusal::NoRequest { loop_id: String::from(entity.loop_id()), reason }
+            })?;
+            batch.push(asked);
+            Ok(())
+        }
+    }
+}
+
+/// 128 bits for the next request's id, made of the answer's.
+fn passed_on(command: &AnswerDecision) -> String {
+    let bits = HashBuilder::new("holdpoint.escalated-request", 1)
+        .bytes(command.entropy.as_bytes())
+        .finish()
+        .to_string();
+    String::from(bounded(&bits, 32))
+}
+
+impl ExecutionLoop {
+    /// What becomes of a decision about this loop now.
+    pub(crate) fn outcome_of(&self, record: &DecisionRecord) -> DecisionOutcome {
+        let retries = i64::from(self.attempt_count().saturating_sub(1));
+        let most = i64::from(self.max_attempts.saturating_sub(1));
+        apply_decision(record, self.state(), retries, most)
+    }
+}

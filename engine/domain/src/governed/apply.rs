@@ -1,0 +1,377 @@
+//! Events of `execution_loop` (Phase-29 and Phase-30) and of `sandbox_fault` (Phase-21) as they
+//! change a loop.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::core::confidence::Confidence;
+use crate::core::forbidden::{Judgement, Rule};
+use crate::core::payload::Text;
+use crate::evidence_capture::integration::{LoopStep, capture_place};
+use crate::evidence_capture::types::{EvidenceContent, StopCondition};
+use crate::execution_loop::event::{
+    LoopDispatched, LoopHalted, LoopInitialized, ResponseAwaited, ResponseEvaluated,
+};
+use crate::execution_loop::rules::{
+    decide_response_outcome, evaluate_response_trust, initialize_execution_loop,
+    is_transition_allowed,
+};
+use crate::execution_loop::types::{
+    ExecutionDecision, ExecutionLoopState, HaltReason, HandshakeDecision, ResponseDecision,
+};
+use crate::governed::aggregate::{
+    Attempt, AttemptFault, AttemptResponse, Barrier, ExecutionLoop, Halt,
+};
+use crate::human_decision::state::Decisions;
+use crate::sandbox_fault::event::{FaultReported, SandboxDecided};
+use crate::sandbox_fault::rules::decide_sandbox_outcome_within;
+use crate::sandbox_fault::types::{DEFAULT_MAX_RETRIES, ExecutionFaultType};
+use crate::world::Hot;
+use crate::world::evolve::Record;
+
+use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
+
+pub(crate) fn initialized(
+    hot: &mut Hot,
+    record: Record<'_>,
+    body: &LoopInitialized,
+    judgement: &mut Judgement<'_>,
+) {
+    let Some(entropy) = body.loop_id.strip_prefix("LOOP-") else {
+        judgement.forbid(Rule::Initialization, "an id that begins with LOOP-", &body.loop_id);
+        return;
+    };
+    if hot.loops.contains_key(body.loop_id.as_str()) {
+        judgement.forbid(Rule::Initialization, "a new id", "the id of a live loop");
+        return;
+    }
+    if !(1..=DEFAULT_MAX_RETRIES).contains(&i64::from(body.max_attempts)) {
+        judgement.forbid(Rule::Initialization, "1 to 3 attempts", body.max_attempts);
+    }
+    let entity = Box::new(new_loop(record, body, entropy));
+    judgement.expect(Rule::Initialization, Init, entity.state());
+    hot.loops.insert(String::from(body.loop_id.as_str()), entity);
+    hot.gates.loop_began(body, record.envelope.proof);
+}
+
+fn new_loop(record: Record<'_>, body: &LoopInitialized, entropy: &str) -> ExecutionLoop {
+    let hash = &body.instruction_envelope_hash;
+    ExecutionLoop {
+        context: initialize_execution_loop(hash, &body.executor_id, entropy),
+        command_line: String::from(body.command_line.as_str()),
+        max_attempts: body.max_attempts,
+        retry_ceiling: body.retry_ceiling,
+        timeout_ms: body.timeout_ms,
+        hold: body.hold.clone(),
+        decisions: Decisions::default(),
+        handshake_decision: body.handshake_decision,
+        handshake_reason: String::from(body.handshake_reason.as_str()),
+        actor: record.envelope.actor.clone(),
+        correlation: record.envelope.correlation.clone(),
+        started_at: record.at,
+        started_sequence: record.sequence,
+        version: record.sequence,
+        observer: None,
+        chain: None,
+        attempts: Vec::new(),
+        stop: None,
+        halt: None,
+    }
+}
+
+pub(crate) fn dispatched(
+    entity: &mut ExecutionLoop,
+    record: Record<'_>,
+    body: &LoopDispatched,
+    judgement: &mut Judgement<'_>,
+) {
+    check_dispatch(entity, body, judgement);
+    if !transition(entity, Dispatched, judgement) {
+        return;
+    }
+    entity.attempts.push(Attempt {
+        number: body.attempt,
+        dispatched_at: record.at,
+        dispatched_sequence: record.sequence,
+        permitted_by_fault: owned(body.permitted_by_fault.as_ref()),
+        permitted_by_decision: owned(body.permitted_by_decision.as_ref()),
+        outputs: Vec::new(),
+        resources: None,
+        fault: None,
+        response: None,
+    });
+}
+
+fn check_dispatch(entity: &ExecutionLoop, body: &LoopDispatched, judgement: &mut Judgement<'_>) {
+    let next = entity.attempt_count().saturating_add(1);
+    judgement.expect(Rule::AttemptNumber, next, body.attempt);
+    if body.attempt > entity.max_attempts {
+        let expected = format!("at most {}", entity.max_attempts);
+        judgement.forbid(Rule::AttemptNumber, expected, body.attempt);
+    }
+    if entity.state() == Evaluated {
+        check_decision_evidence(entity, judgement);
+        check_evidence(entity, LoopStep::Continued, judgement);
+    } else {
+        check_evidence(entity, LoopStep::Initialized, judgement);
+    }
+    if entity.state() == Evaluated {
+        check_retry(entity, judgement);
+    }
+    let permission = entity.dispatch_permission();
+    let mut named = |expected: Option<&str>, found: Option<&Text>| {
+        let found = found.map_or("none", Text::as_str);
+        judgement.expect(Rule::RetryPermission, expected.unwrap_or("none"), found);
+    };
+    named(permission.fault, body.permitted_by_fault.as_ref());
+    named(permission.decision, body.permitted_by_decision.as_ref());
+}
+
+/// Phase-21 or a person permits every attempt but the first; where a hold applies, a person.
+fn check_retry(entity: &ExecutionLoop, judgement: &mut Judgement<'_>) {
+    match entity.retry_permitted() {
+        Ok(_) => {}
+        Err(Barrier::NotPermitted) => {
+            judgement.forbid(Rule::RetryPermission, "a permission", "none");
+        }
+        Err(_) => judgement.forbid(Rule::HoldPoint, "a person's RETRY", "none"),
+    }
+}
+
+fn owned(id: Option<&Text>) -> Option<String> {
+    id.map(|id| String::from(id.as_str()))
+}
+
+pub(crate) fn awaited(
+    entity: &mut ExecutionLoop,
+    body: &ResponseAwaited,
+    judgement: &mut Judgement<'_>,
+) {
+    judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
+    check_evidence(entity, LoopStep::Dispatched, judgement);
+    transition(entity, AwaitingResponse, judgement);
+}
+
+pub(crate) fn evaluated(
+    entity: &mut ExecutionLoop,
+    record: Record<'_>,
+    body: &ResponseEvaluated,
+    judgement: &mut Judgement<'_>,
+) {
+    judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
+    check_response(body, judgement);
+    check_evidence(entity, LoopStep::Evaluated, judgement);
+    if !transition(entity, Evaluated, judgement) {
+        return;
+    }
+    let Some(attempt) = entity.attempts.last_mut() else { return };
+    if attempt.outputs.is_empty() {
+        judgement.forbid(Rule::RawOutputFirst, "raw output of this attempt", "none");
+    }
+    attempt.response = Some(AttemptResponse {
+        response_type: body.response_type,
+        response_decision: body.response_decision,
+        confidence: body.confidence,
+        reason: String::from(body.reason.as_str()),
+        execution_decision: body.execution_decision,
+        execution_reason: String::from(body.execution_reason.as_str()),
+        exit: body.exit,
+        evaluated_at: record.at,
+    });
+}
+
+/// Either the table's row, or the rejection of a response that is not this loop's.
+fn check_response(body: &ResponseEvaluated, judgement: &mut Judgement<'_>) {
+    let found = (body.response_decision, body.confidence);
+    let row =
+        (decide_response_outcome(body.response_type), evaluate_response_trust(body.response_type));
+    if found != row && found != (ResponseDecision::Reject, Confidence::ZERO) {
+        let text = |(worth, trust): (ResponseDecision, Confidence)| format!("{worth} {trust}");
+        judgement.forbid(Rule::ResponseTable, text(row), text(found));
+    }
+    if body.execution_decision == ExecutionDecision::Continue
+        && body.response_decision != ResponseDecision::Accept
+    {
+        judgement.forbid(Rule::ResponseTable, "CONTINUE only with ACCEPT", body.response_decision);
+    }
+}
+
+pub(crate) fn halted(
+    entity: &mut ExecutionLoop,
+    record: Record<'_>,
+    body: &LoopHalted,
+    judgement: &mut Judgement<'_>,
+) {
+    if entity.halt.is_some() {
+        judgement.forbid(Rule::HaltedIsFinal, "nothing after HALTED", "HALTED again");
+        return;
+    }
+    judgement.expect(Rule::Transition, entity.state(), body.from);
+    check_halt(entity, body, judgement);
+    entity.context.transition(Halted);
+    entity.halt = Some(Halt {
+        reason: body.reason,
+        from: body.from,
+        requested: body.requested,
+        stop_condition: body.stop_condition,
+        fault_type: body.fault_type,
+        at: record.at,
+        sequence: record.sequence,
+    });
+}
+
+fn check_halt(entity: &ExecutionLoop, body: &LoopHalted, judgement: &mut Judgement<'_>) {
+    let is_illegal = body.reason == HaltReason::IllegalTransition;
+    if is_illegal == is_transition_allowed(body.from, body.requested) {
+        let found = format!("{} for {} -> {}", body.reason, body.from, body.requested);
+        judgement.forbid(Rule::HaltReason, "ILLEGAL_TRANSITION exactly where it is one", found);
+    }
+    let found = (body.stop_condition, body.fault_type);
+    if expected_halt(entity, body.reason) != Some(found) {
+        let expected = "a reason that the loop's own history gives";
+        judgement.forbid(Rule::HaltReason, expected, body.reason);
+    }
+    if entity.state() == Evaluated {
+        check_decision_evidence(entity, judgement);
+    }
+    if let Some(held) = entity.open_request() {
+        judgement.forbid(Rule::DecisionRequest, "no open request", held.request_id());
+    }
+    if is_ending(body.reason) && entity.completion_barrier().is_some() {
+        judgement.forbid(Rule::HoldPoint, "a person's CONTINUE", "none");
+    }
+    if entity.chain.is_some() {
+        check_evidence(entity, body.reason.step(), judgement);
+    }
+}
+
+/// Whether a loop that ends for this reason passes its hold point.
+const fn is_ending(reason: HaltReason) -> bool {
+    match reason {
+        HaltReason::Completed
+        | HaltReason::ResponseRejected
+        | HaltReason::ResponseEscalated
+        | HaltReason::FaultEscalated
+        | HaltReason::FaultNotRetried => true,
+        HaltReason::FaultTerminated
+        | HaltReason::StopCondition
+        | HaltReason::IllegalTransition
+        | HaltReason::HandshakeFailed
+        | HaltReason::DecisionTimedOut
+        | HaltReason::Interrupted
+        | HaltReason::RecorderLost => false,
+    }
+}
+
+/// The stop condition and the fault that a halt for this reason names; `None` where the loop's
+/// history gives no such reason.
+fn expected_halt(entity: &ExecutionLoop, reason: HaltReason) -> Option<Named> {
+    match reason {
+        HaltReason::StopCondition => Some((Some(entity.stop.as_ref()?.condition), None)),
+        HaltReason::HandshakeFailed => {
+            (entity.handshake_decision == HandshakeDecision::Reject).then_some((None, None))
+        }
+        HaltReason::IllegalTransition | HaltReason::Interrupted | HaltReason::RecorderLost => {
+            Some((None, None))
+        }
+        HaltReason::DecisionTimedOut => entity.is_timed_out().then_some((None, None)),
+        _ => {
+            let (ending, fault_type) = entity.ending()?;
+            (ending == reason).then_some((None, fault_type))
+        }
+    }
+}
+
+type Named = (Option<StopCondition>, Option<ExecutionFaultType>);
+
+/// The evidence of a step is the newest record of the chain.
+fn check_evidence(entity: &ExecutionLoop, step: LoopStep, judgement: &mut Judgement<'_>) {
+    let newest = entity.chain.as_ref().and_then(|chain| chain.records.last());
+    let found = newest.map(|record| (record.observation_point, record.evidence_type));
+    let Some(expected) = capture_place(step) else { return };
+    if found == Some(expected) && !matches!(newest, Some(r) if is_decision(&r.content, step)) {
+        return;
+    }
+    let text = |(point, kind): (_, _)| format!("{point} {kind}");
+    let expected = format!("{} evidence: {}", step, text(expected));
+    let found = found.map_or_else(|| String::from("none"), text);
+    judgement.forbid(Rule::TransitionEvidence, expected, found);
+}
+
+/// The decision about a response lies where a continuation lies, but is not one.
+const fn is_decision(content: &EvidenceContent, step: LoopStep) -> bool {
+    matches!(step, LoopStep::Continued) && matches!(content, EvidenceContent::Decision(_))
+}
+
+/// Before an evaluated loop moves on, what its response is worth was captured.
+fn check_decision_evidence(entity: &ExecutionLoop, judgement: &mut Judgement<'_>) {
+    let since = entity.current_attempt().map_or(0, |attempt| attempt.dispatched_sequence);
+    let mut records = entity.chain.iter().flat_map(|chain| chain.records.iter().rev());
+    if !records.any(|r| r.sequence > since && matches!(r.content, EvidenceContent::Decision(_))) {
+        let expected = "ACCEPT, REJECT or ESCALATE evidence of this attempt";
+        judgement.forbid(Rule::TransitionEvidence, expected, "none");
+    }
+}
+
+/// Moves the loop. What the table does not allow halts it, and is found.
+fn transition(
+    entity: &mut ExecutionLoop,
+    to: ExecutionLoopState,
+    judgement: &mut Judgement<'_>,
+) -> bool {
+    let from = entity.state();
+    let allowed = is_transition_allowed(from, to);
+    if from == Halted {
+        judgement.forbid(Rule::HaltedIsFinal, "nothing after HALTED", to);
+    } else if !allowed {
+        judgement.forbid(Rule::Transition, "a transition of the table", format!("{from} -> {to}"));
+    }
+    entity.context.transition(to);
+    allowed
+}
+
+pub(crate) fn reported(
+    entity: &mut ExecutionLoop,
+    body: &FaultReported,
+    judgement: &mut Judgement<'_>,
+) {
+    judgement.expect(Rule::FaultTable, ExecutionLoopState::AwaitingResponse, entity.state());
+    judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
+    let Some(attempt) = entity.attempts.last_mut() else { return };
+    if attempt.fault.is_some() {
+        judgement.forbid(Rule::FaultTable, "one fault of an attempt", &body.fault_id);
+        return;
+    }
+    attempt.fault = Some(AttemptFault {
+        fault_id: String::from(body.fault_id.as_str()),
+        fault_type: body.fault_type,
+        fault_message: String::from(body.fault_message.as_str()),
+        occurred_at: body.occurred_at,
+        outcome: None,
+    });
+}
+
+/// What follows a fault is computed again, and the computed outcome counts: privileges never
+/// grow, whoever wrote the event.
+pub(crate) fn decided(
+    entity: &mut ExecutionLoop,
+    body: &SandboxDecided,
+    judgement: &mut Judgement<'_>,
+) {
+    judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
+    let Some((fault, context)) = entity.judged_fault() else {
+        judgement.forbid(Rule::FaultTable, "a fault of this attempt", "none");
+        return;
+    };
+    let outcome = decide_sandbox_outcome_within(entity.retry_ceiling, &fault, &context);
+    judgement.expect(Rule::FaultTable, fault.fault_id.as_str(), &body.fault_id);
+    judgement.expect(Rule::FaultTable, outcome.decision, body.sandbox_decision);
+    judgement.expect(Rule::FaultTable, outcome.retry_policy, body.retry_policy);
+    judgement.expect(Rule::FaultTable, outcome.reason_code.as_str(), &body.reason_code);
+    let fault = entity.attempts.last_mut().and_then(|attempt| attempt.fault.as_mut());
+    if let Some(fault) = fault {
+        fault.outcome = Some(outcome);
+    }
+}

@@ -1,0 +1,416 @@
+//! Events of `human_decision` (Phase-32). Everything that a person's decision rests on is made
+//! again from the loop's own evidence and compared.
+//!
+//! What the rules forbid counts for nothing where it would open a hold point: an answer that is
+//! wrong in any way leaves its request open, until it times out.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::{Debug, Display};
+
+use crate::core::actor::{Actor, PersonTerms};
+use crate::core::forbidden::{Judgement, Rule};
+use crate::core::ids::digits;
+use crate::execution_loop::types::ExecutionLoopState;
+use crate::governed::aggregate::ExecutionLoop;
+use crate::governed::request::entry_after;
+use crate::human_decision::audit::{
+    AuditHead, DecisionBinding, disclosure_hash, injective_request_hash,
+};
+use crate::human_decision::event::{
+    DecisionAnswered, DecisionRequested, DecisionTimedOut, DecisionWarned, LateAnswerRecorded,
+    RequestWithdrawn, VisibilityOverridden,
+};
+use crate::human_decision::rules::{accept_decision_in_time, create_timeout_decision};
+use crate::human_decision::state::{Decided, HeldRequest, Override, RequestOutcome, Warning};
+use crate::human_decision::types::{AuditEntry, DecisionOutcome, DecisionRecord, HumanDecision};
+use crate::world::Hot;
+use crate::world::evolve::Record;
+
+/// Asked about an evaluated loop, or passed on. What the loop's own evidence gives counts.
+pub(crate) fn requested(
+    entity: &mut ExecutionLoop,
+    record: Record<'_>,
+    body: &DecisionRequested,
+    judgement: &mut Judgement<'_>,
+) {
+    let Some(expected) = expected_request(entity, record, body, judgement) else { return };
+    compare_requests(&expected, body, judgement);
+    let hash = injective_request_hash(&body.context, &body.request);
+    judgement.expect(Rule::DecisionRequest, hash, body.request_hash);
+    let session_id = &expected.request.session_id;
+    let genesis = || AuditHead::genesis(&expected.audit_id, session_id);
+    entity.decisions.audit.get_or_insert_with(genesis);
+    entity.decisions.requests.push(HeldRequest {
+        request: expected.request,
+        context: expected.context,
+        request_hash: expected.request_hash,
+        requested_sequence: record.sequence,
+        warning: None,
+        overrides: Vec::new(),
+        outcome: None,
+        late_answers: 0,
+    });
+}
+
+/// The request that the rules would make here. A request out of place is none.
+fn expected_request(
+    entity: &ExecutionLoop,
+    record: Record<'_>,
+    body: &DecisionRequested,
+    judgement: &mut Judgement<'_>,
+) -> Option<DecisionRequested> {
+    let before = entity.attempt_request().map(|held| held.decided().map(|d| &d.record));
+    let target = match before {
+        None => None,
+        Some(Some(decision)) if decision.decision == HumanDecision::Escalate => {
+            let target = decision.escalation_target.as_deref().unwrap_or_default();
+            entity.escalation_path().into_iter().find(|entry| entry.target.as_str() == target)
+        }
+        Some(_) => {
+            let found = body.request.request_id.as_str();
+            judgement.forbid(Rule::DecisionRequest, "one question about an attempt", found);
+            return None;
+        }
+    };
+    judgement.expect(Rule::DecisionRequest, ExecutionLoopState::Evaluated, entity.state());
+    match entity.next_request(target, record.at, &digits(&body.request.request_id)) {
+        Ok(expected) => Some(expected),
+        Err(why) => {
+            judgement.forbid(Rule::DecisionRequest, why, body.request.request_id.as_str());
+            None
+        }
+    }
+}
+
+/// Field by field, so that a finding names what was changed.
+fn compare_requests(
+    expected: &DecisionRequested,
+    body: &DecisionRequested,
+    judgement: &mut Judgement<'_>,
+) {
+    let (request, found) = (&expected.request, &body.request);
+    let (shown, saw) = (&request.evidence_summary, &found.evidence_summary);
+    let rule = Rule::DecisionRequest;
+    same(judgement, rule, "audit_id", &expected.audit_id, &body.audit_id);
+    same(judgement, rule, "request_id", &request.request_id, &found.request_id);
+    same(judgement, rule, "session_id", &request.session_id, &found.session_id);
+    same(judgement, rule, "observation_point", &shown.observation_point, &saw.observation_point);
+    same(judgement, rule, "evidence_type", &shown.evidence_type, &saw.evidence_type);
+    same(judgement, rule, "timestamp", &shown.timestamp, &saw.timestamp);
+    same(judgement, rule, "chain_length", &shown.chain_length, &saw.chain_length);
+    same(judgement, rule, "execution_state", &shown.execution_state, &saw.execution_state);
+    same(judgement, rule, "confidence_score", &shown.confidence_score, &saw.confidence_score);
+    same(judgement, rule, "chain_hash", &shown.chain_hash, &saw.chain_hash);
+    same(
+        judgement,
+        rule,
+        "allowed_decisions",
+        &request.allowed_decisions,
+        &found.allowed_decisions,
+    );
+    same(judgement, rule, "created_at", &request.created_at, &found.created_at);
+    same(judgement, rule, "timeout_at", &request.timeout_at, &found.timeout_at);
+    same(judgement, rule, "timeout_decision", &request.timeout_decision, &found.timeout_decision);
+    same(judgement, rule, "warning_at", &expected.warning_at, &body.warning_at);
+    same(judgement, rule, "context", &expected.context, &body.context);
+}
+
+fn same<T: PartialEq + Debug>(
+    judgement: &mut Judgement<'_>,
+    rule: Rule,
+    name: &str,
+    expected: &T,
+    found: &T,
+) {
+    if expected != found {
+        judgement.forbid(rule, format!("{name} {expected:?}"), format!("{name} {found:?}"));
+    }
+}
+
+/// The open request that an event is about.
+fn open<'a>(
+    entity: &'a mut ExecutionLoop,
+    request_id: &str,
+    rule: Rule,
+    judgement: &mut Judgement<'_>,
+) -> Option<&'a mut HeldRequest> {
+    let held = entity.decisions.requests.last_mut().filter(|held| held.is_open());
+    let found = held.filter(|held| held.request_id() == request_id);
+    if found.is_none() {
+        judgement.forbid(rule, "an open request of this loop", request_id);
+    }
+    found
+}
+
+pub(crate) fn warned(
+    entity: &mut ExecutionLoop,
+    record: Record<'_>,
+    body: &DecisionWarned,
+    judgement: &mut Judgement<'_>,
+) {
+    let rule = Rule::DecisionExpiry;
+    let Some(held) = open(entity, &body.request_id, rule, judgement) else { return };
+    let due_at = held.warning_at();
+    judgement.expect(rule, due_at, body.due_at);
+    if record.at < due_at {
+        judgement.forbid(rule, format!("{due_at} or later"), record.at);
+    }
+    if held.warning.is_some() {
+        judgement.forbid(rule, "one warning", "another");
+        return;
+    }
+    held.warning = Some(Warning { due_at, recorded_at: record.at, sequence: record.sequence });
+}
+
+/// A timeout counts even where it is wrong: it is ABORT.
+pub(crate) fn timed_out(
+    entity: &mut ExecutionLoop,
+    record: Record<'_>,
+    body: &DecisionTimedOut,
+    judgement: &mut Judgement<'_>,
+) {
+    let rule = Rule::DecisionExpiry;
+    let Some(held) = open(entity, &body.record.request_id, rule, judgement) else { return };
+    let due_at = held.request.timeout_at;
+    judgement.expect(rule, due_at, body.due_at);
+    if record.at < due_at {
+        judgement.forbid(rule, format!("{due_at} or later"), record.at);
+    }
+    if held.warning.is_none() {
+        judgement.forbid(rule, "a warning before the timeout", "none");
+    }
+    let (timestamp, entropy) = (format!("{}", record.at), digits(&body.record.decision_id));
+    let expected = create_timeout_decision(&held.request, &timestamp, &entropy);
+    same(judgement, rule, "record", &expected, &body.record);
+    let held = held.clone();
+    check_audit(entity, &held, &expected, None, &body.audit, judgement);
+    conclude(entity, record, &expected, None, DecisionOutcome::Timeout);
+}
+
+/// Exactly one answer of a person who may give it, in time. Anything else counts for nothing.
+pub(crate) fn answered(
+    entity: &mut ExecutionLoop,
+    person: Option<PersonTerms>,
+    record: Record<'_>,
+    body: &DecisionAnswered,
+    judgement: &mut Judgement<'_>,
+) {
+    let rule = Rule::DecisionAnswer;
+    let Some(held) = open(entity, &body.record.request_id, rule, judgement) else { return };
+    let held = held.clone();
+    let is_human = check_human(record, &body.record.human_id, judgement)
+        && check_person(person, record, judgement);
+    let stands = check_answer(entity, record, &held, body, judgement);
+    let outcome = entity.outcome_of(&body.record);
+    let applies = judgement.expect(rule, outcome, body.outcome)
+        && matches!(outcome, DecisionOutcome::Applied | DecisionOutcome::Pending);
+    let means = Some(&body.means);
+    let linked = check_audit(entity, &held, &body.record, means, &body.audit, judgement);
+    if is_human && stands && applies && linked {
+        conclude(entity, record, &body.record, Some(body), outcome);
+    }
+}
+
+/// The envelope says that the person did it.
+fn check_human(record: Record<'_>, human_id: &str, judgement: &mut Judgement<'_>) -> bool {
+    let actor = &record.envelope.actor;
+    let is_human = judgement.expect(Rule::HumanAuthority, Actor::Human, actor.kind);
+    is_human & judgement.expect(Rule::HumanAuthority, human_id, actor.id.as_str())
+}
+
+/// The person is one who counts as that.
+fn check_person(
+    person: Option<PersonTerms>,
+    record: Record<'_>,
+    judgement: &mut Judgement<'_>,
+) -> bool {
+    let admitted = person.map_or(Ok(()), |terms| terms.admit(record.envelope.proof));
+    if let Err(reason) = &admitted {
+        judgement.forbid(Rule::HumanAuthority, "a person who counts", reason);
+    }
+    admitted.is_ok()
+}
+
+fn check_answer(
+    entity: &ExecutionLoop,
+    record: Record<'_>,
+    held: &HeldRequest,
+    body: &DecisionAnswered,
+    judgement: &mut Judgement<'_>,
+) -> bool {
+    let (rule, found) = (Rule::DecisionAnswer, &body.record);
+    let is_abort = found.decision == HumanDecision::Abort;
+    if !is_abort && !entity.hold.may_answer(&found.human_id, held.context.asked_of.as_deref()) {
+        judgement.forbid(rule, "somebody who is asked", found.human_id.as_str());
+        return false;
+    }
+    let target = found.escalation_target.as_deref();
+    let known =
+        |target: &str| entity.escalation_path().iter().any(|entry| entry.target.as_str() == target);
+    let is_escalation = found.decision == HumanDecision::Escalate;
+    if target.is_some() != is_escalation || !target.is_none_or(known) {
+        judgement.forbid(rule, "a target that can be asked", target.unwrap_or("none"));
+        return false;
+    }
+    let entropy = digits(&found.decision_id);
+    let accepted = accept_decision_in_time(
+        &held.request,
+        found.decision,
+        &found.human_id,
+        found.reason.as_deref(),
+        target,
+        record.at,
+        &entropy,
+    );
+    match accepted {
+        Ok(expected) => {
+            same(judgement, rule, "record", &expected, found);
+            expected == *found
+        }
+        Err(why) => {
+            judgement.forbid(rule, why, found.decision);
+            false
+        }
+    }
+}
+
+/// The decision is chained to the ones before it, and binds what the person saw.
+fn check_audit(
+    entity: &ExecutionLoop,
+    held: &HeldRequest,
+    record: &DecisionRecord,
+    means: Option<&crate::human_decision::types::AnswerMeans>,
+    found: &AuditEntry,
+    judgement: &mut Judgement<'_>,
+) -> bool {
+    let Some(head) = &entity.decisions.audit else { return false };
+    let expected = entry_after(head, held, record, means);
+    stated(judgement, "audit_id", &expected.audit_id, &found.audit_id);
+    stated(judgement, "index", &expected.index, &found.index);
+    stated(judgement, "shown_hash", &expected.shown_hash, &found.shown_hash);
+    stated(judgement, "prior_hash", &expected.prior_hash, &found.prior_hash);
+    stated(judgement, "self_hash", &expected.self_hash, &found.self_hash);
+    stated(judgement, "injective_hash", &expected.injective_hash, &found.injective_hash);
+    expected == *found
+}
+
+/// One field of an audit entry.
+fn stated<T: PartialEq + Display>(
+    judgement: &mut Judgement<'_>,
+    name: &str,
+    expected: &T,
+    found: &T,
+) {
+    if expected != found {
+        let (expected, found) = (format!("{name} {expected}"), format!("{name} {found}"));
+        judgement.forbid(Rule::DecisionAudit, expected, found);
+    }
+}
+
+/// The request is decided, and the trail one longer.
+fn conclude(
+    entity: &mut ExecutionLoop,
+    record: Record<'_>,
+    decision: &DecisionRecord,
+    answer: Option<&DecisionAnswered>,
+    outcome: DecisionOutcome,
+) {
+    let decisions = &mut entity.decisions;
+    let (Some(held), Some(head)) = (decisions.requests.last_mut(), &mut decisions.audit) else {
+        return;
+    };
+    let means = answer.map(|answer| answer.means.clone());
+    let binding = DecisionBinding { shown: held.shown_hash(), means: means.clone() };
+    *head = head.after(decision, &binding);
+    held.outcome = Some(RequestOutcome::Decided(Box::new(Decided {
+        record: decision.clone(),
+        means,
+        outcome,
+        at: record.at,
+        sequence: record.sequence,
+        injective_hash: head.injective_head,
+    })));
+}
+
+/// A field that nobody may allow stays hidden.
+pub(crate) fn overridden(
+    entity: &mut ExecutionLoop,
+    person: Option<PersonTerms>,
+    record: Record<'_>,
+    body: &VisibilityOverridden,
+    judgement: &mut Judgement<'_>,
+) {
+    let rule = Rule::VisibilityOverride;
+    let allowed = entity.hold.may_override(&body.human_id);
+    let attempt = entity.attempt_count();
+    let value = entity.disclosure(attempt, body.field);
+    let Some(held) = open(entity, &body.request_id, rule, judgement) else { return };
+    let is_human =
+        check_human(record, &body.human_id, judgement) && check_person(person, record, judgement);
+    if !allowed {
+        judgement.forbid(rule, "somebody who may override", &body.human_id);
+    }
+    let expected = value.map(|value| disclosure_hash(body.field, &value));
+    let is_value = expected == Some(body.disclosed);
+    if !is_value {
+        let expected = expected.map_or_else(|| String::from("no value"), |hash| format!("{hash}"));
+        judgement.forbid(rule, expected, body.disclosed);
+    }
+    let is_first = held.overrides.iter().all(|entry| entry.field != body.field);
+    if !is_first || held.request.is_expired(record.at) {
+        judgement.forbid(rule, "one override of a field, in time", body.field);
+        return;
+    }
+    if is_human && allowed && is_value {
+        held.overrides.push(Override {
+            field: body.field,
+            human_id: String::from(body.human_id.as_str()),
+            reason: String::from(body.reason.as_str()),
+            means: body.means.clone(),
+            disclosed: body.disclosed,
+            sequence: record.sequence,
+        });
+    }
+}
+
+pub(crate) fn withdrawn(
+    entity: &mut ExecutionLoop,
+    record: Record<'_>,
+    body: &RequestWithdrawn,
+    judgement: &mut Judgement<'_>,
+) {
+    let held = open(entity, &body.request_id, Rule::DecisionRequest, judgement);
+    if let Some(held) = held {
+        let (at, sequence) = (record.at, record.sequence);
+        held.outcome = Some(RequestOutcome::Withdrawn { at, sequence });
+    }
+}
+
+/// The request may be of a loop that settled.
+pub(crate) fn late_answer(
+    hot: &mut Hot,
+    record: Record<'_>,
+    body: &LateAnswerRecorded,
+    judgement: &mut Judgement<'_>,
+) {
+    check_human(record, &body.human_id, judgement);
+    let live = hot.loops.get_mut(body.loop_id.as_str()).and_then(|entity| {
+        let mut requests = entity.decisions.requests.iter_mut();
+        requests.find(|held| held.request_id() == body.request_id.as_str())
+    });
+    let closed = hot.requests.closed_mut(&body.request_id);
+    let Some(held) = live.or(closed) else {
+        judgement.forbid(Rule::DecisionAnswer, "a known request", &body.request_id);
+        return;
+    };
+    let timed_out = held.decided().is_some_and(|d| d.outcome == DecisionOutcome::Timeout);
+    if !timed_out || !held.request.is_expired(record.at) {
+        judgement.forbid(Rule::DecisionAnswer, "a request that timed out", &body.request_id);
+        return;
+    }
+    judgement.expect(Rule::DecisionAnswer, held.request.timeout_at, body.timeout_at);
+    held.late_answers = held.late_answers.saturating_add(1);
+}

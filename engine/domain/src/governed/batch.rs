@@ -1,0 +1,389 @@
+//! The events of one command on a loop, with the evidence chain as it grows under them; and the
+//! ways into HALTED.
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::core::hash::{Digest, HashBuilder, sha256};
+use crate::core::ids::Entropy;
+use crate::core::payload::{Raw, Text};
+use crate::core::text::shown;
+use crate::core::time::Timestamp;
+use crate::evidence_capture::chain::{ChainHead, SessionHash, next_injective_hash};
+use crate::evidence_capture::event::{ChainSealed, EvidenceCaptured, StopConditionDetected};
+use crate::evidence_capture::integration::{LoopStep, capture_place};
+use crate::evidence_capture::rules::{capture_record, check_stop};
+use crate::evidence_capture::state::Chain;
+use crate::evidence_capture::types::{
+    EvidenceContent, EvidenceRecord, ObservationContext, Offered, OfferedEvidence, StopCondition,
+};
+use crate::execution_loop::command::{InterruptLoop, StopLoop};
+use crate::execution_loop::event::LoopHalted;
+use crate::execution_loop::types::{ExecutionLoopState, HaltReason};
+use crate::governed::aggregate::ExecutionLoop;
+use crate::governed::attempt::wrong_state;
+use crate::governed::request::held_back;
+use crate::human_decision::event::RequestWithdrawn;
+use crate::sandbox_fault::types::ExecutionFaultType;
+use crate::world::World;
+use crate::world::event::Event;
+use crate::world::refusal::Refusal;
+
+use ExecutionLoopState::{Evaluated, Halted};
+
+/// Every command on a loop: the loop is live, and its evidence so far is sound; else it stops.
+pub(crate) fn on_loop(
+    world: &World,
+    loop_id: &str,
+    entropy: Entropy,
+    at: Timestamp,
+    act: impl FnOnce(&ExecutionLoop, &mut Batch<'_>) -> Result<(), Refusal>,
+) -> Result<Vec<Event>, Refusal> {
+    let live = world.live_loop(loop_id).filter(|l| l.state() != ExecutionLoopState::Halted);
+    let Some(entity) = live else {
+        return Err(Refusal::LoopNotLive { loop_id: shown(loop_id) });
+    };
+    let mut batch = Batch::of(entity, entropy, at);
+    match continuity_fault(entity, at) {
+        Some((condition, details)) => batch.stop(entity.state(), condition, &details)?,
+        None => act(entity, &mut batch)?,
+    }
+    Ok(batch.into_events())
+}
+
+/// Events in the making.
+pub(crate) struct Batch<'a> {
+    loop_id: Text,
+    entropy: Entropy,
+    at: Timestamp,
+    timestamp: String,
+    /// Records that the chain has already; `None` for a new loop.
+    recorded: Option<&'a Chain>,
+    /// The session and the head of its chain.
+    chain: Option<(Cow<'a, ObservationContext>, ChainHead)>,
+    /// What every record's hash begins with in this session, once it was needed.
+    session: Option<SessionHash>,
+    captured: u64,
+    /// The request that waits for an answer, if one does.
+    open_request: Option<Text>,
+    events: Vec<Event>,
+}
+
+/// Why a loop halts, and what is captured about it.
+pub(crate) struct Ending {
+    pub(crate) from: ExecutionLoopState,
+    pub(crate) requested: ExecutionLoopState,
+    pub(crate) reason: HaltReason,
+    pub(crate) stop_condition: Option<StopCondition>,
+    pub(crate) fault_type: Option<ExecutionFaultType>,
+    pub(crate) details: String,
+}
+
+impl<'a> Batch<'a> {
+    /// On a live loop.
+    pub(crate) fn of(entity: &'a ExecutionLoop, entropy: Entropy, at: Timestamp) -> Self {
+        let recorded = entity.chain.as_ref();
+        let observer = entity.observer.as_ref().map(Cow::Borrowed);
+        Self {
+            chain: observer.zip(recorded.map(|chain| chain.head.clone())),
+            session: recorded.and_then(Chain::known_session).cloned(),
+            recorded,
+            open_request: entity.open_request().map(|held| held.request.request_id.clone()),
+            ..Self::new(entity.loop_id(), entropy, at)
+        }
+    }
+
+    /// On a loop that this batch brings about.
+    pub(crate) fn new(loop_id: &str, entropy: Entropy, at: Timestamp) -> Self {
+        Self {
+            loop_id: loop_id.into(),
+            entropy,
+            at,
+            timestamp: String::from(at.to_text().as_str()),
+            recorded: None,
+            chain: None,
+            session: None,
+            captured: 0,
+            open_request: None,
+            events: Vec::new(),
+        }
+    }
+
+    /// Begins the chain of a new loop.
+    pub(crate) fn begin_chain(&mut self, context: ObservationContext, chain_id: &str) {
+        let head = ChainHead::genesis(&context, chain_id);
+        self.chain = Some((Cow::Owned(context), head));
+    }
+
+    pub(crate) fn loop_id(&self) -> Text {
+        self.loop_id.clone()
+    }
+
+    pub(crate) const fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// The batch's time as text.
+    pub(crate) fn timestamp(&self) -> &str {
+        &self.timestamp
+    }
+
+    pub(crate) fn push(&mut self, event: impl Into<Event>) {
+        self.events.push(event.into());
+    }
+
+    pub(crate) fn into_events(self) -> Vec<Event> {
+        self.events
+    }
+
+    /// The open request was decided in this batch.
+    pub(crate) fn close_request(&mut self) {
+        self.open_request = None;
+    }
+
+    /// Captures evidence of a step, where and as the integration table says. A step without a
+    /// place has none, and neither has a loop without an observer.
+    pub(crate) fn capture(
+        &mut self,
+        step: LoopStep,
+        raw_data: impl Into<Raw>,
+        content: EvidenceContent,
+    ) -> Result<(), Refusal> {
+        let raw_data = raw_data.into();
+        let Some((observation_point, evidence_type)) = capture_place(step) else { return Ok(()) };
+        let entropy = self.record_entropy();
+        let Some((context, head)) = &mut self.chain else { return Ok(()) };
+        // A halted context puts its own record in the place of what it is offered.
+        let known = raw_data.known_sha256().filter(|_| !context.is_halted);
+        let raw_data = raw_data.into_raw_data();
+        let offer = OfferedEvidence { observation_point, evidence_type, raw_data };
+        let record = capture_record(context, offer, &self.timestamp, head, &entropy)
+            .map_err(|_| Refusal::LoopNotLive { loop_id: self.loop_id.to_string() })?;
+        if self.recorded.is_some_and(|chain| chain.contains(&record.record_id)) {
+            return Err(Refusal::DuplicateRecordId { record_id: record.record_id });
+        }
+        let raw_sha256 = known.unwrap_or_else(|| sha256(record.raw_data.as_bytes()));
+        let session = self.session.get_or_insert_with(|| SessionHash::of(context, &head.chain_id));
+        let injective_hash = next_injective_hash(session, head, &record, &raw_sha256);
+        let hashes = (raw_sha256, injective_hash);
+        let event = evidence_event(&self.loop_id, head, record, hashes, content);
+        head.advance(&event.self_hash, injective_hash);
+        self.events.push(event.into());
+        Ok(())
+    }
+
+    /// Phase-31, "Stop condition enforcement": capture the condition, halt, seal the chain.
+    pub(crate) fn stop(
+        &mut self,
+        from: ExecutionLoopState,
+        condition: StopCondition,
+        details: &str,
+    ) -> Result<(), Refusal> {
+        let details = shown(details);
+        self.push(StopConditionDetected {
+            loop_id: self.loop_id(),
+            condition,
+            details: details.as_str().into(),
+        });
+        self.halt(Ending {
+            from,
+            requested: ExecutionLoopState::Halted,
+            reason: HaltReason::StopCondition,
+            stop_condition: Some(condition),
+            fault_type: None,
+            details: alloc::format!("{condition}: {details}"),
+        })
+    }
+
+    /// Withdraws an open request, captures the halt, halts, and seals the chain.
+    pub(crate) fn halt(&mut self, ending: Ending) -> Result<(), Refusal> {
+        let content = match ending.stop_condition {
+            Some(condition) => EvidenceContent::Stop(condition),
+            None => {
+                EvidenceContent::Transition { from: ending.from, to: ExecutionLoopState::Halted }
+            }
+        };
+        if let Some(request_id) = self.open_request.take() {
+            self.push(RequestWithdrawn { loop_id: self.loop_id(), request_id });
+        }
+        self.capture(ending.reason.step(), ending.details.into_bytes(), content)?;
+        self.push(LoopHalted {
+            loop_id: self.loop_id(),
+            from: ending.from,
+            requested: ending.requested,
+            reason: ending.reason,
+            stop_condition: ending.stop_condition,
+            fault_type: ending.fault_type,
+        });
+        self.seal();
+        Ok(())
+    }
+
+    fn seal(&mut self) {
+        let Some((_, head)) = &mut self.chain else { return };
+        let (sealed, seal) = head.sealed();
+        let event = ChainSealed {
+            loop_id: self.loop_id.clone(),
+            chain_id: seal.chain_id.into(),
+            length: seal.length,
+            head_hash: head.head_hash.as_str().into(),
+            injective_head: seal.injective_head,
+            seal_hash: seal.seal_hash,
+        };
+        *head = sealed;
+        self.events.push(event.into());
+    }
+
+    /// 128 bits for the next record's id: no two records of one command share them, and the same
+    /// entropy used twice gives the same ones, which is refused.
+    fn record_entropy(&mut self) -> String {
+        let bits = HashBuilder::new("holdpoint.record-id", 1)
+            .bytes(self.entropy.as_bytes())
+            .number(self.captured)
+            .finish()
+            .to_text();
+        self.captured = self.captured.saturating_add(1);
+        String::from(crate::core::text::bounded(&bits, 32))
+    }
+}
+
+/// The record behind a head, with the SHA-256 of its raw data and its injective hash.
+fn evidence_event(
+    loop_id: &Text,
+    head: &ChainHead,
+    record: EvidenceRecord,
+    (raw_sha256, injective_hash): (Digest, Digest),
+    content: EvidenceContent,
+) -> EvidenceCaptured {
+    let offered = |offered: OfferedEvidence| Offered {
+        observation_point: offered.observation_point,
+        evidence_type: offered.evidence_type,
+        raw_data: offered.raw_data.into(),
+    };
+    EvidenceCaptured {
+        loop_id: loop_id.clone(),
+        chain_id: head.chain_id.as_str().into(),
+        index: head.length,
+        record_id: record.record_id.into(),
+        observation_point: record.observation_point,
+        evidence_type: record.evidence_type,
+        timestamp: record.timestamp.into(),
+        raw_data: Raw::known(record.raw_data, raw_sha256),
+        prior_hash: record.prior_hash.into(),
+        self_hash: record.self_hash.into(),
+        injective_hash,
+        content,
+        offered: record.offered.map(offered),
+    }
+}
+
+/// EVALUATED to HALTED, with the reason that the last evaluation gives. Where a hold applies, only
+/// a person's CONTINUE does this.
+pub(crate) fn complete(entity: &ExecutionLoop, batch: &mut Batch<'_>) -> Result<(), Refusal> {
+    let Some((reason, fault_type)) = entity.ending() else {
+        return Err(wrong_state(entity, Evaluated, "report a response, or stop the loop"));
+    };
+    if let Some(barrier) = entity.completion_barrier() {
+        return Err(held_back(entity, barrier));
+    }
+    batch.halt(Ending {
+        from: Evaluated,
+        requested: Halted,
+        reason,
+        stop_condition: None,
+        fault_type,
+        details: format!("{Evaluated} -> {Halted}, {reason}"),
+    })
+}
+
+/// One of the ten stop conditions. What is not known stops; what is known to be well does not.
+pub(crate) fn stop(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+    command: &StopLoop,
+) -> Result<(), Refusal> {
+    if !check_stop(entity.observer.as_ref(), command.condition, &command.facts) {
+        return Err(Refusal::StopNotTriggered { condition: command.condition.name() });
+    }
+    batch.stop(entity.state(), command.condition, &command.details)
+}
+
+/// A signal asked for the end, and no person is known to have sent it.
+pub(crate) fn interrupt(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+    command: &InterruptLoop,
+) -> Result<(), Refusal> {
+    let sender = match (command.sender_pid, command.sender_uid) {
+        (Some(pid), Some(uid)) => format!("process {pid} of user number {uid}"),
+        (Some(pid), None) => format!("process {pid}"),
+        (None, Some(uid)) => format!("a process of user number {uid}"),
+        (None, None) => String::from("a sender that is not known"),
+    };
+    let details = format!("signal {} from {sender}", command.signal);
+    batch.end_without_condition(entity.state(), HaltReason::Interrupted, &details)
+}
+
+/// The process that recorded the loop is gone.
+pub(crate) fn lose_recorder(entity: &ExecutionLoop, batch: &mut Batch<'_>) -> Result<(), Refusal> {
+    let from = entity.state();
+    let what = match from {
+        ExecutionLoopState::AwaitingResponse => "what became of the command is not known",
+        _ => "no command was running",
+    };
+    let details = format!("the process that recorded the loop is gone; {what}");
+    batch.end_without_condition(from, HaltReason::RecorderLost, &details)
+}
+
+/// Why nothing can be added to the loop's evidence as it is: no observer, a broken chain, or a
+/// time before the newest evidence.
+fn continuity_fault(entity: &ExecutionLoop, at: Timestamp) -> Option<(StopCondition, String)> {
+    let (Some(_), Some(chain)) = (&entity.observer, &entity.chain) else {
+        let details = String::from("the loop has no observer");
+        return Some((StopCondition::ContextUninitialized, details));
+    };
+    if chain.is_broken {
+        let details = String::from("the evidence chain does not verify; see the log's findings");
+        return Some((StopCondition::EvidenceChainBroken, details));
+    }
+    let last = chain.last_at.filter(|last| at < *last)?;
+    let details = format!("{at} lies before the newest evidence, {last}");
+    Some((StopCondition::TimestampInvalid, details))
+}
+
+impl Batch<'_> {
+    /// A halt for a reason that is neither one of the ten conditions nor what an evaluation gives.
+    fn end_without_condition(
+        &mut self,
+        from: ExecutionLoopState,
+        reason: HaltReason,
+        details: &str,
+    ) -> Result<(), Refusal> {
+        self.halt(Ending {
+            from,
+            requested: Halted,
+            reason,
+            stop_condition: None,
+            fault_type: None,
+            details: format!("{reason}: {details}"),
+        })
+    }
+
+    /// A transition that the table does not allow halts the loop and is recorded.
+    pub(crate) fn illegal(
+        &mut self,
+        from: ExecutionLoopState,
+        requested: ExecutionLoopState,
+    ) -> Result<(), Refusal> {
+        self.halt(Ending {
+            from,
+            requested,
+            reason: HaltReason::IllegalTransition,
+            stop_condition: None,
+            fault_type: None,
+            details: format!("{from} -> {requested} is no transition of the table"),
+        })
+    }
+}

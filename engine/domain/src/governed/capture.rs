@@ -1,0 +1,353 @@
+//! Evidence that is offered while a response is awaited, and events of `evidence_capture`
+//! (Phase-31) as they change a loop. The raw bytes are hashed here and not kept.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::core::forbidden::{Judgement, Rule};
+use crate::core::hash::Digest;
+use crate::core::limits::{
+    MAX_CHAIN_RECORDS, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES, RESERVED_CHAIN_RECORDS,
+};
+use crate::core::payload::Raw;
+use crate::evidence_capture::chain::{ChainHead, RecordView};
+use crate::evidence_capture::command::{CaptureEvidence, EvidenceItem};
+use crate::evidence_capture::event::{
+    ChainSealed, EvidenceCaptured, ObserverAttached, StopConditionDetected,
+};
+use crate::evidence_capture::integration::{LoopStep, may_capture};
+use crate::evidence_capture::rules::attach_observer;
+use crate::evidence_capture::state::{Chain, ChainRecord};
+use crate::evidence_capture::types::{
+    EvidenceContent, ExtentFault, ObservationContext, ObservationPoint, OutputCut, OutputExtent,
+    ResourceUsage, StopCondition, check_cut,
+};
+use crate::execution_loop::types::ExecutionLoopState;
+use crate::governed::aggregate::{ExecutionLoop, StopDetected};
+use crate::governed::attempt::wrong_state;
+use crate::governed::batch::Batch;
+use crate::world::evolve::Record;
+use crate::world::refusal::Refusal;
+
+/// The table allows free captures only in AWAITING_RESPONSE; what belongs to a transition is
+/// captured with the transition.
+pub(crate) fn capture(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+    command: &CaptureEvidence,
+) -> Result<(), Refusal> {
+    if entity.state() != ExecutionLoopState::AwaitingResponse {
+        let advice = "capture while a response is awaited";
+        return Err(wrong_state(entity, ExecutionLoopState::AwaitingResponse, advice));
+    }
+    if !(1..=MAX_ITEMS_PER_CAPTURE).contains(&command.items.len()) {
+        return Err(Refusal::ItemCount { found: command.items.len() });
+    }
+    check_room(entity, command.items.len())?;
+    for item in &command.items {
+        let (step, raw_data, content) = described(item)?;
+        batch.capture(step, raw_data, content)?;
+    }
+    Ok(())
+}
+
+/// A halt always fits: some records of every chain are kept for transitions.
+fn check_room(entity: &ExecutionLoop, items: usize) -> Result<(), Refusal> {
+    let length = entity.chain.as_ref().map_or(0, |chain| chain.head.length);
+    let wanted = length.saturating_add(u64::try_from(items).unwrap_or(u64::MAX));
+    if wanted > MAX_CHAIN_RECORDS - RESERVED_CHAIN_RECORDS {
+        return Err(Refusal::ChainFull { loop_id: String::from(entity.loop_id()) });
+    }
+    Ok(())
+}
+
+fn described(item: &EvidenceItem) -> Result<(LoopStep, Raw, EvidenceContent), Refusal> {
+    match item {
+        EvidenceItem::ExecutorOutput { stream, raw_data, true_length, whole_sha256 } => {
+            let extent = OutputExtent {
+                stream: *stream,
+                true_length: *true_length,
+                whole_sha256: *whole_sha256,
+                truncated: *true_length > length_of(raw_data),
+            };
+            check_size(raw_data)?;
+            let raw_data = Raw::hashed(raw_data.clone());
+            check_output(&raw_data, &extent)?;
+            Ok((LoopStep::OutputReceived, raw_data, EvidenceContent::Output(extent)))
+        }
+        EvidenceItem::ExecutorOutputCut {
+            stream,
+            raw_data,
+            head_length,
+            true_length,
+            whole_sha256,
+        } => {
+            check_size(raw_data)?;
+            let captured = length_of(raw_data);
+            let cut = OutputCut {
+                stream: *stream,
+                true_length: *true_length,
+                whole_sha256: *whole_sha256,
+                head_length: *head_length,
+                gap_length: true_length.saturating_sub(captured),
+            };
+            check_cut(&cut, captured).map_err(contradicted)?;
+            let raw_data = Raw::hashed(raw_data.clone());
+            Ok((LoopStep::OutputReceived, raw_data, EvidenceContent::OutputCut(cut)))
+        }
+        EvidenceItem::ResourceSnapshot(usage) => {
+            let content = EvidenceContent::Resources(*usage);
+            Ok((LoopStep::ResourcesMeasured, spelled_out(usage).into(), content))
+        }
+        EvidenceItem::TimestampEvent(raw_data) => {
+            check_size(raw_data)?;
+            Ok((LoopStep::TimeObserved, raw_data.clone().into(), EvidenceContent::Opaque))
+        }
+    }
+}
+
+fn check_size(raw_data: &[u8]) -> Result<(), Refusal> {
+    match raw_data.len() {
+        0..=MAX_RAW_BYTES => Ok(()),
+        found => Err(Refusal::EvidenceTooLarge { found }),
+    }
+}
+
+/// What is said of the whole stream must fit the bytes captured of it.
+fn check_output(raw_data: &Raw, extent: &OutputExtent) -> Result<(), Refusal> {
+    let captured = raw_data.length();
+    if extent.true_length < captured {
+        return Err(Refusal::OutputContradicted {
+            field: "length",
+            expected: format!("at least {captured}"),
+            found: extent.true_length.to_string(),
+        });
+    }
+    let expected = raw_data.sha256();
+    if !extent.truncated && extent.whole_sha256 != expected {
+        return Err(Refusal::OutputContradicted {
+            field: "SHA-256",
+            expected: expected.to_string(),
+            found: extent.whole_sha256.to_string(),
+        });
+    }
+    Ok(())
+}
+
+fn contradicted(fault: ExtentFault) -> Refusal {
+    let ExtentFault { field, expected, found } = fault;
+    Refusal::OutputContradicted { field, expected, found: found.to_string() }
+}
+
+fn length_of(raw_data: &[u8]) -> u64 {
+    u64::try_from(raw_data.len()).unwrap_or(u64::MAX)
+}
+
+fn spelled_out(usage: &ResourceUsage) -> Vec<u8> {
+    let ResourceUsage { wall_ns, user_cpu_ns, system_cpu_ns, peak_memory_bytes } = usage;
+    format!(
+        "wall_ns={wall_ns} user_cpu_ns={user_cpu_ns} system_cpu_ns={system_cpu_ns} \
+         peak_memory_bytes={peak_memory_bytes}"
+    )
+    .into_bytes()
+}
+
+pub(crate) fn observer_attached(
+    entity: &mut ExecutionLoop,
+    record: Record<'_>,
+    body: &ObserverAttached,
+    judgement: &mut Judgement<'_>,
+) {
+    if entity.observer.is_some() {
+        judgement.forbid(Rule::Observer, "one observer", "another");
+        return;
+    }
+    let context = ObservationContext {
+        session_id: String::from(body.session_id.as_str()),
+        loop_id: String::from(body.loop_id.as_str()),
+        executor_id: String::from(body.executor_id.as_str()),
+        envelope_hash: String::from(body.envelope_hash.as_str()),
+        created_at: String::from(body.created_at.as_str()),
+        is_halted: false,
+    };
+    let attached = attach_observer(&entity.context, &context);
+    judgement.expect(Rule::Observer, attached.is_halted, body.is_halted);
+    judgement.expect(Rule::EvidenceTime, record.at.to_text().as_str(), &body.created_at);
+    let head = ChainHead::genesis(&attached, &body.chain_id);
+    entity.observer = Some(attached);
+    entity.chain = Some(Chain::new(head));
+}
+
+pub(crate) fn captured(
+    entity: &mut ExecutionLoop,
+    record: Record<'_>,
+    body: &EvidenceCaptured,
+    judgement: &mut Judgement<'_>,
+) {
+    let state = entity.state();
+    let (Some(context), Some(chain)) = (&entity.observer, &mut entity.chain) else {
+        judgement.forbid(Rule::ChainPlace, "a chain with an observer", "none");
+        return;
+    };
+    if chain.head.is_sealed {
+        judgement.forbid(Rule::Seal, "no evidence after the seal", &body.record_id);
+        return;
+    }
+    check_place(chain, body, judgement);
+    check_time(chain, record, body, judgement);
+    check_point(state, chain, body, judgement);
+    check_extent(body, judgement);
+    let evidence = record_view(body);
+    let raw_sha256 = body.raw_data.sha256();
+    let (index, prior) = (chain.head.length, chain.head.injective_head);
+    let injective = evidence.injective_hash(chain.session(context), index, &prior, &raw_sha256);
+    let links = check_link(chain, &evidence, judgement)
+        & judgement.expect(Rule::ChainLink, injective, body.injective_hash);
+    chain.is_broken |= !links;
+    chain.head.advance(&body.self_hash, injective);
+    chain.last_at = chain.last_at.max(Some(record.at));
+    chain.records.push(chain_record(record, body, raw_sha256));
+    note_content(entity, body);
+}
+
+/// Outputs and resources are shown with the attempt that they belong to.
+fn note_content(entity: &mut ExecutionLoop, body: &EvidenceCaptured) {
+    let Some(attempt) = entity.attempts.last_mut() else { return };
+    attempt.outputs.extend(body.content.output());
+    if let EvidenceContent::Resources(usage) = &body.content {
+        attempt.resources = Some(*usage);
+    }
+}
+
+/// Beginning, end and what is missing between them are the whole.
+fn check_extent(body: &EvidenceCaptured, judgement: &mut Judgement<'_>) {
+    let EvidenceContent::OutputCut(cut) = &body.content else { return };
+    if let Err(fault) = check_cut(cut, body.raw_data.length()) {
+        let ExtentFault { field, expected, found } = fault;
+        judgement.forbid(Rule::OutputExtent, format!("{field}: {expected}"), found);
+    }
+}
+
+fn check_place(chain: &Chain, body: &EvidenceCaptured, judgement: &mut Judgement<'_>) {
+    judgement.expect(Rule::ChainPlace, chain.head.chain_id.as_str(), &body.chain_id);
+    judgement.expect(Rule::ChainPlace, chain.head.length, body.index);
+    if chain.contains(&body.record_id) {
+        judgement.forbid(Rule::RecordId, "an id that is new in this chain", &body.record_id);
+    }
+}
+
+/// Only the evidence that time went backwards may itself lie before the evidence before it.
+fn check_time(
+    chain: &Chain,
+    record: Record<'_>,
+    body: &EvidenceCaptured,
+    judgement: &mut Judgement<'_>,
+) {
+    judgement.expect(Rule::EvidenceTime, record.at.to_text().as_str(), &body.timestamp);
+    let excused = body.content == EvidenceContent::Stop(StopCondition::TimestampInvalid);
+    if let Some(last) = chain.last_at.filter(|last| *last > record.at && !excused) {
+        judgement.forbid(Rule::EvidenceTime, format!("{last} or later"), record.at);
+    }
+}
+
+/// HALT_ENTRY is captured on the way into HALTED, and nothing but the halt follows it.
+fn check_point(
+    state: ExecutionLoopState,
+    chain: &Chain,
+    body: &EvidenceCaptured,
+    judgement: &mut Judgement<'_>,
+) {
+    let (point, kind) = (body.observation_point, body.evidence_type);
+    let newest = chain.records.last().map(|record| record.observation_point);
+    let state_then = match point {
+        ObservationPoint::HaltEntry => ExecutionLoopState::Halted,
+        _ => state,
+    };
+    if newest == Some(ObservationPoint::HaltEntry)
+        || state == ExecutionLoopState::Halted
+        || !may_capture(state_then, point, kind)
+    {
+        let expected = format!("a row of the integration table for {state}");
+        judgement.forbid(Rule::EvidencePlace, expected, format!("{point} {kind}"));
+    }
+}
+
+/// Whether the evidence is linked as the seed has it.
+fn check_link(chain: &Chain, evidence: &RecordView<'_>, judgement: &mut Judgement<'_>) -> bool {
+    let prior =
+        judgement.expect(Rule::ChainLink, chain.head.head_hash.as_str(), evidence.prior_hash);
+    let hash = evidence.seed_hash();
+    let is_own = hash.is_text(evidence.self_hash);
+    if !is_own {
+        judgement.forbid(Rule::ChainLink, hash, evidence.self_hash);
+    }
+    prior & is_own
+}
+
+/// What Phase-31's hashes are made of.
+fn record_view(body: &EvidenceCaptured) -> RecordView<'_> {
+    RecordView {
+        record_id: &body.record_id,
+        observation_point: body.observation_point,
+        evidence_type: body.evidence_type,
+        timestamp: &body.timestamp,
+        raw_data: body.raw_data.as_bytes(),
+        prior_hash: &body.prior_hash,
+        self_hash: &body.self_hash,
+        offered: body.offered.as_ref().map(|offered| {
+            (offered.observation_point, offered.evidence_type, offered.raw_data.as_bytes())
+        }),
+    }
+}
+
+fn chain_record(record: Record<'_>, body: &EvidenceCaptured, raw_sha256: Digest) -> ChainRecord {
+    ChainRecord {
+        record_id: body.record_id.clone(),
+        observation_point: body.observation_point,
+        evidence_type: body.evidence_type,
+        timestamp: body.timestamp.clone(),
+        raw_length: body.raw_data.length(),
+        raw_sha256,
+        prior_hash: body.prior_hash.clone(),
+        self_hash: body.self_hash.clone(),
+        injective_hash: body.injective_hash,
+        content: body.content.clone(),
+        sequence: record.sequence,
+    }
+}
+
+pub(crate) fn stop_detected(
+    entity: &mut ExecutionLoop,
+    body: &StopConditionDetected,
+    judgement: &mut Judgement<'_>,
+) {
+    if entity.state() == ExecutionLoopState::Halted {
+        judgement.forbid(Rule::HaltedIsFinal, "nothing after HALTED", body.condition);
+        return;
+    }
+    let details = String::from(body.details.as_str());
+    entity.stop = Some(StopDetected { condition: body.condition, details });
+}
+
+pub(crate) fn sealed(
+    entity: &mut ExecutionLoop,
+    body: &ChainSealed,
+    judgement: &mut Judgement<'_>,
+) {
+    judgement.expect(Rule::Seal, ExecutionLoopState::Halted, entity.state());
+    let Some(chain) = &mut entity.chain else {
+        judgement.forbid(Rule::Seal, "a chain", "none");
+        return;
+    };
+    if chain.head.is_sealed {
+        judgement.forbid(Rule::Seal, "one seal", "another");
+    }
+    let (head, seal) = chain.head.sealed();
+    judgement.expect(Rule::Seal, seal.chain_id.as_str(), &body.chain_id);
+    judgement.expect(Rule::Seal, seal.length, body.length);
+    judgement.expect(Rule::Seal, chain.head.head_hash.as_str(), &body.head_hash);
+    judgement.expect(Rule::Seal, seal.injective_head, body.injective_head);
+    judgement.expect(Rule::Seal, seal.seal_hash, body.seal_hash);
+    chain.head = head;
+}

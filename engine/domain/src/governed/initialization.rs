@@ -1,0 +1,207 @@
+//! A new loop: Phase-29's initialization, Phase-28's handshake, Phase-31's observer.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::core::hash::sha256;
+use crate::core::ids::id;
+use crate::core::limits::MAX_RAW_BYTES;
+use crate::core::text::{check_identifier, shown_command_line};
+use crate::core::time::Timestamp;
+use crate::decision_point::rules::spend;
+use crate::decision_point::types::ActionBinding;
+use crate::evidence_capture::event::ObserverAttached;
+use crate::evidence_capture::integration::LoopStep;
+use crate::evidence_capture::rules::{ObserverMismatch, attach_observer, observer_mismatch};
+use crate::evidence_capture::types::{EvidenceContent, ObservationContext, StopCondition};
+use crate::execution_loop::command::InitializeLoop;
+use crate::execution_loop::event::LoopInitialized;
+use crate::execution_loop::rules::{decide_handshake, initialize_execution_loop};
+use crate::execution_loop::types::{
+    ExecutionLoopContext, ExecutionLoopState, ExecutorIdentity, HaltReason, HandshakeContext,
+    HandshakeDecision, HandshakeResult,
+};
+use crate::governed::batch::{Batch, Ending};
+use crate::log::policy::{Loosened, RUN_TOOL, run_binding};
+use crate::sandbox_fault::types::DEFAULT_MAX_RETRIES;
+use crate::world::World;
+use crate::world::event::Event;
+use crate::world::policy::{check_start, loosened};
+use crate::world::refusal::Refusal;
+
+/// The loop exists from here on, and with it its observer and its chain; whatever is wrong with
+/// it halts it, on the record.
+pub(crate) fn initialize(
+    world: &World,
+    command: &InitializeLoop,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check(world, command)?;
+    let spent = approval(world, command, at)?;
+    let entropy = command.entropy.to_string();
+    let hash = &command.instruction_envelope_hash;
+    let context = initialize_execution_loop(hash, &command.executor_id, &entropy);
+    let handshake = shake_hands(&context, command, at);
+    let mut batch = Batch::new(context.loop_id(), command.entropy, at);
+    if let Some(spent) = spent {
+        batch.push(spent);
+    }
+    batch.push(initialized(&context, command, &handshake));
+    let mismatch = attach(&mut batch, &context, command);
+    if mismatch.is_none() {
+        let envelope = command.envelope.clone();
+        batch.capture(LoopStep::Initialized, envelope, EvidenceContent::Instruction)?;
+    }
+    if let Some((condition, details)) = mismatch.or_else(|| envelope_mismatch(command)) {
+        batch.stop(ExecutionLoopState::Init, condition, &details)?;
+    } else if handshake.decision == HandshakeDecision::Reject {
+        batch.halt(handshake_failed(handshake))?;
+    }
+    Ok(batch.into_events())
+}
+
+/// Malformed input writes nothing.
+fn check(world: &World, command: &InitializeLoop) -> Result<(), Refusal> {
+    check_identifier("executor id", &command.executor_id)?;
+    check_identifier("instruction envelope hash", &command.instruction_envelope_hash)?;
+    check_identifier("handshake's executor id", &command.handshake.executor_id)?;
+    check_identifier("handshake's hash", &command.handshake.instruction_envelope_hash)?;
+    check_identifier("observer's executor id", &command.observer.executor_id)?;
+    check_identifier("observer's envelope hash", &command.observer.envelope_hash)?;
+    command.hold.check()?;
+    if !(1..=DEFAULT_MAX_RETRIES).contains(&i64::from(command.max_attempts)) {
+        let expected_most = u8::try_from(DEFAULT_MAX_RETRIES).unwrap_or(u8::MAX);
+        return Err(Refusal::AttemptsOutOfRange { expected_most, found: command.max_attempts });
+    }
+    if command.envelope.len() > MAX_RAW_BYTES {
+        return Err(Refusal::EvidenceTooLarge { found: command.envelope.len() });
+    }
+    let loop_id = command.loop_id();
+    match world.live_loop(&loop_id).is_some() || world.was_used(&loop_id) {
+        true => Err(Refusal::LoopExists { loop_id }),
+        false => Ok(()),
+    }
+}
+
+/// The policy of the log is kept, and where a person is asked before the start, the approval of
+/// exactly this start is spent in the same batch.
+fn approval(
+    world: &World,
+    command: &InitializeLoop,
+    at: Timestamp,
+) -> Result<Option<Event>, Refusal> {
+    if world.is_policy_lost() {
+        return Err(Refusal::PolicyLost);
+    }
+    check_start(world, &world.policy(), command).map_err(loosened)?;
+    let Some(approval) = &command.approval else {
+        return if command.gate.before { Err(Refusal::ApprovalNeeded) } else { Ok(None) };
+    };
+    let input_sha256 = run_binding(&command.instruction_envelope_hash, &approval.details);
+    let binding = ActionBinding { tool: RUN_TOOL.into(), input_sha256 };
+    let (point, spent) = spend(world, &approval.decision_id, &approval.by, &binding, at)?;
+    let agents = point.terms.policy.as_ref().is_some_and(|policy| policy.allow_agents);
+    if agents {
+        let (expected, found) = ("people".to_string(), "agents too".to_string());
+        return Err(loosened(Loosened { field: "agents", expected, found }));
+    }
+    Ok(Some(spent))
+}
+
+fn shake_hands(
+    context: &ExecutionLoopContext,
+    command: &InitializeLoop,
+    at: Timestamp,
+) -> HandshakeResult {
+    let offered = HandshakeContext {
+        instruction_envelope_hash: command.handshake.instruction_envelope_hash.clone(),
+        executor_identity: ExecutorIdentity {
+            executor_id: command.handshake.executor_id.clone(),
+            trust_status: command.handshake.trust_status,
+        },
+        timestamp: at.to_string(),
+    };
+    decide_handshake(context, &offered)
+}
+
+fn initialized(
+    context: &ExecutionLoopContext,
+    command: &InitializeLoop,
+    handshake: &HandshakeResult,
+) -> LoopInitialized {
+    LoopInitialized {
+        loop_id: context.loop_id().into(),
+        executor_id: context.executor_id().into(),
+        instruction_envelope_hash: context.instruction_envelope_hash().into(),
+        command_line: shown_command_line(&command.command_line).into(),
+        max_attempts: command.max_attempts,
+        retry_ceiling: command.retry_ceiling,
+        timeout_ms: command.timeout_ms,
+        hold: command.hold.clone(),
+        handshake_decision: handshake.decision,
+        handshake_reason: handshake.reason.as_str().into(),
+        gate: Some(command.gate.clone()),
+        approval: command.approval.as_ref().map(|approval| approval.decision_id.as_str().into()),
+    }
+}
+
+/// Attaches the observer and begins its chain. Says why the observer is halted, if it is.
+fn attach(
+    batch: &mut Batch<'_>,
+    context: &ExecutionLoopContext,
+    command: &InitializeLoop,
+) -> Option<(StopCondition, String)> {
+    let entropy = command.entropy.to_string();
+    let expectation = ObservationContext {
+        session_id: id("OBS-", &entropy),
+        loop_id: String::from(context.loop_id()),
+        executor_id: command.observer.executor_id.clone(),
+        envelope_hash: command.observer.envelope_hash.clone(),
+        created_at: String::from(batch.timestamp()),
+        is_halted: false,
+    };
+    let mismatch = observer_mismatch(context, &expectation);
+    let attached = attach_observer(context, &expectation);
+    let chain_id = id("CHAIN-", &entropy);
+    batch.push(ObserverAttached {
+        session_id: attached.session_id.as_str().into(),
+        loop_id: batch.loop_id(),
+        executor_id: attached.executor_id.as_str().into(),
+        envelope_hash: attached.envelope_hash.as_str().into(),
+        created_at: attached.created_at.as_str().into(),
+        is_halted: attached.is_halted,
+        chain_id: chain_id.as_str().into(),
+    });
+    batch.begin_chain(attached, &chain_id);
+    mismatch.map(|mismatch| (condition_of(mismatch), mismatch.to_string()))
+}
+
+const fn condition_of(mismatch: ObserverMismatch) -> StopCondition {
+    match mismatch {
+        ObserverMismatch::Executor => StopCondition::ExecutorNotRegistered,
+        ObserverMismatch::Envelope => StopCondition::EnvelopeHashMismatch,
+        ObserverMismatch::Incomplete
+        | ObserverMismatch::NotInit { .. }
+        | ObserverMismatch::Loop => StopCondition::ContextUninitialized,
+    }
+}
+
+/// The hash is not believed: it is computed from the envelope's own bytes.
+fn envelope_mismatch(command: &InitializeLoop) -> Option<(StopCondition, String)> {
+    let found = sha256(&command.envelope).to_string();
+    (found != command.instruction_envelope_hash).then(|| {
+        let details = alloc::format!("the envelope's own bytes hash to {found}");
+        (StopCondition::EnvelopeHashMismatch, details)
+    })
+}
+
+fn handshake_failed(handshake: HandshakeResult) -> Ending {
+    Ending {
+        from: ExecutionLoopState::Init,
+        requested: ExecutionLoopState::Halted,
+        reason: HaltReason::HandshakeFailed,
+        stop_condition: None,
+        fault_type: None,
+        details: handshake.reason,
+    }
+}

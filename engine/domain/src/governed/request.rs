@@ -1,0 +1,294 @@
+//! Questions to a person: asked about an evaluated loop, passed on, warned of at 80 % of the time
+//! and then timed out, never silently; and fields that a higher authority allows to be shown
+//! (Phase-32).
+
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+
+use crate::core::actor::Actor;
+use crate::core::ids::Entropy;
+use crate::core::limits::MAX_REASON_BYTES;
+use crate::core::text::{check_identifier, shown, shown_name};
+use crate::core::time::Timestamp;
+use crate::execution_loop::types::{ExecutionLoopState, HaltReason};
+use crate::governed::aggregate::{Barrier, ExecutionLoop, RequestPlace};
+use crate::governed::attempt::wrong_state;
+use crate::governed::batch::{Batch, Ending, on_loop};
+use crate::human_decision::audit::{AuditHead, DecisionBinding, disclosure_hash};
+use crate::human_decision::command::{ExpireDue, OverrideVisibility, RequestDecision};
+use crate::human_decision::event::{DecisionTimedOut, DecisionWarned, VisibilityOverridden};
+use crate::human_decision::refusal::DecisionRefusal;
+use crate::human_decision::rules::{AnswerRefusal, create_timeout_decision, visible_or_none};
+use crate::human_decision::state::{HeldRequest, RequestOutcome};
+use crate::human_decision::types::{AnswerMeans, AuditEntry, DecisionRecord};
+use crate::world::World;
+use crate::world::event::Event;
+use crate::world::refusal::Refusal;
+
+use ExecutionLoopState::{Evaluated, Halted};
+
+/// What every command on a request begins with: the request.
+pub(crate) fn find<'a>(world: &'a World, request_id: &str) -> Result<RequestPlace<'a>, Refusal> {
+    let unknown = || DecisionRefusal::UnknownRequest { request_id: shown_name(request_id) };
+    world.find_request(request_id).ok_or_else(|| unknown().into())
+}
+
+/// Only a person answers or overrides.
+pub(crate) fn check_human_actor(held: &HeldRequest, found: Actor) -> Result<(), Refusal> {
+    if found == Actor::Human {
+        return Ok(());
+    }
+    let request_id = String::from(held.request_id());
+    Err(DecisionRefusal::NotHuman { request_id, found }.into())
+}
+
+/// A reason that is too long is refused, not cut: it would no longer be the person's own.
+pub(crate) fn check_reason_length(reason: Option<&str>) -> Result<(), Refusal> {
+    let found = reason.map_or(0, str::len);
+    if found > MAX_REASON_BYTES {
+        Err(DecisionRefusal::ReasonTooLong { found }.into())
+    } else {
+        Ok(())
+    }
+}
+
+pub(crate) fn shown_means(means: &AnswerMeans) -> AnswerMeans {
+    AnswerMeans { channel: means.channel, detail: shown_name(&means.detail).into() }
+}
+
+/// The refusal of a command on a request that ended: somebody decided, or nobody has to.
+pub(crate) fn ended(held: &HeldRequest, outcome: &RequestOutcome) -> Refusal {
+    let request_id = String::from(held.request_id());
+    match outcome {
+        RequestOutcome::Withdrawn { sequence, .. } => {
+            DecisionRefusal::Withdrawn { request_id, sequence: *sequence }.into()
+        }
+        RequestOutcome::Decided(decided) => DecisionRefusal::AlreadyAnswered {
+            request_id,
+            decision: decided.record.decision,
+            human_id: String::from(decided.record.human_id.as_str()),
+            sequence: decided.sequence,
+        }
+        .into(),
+    }
+}
+
+/// Where a decision goes in the loop's audit trail.
+pub(crate) fn audit_entry(
+    entity: &ExecutionLoop,
+    held: &HeldRequest,
+    record: &DecisionRecord,
+    means: Option<&AnswerMeans>,
+) -> AuditEntry {
+    entry_after(&audit_head(entity, held), held, record, means)
+}
+
+fn audit_head(entity: &ExecutionLoop, held: &HeldRequest) -> AuditHead {
+    let none = || AuditHead::genesis("", &held.request.session_id);
+    entity.decisions.audit.clone().unwrap_or_else(none)
+}
+
+/// The entry that a decision gives after this head. Replay computes it again.
+pub(crate) fn entry_after(
+    head: &AuditHead,
+    held: &HeldRequest,
+    record: &DecisionRecord,
+    means: Option<&AnswerMeans>,
+) -> AuditEntry {
+    let binding = DecisionBinding { shown: held.shown_hash(), means: means.cloned() };
+    let next = head.after(record, &binding);
+    AuditEntry {
+        audit_id: head.audit_id.as_str().into(),
+        index: head.length,
+        shown_hash: binding.shown,
+        prior_hash: head.head_hash.as_str().into(),
+        self_hash: next.head_hash.into(),
+        injective_hash: next.injective_head,
+    }
+}
+
+/// The refusal of a step that a hold bars.
+pub(crate) fn held_back(entity: &ExecutionLoop, barrier: Barrier<'_>) -> Refusal {
+    let found = match barrier {
+        Barrier::Open(request_id) => {
+            alloc::format!("request {request_id} waits for a person; answer it")
+        }
+        Barrier::NobodyAsked => String::from("a person has to decide; request a decision"),
+        Barrier::Decided(decision) => {
+            alloc::format!("a person decided {decision}; act on that, or stop the loop")
+        }
+        Barrier::NotPermitted => String::from("nothing permits it"),
+    };
+    DecisionRefusal::HoldApplies { loop_id: String::from(entity.loop_id()), found }.into()
+}
+
+/// Words about a decision for the evidence of what it leads to.
+pub(crate) fn told(record: &DecisionRecord) -> String {
+    shown(&alloc::format!(
+        "{} by {}, {} on {}",
+        record.decision,
+        record.human_id,
+        record.decision_id,
+        record.request_id
+    ))
+}
+
+/// Opens the first request about an attempt. It needs no hold: whoever is in doubt may ask.
+pub(crate) fn request(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+    command: &RequestDecision,
+) -> Result<(), Refusal> {
+    if entity.state() != ExecutionLoopState::Evaluated {
+        let advice = "a person is asked once a response or a fault was reported";
+        return Err(wrong_state(entity, ExecutionLoopState::Evaluated, advice));
+    }
+    check_not_asked(entity)?;
+    let entropy = command.entropy.to_string();
+    let asked = entity.next_request(None, batch.at(), &entropy).map_err(|reason| {
+        DecisionRefusal::NoRequest { loop_id: String::from(entity.loop_id()), reason }
+    })?;
+    batch.push(asked);
+    Ok(())
+}
+
+fn check_not_asked(entity: &ExecutionLoop) -> Result<(), Refusal> {
+    let Some(held) = entity.attempt_request() else { return Ok(()) };
+    let loop_id = String::from(entity.loop_id());
+    Err(match held.decided() {
+        None => {
+            let request_id = String::from(held.request_id());
+            DecisionRefusal::RequestOpen { loop_id, request_id }.into()
+        }
+        Some(decided) => {
+            let (attempt, decision) = (held.context.attempt, decided.record.decision);
+            DecisionRefusal::AttemptDecided { loop_id, attempt, decision }.into()
+        }
+    })
+}
+
+/// Records what is due for a request at this time.
+pub(crate) fn expire(
+    world: &World,
+    command: &ExpireDue,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    let place = find(world, &command.request_id)?;
+    if let Some(outcome) = &place.held().outcome {
+        return Err(ended(place.held(), outcome));
+    }
+    let (RequestPlace::Live(entity, held), Some(next)) = (place, place.held().next_due()) else {
+        return Err(not_due(place.held()));
+    };
+    if at < next {
+        return Err(not_due(held));
+    }
+    on_loop(world, entity.loop_id(), command.entropy, at, |entity, batch| {
+        if held.request.is_expired(at) {
+            return time_out(entity, batch, held, command.entropy);
+        }
+        warn(batch, held);
+        Ok(())
+    })
+}
+
+fn not_due(held: &HeldRequest) -> Refusal {
+    let request_id = String::from(held.request_id());
+    DecisionRefusal::NotDue { request_id, next: held.next_due() }.into()
+}
+
+fn warn(batch: &mut Batch<'_>, held: &HeldRequest) {
+    batch.push(DecisionWarned {
+        loop_id: batch.loop_id(),
+        request_id: held.request.request_id.clone(),
+        due_at: held.warning_at(),
+    });
+}
+
+/// The deadline has passed: the warning, if nobody gave it, the decision ABORT, the halt.
+pub(crate) fn time_out(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+    held: &HeldRequest,
+    entropy: Entropy,
+) -> Result<(), Refusal> {
+    if held.warning.is_none() {
+        warn(batch, held);
+    }
+    let record = create_timeout_decision(&held.request, batch.timestamp(), &entropy.to_string());
+    let audit = audit_entry(entity, held, &record, None);
+    let details = alloc::format!("{}: {}", HaltReason::DecisionTimedOut, told(&record));
+    let (loop_id, due_at) = (batch.loop_id(), held.request.timeout_at);
+    batch.close_request();
+    batch.push(DecisionTimedOut { loop_id, due_at, record, audit });
+    batch.halt(Ending {
+        from: Evaluated,
+        requested: Halted,
+        reason: HaltReason::DecisionTimedOut,
+        stop_condition: None,
+        fault_type: None,
+        details,
+    })
+}
+
+/// Allows one field of one open request. The value's hash is recorded, so that what was shown can
+/// be proved.
+pub(crate) fn override_visibility(
+    world: &World,
+    command: &OverrideVisibility,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_identifier("human id", &command.human_id)?;
+    check_reason_length(Some(&command.reason))?;
+    let place = find(world, &command.request_id)?;
+    let held = place.held();
+    check_human_actor(held, command.actor)?;
+    if let Some(outcome) = &held.outcome {
+        return Err(ended(held, outcome));
+    }
+    let RequestPlace::Live(entity, _) = place else {
+        let request_id = String::from(held.request_id());
+        return Err(DecisionRefusal::UnknownRequest { request_id }.into());
+    };
+    let event = overridden(entity, held, command, at)?;
+    on_loop(world, entity.loop_id(), Entropy::default(), at, |_, batch| {
+        batch.push(event);
+        Ok(())
+    })
+}
+
+fn overridden(
+    entity: &ExecutionLoop,
+    held: &HeldRequest,
+    command: &OverrideVisibility,
+    at: Timestamp,
+) -> Result<VisibilityOverridden, Refusal> {
+    let (request_id, field) = (String::from(held.request_id()), command.field);
+    if held.request.is_expired(at) {
+        let (expected, found) = (held.request.timeout_at, at);
+        let reason = AnswerRefusal::TooLate { expected, found };
+        return Err(DecisionRefusal::Answer { request_id, reason }.into());
+    }
+    if !entity.hold.may_override(&command.human_id) {
+        let human_id = command.human_id.clone();
+        return Err(DecisionRefusal::NotAnOverrideApprover { request_id, human_id }.into());
+    }
+    if let Some(before) = held.overrides.iter().find(|entry| entry.field == field) {
+        return Err(Refusal::AlreadyDone { sequence: before.sequence });
+    }
+    let Some(reason) = visible_or_none(Some(&command.reason)) else {
+        return Err(DecisionRefusal::OverrideReason { field }.into());
+    };
+    let Some(value) = entity.disclosure(held.context.attempt, field) else {
+        return Err(DecisionRefusal::NothingToDisclose { request_id, field }.into());
+    };
+    Ok(VisibilityOverridden {
+        loop_id: held.context.loop_id.clone(),
+        request_id: held.request.request_id.clone(),
+        field,
+        human_id: command.human_id.as_str().into(),
+        reason: shown(&reason).into(),
+        means: shown_means(&command.means),
+        disclosed: disclosure_hash(field, &value),
+    })
+}

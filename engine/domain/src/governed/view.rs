@@ -1,0 +1,371 @@
+//! A loop as a person or another program reads it: the seeds' names, hashes in hex, times in
+//! RFC 3339, raw evidence absent. What is hidden of a question is absent, even by name.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Serialize, Serializer};
+
+use crate::core::actor::ActorId;
+use crate::core::confidence::Confidence;
+use crate::core::hash::Digest;
+use crate::core::time::Timestamp;
+use crate::evidence_capture::state::{Chain, ChainView};
+use crate::evidence_capture::types::{
+    EvidenceType, ObservationContext, ObservationPoint, StopCondition,
+};
+use crate::execution_loop::types::{ExecutionLoopState, HaltReason, HandshakeDecision};
+use crate::governed::aggregate::{Attempt, ExecutionLoop};
+use crate::human_decision::rules::present_evidence;
+use crate::human_decision::state::{
+    Decided, Disclosed, HeldRequest, Override, RequestOutcome, Warning,
+};
+use crate::human_decision::terms::HoldTerms;
+use crate::human_decision::types::{
+    AnswerMeans, DecisionOutcome, EvidenceSummary, HumanDecision, OverrideField, claimed,
+};
+use crate::sandbox_fault::types::{ExecutionFaultType, RetryPolicy};
+
+/// A readable loop.
+#[derive(Debug, Serialize)]
+pub struct LoopView<'a> {
+    /// `LOOP-...`.
+    pub loop_id: &'a str,
+    /// Who executes.
+    pub executor_id: &'a str,
+    /// SHA-256 of the exact instruction.
+    pub instruction_envelope_hash: &'a str,
+    /// The instruction, redacted.
+    pub command_line: &'a str,
+    /// Where the loop is.
+    pub current_state: ExecutionLoopState,
+    /// Why it halted.
+    pub halt_reason: Option<HaltReason>,
+    /// The stop condition that halted it.
+    pub stop_condition: Option<StopCondition>,
+    /// Its details, in words.
+    pub stop_details: Option<&'a str>,
+    /// The fault that halted it.
+    pub halt_fault: Option<ExecutionFaultType>,
+    /// The state in which it halted.
+    pub halted_from: Option<ExecutionLoopState>,
+    /// The state that was asked for when it halted.
+    pub halt_requested: Option<ExecutionLoopState>,
+    /// How many attempts there may be.
+    pub max_attempts: u8,
+    /// What the caller allows at most after a fault.
+    pub retry_ceiling: RetryPolicy,
+    /// How long one attempt may take.
+    pub timeout_ms: Option<u64>,
+    /// When and how a person is asked.
+    pub hold: &'a HoldTerms,
+    /// What was asked and decided, first to last.
+    pub decision_requests: Vec<RequestView<'a>>,
+    /// Whether the executor is eligible.
+    pub handshake_decision: HandshakeDecision,
+    /// Why.
+    pub handshake_reason: &'a str,
+    /// The attempts, first to last.
+    pub attempts: &'a [Attempt],
+    /// The observer's session.
+    pub observer: Option<&'a ObservationContext>,
+    /// The evidence, without raw bytes.
+    pub evidence_chain: Option<ChainView<'a>>,
+    /// Who initialized it.
+    pub actor: &'a ActorId,
+    /// The story that it belongs to.
+    pub correlation: &'a str,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// With which record.
+    pub started_sequence: u64,
+    /// When it halted.
+    pub ended_at: Option<Timestamp>,
+    /// With which record.
+    pub ended_sequence: Option<u64>,
+    /// The last record that changed it.
+    pub version: u64,
+    /// Whether nothing can happen to it any more.
+    pub settled: bool,
+}
+
+impl ExecutionLoop {
+    /// The readable form.
+    #[must_use]
+    pub fn view(&self) -> LoopView<'_> {
+        let halt = self.halt.as_ref();
+        LoopView {
+            loop_id: self.loop_id(),
+            executor_id: self.context.executor_id(),
+            instruction_envelope_hash: self.context.instruction_envelope_hash(),
+            command_line: &self.command_line,
+            current_state: self.state(),
+            halt_reason: halt.map(|h| h.reason),
+            stop_condition: halt.and_then(|h| h.stop_condition),
+            stop_details: self.stop.as_ref().map(|stop| stop.details.as_str()),
+            halt_fault: halt.and_then(|h| h.fault_type),
+            halted_from: halt.map(|h| h.from),
+            halt_requested: halt.map(|h| h.requested),
+            max_attempts: self.max_attempts,
+            retry_ceiling: self.retry_ceiling,
+            timeout_ms: self.timeout_ms,
+            hold: &self.hold,
+            decision_requests: self.request_views(),
+            handshake_decision: self.handshake_decision,
+            handshake_reason: &self.handshake_reason,
+            attempts: &self.attempts,
+            observer: self.observer.as_ref(),
+            evidence_chain: self.chain.as_ref().map(Chain::view),
+            actor: &self.actor,
+            correlation: &self.correlation,
+            started_at: self.started_at,
+            started_sequence: self.started_sequence,
+            ended_at: halt.map(|h| h.at),
+            ended_sequence: halt.map(|h| h.sequence),
+            version: self.version,
+            settled: self.is_settled(),
+        }
+    }
+}
+
+/// A readable request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RequestView<'a> {
+    /// `REQ-...`.
+    pub request_id: &'a str,
+    /// The loop that is decided on.
+    pub loop_id: &'a str,
+    /// The observer's session.
+    pub session_id: &'a str,
+    /// WAITING, WARNED, ANSWERED, TIMED_OUT or WITHDRAWN.
+    pub state: &'static str,
+    /// The instruction, redacted.
+    pub command_line: &'a str,
+    /// The attempt that is decided on.
+    pub attempt: u8,
+    /// What the executor claims, marked as a claim.
+    pub executor_claim: String,
+    /// The curated summary of the evidence.
+    pub evidence_summary: SummaryView,
+    /// The seed's hash of the newest evidence record.
+    pub self_hash: &'a str,
+    /// The seed's hash of the record before it.
+    pub prior_hash: &'a str,
+    /// What may be decided.
+    pub allowed_decisions: &'a [HumanDecision],
+    /// When it was asked.
+    pub created_at: Timestamp,
+    /// When the warning is due.
+    pub warning_at: Timestamp,
+    /// From when on no answer counts.
+    pub timeout_at: Timestamp,
+    /// What happens then.
+    pub timeout_decision: HumanDecision,
+    /// How often the question was passed on before.
+    pub escalation_depth: u8,
+    /// To whom it was passed on.
+    pub asked_of: Option<&'a str>,
+    /// From which request.
+    pub escalated_from: Option<&'a str>,
+    /// The record that asked.
+    pub requested_sequence: u64,
+    /// The warning, once given.
+    pub warning: Option<&'a Warning>,
+    /// What was allowed to be shown, and its value while the loop lives.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub disclosed: BTreeMap<OverrideField, DisclosureView<'a>>,
+    /// What was decided.
+    pub answer: Option<AnswerView<'a>>,
+    /// The record that withdrew it.
+    pub withdrawn_sequence: Option<u64>,
+    /// How many answers came too late.
+    pub late_answers: u64,
+    /// The hash of all that the person sees: what a decision binds.
+    pub shown_hash: Digest,
+}
+
+/// The summary with confidence as the seed has it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SummaryView {
+    /// The observation point of the newest record.
+    pub observation_point: ObservationPoint,
+    /// Its type.
+    pub evidence_type: EvidenceType,
+    /// Its time.
+    pub timestamp: String,
+    /// How many records the chain has.
+    pub chain_length: u64,
+    /// The loop's state.
+    pub execution_state: ExecutionLoopState,
+    /// 0.0000 to 0.9999, as text.
+    #[serde(serialize_with = "fraction")]
+    pub confidence_score: Confidence,
+    /// The chain's head.
+    pub chain_hash: String,
+}
+
+/// A field that was allowed to be shown.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DisclosureView<'a> {
+    /// Its value; absent where its loop settled and the value is only in the log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Disclosed>,
+    /// Who allowed it.
+    pub human_id: &'a str,
+    /// Why.
+    pub reason: &'a str,
+    /// By what means.
+    pub means: &'a AnswerMeans,
+    /// The record.
+    pub sequence: u64,
+}
+
+/// A readable decision.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AnswerView<'a> {
+    /// `DEC-...`.
+    pub decision_id: &'a str,
+    /// Who decided, or `SYSTEM_TIMEOUT`.
+    pub human_id: &'a str,
+    /// What.
+    pub decision: HumanDecision,
+    /// Why.
+    pub reason: Option<&'a str>,
+    /// To whom it was passed on.
+    pub escalation_target: Option<&'a str>,
+    /// What became of it.
+    pub outcome: DecisionOutcome,
+    /// By what means; `None` for a timeout.
+    pub means: Option<&'a AnswerMeans>,
+    /// When.
+    pub at: Timestamp,
+    /// The record.
+    pub sequence: u64,
+    /// Our own hash of the decision.
+    pub injective_hash: &'a Digest,
+}
+
+impl ExecutionLoop {
+    /// The readable form of a request of this loop, with the values that overrides disclose.
+    #[must_use]
+    pub fn request_view<'a>(&self, held: &'a HeldRequest) -> RequestView<'a> {
+        let mut view = held.view();
+        for (field, shown) in &mut view.disclosed {
+            shown.value = self.disclosure(held.context.attempt, *field);
+        }
+        view
+    }
+}
+
+impl HeldRequest {
+    /// The readable form.
+    #[must_use]
+    pub fn view(&self) -> RequestView<'_> {
+        let (request, context) = (&self.request, &self.context);
+        RequestView {
+            request_id: &request.request_id,
+            loop_id: &context.loop_id,
+            session_id: &request.session_id,
+            state: self.state_name(),
+            command_line: &context.command_line,
+            attempt: context.attempt,
+            executor_claim: claimed(context.executor_claim),
+            evidence_summary: present_evidence(request).into(),
+            self_hash: &context.self_hash,
+            prior_hash: &context.prior_hash,
+            allowed_decisions: &request.allowed_decisions,
+            created_at: request.created_at,
+            warning_at: request.warning_at(),
+            timeout_at: request.timeout_at,
+            timeout_decision: request.timeout_decision,
+            escalation_depth: context.escalation_depth,
+            asked_of: context.asked_of.as_deref(),
+            escalated_from: context.escalated_from.as_deref(),
+            requested_sequence: self.requested_sequence,
+            warning: self.warning.as_ref(),
+            disclosed: self.overrides.iter().map(|o| (o.field, o.view())).collect(),
+            answer: self.decided().map(Decided::view),
+            withdrawn_sequence: self.withdrawn_sequence(),
+            late_answers: self.late_answers,
+            shown_hash: self.shown_hash(),
+        }
+    }
+
+    fn state_name(&self) -> &'static str {
+        match (&self.outcome, &self.warning) {
+            (None, None) => "WAITING",
+            (None, Some(_)) => "WARNED",
+            (Some(RequestOutcome::Withdrawn { .. }), _) => "WITHDRAWN",
+            (Some(RequestOutcome::Decided(decided)), _) => match decided.outcome {
+                DecisionOutcome::Timeout => "TIMED_OUT",
+                _ => "ANSWERED",
+            },
+        }
+    }
+
+    const fn withdrawn_sequence(&self) -> Option<u64> {
+        match &self.outcome {
+            Some(RequestOutcome::Withdrawn { sequence, .. }) => Some(*sequence),
+            _ => None,
+        }
+    }
+}
+
+impl Decided {
+    /// The readable form.
+    #[must_use]
+    pub fn view(&self) -> AnswerView<'_> {
+        AnswerView {
+            decision_id: &self.record.decision_id,
+            human_id: &self.record.human_id,
+            decision: self.record.decision,
+            reason: self.record.reason.as_deref(),
+            escalation_target: self.record.escalation_target.as_deref(),
+            outcome: self.outcome,
+            means: self.means.as_ref(),
+            at: self.at,
+            sequence: self.sequence,
+            injective_hash: &self.injective_hash,
+        }
+    }
+}
+
+impl Override {
+    fn view(&self) -> DisclosureView<'_> {
+        DisclosureView {
+            value: None,
+            human_id: &self.human_id,
+            reason: &self.reason,
+            means: &self.means,
+            sequence: self.sequence,
+        }
+    }
+}
+
+impl From<EvidenceSummary> for SummaryView {
+    fn from(summary: EvidenceSummary) -> Self {
+        Self {
+            observation_point: summary.observation_point,
+            evidence_type: summary.evidence_type,
+            timestamp: summary.timestamp.into_string(),
+            chain_length: summary.chain_length,
+            execution_state: summary.execution_state,
+            confidence_score: summary.confidence_score,
+            chain_hash: summary.chain_hash.into_string(),
+        }
+    }
+}
+
+/// The fraction that the seed shows, as text: `0.8500`.
+fn fraction<S: Serializer>(confidence: &Confidence, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(confidence)
+}
+
+impl ExecutionLoop {
+    /// Every request of the loop, first to last.
+    #[must_use]
+    pub fn request_views(&self) -> Vec<RequestView<'_>> {
+        self.decisions.requests.iter().map(|held| self.request_view(held)).collect()
+    }
+}

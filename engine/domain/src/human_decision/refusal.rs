@@ -1,0 +1,243 @@
+//! Why a command on a question to a person is refused.
+
+use alloc::string::String;
+
+use thiserror::Error;
+
+use crate::core::actor::Actor;
+use crate::core::forbidden::RefusalClass;
+use crate::core::limits::MAX_REASON_BYTES;
+use crate::core::time::Timestamp;
+use crate::human_decision::rules::{AnswerRefusal, RequestRefusal};
+use crate::human_decision::types::{HumanDecision, OverrideField};
+
+/// Why a command on a question to a person is refused. Closed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum DecisionRefusal {
+    /// A step that needs a person's decision first.
+    #[error("loop {loop_id} is held: {found}")]
+    HoldApplies {
+        /// The loop.
+        loop_id: String,
+        /// What stands in the way, and what to do.
+        found: String,
+    },
+    /// No request can be made of the loop's evidence.
+    #[error("nobody can be asked about loop {loop_id}: {reason}")]
+    NoRequest {
+        /// The loop.
+        loop_id: String,
+        /// Why.
+        reason: RequestRefusal,
+    },
+    /// The question is open already.
+    #[error("request {request_id} of loop {loop_id} is open; wait for its answer")]
+    RequestOpen {
+        /// The loop.
+        loop_id: String,
+        /// The open request.
+        request_id: String,
+    },
+    /// Another question has, or had, the id that the new one would have.
+    #[error("request {request_id} exists; supply fresh random bits for a new question")]
+    RequestExists {
+        /// The request.
+        request_id: String,
+    },
+    /// A person decided about this attempt already.
+    #[error("{decision} was decided about attempt {attempt} of loop {loop_id}; act on it")]
+    AttemptDecided {
+        /// The loop.
+        loop_id: String,
+        /// The attempt.
+        attempt: u8,
+        /// What was decided.
+        decision: HumanDecision,
+    },
+    /// No request has this id.
+    #[error(
+        "request {request_id} is not known: it never was, or its loop settled long ago; look it \
+         up in the log"
+    )]
+    UnknownRequest {
+        /// The request.
+        request_id: String,
+    },
+    /// The request is of another loop.
+    #[error("request {request_id} is of loop {expected}, not of {found}; name the right loop")]
+    RequestElsewhere {
+        /// The request.
+        request_id: String,
+        /// Its loop.
+        expected: String,
+        /// The loop that the command names.
+        found: String,
+    },
+    /// Anything but a person answers.
+    #[error("request {request_id} is answered by a person only; {found} cannot")]
+    NotHuman {
+        /// The request.
+        request_id: String,
+        /// Who answers.
+        found: Actor,
+    },
+    /// A person who is not asked.
+    #[error("{human_id} may not answer request {request_id}; ask one of its approvers")]
+    NotAnApprover {
+        /// The request.
+        request_id: String,
+        /// Who answers.
+        human_id: String,
+    },
+    /// A person who may not allow fields to be shown.
+    #[error("{human_id} may not override visibility for {request_id}; the hold names who may")]
+    NotAnOverrideApprover {
+        /// The request.
+        request_id: String,
+        /// Who wants to.
+        human_id: String,
+    },
+    /// The answer lacks something, or is not allowed, or comes at the wrong time.
+    #[error("request {request_id}: {reason}")]
+    Answer {
+        /// The request.
+        request_id: String,
+        /// What is wrong.
+        reason: AnswerRefusal,
+    },
+    /// A reason that does not fit.
+    #[error("the reason has {found} bytes; the limit is {MAX_REASON_BYTES}: shorten it")]
+    ReasonTooLong {
+        /// Its length, in bytes.
+        found: usize,
+    },
+    /// An override without a reason that anybody can see.
+    #[error("an override of {field} requires a reason")]
+    OverrideReason {
+        /// The field.
+        field: OverrideField,
+    },
+    /// ESCALATE to somebody who is not configured, or was asked about this attempt already.
+    #[error("{target} cannot be asked; the hold's targets that were not asked yet: {known}")]
+    UnknownTarget {
+        /// The target.
+        target: String,
+        /// Those that are left.
+        known: String,
+    },
+    /// A target with a decision that has none.
+    #[error("{decision} takes no escalation target; leave it away")]
+    UnexpectedTarget {
+        /// The decision.
+        decision: HumanDecision,
+    },
+    /// Somebody decided otherwise before.
+    #[error(
+        "request {request_id} was answered before: {decision} by {human_id}, record {sequence}"
+    )]
+    AlreadyAnswered {
+        /// The request.
+        request_id: String,
+        /// What was decided.
+        decision: HumanDecision,
+        /// By whom.
+        human_id: String,
+        /// The winner's record.
+        sequence: u64,
+    },
+    /// The loop halted before anybody answered.
+    #[error("request {request_id} was withdrawn with record {sequence}: its loop halted")]
+    Withdrawn {
+        /// The request.
+        request_id: String,
+        /// The record.
+        sequence: u64,
+    },
+    /// Nothing falls due for the request at this time.
+    #[error("nothing is due for request {request_id}; next: {}", next_text(*.next))]
+    NotDue {
+        /// The request.
+        request_id: String,
+        /// What falls due next, if anything does.
+        next: Option<Timestamp>,
+    },
+    /// The field has no value.
+    #[error("the attempt of request {request_id} has no {field}; there is nothing to show")]
+    NothingToDisclose {
+        /// The request.
+        request_id: String,
+        /// The field.
+        field: OverrideField,
+    },
+}
+
+fn next_text(next: Option<Timestamp>) -> String {
+    next.map_or_else(|| String::from("nothing"), |at| alloc::format!("{at}"))
+}
+
+impl DecisionRefusal {
+    /// The stable reason code.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::HoldApplies { .. } => "HOLD_APPLIES",
+            Self::NoRequest { .. } => "NO_REQUEST",
+            Self::RequestOpen { .. } => "REQUEST_OPEN",
+            Self::RequestExists { .. } => "REQUEST_EXISTS",
+            Self::AttemptDecided { .. } => "ATTEMPT_DECIDED",
+            Self::UnknownRequest { .. } => "UNKNOWN_REQUEST",
+            Self::RequestElsewhere { .. } => "REQUEST_ELSEWHERE",
+            Self::NotHuman { .. } => "NOT_A_HUMAN",
+            Self::NotAnApprover { .. } => "NOT_AN_APPROVER",
+            Self::NotAnOverrideApprover { .. } => "NOT_AN_OVERRIDE_APPROVER",
+            Self::Answer { reason, .. } => answer_code(reason),
+            Self::ReasonTooLong { .. } => "REASON_TOO_LONG",
+            Self::OverrideReason { .. } => "REASON_REQUIRED",
+            Self::UnknownTarget { .. } => "UNKNOWN_TARGET",
+            Self::UnexpectedTarget { .. } => "UNEXPECTED_TARGET",
+            Self::AlreadyAnswered { .. } => "ALREADY_ANSWERED",
+            Self::Withdrawn { .. } => "REQUEST_WITHDRAWN",
+            Self::NotDue { .. } => "NOT_DUE",
+            Self::NothingToDisclose { .. } => "NOTHING_TO_DISCLOSE",
+        }
+    }
+
+    /// The kind of rule, where the refusal is a fact of its own; `None` where nothing is written.
+    #[must_use]
+    pub const fn class(&self) -> Option<RefusalClass> {
+        Some(match self {
+            Self::UnknownRequest { .. }
+            | Self::RequestElsewhere { .. }
+            | Self::NotHuman { .. }
+            | Self::NotAnApprover { .. }
+            | Self::NotAnOverrideApprover { .. }
+            | Self::UnknownTarget { .. }
+            | Self::Withdrawn { .. } => RefusalClass::Scope,
+            Self::AlreadyAnswered { .. } => RefusalClass::Idempotency,
+            Self::HoldApplies { .. }
+            | Self::Answer { reason: AnswerRefusal::NotAllowed { .. }, .. } => RefusalClass::Gating,
+            Self::NoRequest { .. }
+            | Self::RequestExists { .. }
+            | Self::RequestOpen { .. }
+            | Self::AttemptDecided { .. }
+            | Self::Answer { .. }
+            | Self::ReasonTooLong { .. }
+            | Self::OverrideReason { .. }
+            | Self::UnexpectedTarget { .. }
+            | Self::NotDue { .. }
+            | Self::NothingToDisclose { .. } => return None,
+        })
+    }
+}
+
+const fn answer_code(reason: &AnswerRefusal) -> &'static str {
+    match reason {
+        AnswerRefusal::HumanMissing => "HUMAN_ID_REQUIRED",
+        AnswerRefusal::HumanReserved => "HUMAN_ID_RESERVED",
+        AnswerRefusal::NotAllowed { .. } => "DECISION_NOT_ALLOWED",
+        AnswerRefusal::ReasonMissing { .. } => "REASON_REQUIRED",
+        AnswerRefusal::TargetMissing => "TARGET_REQUIRED",
+        AnswerRefusal::TooEarly { .. } => "ANSWER_TOO_EARLY",
+        AnswerRefusal::TooLate { .. } => "ANSWER_TOO_LATE",
+    }
+}

@@ -1,0 +1,475 @@
+//! Turns and rows of interruption threads. A refusal leaves the thread as it was.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+
+use crate::core::hash::{Digest, HashBuilder};
+use crate::core::payload::Text;
+use crate::core::text::{bounded, visible};
+use crate::core::time::Timestamp;
+use crate::interruption_thread::command::{CallerRow, TakeTurn, ThreadCommand, TurnScope};
+use crate::interruption_thread::decision::{
+    Remainder, ResumeBuffer, RowPayload, ThreadState, TurnDecision,
+};
+use crate::interruption_thread::event::{
+    BufferExpired, RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowsRead, ThreadClosed,
+    TurnTaken,
+};
+use crate::interruption_thread::health::issue_fingerprint;
+use crate::interruption_thread::refusal::ThreadRefusal;
+use crate::interruption_thread::session::{
+    check_answer, check_words, in_own_session, moved, session_of,
+};
+use crate::interruption_thread::state::Thread;
+use crate::interruption_thread::turn::{Expiry, Turn, decide_checked};
+use crate::interruption_thread::types::{
+    DecidedBy, Directive, Fate, FateReason, PendingState, ReasonCode, ResumePolicy, RowEventType,
+    Severity,
+};
+use crate::interruption_thread::validate::{check_name, check_request, malformed};
+use crate::registration::types::SessionStatus;
+use crate::world::World;
+use crate::world::command::Command;
+use crate::world::event::Event;
+use crate::world::refusal::Refusal;
+
+/// What follows from a turn, a caller's row, or a command on a thread.
+pub(crate) fn on_thread(
+    world: &World,
+    command: &Command,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    match command {
+        Command::TakeTurn(turn) => take_turn(world, turn, at),
+        Command::ReadAuditRows(read) => read_rows(world, read),
+        Command::ExpireThread(expire) => expire_thread(world, expire, at),
+        Command::CloseThread(close) => close_thread(world, close, at),
+        other => match other.caller_row() {
+            Some(row) => commit_row(world, &row, at),
+            None => Ok(Vec::new()),
+        },
+    }
+}
+
+/// A thread as a turn or a row finds it, once its scope and its gates let it in.
+struct Entered {
+    session_status: SessionStatus,
+    /// What expired by now is taken out.
+    state: ThreadState,
+    /// The events that say so.
+    events: Vec<Event>,
+}
+
+fn take_turn(world: &World, command: &TakeTurn, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+    let (given, request) = (command.scope(), &command.request);
+    check_fields(&given)?;
+    let (scope, turn_id) = (in_own_session(world, given), given.turn_id);
+    let session_status = SessionStatus::Active;
+    let turn = Turn { turn_id, session_id: scope.session_id, session_status, request, at };
+    let is_closed = world.closed_with(scope.tenant_id, scope.correlation_id).is_some();
+    if !is_closed {
+        // What was asked in a closed thread is asked no more: that it is closed is said instead.
+        check_request(&state_of(world, &scope), &turn)?;
+    }
+    check_speaker(&scope, &request.active_speaker_user_id)?;
+    let Entered { session_status, state, mut events } = enter(world, &given, &scope, at)?;
+    if session_status == SessionStatus::Active {
+        let thread = world.live_thread(scope.tenant_id, scope.correlation_id);
+        check_answer(thread.and_then(Thread::own_session), &state, &scope, request)?;
+    }
+    let turn = Turn { session_status, ..turn };
+    let decision = decide_checked(state.clone(), &turn);
+    check_words(world, &state, &scope, &decision)?;
+    if decision.directive == Directive::Dispatch {
+        world.registered().check_lease(&scope, command.lease_token_hash, at)?;
+    }
+    let after = state.after_turn(&turn, &decision);
+    let row = turn_row(&scope, &state, &decision, command.lease_token_hash);
+    let taken = TurnTaken {
+        tenant_id: scope.tenant_id.into(),
+        correlation_id: scope.correlation_id.into(),
+        turn_id,
+        session_id: scope.session_id.map(Text::from),
+        session_status,
+        request: request.clone(),
+        decision: Box::new(decision),
+        state_before: state.digest(),
+        state_after: after.digest(),
+    };
+    events.extend([taken.into(), row.into()]);
+    Ok(events)
+}
+
+fn commit_row(world: &World, row: &CallerRow<'_>, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+    let given = &row.scope;
+    check_fields(given)?;
+    check_row(row)?;
+    let row = &CallerRow { scope: in_own_session(world, *given), ..*row };
+    let scope = &row.scope;
+    let Entered { session_status, state, mut events } = enter(world, given, scope, at)?;
+    check_continuity(row, session_status, &state)?;
+    if row.directive == Directive::Dispatch {
+        check_dispatch(scope, &state, at)?;
+        world.registered().check_lease(scope, row.lease_token_hash, at)?;
+    }
+    let dropped_pending = state.dropped_by_row(row.directive);
+    events.extend(moved(&state, row));
+    events.push(RowCommitted { dropped_pending, ..caller_row(row) }.into());
+    Ok(events)
+}
+
+fn read_rows(world: &World, command: &ThreadCommand) -> Result<Vec<Event>, Refusal> {
+    check_thread_names(&command.tenant_id, &command.correlation_id)?;
+    let version = world.thread_version(&command.tenant_id, &command.correlation_id);
+    let read = RowsRead {
+        tenant_id: Text::from(&command.tenant_id),
+        correlation_id: Text::from(&command.correlation_id),
+        last_sequence: version.unwrap_or(0),
+    };
+    Ok(Vec::from([read.into()]))
+}
+
+fn expire_thread(
+    world: &World,
+    command: &ThreadCommand,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    let (tenant_id, correlation_id) = (&command.tenant_id, &command.correlation_id);
+    let is_over = world.closed_with(tenant_id, correlation_id).is_some();
+    let expired = match world.thread(tenant_id, correlation_id) {
+        Some(thread) if !thread.is_closed => thread.state.clone().expire(at),
+        _ if is_over => Vec::new(),
+        _ => find(world, command).map(|_| Vec::new())?,
+    };
+    if expired.is_empty() {
+        let correlation_id = shown_name(correlation_id);
+        return Err(ThreadRefusal::NothingExpired { correlation_id }.into());
+    }
+    Ok(expiries(tenant_id, correlation_id, &expired))
+}
+
+fn close_thread(
+    world: &World,
+    command: &ThreadCommand,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_open(world, &command.tenant_id, &command.correlation_id)?;
+    let thread = find(world, command)?;
+    let mut state = thread.state.clone();
+    let mut events = expiries(&command.tenant_id, &command.correlation_id, &state.expire(at));
+    let (tenant_id, correlation_id) = (thread.tenant_id.clone(), thread.correlation_id.clone());
+    if !state.resume_buffers.is_empty() {
+        let reason_code = ReasonCode::ThreadClosed;
+        let buffers = state.resume_buffers.iter();
+        let remainders = buffers.map(|b| given_up(b, FateReason::ThreadClosed)).collect();
+        let (tenant_id, correlation_id) = (tenant_id.clone(), correlation_id.clone());
+        let discarded = RemaindersDiscarded {
+            tenant_id,
+            correlation_id,
+            session_id: None,
+            remainders,
+            reason_code,
+        };
+        events.push(discarded.into());
+    }
+    events.push(ThreadClosed { tenant_id, correlation_id }.into());
+    Ok(events)
+}
+
+/// Words that end with what they belonged to.
+pub(crate) fn given_up(buffer: &ResumeBuffer, reason: FateReason) -> Remainder {
+    Remainder {
+        captured_turn: buffer.captured_turn,
+        answer_id: buffer.answer_id,
+        speaker_user_id: buffer.speaker_user_id.clone(),
+        fate: Fate::Discarded,
+        reason,
+    }
+}
+
+/// Scope and gates, in order: the first that says no is the refusal. The scope is the one that was
+/// given, in its session or the thread's own.
+fn enter(
+    world: &World,
+    given: &TurnScope<'_>,
+    scope: &TurnScope<'_>,
+    at: Timestamp,
+) -> Result<Entered, Refusal> {
+    let session_status = session_of(world, given, scope)?;
+    let thread = world.thread(scope.tenant_id, scope.correlation_id);
+    check_open(world, scope.tenant_id, scope.correlation_id)?;
+    if let Some(thread) = thread {
+        check_order(thread, scope)?;
+    }
+    world.registered().check_work_order(scope)?;
+    let mut state = state_of(world, scope);
+    check_pending(&state, scope)?;
+    let expired = state.expire(at);
+    let events = expiries(scope.tenant_id, scope.correlation_id, &expired);
+    Ok(Entered { session_status, state, events })
+}
+
+/// The thread's state before the turn; a new thread's is empty. Nobody asks for that of a thread
+/// that was closed.
+fn state_of(world: &World, scope: &TurnScope<'_>) -> ThreadState {
+    let thread = world.thread(scope.tenant_id, scope.correlation_id);
+    thread.map_or_else(ThreadState::default, |thread| thread.state.clone())
+}
+
+/// The names and numbers that every turn and row has.
+pub(crate) fn check_fields(scope: &TurnScope<'_>) -> Result<(), ThreadRefusal> {
+    let most_128 = "1 to 128 bytes, visible, without control characters";
+    check_thread_names(scope.tenant_id, scope.correlation_id)?;
+    if scope.turn_id == 0 {
+        return Err(malformed("turn_id", "a number above 0", scope.turn_id));
+    }
+    if let Some(session_id) = scope.session_id {
+        check_name("session_id", session_id, 128, most_128)?;
+    }
+    check_name("user_id", scope.user_id, 128, most_128)?;
+    check_name("device_id", scope.device_id, 128, most_128)?;
+    check_name("work_order_id", scope.work_order_id, 128, most_128)?;
+    check_name("idempotency_key", scope.idempotency_key, 128, most_128)
+}
+
+pub(crate) fn check_thread_names(
+    tenant_id: &str,
+    correlation_id: &str,
+) -> Result<(), ThreadRefusal> {
+    let expected = "1 to 64 bytes, visible, without control characters";
+    check_name("tenant_id", tenant_id, 64, expected)?;
+    let expected = "1 to 256 bytes, visible, without control characters";
+    check_name("correlation_id", correlation_id, 256, expected)
+}
+
+pub(crate) fn check_row(row: &CallerRow<'_>) -> Result<(), ThreadRefusal> {
+    let expected = "1 to 64 bytes, visible, without control characters";
+    check_name(kind_field(row.directive), row.kind, 64, expected)?;
+    if let Some(unit) = row.clarification_unit_id {
+        let expected = "1 to 128 bytes, visible, without control characters";
+        check_name("clarification_unit_id", unit, 128, expected)?;
+    }
+    if row.reason_code.is_refusal() || row.reason_code.is_of_remainders() {
+        let expected = "the code of what the row itself does";
+        return Err(malformed("reason_code", expected, row.reason_code));
+    }
+    Ok(())
+}
+
+/// The seed's name of a directive's own field.
+const fn kind_field(directive: Directive) -> &'static str {
+    match directive {
+        Directive::Confirm => "confirm_kind",
+        Directive::Clarify => "what_is_missing",
+        Directive::Respond => "response_kind",
+        Directive::Dispatch => "dispatch_target",
+        Directive::Wait => "wait_kind",
+    }
+}
+
+/// Nobody speaks in another user's name.
+fn check_speaker(scope: &TurnScope<'_>, speaker: &str) -> Result<(), ThreadRefusal> {
+    if speaker == scope.user_id {
+        return Ok(());
+    }
+    let field = "request.active_speaker_user_id";
+    let expected = format!("the authenticated user {}", shown_name(scope.user_id));
+    Err(barred(ReasonCode::FailTenantScopeInvalid, field, expected, shown_name(speaker)))
+}
+
+fn check_open(world: &World, tenant_id: &str, correlation_id: &str) -> Result<(), ThreadRefusal> {
+    let Some(closed) = world.closed_with(tenant_id, correlation_id) else { return Ok(()) };
+    let found = format!("one that was closed with record {closed}");
+    let expected = String::from("a thread that is open; begin another correlation");
+    Err(barred(ReasonCode::FailThreadClosed, "correlation_id", expected, found))
+}
+
+fn check_order(thread: &Thread, scope: &TurnScope<'_>) -> Result<(), ThreadRefusal> {
+    if scope.turn_id > thread.last_turn_id {
+        return Ok(());
+    }
+    let expected = format!("above {}, the thread's last turn", thread.last_turn_id);
+    Err(barred(ReasonCode::FailTurnOrder, "turn_id", expected, scope.turn_id.to_string()))
+}
+
+fn check_pending(state: &ThreadState, scope: &TurnScope<'_>) -> Result<(), ThreadRefusal> {
+    let recorded = state.pending_state();
+    if recorded == scope.pending_state {
+        return Ok(());
+    }
+    let reason = ReasonCode::FailPendingStateInvalid;
+    let found = scope.pending_state.to_string();
+    Err(barred(reason, "pending_state", recorded.to_string(), found))
+}
+
+/// Nothing but a WAIT is for a session in which nothing is said, and nothing but a WAIT or the one
+/// CLARIFY is for another speaker than the thread knows.
+fn check_continuity(
+    row: &CallerRow<'_>,
+    session_status: SessionStatus,
+    state: &ThreadState,
+) -> Result<(), ThreadRefusal> {
+    if row.directive == Directive::Wait {
+        return Ok(());
+    }
+    if session_status != SessionStatus::Active {
+        let (reason, found) = (ReasonCode::FailTenantScopeInvalid, session_status.to_string());
+        return Err(barred(reason, "session_id", String::from("an ACTIVE session"), found));
+    }
+    let known = state.marks.active_speaker_user_id.as_deref();
+    if row.directive == Directive::Clarify || known.is_none_or(|k| k == row.scope.user_id) {
+        return Ok(());
+    }
+    let reason = ReasonCode::ContinuitySpeakerMismatch;
+    let expected = String::from("the user who speaks in the thread, or a CLARIFY or a WAIT");
+    Err(barred(reason, "user_id", expected, shown_name(row.scope.user_id)))
+}
+
+/// A caller's dispatch passes no open question and no words left unsaid: what they are about, and
+/// whether the answer is yes, only a turn knows.
+fn check_dispatch(
+    scope: &TurnScope<'_>,
+    state: &ThreadState,
+    at: Timestamp,
+) -> Result<(), ThreadRefusal> {
+    let pending = state.pending_state();
+    let invalid = ReasonCode::FailPendingStateInvalid;
+    if !matches!(pending, PendingState::None | PendingState::Tool) {
+        let expected = String::from("none that bars a dispatch");
+        return Err(barred(invalid, "pending_state", expected, pending.to_string()));
+    }
+    match state.live_buffer(scope.user_id, at) {
+        None => Ok(()),
+        Some(buffer) => {
+            let expected = String::from("a turn that says how this relates to words left unsaid");
+            let found = format!("words of turn {} left unsaid", buffer.captured_turn);
+            Err(barred(invalid, "dispatch_target", expected, found))
+        }
+    }
+}
+
+fn barred(
+    reason_code: ReasonCode,
+    field: &'static str,
+    expected: String,
+    found: String,
+) -> ThreadRefusal {
+    ThreadRefusal::Barred { reason_code, field, expected, found }
+}
+
+fn find<'a>(world: &'a World, command: &ThreadCommand) -> Result<&'a Thread, ThreadRefusal> {
+    world.thread(&command.tenant_id, &command.correlation_id).ok_or_else(|| {
+        ThreadRefusal::UnknownThread {
+            tenant_id: shown_name(&command.tenant_id),
+            correlation_id: shown_name(&command.correlation_id),
+        }
+    })
+}
+
+fn shown_name(name: &str) -> String {
+    visible(bounded(name, 128)).to_string()
+}
+
+/// What expired in a thread, as facts.
+pub(crate) fn expiries(tenant_id: &str, correlation_id: &str, expired: &[Expiry]) -> Vec<Event> {
+    let event = |expiry: &Expiry| match expiry {
+        Expiry::Buffer(buffer) => Event::from(BufferExpired {
+            tenant_id: tenant_id.into(),
+            correlation_id: correlation_id.into(),
+            captured_turn: buffer.captured_turn,
+            answer_id: buffer.answer_id,
+            speaker_user_id: buffer.speaker_user_id.clone(),
+            expires_at: buffer.expires_at,
+            interrupt_resume_policy: ResumePolicy::Discard,
+            reason_code: ReasonCode::BufferExpired,
+        }),
+        Expiry::ReturnCheck { expires_at, policy } => Event::from(ReturnCheckExpired {
+            tenant_id: tenant_id.into(),
+            correlation_id: correlation_id.into(),
+            expires_at: *expires_at,
+            interrupt_resume_policy: *policy,
+            reason_code: ReasonCode::ReturnCheckExpired,
+        }),
+    };
+    expired.iter().map(event).collect()
+}
+
+/// The row of a turn.
+fn turn_row(
+    scope: &TurnScope<'_>,
+    before: &ThreadState,
+    decision: &TurnDecision,
+    lease_token_hash: Option<Digest>,
+) -> RowCommitted {
+    let is_clarify = decision.directive == Directive::Clarify;
+    let unit = clarification_unit_id(scope);
+    let row = CallerRow {
+        scope: *scope,
+        directive: decision.directive,
+        kind: &decision.kind,
+        clarification_unit_id: is_clarify.then_some(unit.as_str()),
+        lease_token_hash,
+        reason_code: decision.reason_code,
+    };
+    let mut marked = [&decision.after, &before.marks].into_iter();
+    let topic = marked.find_map(|marks| marks.interrupted_subject_ref.as_deref());
+    RowCommitted {
+        decided_by: DecidedBy::BranchTable,
+        dropped_pending: decision.dropped_pending,
+        issue_fingerprint: topic.and_then(issue_fingerprint),
+        payload: payload(&row, decision.interrupt_resume_policy),
+        ..caller_row(&row)
+    }
+}
+
+/// The id of a turn's question: of the thread and the turn, so that it is the same in every replay.
+fn clarification_unit_id(scope: &TurnScope<'_>) -> String {
+    let digest = HashBuilder::new("holdpoint.clarification-unit", 1)
+        .text(scope.tenant_id)
+        .text(scope.correlation_id)
+        .number(scope.turn_id)
+        .finish()
+        .to_string();
+    format!("CLAR-{}", bounded(&digest, 32))
+}
+
+fn caller_row(row: &CallerRow<'_>) -> RowCommitted {
+    let scope = &row.scope;
+    RowCommitted {
+        tenant_id: scope.tenant_id.into(),
+        correlation_id: scope.correlation_id.into(),
+        turn_id: scope.turn_id,
+        session_id: scope.session_id.map(Text::from),
+        user_id: scope.user_id.into(),
+        device_id: scope.device_id.into(),
+        event_type: RowEventType::of(row.directive),
+        severity: Severity::of(row.directive),
+        reason_code: row.reason_code,
+        idempotency_key: scope.idempotency_key.into(),
+        issue_fingerprint: None,
+        decided_by: DecidedBy::Caller,
+        dropped_pending: None,
+        payload: payload(row, None),
+    }
+}
+
+fn payload(row: &CallerRow<'_>, policy: Option<ResumePolicy>) -> RowPayload {
+    let kind = |directive| (row.directive == directive).then(|| Text::from(row.kind));
+    let is_dispatch = row.directive == Directive::Dispatch;
+    RowPayload {
+        directive: row.directive,
+        confirm_kind: kind(Directive::Confirm),
+        what_is_missing: kind(Directive::Clarify),
+        clarification_unit_id: row.clarification_unit_id.map(Text::from),
+        response_kind: kind(Directive::Respond),
+        dispatch_target: kind(Directive::Dispatch),
+        wait_kind: kind(Directive::Wait),
+        work_order_id: row.scope.work_order_id.into(),
+        work_order_status_snapshot: row.scope.work_order_status_snapshot,
+        pending_state: row.scope.pending_state,
+        lease_token_hash: row.lease_token_hash.filter(|_| is_dispatch),
+        interrupt_resume_policy: policy,
+    }
+}

@@ -1,0 +1,71 @@
+//! The command that changes the policy of the log, and what only the log's own writer can know. A
+//! caller cannot give the latter: the engine takes [`Command`](crate::Command)s from others, and
+//! no [`WriterCommand`] is one.
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::actor::Principal;
+use crate::core::ids::Entropy;
+use crate::log::event::{
+    ClockStepped, HeadMissingAccepted, HistoryArchived, RecoveryPerformed, SegmentIndexed,
+};
+use crate::log::policy::GatePolicy;
+
+/// What the log's own writer records, when it has seen it. The rules
+/// ([`decide_for_writer`](crate::decide_for_writer)) refuse what the state contradicts. Closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WriterCommand {
+    /// A writer put the log's end in order.
+    RecoveryPerformed(RecoveryPerformed),
+    /// A missing HEAD was accepted.
+    HeadMissingAccepted(HeadMissingAccepted),
+    /// The clock stepped.
+    ClockStepped(ClockStepped),
+    /// Records were moved to an archive.
+    HistoryArchived(HistoryArchived),
+    /// A sealed segment has an index.
+    SegmentIndexed(SegmentIndexed),
+    /// Any state to HALTED, because the process that recorded the loop is gone.
+    DeclareLost {
+        /// Which loop.
+        loop_id: String,
+        /// Fresh random bits.
+        entropy: Entropy,
+    },
+}
+
+#[cfg(feature = "arbitrary")]
+crate::core::arbitrary::one_of! {
+    WriterCommand:
+    |input| input.arbitrary().map(WriterCommand::RecoveryPerformed),
+    |input| input.arbitrary().map(WriterCommand::HeadMissingAccepted),
+    |input| input.arbitrary().map(WriterCommand::ClockStepped),
+    |input| input.arbitrary().map(WriterCommand::HistoryArchived),
+    |input| input.arbitrary().map(WriterCommand::SegmentIndexed),
+    |input| {
+        Ok(WriterCommand::DeclareLost { loop_id: input.arbitrary()?, entropy: input.arbitrary()? })
+    },
+}
+
+/// See [`Command::SetPolicy`](crate::Command::SetPolicy) and
+/// [`Command::RelaxPolicy`](crate::Command::RelaxPolicy).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ChangePolicy {
+    /// Who: a person at a terminal.
+    pub by: Principal,
+    /// The whole policy from here on.
+    pub policy: GatePolicy,
+    /// The decision point that approved it, bound to the policy before and this one. For
+    /// `policy.relax`, and for no other.
+    #[serde(default)]
+    pub approval: Option<String>,
+}
+
+#[cfg(feature = "arbitrary")]
+crate::core::arbitrary::made_of! {
+    ChangePolicy { by, policy, approval }
+}

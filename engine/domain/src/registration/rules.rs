@@ -1,0 +1,394 @@
+//! What may be registered. The same rule judges a command before and an event after it is recorded.
+//!
+//! What comes into being, or becomes usable again, needs everything that it presumes to be usable.
+//! What only ends or suspends something needs nothing. Names and what they stand for never change,
+//! and what is final stays so.
+
+use alloc::vec::Vec;
+use alloc::{format, vec};
+use core::fmt::Display;
+
+use crate::core::actor::{Actor, PersonTerms};
+use crate::core::forbidden::{Judgement, Rule};
+use crate::core::limits::MAX_ID_BYTES;
+use crate::core::payload::Text;
+use crate::core::text::shown;
+use crate::core::time::Timestamp;
+use crate::interruption_thread::event::RemaindersDiscarded;
+use crate::interruption_thread::refusal::ThreadRefusal;
+use crate::interruption_thread::rules::{expiries, given_up};
+use crate::interruption_thread::session::disarmed;
+use crate::interruption_thread::state::Thread;
+use crate::interruption_thread::types::{FateReason, ReasonCode};
+use crate::interruption_thread::validate::check_name;
+use crate::registration::command::{ChangeCapability, RegisterSession};
+use crate::registration::event::{
+    CapabilityChanged, DeviceRegistered, LeaseRegistered, SessionRegistered, TenantRegistered,
+    UserRegistered, WorkOrderRegistered,
+};
+use crate::registration::state::{Mismatch, Registered, Registry, pair};
+use crate::registration::types::{
+    Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
+};
+use crate::world::command::Command;
+use crate::world::event::Event;
+use crate::world::evolve::Record;
+use crate::world::refusal::Refusal;
+use crate::world::{Hot, World};
+
+/// What follows from a registration: the registration itself, and what becomes of everything that a
+/// session which is closed leaves behind.
+pub(crate) fn register(
+    world: &World,
+    command: &Command,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    let Some(registration) = registration(command) else { return Ok(Vec::new()) };
+    world.registered().check_registration(&registration, at)?;
+    let mut events = vec![registration];
+    if let Command::RegisterSession(c) = command {
+        events.extend(left_behind(world, c, at));
+    }
+    Ok(events)
+}
+
+/// The fact that the command asks for; `None` for commands that register nothing.
+fn registration(command: &Command) -> Option<Event> {
+    Some(match command {
+        Command::ChangeCapability(c) => capability(c).into(),
+        Command::RegisterTenant(c) => {
+            TenantRegistered { tenant_id: Text::from(&c.tenant_id), status: c.status }.into()
+        }
+        Command::RegisterUser(c) => UserRegistered {
+            tenant_id: Text::from(&c.tenant_id),
+            user_id: Text::from(&c.user_id),
+            status: c.status,
+        }
+        .into(),
+        Command::RegisterDevice(c) => DeviceRegistered {
+            tenant_id: Text::from(&c.tenant_id),
+            device_id: Text::from(&c.device_id),
+            user_id: Text::from(&c.user_id),
+            status: c.status,
+        }
+        .into(),
+        Command::RegisterSession(c) => session(c).into(),
+        Command::RegisterWorkOrder(c) => WorkOrderRegistered {
+            tenant_id: Text::from(&c.tenant_id),
+            work_order_id: Text::from(&c.work_order_id),
+            correlation_id: Text::from(&c.correlation_id),
+            status: c.status,
+        }
+        .into(),
+        Command::RegisterLease(c) => LeaseRegistered {
+            tenant_id: Text::from(&c.tenant_id),
+            work_order_id: Text::from(&c.work_order_id),
+            lease_token_hash: c.lease_token_hash,
+            expires_at: c.expires_at,
+            status: c.status,
+        }
+        .into(),
+        _ => return None,
+    })
+}
+
+fn capability(command: &ChangeCapability) -> CapabilityChanged {
+    CapabilityChanged {
+        actor_kind: command.actor_kind,
+        actor_id: Text::from(&command.actor_id),
+        capability: command.capability,
+        is_granted: command.is_granted,
+    }
+}
+
+fn session(command: &RegisterSession) -> SessionRegistered {
+    SessionRegistered {
+        tenant_id: Text::from(&command.tenant_id),
+        session_id: Text::from(&command.session_id),
+        user_id: Text::from(&command.user_id),
+        device_id: Text::from(&command.device_id),
+        status: command.status,
+    }
+}
+
+/// Closing a session disarms what was pending in it and gives up what was left unsaid in it, and
+/// says so thread by thread. What has expired by now is no longer there to be given up.
+fn left_behind(world: &World, command: &RegisterSession, at: Timestamp) -> Vec<Event> {
+    if command.status != SessionStatus::Closed {
+        return Vec::new();
+    }
+    let threads = world.hot.threads.of_session(&command.tenant_id, &command.session_id);
+    threads.flat_map(|thread| ended_with_session(thread, &command.session_id, at)).collect()
+}
+
+fn ended_with_session(thread: &Thread, session_id: &str, at: Timestamp) -> Vec<Event> {
+    let mut state = thread.state.clone();
+    let mut events = expiries(&thread.tenant_id, &thread.correlation_id, &state.expire(at));
+    events.extend(disarmed(thread, &state, session_id));
+    let mut left = state.resume_buffers.iter().filter(|b| b.is_of_session(session_id)).peekable();
+    if left.peek().is_some() {
+        let discarded = RemaindersDiscarded {
+            tenant_id: thread.tenant_id.clone(),
+            correlation_id: thread.correlation_id.clone(),
+            session_id: Some(session_id.into()),
+            remainders: left.map(|b| given_up(b, FateReason::SessionClosed)).collect(),
+            reason_code: ReasonCode::SessionClosed,
+        };
+        events.push(discarded.into());
+    }
+    events
+}
+
+impl Registered<'_> {
+    /// Whether what the event registers may be registered at this time. Events that register
+    /// nothing may happen as far as the registry is concerned.
+    fn check_registration(&self, event: &Event, at: Timestamp) -> Result<(), ThreadRefusal> {
+        match event {
+            Event::CapabilityChanged(body) => self.check_capability(body),
+            Event::TenantRegistered(body) => self.check_tenant(body),
+            Event::UserRegistered(body) => self.check_user(body),
+            Event::DeviceRegistered(body) => self.check_device(body),
+            Event::SessionRegistered(body) => self.check_session(body),
+            Event::WorkOrderRegistered(body) => self.check_new_work_order(body),
+            Event::LeaseRegistered(body) => self.check_new_lease(body, at),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_capability(&self, body: &CapabilityChanged) -> Result<(), ThreadRefusal> {
+        check_long_id("actor_id", &body.actor_id)?;
+        let key = (body.actor_kind, body.actor_id.clone(), body.capability);
+        if self.registry.capabilities.contains(&key) != body.is_granted {
+            return Ok(());
+        }
+        let found = if body.is_granted { "granted already" } else { "not granted" };
+        Err(Mismatch::of("is_granted", "a change", found).into())
+    }
+
+    fn check_tenant(&self, body: &TenantRegistered) -> Result<(), ThreadRefusal> {
+        check_tenant_id(&body.tenant_id)?;
+        check_change(self.registry.tenants.get(&body.tenant_id).copied(), body.status)?;
+        Ok(())
+    }
+
+    fn check_user(&self, body: &UserRegistered) -> Result<(), ThreadRefusal> {
+        check_tenant_id(&body.tenant_id)?;
+        check_id("user_id", &body.user_id)?;
+        let known = self.registry.users.get(&pair(&body.tenant_id, &body.user_id)).copied();
+        if check_change(known, body.status)? {
+            self.registry.active_tenant(&body.tenant_id)?;
+        }
+        Ok(())
+    }
+
+    fn check_device(&self, body: &DeviceRegistered) -> Result<(), ThreadRefusal> {
+        check_tenant_id(&body.tenant_id)?;
+        check_id("device_id", &body.device_id)?;
+        check_id("user_id", &body.user_id)?;
+        let key = (body.tenant_id.clone(), body.device_id.clone(), body.user_id.clone());
+        if check_change(self.registry.devices.get(&key).copied(), body.status)? {
+            self.registry.active_user(&body.tenant_id, &body.user_id)?;
+        }
+        Ok(())
+    }
+
+    fn check_session(&self, body: &SessionRegistered) -> Result<(), ThreadRefusal> {
+        check_tenant_id(&body.tenant_id)?;
+        check_id("session_id", &body.session_id)?;
+        check_id("user_id", &body.user_id)?;
+        check_id("device_id", &body.device_id)?;
+        let known = self.session(&body.tenant_id, &body.session_id);
+        if let Some(known) = known {
+            Mismatch::unless_same("user_id", &known.user_id, &body.user_id)?;
+            Mismatch::unless_same("device_id", &known.device_id, &body.device_id)?;
+        }
+        if check_change(known.map(|known| known.status), body.status)? {
+            self.registry.active_device(&body.tenant_id, &body.device_id, &body.user_id)?;
+        }
+        Ok(())
+    }
+
+    fn check_new_work_order(&self, body: &WorkOrderRegistered) -> Result<(), ThreadRefusal> {
+        check_tenant_id(&body.tenant_id)?;
+        check_id("work_order_id", &body.work_order_id)?;
+        check_long_id("correlation_id", &body.correlation_id)?;
+        let known = self.work_order(&body.tenant_id, &body.work_order_id);
+        if let Some(known) = known {
+            Mismatch::unless_same("correlation_id", &known.correlation_id, &body.correlation_id)?;
+        }
+        if check_change(known.map(|known| known.status), body.status)? {
+            self.registry.active_tenant(&body.tenant_id)?;
+        }
+        Ok(())
+    }
+
+    fn check_new_lease(&self, body: &LeaseRegistered, at: Timestamp) -> Result<(), ThreadRefusal> {
+        check_tenant_id(&body.tenant_id)?;
+        check_id("work_order_id", &body.work_order_id)?;
+        let key = pair(&body.tenant_id, &body.work_order_id);
+        let known =
+            self.registry.leases.get(&key).and_then(|leases| leases.get(&body.lease_token_hash));
+        if let Some(known) = known.filter(|known| known.expires_at != body.expires_at) {
+            let (expected, found) = (known.expires_at, body.expires_at);
+            return Err(Mismatch::of("expires_at", expected, found).into());
+        }
+        if check_change(known.map(|known| known.status), body.status)? {
+            self.registry.active_tenant(&body.tenant_id)?;
+            self.leasable_work_order(body)?;
+            check_end(body.expires_at, at)?;
+        }
+        Ok(())
+    }
+
+    fn leasable_work_order(&self, body: &LeaseRegistered) -> Result<(), Mismatch> {
+        let name = shown(&body.work_order_id);
+        let found = match self.work_order(&body.tenant_id, &body.work_order_id) {
+            Some(known) if !known.status.is_final() => return Ok(()),
+            Some(known) => alloc::format!("{name}, which is {}", known.status),
+            None => alloc::format!("{name}, which is not registered"),
+        };
+        Err(Mismatch::of("work_order_id", "a work order that has not ended", found))
+    }
+}
+
+fn check_end(expires_at: Timestamp, at: Timestamp) -> Result<(), Mismatch> {
+    if expires_at > at {
+        return Ok(());
+    }
+    Err(Mismatch::of("expires_at", alloc::format!("a time after {at}"), expires_at))
+}
+
+fn check_tenant_id(tenant_id: &str) -> Result<(), ThreadRefusal> {
+    check_name("tenant_id", tenant_id, 64, "1 to 64 bytes, visible, without control characters")
+}
+
+/// The name of a user, a device, a session or a work order.
+fn check_id(field: &'static str, id: &str) -> Result<(), ThreadRefusal> {
+    check_name(field, id, 128, "1 to 128 bytes, visible, without control characters")
+}
+
+/// The name of a thread or an actor: as long as an envelope's may be.
+fn check_long_id(field: &'static str, id: &str) -> Result<(), ThreadRefusal> {
+    let expected = "1 to 256 bytes, visible, without control characters";
+    check_name(field, id, MAX_ID_BYTES, expected)
+}
+
+/// A status that something registered can have.
+trait Status: Copy + PartialEq + Display {
+    /// Whether no other status follows.
+    fn is_final(self) -> bool;
+
+    /// Whether something may be done with what has it.
+    fn is_open(self) -> bool;
+}
+
+impl Status for RegistrationStatus {
+    fn is_final(self) -> bool {
+        self == Self::Closed
+    }
+
+    fn is_open(self) -> bool {
+        self == Self::Active
+    }
+}
+
+impl Status for SessionStatus {
+    fn is_final(self) -> bool {
+        self == Self::Closed
+    }
+
+    fn is_open(self) -> bool {
+        self == Self::Active
+    }
+}
+
+impl Status for WorkOrderStatus {
+    fn is_final(self) -> bool {
+        Self::is_final(self)
+    }
+
+    fn is_open(self) -> bool {
+        !Self::is_final(self)
+    }
+}
+
+impl Status for LeaseStatus {
+    fn is_final(self) -> bool {
+        self != Self::Active
+    }
+
+    fn is_open(self) -> bool {
+        self == Self::Active
+    }
+}
+
+/// Whether a status may follow the known one; if so, whether what is presumed has to be usable.
+fn check_change<S: Status>(known: Option<S>, stated: S) -> Result<bool, Mismatch> {
+    let Some(known) = known else { return Ok(true) };
+    if known == stated {
+        return Err(Mismatch::of("status", "a change", alloc::format!("{known} already")));
+    }
+    if known.is_final() {
+        return Err(Mismatch::of("status", alloc::format!("{known}, which is final"), stated));
+    }
+    Ok(stated.is_open())
+}
+
+/// Applies a registration, whatever the rules say of it.
+pub(crate) fn registered(
+    hot: &mut Hot,
+    record: Record<'_>,
+    event: &Event,
+    judgement: &mut Judgement<'_>,
+) {
+    let may_grant = may_grant(hot, record, event, judgement);
+    let registry = &mut hot.registry;
+    judge_caller(registry, record, event, judgement);
+    let registered = Registered::in_state(registry);
+    if let Err(refusal) = registered.check_registration(event, record.at) {
+        forbid(refusal, judgement);
+    }
+    if may_grant {
+        registry.apply(event, record.sequence);
+    }
+}
+
+/// A capability that no person grants is not granted.
+fn may_grant(hot: &Hot, record: Record<'_>, event: &Event, judgement: &mut Judgement<'_>) -> bool {
+    let Event::CapabilityChanged(body) = event else { return true };
+    let stated = hot.gates.policy.as_ref().and_then(|policy| policy.authentication);
+    let admitted = PersonTerms::for_grants(stated).admit(record.envelope.proof);
+    if let Err(reason) = &admitted {
+        judgement.forbid(Rule::CallerCapability, "a person who counts", reason);
+    }
+    // What was recorded before there were proofs counts as it did then.
+    let is_human = record.envelope.actor.kind == Actor::Human;
+    let is_older = record.envelope.proof.is_none();
+    !body.is_granted || is_older || (is_human && admitted.is_ok())
+}
+
+/// Only a person grants capabilities; everything else is registered by who was granted one.
+fn judge_caller(
+    registry: &Registry,
+    record: Record<'_>,
+    event: &Event,
+    judgement: &mut Judgement<'_>,
+) {
+    let actor = &record.envelope.actor;
+    if matches!(event, Event::CapabilityChanged(_)) {
+        judgement.expect(Rule::CallerCapability, Actor::Human, actor.kind);
+    } else if !registry.holds(actor, Capability::SeleneOsOnly) {
+        let expected = format!("an actor with {}", Capability::SeleneOsOnly);
+        let found = format!("{} {}", actor.kind, shown(&actor.id));
+        judgement.forbid(Rule::CallerCapability, expected, found);
+    }
+}
+
+fn forbid(refusal: ThreadRefusal, judgement: &mut Judgement<'_>) {
+    let (field, expected, found) = match refusal {
+        ThreadRefusal::Registration { field, expected, found } => (field, expected, found),
+        ThreadRefusal::Malformed { field, expected, found } => (field, expected.into(), found),
+        _ => return,
+    };
+    judgement.forbid(Rule::Registration, format!("{field}: {expected}"), found);
+}

@@ -1,0 +1,442 @@
+//! Everything that is registered, as the state knows it and as people and programs read it.
+//!
+//! Nothing is bound to whoever writes first: what is not registered is outside of every scope.
+//! What ended never begins again under the same name: the newest sessions and work orders that
+//! ended stay known, and so does everything else. That an older one ended is found in the log.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt::Display;
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::actor::{Actor, ActorId};
+use crate::core::hash::Digest;
+use crate::core::payload::Text;
+use crate::core::text::shown;
+use crate::core::time::Timestamp;
+use crate::interruption_thread::refusal::ThreadRefusal;
+use crate::interruption_thread::types::ReasonCode;
+use crate::registration::event::{
+    CapabilityChanged, LeaseRegistered, SessionRegistered, WorkOrderRegistered,
+};
+use crate::registration::types::{
+    Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
+};
+use crate::world::event::Event;
+
+/// Everything that is registered.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Registry {
+    /// The kind and the id of an actor, and what it may do.
+    pub(crate) capabilities: BTreeSet<(Actor, Text, Capability)>,
+    pub(crate) tenants: BTreeMap<Text, RegistrationStatus>,
+    /// By tenant and user.
+    pub(crate) users: BTreeMap<(Text, Text), RegistrationStatus>,
+    /// By tenant, device and user.
+    pub(crate) devices: BTreeMap<(Text, Text, Text), RegistrationStatus>,
+    /// By tenant and session.
+    pub(crate) sessions: BTreeMap<(Text, Text), Session>,
+    /// By tenant and work order.
+    pub(crate) work_orders: BTreeMap<(Text, Text), WorkOrder>,
+    /// By tenant and work order, then by the hash of the token. They end with their work order.
+    pub(crate) leases: BTreeMap<(Text, Text), BTreeMap<Digest, Lease>>,
+    /// Carried by a room of its own.
+    #[serde(skip)]
+    pub(crate) ended: Ended,
+}
+
+/// A session that is registered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Session {
+    pub(crate) user_id: Text,
+    pub(crate) device_id: Text,
+    pub(crate) status: SessionStatus,
+}
+
+/// A work order that is registered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WorkOrder {
+    pub(crate) correlation_id: Text,
+    pub(crate) status: WorkOrderStatus,
+}
+
+/// A lease that is registered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Lease {
+    pub(crate) expires_at: Timestamp,
+    pub(crate) status: LeaseStatus,
+}
+
+impl Registry {
+    /// Whether the actor was granted the capability.
+    pub(crate) fn holds(&self, actor: &ActorId, capability: Capability) -> bool {
+        self.capabilities.contains(&(actor.kind, Text::from(&actor.id), capability))
+    }
+
+    pub(crate) fn active_tenant(&self, tenant_id: &str) -> Result<(), Mismatch> {
+        let status = self.tenants.get(&Text::from(tenant_id));
+        Mismatch::unless_active("tenant_id", tenant_id, status)
+    }
+
+    /// A user who may act: of a tenant that may.
+    pub(crate) fn active_user(&self, tenant_id: &str, user_id: &str) -> Result<(), Mismatch> {
+        self.active_tenant(tenant_id)?;
+        let status = self.users.get(&pair(tenant_id, user_id));
+        Mismatch::unless_active("user_id", user_id, status)
+    }
+
+    /// A device that may be used: by this user, who may act.
+    pub(crate) fn active_device(
+        &self,
+        tenant_id: &str,
+        device_id: &str,
+        user_id: &str,
+    ) -> Result<(), Mismatch> {
+        self.active_user(tenant_id, user_id)?;
+        let key = (Text::from(tenant_id), Text::from(device_id), Text::from(user_id));
+        Mismatch::unless_active("device_id", device_id, self.devices.get(&key))
+    }
+}
+
+pub(crate) fn pair(tenant_id: &str, id: &str) -> (Text, Text) {
+    (Text::from(tenant_id), Text::from(id))
+}
+
+/// What is not as it has to be.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Mismatch {
+    pub(crate) field: &'static str,
+    pub(crate) expected: String,
+    pub(crate) found: String,
+}
+
+impl Mismatch {
+    pub(crate) fn of(field: &'static str, expected: impl Display, found: impl Display) -> Self {
+        Self { field, expected: expected.to_string(), found: found.to_string() }
+    }
+
+    /// Two names that have to be the same.
+    pub(crate) fn unless_same(
+        field: &'static str,
+        expected: &str,
+        found: &str,
+    ) -> Result<(), Self> {
+        if expected == found {
+            return Ok(());
+        }
+        Err(Self::of(field, shown(expected), shown(found)))
+    }
+
+    fn unless_active(
+        field: &'static str,
+        name: &str,
+        status: Option<&RegistrationStatus>,
+    ) -> Result<(), Self> {
+        let found = match status {
+            Some(RegistrationStatus::Active) => return Ok(()),
+            Some(other) => format!("{}, which is {other}", shown(name)),
+            None => format!("{}, which is not registered", shown(name)),
+        };
+        Err(Self::of(field, "one that is registered and ACTIVE", found))
+    }
+
+    pub(crate) fn barred(self, reason_code: ReasonCode) -> ThreadRefusal {
+        let Self { field, expected, found } = self;
+        ThreadRefusal::Barred { reason_code, field, expected, found }
+    }
+}
+
+/// A registration that presumes something else than there is.
+impl From<Mismatch> for ThreadRefusal {
+    fn from(mismatch: Mismatch) -> Self {
+        let Mismatch { field, expected, found } = mismatch;
+        Self::Registration { field, expected, found }
+    }
+}
+
+/// The registry, with the sessions and work orders that have left it and were found again.
+#[derive(Clone, Copy)]
+pub(crate) struct Registered<'a> {
+    pub(crate) registry: &'a Registry,
+    pub(crate) found: Option<&'a Registry>,
+}
+
+impl<'a> Registered<'a> {
+    /// What the state knows, and nothing else: as every replay knows it.
+    pub(crate) const fn in_state(registry: &'a Registry) -> Self {
+        Self { registry, found: None }
+    }
+
+    pub(crate) fn session(&self, tenant_id: &str, session_id: &str) -> Option<&'a Session> {
+        let key = pair(tenant_id, session_id);
+        let known = self.registry.sessions.get(&key);
+        known.or_else(|| self.found?.sessions.get(&key))
+    }
+
+    pub(crate) fn work_order(&self, tenant_id: &str, work_order_id: &str) -> Option<&'a WorkOrder> {
+        let key = pair(tenant_id, work_order_id);
+        let known = self.registry.work_orders.get(&key);
+        known.or_else(|| self.found?.work_orders.get(&key))
+    }
+}
+
+impl Registry {
+    /// Applies what the event of a record registers. Other events leave the registry as it is.
+    pub(crate) fn apply(&mut self, event: &Event, sequence: u64) {
+        self.follow_ending(event, sequence);
+        match event {
+            Event::CapabilityChanged(body) => self.change_capability(body),
+            Event::TenantRegistered(body) => {
+                self.tenants.insert(body.tenant_id.clone(), body.status);
+            }
+            Event::UserRegistered(body) => {
+                let key = (body.tenant_id.clone(), body.user_id.clone());
+                self.users.insert(key, body.status);
+            }
+            Event::DeviceRegistered(body) => {
+                let (tenant_id, device_id) = (body.tenant_id.clone(), body.device_id.clone());
+                self.devices.insert((tenant_id, device_id, body.user_id.clone()), body.status);
+            }
+            Event::SessionRegistered(body) => self.register_session(body),
+            Event::WorkOrderRegistered(body) => self.register_work_order(body),
+            Event::LeaseRegistered(body) => self.register_lease(body),
+            _ => {}
+        }
+    }
+
+    fn change_capability(&mut self, body: &CapabilityChanged) {
+        let key = (body.actor_kind, body.actor_id.clone(), body.capability);
+        if body.is_granted {
+            self.capabilities.insert(key);
+        } else {
+            self.capabilities.remove(&key);
+        }
+    }
+
+    fn register_session(&mut self, body: &SessionRegistered) {
+        let key = (body.tenant_id.clone(), body.session_id.clone());
+        let session = Session {
+            user_id: body.user_id.clone(),
+            device_id: body.device_id.clone(),
+            status: body.status,
+        };
+        self.sessions.insert(key, session);
+    }
+
+    /// Leases end with their work order: none can be used or registered any more.
+    fn register_work_order(&mut self, body: &WorkOrderRegistered) {
+        let key = (body.tenant_id.clone(), body.work_order_id.clone());
+        if body.status.is_final() {
+            self.leases.remove(&key);
+        }
+        let correlation_id = body.correlation_id.clone();
+        self.work_orders.insert(key, WorkOrder { correlation_id, status: body.status });
+    }
+
+    fn register_lease(&mut self, body: &LeaseRegistered) {
+        let key = (body.tenant_id.clone(), body.work_order_id.clone());
+        let lease = Lease { expires_at: body.expires_at, status: body.status };
+        self.leases.entry(key).or_default().insert(body.lease_token_hash, lease);
+    }
+}
+
+/// Most sessions and work orders that are known after they ended: the newest.
+pub const MAX_ENDED_REGISTRATIONS: usize = 1_024;
+
+/// Something registered that ended, by tenant and name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+enum EndedName {
+    Session(Text, Text),
+    WorkOrder(Text, Text),
+}
+
+/// What ended, in the order in which it did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ended {
+    /// By the record that ended it; the newest 1024.
+    names: BTreeMap<u64, EndedName>,
+    /// The newest record that ended something which is known no longer.
+    pub(crate) forgotten: u64,
+}
+
+impl Registry {
+    /// What ended is known for a while.
+    fn follow_ending(&mut self, event: &Event, sequence: u64) {
+        let Some(name) = name_of_ended(event) else { return };
+        self.ended.names.insert(sequence, name);
+        while self.ended.names.len() > MAX_ENDED_REGISTRATIONS {
+            let Some((oldest, name)) = self.ended.names.pop_first() else { break };
+            self.forget(name);
+            self.ended.forgotten = self.ended.forgotten.max(oldest);
+        }
+    }
+
+    /// What was registered anew, against the rules, stays.
+    fn forget(&mut self, name: EndedName) {
+        match name {
+            EndedName::Session(tenant_id, session_id) => {
+                let key = (tenant_id, session_id);
+                let known = self.sessions.get(&key);
+                if known.is_some_and(|known| known.status == SessionStatus::Closed) {
+                    self.sessions.remove(&key);
+                }
+            }
+            EndedName::WorkOrder(tenant_id, work_order_id) => {
+                let key = (tenant_id, work_order_id);
+                if self.work_orders.get(&key).is_some_and(|known| known.status.is_final()) {
+                    self.work_orders.remove(&key);
+                }
+            }
+        }
+    }
+
+    pub(crate) const fn ended(&self) -> &Ended {
+        &self.ended
+    }
+
+    pub(crate) fn has_ended(&mut self, ended: Ended) {
+        self.ended = ended;
+    }
+
+    /// Whether a session that is not known may have been closed long ago.
+    pub(crate) fn may_have_forgotten(&self, tenant_id: &str, session_id: &str) -> bool {
+        self.ended.forgotten > 0 && !self.sessions.contains_key(&pair(tenant_id, session_id))
+    }
+}
+
+/// What the event ends for ever.
+fn name_of_ended(event: &Event) -> Option<EndedName> {
+    match event {
+        Event::SessionRegistered(body) if body.status == SessionStatus::Closed => {
+            Some(EndedName::Session(body.tenant_id.clone(), body.session_id.clone()))
+        }
+        Event::WorkOrderRegistered(body) if WorkOrderStatus::is_final(body.status) => {
+            Some(EndedName::WorkOrder(body.tenant_id.clone(), body.work_order_id.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// Where a capability stands that an actor has. One that was taken away is not registered.
+const GRANTED: &str = "GRANTED";
+
+/// Something registered. What does not belong to it is absent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RegistrationView<'a> {
+    /// What it is and its name.
+    #[serde(skip)]
+    pub name: RegistrationName,
+    /// Where it stands, by the seed's names; a capability is GRANTED.
+    pub status: String,
+    /// Of a session: whose it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<&'a str>,
+    /// Of a session: on which device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_id: Option<&'a str>,
+    /// Of a work order: the only correlation under which it is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<&'a str>,
+    /// Of a lease: from when on it allows nothing any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+/// What tells one registration from all others.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RegistrationName {
+    /// `capability`, `tenant`, `user`, `device`, `session`, `work_order` or `lease`.
+    pub kind: &'static str,
+    /// The names of what it belongs to, the tenant first, and its own. Of a device its user, of a
+    /// lease the hash of its token, of a capability the actor's kind and name stand there too.
+    pub parts: Vec<String>,
+}
+
+impl RegistrationName {
+    fn new(kind: &'static str, parts: &[&dyn Display]) -> Self {
+        Self { kind, parts: parts.iter().map(ToString::to_string).collect() }
+    }
+
+    /// What an event registers, or takes away; `None` for events that register nothing.
+    #[must_use]
+    pub fn of(event: &Event) -> Option<Self> {
+        Some(match event {
+            Event::CapabilityChanged(body) => {
+                Self::new("capability", &[&body.actor_kind, &body.actor_id, &body.capability])
+            }
+            Event::TenantRegistered(body) => Self::new("tenant", &[&body.tenant_id]),
+            Event::UserRegistered(body) => Self::new("user", &[&body.tenant_id, &body.user_id]),
+            Event::DeviceRegistered(body) => {
+                Self::new("device", &[&body.tenant_id, &body.device_id, &body.user_id])
+            }
+            Event::SessionRegistered(body) => {
+                Self::new("session", &[&body.tenant_id, &body.session_id])
+            }
+            Event::WorkOrderRegistered(body) => {
+                Self::new("work_order", &[&body.tenant_id, &body.work_order_id])
+            }
+            Event::LeaseRegistered(body) => {
+                Self::new("lease", &[&body.tenant_id, &body.work_order_id, &body.lease_token_hash])
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl RegistrationView<'_> {
+    fn new(kind: &'static str, parts: &[&dyn Display], status: &dyn Display) -> Self {
+        Self {
+            name: RegistrationName::new(kind, parts),
+            status: status.to_string(),
+            user_id: None,
+            device_id: None,
+            correlation_id: None,
+            expires_at: None,
+        }
+    }
+}
+
+impl Registry {
+    /// What has a status and nothing else.
+    pub(crate) fn plain(&self) -> impl Iterator<Item = RegistrationView<'_>> {
+        let capabilities = self.capabilities.iter().map(|(kind, id, capability)| {
+            RegistrationView::new("capability", &[kind, id, capability], &GRANTED)
+        });
+        let tenants = self.tenants.iter();
+        let tenants =
+            tenants.map(|(tenant, status)| RegistrationView::new("tenant", &[tenant], status));
+        let users = self
+            .users
+            .iter()
+            .map(|((tenant, user), status)| RegistrationView::new("user", &[tenant, user], status));
+        let devices = self.devices.iter().map(|((tenant, device, user), status)| {
+            RegistrationView::new("device", &[tenant, device, user], status)
+        });
+        capabilities.chain(tenants).chain(users).chain(devices)
+    }
+
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = RegistrationView<'_>> {
+        self.sessions.iter().map(|((tenant, name), session)| RegistrationView {
+            user_id: Some(&session.user_id),
+            device_id: Some(&session.device_id),
+            ..RegistrationView::new("session", &[tenant, name], &session.status)
+        })
+    }
+
+    pub(crate) fn work(&self) -> impl Iterator<Item = RegistrationView<'_>> {
+        let orders = self.work_orders.iter().map(|((tenant, name), order)| RegistrationView {
+            correlation_id: Some(&order.correlation_id),
+            ..RegistrationView::new("work_order", &[tenant, name], &order.status)
+        });
+        let leases = self.leases.iter().flat_map(|((tenant, order), leases)| {
+            leases.iter().map(move |(token, lease)| RegistrationView {
+                expires_at: Some(lease.expires_at),
+                ..RegistrationView::new("lease", &[tenant, order, token], &lease.status)
+            })
+        });
+        orders.chain(leases)
+    }
+}

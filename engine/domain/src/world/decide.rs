@@ -1,0 +1,268 @@
+//! Events, or a refusal, for a command: pure functions of the world, the command and its time.
+//!
+//! What must never be silent is an event, not a refusal (property E3): an illegal transition, a
+//! stop condition and a failed handshake halt the loop with a reason. A refusal leaves no trace
+//! but, where a rule on scope, idempotency, gating or continuity says no, [`Refusal::audit`].
+//!
+//! A command may carry the version that it was made for (property E6). What the log's own writer
+//! says of the log is recorded where the state does not contradict it.
+
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+use alloc::{format, vec};
+use core::fmt;
+
+use crate::core::hash::Digest;
+use crate::core::limits::CLOCK_STEP_NS;
+use crate::core::time::Timestamp;
+use crate::governed::aggregate::RequestPlace;
+use crate::governed::batch::on_loop;
+use crate::governed::{answer, attempt, batch, capture, initialization, request};
+use crate::human_decision::refusal::DecisionRefusal;
+use crate::log::command::WriterCommand;
+use crate::log::event::{FingerprintRecorded, are_records_before};
+use crate::world::carried::STATE_SCHEMA_VERSION;
+use crate::world::command::Command;
+use crate::world::event::Event;
+use crate::world::refusal::Refusal;
+use crate::world::{World, policy};
+use crate::{decision_point, interruption_thread, registration};
+
+/// What follows from a command at a time. `at` must be the time of the records that will hold the
+/// events, as evidence carries it. The events are one batch: all of them are recorded, in order,
+/// or none.
+///
+/// # Errors
+/// A [`Refusal`] when a rule says no. Nothing but [`Refusal::audit`] is to be recorded then.
+pub fn decide(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+    let events = by_system(world, command, at)?;
+    check_new_requests(world, &events)?;
+    Ok(events)
+}
+
+/// An id names one question for ever, whichever command asks it.
+fn check_new_requests(world: &World, events: &[Event]) -> Result<(), Refusal> {
+    let asked = events.iter().filter_map(|event| match event {
+        Event::DecisionRequested(body) => Some(&body.request.request_id),
+        _ => None,
+    });
+    for request_id in asked {
+        if world.hot.requests.contains(request_id) || world.was_used(request_id) {
+            let request_id = request_id.to_string();
+            return Err(DecisionRefusal::RequestExists { request_id }.into());
+        }
+    }
+    Ok(())
+}
+
+fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+    match command {
+        Command::InitializeLoop(c) => initialization::initialize(world, c, at),
+        Command::DispatchLoop(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::dispatch(l, b, c))
+        }
+        Command::RetryLoop(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::retry(l, b, c))
+        }
+        Command::AwaitResponse(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, attempt::await_response)
+        }
+        Command::CaptureEvidence(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| capture::capture(l, b, c))
+        }
+        Command::ReportResponse(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::report_response(l, b, c))
+        }
+        Command::ReportFault(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::report_fault(l, b, c))
+        }
+        Command::CompleteLoop(c) => on_loop(world, &c.loop_id, c.entropy, at, batch::complete),
+        Command::StopLoop(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| batch::stop(l, b, c))
+        }
+        Command::InterruptLoop(c) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| batch::interrupt(l, b, c))
+        }
+        Command::RequestDecision(c) => {
+            let of_log = world.policy();
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
+                policy::check_asked(&of_log, l).map_err(policy::loosened)?;
+                request::request(l, b, c)
+            })
+        }
+        Command::AnswerDecision(c) => answer::answer(world, c, at),
+        Command::ExpireDue(c) => request::expire(world, c, at),
+        Command::OverrideVisibility(c) => request::override_visibility(world, c, at),
+        Command::ChangeCapability(_)
+        | Command::RegisterTenant(_)
+        | Command::RegisterUser(_)
+        | Command::RegisterDevice(_)
+        | Command::RegisterSession(_)
+        | Command::RegisterWorkOrder(_)
+        | Command::RegisterLease(_) => registration::rules::register(world, command, at),
+        Command::TakeTurn(_)
+        | Command::ConfirmCommitRow(_)
+        | Command::ClarifyCommitRow(_)
+        | Command::RespondCommitRow(_)
+        | Command::DispatchCommitRow(_)
+        | Command::WaitCommitRow(_)
+        | Command::ReadAuditRows(_)
+        | Command::ExpireThread(_)
+        | Command::CloseThread(_) => interruption_thread::rules::on_thread(world, command, at),
+        Command::CreateDecisionPoint(_)
+        | Command::RespondToDecisionPoint(_)
+        | Command::RefineDecisionPoint(_)
+        | Command::CancelDecisionPoint(_)
+        | Command::EscalateDecisionPoint(_)
+        | Command::RemindDecisionPoint(_)
+        | Command::ConsumeApproval(_)
+        | Command::ExpireDecisionPoint(_) => {
+            decision_point::rules::on_decision_point(world, command, at)
+        }
+        Command::SetPolicy(c) => policy::set(world, c),
+        Command::RelaxPolicy(c) => policy::relax(world, c, at),
+        Command::RecordConfiguration(body) => Ok(vec![body.clone().into()]),
+        Command::RecordFingerprint => Ok(vec![fingerprint(world)]),
+    }
+}
+
+fn fingerprint(world: &World) -> Event {
+    let fingerprint = Digest::from_bytes(world.fingerprint());
+    FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint }.into()
+}
+
+impl World {
+    /// The version of what a command is about: the sequence of the last record that changed its
+    /// loop, its thread or its decision point. `None` where the command is about nothing that
+    /// lives; a thread or a decision point is known for a while after it ended.
+    #[must_use]
+    pub fn version_of(&self, command: &Command) -> Option<u64> {
+        self.subject_of(command).map(|(_, version)| version)
+    }
+
+    /// Whether what a command is about is still as the caller saw it. What no longer lives is
+    /// left to `decide`, which knows more to say about it.
+    ///
+    /// # Errors
+    /// [`Refusal::StaleVersion`] with both versions.
+    pub fn check_version(&self, command: &Command, expected: u64) -> Result<(), Refusal> {
+        match self.subject_of(command) {
+            Some((entity, found)) if found != expected => {
+                Err(Refusal::StaleVersion { entity: String::from(entity), expected, found })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The record of what a command asks for, where exactly this was answered before: whoever asks
+    /// again is told so, whatever changed since.
+    #[must_use]
+    pub fn given_before(&self, command: &Command) -> Option<u64> {
+        let Command::RespondToDecisionPoint(c) = command else { return None };
+        let point = self.known_point(&c.decision_id)?;
+        point.given_before(&c.by, &c.response, c.comment.as_deref())
+    }
+
+    /// The sequence of the last record that changed a thread, also where only the log knows that it
+    /// was closed, and that was looked for.
+    #[must_use]
+    pub fn thread_version(&self, tenant_id: &str, correlation_id: &str) -> Option<u64> {
+        let known = self.thread(tenant_id, correlation_id).map(|thread| thread.version);
+        known.or_else(|| self.closed_with(tenant_id, correlation_id))
+    }
+
+    /// The name and the version of the loop or thread.
+    fn subject_of<'a>(&'a self, command: &'a Command) -> Option<(&'a str, u64)> {
+        if let Some((tenant_id, correlation_id)) = command.thread() {
+            return Some((correlation_id, self.thread_version(tenant_id, correlation_id)?));
+        }
+        if let Some(decision_id) = command.decision_point() {
+            let point = self.known_point(decision_id)?;
+            return Some((&point.decision_id, point.version));
+        }
+        let subject = command.subject().filter(|_| !command.is_registration())?;
+        let entity = self.live_loop(subject).or_else(|| match self.find_request(subject)? {
+            RequestPlace::Live(entity, _) => Some(entity),
+            RequestPlace::Closed(_) => None,
+        });
+        entity.map(|entity| (entity.loop_id(), entity.version))
+    }
+}
+
+/// What follows from what the log's own writer has seen. As [`decide`].
+///
+/// # Errors
+/// [`Refusal::ContradictsLog`] where the state says otherwise; [`Refusal::LoopNotLive`] of a loop
+/// that has ended.
+pub fn decide_for_writer(
+    world: &World,
+    command: &WriterCommand,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    let newest = world.totals().last_sequence;
+    let event: Event = match command {
+        WriterCommand::DeclareLost { loop_id, entropy } => {
+            return on_loop(world, loop_id, *entropy, at, batch::lose_recorder);
+        }
+        WriterCommand::RecoveryPerformed(body) => {
+            let kept = body.last_kept_sequence;
+            within("a recovery", body.last_proven_sequence, kept, newest)?;
+            unless(body.cut_bytes == 0, "a recovery", "that something was cut", "nothing")?;
+            body.clone().into()
+        }
+        WriterCommand::HeadMissingAccepted(body) => {
+            let before = body.first_sequence.saturating_sub(1);
+            within("an accepted absence of HEAD", before, body.last_sequence, newest)?;
+            body.clone().into()
+        }
+        WriterCommand::ClockStepped(body) => {
+            let is_no_step = body.step_ns.unsigned_abs() < CLOCK_STEP_NS;
+            unless(is_no_step, "a step of the clock", "a second or more", body.step_ns)?;
+            body.clone().into()
+        }
+        WriterCommand::HistoryArchived(body) => {
+            let before = body.first_sequence.saturating_sub(1);
+            within("an archive", before, body.anchor_sequence, newest)?;
+            let anchor = body.anchor_sequence;
+            let parted = world.unproven_records().iter().find(|(_, last)| *last >= anchor);
+            let parted = parted.filter(|(first, _)| *first <= anchor);
+            let (first, last) = parted.unwrap_or_default();
+            let together = format!(
+                "that records {first} to {last} are unproven, and go only with the record behind \
+                 them that says so"
+            );
+            let moved = format!("that it begins behind record {anchor}");
+            unless(parted.is_some(), "an archive", together, moved)?;
+            let is_other_schema = body.state_schema != STATE_SCHEMA_VERSION;
+            unless(is_other_schema, "an archive", STATE_SCHEMA_VERSION, body.state_schema)?;
+            body.clone().into()
+        }
+        WriterCommand::SegmentIndexed(body) => {
+            let (first, last) = (body.first_sequence, body.last_sequence);
+            let is_ahead = !are_records_before(first, last, newest.saturating_add(1));
+            let found = format!("{first} to {last}");
+            unless(is_ahead, "an index", format!("records up to {newest}"), found)?;
+            body.clone().into()
+        }
+    };
+    Ok(vec![event])
+}
+
+/// `first` to `last` are records that there are, or were; `first` may lie before the first one.
+fn within(statement: &'static str, first: u64, last: u64, newest: u64) -> Result<(), Refusal> {
+    let found = format!("{first} to {last}");
+    unless(first > last || last > newest, statement, format!("records up to {newest}"), found)
+}
+
+fn unless(
+    is_contradicted: bool,
+    statement: &'static str,
+    expected: impl fmt::Display,
+    found: impl fmt::Display,
+) -> Result<(), Refusal> {
+    if !is_contradicted {
+        return Ok(());
+    }
+    let (expected, found) = (expected.to_string(), found.to_string());
+    Err(Refusal::ContradictsLog { statement, expected, found })
+}

@@ -1,0 +1,233 @@
+//! Finding a request by its id, and what falls due by its time, in time that does not depend on
+//! the number of loops and threads. Requests of settled loops are remembered as long as they are
+//! among the newest.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+use crate::core::ids::Entropy;
+use crate::core::limits::MAX_CLOSED_REQUESTS;
+use crate::core::payload::Text;
+use crate::core::time::Timestamp;
+use crate::decision_point::command::ExpireDecisionPoint;
+use crate::decision_point::state::DecisionPoint;
+use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
+use crate::human_decision::command::ExpireDue;
+use crate::human_decision::state::HeldRequest;
+use crate::interruption_thread::command::ThreadCommand;
+use crate::interruption_thread::state::Thread;
+use crate::world::World;
+use crate::world::command::Command;
+use crate::world::kept::{Kept, Loops};
+
+/// The index of requests. All of it follows from the loops' events.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Requests {
+    /// The loop of every request of a live loop.
+    live: BTreeMap<String, String>,
+    /// What falls due, earliest first.
+    due: BTreeSet<(Timestamp, String)>,
+    /// Requests of settled loops by the sequence of the record that asked; the newest 1024.
+    closed: BTreeMap<u64, (Text, Kept<HeldRequest>)>,
+}
+
+/// [`Requests`] as they are carried: the members in their order.
+pub(crate) type Carried =
+    (Vec<(String, String)>, Vec<(Timestamp, String)>, Vec<(u64, (Text, Kept<HeldRequest>))>);
+
+/// Something that falls due: in a request, in an interruption thread, in a decision point.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Due {
+    /// What records it: [`Command::ExpireDue`], whose random bits are still to be drawn,
+    /// [`Command::ExpireThread`] or [`Command::ExpireDecisionPoint`].
+    pub command: Command,
+    /// When it fell due.
+    pub due_at: Timestamp,
+    /// Whether something is over: a deadline, what a thread kept, an approval. Else only the
+    /// warning is due.
+    pub timed_out: bool,
+    /// The story that it belongs to: the correlation of the record to be written.
+    pub correlation: String,
+    /// The sequence of the record that asked, or that changed it last: the causation of the
+    /// record to be written.
+    pub caused_by: u64,
+}
+
+impl World {
+    /// Everything that is due at this time, earliest first. A writer records it before anything
+    /// else, one command for each. A deadline that is now is due.
+    #[must_use]
+    pub fn due(&self, at: Timestamp) -> Vec<Due> {
+        let requests = self.hot.requests.due.iter().take_while(|(due_at, _)| *due_at <= at);
+        let requests = requests.filter_map(|(due_at, id)| self.request_due(*due_at, id, at));
+        let threads = self.hot.threads.expired(at);
+        let threads = threads.map(thread_due);
+        let points = self.hot.decision_points.due(at).map(point_due);
+        let mut due: Vec<Due> = requests.chain(threads).chain(points).collect();
+        due.sort_by_key(|one| one.due_at);
+        due
+    }
+
+    /// When something falls due next.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Timestamp> {
+        let of_requests = self.hot.requests.due.first().map(|(due_at, _)| *due_at);
+        let of_points = self.hot.decision_points.next_due();
+        of_requests.into_iter().chain(self.hot.threads.next_due()).chain(of_points).min()
+    }
+
+    fn request_due(&self, due_at: Timestamp, request_id: &str, at: Timestamp) -> Option<Due> {
+        let RequestPlace::Live(entity, held) = self.find_request(request_id)? else { return None };
+        let (request_id, entropy) = (String::from(request_id), Entropy::default());
+        Some(Due {
+            command: Command::ExpireDue(ExpireDue { request_id, entropy }),
+            due_at,
+            timed_out: held.request.is_expired(at),
+            correlation: entity.correlation.clone(),
+            caused_by: held.requested_sequence,
+        })
+    }
+
+    /// The request with this id: of a live loop, or among the newest of settled ones.
+    #[must_use]
+    pub fn find_request(&self, request_id: &str) -> Option<RequestPlace<'_>> {
+        let requests = &self.hot.requests;
+        if let Some(loop_id) = requests.live.get(request_id) {
+            let entity = self.live_loop(loop_id)?;
+            return Some(RequestPlace::Live(entity, entity.request(request_id)?));
+        }
+        requests.closed_with(request_id).map(RequestPlace::Closed)
+    }
+
+    /// Every request that waits for an answer, with its loop, the one due first first.
+    pub fn open_requests(&self) -> impl Iterator<Item = (&ExecutionLoop, &HeldRequest)> {
+        let ids = self.hot.requests.due.iter().map(|(_, request_id)| request_id);
+        ids.filter_map(|request_id| match self.find_request(request_id)? {
+            RequestPlace::Live(entity, held) => Some((entity, held)),
+            RequestPlace::Closed(_) => None,
+        })
+    }
+
+    /// The newest requests of loops that settled, at most 1024, in the order of their asking.
+    pub fn closed_requests(&self) -> impl Iterator<Item = &HeldRequest> {
+        self.hot.requests.closed()
+    }
+}
+
+fn thread_due((due_at, thread): (Timestamp, &Thread)) -> Due {
+    let correlation = String::from(thread.correlation_id.as_str());
+    Due {
+        command: Command::ExpireThread(ThreadCommand {
+            tenant_id: String::from(thread.tenant_id.as_str()),
+            correlation_id: correlation.clone(),
+        }),
+        due_at,
+        timed_out: true,
+        correlation,
+        caused_by: thread.version,
+    }
+}
+
+fn point_due((due_at, point): (Timestamp, &DecisionPoint)) -> Due {
+    let decision_id = String::from(point.decision_id.as_str());
+    Due {
+        command: Command::ExpireDecisionPoint(ExpireDecisionPoint { decision_id }),
+        due_at,
+        timed_out: true,
+        correlation: point.correlation.clone(),
+        caused_by: point.version,
+    }
+}
+
+impl Requests {
+    /// What is remembered of settled loops, and no live ones yet.
+    fn remembering(closed: Vec<HeldRequest>) -> Self {
+        let mut requests = Self::default();
+        closed.into_iter().for_each(|held| requests.remember(held));
+        requests
+    }
+
+    /// The requests that were carried.
+    pub(crate) fn from_carried((live, due, closed): Carried) -> Self {
+        Self {
+            live: live.into_iter().collect(),
+            due: due.into_iter().collect(),
+            closed: closed.into_iter().collect(),
+        }
+    }
+
+    /// Decodes what is remembered, and makes anew what follows from it and from the live loops.
+    /// Says whether all of it is requests.
+    pub(crate) fn decode(&mut self, loops: &Loops) -> bool {
+        let are_requests = self.closed.values_mut().all(|(_, held)| held.decode());
+        *self = Self::remembering(self.closed().cloned().collect());
+        loops.values().for_each(|entity| self.follow(entity));
+        are_requests
+    }
+
+    /// What is remembered of settled loops, in the order of asking.
+    pub(crate) fn closed(&self) -> impl Iterator<Item = &HeldRequest> {
+        self.closed.values().filter_map(|(_, held)| held.get())
+    }
+
+    /// How many of settled loops are remembered.
+    pub(crate) fn closed_count(&self) -> usize {
+        self.closed.len()
+    }
+
+    /// Whether some request has this id.
+    pub(crate) fn contains(&self, request_id: &str) -> bool {
+        self.live.contains_key(request_id)
+            || self.closed.values().any(|(id, _)| **id == *request_id)
+    }
+
+    /// Brings the index up to what a live loop's requests are now.
+    pub(crate) fn follow(&mut self, entity: &ExecutionLoop) {
+        for held in &entity.decisions.requests {
+            let request_id = String::from(held.request_id());
+            self.forget_due(held);
+            if let Some(due_at) = held.next_due() {
+                self.due.insert((due_at, request_id.clone()));
+            }
+            self.live.insert(request_id, String::from(entity.loop_id()));
+        }
+    }
+
+    /// A loop settled: its requests are remembered for a while.
+    pub(crate) fn close(&mut self, entity: &ExecutionLoop) {
+        for held in &entity.decisions.requests {
+            self.forget_due(held);
+            self.live.remove(held.request_id());
+            self.remember(held.clone());
+        }
+        while self.closed.len() > MAX_CLOSED_REQUESTS {
+            self.closed.pop_first();
+        }
+    }
+
+    /// Counts an answer that came after the loop settled.
+    pub(crate) fn closed_mut(&mut self, request_id: &str) -> Option<&mut HeldRequest> {
+        let mut closed = self.closed.values_mut().rev();
+        closed.find(|(id, _)| **id == *request_id)?.1.get_mut()
+    }
+
+    /// The newest of settled loops with this id.
+    fn closed_with(&self, request_id: &str) -> Option<&HeldRequest> {
+        self.closed.values().rev().find(|(id, _)| **id == *request_id)?.1.get()
+    }
+
+    pub(crate) fn remember(&mut self, held: HeldRequest) {
+        let id = Text::from(held.request_id());
+        self.closed.insert(held.requested_sequence, (id, Kept::from(Box::new(held))));
+    }
+
+    fn forget_due(&mut self, held: &HeldRequest) {
+        for due_at in [held.warning_at(), held.request.timeout_at] {
+            self.due.remove(&(due_at, String::from(held.request_id())));
+        }
+    }
+}

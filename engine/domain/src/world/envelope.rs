@@ -1,0 +1,362 @@
+//! What one record's payload holds: an event, and who caused it, within what story, and because
+//! of which record (property E7: a story can be told from any record in both directions).
+//!
+//! A payload is two values in a row: the heading (the event's kind again, so that a payload under
+//! a foreign kind is refused; actor, correlation, causation, idempotency) and the event's body.
+//! Property L8: what decodes re-encodes to the same bytes. Over-long numbers and trailing bytes
+//! are therefore refused, as they are read. Nothing is allocated for a length that the payload
+//! merely claims: text and raw bytes are borrowed from it first.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::actor::{Actor, ActorId, Authentication, Proof};
+use crate::core::canonical::Reader;
+use crate::core::codec::{BodyReader, BodyWriter, DecodeError, EncodeError, read};
+use crate::core::hash::Digest;
+use crate::core::ids::Idempotency;
+use crate::core::limits::MAX_PAYLOAD_BYTES;
+use crate::core::payload::List;
+use crate::core::text::{IdentifierFault, check_identifier};
+use crate::log::event::SalvagedRun;
+use crate::world::event::{Event, is_registered, kind_name};
+
+/// One record's payload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Envelope {
+    /// Who did it.
+    pub actor: ActorId,
+    /// What the process that recorded it could prove of that. `None` in records that were made
+    /// before it was recorded, and in Holdpoint's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+    /// The story that the record belongs to: 128 random bits in hex, or the caller's own name of
+    /// at most [`MAX_ID_BYTES`](crate::core::limits::MAX_ID_BYTES).
+    pub correlation: String,
+    /// The sequence of the record that caused this one. `None` where a story begins.
+    pub causation: Option<u64>,
+    /// The key under which the caller may repeat the command without effect.
+    pub idempotency: Option<Idempotency>,
+    /// What happened.
+    pub event: Event,
+}
+
+impl Envelope {
+    /// Whether every name in the envelope may be recorded. `decide` sees events only, so whoever
+    /// makes envelopes asks this before encoding one.
+    ///
+    /// # Errors
+    /// [`IdentifierFault`] names the field, what was expected and what was found.
+    pub fn check(&self) -> Result<(), IdentifierFault> {
+        check_identifier("actor id", &self.actor.id)?;
+        check_identifier("correlation", &self.correlation)?;
+        let Some(idempotency) = &self.idempotency else { return Ok(()) };
+        check_identifier("tenant", &idempotency.tenant)?;
+        check_identifier("engine", &idempotency.engine)?;
+        check_identifier("idempotency key", &idempotency.key)
+    }
+}
+
+/// A payload and what the record's header says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoded {
+    /// The event's kind.
+    pub kind: u16,
+    /// The version of the payload's schema.
+    pub version: u8,
+    /// The payload.
+    pub payload: Vec<u8>,
+}
+
+/// Encodes one record's payload.
+///
+/// # Errors
+/// [`EncodeError`] when the payload would exceed [`MAX_PAYLOAD_BYTES`].
+pub fn encode(envelope: &Envelope) -> Result<Encoded, EncodeError> {
+    let kind = envelope.event.kind();
+    let writer = BodyWriter(Vec::with_capacity(USUAL_PAYLOAD_BYTES))
+        .write(&Heading::of(envelope, kind.kind))?;
+    let payload = envelope.event.write_body(writer)?.0;
+    Ok(Encoded { kind: kind.kind, version: kind.version, payload })
+}
+
+/// Decodes one record's payload, whose header states `kind` and `version`.
+///
+/// # Errors
+/// [`DecodeError`] names what was expected and what was found. No input panics.
+pub fn decode(kind: u16, version: u8, payload: &[u8]) -> Result<Envelope, DecodeError> {
+    if !is_registered(kind, version) {
+        return Err(DecodeError::unknown(kind, version));
+    }
+    if payload.len() > MAX_PAYLOAD_BYTES {
+        return Err(DecodeError::TooLong { found: payload.len() });
+    }
+    let mut reader = Reader::new(payload);
+    let heading: Heading<'_> = read(&mut reader, kind, "heading")?;
+    if heading.kind != kind {
+        return Err(DecodeError::KindDisagrees { expected: kind, found: heading.kind });
+    }
+    let event = Event::read_body(BodyReader { kind, version, reader: &mut reader })?;
+    match reader.over_long() {
+        Some(offset) => Err(DecodeError::NotCanonical { kind, offset }),
+        None => Ok(heading.into_envelope(event)),
+    }
+}
+
+impl DecodeError {
+    pub(crate) fn unknown(kind: u16, version: u8) -> Self {
+        match kind_name(kind) {
+            Some(_) => Self::UnknownVersion { kind, version },
+            None => Self::UnknownKind { kind, version },
+        }
+    }
+
+    /// Whether a newer program may read the payload.
+    #[must_use]
+    pub fn is_of_unknown_kind(&self) -> bool {
+        matches!(self, Self::UnknownKind { .. } | Self::UnknownVersion { .. })
+    }
+}
+
+/// Room for most payloads, so that they are written without growing.
+const USUAL_PAYLOAD_BYTES: usize = 1_000;
+
+/// What precedes the body.
+#[derive(Serialize, Deserialize)]
+struct Heading<'a> {
+    kind: u16,
+    #[serde(borrow)]
+    speaker: Speaker<'a>,
+    correlation: &'a str,
+    causation: Option<u64>,
+    #[serde(borrow)]
+    idempotency: Option<(&'a str, &'a str, &'a str, Digest)>,
+}
+
+/// Who did it. The first four are the kinds of actors in their order, as they were recorded before
+/// the proof was: they take the same bytes as a kind and a name.
+#[derive(Serialize, Deserialize)]
+enum Speaker<'a> {
+    Human(&'a str),
+    Agent(&'a str),
+    Automation(&'a str),
+    System(&'a str),
+    Proven { kind: Actor, id: &'a str, user: u32, by: Authentication },
+}
+
+impl<'a> Speaker<'a> {
+    fn of(envelope: &'a Envelope) -> Self {
+        let ActorId { kind, id } = &envelope.actor;
+        match (&envelope.proof, kind) {
+            (Some(Proof { user, by }), kind) => {
+                Self::Proven { kind: *kind, id, user: *user, by: *by }
+            }
+            (None, Actor::Human) => Self::Human(id),
+            (None, Actor::Agent) => Self::Agent(id),
+            (None, Actor::Automation) => Self::Automation(id),
+            (None, Actor::System) => Self::System(id),
+        }
+    }
+
+    #[inline(always)]
+    fn into_actor(self) -> (ActorId, Option<Proof>) {
+        let (kind, id, proof) = match self {
+            Self::Human(id) => (Actor::Human, id, None),
+            Self::Agent(id) => (Actor::Agent, id, None),
+            Self::Automation(id) => (Actor::Automation, id, None),
+            Self::System(id) => (Actor::System, id, None),
+            Self::Proven { kind, id, user, by } => (kind, id, Some(Proof { user, by })),
+        };
+        (ActorId { kind, id: String::from(id) }, proof)
+    }
+}
+
+impl<'a> Heading<'a> {
+    fn of(envelope: &'a Envelope, kind: u16) -> Self {
+        let key =
+            |i: &'a Idempotency| (i.tenant.as_str(), i.engine.as_str(), i.key.as_str(), i.content);
+        Self {
+            kind,
+            speaker: Speaker::of(envelope),
+            correlation: &envelope.correlation,
+            causation: envelope.causation,
+            idempotency: envelope.idempotency.as_ref().map(key),
+        }
+    }
+
+    #[inline(always)]
+    fn into_envelope(self, event: Event) -> Envelope {
+        let key = |(tenant, engine, key, content)| Idempotency {
+            tenant: String::from(tenant),
+            engine: String::from(engine),
+            key: String::from(key),
+            content,
+        };
+        let (actor, proof) = self.speaker.into_actor();
+        Envelope {
+            actor,
+            proof,
+            correlation: String::from(self.correlation),
+            causation: self.causation,
+            idempotency: self.idempotency.map(key),
+            event,
+        }
+    }
+}
+
+impl Envelope {
+    /// Replaces every sequence that names a record of this same log: the causation, and what the
+    /// events of the log itself say. A 0, which names no record, stays.
+    ///
+    /// Sequences of other logs stay as well: what `log.salvaged` and `log.records_lost` say of
+    /// their source, and all of `log.history_archived`, whose sequences are those of the archive
+    /// and of the state that it carries. No other event holds one.
+    pub fn map_sequences(&mut self, mut map: impl FnMut(u64) -> u64) {
+        let mut replace = |sequence: &mut u64| {
+            if *sequence > 0 {
+                *sequence = map(*sequence);
+            }
+        };
+        self.causation.iter_mut().for_each(&mut replace);
+        match &mut self.event {
+            Event::RecoveryPerformed(body) => {
+                replace(&mut body.last_proven_sequence);
+                replace(&mut body.last_kept_sequence);
+            }
+            Event::HeadMissingAccepted(body) => {
+                replace(&mut body.first_sequence);
+                replace(&mut body.last_sequence);
+            }
+            Event::SegmentIndexed(body) => {
+                replace(&mut body.first_sequence);
+                replace(&mut body.last_sequence);
+            }
+            Event::RecordsUnproven(body) => {
+                replace(&mut body.first_sequence);
+                replace(&mut body.last_sequence);
+            }
+            Event::Salvaged(body) => body.runs = replaced(&body.runs, replace),
+            _ => {}
+        }
+    }
+}
+
+fn replaced(runs: &[SalvagedRun], mut replace: impl FnMut(&mut u64)) -> List<SalvagedRun> {
+    let moved = |run: &SalvagedRun| {
+        let mut run = *run;
+        replace(&mut run.first_sequence);
+        run
+    };
+    runs.iter().map(moved).collect()
+}
+
+#[cfg(feature = "arbitrary")]
+impl<'a> arbitrary::Arbitrary<'a> for Envelope {
+    fn arbitrary(input: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
+        Ok(Self {
+            actor: input.arbitrary()?,
+            proof: input.arbitrary()?,
+            correlation: crate::core::arbitrary::identifier(input)?,
+            causation: input.arbitrary()?,
+            idempotency: input.arbitrary()?,
+            event: input.arbitrary()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Envelope;
+    use crate::core::actor::{Actor, ActorId};
+    use crate::core::hash::Digest;
+    use crate::core::payload::{List, Text};
+    use crate::core::time::Timestamp;
+    use crate::log::event::{
+        HeadMissingAccepted, HistoryArchived, RecordsLost, RecoveryPerformed, Salvaged, SalvagedRun,
+    };
+    use crate::world::event::Event;
+
+    fn mapped(event: Event, causation: Option<u64>) -> Envelope {
+        let actor = ActorId { kind: Actor::ALL[0], id: "someone".into() };
+        let correlation = "story".into();
+        let mut envelope =
+            Envelope { proof: None, actor, correlation, causation, idempotency: None, event };
+        envelope.map_sequences(|sequence| sequence + 1000);
+        envelope
+    }
+
+    fn lost() -> RecordsLost {
+        RecordsLost {
+            source_first_sequence: 5,
+            source_last_sequence: 6,
+            file: "segments/1.seg".into(),
+            offset: 64,
+            length: 128,
+            copied_to: None,
+            problem: "torn".into(),
+        }
+    }
+
+    #[test]
+    fn what_names_a_record_of_the_same_log_is_mapped() {
+        assert_eq!(mapped(lost().into(), Some(7)).causation, Some(1007));
+        let (first_sequence, last_sequence) = (1, 9);
+        let event = HeadMissingAccepted { first_sequence, last_sequence }.into();
+        let moved = HeadMissingAccepted { first_sequence: 1001, last_sequence: 1009 };
+        assert_eq!(mapped(event, None).event, moved.into());
+        let recovered = |last_proven_sequence, last_kept_sequence| {
+            let (cut_bytes, copied_to) = (3, Some(Text::from("cut/1")));
+            Event::from(RecoveryPerformed {
+                last_proven_sequence,
+                last_kept_sequence,
+                cut_bytes,
+                copied_to,
+            })
+        };
+        assert_eq!(mapped(recovered(2, 3), None).event, recovered(1002, 1003));
+        assert_eq!(mapped(recovered(0, 3), None).event, recovered(0, 1003));
+    }
+
+    #[test]
+    fn of_a_report_of_salvage_only_the_places_in_this_log_are_mapped() {
+        let run = |first_sequence| SalvagedRun {
+            source_first_sequence: 3,
+            source_last_sequence: 4,
+            first_sequence,
+        };
+        let report = |first: u64| {
+            Event::from(Salvaged {
+                source_log: "00".into(),
+                source_first_sequence: 3,
+                source_last_sequence: 4,
+                records_kept: 2,
+                records_lost: 0,
+                bytes_not_kept: 0,
+                salvaged_at: Timestamp::default(),
+                runs: [run(first), run(first + 1)].into_iter().collect(),
+                runs_total: 2,
+                findings: List::default(),
+                findings_total: 0,
+            })
+        };
+        assert_eq!(mapped(report(2), None).event, report(1002));
+    }
+
+    #[test]
+    fn what_names_a_record_of_another_log_stays() {
+        assert_eq!(mapped(lost().into(), None).event, lost().into());
+        let archived = Event::from(HistoryArchived {
+            first_sequence: 1,
+            anchor_sequence: 2,
+            anchor_link: Digest::from_bytes([1; 32]),
+            archived_to: "archive".into(),
+            state_schema: 2,
+            state_fingerprint: Digest::from_bytes([2; 32]),
+            state: crate::core::payload::Raw::default(),
+        });
+        assert_eq!(mapped(archived.clone(), None).event, archived);
+    }
+}

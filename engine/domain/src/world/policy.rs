@@ -1,0 +1,265 @@
+//! Whether a command keeps a policy: that of its log, or one of the machine that whoever carries it
+//! out is governed by. The one rule for all of them. The policy of a log is set tighter by a
+//! person, or looser with the approval of those whom the one before names.
+//!
+//! What breaks it counts for nothing: a loop that was not approved does not exist, and a policy
+//! that nobody approved is not in force.
+
+use alloc::string::ToString as _;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::core::actor::{Actor, Authentication, PersonTerms};
+use crate::core::forbidden::{Judgement, Rule};
+use crate::core::payload::Text;
+use crate::core::time::Timestamp;
+use crate::decision_point::command::CreateDecisionPoint;
+use crate::decision_point::refusal::DecisionPointRefusal as No;
+use crate::decision_point::rules::{check_principal, spend};
+use crate::decision_point::state::DecisionPoint;
+use crate::decision_point::types::{ActionBinding, ApprovalPolicy, OnTimeout};
+use crate::execution_loop::command::InitializeLoop;
+use crate::execution_loop::event::LoopInitialized;
+use crate::governed::aggregate::ExecutionLoop;
+use crate::human_decision::terms::HoldPolicy;
+use crate::log::command::ChangePolicy;
+use crate::log::event::PolicyChanged;
+use crate::log::policy::{GatePolicy, Loosened, OF_THE_LOG, RELAX_TOOL, RUN_TOOL, relax_binding};
+use crate::log::policy_text::relax_proposal;
+use crate::world::command::Command;
+use crate::world::event::Event;
+use crate::world::evolve::Record;
+use crate::world::refusal::Refusal;
+use crate::world::{Hot, World};
+
+/// Whether a command keeps a policy: a new loop, a question that needs a person, one that is asked
+/// by hand, and an approval that is spent. Any other does.
+///
+/// # Errors
+/// [`Loosened`] names the first field in which it does not.
+pub fn check_floor(
+    world: &World,
+    floor: &GatePolicy,
+    command: &Command,
+    at: Timestamp,
+) -> Result<(), Loosened> {
+    match command {
+        Command::InitializeLoop(c) => check_start(world, floor, c),
+        Command::CreateDecisionPoint(c) if c.needs_person() => check_question(floor, c, at),
+        Command::ConsumeApproval(c) => match world.known_point(&c.decision_id) {
+            Some(point) => check_spent(world, floor, point),
+            None => Ok(()),
+        },
+        Command::RequestDecision(c) => match world.live_loop(&c.loop_id) {
+            Some(entity) => check_asked(floor, entity),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// A run under these terms, and the approval of its start.
+pub(crate) fn check_start(
+    world: &World,
+    floor: &GatePolicy,
+    command: &InitializeLoop,
+) -> Result<(), Loosened> {
+    floor.check_run(&command.hold, &command.gate)?;
+    let approval = command.approval.as_ref();
+    let point = approval.and_then(|approval| world.known_point(&approval.decision_id));
+    point.map_or(Ok(()), |point| check_spent(world, floor, point))
+}
+
+/// The terms of a loop that is held were looked at when it began. One that is not may have any, and
+/// is asked about by hand.
+pub(crate) fn check_asked(floor: &GatePolicy, entity: &ExecutionLoop) -> Result<(), Loosened> {
+    match entity.hold.policy {
+        HoldPolicy::Never => floor.check_answers(&entity.hold),
+        _ => Ok(()),
+    }
+}
+
+/// How long there was to answer is over; everything else has to be as it is demanded now.
+pub(crate) fn check_spent(
+    world: &World,
+    floor: &GatePolicy,
+    point: &DecisionPoint,
+) -> Result<(), Loosened> {
+    let people = ApprovalPolicy::people();
+    let policy = point.terms.policy.as_ref().unwrap_or(&people);
+    let floor = GatePolicy { approval_timeout_ms: None, ..floor.clone() };
+    let separation = world.person_for_point(&point.decision_id).is_some_and(|p| p.separation);
+    floor.check_approval(policy, separation, None)
+}
+
+pub(crate) fn check_question(
+    floor: &GatePolicy,
+    command: &CreateDecisionPoint,
+    at: Timestamp,
+) -> Result<(), Loosened> {
+    let people = ApprovalPolicy::people();
+    let policy = command.policy.as_ref().unwrap_or(&people);
+    let until = command.expires_at.map(|end| end.nanoseconds_since(at) / 1_000_000);
+    let left_ms = command.timeout_ms.or(until);
+    let has_end = command.on_timeout != Some(OnTimeout::Hold);
+    floor.check_approval(policy, command.separation, left_ms.filter(|_| has_end))
+}
+
+/// A policy that demands at least what the one before did; any, where the one before was lost.
+pub(crate) fn set(world: &World, command: &ChangePolicy) -> Result<Vec<Event>, Refusal> {
+    check_principal(&command.by)?;
+    command.policy.check()?;
+    let before = world.policy();
+    if !world.is_policy_lost() {
+        before.check_kept_by(&command.policy).map_err(loosened)?;
+        if before == command.policy && world.hot.gates.policy.is_some() {
+            return Err(Refusal::PolicyUnchanged);
+        }
+    }
+    Ok(vec![changed(command, None)])
+}
+
+/// A looser policy, with an approval that is spent in the same batch.
+pub(crate) fn relax(
+    world: &World,
+    command: &ChangePolicy,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_principal(&command.by)?;
+    command.policy.check()?;
+    let before = world.policy();
+    let Some(decision_id) = &command.approval else { return Err(Refusal::ApprovalNeeded) };
+    let input_sha256 = relax_binding(&before, &command.policy);
+    let binding = ActionBinding { tool: RELAX_TOOL.into(), input_sha256 };
+    let (point, spent) = spend(world, decision_id, &command.by, &binding, at)?;
+    if !point.terms.shows(&relax_proposal(&before, &command.policy)) {
+        let decision_id = point.decision_id.to_string();
+        return Err(No::ShowsOtherwise { decision_id, tool: RELAX_TOOL }.into());
+    }
+    check_approved_by(world, &before, point)?;
+    Ok(vec![spent, changed(command, Some(point.decision_id.clone()))])
+}
+
+/// Those whom the policy before names approve; where it names nobody, whoever sits at a terminal.
+fn check_approved_by(
+    world: &World,
+    before: &GatePolicy,
+    point: &DecisionPoint,
+) -> Result<(), Refusal> {
+    let Some(policy) = &point.terms.policy else { return Err(Refusal::ApprovalNeeded) };
+    let least = match before.approvers.is_empty() {
+        true => before.authentication.max(Some(Authentication::Terminal)),
+        false => before.authentication,
+    };
+    let floor = GatePolicy { authentication: least, approval_timeout_ms: None, ..before.clone() };
+    // As it was asked, which may have been before the policy was what it is.
+    let asked = world.person_for_point(&point.decision_id);
+    let separation = asked.is_some_and(|terms| terms.separation);
+    floor.check_approval(policy, separation, None).map_err(loosened)
+}
+
+fn changed(command: &ChangePolicy, approval: Option<Text>) -> Event {
+    let (by, policy) = (command.by.clone(), command.policy.clone());
+    PolicyChanged { by, policy, approval }.into()
+}
+
+/// The refusal of terms that the log's own policy does not let pass.
+pub(crate) fn loosened(loosened: Loosened) -> Refusal {
+    Refusal::PolicyLoosened { floor: OF_THE_LOG.to_string(), loosened }
+}
+
+/// A policy that a person at a terminal set.
+pub(crate) fn policy_changed(
+    world: &mut World,
+    record: Record<'_>,
+    body: &PolicyChanged,
+    judgement: &mut Judgement<'_>,
+) {
+    match check(world, record, body) {
+        Ok(()) => {
+            world.hot.gates.policy = Some(body.policy.clone());
+            world.hot.gates.policy_record = record.sequence;
+            world.hot.gates.is_policy_lost = false;
+        }
+        Err((expected, found)) => judgement.forbid(Rule::PolicyInForce, expected, found),
+    }
+}
+
+type Fault = (&'static str, alloc::string::String);
+
+fn check(world: &World, record: Record<'_>, body: &PolicyChanged) -> Result<(), Fault> {
+    let envelope = record.envelope;
+    let fault = |expected, found: &dyn core::fmt::Display| (expected, alloc::format!("{found}"));
+    if envelope.actor.kind != Actor::Human || !body.by.is(&envelope.actor) {
+        return Err(fault("a person's own name", &envelope.actor.kind));
+    }
+    let admitted = PersonTerms::AT_A_TERMINAL.admit(envelope.proof);
+    admitted.map_err(|reason| fault("a person at a terminal", &reason))?;
+    body.policy.check().map_err(|reason| fault("a policy that can be kept", &reason))?;
+    let before = world.policy();
+    let Some(approval) = &body.approval else {
+        if world.is_policy_lost() {
+            return Ok(());
+        }
+        let kept = before.check_kept_by(&body.policy);
+        return kept.map_err(|loosened| fault("a policy that demands as much", &loosened));
+    };
+    let point = world.hot.decision_points.find(approval);
+    let point = point.filter(|point| is_spent_before(point, record));
+    let Some(point) = point.filter(|point| {
+        let binding = point.binding();
+        let expected = relax_binding(&before, &body.policy);
+        binding.is_some_and(|to| *to.tool == *RELAX_TOOL && to.input_sha256 == expected)
+    }) else {
+        return Err(fault("an approval of exactly this change", approval));
+    };
+    let approved = check_approved_by(world, &before, point);
+    approved.map_err(|refusal: Refusal| fault("the approval of who may relax it", &refusal))
+}
+
+/// Whether a loop may begin: it keeps the policy of the log, and where a person is asked before the
+/// start, the approval was spent for it with the record before. What was recorded without a gate is
+/// older than policies, and there are none then.
+pub(crate) fn may_begin(
+    hot: &Hot,
+    record: Record<'_>,
+    body: &LoopInitialized,
+    judgement: &mut Judgement<'_>,
+) -> bool {
+    let rule = Rule::PolicyInForce;
+    let Some(gate) = &body.gate else {
+        return hot.gates.policy.is_none()
+            || forbid(judgement, rule, "a gate under a policy", "none");
+    };
+    if let Some(policy) = &hot.gates.policy
+        && let Err(loosened) = policy.check_run(&body.hold, gate)
+    {
+        return forbid(judgement, rule, "terms that keep the policy", loosened);
+    }
+    let Some(approval) = &body.approval else {
+        return !gate.before || forbid(judgement, rule, "an approval before the start", "none");
+    };
+    let point = hot.decision_points.find(approval);
+    let is_it = |point: &&DecisionPoint| {
+        let is_run = point.binding().is_some_and(|binding| *binding.tool == *RUN_TOOL);
+        is_run && is_spent_before(point, record)
+    };
+    point.filter(is_it).is_some()
+        || forbid(judgement, rule, "an approval that is spent for this start", approval)
+}
+
+/// Whether the approval was spent with the record right before.
+fn is_spent_before(point: &DecisionPoint, record: Record<'_>) -> bool {
+    let spent = point.consumed.as_ref().map(|consumed| consumed.sequence.saturating_add(1));
+    spent == Some(record.sequence)
+}
+
+fn forbid(
+    judgement: &mut Judgement<'_>,
+    rule: Rule,
+    expected: &str,
+    found: impl core::fmt::Display,
+) -> bool {
+    judgement.forbid(rule, expected, found);
+    false
+}

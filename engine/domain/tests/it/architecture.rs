@@ -1,0 +1,180 @@
+//! Which module of the domain knows which. Each system is one folder with the same few files; what
+//! it is made of knows no system, and what gathers several lies above them.
+
+use std::collections::BTreeSet;
+
+use crate::sources::{self, Source};
+
+/// The systems, in the order in which their types know each other.
+const SYSTEMS: [&str; 8] = [
+    "sandbox_fault",
+    "execution_loop",
+    "evidence_capture",
+    "human_decision",
+    "registration",
+    "interruption_thread",
+    "decision_point",
+    "log",
+];
+
+/// The systems of which `governed` makes one loop.
+const GOVERNED: [&str; 4] =
+    ["sandbox_fault", "execution_loop", "evidence_capture", "human_decision"];
+
+/// The files whose types every system may know. The chain of evidence is one, with what makes it
+/// whole.
+const TYPES: [&str; 6] = ["types", "chain", "terms", "request", "decision", "policy"];
+
+/// What still looks the wrong way: the file, and what it should not know. It only gets shorter.
+const BACKWARD: &[(&str, &str)] = &[
+    ("core::forbidden", "world::event"),
+    ("decision_point::apply", "world::event"),
+    ("decision_point::apply", "world::evolve"),
+    ("decision_point::apply", "world::policy"),
+    ("decision_point::apply", "world::refusal"),
+    ("decision_point::apply", "world::world"),
+    ("decision_point::check", "world::refusal"),
+    ("decision_point::round", "world::refusal"),
+    ("decision_point::rules", "world::command"),
+    ("decision_point::rules", "world::event"),
+    ("decision_point::rules", "world::policy"),
+    ("decision_point::rules", "world::refusal"),
+    ("decision_point::rules", "world::world"),
+    ("decision_point::state", "world::kept"),
+    ("governed::answer", "world::event"),
+    ("governed::answer", "world::refusal"),
+    ("governed::answer", "world::world"),
+    ("governed::apply", "world::evolve"),
+    ("governed::apply", "world::world"),
+    ("governed::apply_question", "world::evolve"),
+    ("governed::apply_question", "world::world"),
+    ("governed::attempt", "world::refusal"),
+    ("governed::batch", "world::event"),
+    ("governed::batch", "world::refusal"),
+    ("governed::batch", "world::world"),
+    ("governed::capture", "world::evolve"),
+    ("governed::capture", "world::refusal"),
+    ("governed::initialization", "decision_point::rules"),
+    ("governed::initialization", "world::event"),
+    ("governed::initialization", "world::policy"),
+    ("governed::initialization", "world::refusal"),
+    ("governed::initialization", "world::world"),
+    ("governed::request", "world::event"),
+    ("governed::request", "world::refusal"),
+    ("governed::request", "world::world"),
+    ("interruption_thread::apply", "world::event"),
+    ("interruption_thread::apply", "world::evolve"),
+    ("interruption_thread::apply", "world::world"),
+    ("interruption_thread::health", "world::event"),
+    ("interruption_thread::rules", "world::command"),
+    ("interruption_thread::rules", "world::event"),
+    ("interruption_thread::rules", "world::refusal"),
+    ("interruption_thread::rules", "world::world"),
+    ("interruption_thread::session", "world::event"),
+    ("interruption_thread::session", "world::world"),
+    ("registration::rules", "interruption_thread::event"),
+    ("registration::rules", "interruption_thread::refusal"),
+    ("registration::rules", "interruption_thread::rules"),
+    ("registration::rules", "interruption_thread::session"),
+    ("registration::rules", "interruption_thread::state"),
+    ("registration::rules", "interruption_thread::validate"),
+    ("registration::rules", "world::command"),
+    ("registration::rules", "world::event"),
+    ("registration::rules", "world::evolve"),
+    ("registration::rules", "world::refusal"),
+    ("registration::rules", "world::world"),
+    ("registration::state", "interruption_thread::refusal"),
+    ("registration::state", "world::event"),
+];
+
+#[test]
+fn nothing_looks_upwards_but_what_is_listed() {
+    let found = backward();
+    let listed: BTreeSet<(String, String)> =
+        BACKWARD.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect();
+    let fresh: Vec<_> = found.difference(&listed).collect();
+    let gone: Vec<_> = listed.difference(&found).collect();
+    assert!(fresh.is_empty(), "these look upwards: {fresh:#?}");
+    assert!(gone.is_empty(), "these do no longer, and are to be struck off: {gone:#?}");
+    assert_eq!(listed.len(), BACKWARD.len(), "a pair is listed twice");
+}
+
+#[test]
+fn every_system_is_one_folder_and_the_files_are_few() {
+    let sources = sources::all();
+    assert!(sources.len() <= 110, "{} files", sources.len());
+    let known: BTreeSet<&str> =
+        SYSTEMS.into_iter().chain(["core", "governed", "lib", "world"]).collect();
+    let found: BTreeSet<&str> = sources.iter().map(Source::module).collect();
+    assert_eq!(found, known);
+    for system in SYSTEMS {
+        for part in ["types", "command", "event"] {
+            let path = format!("{system}/{part}.rs");
+            let is_policy = path == "log/types.rs";
+            assert!(is_policy || sources.iter().any(|source| source.path == path), "{path}");
+        }
+    }
+}
+
+fn backward() -> BTreeSet<(String, String)> {
+    let sources = sources::all();
+    let parts: BTreeSet<(&str, &str)> =
+        sources.iter().map(|source| (source.module(), source.part())).collect();
+    let mut found = BTreeSet::new();
+    for source in &sources {
+        let from = (source.module(), source.part());
+        for to in known_by(source, &parts) {
+            if !may_know(from, to) {
+                found.insert((format!("{}::{}", from.0, from.1), format!("{}::{}", to.0, to.1)));
+            }
+        }
+    }
+    found
+}
+
+/// The files that a file names, each by its module and its own name.
+fn known_by<'a>(
+    source: &Source,
+    parts: &BTreeSet<(&'a str, &'a str)>,
+) -> BTreeSet<(&'a str, &'a str)> {
+    let code: Vec<&str> = source.code().collect();
+    let code = code.join("\n");
+    let mut found = BTreeSet::new();
+    let modules: BTreeSet<&'a str> = parts.iter().map(|(module, _)| *module).collect();
+    for module in modules {
+        for (place, _) in code.match_indices(&format!("{module}::")) {
+            let before = code[..place].chars().next_back();
+            if before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
+                continue;
+            }
+            // `core::fmt` is the language's own; ours is always named from the root.
+            if module == "core" && !code[..place].ends_with("crate::") {
+                continue;
+            }
+            let rest = &code[place + module.len() + 2..];
+            let part = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
+            let named = parts.iter().find(|known| **known == (module, part));
+            found.insert(named.copied().unwrap_or((module, module)));
+        }
+    }
+    found
+}
+
+/// Whether one file may know another one.
+fn may_know(from: (&str, &str), to: (&str, &str)) -> bool {
+    if from.0 == to.0 || from.0 == "lib" || to.0 == "core" || from.0 == "world" {
+        return true;
+    }
+    if from.0 == "core" || to.0 == "world" || to.0 == "governed" {
+        return false;
+    }
+    let is_types = TYPES.contains(&to.1);
+    if from.0 == "governed" {
+        return is_types || GOVERNED.contains(&to.0);
+    }
+    let rank = |system| SYSTEMS.iter().position(|known| *known == system);
+    if TYPES.contains(&from.1) {
+        return is_types && rank(to.0) < rank(from.0);
+    }
+    is_types || (from.0, to) == ("interruption_thread", ("registration", "state"))
+}
