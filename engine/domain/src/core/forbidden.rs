@@ -7,8 +7,9 @@ use core::fmt::Display;
 
 use serde::Serialize;
 
+use crate::core::actor::{ActorId, Proof};
 use crate::core::closed_enum;
-use crate::world::event::Event;
+use crate::core::time::Timestamp;
 
 /// A finding of the axis "meaning": an event that `decide` would never have made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -123,24 +124,36 @@ closed_enum! {
     }
 }
 
+/// The record that is applied, but for its event: where it is, and who made it.
+#[derive(Clone, Copy)]
+pub(crate) struct Record<'a> {
+    pub(crate) sequence: u64,
+    pub(crate) at: Timestamp,
+    pub(crate) actor: &'a ActorId,
+    pub(crate) proof: Option<Proof>,
+    pub(crate) correlation: &'a str,
+}
+
 /// What is found about one event.
 pub(crate) struct Judgement<'a> {
     sequence: u64,
-    event: &'a Event,
+    kind: u16,
+    loop_id: Option<&'a str>,
     findings: Vec<ForbiddenEvent>,
 }
 
 impl<'a> Judgement<'a> {
-    pub(crate) const fn new(sequence: u64, event: &'a Event) -> Self {
-        Self { sequence, event, findings: Vec::new() }
+    /// Nothing yet, about a record of this kind and, where it is about one, of this loop.
+    pub(crate) const fn new(sequence: u64, kind: u16, loop_id: Option<&'a str>) -> Self {
+        Self { sequence, kind, loop_id, findings: Vec::new() }
     }
 
     /// Records that a rule is broken.
     pub(crate) fn forbid(&mut self, rule: Rule, expected: impl Display, found: impl Display) {
         self.findings.push(ForbiddenEvent {
             sequence: self.sequence,
-            kind: self.event.kind().kind,
-            loop_id: self.event.loop_id().map(String::from),
+            kind: self.kind,
+            loop_id: self.loop_id.map(String::from),
             rule,
             expected: expected.to_string(),
             found: found.to_string(),

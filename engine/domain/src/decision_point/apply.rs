@@ -6,7 +6,7 @@
 use alloc::string::{String, ToString as _};
 
 use crate::core::actor::Principal;
-use crate::core::forbidden::{Judgement, Rule};
+use crate::core::forbidden::{Judgement, Record, Rule};
 use crate::core::ids::{digits, id};
 use crate::decision_point::check::{check_response_form, check_terms, shown};
 use crate::decision_point::event::{
@@ -18,7 +18,6 @@ use crate::decision_point::state::DecisionPoint;
 use crate::decision_point::types::Response;
 use crate::world::World;
 use crate::world::event::Event;
-use crate::world::evolve::Record;
 use crate::world::policy::check_spent;
 use crate::world::refusal::Refusal;
 
@@ -38,7 +37,7 @@ pub(crate) fn applied(
         Event::DecisionPointCreated(body) => {
             let point = created(world, record, body);
             if let Ok(point) = &point {
-                let proof = record.envelope.proof;
+                let proof = record.proof;
                 world.hot.gates.point_began(point, body.separation, proof);
             }
             begin(world, Rule::DecisionPointTerms, point, judgement);
@@ -74,7 +73,7 @@ fn created(
     check_new(world, &body.decision_id)?;
     check_speaker(record, &body.by)?;
     accepted(check_terms(&body.terms, &body.by.id, record.at))?;
-    let correlation = record.envelope.correlation.clone();
+    let correlation = String::from(record.correlation);
     Ok(DecisionPoint::created(body, correlation, record.at, record.sequence))
 }
 
@@ -248,7 +247,7 @@ fn check_response(
     comment: Option<&str>,
 ) -> Checked {
     check_speaker(record, by)?;
-    accepted(world.check_respondent(point, (by.kind, &by.id), record.envelope.proof))?;
+    accepted(world.check_respondent(point, (by.kind, &by.id), record.proof))?;
     check_proof(record, by)?;
     refused(point.check_response(by, response, record.at))?;
     accepted(check_response_form(response, comment))
@@ -352,7 +351,7 @@ fn check_released(world: &World, point: &DecisionPoint, body: &DependentsRelease
 
 /// What is said of the proof is what was proven.
 fn check_proof(record: Record<'_>, by: &Principal) -> Checked {
-    match record.envelope.proof {
+    match record.proof {
         Some(proof) if proof.by != by.authenticated_by => {
             Err(("the record's own proof", by.authenticated_by.to_string()))
         }
@@ -362,7 +361,7 @@ fn check_proof(record: Record<'_>, by: &Principal) -> Checked {
 
 /// Who is named is who the record is of.
 fn check_speaker(record: Record<'_>, by: &Principal) -> Checked {
-    match by.is(&record.envelope.actor) {
+    match by.is(record.actor) {
         true => Ok(()),
         false => Err(("the record's own actor", shown(&by.id))),
     }

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::core::confidence::Confidence;
-use crate::core::forbidden::{Judgement, Rule};
+use crate::core::forbidden::{Judgement, Record, Rule};
 use crate::core::payload::Text;
 use crate::evidence_capture::integration::{LoopStep, capture_place};
 use crate::evidence_capture::types::{EvidenceContent, StopCondition};
@@ -29,7 +29,6 @@ use crate::sandbox_fault::event::{FaultReported, SandboxDecided};
 use crate::sandbox_fault::rules::decide_sandbox_outcome_within;
 use crate::sandbox_fault::types::{DEFAULT_MAX_RETRIES, ExecutionFaultType};
 use crate::world::Hot;
-use crate::world::evolve::Record;
 
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
 
@@ -53,7 +52,7 @@ pub(crate) fn initialized(
     let entity = Box::new(new_loop(record, body, entropy));
     judgement.expect(Rule::Initialization, Init, entity.state());
     hot.loops.insert(String::from(body.loop_id.as_str()), entity);
-    hot.gates.loop_began(body, record.envelope.proof);
+    hot.gates.loop_began(body, record.proof);
 }
 
 fn new_loop(record: Record<'_>, body: &LoopInitialized, entropy: &str) -> ExecutionLoop {
@@ -68,8 +67,8 @@ fn new_loop(record: Record<'_>, body: &LoopInitialized, entropy: &str) -> Execut
         decisions: Decisions::default(),
         handshake_decision: body.handshake_decision,
         handshake_reason: String::from(body.handshake_reason.as_str()),
-        actor: record.envelope.actor.clone(),
-        correlation: record.envelope.correlation.clone(),
+        actor: record.actor.clone(),
+        correlation: String::from(record.correlation),
         started_at: record.at,
         started_sequence: record.sequence,
         version: record.sequence,

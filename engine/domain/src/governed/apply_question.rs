@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::fmt::{Debug, Display};
 
 use crate::core::actor::{Actor, PersonTerms};
-use crate::core::forbidden::{Judgement, Rule};
+use crate::core::forbidden::{Judgement, Record, Rule};
 use crate::core::ids::digits;
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::ExecutionLoop;
@@ -27,7 +27,6 @@ use crate::human_decision::rules::{accept_decision_in_time, create_timeout_decis
 use crate::human_decision::state::{Decided, HeldRequest, Override, RequestOutcome, Warning};
 use crate::human_decision::types::{AuditEntry, DecisionOutcome, DecisionRecord, HumanDecision};
 use crate::world::Hot;
-use crate::world::evolve::Record;
 
 /// Asked about an evaluated loop, or passed on. What the loop's own evidence gives counts.
 pub(crate) fn requested(
@@ -216,7 +215,7 @@ pub(crate) fn answered(
 
 /// The envelope says that the person did it.
 fn check_human(record: Record<'_>, human_id: &str, judgement: &mut Judgement<'_>) -> bool {
-    let actor = &record.envelope.actor;
+    let actor = record.actor;
     let is_human = judgement.expect(Rule::HumanAuthority, Actor::Human, actor.kind);
     is_human & judgement.expect(Rule::HumanAuthority, human_id, actor.id.as_str())
 }
@@ -227,7 +226,7 @@ fn check_person(
     record: Record<'_>,
     judgement: &mut Judgement<'_>,
 ) -> bool {
-    let admitted = person.map_or(Ok(()), |terms| terms.admit(record.envelope.proof));
+    let admitted = person.map_or(Ok(()), |terms| terms.admit(record.proof));
     if let Err(reason) = &admitted {
         judgement.forbid(Rule::HumanAuthority, "a person who counts", reason);
     }

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::core::forbidden::{Judgement, Rule};
+use crate::core::forbidden::{Judgement, Record, Rule};
 use crate::core::hash::Digest;
 use crate::core::limits::{
     MAX_CHAIN_RECORDS, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES, RESERVED_CHAIN_RECORDS,
@@ -27,7 +27,6 @@ use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::{ExecutionLoop, StopDetected};
 use crate::governed::attempt::wrong_state;
 use crate::governed::batch::Batch;
-use crate::world::evolve::Record;
 use crate::world::refusal::Refusal;
 
 /// The table allows free captures only in AWAITING_RESPONSE; what belongs to a transition is

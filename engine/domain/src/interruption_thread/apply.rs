@@ -3,7 +3,7 @@
 //! Sessions of threads, as events respect them. A turn or a row that speaks where nothing may be
 //! said counts for nothing: what it would arm is not armed.
 
-use crate::core::forbidden::{Judgement, Rule};
+use crate::core::forbidden::{Judgement, Record, Rule};
 use crate::core::payload::Text;
 use crate::interruption_thread::command::TurnScope;
 use crate::interruption_thread::decision::ThreadState;
@@ -18,7 +18,6 @@ use crate::registration::state::Registered;
 use crate::registration::types::{Capability, SessionStatus};
 use crate::world::Hot;
 use crate::world::event::Event;
-use crate::world::evolve::Record;
 
 /// Applies an event of a thread, all but its end.
 pub(crate) fn applied(
@@ -307,7 +306,7 @@ pub(crate) fn closed(
 
 /// Turns and rows are only for who was granted the capability.
 fn check_caller(hot: &Hot, record: Record<'_>, judgement: &mut Judgement<'_>) {
-    let actor = &record.envelope.actor;
+    let actor = record.actor;
     if !hot.registry.holds(actor, Capability::SeleneOsOnly) {
         let expected = format_args!("an actor with {}", Capability::SeleneOsOnly);
         judgement.forbid(Rule::CallerCapability, expected, &actor.id);

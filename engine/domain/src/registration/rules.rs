@@ -9,7 +9,7 @@ use alloc::{format, vec};
 use core::fmt::Display;
 
 use crate::core::actor::{Actor, PersonTerms};
-use crate::core::forbidden::{Judgement, Rule};
+use crate::core::forbidden::{Judgement, Record, Rule};
 use crate::core::limits::MAX_ID_BYTES;
 use crate::core::payload::Text;
 use crate::core::text::shown;
@@ -32,7 +32,6 @@ use crate::registration::types::{
 };
 use crate::world::command::Command;
 use crate::world::event::Event;
-use crate::world::evolve::Record;
 use crate::world::refusal::Refusal;
 use crate::world::{Hot, World};
 
@@ -357,13 +356,13 @@ pub(crate) fn registered(
 fn may_grant(hot: &Hot, record: Record<'_>, event: &Event, judgement: &mut Judgement<'_>) -> bool {
     let Event::CapabilityChanged(body) = event else { return true };
     let stated = hot.gates.policy.as_ref().and_then(|policy| policy.authentication);
-    let admitted = PersonTerms::for_grants(stated).admit(record.envelope.proof);
+    let admitted = PersonTerms::for_grants(stated).admit(record.proof);
     if let Err(reason) = &admitted {
         judgement.forbid(Rule::CallerCapability, "a person who counts", reason);
     }
     // What was recorded before there were proofs counts as it did then.
-    let is_human = record.envelope.actor.kind == Actor::Human;
-    let is_older = record.envelope.proof.is_none();
+    let is_human = record.actor.kind == Actor::Human;
+    let is_older = record.proof.is_none();
     !body.is_granted || is_older || (is_human && admitted.is_ok())
 }
 
@@ -374,7 +373,7 @@ fn judge_caller(
     event: &Event,
     judgement: &mut Judgement<'_>,
 ) {
-    let actor = &record.envelope.actor;
+    let actor = record.actor;
     if matches!(event, Event::CapabilityChanged(_)) {
         judgement.expect(Rule::CallerCapability, Actor::Human, actor.kind);
     } else if !registry.holds(actor, Capability::SeleneOsOnly) {

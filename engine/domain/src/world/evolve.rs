@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 
 use crate::core::actor::PersonTerms;
-use crate::core::forbidden::{ForbiddenEvent, Judgement, Rule};
+use crate::core::forbidden::{ForbiddenEvent, Judgement, Record, Rule};
 use crate::core::ids::{digits, id};
 use crate::core::time::Timestamp;
 use crate::governed::aggregate::ExecutionLoop;
@@ -16,14 +16,6 @@ use crate::world::event::Event;
 use crate::world::{Hot, World, policy};
 use crate::{decision_point, governed, interruption_thread, registration};
 
-/// The record that is applied.
-#[derive(Clone, Copy)]
-pub(crate) struct Record<'a> {
-    pub(crate) sequence: u64,
-    pub(crate) at: Timestamp,
-    pub(crate) envelope: &'a Envelope,
-}
-
 impl World {
     /// Applies one record: its sequence, its time, its payload. Never refuses and never panics.
     /// Returns what the rules forbid about it; empty for every event that `decide` made of this
@@ -34,15 +26,15 @@ impl World {
         at: Timestamp,
         envelope: &Envelope,
     ) -> Vec<ForbiddenEvent> {
-        let event = &envelope.event;
-        let mut judgement = Judgement::new(sequence, event);
-        let record = Record { sequence, at, envelope };
+        let Envelope { actor, proof, correlation, event, .. } = envelope;
+        let mut judgement = Judgement::new(sequence, event.kind().kind, event.loop_id());
+        let record = Record { sequence, at, actor, proof: *proof, correlation };
         check_order(self, record, &mut judgement);
-        let touched = apply(self, record, &mut judgement);
+        let touched = apply(self, record, event, &mut judgement);
         self.forget_fingerprint();
         self.hot.totals.count(sequence, at, event);
         self.hot.decision_point_totals.count(event);
-        self.follow_key(record, &mut judgement);
+        self.follow_key(sequence, envelope, &mut judgement);
         if touched == Touched::Settled {
             self.settle(event.loop_id().unwrap_or_default());
         }
@@ -52,9 +44,9 @@ impl World {
     }
 
     /// One key, one content.
-    fn follow_key(&mut self, record: Record<'_>, judgement: &mut Judgement<'_>) {
-        if self.hot.follow_key(record.sequence, record.envelope) {
-            let key = record.envelope.idempotency.as_ref().map_or("", |i| i.key.as_str());
+    fn follow_key(&mut self, sequence: u64, envelope: &Envelope, judgement: &mut Judgement<'_>) {
+        if self.hot.follow_key(sequence, envelope) {
+            let key = envelope.idempotency.as_ref().map_or("", |i| i.key.as_str());
             judgement.forbid(Rule::Idempotency, "one content under a key", key);
         }
     }
@@ -69,8 +61,13 @@ enum Touched {
     Settled,
 }
 
-fn apply(world: &mut World, record: Record<'_>, judgement: &mut Judgement<'_>) -> Touched {
-    match &record.envelope.event {
+fn apply(
+    world: &mut World,
+    record: Record<'_>,
+    event: &Event,
+    judgement: &mut Judgement<'_>,
+) -> Touched {
+    match event {
         event if event.decision_point().is_some() => {
             decision_point::apply::applied(world, record, event, judgement);
         }

@@ -10,7 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::core::actor::{Actor, Authentication, PersonTerms};
-use crate::core::forbidden::{Judgement, Rule};
+use crate::core::forbidden::{Judgement, Record, Rule};
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::decision_point::command::CreateDecisionPoint;
@@ -28,7 +28,6 @@ use crate::log::policy::{GatePolicy, Loosened, OF_THE_LOG, RELAX_TOOL, RUN_TOOL,
 use crate::log::policy_text::relax_proposal;
 use crate::world::command::Command;
 use crate::world::event::Event;
-use crate::world::evolve::Record;
 use crate::world::refusal::Refusal;
 use crate::world::{Hot, World};
 
@@ -188,12 +187,11 @@ pub(crate) fn policy_changed(
 type Fault = (&'static str, alloc::string::String);
 
 fn check(world: &World, record: Record<'_>, body: &PolicyChanged) -> Result<(), Fault> {
-    let envelope = record.envelope;
     let fault = |expected, found: &dyn core::fmt::Display| (expected, alloc::format!("{found}"));
-    if envelope.actor.kind != Actor::Human || !body.by.is(&envelope.actor) {
-        return Err(fault("a person's own name", &envelope.actor.kind));
+    if record.actor.kind != Actor::Human || !body.by.is(record.actor) {
+        return Err(fault("a person's own name", &record.actor.kind));
     }
-    let admitted = PersonTerms::AT_A_TERMINAL.admit(envelope.proof);
+    let admitted = PersonTerms::AT_A_TERMINAL.admit(record.proof);
     admitted.map_err(|reason| fault("a person at a terminal", &reason))?;
     body.policy.check().map_err(|reason| fault("a policy that can be kept", &reason))?;
     let before = world.policy();
