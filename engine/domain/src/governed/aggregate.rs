@@ -312,6 +312,11 @@ impl ExecutionLoop {
         self.decisions.requests.iter().find(|held| held.request_id() == request_id)
     }
 
+    /// The same, to be changed.
+    pub(crate) fn request_mut(&mut self, request_id: &str) -> Option<&mut HeldRequest> {
+        self.decisions.requests.iter_mut().find(|held| held.request_id() == request_id)
+    }
+
     /// The last request about the current attempt.
     #[must_use]
     pub fn attempt_request(&self) -> Option<&HeldRequest> {

@@ -1,7 +1,6 @@
 //! Events of `execution_loop` (Phase-29 and Phase-30) and of `sandbox_fault` (Phase-21) as they
 //! change a loop.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -28,31 +27,30 @@ use crate::human_decision::state::Decisions;
 use crate::sandbox_fault::event::{FaultReported, SandboxDecided};
 use crate::sandbox_fault::rules::decide_sandbox_outcome_within;
 use crate::sandbox_fault::types::{DEFAULT_MAX_RETRIES, ExecutionFaultType};
-use crate::world::Hot;
 
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
 
+/// The loop that begins; `is_taken` says whether a live one has its id.
 pub(crate) fn initialized(
-    hot: &mut Hot,
+    is_taken: bool,
     record: Record<'_>,
     body: &LoopInitialized,
     judgement: &mut Judgement<'_>,
-) {
+) -> Option<ExecutionLoop> {
     let Some(entropy) = body.loop_id.strip_prefix("LOOP-") else {
         judgement.forbid(Rule::Initialization, "an id that begins with LOOP-", &body.loop_id);
-        return;
+        return None;
     };
-    if hot.loops.contains_key(body.loop_id.as_str()) {
+    if is_taken {
         judgement.forbid(Rule::Initialization, "a new id", "the id of a live loop");
-        return;
+        return None;
     }
     if !(1..=DEFAULT_MAX_RETRIES).contains(&i64::from(body.max_attempts)) {
         judgement.forbid(Rule::Initialization, "1 to 3 attempts", body.max_attempts);
     }
-    let entity = Box::new(new_loop(record, body, entropy));
+    let entity = new_loop(record, body, entropy);
     judgement.expect(Rule::Initialization, Init, entity.state());
-    hot.loops.insert(String::from(body.loop_id.as_str()), entity);
-    hot.gates.loop_began(body, record.proof);
+    Some(entity)
 }
 
 fn new_loop(record: Record<'_>, body: &LoopInitialized, entropy: &str) -> ExecutionLoop {

@@ -26,7 +26,6 @@ use crate::human_decision::event::{
 use crate::human_decision::rules::{accept_decision_in_time, create_timeout_decision};
 use crate::human_decision::state::{Decided, HeldRequest, Override, RequestOutcome, Warning};
 use crate::human_decision::types::{AuditEntry, DecisionOutcome, DecisionRecord, HumanDecision};
-use crate::world::Hot;
 
 /// Asked about an evaluated loop, or passed on. What the loop's own evidence gives counts.
 pub(crate) fn requested(
@@ -388,20 +387,15 @@ pub(crate) fn withdrawn(
     }
 }
 
-/// The request may be of a loop that settled.
+/// The request, where it is known, may be of a loop that settled.
 pub(crate) fn late_answer(
-    hot: &mut Hot,
+    held: Option<&mut HeldRequest>,
     record: Record<'_>,
     body: &LateAnswerRecorded,
     judgement: &mut Judgement<'_>,
 ) {
     check_human(record, &body.human_id, judgement);
-    let live = hot.loops.get_mut(body.loop_id.as_str()).and_then(|entity| {
-        let mut requests = entity.decisions.requests.iter_mut();
-        requests.find(|held| held.request_id() == body.request_id.as_str())
-    });
-    let closed = hot.requests.closed_mut(&body.request_id);
-    let Some(held) = live.or(closed) else {
+    let Some(held) = held else {
         judgement.forbid(Rule::DecisionAnswer, "a known request", &body.request_id);
         return;
     };

@@ -11,37 +11,47 @@ use crate::interruption_thread::event::{
     BufferExpired, PendingDisarmed, RemaindersDiscarded, ReturnCheckExpired, RowCommitted,
     ThreadClosed, ThreadMoved, TurnTaken,
 };
-use crate::interruption_thread::state::Thread;
+use crate::interruption_thread::state::{Thread, Threads};
 use crate::interruption_thread::turn::{Turn, decide_turn};
 use crate::interruption_thread::types::{DecidedBy, Directive, ReasonCode};
-use crate::registration::state::Registered;
+use crate::registration::state::{Registered, Registry};
 use crate::registration::types::{Capability, SessionStatus};
-use crate::world::Hot;
 use crate::world::event::Event;
+
+/// What events of threads change, and what is registered around it.
+pub(crate) struct Context<'a> {
+    pub(crate) threads: &'a mut Threads,
+    pub(crate) registry: &'a Registry,
+}
 
 /// Applies an event of a thread, all but its end.
 pub(crate) fn applied(
-    hot: &mut Hot,
+    context: &mut Context<'_>,
     record: Record<'_>,
     event: &Event,
     judgement: &mut Judgement<'_>,
 ) {
     match event {
-        Event::TurnTaken(body) => turn_taken(hot, record, body, judgement),
-        Event::RowCommitted(body) => row_committed(hot, record, body, judgement),
-        Event::BufferExpired(body) => buffer_expired(hot, record, body, judgement),
-        Event::ReturnCheckExpired(body) => return_check_expired(hot, record, body, judgement),
-        Event::RemaindersDiscarded(body) => discarded(hot, record, body, judgement),
-        Event::PendingDisarmed(body) => disarmed(hot, record, body, judgement),
-        Event::ThreadMoved(body) => moved(hot, record, body, judgement),
+        Event::TurnTaken(body) => turn_taken(context, record, body, judgement),
+        Event::RowCommitted(body) => row_committed(context, record, body, judgement),
+        Event::BufferExpired(body) => buffer_expired(context, record, body, judgement),
+        Event::ReturnCheckExpired(body) => return_check_expired(context, record, body, judgement),
+        Event::RemaindersDiscarded(body) => discarded(context, record, body, judgement),
+        Event::PendingDisarmed(body) => disarmed(context, record, body, judgement),
+        Event::ThreadMoved(body) => moved(context, record, body, judgement),
         // A read changes nothing, and neither does what was refused.
         _ => {}
     }
 }
 
-fn turn_taken(hot: &mut Hot, record: Record<'_>, body: &TurnTaken, judgement: &mut Judgement<'_>) {
-    check_status(hot, body, judgement);
-    if !may_speak(hot, &Spoken::turn(body), judgement) {
+fn turn_taken(
+    context: &mut Context<'_>,
+    record: Record<'_>,
+    body: &TurnTaken,
+    judgement: &mut Judgement<'_>,
+) {
+    check_status(context, body, judgement);
+    if !may_speak(context, &Spoken::turn(body), judgement) {
         return;
     }
     let turn = Turn {
@@ -51,8 +61,8 @@ fn turn_taken(hot: &mut Hot, record: Record<'_>, body: &TurnTaken, judgement: &m
         request: &body.request,
         at: record.at,
     };
-    hot.threads.begin(&body.tenant_id, &body.correlation_id, || begun(record, body));
-    hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+    context.threads.begin(&body.tenant_id, &body.correlation_id, || begun(record, body));
+    context.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
         check_turn(thread, body, &turn, judgement);
         let after = thread.state.after_turn(&turn, &body.decision);
         judgement.expect(Rule::ThreadTurn, after.digest(), body.state_after);
@@ -133,21 +143,21 @@ fn counted(thread: &mut Thread, record: Record<'_>, turn_id: u64) {
 }
 
 fn row_committed(
-    hot: &mut Hot,
+    context: &mut Context<'_>,
     record: Record<'_>,
     body: &RowCommitted,
     judgement: &mut Judgement<'_>,
 ) {
-    check_caller(hot, record, judgement);
-    check_scope(hot, record, body, judgement);
-    if !may_speak(hot, &Spoken::row(body), judgement) {
+    check_caller(context, record, judgement);
+    check_scope(context, record, body, judgement);
+    if !may_speak(context, &Spoken::row(body), judgement) {
         return;
     }
-    hot.threads.begin(&body.tenant_id, &body.correlation_id, || {
+    context.threads.begin(&body.tenant_id, &body.correlation_id, || {
         let (directive, reason) = (body.payload.directive, body.reason_code);
         new_thread(record, &body.tenant_id, &body.correlation_id, directive, reason)
     });
-    hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| match body.decided_by {
+    context.threads.change(&body.tenant_id, &body.correlation_id, |thread| match body.decided_by {
         DecidedBy::BranchTable => row_of_turn(thread, record, body, judgement),
         DecidedBy::Caller => row_of_caller(thread, record, body, judgement),
     });
@@ -195,11 +205,16 @@ fn row_of_caller(
 }
 
 /// Scope and gates as they were when the row was written.
-fn check_scope(hot: &Hot, record: Record<'_>, body: &RowCommitted, judgement: &mut Judgement<'_>) {
+fn check_scope(
+    context: &Context<'_>,
+    record: Record<'_>,
+    body: &RowCommitted,
+    judgement: &mut Judgement<'_>,
+) {
     // A session that was closed long ago has left the state. Nothing but a WAIT comes of one.
     let may_be_gone = |session: &str| {
         body.payload.directive == Directive::Wait
-            && hot.registry.may_have_forgotten(&body.tenant_id, session)
+            && context.registry.may_have_forgotten(&body.tenant_id, session)
     };
     let scope = TurnScope {
         tenant_id: &body.tenant_id,
@@ -213,7 +228,7 @@ fn check_scope(hot: &Hot, record: Record<'_>, body: &RowCommitted, judgement: &m
         pending_state: body.payload.pending_state,
         idempotency_key: &body.idempotency_key,
     };
-    let registered = Registered::in_state(&hot.registry);
+    let registered = Registered::in_state(context.registry);
     let mut check = registered.session_of(&scope).map(drop);
     check = check.and_then(|()| registered.check_work_order(&scope));
     if body.payload.directive == Directive::Dispatch {
@@ -226,12 +241,12 @@ fn check_scope(hot: &Hot, record: Record<'_>, body: &RowCommitted, judgement: &m
 }
 
 fn buffer_expired(
-    hot: &mut Hot,
+    context: &mut Context<'_>,
     record: Record<'_>,
     body: &BufferExpired,
     judgement: &mut Judgement<'_>,
 ) {
-    let is_live = hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+    let is_live = context.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
         let mut kept = thread.state.resume_buffers.iter();
         let expires_at = kept
             .find(|buffer| {
@@ -251,12 +266,12 @@ fn buffer_expired(
 }
 
 fn return_check_expired(
-    hot: &mut Hot,
+    context: &mut Context<'_>,
     record: Record<'_>,
     body: &ReturnCheckExpired,
     judgement: &mut Judgement<'_>,
 ) {
-    let is_live = hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+    let is_live = context.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
         let found = (body.expires_at, body.interrupt_resume_policy);
         if thread.state.return_check_expiry() != Some(found) || record.at < body.expires_at {
             let expected = "a question that was asked, and whose time is over";
@@ -269,12 +284,12 @@ fn return_check_expired(
 }
 
 fn discarded(
-    hot: &mut Hot,
+    context: &mut Context<'_>,
     record: Record<'_>,
     body: &RemaindersDiscarded,
     judgement: &mut Judgement<'_>,
 ) {
-    let is_live = hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+    let is_live = context.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
         for remainder in body.remainders.iter() {
             let turn = remainder.captured_turn;
             if !thread.state.resume_buffers.iter().any(|buffer| buffer.captured_turn == turn) {
@@ -290,24 +305,24 @@ fn discarded(
 
 /// Applies the end of a thread. The thread that leaves the state by it is handed back.
 pub(crate) fn closed(
-    hot: &mut Hot,
+    threads: &mut Threads,
     record: Record<'_>,
     body: &ThreadClosed,
     judgement: &mut Judgement<'_>,
 ) -> Option<Thread> {
-    let thread = hot.threads.find(&body.tenant_id, &body.correlation_id);
+    let thread = threads.find(&body.tenant_id, &body.correlation_id);
     expect_live(thread.is_some_and(|thread| !thread.is_closed), judgement);
     if thread.is_some_and(|thread| !thread.state.resume_buffers.is_empty()) {
         let expected = "an event for every word left unsaid";
         judgement.forbid(Rule::ThreadRemainder, expected, "a thread closed over some");
     }
-    hot.threads.close(&body.tenant_id, &body.correlation_id, record.sequence)
+    threads.close(&body.tenant_id, &body.correlation_id, record.sequence)
 }
 
 /// Turns and rows are only for who was granted the capability.
-fn check_caller(hot: &Hot, record: Record<'_>, judgement: &mut Judgement<'_>) {
+fn check_caller(context: &Context<'_>, record: Record<'_>, judgement: &mut Judgement<'_>) {
     let actor = record.actor;
-    if !hot.registry.holds(actor, Capability::SeleneOsOnly) {
+    if !context.registry.holds(actor, Capability::SeleneOsOnly) {
         let expected = format_args!("an actor with {}", Capability::SeleneOsOnly);
         judgement.forbid(Rule::CallerCapability, expected, &actor.id);
     }
@@ -348,10 +363,10 @@ impl<'a> Spoken<'a> {
 }
 
 /// A turn says of its session what is registered of it.
-fn check_status(hot: &Hot, body: &TurnTaken, judgement: &mut Judgement<'_>) {
+fn check_status(context: &Context<'_>, body: &TurnTaken, judgement: &mut Judgement<'_>) {
     let known = match &body.session_id {
         None => Some(SessionStatus::Active),
-        Some(session) => status(hot, &body.tenant_id, session),
+        Some(session) => status(context, &body.tenant_id, session),
     };
     // Of a session that nobody ever registered the turn's row is found to be out of its scope.
     if let Some(known) = known {
@@ -360,11 +375,11 @@ fn check_status(hot: &Hot, body: &TurnTaken, judgement: &mut Judgement<'_>) {
 }
 
 /// Whether what is said may count.
-fn may_speak(hot: &Hot, spoken: &Spoken<'_>, judgement: &mut Judgement<'_>) -> bool {
+fn may_speak(context: &Context<'_>, spoken: &Spoken<'_>, judgement: &mut Judgement<'_>) -> bool {
     let Some(session) = spoken.session_id else {
-        return names_its_session(hot, spoken, judgement);
+        return names_its_session(context, spoken, judgement);
     };
-    match status(hot, spoken.tenant_id, session) {
+    match status(context, spoken.tenant_id, session) {
         Some(known) if known != SessionStatus::Active && spoken.directive != Directive::Wait => {
             let expected = format_args!("a WAIT in a session that is {known}");
             judgement.forbid(Rule::ThreadSession, expected, spoken.directive);
@@ -376,10 +391,14 @@ fn may_speak(hot: &Hot, spoken: &Spoken<'_>, judgement: &mut Judgement<'_>) -> b
 
 /// A thread that is in a session is so in every turn and row. Earlier rules did not say so: only
 /// what stands behind a record that they did not make is judged by this one.
-fn names_its_session(hot: &Hot, spoken: &Spoken<'_>, judgement: &mut Judgement<'_>) -> bool {
-    let thread = hot.threads.live(spoken.tenant_id, spoken.correlation_id);
+fn names_its_session(
+    context: &Context<'_>,
+    spoken: &Spoken<'_>,
+    judgement: &mut Judgement<'_>,
+) -> bool {
+    let thread = context.threads.live(spoken.tenant_id, spoken.correlation_id);
     match thread.and_then(Thread::own_session) {
-        Some(own) if hot.threads.sessions_since() > 0 => {
+        Some(own) if context.threads.sessions_since() > 0 => {
             judgement.forbid(Rule::ThreadSession, own, "no session");
             false
         }
@@ -388,21 +407,22 @@ fn names_its_session(hot: &Hot, spoken: &Spoken<'_>, judgement: &mut Judgement<'
 }
 
 /// Where a session is. One that was closed so long ago that only the log knows is so still.
-fn status(hot: &Hot, tenant_id: &Text, session_id: &Text) -> Option<SessionStatus> {
-    let known = Registered::in_state(&hot.registry).session_status(tenant_id, session_id);
-    let is_gone = || hot.registry.may_have_forgotten(tenant_id, session_id);
+fn status(context: &Context<'_>, tenant_id: &Text, session_id: &Text) -> Option<SessionStatus> {
+    let known = Registered::in_state(context.registry).session_status(tenant_id, session_id);
+    let is_gone = || context.registry.may_have_forgotten(tenant_id, session_id);
     known.or_else(|| is_gone().then_some(SessionStatus::Closed))
 }
 
 fn disarmed(
-    hot: &mut Hot,
+    context: &mut Context<'_>,
     record: Record<'_>,
     body: &PendingDisarmed,
     judgement: &mut Judgement<'_>,
 ) {
-    hot.threads.follow_sessions(record.sequence);
-    let is_closed = status(hot, &body.tenant_id, &body.session_id) == Some(SessionStatus::Closed);
-    let is_live = hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+    context.threads.follow_sessions(record.sequence);
+    let is_closed =
+        status(context, &body.tenant_id, &body.session_id) == Some(SessionStatus::Closed);
+    let is_live = context.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
         let return_check = thread.state.marks.return_check.map(|check| check.captured_turn);
         let waits = (thread.state.pending_state(), return_check);
         let is_so = waits == (body.pending_state, body.return_check);
@@ -417,14 +437,19 @@ fn disarmed(
 }
 
 /// A thread moves only to where it may be spoken in.
-fn moved(hot: &mut Hot, record: Record<'_>, body: &ThreadMoved, judgement: &mut Judgement<'_>) {
-    hot.threads.follow_sessions(record.sequence);
-    if status(hot, &body.tenant_id, &body.session_id) != Some(SessionStatus::Active) {
+fn moved(
+    context: &mut Context<'_>,
+    record: Record<'_>,
+    body: &ThreadMoved,
+    judgement: &mut Judgement<'_>,
+) {
+    context.threads.follow_sessions(record.sequence);
+    if status(context, &body.tenant_id, &body.session_id) != Some(SessionStatus::Active) {
         let expected = "a session that is ACTIVE";
         judgement.forbid(Rule::ThreadSession, expected, &body.session_id);
         return;
     }
-    let is_live = hot.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+    let is_live = context.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
         thread.state.move_to(&body.session_id);
         thread.version = record.sequence;
     });

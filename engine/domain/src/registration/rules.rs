@@ -4,22 +4,16 @@
 //! What only ends or suspends something needs nothing. Names and what they stand for never change,
 //! and what is final stays so.
 
-use alloc::vec::Vec;
-use alloc::{format, vec};
+use alloc::format;
 use core::fmt::Display;
 
-use crate::core::actor::{Actor, PersonTerms};
+use crate::core::actor::{Actor, Authentication, PersonTerms};
 use crate::core::forbidden::{Judgement, Record, Rule};
 use crate::core::limits::MAX_ID_BYTES;
 use crate::core::payload::Text;
 use crate::core::text::shown;
 use crate::core::time::Timestamp;
-use crate::interruption_thread::event::RemaindersDiscarded;
 use crate::interruption_thread::refusal::ThreadRefusal;
-use crate::interruption_thread::rules::{expiries, given_up};
-use crate::interruption_thread::session::disarmed;
-use crate::interruption_thread::state::Thread;
-use crate::interruption_thread::types::{FateReason, ReasonCode};
 use crate::interruption_thread::validate::check_name;
 use crate::registration::command::{ChangeCapability, RegisterSession};
 use crate::registration::event::{
@@ -32,23 +26,16 @@ use crate::registration::types::{
 };
 use crate::world::command::Command;
 use crate::world::event::Event;
-use crate::world::refusal::Refusal;
-use crate::world::{Hot, World};
 
-/// What follows from a registration: the registration itself, and what becomes of everything that a
-/// session which is closed leaves behind.
+/// The registration that a command asks for; `None` for commands that register nothing.
 pub(crate) fn register(
-    world: &World,
+    registered: Registered<'_>,
     command: &Command,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
-    let Some(registration) = registration(command) else { return Ok(Vec::new()) };
-    world.registered().check_registration(&registration, at)?;
-    let mut events = vec![registration];
-    if let Command::RegisterSession(c) = command {
-        events.extend(left_behind(world, c, at));
-    }
-    Ok(events)
+) -> Result<Option<Event>, ThreadRefusal> {
+    let Some(registration) = registration(command) else { return Ok(None) };
+    registered.check_registration(&registration, at)?;
+    Ok(Some(registration))
 }
 
 /// The fact that the command asks for; `None` for commands that register nothing.
@@ -108,34 +95,6 @@ fn session(command: &RegisterSession) -> SessionRegistered {
         device_id: Text::from(&command.device_id),
         status: command.status,
     }
-}
-
-/// Closing a session disarms what was pending in it and gives up what was left unsaid in it, and
-/// says so thread by thread. What has expired by now is no longer there to be given up.
-fn left_behind(world: &World, command: &RegisterSession, at: Timestamp) -> Vec<Event> {
-    if command.status != SessionStatus::Closed {
-        return Vec::new();
-    }
-    let threads = world.hot.threads.of_session(&command.tenant_id, &command.session_id);
-    threads.flat_map(|thread| ended_with_session(thread, &command.session_id, at)).collect()
-}
-
-fn ended_with_session(thread: &Thread, session_id: &str, at: Timestamp) -> Vec<Event> {
-    let mut state = thread.state.clone();
-    let mut events = expiries(&thread.tenant_id, &thread.correlation_id, &state.expire(at));
-    events.extend(disarmed(thread, &state, session_id));
-    let mut left = state.resume_buffers.iter().filter(|b| b.is_of_session(session_id)).peekable();
-    if left.peek().is_some() {
-        let discarded = RemaindersDiscarded {
-            tenant_id: thread.tenant_id.clone(),
-            correlation_id: thread.correlation_id.clone(),
-            session_id: Some(session_id.into()),
-            remainders: left.map(|b| given_up(b, FateReason::SessionClosed)).collect(),
-            reason_code: ReasonCode::SessionClosed,
-        };
-        events.push(discarded.into());
-    }
-    events
 }
 
 impl Registered<'_> {
@@ -333,15 +292,16 @@ fn check_change<S: Status>(known: Option<S>, stated: S) -> Result<bool, Mismatch
     Ok(stated.is_open())
 }
 
-/// Applies a registration, whatever the rules say of it.
+/// Applies a registration, whatever the rules say of it. `stated` is how the policy in force wants
+/// people to prove who they are.
 pub(crate) fn registered(
-    hot: &mut Hot,
+    registry: &mut Registry,
+    stated: Option<Authentication>,
     record: Record<'_>,
     event: &Event,
     judgement: &mut Judgement<'_>,
 ) {
-    let may_grant = may_grant(hot, record, event, judgement);
-    let registry = &mut hot.registry;
+    let may_grant = may_grant(stated, record, event, judgement);
     judge_caller(registry, record, event, judgement);
     let registered = Registered::in_state(registry);
     if let Err(refusal) = registered.check_registration(event, record.at) {
@@ -353,9 +313,13 @@ pub(crate) fn registered(
 }
 
 /// A capability that no person grants is not granted.
-fn may_grant(hot: &Hot, record: Record<'_>, event: &Event, judgement: &mut Judgement<'_>) -> bool {
+fn may_grant(
+    stated: Option<Authentication>,
+    record: Record<'_>,
+    event: &Event,
+    judgement: &mut Judgement<'_>,
+) -> bool {
     let Event::CapabilityChanged(body) = event else { return true };
-    let stated = hot.gates.policy.as_ref().and_then(|policy| policy.authentication);
     let admitted = PersonTerms::for_grants(stated).admit(record.proof);
     if let Err(reason) = &admitted {
         judgement.forbid(Rule::CallerCapability, "a person who counts", reason);

@@ -19,8 +19,10 @@ use crate::governed::aggregate::RequestPlace;
 use crate::governed::batch::on_loop;
 use crate::governed::{answer, attempt, batch, capture, initialization, request};
 use crate::human_decision::refusal::DecisionRefusal;
+use crate::interruption_thread::session::ended_with_session;
 use crate::log::command::WriterCommand;
 use crate::log::event::{FingerprintRecorded, are_records_before};
+use crate::registration::types::SessionStatus;
 use crate::world::carried::STATE_SCHEMA_VERSION;
 use crate::world::command::Command;
 use crate::world::event::Event;
@@ -99,7 +101,7 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
         | Command::RegisterDevice(_)
         | Command::RegisterSession(_)
         | Command::RegisterWorkOrder(_)
-        | Command::RegisterLease(_) => registration::rules::register(world, command, at),
+        | Command::RegisterLease(_) => register(world, command, at),
         Command::TakeTurn(_)
         | Command::ConfirmCommitRow(_)
         | Command::ClarifyCommitRow(_)
@@ -124,6 +126,20 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
         Command::RecordConfiguration(body) => Ok(vec![body.clone().into()]),
         Command::RecordFingerprint => Ok(vec![fingerprint(world)]),
     }
+}
+
+/// A registration, and what becomes of everything that a session which is closed leaves behind,
+/// said thread by thread.
+fn register(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+    let registration = registration::rules::register(world.registered(), command, at)?;
+    let mut events = Vec::from_iter(registration);
+    if let Command::RegisterSession(c) = command
+        && c.status == SessionStatus::Closed
+    {
+        let threads = world.hot.threads.of_session(&c.tenant_id, &c.session_id);
+        events.extend(threads.flat_map(|thread| ended_with_session(thread, &c.session_id, at)));
+    }
+    Ok(events)
 }
 
 fn fingerprint(world: &World) -> Event {

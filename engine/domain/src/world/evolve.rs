@@ -1,13 +1,17 @@
 //! State after an event. Nothing is refused here (property E2): what is on the log has happened.
 //! An event that the rules forbid is applied as far as that cannot do harm, and reported.
 
+use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::core::actor::PersonTerms;
 use crate::core::forbidden::{ForbiddenEvent, Judgement, Record, Rule};
 use crate::core::ids::{digits, id};
 use crate::core::time::Timestamp;
+use crate::execution_loop::event::LoopInitialized;
 use crate::governed::aggregate::ExecutionLoop;
+use crate::interruption_thread::apply::Context;
 use crate::log::event::{FingerprintRecorded, RecordsUnproven, SegmentIndexed, are_records_before};
 use crate::world::carried::STATE_SCHEMA_VERSION;
 use crate::world::due::Requests;
@@ -99,11 +103,15 @@ fn apply_to_loops(
     match event {
         Event::LoopInitialized(body) => {
             if policy::may_begin(hot, record, body, judgement) {
-                governed::apply::initialized(hot, record, body, judgement);
+                begin(hot, record, body, judgement);
             }
         }
         Event::LateAnswerRecorded(body) => {
-            governed::apply_question::late_answer(hot, record, body, judgement);
+            let Hot { loops, requests, .. } = hot;
+            let live = loops.get_mut(body.loop_id.as_str());
+            let live = live.and_then(|entity| entity.request_mut(&body.request_id));
+            let held = live.or_else(|| requests.closed_mut(&body.request_id));
+            governed::apply_question::late_answer(held, record, body, judgement);
         }
         Event::DecisionRequested(body) if is_taken(hot, &body.request.request_id) => {
             let found = body.request.request_id.as_str();
@@ -124,6 +132,15 @@ fn apply_to_loops(
     let Hot { loops, requests, .. } = hot;
     let entity = loops.get_mut(event.loop_id().unwrap_or_default());
     entity.map_or(Touched::Lives, |entity| touch(entity, requests, record.sequence))
+}
+
+/// A new loop, if its id is new.
+fn begin(hot: &mut Hot, record: Record<'_>, body: &LoopInitialized, judgement: &mut Judgement<'_>) {
+    let is_taken = hot.loops.contains_key(body.loop_id.as_str());
+    let begun = governed::apply::initialized(is_taken, record, body, judgement);
+    let Some(entity) = begun else { return };
+    hot.loops.insert(String::from(body.loop_id.as_str()), Box::new(entity));
+    hot.gates.loop_began(body, record.proof);
 }
 
 /// Marks a loop as changed by a record.
@@ -183,13 +200,20 @@ fn apply_thread_event(
         | Event::SessionRegistered(_)
         | Event::WorkOrderRegistered(_)
         | Event::LeaseRegistered(_) => {
-            registration::rules::registered(&mut world.hot, record, event, judgement);
+            let Hot { registry, gates, .. } = &mut world.hot;
+            let stated = gates.policy.as_ref().and_then(|policy| policy.authentication);
+            registration::rules::registered(registry, stated, record, event, judgement);
         }
         Event::ThreadClosed(body) => {
-            let older = interruption_thread::apply::closed(&mut world.hot, record, body, judgement);
+            let threads = &mut world.hot.threads;
+            let older = interruption_thread::apply::closed(threads, record, body, judgement);
             older.into_iter().for_each(|thread| world.keep_settled_thread(thread));
         }
-        other => interruption_thread::apply::applied(&mut world.hot, record, other, judgement),
+        other => {
+            let Hot { threads, registry, .. } = &mut world.hot;
+            let mut context = Context { threads, registry };
+            interruption_thread::apply::applied(&mut context, record, other, judgement);
+        }
     }
 }
 
