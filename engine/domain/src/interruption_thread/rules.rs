@@ -29,25 +29,36 @@ use crate::interruption_thread::types::{
     Severity,
 };
 use crate::interruption_thread::validate::{check_name, check_request, malformed};
+use crate::registration::state::Registered;
 use crate::registration::types::SessionStatus;
-use crate::world::World;
 use crate::world::command::Command;
 use crate::world::event::Event;
-use crate::world::refusal::Refusal;
+
+/// The thread that a command is about, as far as it is known, and what is registered around it.
+#[derive(Clone, Copy)]
+pub(crate) struct ThreadView<'a> {
+    /// The thread, open or closed.
+    pub(crate) thread: Option<&'a Thread>,
+    /// The same, where it is open.
+    pub(crate) live: Option<&'a Thread>,
+    /// The record that closed it.
+    pub(crate) closed_with: Option<u64>,
+    pub(crate) registered: Registered<'a>,
+}
 
 /// What follows from a turn, a caller's row, or a command on a thread.
 pub(crate) fn on_thread(
-    world: &World,
+    view: ThreadView<'_>,
     command: &Command,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<Event>, ThreadRefusal> {
     match command {
-        Command::TakeTurn(turn) => take_turn(world, turn, at),
-        Command::ReadAuditRows(read) => read_rows(world, read),
-        Command::ExpireThread(expire) => expire_thread(world, expire, at),
-        Command::CloseThread(close) => close_thread(world, close, at),
+        Command::TakeTurn(turn) => take_turn(view, turn, at),
+        Command::ReadAuditRows(read) => read_rows(view, read),
+        Command::ExpireThread(expire) => expire_thread(view, expire, at),
+        Command::CloseThread(close) => close_thread(view, close, at),
         other => match other.caller_row() {
-            Some(row) => commit_row(world, &row, at),
+            Some(row) => commit_row(view, &row, at),
             None => Ok(Vec::new()),
         },
     }
@@ -62,28 +73,32 @@ struct Entered {
     events: Vec<Event>,
 }
 
-fn take_turn(world: &World, command: &TakeTurn, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+fn take_turn(
+    view: ThreadView<'_>,
+    command: &TakeTurn,
+    at: Timestamp,
+) -> Result<Vec<Event>, ThreadRefusal> {
     let (given, request) = (command.scope(), &command.request);
     check_fields(&given)?;
-    let (scope, turn_id) = (in_own_session(world, given), given.turn_id);
+    let (scope, turn_id) = (in_own_session(view.live, given), given.turn_id);
     let session_status = SessionStatus::Active;
     let turn = Turn { turn_id, session_id: scope.session_id, session_status, request, at };
-    let is_closed = world.closed_with(scope.tenant_id, scope.correlation_id).is_some();
+    let is_closed = view.closed_with.is_some();
     if !is_closed {
         // What was asked in a closed thread is asked no more: that it is closed is said instead.
-        check_request(&state_of(world, &scope), &turn)?;
+        check_request(&state_of(view), &turn)?;
     }
     check_speaker(&scope, &request.active_speaker_user_id)?;
-    let Entered { session_status, state, mut events } = enter(world, &given, &scope, at)?;
+    let Entered { session_status, state, mut events } = enter(view, &given, &scope, at)?;
     if session_status == SessionStatus::Active {
-        let thread = world.live_thread(scope.tenant_id, scope.correlation_id);
+        let thread = view.live;
         check_answer(thread.and_then(Thread::own_session), &state, &scope, request)?;
     }
     let turn = Turn { session_status, ..turn };
     let decision = decide_checked(state.clone(), &turn);
-    check_words(world, &state, &scope, &decision)?;
+    check_words(view.registered, &state, &scope, &decision)?;
     if decision.directive == Directive::Dispatch {
-        world.registered().check_lease(&scope, command.lease_token_hash, at)?;
+        view.registered.check_lease(&scope, command.lease_token_hash, at)?;
     }
     let after = state.after_turn(&turn, &decision);
     let row = turn_row(&scope, &state, &decision, command.lease_token_hash);
@@ -102,17 +117,21 @@ fn take_turn(world: &World, command: &TakeTurn, at: Timestamp) -> Result<Vec<Eve
     Ok(events)
 }
 
-fn commit_row(world: &World, row: &CallerRow<'_>, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+fn commit_row(
+    view: ThreadView<'_>,
+    row: &CallerRow<'_>,
+    at: Timestamp,
+) -> Result<Vec<Event>, ThreadRefusal> {
     let given = &row.scope;
     check_fields(given)?;
     check_row(row)?;
-    let row = &CallerRow { scope: in_own_session(world, *given), ..*row };
+    let row = &CallerRow { scope: in_own_session(view.live, *given), ..*row };
     let scope = &row.scope;
-    let Entered { session_status, state, mut events } = enter(world, given, scope, at)?;
+    let Entered { session_status, state, mut events } = enter(view, given, scope, at)?;
     check_continuity(row, session_status, &state)?;
     if row.directive == Directive::Dispatch {
         check_dispatch(scope, &state, at)?;
-        world.registered().check_lease(scope, row.lease_token_hash, at)?;
+        view.registered.check_lease(scope, row.lease_token_hash, at)?;
     }
     let dropped_pending = state.dropped_by_row(row.directive);
     events.extend(moved(&state, row));
@@ -120,9 +139,9 @@ fn commit_row(world: &World, row: &CallerRow<'_>, at: Timestamp) -> Result<Vec<E
     Ok(events)
 }
 
-fn read_rows(world: &World, command: &ThreadCommand) -> Result<Vec<Event>, Refusal> {
+fn read_rows(view: ThreadView<'_>, command: &ThreadCommand) -> Result<Vec<Event>, ThreadRefusal> {
     check_thread_names(&command.tenant_id, &command.correlation_id)?;
-    let version = world.thread_version(&command.tenant_id, &command.correlation_id);
+    let version = view.thread.map(|thread| thread.version).or(view.closed_with);
     let read = RowsRead {
         tenant_id: Text::from(&command.tenant_id),
         correlation_id: Text::from(&command.correlation_id),
@@ -132,31 +151,31 @@ fn read_rows(world: &World, command: &ThreadCommand) -> Result<Vec<Event>, Refus
 }
 
 fn expire_thread(
-    world: &World,
+    view: ThreadView<'_>,
     command: &ThreadCommand,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<Event>, ThreadRefusal> {
     let (tenant_id, correlation_id) = (&command.tenant_id, &command.correlation_id);
-    let is_over = world.closed_with(tenant_id, correlation_id).is_some();
-    let expired = match world.thread(tenant_id, correlation_id) {
+    let is_over = view.closed_with.is_some();
+    let expired = match view.thread {
         Some(thread) if !thread.is_closed => thread.state.clone().expire(at),
         _ if is_over => Vec::new(),
-        _ => find(world, command).map(|_| Vec::new())?,
+        _ => find(view, command).map(|_| Vec::new())?,
     };
     if expired.is_empty() {
         let correlation_id = shown_name(correlation_id);
-        return Err(ThreadRefusal::NothingExpired { correlation_id }.into());
+        return Err(ThreadRefusal::NothingExpired { correlation_id });
     }
     Ok(expiries(tenant_id, correlation_id, &expired))
 }
 
 fn close_thread(
-    world: &World,
+    view: ThreadView<'_>,
     command: &ThreadCommand,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
-    check_open(world, &command.tenant_id, &command.correlation_id)?;
-    let thread = find(world, command)?;
+) -> Result<Vec<Event>, ThreadRefusal> {
+    check_open(view)?;
+    let thread = find(view, command)?;
     let mut state = thread.state.clone();
     let mut events = expiries(&command.tenant_id, &command.correlation_id, &state.expire(at));
     let (tenant_id, correlation_id) = (thread.tenant_id.clone(), thread.correlation_id.clone());
@@ -192,19 +211,19 @@ pub(crate) fn given_up(buffer: &ResumeBuffer, reason: FateReason) -> Remainder {
 /// Scope and gates, in order: the first that says no is the refusal. The scope is the one that was
 /// given, in its session or the thread's own.
 fn enter(
-    world: &World,
+    view: ThreadView<'_>,
     given: &TurnScope<'_>,
     scope: &TurnScope<'_>,
     at: Timestamp,
-) -> Result<Entered, Refusal> {
-    let session_status = session_of(world, given, scope)?;
-    let thread = world.thread(scope.tenant_id, scope.correlation_id);
-    check_open(world, scope.tenant_id, scope.correlation_id)?;
+) -> Result<Entered, ThreadRefusal> {
+    let session_status = session_of(view.registered, given, scope)?;
+    let thread = view.thread;
+    check_open(view)?;
     if let Some(thread) = thread {
         check_order(thread, scope)?;
     }
-    world.registered().check_work_order(scope)?;
-    let mut state = state_of(world, scope);
+    view.registered.check_work_order(scope)?;
+    let mut state = state_of(view);
     check_pending(&state, scope)?;
     let expired = state.expire(at);
     let events = expiries(scope.tenant_id, scope.correlation_id, &expired);
@@ -213,9 +232,8 @@ fn enter(
 
 /// The thread's state before the turn; a new thread's is empty. Nobody asks for that of a thread
 /// that was closed.
-fn state_of(world: &World, scope: &TurnScope<'_>) -> ThreadState {
-    let thread = world.thread(scope.tenant_id, scope.correlation_id);
-    thread.map_or_else(ThreadState::default, |thread| thread.state.clone())
+fn state_of(view: ThreadView<'_>) -> ThreadState {
+    view.thread.map_or_else(ThreadState::default, |thread| thread.state.clone())
 }
 
 /// The names and numbers that every turn and row has.
@@ -279,8 +297,8 @@ fn check_speaker(scope: &TurnScope<'_>, speaker: &str) -> Result<(), ThreadRefus
     Err(barred(ReasonCode::FailTenantScopeInvalid, field, expected, shown_name(speaker)))
 }
 
-fn check_open(world: &World, tenant_id: &str, correlation_id: &str) -> Result<(), ThreadRefusal> {
-    let Some(closed) = world.closed_with(tenant_id, correlation_id) else { return Ok(()) };
+fn check_open(view: ThreadView<'_>) -> Result<(), ThreadRefusal> {
+    let Some(closed) = view.closed_with else { return Ok(()) };
     let found = format!("one that was closed with record {closed}");
     let expected = String::from("a thread that is open; begin another correlation");
     Err(barred(ReasonCode::FailThreadClosed, "correlation_id", expected, found))
@@ -359,12 +377,10 @@ fn barred(
     ThreadRefusal::Barred { reason_code, field, expected, found }
 }
 
-fn find<'a>(world: &'a World, command: &ThreadCommand) -> Result<&'a Thread, ThreadRefusal> {
-    world.thread(&command.tenant_id, &command.correlation_id).ok_or_else(|| {
-        ThreadRefusal::UnknownThread {
-            tenant_id: shown_name(&command.tenant_id),
-            correlation_id: shown_name(&command.correlation_id),
-        }
+fn find<'a>(view: ThreadView<'a>, command: &ThreadCommand) -> Result<&'a Thread, ThreadRefusal> {
+    view.thread.ok_or_else(|| ThreadRefusal::UnknownThread {
+        tenant_id: shown_name(&command.tenant_id),
+        correlation_id: shown_name(&command.correlation_id),
     })
 }
 

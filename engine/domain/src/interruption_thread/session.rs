@@ -19,12 +19,13 @@ use crate::interruption_thread::state::Thread;
 use crate::interruption_thread::types::{Directive, Fate, FateReason, ReasonCode};
 use crate::registration::state::{Mismatch, Registered, pair};
 use crate::registration::types::{LeaseStatus, SessionStatus};
-use crate::world::World;
 use crate::world::event::Event;
 
 /// The scope as it counts: a turn or a row that names no session is in the thread's own.
-pub(crate) fn in_own_session<'a>(world: &'a World, scope: TurnScope<'a>) -> TurnScope<'a> {
-    let thread = world.live_thread(scope.tenant_id, scope.correlation_id);
+pub(crate) fn in_own_session<'a>(
+    thread: Option<&'a Thread>,
+    scope: TurnScope<'a>,
+) -> TurnScope<'a> {
     let own = thread.and_then(Thread::own_session).map(|session| &**session);
     TurnScope { session_id: scope.session_id.or(own), ..scope }
 }
@@ -32,11 +33,10 @@ pub(crate) fn in_own_session<'a>(world: &'a World, scope: TurnScope<'a>) -> Turn
 /// Where the session of a scope is, in which its user and device are. A session that is not named
 /// is told of in other words: the caller did not choose it, and may choose another.
 pub(crate) fn session_of(
-    world: &World,
+    registered: Registered<'_>,
     given: &TurnScope<'_>,
     scope: &TurnScope<'_>,
 ) -> Result<SessionStatus, ThreadRefusal> {
-    let registered = world.registered();
     registered.session_of(given)?;
     registered.session_of(scope).map_err(|refusal| match scope.session_id {
         Some(own) if given.session_id.is_none() => {
@@ -76,7 +76,7 @@ pub(crate) fn check_answer(
 
 /// Words that were left unsaid in a session that is not active are not said in another one.
 pub(crate) fn check_words(
-    world: &World,
+    registered: Registered<'_>,
     state: &ThreadState,
     scope: &TurnScope<'_>,
     decision: &TurnDecision,
@@ -86,7 +86,7 @@ pub(crate) fn check_words(
         let mut kept = state.resume_buffers.iter();
         let kept = kept.find(|buffer| buffer.captured_turn == words.captured_turn);
         let Some(session) = kept.and_then(|buffer| buffer.session_id.as_deref()) else { continue };
-        let status = world.registered().session_status(scope.tenant_id, session);
+        let status = registered.session_status(scope.tenant_id, session);
         if scope.session_id != Some(session) && status != Some(SessionStatus::Active) {
             let found = status.map_or("CLOSED", SessionStatus::name);
             let expected =

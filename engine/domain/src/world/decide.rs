@@ -19,6 +19,7 @@ use crate::governed::aggregate::RequestPlace;
 use crate::governed::batch::on_loop;
 use crate::governed::{answer, attempt, batch, capture, initialization, request};
 use crate::human_decision::refusal::DecisionRefusal;
+use crate::interruption_thread::rules::ThreadView;
 use crate::interruption_thread::session::ended_with_session;
 use crate::log::command::WriterCommand;
 use crate::log::event::{FingerprintRecorded, are_records_before};
@@ -110,7 +111,7 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
         | Command::WaitCommitRow(_)
         | Command::ReadAuditRows(_)
         | Command::ExpireThread(_)
-        | Command::CloseThread(_) => interruption_thread::rules::on_thread(world, command, at),
+        | Command::CloseThread(_) => on_thread(world, command, at),
         Command::CreateDecisionPoint(_)
         | Command::RespondToDecisionPoint(_)
         | Command::RefineDecisionPoint(_)
@@ -140,6 +141,17 @@ fn register(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event
         events.extend(threads.flat_map(|thread| ended_with_session(thread, &c.session_id, at)));
     }
     Ok(events)
+}
+
+fn on_thread(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+    let (tenant_id, correlation_id) = command.thread().unwrap_or_default();
+    let view = ThreadView {
+        thread: world.thread(tenant_id, correlation_id),
+        live: world.live_thread(tenant_id, correlation_id),
+        closed_with: world.closed_with(tenant_id, correlation_id),
+        registered: world.registered(),
+    };
+    Ok(interruption_thread::rules::on_thread(view, command, at)?)
 }
 
 fn fingerprint(world: &World) -> Event {
