@@ -18,7 +18,6 @@ use crate::decision_point::state::DecisionPoint;
 use crate::decision_point::types::Response;
 use crate::world::World;
 use crate::world::event::Event;
-use crate::world::policy::check_spent;
 use crate::world::refusal::Refusal;
 
 /// What the rules expect and what they found.
@@ -330,7 +329,9 @@ fn check_consumed(
 ) -> Checked {
     check_speaker(record, &body.by)?;
     refused(point.check_consumption(&body.binding, record.at))?;
-    let kept = check_spent(world, &world.policy(), point);
+    let terms = world.person_for_point(&point.decision_id);
+    let separation = terms.is_some_and(|terms| terms.separation);
+    let kept = point.check_spent(&world.policy(), separation);
     kept.map_err(|loosened| ("an approval that keeps the policy", loosened.to_string()))
 }
 

@@ -20,9 +20,19 @@ use crate::decision_point::types::{
     ActionBinding, ApprovalPolicy, DecisionPointState, MAX_VOTES, OnTimeout, Proposal,
     ResolutionKind, Response,
 };
+use crate::log::policy::{GatePolicy, Loosened};
 use crate::world::refusal::Refusal;
 
 impl DecisionPoint {
+    /// Whether the approval keeps a policy. How long there was to answer is over; everything else
+    /// has to be as it is demanded now.
+    pub(crate) fn check_spent(&self, floor: &GatePolicy, separation: bool) -> Result<(), Loosened> {
+        let people = ApprovalPolicy::people();
+        let policy = self.terms.policy.as_ref().unwrap_or(&people);
+        let floor = GatePolicy { approval_timeout_ms: None, ..floor.clone() };
+        floor.check_approval(policy, separation, None)
+    }
+
     /// Whether somebody may give this answer to the round as it stands, at a time.
     ///
     /// # Errors

@@ -25,16 +25,14 @@ use crate::decision_point::event::{
 use crate::decision_point::refusal::DecisionPointRefusal as No;
 use crate::decision_point::state::DecisionPoint;
 use crate::decision_point::types::{
-    ActionBinding, DEFAULT_MAX_ITERATIONS, DEFAULT_VALID_FOR_MS, DecisionOption,
+    ActionBinding, ApprovalPolicy, DEFAULT_MAX_ITERATIONS, DEFAULT_VALID_FOR_MS, DecisionOption,
     DecisionPointState, MAX_OPTIONS, MAX_REASON_BYTES, OnTimeout, OptionList, Proposal, Response,
     Terms, Urgency,
 };
-use crate::log::policy::{RELAX_TOOL, RUN_TOOL};
-use crate::world;
+use crate::log::policy::{GatePolicy, Loosened, RELAX_TOOL, RUN_TOOL};
 use crate::world::World;
 use crate::world::command::Command;
 use crate::world::event::Event;
-use crate::world::policy::{check_question, check_spent};
 use crate::world::refusal::Refusal;
 
 /// Every command on a decision point.
@@ -103,6 +101,20 @@ fn create(
     Ok(events)
 }
 
+/// Whether what is asked keeps a policy.
+pub(crate) fn check_question(
+    floor: &GatePolicy,
+    command: &CreateDecisionPoint,
+    at: Timestamp,
+) -> Result<(), Loosened> {
+    let people = ApprovalPolicy::people();
+    let policy = command.policy.as_ref().unwrap_or(&people);
+    let until = command.expires_at.map(|end| end.nanoseconds_since(at) / 1_000_000);
+    let left_ms = command.timeout_ms.or(until);
+    let has_end = command.on_timeout != Some(OnTimeout::Hold);
+    floor.check_approval(policy, command.separation, left_ms.filter(|_| has_end))
+}
+
 /// What nobody may agree on any more, and what the policy of the log demands.
 fn check_new_terms(
     world: &World,
@@ -124,7 +136,7 @@ fn check_new_terms(
     if world.is_policy_lost() {
         return Err(Refusal::PolicyLost);
     }
-    check_question(&world.policy(), command, at).map_err(world::policy::loosened)
+    check_question(&world.policy(), command, at).map_err(Refusal::loosened)
 }
 
 /// The terms that a command states, with what it leaves away filled in.
@@ -429,7 +441,9 @@ fn consume(world: &World, command: &ConsumeApproval, at: Timestamp) -> Result<Ve
         return Err(Refusal::PolicyLost);
     }
     // It may have become stricter since the question was asked.
-    check_spent(world, &world.policy(), point).map_err(world::policy::loosened)?;
+    let terms = world.person_for_point(&point.decision_id);
+    let separation = terms.is_some_and(|terms| terms.separation);
+    point.check_spent(&world.policy(), separation).map_err(Refusal::loosened)?;
     Ok(vec![consumed(point, &command.by, &command.binding)])
 }
 

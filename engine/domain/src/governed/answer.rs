@@ -23,7 +23,6 @@ use crate::human_decision::rules::{accept_decision_in_time, apply_decision, visi
 use crate::human_decision::state::{HeldRequest, RequestOutcome};
 use crate::human_decision::terms::EscalationTarget;
 use crate::human_decision::types::{DecisionOutcome, DecisionRecord, HumanDecision};
-use crate::world::World;
 use crate::world::event::Event;
 use crate::world::refusal::Refusal;
 
@@ -37,18 +36,18 @@ struct Said {
 
 /// An answer: to an open request, to one that was answered before, or too late.
 pub(crate) fn answer(
-    world: &World,
+    place: Option<RequestPlace<'_>>,
     command: &AnswerDecision,
     at: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
     check_names(command)?;
-    let place = find(world, &command.request_id)?;
+    let place = find(place, &command.request_id)?;
     check_loop(command, place.held())?;
     check_human_actor(place.held(), command.actor)?;
     match (place, &place.held().outcome) {
         (_, Some(outcome)) => repeated(command, place.held(), outcome),
         (RequestPlace::Live(entity, held), None) => {
-            on_loop(world, entity.loop_id(), command.entropy, at, |entity, batch| {
+            on_loop(Some(entity), entity.loop_id(), command.entropy, at, |entity, batch| {
                 answer_open(entity, batch, held, command)
             })
         }

@@ -27,7 +27,6 @@ use crate::governed::attempt::wrong_state;
 use crate::governed::request::held_back;
 use crate::human_decision::event::RequestWithdrawn;
 use crate::sandbox_fault::types::ExecutionFaultType;
-use crate::world::World;
 use crate::world::event::Event;
 use crate::world::refusal::Refusal;
 
@@ -35,13 +34,13 @@ use ExecutionLoopState::{Evaluated, Halted};
 
 /// Every command on a loop: the loop is live, and its evidence so far is sound; else it stops.
 pub(crate) fn on_loop(
-    world: &World,
+    live: Option<&ExecutionLoop>,
     loop_id: &str,
     entropy: Entropy,
     at: Timestamp,
     act: impl FnOnce(&ExecutionLoop, &mut Batch<'_>) -> Result<(), Refusal>,
 ) -> Result<Vec<Event>, Refusal> {
-    let live = world.live_loop(loop_id).filter(|l| l.state() != ExecutionLoopState::Halted);
+    let live = live.filter(|l| l.state() != ExecutionLoopState::Halted);
     let Some(entity) = live else {
         return Err(Refusal::LoopNotLive { loop_id: shown(loop_id) });
     };

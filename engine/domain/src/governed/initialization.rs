@@ -8,8 +8,6 @@ use crate::core::ids::id;
 use crate::core::limits::MAX_RAW_BYTES;
 use crate::core::text::{check_identifier, shown_command_line};
 use crate::core::time::Timestamp;
-use crate::decision_point::rules::spend;
-use crate::decision_point::types::ActionBinding;
 use crate::evidence_capture::event::ObserverAttached;
 use crate::evidence_capture::integration::LoopStep;
 use crate::evidence_capture::rules::{ObserverMismatch, attach_observer, observer_mismatch};
@@ -22,22 +20,17 @@ use crate::execution_loop::types::{
     HandshakeDecision, HandshakeResult,
 };
 use crate::governed::batch::{Batch, Ending};
-use crate::log::policy::{Loosened, RUN_TOOL, run_binding};
 use crate::sandbox_fault::types::DEFAULT_MAX_RETRIES;
-use crate::world::World;
 use crate::world::event::Event;
-use crate::world::policy::{check_start, loosened};
 use crate::world::refusal::Refusal;
 
 /// The loop exists from here on, and with it its observer and its chain; whatever is wrong with
-/// it halts it, on the record.
+/// it halts it, on the record. Where an approval permits the start, it is spent with it.
 pub(crate) fn initialize(
-    world: &World,
     command: &InitializeLoop,
+    spent: Option<Event>,
     at: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
-    check(world, command)?;
-    let spent = approval(world, command, at)?;
     let entropy = command.entropy.to_string();
     let hash = &command.instruction_envelope_hash;
     let context = initialize_execution_loop(hash, &command.executor_id, &entropy);
@@ -61,7 +54,7 @@ pub(crate) fn initialize(
 }
 
 /// Malformed input writes nothing.
-fn check(world: &World, command: &InitializeLoop) -> Result<(), Refusal> {
+pub(crate) fn check(command: &InitializeLoop) -> Result<(), Refusal> {
     check_identifier("executor id", &command.executor_id)?;
     check_identifier("instruction envelope hash", &command.instruction_envelope_hash)?;
     check_identifier("handshake's executor id", &command.handshake.executor_id)?;
@@ -76,36 +69,7 @@ fn check(world: &World, command: &InitializeLoop) -> Result<(), Refusal> {
     if command.envelope.len() > MAX_RAW_BYTES {
         return Err(Refusal::EvidenceTooLarge { found: command.envelope.len() });
     }
-    let loop_id = command.loop_id();
-    match world.live_loop(&loop_id).is_some() || world.was_used(&loop_id) {
-        true => Err(Refusal::LoopExists { loop_id }),
-        false => Ok(()),
-    }
-}
-
-/// The policy of the log is kept, and where a person is asked before the start, the approval of
-/// exactly this start is spent in the same batch.
-fn approval(
-    world: &World,
-    command: &InitializeLoop,
-    at: Timestamp,
-) -> Result<Option<Event>, Refusal> {
-    if world.is_policy_lost() {
-        return Err(Refusal::PolicyLost);
-    }
-    check_start(world, &world.policy(), command).map_err(loosened)?;
-    let Some(approval) = &command.approval else {
-        return if command.gate.before { Err(Refusal::ApprovalNeeded) } else { Ok(None) };
-    };
-    let input_sha256 = run_binding(&command.instruction_envelope_hash, &approval.details);
-    let binding = ActionBinding { tool: RUN_TOOL.into(), input_sha256 };
-    let (point, spent) = spend(world, &approval.decision_id, &approval.by, &binding, at)?;
-    let agents = point.terms.policy.as_ref().is_some_and(|policy| policy.allow_agents);
-    if agents {
-        let (expected, found) = ("people".to_string(), "agents too".to_string());
-        return Err(loosened(Loosened { field: "agents", expected, found }));
-    }
-    Ok(Some(spent))
+    Ok(())
 }
 
 fn shake_hands(

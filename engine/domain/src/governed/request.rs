@@ -21,16 +21,18 @@ use crate::human_decision::refusal::DecisionRefusal;
 use crate::human_decision::rules::{AnswerRefusal, create_timeout_decision, visible_or_none};
 use crate::human_decision::state::{HeldRequest, RequestOutcome};
 use crate::human_decision::types::{AnswerMeans, AuditEntry, DecisionRecord};
-use crate::world::World;
 use crate::world::event::Event;
 use crate::world::refusal::Refusal;
 
 use ExecutionLoopState::{Evaluated, Halted};
 
 /// What every command on a request begins with: the request.
-pub(crate) fn find<'a>(world: &'a World, request_id: &str) -> Result<RequestPlace<'a>, Refusal> {
+pub(crate) fn find<'a>(
+    place: Option<RequestPlace<'a>>,
+    request_id: &str,
+) -> Result<RequestPlace<'a>, Refusal> {
     let unknown = || DecisionRefusal::UnknownRequest { request_id: shown_name(request_id) };
-    world.find_request(request_id).ok_or_else(|| unknown().into())
+    place.ok_or_else(|| unknown().into())
 }
 
 /// Only a person answers or overrides.
@@ -169,11 +171,11 @@ fn check_not_asked(entity: &ExecutionLoop) -> Result<(), Refusal> {
 
 /// Records what is due for a request at this time.
 pub(crate) fn expire(
-    world: &World,
+    place: Option<RequestPlace<'_>>,
     command: &ExpireDue,
     at: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
-    let place = find(world, &command.request_id)?;
+    let place = find(place, &command.request_id)?;
     if let Some(outcome) = &place.held().outcome {
         return Err(ended(place.held(), outcome));
     }
@@ -183,7 +185,7 @@ pub(crate) fn expire(
     if at < next {
         return Err(not_due(held));
     }
-    on_loop(world, entity.loop_id(), command.entropy, at, |entity, batch| {
+    on_loop(Some(entity), entity.loop_id(), command.entropy, at, |entity, batch| {
         if held.request.is_expired(at) {
             return time_out(entity, batch, held, command.entropy);
         }
@@ -234,13 +236,13 @@ pub(crate) fn time_out(
 /// Allows one field of one open request. The value's hash is recorded, so that what was shown can
 /// be proved.
 pub(crate) fn override_visibility(
-    world: &World,
+    place: Option<RequestPlace<'_>>,
     command: &OverrideVisibility,
     at: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
     check_identifier("human id", &command.human_id)?;
     check_reason_length(Some(&command.reason))?;
-    let place = find(world, &command.request_id)?;
+    let place = find(place, &command.request_id)?;
     let held = place.held();
     check_human_actor(held, command.actor)?;
     if let Some(outcome) = &held.outcome {
@@ -251,7 +253,7 @@ pub(crate) fn override_visibility(
         return Err(DecisionRefusal::UnknownRequest { request_id }.into());
     };
     let event = overridden(entity, held, command, at)?;
-    on_loop(world, entity.loop_id(), Entropy::default(), at, |_, batch| {
+    on_loop(Some(entity), entity.loop_id(), Entropy::default(), at, |_, batch| {
         batch.push(event);
         Ok(())
     })

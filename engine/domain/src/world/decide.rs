@@ -13,10 +13,13 @@ use alloc::{format, vec};
 use core::fmt;
 
 use crate::core::hash::Digest;
+use crate::core::ids::Entropy;
 use crate::core::limits::CLOCK_STEP_NS;
 use crate::core::time::Timestamp;
+use crate::execution_loop::command::InitializeLoop;
+use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::aggregate::RequestPlace;
-use crate::governed::batch::on_loop;
+use crate::governed::batch::Batch;
 use crate::governed::{answer, attempt, batch, capture, initialization, request};
 use crate::human_decision::refusal::DecisionRefusal;
 use crate::interruption_thread::rules::ThreadView;
@@ -59,8 +62,9 @@ fn check_new_requests(world: &World, events: &[Event]) -> Result<(), Refusal> {
 }
 
 fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+    let place = |request_id: &str| world.find_request(request_id);
     match command {
-        Command::InitializeLoop(c) => initialization::initialize(world, c, at),
+        Command::InitializeLoop(c) => initialize(world, c, at),
         Command::DispatchLoop(c) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::dispatch(l, b, c))
         }
@@ -86,16 +90,13 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
         Command::InterruptLoop(c) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| batch::interrupt(l, b, c))
         }
-        Command::RequestDecision(c) => {
-            let of_log = world.policy();
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
-                policy::check_asked(&of_log, l).map_err(policy::loosened)?;
-                request::request(l, b, c)
-            })
-        }
-        Command::AnswerDecision(c) => answer::answer(world, c, at),
-        Command::ExpireDue(c) => request::expire(world, c, at),
-        Command::OverrideVisibility(c) => request::override_visibility(world, c, at),
+        Command::RequestDecision(c) => on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
+            policy::check_asked(&world.policy(), l).map_err(Refusal::loosened)?;
+            request::request(l, b, c)
+        }),
+        Command::AnswerDecision(c) => answer::answer(place(&c.request_id), c, at),
+        Command::ExpireDue(c) => request::expire(place(&c.request_id), c, at),
+        Command::OverrideVisibility(c) => request::override_visibility(place(&c.request_id), c, at),
         Command::ChangeCapability(_)
         | Command::RegisterTenant(_)
         | Command::RegisterUser(_)
@@ -127,6 +128,31 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
         Command::RecordConfiguration(body) => Ok(vec![body.clone().into()]),
         Command::RecordFingerprint => Ok(vec![fingerprint(world)]),
     }
+}
+
+/// A new loop, under an id that nothing had, and as the policy of the log permits.
+fn initialize(
+    world: &World,
+    command: &InitializeLoop,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    initialization::check(command)?;
+    let loop_id = command.loop_id();
+    if world.live_loop(&loop_id).is_some() || world.was_used(&loop_id) {
+        return Err(Refusal::LoopExists { loop_id });
+    }
+    let spent = policy::approve_start(world, command, at)?;
+    initialization::initialize(command, spent, at)
+}
+
+fn on_loop(
+    world: &World,
+    loop_id: &str,
+    entropy: Entropy,
+    at: Timestamp,
+    act: impl FnOnce(&ExecutionLoop, &mut Batch<'_>) -> Result<(), Refusal>,
+) -> Result<Vec<Event>, Refusal> {
+    batch::on_loop(world.live_loop(loop_id), loop_id, entropy, at, act)
 }
 
 /// A registration, and what becomes of everything that a session which is closed leaves behind,

@@ -13,18 +13,17 @@ use crate::core::actor::{Actor, Authentication, PersonTerms};
 use crate::core::forbidden::{Judgement, Record, Rule};
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
-use crate::decision_point::command::CreateDecisionPoint;
 use crate::decision_point::refusal::DecisionPointRefusal as No;
-use crate::decision_point::rules::{check_principal, spend};
+use crate::decision_point::rules::{check_principal, check_question, spend};
 use crate::decision_point::state::DecisionPoint;
-use crate::decision_point::types::{ActionBinding, ApprovalPolicy, OnTimeout};
+use crate::decision_point::types::ActionBinding;
 use crate::execution_loop::command::InitializeLoop;
 use crate::execution_loop::event::LoopInitialized;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::human_decision::terms::HoldPolicy;
 use crate::log::command::ChangePolicy;
 use crate::log::event::PolicyChanged;
-use crate::log::policy::{GatePolicy, Loosened, OF_THE_LOG, RELAX_TOOL, RUN_TOOL, relax_binding};
+use crate::log::policy::{GatePolicy, Loosened, RELAX_TOOL, RUN_TOOL, relax_binding, run_binding};
 use crate::log::policy_text::relax_proposal;
 use crate::world::command::Command;
 use crate::world::event::Event;
@@ -58,7 +57,7 @@ pub fn check_floor(
 }
 
 /// A run under these terms, and the approval of its start.
-pub(crate) fn check_start(
+fn check_start(
     world: &World,
     floor: &GatePolicy,
     command: &InitializeLoop,
@@ -79,29 +78,34 @@ pub(crate) fn check_asked(floor: &GatePolicy, entity: &ExecutionLoop) -> Result<
 }
 
 /// How long there was to answer is over; everything else has to be as it is demanded now.
-pub(crate) fn check_spent(
-    world: &World,
-    floor: &GatePolicy,
-    point: &DecisionPoint,
-) -> Result<(), Loosened> {
-    let people = ApprovalPolicy::people();
-    let policy = point.terms.policy.as_ref().unwrap_or(&people);
-    let floor = GatePolicy { approval_timeout_ms: None, ..floor.clone() };
-    let separation = world.person_for_point(&point.decision_id).is_some_and(|p| p.separation);
-    floor.check_approval(policy, separation, None)
+fn check_spent(world: &World, floor: &GatePolicy, point: &DecisionPoint) -> Result<(), Loosened> {
+    let terms = world.person_for_point(&point.decision_id);
+    point.check_spent(floor, terms.is_some_and(|terms| terms.separation))
 }
 
-pub(crate) fn check_question(
-    floor: &GatePolicy,
-    command: &CreateDecisionPoint,
+/// The policy of the log is kept, and where a person is asked before the start, the approval of
+/// exactly this start is spent in the same batch.
+pub(crate) fn approve_start(
+    world: &World,
+    command: &InitializeLoop,
     at: Timestamp,
-) -> Result<(), Loosened> {
-    let people = ApprovalPolicy::people();
-    let policy = command.policy.as_ref().unwrap_or(&people);
-    let until = command.expires_at.map(|end| end.nanoseconds_since(at) / 1_000_000);
-    let left_ms = command.timeout_ms.or(until);
-    let has_end = command.on_timeout != Some(OnTimeout::Hold);
-    floor.check_approval(policy, command.separation, left_ms.filter(|_| has_end))
+) -> Result<Option<Event>, Refusal> {
+    if world.is_policy_lost() {
+        return Err(Refusal::PolicyLost);
+    }
+    check_start(world, &world.policy(), command).map_err(Refusal::loosened)?;
+    let Some(approval) = &command.approval else {
+        return if command.gate.before { Err(Refusal::ApprovalNeeded) } else { Ok(None) };
+    };
+    let input_sha256 = run_binding(&command.instruction_envelope_hash, &approval.details);
+    let binding = ActionBinding { tool: RUN_TOOL.into(), input_sha256 };
+    let (point, spent) = spend(world, &approval.decision_id, &approval.by, &binding, at)?;
+    let agents = point.terms.policy.as_ref().is_some_and(|policy| policy.allow_agents);
+    if agents {
+        let (expected, found) = ("people".to_string(), "agents too".to_string());
+        return Err(Refusal::loosened(Loosened { field: "agents", expected, found }));
+    }
+    Ok(Some(spent))
 }
 
 /// A policy that demands at least what the one before did; any, where the one before was lost.
@@ -110,7 +114,7 @@ pub(crate) fn set(world: &World, command: &ChangePolicy) -> Result<Vec<Event>, R
     command.policy.check()?;
     let before = world.policy();
     if !world.is_policy_lost() {
-        before.check_kept_by(&command.policy).map_err(loosened)?;
+        before.check_kept_by(&command.policy).map_err(Refusal::loosened)?;
         if before == command.policy && world.hot.gates.policy.is_some() {
             return Err(Refusal::PolicyUnchanged);
         }
@@ -154,17 +158,12 @@ fn check_approved_by(
     // As it was asked, which may have been before the policy was what it is.
     let asked = world.person_for_point(&point.decision_id);
     let separation = asked.is_some_and(|terms| terms.separation);
-    floor.check_approval(policy, separation, None).map_err(loosened)
+    floor.check_approval(policy, separation, None).map_err(Refusal::loosened)
 }
 
 fn changed(command: &ChangePolicy, approval: Option<Text>) -> Event {
     let (by, policy) = (command.by.clone(), command.policy.clone());
     PolicyChanged { by, policy, approval }.into()
-}
-
-/// The refusal of terms that the log's own policy does not let pass.
-pub(crate) fn loosened(loosened: Loosened) -> Refusal {
-    Refusal::PolicyLoosened { floor: OF_THE_LOG.to_string(), loosened }
 }
 
 /// A policy that a person at a terminal set.

@@ -243,6 +243,11 @@ fn advice(floor: &str) -> &'static str {
 }
 
 impl Refusal {
+    /// Of terms that the log's own policy does not let pass.
+    pub(crate) fn loosened(loosened: Loosened) -> Self {
+        Self::PolicyLoosened { floor: OF_THE_LOG.to_string(), loosened }
+    }
+
     /// The stable reason code.
     #[must_use]
     pub const fn code(&self) -> &'static str {
