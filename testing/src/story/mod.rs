@@ -391,7 +391,7 @@ pub fn rebuilt(records: &[Recorded], mut world: World) -> World {
     world
 }
 
-/// The seed of this run: `HOLDPOINT_SEED`, else the time. It is printed, and so shown where the test
+/// The seed of this run: `HOLDPOINT_SEED`, else the time. It is printed, and so shown where a test
 /// fails.
 pub fn seed() -> u64 {
     let given = std::env::var("HOLDPOINT_SEED").ok();

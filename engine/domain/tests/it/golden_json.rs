@@ -1,8 +1,8 @@
 //! Commands and events as other programs read them, and what idempotency keys store of a command:
 //! one line each that stays as it is for ever.
 //!
-//! Where a command or an event has no line yet, and where a command grew, `HOLDPOINT_WRITE_GOLDEN=1`
-//! adds one. No line is written anew: what differs from its line is not what was promised.
+//! Where a command or an event has no line yet, and where a command grew, one is added by
+//! `HOLDPOINT_WRITE_GOLDEN=1`. None is written anew: what differs is not what was promised.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
