@@ -41,9 +41,34 @@ use crate::{decision_point, interruption_thread, registration};
 /// # Errors
 /// A [`Refusal`] when a rule says no. Nothing but [`Refusal::audit`] is to be recorded then.
 pub fn decide(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+    check_proven(world, command)?;
     let events = by_system(world, command, at)?;
     check_new_requests(world, &events)?;
     Ok(events)
+}
+
+/// A salvage keeps records that nothing proves. No attempt begins, no loop passes its hold point
+/// and no thread dispatches because of what they may have said.
+fn check_proven(world: &World, command: &Command) -> Result<(), Refusal> {
+    let of_loop = |loop_id: &str| {
+        let entity = world.live_loop(loop_id)?;
+        Some((entity.loop_id(), entity.started_sequence, entity.version))
+    };
+    let rests_on = match command {
+        Command::DispatchLoop(c) => of_loop(&c.loop_id),
+        Command::RetryLoop(c) => of_loop(&c.loop_id),
+        Command::CompleteLoop(c) => of_loop(&c.loop_id),
+        Command::DispatchCommitRow(_) => {
+            let (tenant_id, correlation_id) = command.thread().unwrap_or_default();
+            let thread = world.live_thread(tenant_id, correlation_id);
+            thread.map(|it| (it.correlation_id.as_str(), it.started_sequence, it.version))
+        }
+        _ => None,
+    };
+    let Some((subject, first, last)) = rests_on else { return Ok(()) };
+    world.unproven_records().among(first, last).map_or(Ok(()), |(first, last)| {
+        Err(Refusal::RestsOnUnproven { subject: subject.to_string(), first, last })
+    })
 }
 
 /// An id names one question for ever, whichever command asks it.

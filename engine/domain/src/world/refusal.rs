@@ -96,6 +96,19 @@ pub enum Refusal {
         /// What was decided instead.
         found: String,
     },
+    /// Automation is to go on from where only records without proof may have let it come.
+    #[error(
+        "records {first} to {last} are unproven, and {subject} may rest on them: nothing is \
+             permitted by it; end it, and begin anew"
+    )]
+    RestsOnUnproven {
+        /// The loop, or the correlation id of the thread.
+        subject: String,
+        /// The first of these records.
+        first: u64,
+        /// The last of them.
+        last: u64,
+    },
     /// A response or fault is reported before the attempt's raw output was captured.
     #[error(
         "attempt {attempt} of loop {loop_id} has no raw output yet; capture EXECUTOR_OUTPUT \
@@ -260,6 +273,7 @@ impl Refusal {
             Self::LoopNotLive { .. } => "LOOP_NOT_LIVE",
             Self::WrongState { .. } => "WRONG_STATE",
             Self::RetryNotPermitted { .. } => "RETRY_NOT_PERMITTED",
+            Self::RestsOnUnproven { .. } => "RESTS_ON_UNPROVEN",
             Self::RawOutputMissing { .. } => "RAW_OUTPUT_MISSING",
             Self::FaultElsewhere(_) => "FAULT_ELSEWHERE",
             Self::StopNotTriggered { .. } => "STOP_NOT_TRIGGERED",
@@ -294,6 +308,7 @@ impl Refusal {
             Self::LoopNotLive { .. } | Self::FaultElsewhere(_) => Some(RefusalClass::Scope),
             Self::IdempotencyConflict { .. } => Some(RefusalClass::Idempotency),
             Self::RetryNotPermitted { .. }
+            | Self::RestsOnUnproven { .. }
             | Self::RecordedElsewhere { .. }
             | Self::PolicyLoosened { .. }
             | Self::PolicyLost

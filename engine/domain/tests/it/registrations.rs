@@ -6,11 +6,14 @@ use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::core::text::BLANK_CODE_POINTS;
 use holdpoint_domain::interruption_thread::{FateReason, TurnInput};
+use holdpoint_domain::log::{RecordsUnproven, UnprovenReason};
 use holdpoint_domain::registration::{
     Capability, ChangeCapability, LeaseRegistered, LeaseStatus, RegistrationStatus, SessionStatus,
     TenantRegistered, UserRegistered, WorkOrderStatus,
 };
-use holdpoint_domain::{ActorId, Command, Envelope, Event, ForbiddenEvent, Time, World, decide};
+use holdpoint_domain::{
+    ActorId, Command, Envelope, Event, ForbiddenEvent, Refusal, Time, World, decide,
+};
 use holdpoint_testing::threads::registering::{register, with};
 use holdpoint_testing::threads::{CALLER, Outcome, Stage, requests, turn};
 use serde_json::{Value, json};
@@ -352,6 +355,29 @@ fn tenant_user_device_and_session_belong_together() {
     let without = with(&respond(2), "session_id", Value::Null);
     stage.give(&without, 1).events();
     stage.assert_rebuilt();
+}
+
+#[test]
+fn a_thread_that_may_rest_on_unproven_records_dispatches_nothing() {
+    let mut stage = whole();
+    let begun = stage.sequence + 1;
+    stage.give(&respond(1), 1).events();
+    let lease = Some(sha256(b"token"));
+    stage.clone().give(&dispatch(2, lease), 1).events();
+    let actor = ActorId { kind: Actor::System, id: "holdpoint".into() };
+    let said = RecordsUnproven {
+        first_sequence: begun,
+        last_sequence: begun,
+        reason: UnprovenReason::NoWitness,
+    };
+    let correlation = "salvage".into();
+    let event = said.into();
+    let (proof, causation, idempotency) = (None, None, None);
+    let envelope = Envelope { proof, actor, correlation, causation, idempotency, event };
+    stage.record(&envelope, Time::from_nanoseconds(1));
+    let refused = stage.give(&dispatch(2, lease), 1);
+    assert_eq!(refused.refusal().map(Refusal::code), Some("RESTS_ON_UNPROVEN"));
+    stage.give(&respond(3), 1).events();
 }
 
 /// A device is never bound to whoever came first; a session on it is its user's alone.

@@ -10,6 +10,7 @@ use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
     DecisionOutcome, HoldPolicy, HoldTerms, HumanDecision, OverrideField,
 };
+use holdpoint_domain::log::{RecordsUnproven, UnprovenReason};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{Command, Event, Refusal, Time, World};
 use holdpoint_testing::story::held::{TIMEOUT_MS, terms};
@@ -142,6 +143,43 @@ fn retry_permits_one_more_attempt_of_the_same_loop() {
     assert_eq!(code(story.when(story.retry())), "RETRY_NOT_PERMITTED");
     assert_eq!(code(story.when(story.complete())), "HOLD_APPLIES");
     assert_eq!(names(&story.given(story.ask())), ["requested"]);
+}
+
+/// A record says that one before it is unproven.
+fn say_unproven(story: &mut Story, sequence: u64) {
+    let reason = UnprovenReason::NoWitness;
+    let said = RecordsUnproven { first_sequence: sequence, last_sequence: sequence, reason };
+    assert_eq!(story.record(said.into()), []);
+}
+
+#[test]
+fn a_loop_that_may_rest_on_unproven_records_begins_no_attempt_and_is_not_completed() {
+    let mut story = Story::asked();
+    story.given(story.decides(Retry));
+    let answered = story.held().decided().unwrap().sequence;
+    let newest = story.entity().version;
+    for unproven in [story.entity().started_sequence, answered, newest] {
+        let mut story = story.clone();
+        say_unproven(&mut story, unproven);
+        assert_eq!(code(story.when(story.retry())), "RESTS_ON_UNPROVEN", "record {unproven}");
+        assert_eq!(code(story.when(story.complete())), "RESTS_ON_UNPROVEN");
+        assert_eq!(story.when(story.retry()).unwrap_err().class(), Some(RefusalClass::Gating));
+        // It can be ended.
+        story.given(story.interrupt(15, None));
+    }
+    // What follows the loop's records says nothing of it.
+    story.given(Command::RecordFingerprint);
+    let behind = story.world.totals().last_sequence;
+    say_unproven(&mut story, behind);
+    story.given(story.retry());
+}
+
+#[test]
+fn a_loop_that_nobody_holds_begins_no_first_attempt_on_unproven_records() {
+    let mut story = Story::initialized();
+    let started = story.entity().started_sequence;
+    say_unproven(&mut story, started);
+    assert_eq!(code(story.when(story.dispatch())), "RESTS_ON_UNPROVEN");
 }
 
 #[test]
