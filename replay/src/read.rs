@@ -13,7 +13,7 @@ use holdpoint_domain::log::{RECORDS_UNPROVEN, UnprovenRecords};
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_domain::{Envelope, Event};
 use holdpoint_log_files::reader::read_header;
-use holdpoint_log_files::run::{Onward, walk};
+use holdpoint_log_files::run::{Onward, Stop, walk};
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
@@ -22,7 +22,9 @@ use holdpoint_log_files::{
 };
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::tail::TailShape;
-use holdpoint_log_format::{BootId, ChainPosition, Record, RecordHeader, SegmentHeader, names};
+use holdpoint_log_format::{
+    BootId, ChainPosition, Fault, Record, RecordHeader, SegmentHeader, names,
+};
 use std::cell::Cell;
 use std::io;
 use std::thread::available_parallelism;
@@ -301,17 +303,28 @@ fn tail_stands_still<S: ReadStorage>(
 ) -> Result<bool, (String, io::Error)> {
     let Some(last) = &survey.last else { return Ok(true) };
     let file = segment_path(last.header.first_sequence());
-    let again = || -> io::Result<Option<(Run, Option<u64>)>> {
+    let stop = (last.run.stop_offset, &last.run.stop);
+    // A claim about a record before the run is only known to be false where that one was read.
+    let makes_claim = |place: &RecordPlace, header: &RecordHeader| {
+        let found = header.mark().ok().flatten().unwrap_or(0);
+        let claim = Fault::ClaimInBatch { sequence: header.sequence, found };
+        (place.offset, &Stop::Fault(claim)) == stop
+    };
+    let mut is_claimed = false;
+    let mut again = || -> io::Result<Option<(Run, Option<u64>)>> {
         let Some(opened) = storage.open(&file)? else { return Ok(None) };
         let mut window = Window::new(opened)?;
         let from = Run::from(last.run.chain, last.run.record_offset, last.run.end_offset);
-        let run = walk(&mut window, &last.header, from, &mut |_, _| Onward::Go)?;
+        let run = walk(&mut window, &last.header, from, &mut |place, record| {
+            is_claimed = makes_claim(place, &record.header);
+            if is_claimed { Onward::Stop } else { Onward::Go }
+        })?;
         let end = window.nonzero_end(last.run.end_offset)?;
         Ok(Some((run, end)))
     };
     let found = again().map_err(|source| (file.clone(), source))?;
     Ok(found.is_some_and(|(run, end)| {
-        run.stop_offset == last.run.stop_offset && run.stop == last.run.stop && end == last.tail_end
+        (is_claimed || (run.stop_offset, &run.stop) == stop) && end == last.tail_end
     }))
 }
 

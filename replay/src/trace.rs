@@ -12,6 +12,7 @@ mod effects;
 use crate::reach::{Reach, durable_to};
 use crate::read::{ReadError, ReadOptions};
 use crate::records::indexes::Tied;
+use crate::records::part::check_end;
 use crate::records::{Part, Span, span};
 use causes::Causes;
 use effects::Effects;
@@ -209,7 +210,7 @@ pub fn trace<S: ReadStorage>(
     let mut part = Part::begin(&reader);
     part.extend(reader.witness(true));
     let mut tied = Tied::by_reading(&reader, &mut part)?;
-    reader.check_durable(options.boot, &mut part)?;
+    check_end(&reader, options, &mut part)?;
     let Some(causes) = Causes::of(&reader, sequence, depth, &mut part)? else {
         return Ok(Traced::NoRecord { span: span(storage)?, checked: part.into() });
     };

@@ -2,14 +2,15 @@
 
 use crate::finding::Finding;
 use crate::reach::Reach;
-use crate::read::ReadError;
+use crate::read::{ReadError, ReadOptions};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{
-    ArchivePlaces, Finding as LogFinding, LogReader, Onward, Place, Problem, ReadStorage,
-    RecordPlace, Run,
+    ArchivePlaces, Extent, Finding as LogFinding, LogReader, Onward, Place, Problem, ReadStorage,
+    RecordPlace, Run, SurveyError, SurveyOptions, survey,
 };
+use holdpoint_log_format::BootId;
 use serde::Serialize;
 
 /// More findings than this are not kept: of a damaged log, each segment can give one.
@@ -110,6 +111,40 @@ pub fn newest<S: ReadStorage>(storage: &S) -> Result<Option<u64>, ReadError> {
     let reader = LogReader::of(storage)?;
     let read = last_run(&reader)?.map_or(0, |run| run.chain.sequence);
     Ok(Some(read.max(reader.witnessed())).filter(|newest| *newest > 0))
+}
+
+/// What is missing at the end of a log: what LOCK of this boot says was durable, or what a record
+/// behind damage does. While LOCK is held, what follows the newest record is "not yet".
+///
+/// # Errors
+/// The log cannot be read.
+pub(crate) fn check_end<S: ReadStorage>(
+    reader: &LogReader<'_, S>,
+    options: ReadOptions<'_>,
+    found: &mut impl Extend<LogFinding>,
+) -> Result<(), ReadError> {
+    let mut missing: Vec<LogFinding> = Vec::new();
+    reader.check_durable(options.boot, &mut missing)?;
+    let (storage, boot) = (reader.storage(), options.boot);
+    // What was read while a writer came and left is read again.
+    if missing.is_empty()
+        && reader.head().is_ok()
+        && !options.is_being_written()?
+        && !below_mark(storage, boot)?.is_empty()
+        && !options.is_being_written()?
+    {
+        missing = below_mark(storage, boot)?;
+    }
+    found.extend(missing);
+    Ok(())
+}
+
+/// The records behind HEAD's that were durable, as others behind them say, and cannot be read.
+fn below_mark<S: ReadStorage>(storage: &S, boot: BootId) -> Result<Vec<LogFinding>, SurveyError> {
+    let options = SurveyOptions { extent: Extent::FromHead, boot, is_being_written: false };
+    let mut findings = survey(storage, options, &mut |_, _| {})?.findings;
+    findings.retain(|finding| matches!(finding.problem, Problem::BelowMark { .. }));
+    Ok(findings)
 }
 
 /// The run from HEAD's record to the last one that can be read, in the last segment.

@@ -3,7 +3,7 @@
 use super::Line;
 use super::filter::Filter;
 use super::indexes::Tied;
-use super::part::{Part, withheld_at};
+use super::part::{Part, check_end, withheld_at};
 use super::whole::{each, wrong_beginning};
 use crate::progress::Progress;
 use crate::reach::Reach;
@@ -14,7 +14,7 @@ use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{
     ArchivePlaces, Finding, LogReader, Onward, ReadStorage, RecordPlace, Run, Standing,
 };
-use holdpoint_log_format::{BootId, ChainPosition, Record};
+use holdpoint_log_format::{ChainPosition, Record};
 use holdpoint_log_index::read_indexed;
 
 /// A segment is read from its end in pieces of about so many bytes.
@@ -71,7 +71,7 @@ pub fn search<S: ReadStorage>(
         return search.whole(options, progress, visit);
     }
     let mut newest = 0;
-    search.run(options.boot, progress, &mut |line, standing| {
+    search.run(options, progress, &mut |line, standing| {
         newest = newest.max(line.sequence);
         visit(line, standing)
     })?;
@@ -232,14 +232,14 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
 
     fn run(
         &mut self,
-        boot: BootId,
+        options: ReadOptions<'_>,
         progress: &mut dyn FnMut(Progress),
         visit: &mut dyn FnMut(Line, Standing) -> Onward,
     ) -> Result<(), ReadError> {
         // Whether HEAD's record is there was looked at for the ties.
         self.part.extend(self.reader.witness(true));
         if self.filter.last.is_none_or(|last| last >= self.reader.witnessed()) {
-            self.reader.check_durable(boot, &mut self.part)?;
+            check_end(self.reader, options, &mut self.part)?;
         }
         let mut at: Vec<usize> =
             (0..self.reader.firsts().len()).filter(|at| self.can_hold(*at)).collect();

@@ -9,13 +9,13 @@ use crate::progress::{Meter, Progress};
 use crate::reach::Reach;
 use crate::read::{ReadError, ReadOptions};
 use crate::records::indexes::{Stated, statement_of, unproven_behind_head};
-use crate::records::part::withheld_at;
+use crate::records::part::{check_end, withheld_at};
 use crate::report::{Axis, AxisState, Head, MEANING_FINDINGS_MAX, Unproven, Verdict};
 use holdpoint_domain::log::UnprovenRecords;
 use holdpoint_log_files::{
     Finding as LogFinding, LogReader, Onward, ReadStorage, RecordPlace, Run, Ties,
 };
-use holdpoint_log_format::{BootId, ChainPosition, LogId, Record, RecordHeader};
+use holdpoint_log_format::{ChainPosition, LogId, Record, RecordHeader};
 use serde::Serialize;
 use std::str::FromStr;
 use thiserror::Error;
@@ -124,7 +124,7 @@ pub fn verify_range<S: ReadStorage>(
         reach: Reach::begin(&reader),
         meter: Meter::new(storage, progress),
     };
-    walk.all(range, begins, options.boot)
+    walk.all(range, begins, options)
 }
 
 struct Walk<'r, 's, 'p, S> {
@@ -148,7 +148,12 @@ struct Walk<'r, 's, 'p, S> {
 }
 
 impl<S: ReadStorage> Walk<'_, '_, '_, S> {
-    fn all(mut self, range: Range, begins: u64, boot: BootId) -> Result<RangeReport, ReadError> {
+    fn all(
+        mut self,
+        range: Range,
+        begins: u64,
+        options: ReadOptions<'_>,
+    ) -> Result<RangeReport, ReadError> {
         let witness = self.reader.witness(begins > self.first);
         let holding = self.reader.holding(self.first).unwrap_or(0);
         for name in self.reader.firsts().iter().skip(holding) {
@@ -162,7 +167,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
             self.tie()?;
         }
         if self.findings.is_empty() && self.last > self.reader.witnessed() {
-            self.reader.check_durable(boot, &mut self.findings)?;
+            check_end(self.reader, options, &mut self.findings)?;
         }
         Ok(self.report(range, begins, witness.map(Finding::from)))
     }

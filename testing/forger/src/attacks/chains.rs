@@ -143,6 +143,11 @@ pub(super) const ATTACKS: &[Attack] = &[
         append_open,
     ),
     row(
+        "append-claim-in-batch",
+        "A chained record behind the newest one claims that one inside a batch was durable.",
+        append_claim,
+    ),
+    row(
         "append-behind-gap",
         "A chained record was put behind the newest one with a gap of zeros between them.",
         append_behind_gap,
@@ -356,6 +361,18 @@ fn append_open(log: &mut Log, variant: u64) -> Forged {
     append(log, variant)?;
     let at = log.records().pop().ok_or("there is no record")?;
     log.record_mut(at).set_flags(MORE_FOLLOWS);
+    log.remake_link(at);
+    Ok(())
+}
+
+fn append_claim(log: &mut Log, variant: u64) -> Forged {
+    let active = active_segment(log)?;
+    let is_inside = |at: RecordAt| at.segment == active && log.record(at).has(MORE_FOLLOWS);
+    let inside = log.record(a_record_where(log, variant, is_inside)?).sequence();
+    append(log, variant)?;
+    let at = log.records().pop().ok_or("there is no record")?;
+    let unsynced = log.record(at).sequence() - 1 - inside;
+    log.record_mut(at).header.set_number(record::UNSYNCED, unsynced);
     log.remake_link(at);
     Ok(())
 }

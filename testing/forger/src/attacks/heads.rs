@@ -5,12 +5,17 @@ use super::places::{
 };
 use super::{Attack, Forged, row};
 use crate::chain::Position;
-use crate::layout::{MORE_FOLLOWS, common, head, lock};
+use crate::layout::{MORE_FOLLOWS, common, head, lock, record};
 use crate::log::{Log, RecordAt};
 use crate::payload::records_unproven;
 
 pub(super) const ATTACKS: &[Attack] = &[
     row("head-behind", "HEAD names an older record, correctly.", behind),
+    row(
+        "head-behind-before-damage",
+        "HEAD names an older record, correctly, the one behind it is damaged, and LOCK is gone.",
+        behind_before_damage,
+    ),
     row("head-ahead", "HEAD names a record that is not there.", ahead),
     row("head-of-other-link", "HEAD names the newest record with another link.", other_link),
     row("head-of-other-log", "HEAD names another log.", other_log),
@@ -95,6 +100,16 @@ fn behind(log: &mut Log, variant: u64) -> Forged {
         block.set(head::NEWEST_LINK, &link);
         set_places(block, places);
     })
+}
+
+fn behind_before_damage(log: &mut Log, variant: u64) -> Forged {
+    let named = an_end(log, variant)?;
+    behind(log, variant)?;
+    let next = log.records().into_iter().skip_while(|at| *at != named).nth(1);
+    let next = next.ok_or("there is no record behind it")?;
+    log.record_mut(next).header.flip(record::CHECKSUM, super::places::mixed(variant));
+    log.files.remove("LOCK");
+    Ok(())
 }
 
 fn places_of(log: &Log, at: RecordAt) -> [u64; 3] {
