@@ -154,7 +154,8 @@ impl Meaning {
     }
 
     fn evolve(&mut self, record: &Committed, envelope: &Envelope) {
-        let forbidden = self.world.evolve(record.header.sequence, record.time(), envelope);
+        let forbidden =
+            self.world.judge_and_evolve(record.header.sequence, record.time(), envelope);
         self.follow_salvage(record.header.sequence, &envelope.event);
         self.count_fingerprint(&envelope.event, &forbidden);
         self.take_statement(record, &envelope.event);

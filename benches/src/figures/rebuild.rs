@@ -112,7 +112,7 @@ fn decode_all(events: &[Encoded]) -> Result<(), MeasureError> {
 fn reduce(events: &[Encoded]) -> Result<(), MeasureError> {
     let mut world = World::default();
     for event in events {
-        let forbidden = world.evolve(event.sequence, event.time, &decoded(event)?);
+        let forbidden = world.judge_and_evolve(event.sequence, event.time, &decoded(event)?);
         if !forbidden.is_empty() {
             return Err(format!("{forbidden:?}")).doing("apply an event");
         }

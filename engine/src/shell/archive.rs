@@ -223,7 +223,7 @@ fn state_behind<S: Storage>(
 ) -> Result<World, MoveError> {
     let (mut place, mut world) = (start.place, start.world);
     follow(engine, &mut place, last, &mut |event| {
-        world.evolve(event.sequence, event.at, &event.envelope);
+        world.judge_and_evolve(event.sequence, event.at, &event.envelope);
     })?;
     if is_salvaged(engine)? {
         check_rest(engine, place, world.clone())?;
@@ -240,7 +240,7 @@ fn check_rest<S: Storage>(
     let newest = engine.core().log.position();
     let mut forbidden = None;
     follow(engine, &mut place, &newest, &mut |event| {
-        if !world.evolve(event.sequence, event.at, &event.envelope).is_empty() {
+        if !world.judge_and_evolve(event.sequence, event.at, &event.envelope).is_empty() {
             forbidden = Some(event.sequence);
         }
     })?;

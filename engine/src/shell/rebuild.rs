@@ -156,7 +156,7 @@ pub(super) fn take_up(event: &HistoryArchived) -> Result<World, String> {
 pub(super) fn evolve_all(world: &mut World, since: &mut Since, batch: &[Recorded]) {
     for event in batch {
         since.count(event);
-        world.evolve(event.sequence, event.at, &event.envelope);
+        world.judge_and_evolve(event.sequence, event.at, &event.envelope);
     }
 }
 

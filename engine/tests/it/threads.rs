@@ -483,7 +483,7 @@ mod on_a_simulated_disk {
     fn rebuilt(disk: &SimulatedDisk) -> World {
         let mut world = World::default();
         for (sequence, at, envelope) in records(disk) {
-            assert_eq!(world.evolve(sequence, at, &envelope), []);
+            assert_eq!(world.judge_and_evolve(sequence, at, &envelope), []);
         }
         world
     }

@@ -179,8 +179,8 @@ impl Worlds {
     fn evolve(&mut self, envelope: &Envelope) -> usize {
         self.sequence += 1;
         let (sequence, now) = (self.sequence, self.now());
-        let forbidden = self.live.evolve(sequence, now, envelope);
-        let again = self.retaining.evolve(sequence, now, envelope);
+        let forbidden = self.live.judge_and_evolve(sequence, now, envelope);
+        let again = self.retaining.judge_and_evolve(sequence, now, envelope);
         assert_eq!(forbidden, again, "the judgement is a function of the log");
         forbidden.len()
     }

@@ -70,7 +70,7 @@ impl History {
     pub fn evolve(&self, envelopes: &[Envelope]) {
         let mut world = World::default();
         for (entry, envelope) in self.entries.iter().zip(envelopes) {
-            black_box(world.evolve(entry.sequence, entry.at, envelope));
+            world.evolve(entry.sequence, entry.at, envelope);
         }
         black_box(world);
     }
@@ -80,8 +80,7 @@ impl History {
         let mut world = World::default();
         for entry in &self.entries {
             let envelope = self.decode(entry);
-            let found = world.evolve(entry.sequence, entry.at, &envelope);
-            assert!(found.is_empty(), "{found:?}");
+            world.evolve(entry.sequence, entry.at, &envelope);
         }
         world
     }

@@ -95,7 +95,7 @@ impl Place {
         let mut world = World::retaining_settled();
         for line in self.lines() {
             let at = Time::from_nanoseconds(line.time);
-            assert_eq!(world.evolve(line.sequence, at, &line.envelope), []);
+            assert_eq!(world.judge_and_evolve(line.sequence, at, &line.envelope), []);
         }
         world
     }

@@ -162,7 +162,7 @@ impl Story {
         let encoded = envelope::encode(&envelope).expect("the event fits");
         let sequence = self.records.last().map_or(0, |r| r.sequence) + 1;
         self.records.push(Recorded { sequence, at: self.now, encoded });
-        self.world.evolve(sequence, self.now, &envelope)
+        self.world.judge_and_evolve(sequence, self.now, &envelope)
     }
 
     /// As a shell does it: what is due comes first, and a refusal that is a fact is recorded.
@@ -386,7 +386,7 @@ pub fn rebuilt(records: &[Recorded], mut world: World) -> World {
     for record in records {
         let Encoded { kind, version, payload } = &record.encoded;
         let envelope = envelope::decode(*kind, *version, payload).expect("a record decodes");
-        world.evolve(record.sequence, record.at, &envelope);
+        world.judge_and_evolve(record.sequence, record.at, &envelope);
     }
     world
 }

@@ -212,10 +212,10 @@ impl Stage {
         self.newest = at.nanoseconds();
         self.kinds.insert(envelope.event.kind().kind);
         let encoded = envelope::encode(envelope).expect("the event fits");
-        let found = self.world.evolve(self.sequence, at, envelope);
+        let found = self.world.judge_and_evolve(self.sequence, at, envelope);
         assert_eq!(found, [], "decide made what evolve forbids: {envelope:?}");
         let decoded = envelope::decode(encoded.kind, encoded.version, &encoded.payload).unwrap();
-        self.rebuilt.evolve(self.sequence, at, &decoded);
+        self.rebuilt.judge_and_evolve(self.sequence, at, &decoded);
     }
 
     /// Live equals rebuilt, whole and by fingerprint.

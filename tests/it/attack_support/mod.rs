@@ -71,7 +71,7 @@ fn sealed_log() -> HandMade {
 pub(crate) fn put(log: &mut HandMade, history: &History, batch: &[Entry]) {
     log.now = batch[0].at;
     for (sequence, entry) in (log.chain.sequence + 1..).zip(batch) {
-        log.world.evolve(sequence, entry.at, &history.decode(entry));
+        log.world.judge_and_evolve(sequence, entry.at, &history.decode(entry));
     }
     let encoded = |entry: &Entry| Encoded {
         kind: entry.kind,
@@ -134,7 +134,7 @@ pub(crate) fn give(log: &mut HandMade, actor: ActorId, command: &Command) {
     for (sequence, event) in (log.chain.sequence + 1..).zip(events) {
         let idempotency = key_of(command);
         let sealed = Envelope { actor: actor.clone(), idempotency, ..envelope(event) };
-        log.world.evolve(sequence, log.now, &sealed);
+        log.world.judge_and_evolve(sequence, log.now, &sealed);
         encoded.push(envelope::encode(&sealed).unwrap());
     }
     log.batch(&encoded);

@@ -89,7 +89,7 @@ fn print_kinds(history: &History, envelopes: &[Envelope]) {
         taken.events += 1;
         taken.bytes += entry.payload.len();
         taken.decode += wall_time(|| drop(black_box(history.decode(entry))));
-        taken.evolve += wall_time(|| drop(world.evolve(entry.sequence, entry.at, envelope)));
+        taken.evolve += wall_time(|| world.evolve(entry.sequence, entry.at, envelope));
     }
     let clock = (0..1_000).map(|_| wall_time(|| {})).sum::<Duration>() / 1_000;
     println!("{:>8} {:>7} {:>8} {:>8}  kind", "events", "bytes", "decode", "evolve");

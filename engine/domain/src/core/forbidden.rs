@@ -134,26 +134,32 @@ pub(crate) struct Record<'a> {
     pub(crate) correlation: &'a str,
 }
 
-/// What is found about one event.
+/// What is found about one event. Where nobody asks, nothing is kept and no text is made: a guard
+/// that stands once says to `judge` why, and to `evolve` only whether.
 pub(crate) struct Judgement<'a> {
-    sequence: u64,
-    kind: u16,
-    loop_id: Option<&'a str>,
+    /// The record's sequence and kind, and its loop where it is about one; `None`: nobody asks.
+    about: Option<(u64, u16, Option<&'a str>)>,
     findings: Vec<ForbiddenEvent>,
 }
 
 impl<'a> Judgement<'a> {
+    /// For whoever only wants to know whether an event counts.
+    pub(crate) const fn unheard() -> Self {
+        Self { about: None, findings: Vec::new() }
+    }
+
     /// Nothing yet, about a record of this kind and, where it is about one, of this loop.
     pub(crate) const fn new(sequence: u64, kind: u16, loop_id: Option<&'a str>) -> Self {
-        Self { sequence, kind, loop_id, findings: Vec::new() }
+        Self { about: Some((sequence, kind, loop_id)), findings: Vec::new() }
     }
 
     /// Records that a rule is broken.
     pub(crate) fn forbid(&mut self, rule: Rule, expected: impl Display, found: impl Display) {
+        let Some((sequence, kind, loop_id)) = self.about else { return };
         self.findings.push(ForbiddenEvent {
-            sequence: self.sequence,
-            kind: self.kind,
-            loop_id: self.loop_id.map(String::from),
+            sequence,
+            kind,
+            loop_id: loop_id.map(String::from),
             rule,
             expected: expected.to_string(),
             found: found.to_string(),
@@ -172,6 +178,20 @@ impl<'a> Judgement<'a> {
             self.forbid(rule, expected, found);
         }
         same
+    }
+
+    /// Records that a rule is broken unless this holds. Says whether it does.
+    pub(crate) fn demand(
+        &mut self,
+        holds: bool,
+        rule: Rule,
+        expected: impl Display,
+        found: impl Display,
+    ) -> bool {
+        if !holds {
+            self.forbid(rule, expected, found);
+        }
+        holds
     }
 
     pub(crate) fn findings(self) -> Vec<ForbiddenEvent> {

@@ -3,11 +3,14 @@
 //! What the rules forbid counts for nothing: an answer that is wrong in any way leaves its round as
 //! it was, and nothing is released or spent by it.
 
-use alloc::string::{String, ToString as _};
+use alloc::string::String;
+use core::fmt::{self, Display, Formatter};
 
 use crate::core::actor::Principal;
 use crate::core::forbidden::{Judgement, Record, Rule};
 use crate::core::ids::{digits, id};
+use crate::core::payload::Text;
+use crate::core::time::Timestamp;
 use crate::decision_point::check::{check_response_form, check_terms, shown};
 use crate::decision_point::event::{
     ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCreated,
@@ -16,51 +19,78 @@ use crate::decision_point::event::{
 };
 use crate::decision_point::state::DecisionPoint;
 use crate::decision_point::types::Response;
+use crate::log::policy::Loosened;
 use crate::world::World;
 use crate::world::event::Event;
 use crate::world::refusal::Refusal;
 
-/// What the rules expect and what they found.
-type Fault = (&'static str, String);
+/// What the rules expect and what they found. It becomes text where somebody asks for it.
+struct Fault {
+    expected: &'static str,
+    found: Found,
+}
+
+enum Found {
+    /// Words of our own.
+    Words(&'static str),
+    /// What the event says, of which not everything is shown.
+    Input(Text),
+    Number(usize),
+    Time(Timestamp),
+    Loosened(Loosened),
+    Refusal(Refusal),
+}
+
+impl Display for Found {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Words(words) => f.write_str(words),
+            Self::Input(text) => f.write_str(&shown(text)),
+            Self::Number(number) => number.fmt(f),
+            Self::Time(at) => at.fmt(f),
+            Self::Loosened(loosened) => loosened.fmt(f),
+            Self::Refusal(refusal) => refusal.fmt(f),
+        }
+    }
+}
+
+const fn fault(expected: &'static str, found: Found) -> Fault {
+    Fault { expected, found }
+}
 
 type Checked = Result<(), Fault>;
 
-/// Every event of this system.
-pub(crate) fn applied(
-    world: &mut World,
+/// Applies an event of this system.
+pub(crate) fn applied(world: &mut World, record: Record<'_>, event: &Event) {
+    match event {
+        Event::DecisionPointCreated(body) => {
+            let Ok(point) = created(world, record, body) else { return };
+            world.hot.gates.point_began(&point, body.separation, record.proof);
+            world.hot.decision_points.begin(point);
+        }
+        Event::RoundOpened(body) => {
+            let Ok(point) = opened(world, record, body) else { return };
+            world.hot.gates.round_began(&body.prior_id, &body.decision_id);
+            world.hot.decision_points.begin(point);
+        }
+        other => change(world, record, other),
+    }
+}
+
+/// What the rules forbid about an event of this system.
+pub(crate) fn judge(
+    world: &World,
     record: Record<'_>,
     event: &Event,
     judgement: &mut Judgement<'_>,
 ) {
-    match event {
-        Event::DecisionPointCreated(body) => {
-            let point = created(world, record, body);
-            if let Ok(point) = &point {
-                let proof = record.proof;
-                world.hot.gates.point_began(point, body.separation, proof);
-            }
-            begin(world, Rule::DecisionPointTerms, point, judgement);
-        }
-        Event::RoundOpened(body) => {
-            let point = opened(world, record, body);
-            if point.is_ok() {
-                world.hot.gates.round_began(&body.prior_id, &body.decision_id);
-            }
-            begin(world, Rule::DecisionPointRound, point, judgement);
-        }
-        other => change(world, record, other, judgement),
-    }
-}
-
-fn begin(
-    world: &mut World,
-    rule: Rule,
-    point: Result<DecisionPoint, Fault>,
-    judgement: &mut Judgement<'_>,
-) {
-    match point {
-        Ok(point) => world.hot.decision_points.begin(point),
-        Err((expected, found)) => judgement.forbid(rule, expected, found),
+    let checked = match event {
+        Event::DecisionPointCreated(body) => created(world, record, body).map(drop),
+        Event::RoundOpened(body) => opened(world, record, body).map(drop),
+        other => remembered(world, other).and_then(|point| check(world, point, record, other)),
+    };
+    if let Err(Fault { expected, found }) = checked {
+        judgement.forbid(rule_of(event), expected, found);
     }
 }
 
@@ -81,14 +111,14 @@ fn opened(world: &World, record: Record<'_>, body: &RoundOpened) -> Result<Decis
     let prior = world.hot.decision_points.find(&body.prior_id);
     let prior = prior.filter(|prior| prior.next_id.as_ref() == Some(&body.decision_id));
     let Some(prior) = prior else {
-        return Err(("the round that guidance led to", shown(&body.prior_id)));
+        return Err(fault("the round that guidance led to", Found::Input(body.prior_id.clone())));
     };
     if body.iteration != prior.iteration.saturating_add(1) {
-        return Err(("the next round", body.iteration.to_string()));
+        return Err(fault("the next round", Found::Number(body.iteration.into())));
     }
     if body.expires_at != prior.next_round_expires_at(record.at) {
-        let found = body.expires_at.map_or_else(|| "none".to_string(), |end| end.to_string());
-        return Err(("the end of the time by the terms", found));
+        let found = body.expires_at.map_or(Found::Words("none"), Found::Time);
+        return Err(fault("the end of the time by the terms", found));
     }
     Ok(prior.next_round(body, record.at, record.sequence))
 }
@@ -97,24 +127,29 @@ fn check_new(world: &World, decision_id: &str) -> Checked {
     let is_well_formed = crate::core::ids::is_strong_entropy(&digits(decision_id))
         && id("DP-", &digits(decision_id)) == decision_id;
     if !is_well_formed {
-        return Err(("an id of DP- and 32 digits", shown(decision_id)));
+        return Err(fault("an id of DP- and 32 digits", Found::Input(decision_id.into())));
     }
     match world.hot.decision_points.find(decision_id) {
-        Some(_) => Err(("an id that is new", decision_id.to_string())),
+        Some(_) => Err(fault("an id that is new", Found::Input(decision_id.into()))),
         None => Ok(()),
     }
 }
 
 /// Every other event is about a round that is remembered.
-fn change(world: &mut World, record: Record<'_>, event: &Event, judgement: &mut Judgement<'_>) {
+fn remembered<'a>(world: &'a World, event: &Event) -> Result<&'a DecisionPoint, Fault> {
     let decision_id = event.decision_point().unwrap_or_default();
-    let Some(point) = world.hot.decision_points.find(decision_id) else {
-        let found = shown(decision_id);
-        return judgement.forbid(rule_of(event), "a decision point that is remembered", found);
-    };
-    if let Err((expected, found)) = check(world, point, record, event) {
-        return judgement.forbid(rule_of(event), expected, found);
+    let found = world.hot.decision_points.find(decision_id);
+    found.ok_or_else(|| {
+        fault("a decision point that is remembered", Found::Input(decision_id.into()))
+    })
+}
+
+fn change(world: &mut World, record: Record<'_>, event: &Event) {
+    let checked = remembered(world, event).and_then(|point| check(world, point, record, event));
+    if checked.is_err() {
+        return;
     }
+    let decision_id = event.decision_point().unwrap_or_default();
     let older = world.hot.decision_points.change(decision_id, |point| {
         apply(point, record, event);
         point.version = record.sequence;
@@ -129,6 +164,7 @@ fn change(world: &mut World, record: Record<'_>, event: &Event, judgement: &mut 
 /// The rule that an event can break.
 const fn rule_of(event: &Event) -> Rule {
     match event {
+        Event::DecisionPointCreated(_) => Rule::DecisionPointTerms,
         Event::DecisionPointRefined(_) | Event::GuidanceGiven(_) | Event::RoundOpened(_) => {
             Rule::DecisionPointRound
         }
@@ -209,7 +245,7 @@ fn check_vote(
     body: &VoteCast,
 ) -> Checked {
     if point.terms.policy.is_none() || matches!(body.response, Response::Guidance(_)) {
-        return Err(("votes where a policy asks for them", "a vote".to_string()));
+        return Err(fault("votes where a policy asks for them", Found::Words("a vote")));
     }
     check_response(world, point, record, &body.by, &body.response, body.comment.as_deref())
 }
@@ -222,18 +258,18 @@ fn check_resolved(
     body: &DecisionPointResolved,
 ) -> Checked {
     if matches!(body.response, Response::Guidance(_)) {
-        return Err(("another round", "guidance as an answer".to_string()));
+        return Err(fault("another round", Found::Words("guidance as an answer")));
     }
     if point.terms.policy.is_none() {
         let comment = body.comment.as_deref();
         return check_response(world, point, record, &body.by, &body.response, comment);
     }
     check_speaker(record, &body.by)?;
-    refused(point.check_open(record.at))?;
+    accepted(point.check_open(record.at))?;
     let voted = point.votes.iter().any(|vote| vote.is_by(&body.by, &body.response));
     match voted && point.ends_round(&body.response) {
         true => Ok(()),
-        false => Err(("a quorum, or a vote that rejects", point.votes.len().to_string())),
+        false => Err(fault("a quorum, or a vote that rejects", Found::Number(point.votes.len()))),
     }
 }
 
@@ -248,7 +284,7 @@ fn check_response(
     check_speaker(record, by)?;
     accepted(world.check_respondent(point, (by.kind, &by.id), record.proof))?;
     check_proof(record, by)?;
-    refused(point.check_response(by, response, record.at))?;
+    accepted(point.check_response(by, response, record.at))?;
     accepted(check_response_form(response, comment))
 }
 
@@ -256,7 +292,9 @@ fn check_default(point: &DecisionPoint, record: Record<'_>, body: &DefaultTaken)
     check_time_over(point, record, body.expires_at)?;
     match point.default_at_deadline() == Some(&body.option_id) {
         true => Ok(()),
-        false => Err(("a default that the creator asked for", shown(&body.option_id))),
+        false => {
+            Err(fault("a default that the creator asked for", Found::Input(body.option_id.clone())))
+        }
     }
 }
 
@@ -268,30 +306,28 @@ fn check_aborted(
     check_time_over(point, record, body.expires_at)?;
     match point.default_at_deadline() {
         None => Ok(()),
-        Some(default) => Err(("the default that the creator asked for", default.to_string())),
+        Some(default) => {
+            Err(fault("the default that the creator asked for", Found::Input(default.clone())))
+        }
     }
 }
 
-fn check_time_over(
-    point: &DecisionPoint,
-    record: Record<'_>,
-    stated: crate::core::time::Timestamp,
-) -> Checked {
+fn check_time_over(point: &DecisionPoint, record: Record<'_>, stated: Timestamp) -> Checked {
     match point.deadline() {
         Some(end) if end == stated && end <= record.at => Ok(()),
-        Some(end) => Err(("the deadline, when it has passed", end.to_string())),
-        None => Err(("an open round with a deadline", point.state.to_string())),
+        Some(end) => Err(fault("the deadline, when it has passed", Found::Time(end))),
+        None => Err(fault("an open round with a deadline", Found::Words(point.state.name()))),
     }
 }
 
 fn check_open(point: &DecisionPoint, record: Record<'_>, by: &Principal) -> Checked {
     check_speaker(record, by)?;
-    refused(point.check_open(record.at))
+    accepted(point.check_open(record.at))
 }
 
 fn check_requester_of_open(point: &DecisionPoint, record: Record<'_>, by: &Principal) -> Checked {
     check_open(point, record, by)?;
-    refused(point.check_requester(by))
+    accepted(point.check_requester(by))
 }
 
 fn check_superseded(
@@ -305,7 +341,9 @@ fn check_superseded(
     let names_it = other.and_then(|other| other.terms.supersedes.as_ref());
     match names_it == Some(&point.decision_id) {
         true => Ok(()),
-        false => Err(("a decision that takes its place", shown(&body.superseded_by))),
+        false => {
+            Err(fault("a decision that takes its place", Found::Input(body.superseded_by.clone())))
+        }
     }
 }
 
@@ -314,7 +352,10 @@ fn check_late(point: &DecisionPoint, record: Record<'_>, body: &LateResponseReco
     check_speaker(record, &body.by)?;
     accepted(check_response_form(&body.response, body.comment.as_deref()))?;
     match point.is_open() {
-        true => Err(("an answer that counts, while the round is open", "a late one".to_string())),
+        true => {
+            let expected = "an answer that counts, while the round is open";
+            Err(fault(expected, Found::Words("a late one")))
+        }
         false => Ok(()),
     }
 }
@@ -328,17 +369,17 @@ fn check_consumed(
     body: &ApprovalConsumed,
 ) -> Checked {
     check_speaker(record, &body.by)?;
-    refused(point.check_consumption(&body.binding, record.at))?;
+    accepted(point.check_consumption(&body.binding, record.at))?;
     let terms = world.person_for_point(&point.decision_id);
     let separation = terms.is_some_and(|terms| terms.separation);
     let kept = point.check_spent(&world.policy(), separation);
-    kept.map_err(|loosened| ("an approval that keeps the policy", loosened.to_string()))
+    kept.map_err(|why| fault("an approval that keeps the policy", Found::Loosened(why)))
 }
 
 fn check_lapsed(point: &DecisionPoint, record: Record<'_>, body: &ApprovalLapsed) -> Checked {
     match point.spendable_until() {
         Some(until) if until == body.valid_until && until <= record.at => Ok(()),
-        _ => Err(("an approval whose time is over", body.valid_until.to_string())),
+        _ => Err(fault("an approval whose time is over", Found::Time(body.valid_until))),
     }
 }
 
@@ -346,7 +387,7 @@ fn check_released(world: &World, point: &DecisionPoint, body: &DependentsRelease
     let is_due = world.is_released(point) && point.released_at.is_none();
     match is_due && body.blocks == point.terms.blocks && !body.blocks.is_empty() {
         true => Ok(()),
-        false => Err(("an answer that releases, once", point.state.to_string())),
+        false => Err(fault("an answer that releases, once", Found::Words(point.state.name()))),
     }
 }
 
@@ -354,7 +395,7 @@ fn check_released(world: &World, point: &DecisionPoint, body: &DependentsRelease
 fn check_proof(record: Record<'_>, by: &Principal) -> Checked {
     match record.proof {
         Some(proof) if proof.by != by.authenticated_by => {
-            Err(("the record's own proof", by.authenticated_by.to_string()))
+            Err(fault("the record's own proof", Found::Words(by.authenticated_by.name())))
         }
         _ => Ok(()),
     }
@@ -364,14 +405,10 @@ fn check_proof(record: Record<'_>, by: &Principal) -> Checked {
 fn check_speaker(record: Record<'_>, by: &Principal) -> Checked {
     match by.is(record.actor) {
         true => Ok(()),
-        false => Err(("the record's own actor", shown(&by.id))),
+        false => Err(fault("the record's own actor", Found::Input(by.id.clone()))),
     }
 }
 
-fn accepted(checked: Result<(), Refusal>) -> Checked {
-    checked.map_err(|refusal| ("what the rules accept", refusal.to_string()))
-}
-
-fn refused(checked: Result<(), crate::decision_point::refusal::DecisionPointRefusal>) -> Checked {
-    checked.map_err(|refusal| ("what the rules accept", refusal.to_string()))
+fn accepted(checked: Result<(), impl Into<Refusal>>) -> Checked {
+    checked.map_err(|refusal| fault("what the rules accept", Found::Refusal(refusal.into())))
 }

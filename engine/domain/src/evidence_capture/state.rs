@@ -1,6 +1,7 @@
 //! The evidence chain of one loop, without its raw bytes.
 
 use alloc::vec::Vec;
+use core::cell::OnceCell;
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +33,7 @@ pub struct Chain {
 /// Something that follows from a chain's other parts, and so is no part of its state: however it
 /// is, chains are equal that are so without it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Remembered(Option<SessionHash>);
+pub(crate) struct Remembered(OnceCell<SessionHash>);
 
 impl PartialEq for Remembered {
     fn eq(&self, _: &Self) -> bool {
@@ -77,14 +78,13 @@ impl Chain {
     }
 
     /// What every record's hash begins with in this session.
-    pub(crate) fn session(&mut self, context: &ObservationContext) -> &SessionHash {
-        let chain_id = &self.head.chain_id;
-        self.session.0.get_or_insert_with(|| SessionHash::of(context, chain_id))
+    pub(crate) fn session(&self, context: &ObservationContext) -> &SessionHash {
+        self.session.0.get_or_init(|| SessionHash::of(context, &self.head.chain_id))
     }
 
-    /// The same, where a record that was applied needed it already.
-    pub(crate) const fn known_session(&self) -> Option<&SessionHash> {
-        self.session.0.as_ref()
+    /// The same, where a record needed it already.
+    pub(crate) fn known_session(&self) -> Option<&SessionHash> {
+        self.session.0.get()
     }
 
     /// Whether a record with this id is there.

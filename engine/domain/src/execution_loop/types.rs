@@ -71,10 +71,11 @@ impl ExecutionLoopContext {
     }
 
     /// As [`transition_execution_state`](crate::execution_loop::transition_execution_state), in
-    /// place.
-    pub(crate) fn transition(&mut self, to_state: ExecutionLoopState) {
+    /// place. Says whether it is allowed.
+    pub(crate) fn transition(&mut self, to_state: ExecutionLoopState) -> bool {
         let allowed = is_transition_allowed(self.current_state, to_state);
         self.current_state = if allowed { to_state } else { ExecutionLoopState::Halted };
+        allowed
     }
 
     /// The only executor whose response counts.

@@ -26,34 +26,42 @@ use crate::governed::aggregate::{
 use crate::human_decision::state::Decisions;
 use crate::sandbox_fault::event::{FaultReported, SandboxDecided};
 use crate::sandbox_fault::rules::decide_sandbox_outcome_within;
-use crate::sandbox_fault::types::{DEFAULT_MAX_RETRIES, ExecutionFaultType};
+use crate::sandbox_fault::types::{
+    DEFAULT_MAX_RETRIES, ExecutionFaultType, FaultReport, SandboxDecisionResult,
+};
 
-use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
+use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted};
 
-/// The loop that begins; `is_taken` says whether a live one has its id.
-pub(crate) fn initialized(
+/// What a new loop's id begins with.
+const ID_PREFIX: &str = "LOOP-";
+
+/// Whether a loop may begin; `is_taken` says whether a live one has its id.
+pub(crate) fn may_begin(
     is_taken: bool,
-    record: Record<'_>,
     body: &LoopInitialized,
     judgement: &mut Judgement<'_>,
-) -> Option<ExecutionLoop> {
-    let Some(entropy) = body.loop_id.strip_prefix("LOOP-") else {
-        judgement.forbid(Rule::Initialization, "an id that begins with LOOP-", &body.loop_id);
-        return None;
-    };
-    if is_taken {
-        judgement.forbid(Rule::Initialization, "a new id", "the id of a live loop");
-        return None;
-    }
-    if !(1..=DEFAULT_MAX_RETRIES).contains(&i64::from(body.max_attempts)) {
-        judgement.forbid(Rule::Initialization, "1 to 3 attempts", body.max_attempts);
-    }
-    let entity = new_loop(record, body, entropy);
-    judgement.expect(Rule::Initialization, Init, entity.state());
-    Some(entity)
+) -> bool {
+    let (rule, id) = (Rule::Initialization, &body.loop_id);
+    let is_loop = id.starts_with(ID_PREFIX);
+    judgement.demand(is_loop, rule, "an id that begins with LOOP-", id)
+        && judgement.demand(!is_taken, rule, "a new id", "the id of a live loop")
 }
 
-fn new_loop(record: Record<'_>, body: &LoopInitialized, entropy: &str) -> ExecutionLoop {
+/// The same, and within how many attempts.
+pub(crate) fn judge_initialized(
+    is_taken: bool,
+    body: &LoopInitialized,
+    judgement: &mut Judgement<'_>,
+) {
+    let is_bounded = (1..=DEFAULT_MAX_RETRIES).contains(&i64::from(body.max_attempts));
+    if may_begin(is_taken, body, judgement) {
+        judgement.demand(is_bounded, Rule::Initialization, "1 to 3 attempts", body.max_attempts);
+    }
+}
+
+/// The loop that begins.
+pub(crate) fn initialized(record: Record<'_>, body: &LoopInitialized) -> ExecutionLoop {
+    let entropy = body.loop_id.strip_prefix(ID_PREFIX).unwrap_or_default();
     let hash = &body.instruction_envelope_hash;
     ExecutionLoop {
         context: initialize_execution_loop(hash, &body.executor_id, entropy),
@@ -78,14 +86,8 @@ fn new_loop(record: Record<'_>, body: &LoopInitialized, entropy: &str) -> Execut
     }
 }
 
-pub(crate) fn dispatched(
-    entity: &mut ExecutionLoop,
-    record: Record<'_>,
-    body: &LoopDispatched,
-    judgement: &mut Judgement<'_>,
-) {
-    check_dispatch(entity, body, judgement);
-    if !transition(entity, Dispatched, judgement) {
+pub(crate) fn dispatched(entity: &mut ExecutionLoop, record: Record<'_>, body: &LoopDispatched) {
+    if !entity.context.transition(Dispatched) {
         return;
     }
     entity.attempts.push(Attempt {
@@ -101,7 +103,11 @@ pub(crate) fn dispatched(
     });
 }
 
-fn check_dispatch(entity: &ExecutionLoop, body: &LoopDispatched, judgement: &mut Judgement<'_>) {
+pub(crate) fn judge_dispatched(
+    entity: &ExecutionLoop,
+    body: &LoopDispatched,
+    judgement: &mut Judgement<'_>,
+) {
     let next = entity.attempt_count().saturating_add(1);
     judgement.expect(Rule::AttemptNumber, next, body.attempt);
     if body.attempt > entity.max_attempts {
@@ -124,6 +130,7 @@ fn check_dispatch(entity: &ExecutionLoop, body: &LoopDispatched, judgement: &mut
     };
     named(permission.fault, body.permitted_by_fault.as_ref());
     named(permission.decision, body.permitted_by_decision.as_ref());
+    judge_transition(entity, Dispatched, judgement);
 }
 
 /// Phase-21 or a person permits every attempt but the first; where a hold applies, a person.
@@ -141,32 +148,40 @@ fn owned(id: Option<&Text>) -> Option<String> {
     id.map(|id| String::from(id.as_str()))
 }
 
-pub(crate) fn awaited(
-    entity: &mut ExecutionLoop,
+pub(crate) fn awaited(entity: &mut ExecutionLoop) {
+    entity.context.transition(AwaitingResponse);
+}
+
+pub(crate) fn judge_awaited(
+    entity: &ExecutionLoop,
     body: &ResponseAwaited,
     judgement: &mut Judgement<'_>,
 ) {
     judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
     check_evidence(entity, LoopStep::Dispatched, judgement);
-    transition(entity, AwaitingResponse, judgement);
+    judge_transition(entity, AwaitingResponse, judgement);
 }
 
-pub(crate) fn evaluated(
-    entity: &mut ExecutionLoop,
-    record: Record<'_>,
+pub(crate) fn judge_evaluated(
+    entity: &ExecutionLoop,
     body: &ResponseEvaluated,
     judgement: &mut Judgement<'_>,
 ) {
     judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
     check_response(body, judgement);
     check_evidence(entity, LoopStep::Evaluated, judgement);
-    if !transition(entity, Evaluated, judgement) {
+    if judge_transition(entity, Evaluated, judgement)
+        && entity.attempts.last().is_some_and(|attempt| attempt.outputs.is_empty())
+    {
+        judgement.forbid(Rule::RawOutputFirst, "raw output of this attempt", "none");
+    }
+}
+
+pub(crate) fn evaluated(entity: &mut ExecutionLoop, record: Record<'_>, body: &ResponseEvaluated) {
+    if !entity.context.transition(Evaluated) {
         return;
     }
     let Some(attempt) = entity.attempts.last_mut() else { return };
-    if attempt.outputs.is_empty() {
-        judgement.forbid(Rule::RawOutputFirst, "raw output of this attempt", "none");
-    }
     attempt.response = Some(AttemptResponse {
         response_type: body.response_type,
         response_decision: body.response_decision,
@@ -195,18 +210,10 @@ fn check_response(body: &ResponseEvaluated, judgement: &mut Judgement<'_>) {
     }
 }
 
-pub(crate) fn halted(
-    entity: &mut ExecutionLoop,
-    record: Record<'_>,
-    body: &LoopHalted,
-    judgement: &mut Judgement<'_>,
-) {
+pub(crate) fn halted(entity: &mut ExecutionLoop, record: Record<'_>, body: &LoopHalted) {
     if entity.halt.is_some() {
-        judgement.forbid(Rule::HaltedIsFinal, "nothing after HALTED", "HALTED again");
         return;
     }
-    judgement.expect(Rule::Transition, entity.state(), body.from);
-    check_halt(entity, body, judgement);
     entity.context.transition(Halted);
     entity.halt = Some(Halt {
         reason: body.reason,
@@ -219,7 +226,16 @@ pub(crate) fn halted(
     });
 }
 
-fn check_halt(entity: &ExecutionLoop, body: &LoopHalted, judgement: &mut Judgement<'_>) {
+pub(crate) fn judge_halted(
+    entity: &ExecutionLoop,
+    body: &LoopHalted,
+    judgement: &mut Judgement<'_>,
+) {
+    if entity.halt.is_some() {
+        judgement.forbid(Rule::HaltedIsFinal, "nothing after HALTED", "HALTED again");
+        return;
+    }
+    judgement.expect(Rule::Transition, entity.state(), body.from);
     let is_illegal = body.reason == HaltReason::IllegalTransition;
     if is_illegal == is_transition_allowed(body.from, body.requested) {
         let found = format!("{} for {} -> {}", body.reason, body.from, body.requested);
@@ -312,9 +328,9 @@ fn check_decision_evidence(entity: &ExecutionLoop, judgement: &mut Judgement<'_>
     }
 }
 
-/// Moves the loop. What the table does not allow halts it, and is found.
-fn transition(
-    entity: &mut ExecutionLoop,
+/// Whether the table allows it. What it does not allow halts the loop, and is found.
+fn judge_transition(
+    entity: &ExecutionLoop,
     to: ExecutionLoopState,
     judgement: &mut Judgement<'_>,
 ) -> bool {
@@ -325,22 +341,25 @@ fn transition(
     } else if !allowed {
         judgement.forbid(Rule::Transition, "a transition of the table", format!("{from} -> {to}"));
     }
-    entity.context.transition(to);
     allowed
 }
 
-pub(crate) fn reported(
-    entity: &mut ExecutionLoop,
+pub(crate) fn judge_reported(
+    entity: &ExecutionLoop,
     body: &FaultReported,
     judgement: &mut Judgement<'_>,
 ) {
     judgement.expect(Rule::FaultTable, ExecutionLoopState::AwaitingResponse, entity.state());
     judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
-    let Some(attempt) = entity.attempts.last_mut() else { return };
-    if attempt.fault.is_some() {
+    if entity.attempts.last().is_some_and(|attempt| attempt.fault.is_some()) {
         judgement.forbid(Rule::FaultTable, "one fault of an attempt", &body.fault_id);
-        return;
     }
+}
+
+/// The first fault of an attempt counts.
+pub(crate) fn reported(entity: &mut ExecutionLoop, body: &FaultReported) {
+    let attempt = entity.attempts.last_mut().filter(|attempt| attempt.fault.is_none());
+    let Some(attempt) = attempt else { return };
     attempt.fault = Some(AttemptFault {
         fault_id: String::from(body.fault_id.as_str()),
         fault_type: body.fault_type,
@@ -352,23 +371,33 @@ pub(crate) fn reported(
 
 /// What follows a fault is computed again, and the computed outcome counts: privileges never
 /// grow, whoever wrote the event.
-pub(crate) fn decided(
-    entity: &mut ExecutionLoop,
+pub(crate) fn decided(entity: &mut ExecutionLoop) {
+    let outcome = outcome(entity).map(|(_, outcome)| outcome);
+    let fault = entity.attempts.last_mut().and_then(|attempt| attempt.fault.as_mut());
+    if let (Some(fault), Some(outcome)) = (fault, outcome) {
+        fault.outcome = Some(outcome);
+    }
+}
+
+/// The fault of the newest attempt, and what follows it.
+fn outcome(entity: &ExecutionLoop) -> Option<(FaultReport, SandboxDecisionResult)> {
+    let (fault, context) = entity.judged_fault()?;
+    let outcome = decide_sandbox_outcome_within(entity.retry_ceiling, &fault, &context);
+    Some((fault, outcome))
+}
+
+pub(crate) fn judge_decided(
+    entity: &ExecutionLoop,
     body: &SandboxDecided,
     judgement: &mut Judgement<'_>,
 ) {
     judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
-    let Some((fault, context)) = entity.judged_fault() else {
+    let Some((fault, outcome)) = outcome(entity) else {
         judgement.forbid(Rule::FaultTable, "a fault of this attempt", "none");
         return;
     };
-    let outcome = decide_sandbox_outcome_within(entity.retry_ceiling, &fault, &context);
     judgement.expect(Rule::FaultTable, fault.fault_id.as_str(), &body.fault_id);
     judgement.expect(Rule::FaultTable, outcome.decision, body.sandbox_decision);
     judgement.expect(Rule::FaultTable, outcome.retry_policy, body.retry_policy);
     judgement.expect(Rule::FaultTable, outcome.reason_code.as_str(), &body.reason_code);
-    let fault = entity.attempts.last_mut().and_then(|attempt| attempt.fault.as_mut());
-    if let Some(fault) = fault {
-        fault.outcome = Some(outcome);
-    }
 }

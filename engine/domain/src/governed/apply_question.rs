@@ -5,7 +5,6 @@
 //! wrong in any way leaves its request open, until it times out.
 
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{Debug, Display};
@@ -13,6 +12,7 @@ use core::fmt::{Debug, Display};
 use crate::core::actor::{Actor, PersonTerms};
 use crate::core::forbidden::{Judgement, Record, Rule};
 use crate::core::ids::digits;
+use crate::core::time::Timestamp;
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::request::entry_after;
@@ -28,16 +28,9 @@ use crate::human_decision::state::{Decided, HeldRequest, Override, RequestOutcom
 use crate::human_decision::types::{AuditEntry, DecisionOutcome, DecisionRecord, HumanDecision};
 
 /// Asked about an evaluated loop, or passed on. What the loop's own evidence gives counts.
-pub(crate) fn requested(
-    entity: &mut ExecutionLoop,
-    record: Record<'_>,
-    body: &DecisionRequested,
-    judgement: &mut Judgement<'_>,
-) {
-    let Some(expected) = expected_request(entity, record, body, judgement) else { return };
-    compare_requests(&expected, body, judgement);
-    let hash = injective_request_hash(&body.context, &body.request);
-    judgement.expect(Rule::DecisionRequest, hash, body.request_hash);
+pub(crate) fn requested(entity: &mut ExecutionLoop, record: Record<'_>, body: &DecisionRequested) {
+    let expected = expected_request(entity, record, body, &mut Judgement::unheard());
+    let Some(expected) = expected else { return };
     let session_id = &expected.request.session_id;
     let genesis = || AuditHead::genesis(&expected.audit_id, session_id);
     entity.decisions.audit.get_or_insert_with(genesis);
@@ -51,6 +44,18 @@ pub(crate) fn requested(
         outcome: None,
         late_answers: 0,
     });
+}
+
+pub(crate) fn judge_requested(
+    entity: &ExecutionLoop,
+    record: Record<'_>,
+    body: &DecisionRequested,
+    judgement: &mut Judgement<'_>,
+) {
+    let Some(expected) = expected_request(entity, record, body, judgement) else { return };
+    compare_requests(&expected, body, judgement);
+    let hash = injective_request_hash(&body.context, &body.request);
+    judgement.expect(Rule::DecisionRequest, hash, body.request_hash);
 }
 
 /// The request that the rules would make here. A request out of place is none.
@@ -124,68 +129,92 @@ fn same<T: PartialEq + Debug>(
     found: &T,
 ) {
     if expected != found {
-        judgement.forbid(rule, format!("{name} {expected:?}"), format!("{name} {found:?}"));
+        let (expected, found) =
+            (format_args!("{name} {expected:?}"), format_args!("{name} {found:?}"));
+        judgement.forbid(rule, expected, found);
     }
 }
 
 /// The open request that an event is about.
 fn open<'a>(
-    entity: &'a mut ExecutionLoop,
+    entity: &'a ExecutionLoop,
     request_id: &str,
     rule: Rule,
     judgement: &mut Judgement<'_>,
-) -> Option<&'a mut HeldRequest> {
-    let held = entity.decisions.requests.last_mut().filter(|held| held.is_open());
-    let found = held.filter(|held| held.request_id() == request_id);
-    if found.is_none() {
-        judgement.forbid(rule, "an open request of this loop", request_id);
-    }
+) -> Option<&'a HeldRequest> {
+    let found = entity.decisions.requests.last().filter(|held| is_open(held, request_id));
+    judgement.demand(found.is_some(), rule, "an open request of this loop", request_id);
     found
 }
 
-pub(crate) fn warned(
-    entity: &mut ExecutionLoop,
+fn open_mut<'a>(entity: &'a mut ExecutionLoop, request_id: &str) -> Option<&'a mut HeldRequest> {
+    entity.decisions.requests.last_mut().filter(|held| is_open(held, request_id))
+}
+
+fn is_open(held: &HeldRequest, request_id: &str) -> bool {
+    held.is_open() && held.request_id() == request_id
+}
+
+/// The first warning counts.
+pub(crate) fn warned(entity: &mut ExecutionLoop, record: Record<'_>, body: &DecisionWarned) {
+    let held = open_mut(entity, &body.request_id).filter(|held| held.warning.is_none());
+    if let Some(held) = held {
+        let (due_at, recorded_at, sequence) = (held.warning_at(), record.at, record.sequence);
+        held.warning = Some(Warning { due_at, recorded_at, sequence });
+    }
+}
+
+pub(crate) fn judge_warned(
+    entity: &ExecutionLoop,
     record: Record<'_>,
     body: &DecisionWarned,
     judgement: &mut Judgement<'_>,
 ) {
     let rule = Rule::DecisionExpiry;
     let Some(held) = open(entity, &body.request_id, rule, judgement) else { return };
-    let due_at = held.warning_at();
-    judgement.expect(rule, due_at, body.due_at);
-    if record.at < due_at {
-        judgement.forbid(rule, format!("{due_at} or later"), record.at);
-    }
-    if held.warning.is_some() {
-        judgement.forbid(rule, "one warning", "another");
-        return;
-    }
-    held.warning = Some(Warning { due_at, recorded_at: record.at, sequence: record.sequence });
+    check_due(record, held.warning_at(), body.due_at, judgement);
+    judgement.demand(held.warning.is_none(), rule, "one warning", "another");
+}
+
+/// What is due is recorded when it is, or later.
+fn check_due(
+    record: Record<'_>,
+    due_at: Timestamp,
+    stated: Timestamp,
+    judgement: &mut Judgement<'_>,
+) {
+    let rule = Rule::DecisionExpiry;
+    judgement.expect(rule, due_at, stated);
+    judgement.demand(record.at >= due_at, rule, format_args!("{due_at} or later"), record.at);
 }
 
 /// A timeout counts even where it is wrong: it is ABORT.
-pub(crate) fn timed_out(
-    entity: &mut ExecutionLoop,
+pub(crate) fn timed_out(entity: &mut ExecutionLoop, record: Record<'_>, body: &DecisionTimedOut) {
+    if let Some(held) = open_mut(entity, &body.record.request_id) {
+        let expected = timeout(held, record, body);
+        conclude(entity, record, &expected, None, DecisionOutcome::Timeout);
+    }
+}
+
+/// What a timeout decides.
+fn timeout(held: &HeldRequest, record: Record<'_>, body: &DecisionTimedOut) -> DecisionRecord {
+    let (timestamp, entropy) = (record.at.to_text(), digits(&body.record.decision_id));
+    create_timeout_decision(&held.request, timestamp.as_str(), &entropy)
+}
+
+pub(crate) fn judge_timed_out(
+    entity: &ExecutionLoop,
     record: Record<'_>,
     body: &DecisionTimedOut,
     judgement: &mut Judgement<'_>,
 ) {
     let rule = Rule::DecisionExpiry;
     let Some(held) = open(entity, &body.record.request_id, rule, judgement) else { return };
-    let due_at = held.request.timeout_at;
-    judgement.expect(rule, due_at, body.due_at);
-    if record.at < due_at {
-        judgement.forbid(rule, format!("{due_at} or later"), record.at);
-    }
-    if held.warning.is_none() {
-        judgement.forbid(rule, "a warning before the timeout", "none");
-    }
-    let (timestamp, entropy) = (format!("{}", record.at), digits(&body.record.decision_id));
-    let expected = create_timeout_decision(&held.request, &timestamp, &entropy);
+    check_due(record, held.request.timeout_at, body.due_at, judgement);
+    judgement.demand(held.warning.is_some(), rule, "a warning before the timeout", "none");
+    let expected = timeout(held, record, body);
     same(judgement, rule, "record", &expected, &body.record);
-    let held = held.clone();
-    check_audit(entity, &held, &expected, None, &body.audit, judgement);
-    conclude(entity, record, &expected, None, DecisionOutcome::Timeout);
+    check_audit(entity, held, &expected, None, &body.audit, judgement);
 }
 
 /// Exactly one answer of a person who may give it, in time. Anything else counts for nothing.
@@ -194,22 +223,32 @@ pub(crate) fn answered(
     person: Option<PersonTerms>,
     record: Record<'_>,
     body: &DecisionAnswered,
-    judgement: &mut Judgement<'_>,
 ) {
+    let outcome = outcome(entity, person, record, body, &mut Judgement::unheard());
+    if let Some(outcome) = outcome {
+        conclude(entity, record, &body.record, Some(body), outcome);
+    }
+}
+
+/// What an answer comes to; `None`: it counts for nothing.
+pub(crate) fn outcome(
+    entity: &ExecutionLoop,
+    person: Option<PersonTerms>,
+    record: Record<'_>,
+    body: &DecisionAnswered,
+    judgement: &mut Judgement<'_>,
+) -> Option<DecisionOutcome> {
     let rule = Rule::DecisionAnswer;
-    let Some(held) = open(entity, &body.record.request_id, rule, judgement) else { return };
-    let held = held.clone();
+    let held = open(entity, &body.record.request_id, rule, judgement)?;
     let is_human = check_human(record, &body.record.human_id, judgement)
         && check_person(person, record, judgement);
-    let stands = check_answer(entity, record, &held, body, judgement);
+    let stands = check_answer(entity, record, held, body, judgement);
     let outcome = entity.outcome_of(&body.record);
     let applies = judgement.expect(rule, outcome, body.outcome)
         && matches!(outcome, DecisionOutcome::Applied | DecisionOutcome::Pending);
     let means = Some(&body.means);
-    let linked = check_audit(entity, &held, &body.record, means, &body.audit, judgement);
-    if is_human && stands && applies && linked {
-        conclude(entity, record, &body.record, Some(body), outcome);
-    }
+    let linked = check_audit(entity, held, &body.record, means, &body.audit, judgement);
+    (is_human && stands && applies && linked).then_some(outcome)
 }
 
 /// The envelope says that the person did it.
@@ -303,7 +342,7 @@ fn stated<T: PartialEq + Display>(
     found: &T,
 ) {
     if expected != found {
-        let (expected, found) = (format!("{name} {expected}"), format!("{name} {found}"));
+        let (expected, found) = (format_args!("{name} {expected}"), format_args!("{name} {found}"));
         judgement.forbid(Rule::DecisionAudit, expected, found);
     }
 }
@@ -339,30 +378,11 @@ pub(crate) fn overridden(
     person: Option<PersonTerms>,
     record: Record<'_>,
     body: &VisibilityOverridden,
-    judgement: &mut Judgement<'_>,
 ) {
-    let rule = Rule::VisibilityOverride;
-    let allowed = entity.hold.may_override(&body.human_id);
-    let attempt = entity.attempt_count();
-    let value = entity.disclosure(attempt, body.field);
-    let Some(held) = open(entity, &body.request_id, rule, judgement) else { return };
-    let is_human =
-        check_human(record, &body.human_id, judgement) && check_person(person, record, judgement);
-    if !allowed {
-        judgement.forbid(rule, "somebody who may override", &body.human_id);
-    }
-    let expected = value.map(|value| disclosure_hash(body.field, &value));
-    let is_value = expected == Some(body.disclosed);
-    if !is_value {
-        let expected = expected.map_or_else(|| String::from("no value"), |hash| format!("{hash}"));
-        judgement.forbid(rule, expected, body.disclosed);
-    }
-    let is_first = held.overrides.iter().all(|entry| entry.field != body.field);
-    if !is_first || held.request.is_expired(record.at) {
-        judgement.forbid(rule, "one override of a field, in time", body.field);
+    if !may_override(entity, person, record, body, &mut Judgement::unheard()) {
         return;
     }
-    if is_human && allowed && is_value {
+    if let Some(held) = open_mut(entity, &body.request_id) {
         held.overrides.push(Override {
             field: body.field,
             human_id: String::from(body.human_id.as_str()),
@@ -374,36 +394,71 @@ pub(crate) fn overridden(
     }
 }
 
-pub(crate) fn withdrawn(
-    entity: &mut ExecutionLoop,
+/// Whether a field may be shown: as it is, once, by somebody who may allow it.
+pub(crate) fn may_override(
+    entity: &ExecutionLoop,
+    person: Option<PersonTerms>,
     record: Record<'_>,
-    body: &RequestWithdrawn,
+    body: &VisibilityOverridden,
     judgement: &mut Judgement<'_>,
-) {
-    let held = open(entity, &body.request_id, Rule::DecisionRequest, judgement);
-    if let Some(held) = held {
+) -> bool {
+    let rule = Rule::VisibilityOverride;
+    let Some(held) = open(entity, &body.request_id, rule, judgement) else { return false };
+    let is_human =
+        check_human(record, &body.human_id, judgement) && check_person(person, record, judgement);
+    let allowed = entity.hold.may_override(&body.human_id);
+    judgement.demand(allowed, rule, "somebody who may override", &body.human_id);
+    let value = entity.disclosure(entity.attempt_count(), body.field);
+    let is_value = match value.map(|value| disclosure_hash(body.field, &value)) {
+        Some(expected) => judgement.expect(rule, expected, body.disclosed),
+        None => judgement.demand(false, rule, "no value", body.disclosed),
+    };
+    let is_first = held.overrides.iter().all(|entry| entry.field != body.field)
+        && !held.request.is_expired(record.at);
+    judgement.demand(is_first, rule, "one override of a field, in time", body.field);
+    is_human && allowed && is_value && is_first
+}
+
+pub(crate) fn withdrawn(entity: &mut ExecutionLoop, record: Record<'_>, body: &RequestWithdrawn) {
+    if let Some(held) = open_mut(entity, &body.request_id) {
         let (at, sequence) = (record.at, record.sequence);
         held.outcome = Some(RequestOutcome::Withdrawn { at, sequence });
     }
 }
 
+pub(crate) fn judge_withdrawn(
+    entity: &ExecutionLoop,
+    body: &RequestWithdrawn,
+    judgement: &mut Judgement<'_>,
+) {
+    open(entity, &body.request_id, Rule::DecisionRequest, judgement);
+}
+
 /// The request, where it is known, may be of a loop that settled.
-pub(crate) fn late_answer(
-    held: Option<&mut HeldRequest>,
+pub(crate) fn late_answer(held: &mut HeldRequest, record: Record<'_>) {
+    if is_late(held, record) {
+        held.late_answers = held.late_answers.saturating_add(1);
+    }
+}
+
+fn is_late(held: &HeldRequest, record: Record<'_>) -> bool {
+    let timed_out = held.decided().is_some_and(|d| d.outcome == DecisionOutcome::Timeout);
+    timed_out && held.request.is_expired(record.at)
+}
+
+pub(crate) fn judge_late_answer(
+    held: Option<&HeldRequest>,
     record: Record<'_>,
     body: &LateAnswerRecorded,
     judgement: &mut Judgement<'_>,
 ) {
+    let rule = Rule::DecisionAnswer;
     check_human(record, &body.human_id, judgement);
     let Some(held) = held else {
-        judgement.forbid(Rule::DecisionAnswer, "a known request", &body.request_id);
+        judgement.forbid(rule, "a known request", &body.request_id);
         return;
     };
-    let timed_out = held.decided().is_some_and(|d| d.outcome == DecisionOutcome::Timeout);
-    if !timed_out || !held.request.is_expired(record.at) {
-        judgement.forbid(Rule::DecisionAnswer, "a request that timed out", &body.request_id);
-        return;
+    if judgement.demand(is_late(held, record), rule, "a request that timed out", &body.request_id) {
+        judgement.expect(rule, held.request.timeout_at, body.timeout_at);
     }
-    judgement.expect(Rule::DecisionAnswer, held.request.timeout_at, body.timeout_at);
-    held.late_answers = held.late_answers.saturating_add(1);
 }

@@ -152,16 +152,17 @@ fn spelled_out(usage: &ResourceUsage) -> Vec<u8> {
     .into_bytes()
 }
 
-pub(crate) fn observer_attached(
-    entity: &mut ExecutionLoop,
-    record: Record<'_>,
-    body: &ObserverAttached,
-    judgement: &mut Judgement<'_>,
-) {
-    if entity.observer.is_some() {
-        judgement.forbid(Rule::Observer, "one observer", "another");
-        return;
+/// The first observer counts.
+pub(crate) fn observer_attached(entity: &mut ExecutionLoop, body: &ObserverAttached) {
+    if entity.observer.is_none() {
+        let attached = attached(entity, body);
+        entity.chain = Some(Chain::new(ChainHead::genesis(&attached, &body.chain_id)));
+        entity.observer = Some(attached);
     }
+}
+
+/// The observer as it is attached: halted where it does not fit the loop.
+fn attached(entity: &ExecutionLoop, body: &ObserverAttached) -> ObservationContext {
     let context = ObservationContext {
         session_id: String::from(body.session_id.as_str()),
         loop_id: String::from(body.loop_id.as_str()),
@@ -170,22 +171,43 @@ pub(crate) fn observer_attached(
         created_at: String::from(body.created_at.as_str()),
         is_halted: false,
     };
-    let attached = attach_observer(&entity.context, &context);
-    judgement.expect(Rule::Observer, attached.is_halted, body.is_halted);
-    judgement.expect(Rule::EvidenceTime, record.at.to_text().as_str(), &body.created_at);
-    let head = ChainHead::genesis(&attached, &body.chain_id);
-    entity.observer = Some(attached);
-    entity.chain = Some(Chain::new(head));
+    attach_observer(&entity.context, &context)
 }
 
-pub(crate) fn captured(
-    entity: &mut ExecutionLoop,
+pub(crate) fn judge_observer_attached(
+    entity: &ExecutionLoop,
+    record: Record<'_>,
+    body: &ObserverAttached,
+    judgement: &mut Judgement<'_>,
+) {
+    if judgement.demand(entity.observer.is_none(), Rule::Observer, "one observer", "another") {
+        judgement.expect(Rule::Observer, attached(entity, body).is_halted, body.is_halted);
+        judgement.expect(Rule::EvidenceTime, record.at.to_text().as_str(), &body.created_at);
+    }
+}
+
+/// A broken chain is a stop condition: evidence is hashed whoever wrote it.
+pub(crate) fn captured(entity: &mut ExecutionLoop, record: Record<'_>, body: &EvidenceCaptured) {
+    let (Some(context), Some(chain)) = (&entity.observer, &mut entity.chain) else { return };
+    if chain.head.is_sealed {
+        return;
+    }
+    let raw_sha256 = body.raw_data.sha256();
+    let injective = injective_hash(chain, context, body, &raw_sha256);
+    chain.is_broken |= !is_linked(chain, body, injective, &mut Judgement::unheard());
+    chain.head.advance(&body.self_hash, injective);
+    chain.last_at = chain.last_at.max(Some(record.at));
+    chain.records.push(chain_record(record, body, raw_sha256));
+    note_content(entity, body);
+}
+
+pub(crate) fn judge_captured(
+    entity: &ExecutionLoop,
     record: Record<'_>,
     body: &EvidenceCaptured,
     judgement: &mut Judgement<'_>,
 ) {
-    let state = entity.state();
-    let (Some(context), Some(chain)) = (&entity.observer, &mut entity.chain) else {
+    let (Some(context), Some(chain)) = (&entity.observer, &entity.chain) else {
         judgement.forbid(Rule::ChainPlace, "a chain with an observer", "none");
         return;
     };
@@ -195,19 +217,21 @@ pub(crate) fn captured(
     }
     check_place(chain, body, judgement);
     check_time(chain, record, body, judgement);
-    check_point(state, chain, body, judgement);
+    check_point(entity.state(), chain, body, judgement);
     check_extent(body, judgement);
-    let evidence = record_view(body);
-    let raw_sha256 = body.raw_data.sha256();
+    let injective = injective_hash(chain, context, body, &body.raw_data.sha256());
+    is_linked(chain, body, injective, judgement);
+}
+
+/// What binds the evidence to its place in the chain.
+fn injective_hash(
+    chain: &Chain,
+    context: &ObservationContext,
+    body: &EvidenceCaptured,
+    raw_sha256: &Digest,
+) -> Digest {
     let (index, prior) = (chain.head.length, chain.head.injective_head);
-    let injective = evidence.injective_hash(chain.session(context), index, &prior, &raw_sha256);
-    let links = check_link(chain, &evidence, judgement)
-        & judgement.expect(Rule::ChainLink, injective, body.injective_hash);
-    chain.is_broken |= !links;
-    chain.head.advance(&body.self_hash, injective);
-    chain.last_at = chain.last_at.max(Some(record.at));
-    chain.records.push(chain_record(record, body, raw_sha256));
-    note_content(entity, body);
+    record_view(body).injective_hash(chain.session(context), index, &prior, raw_sha256)
 }
 
 /// Outputs and resources are shown with the attempt that they belong to.
@@ -272,16 +296,18 @@ fn check_point(
     }
 }
 
-/// Whether the evidence is linked as the seed has it.
-fn check_link(chain: &Chain, evidence: &RecordView<'_>, judgement: &mut Judgement<'_>) -> bool {
-    let prior =
-        judgement.expect(Rule::ChainLink, chain.head.head_hash.as_str(), evidence.prior_hash);
-    let hash = evidence.seed_hash();
-    let is_own = hash.is_text(evidence.self_hash);
-    if !is_own {
-        judgement.forbid(Rule::ChainLink, hash, evidence.self_hash);
-    }
-    prior & is_own
+/// Whether the evidence is linked, as the seed has it and by the injective hash.
+fn is_linked(
+    chain: &Chain,
+    body: &EvidenceCaptured,
+    injective: Digest,
+    judgement: &mut Judgement<'_>,
+) -> bool {
+    let rule = Rule::ChainLink;
+    let prior = judgement.expect(rule, chain.head.head_hash.as_str(), &body.prior_hash);
+    let hash = record_view(body).seed_hash();
+    let is_own = judgement.demand(hash.is_text(&body.self_hash), rule, hash, &body.self_hash);
+    prior & is_own & judgement.expect(rule, injective, body.injective_hash)
 }
 
 /// What Phase-31's hashes are made of.
@@ -316,37 +342,43 @@ fn chain_record(record: Record<'_>, body: &EvidenceCaptured, raw_sha256: Digest)
     }
 }
 
-pub(crate) fn stop_detected(
-    entity: &mut ExecutionLoop,
+pub(crate) fn stop_detected(entity: &mut ExecutionLoop, body: &StopConditionDetected) {
+    if entity.state() != ExecutionLoopState::Halted {
+        let details = String::from(body.details.as_str());
+        entity.stop = Some(StopDetected { condition: body.condition, details });
+    }
+}
+
+pub(crate) fn judge_stop_detected(
+    entity: &ExecutionLoop,
     body: &StopConditionDetected,
     judgement: &mut Judgement<'_>,
 ) {
-    if entity.state() == ExecutionLoopState::Halted {
-        judgement.forbid(Rule::HaltedIsFinal, "nothing after HALTED", body.condition);
-        return;
-    }
-    let details = String::from(body.details.as_str());
-    entity.stop = Some(StopDetected { condition: body.condition, details });
+    let (rule, lives) = (Rule::HaltedIsFinal, entity.state() != ExecutionLoopState::Halted);
+    judgement.demand(lives, rule, "nothing after HALTED", body.condition);
 }
 
-pub(crate) fn sealed(
-    entity: &mut ExecutionLoop,
+pub(crate) fn sealed(entity: &mut ExecutionLoop) {
+    if let Some(chain) = &mut entity.chain {
+        chain.head.is_sealed = true;
+    }
+}
+
+pub(crate) fn judge_sealed(
+    entity: &ExecutionLoop,
     body: &ChainSealed,
     judgement: &mut Judgement<'_>,
 ) {
     judgement.expect(Rule::Seal, ExecutionLoopState::Halted, entity.state());
-    let Some(chain) = &mut entity.chain else {
+    let Some(chain) = &entity.chain else {
         judgement.forbid(Rule::Seal, "a chain", "none");
         return;
     };
-    if chain.head.is_sealed {
-        judgement.forbid(Rule::Seal, "one seal", "another");
-    }
-    let (head, seal) = chain.head.sealed();
+    judgement.demand(!chain.head.is_sealed, Rule::Seal, "one seal", "another");
+    let (_, seal) = chain.head.sealed();
     judgement.expect(Rule::Seal, seal.chain_id.as_str(), &body.chain_id);
     judgement.expect(Rule::Seal, seal.length, body.length);
     judgement.expect(Rule::Seal, chain.head.head_hash.as_str(), &body.head_hash);
     judgement.expect(Rule::Seal, seal.injective_head, body.injective_head);
     judgement.expect(Rule::Seal, seal.seal_hash, body.seal_hash);
-    chain.head = head;
 }

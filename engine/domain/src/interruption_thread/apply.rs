@@ -1,7 +1,11 @@
-//! Interruption threads as events change them. What a turn came to is decided again, and compared.
+//! Interruption threads as events change them. Whoever judges decides again what a turn came to, and
+//! compares.
 //!
 //! Sessions of threads, as events respect them. A turn or a row that speaks where nothing may be
 //! said counts for nothing: what it would arm is not armed.
+
+use alloc::borrow::Cow;
+use alloc::collections::BTreeSet;
 
 use crate::core::forbidden::{Judgement, Record, Rule};
 use crate::core::payload::Text;
@@ -18,34 +22,104 @@ use crate::registration::state::{Registered, Registry};
 use crate::registration::types::{Capability, SessionStatus};
 use crate::world::event::Event;
 
-/// What events of threads change, and what is registered around it.
+/// The threads, and what is registered around them.
+#[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
-    pub(crate) threads: &'a mut Threads,
+    pub(crate) threads: &'a Threads,
     pub(crate) registry: &'a Registry,
 }
 
 /// Applies an event of a thread, all but its end.
 pub(crate) fn applied(
-    context: &mut Context<'_>,
+    threads: &mut Threads,
+    registry: &Registry,
     record: Record<'_>,
     event: &Event,
-    judgement: &mut Judgement<'_>,
 ) {
     match event {
-        Event::TurnTaken(body) => turn_taken(context, record, body, judgement),
-        Event::RowCommitted(body) => row_committed(context, record, body, judgement),
-        Event::BufferExpired(body) => buffer_expired(context, record, body, judgement),
-        Event::ReturnCheckExpired(body) => return_check_expired(context, record, body, judgement),
-        Event::RemaindersDiscarded(body) => discarded(context, record, body, judgement),
-        Event::PendingDisarmed(body) => disarmed(context, record, body, judgement),
-        Event::ThreadMoved(body) => moved(context, record, body, judgement),
+        Event::TurnTaken(body) => turn_taken(threads, registry, record, body),
+        Event::RowCommitted(body) => row_committed(threads, registry, record, body),
+        Event::BufferExpired(body) => {
+            change(threads, record, (&body.tenant_id, &body.correlation_id), |state| {
+                state.drop_buffer(body.captured_turn);
+            });
+        }
+        Event::ReturnCheckExpired(body) => {
+            change(threads, record, (&body.tenant_id, &body.correlation_id), |state| {
+                state.drop_return_check();
+            });
+        }
+        Event::RemaindersDiscarded(body) => {
+            change(threads, record, (&body.tenant_id, &body.correlation_id), |state| {
+                let turns = body.remainders.iter().map(|remainder| remainder.captured_turn);
+                turns.for_each(|turn| state.give_up(turn));
+            });
+        }
+        Event::PendingDisarmed(body) => {
+            threads.follow_sessions(record.sequence);
+            change(threads, record, (&body.tenant_id, &body.correlation_id), |state| {
+                state.disarm();
+            });
+        }
+        Event::ThreadMoved(body) => moved(threads, registry, record, body),
         // A read changes nothing, and neither does what was refused.
         _ => {}
     }
 }
 
-fn turn_taken(
-    context: &mut Context<'_>,
+/// What the rules forbid about an event of a thread.
+pub(crate) fn judge(
+    context: Context<'_>,
+    record: Record<'_>,
+    event: &Event,
+    judgement: &mut Judgement<'_>,
+) {
+    match event {
+        Event::TurnTaken(body) => judge_turn(context, record, body, judgement),
+        Event::RowCommitted(body) => judge_row(context, record, body, judgement),
+        Event::BufferExpired(body) => judge_buffer(context, record, body, judgement),
+        Event::ReturnCheckExpired(body) => judge_return_check(context, record, body, judgement),
+        Event::RemaindersDiscarded(body) => judge_discarded(context, body, judgement),
+        Event::PendingDisarmed(body) => judge_disarmed(context, body, judgement),
+        Event::ThreadMoved(body) => judge_moved(context, body, judgement),
+        Event::ThreadClosed(body) => judge_closed(context, body, judgement),
+        // A read says nothing, and neither does what was refused.
+        _ => {}
+    }
+}
+
+/// Applies a change to what a live thread knows.
+fn change(
+    threads: &mut Threads,
+    record: Record<'_>,
+    (tenant_id, correlation_id): (&Text, &Text),
+    change: impl FnOnce(&mut ThreadState),
+) {
+    threads.change(tenant_id, correlation_id, |thread| {
+        change(&mut thread.state);
+        thread.version = record.sequence;
+    });
+}
+
+fn turn_taken(threads: &mut Threads, registry: &Registry, record: Record<'_>, body: &TurnTaken) {
+    let context = Context { threads, registry };
+    if !may_speak(context, &Spoken::turn(body), &mut Judgement::unheard()) {
+        return;
+    }
+    let turn = turn_of(record, body);
+    threads.begin(&body.tenant_id, &body.correlation_id, || begun(record, body));
+    threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+        thread.state = thread.state.after_turn(&turn, &body.decision);
+        thread.session_id.clone_from(&body.session_id);
+        thread.last_directive = body.decision.directive;
+        thread.last_reason_code = body.decision.reason_code;
+        counted(thread, record, body.turn_id);
+        thread.awaits_row = true;
+    });
+}
+
+fn judge_turn(
+    context: Context<'_>,
     record: Record<'_>,
     body: &TurnTaken,
     judgement: &mut Judgement<'_>,
@@ -54,25 +128,22 @@ fn turn_taken(
     if !may_speak(context, &Spoken::turn(body), judgement) {
         return;
     }
-    let turn = Turn {
+    let turn = turn_of(record, body);
+    let live = context.threads.live(&body.tenant_id, &body.correlation_id);
+    let thread = live.map_or_else(|| Cow::Owned(begun(record, body)), Cow::Borrowed);
+    check_turn(&thread, body, &turn, judgement);
+    let after = thread.state.after_turn(&turn, &body.decision);
+    judgement.expect(Rule::ThreadTurn, after.digest(), body.state_after);
+}
+
+fn turn_of<'a>(record: Record<'_>, body: &'a TurnTaken) -> Turn<'a> {
+    Turn {
         turn_id: body.turn_id,
         session_id: body.session_id.as_deref(),
         session_status: body.session_status,
         request: &body.request,
         at: record.at,
-    };
-    context.threads.begin(&body.tenant_id, &body.correlation_id, || begun(record, body));
-    context.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
-        check_turn(thread, body, &turn, judgement);
-        let after = thread.state.after_turn(&turn, &body.decision);
-        judgement.expect(Rule::ThreadTurn, after.digest(), body.state_after);
-        thread.state = after;
-        thread.session_id.clone_from(&body.session_id);
-        thread.last_directive = body.decision.directive;
-        thread.last_reason_code = body.decision.reason_code;
-        counted(thread, record, body.turn_id);
-        thread.awaits_row = true;
-    });
+    }
 }
 
 /// A turn is newer than every other, begins where the last one ended with nothing expired in
@@ -143,7 +214,43 @@ fn counted(thread: &mut Thread, record: Record<'_>, turn_id: u64) {
 }
 
 fn row_committed(
-    context: &mut Context<'_>,
+    threads: &mut Threads,
+    registry: &Registry,
+    record: Record<'_>,
+    body: &RowCommitted,
+) {
+    let context = Context { threads, registry };
+    if !may_speak(context, &Spoken::row(body), &mut Judgement::unheard()) {
+        return;
+    }
+    threads.begin(&body.tenant_id, &body.correlation_id, || begun_by_row(record, body));
+    threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+        if body.decided_by == DecidedBy::Caller {
+            row_of_caller(thread, record, body);
+        }
+        thread.awaits_row = false;
+        thread.version = record.sequence;
+    });
+}
+
+fn row_of_caller(thread: &mut Thread, record: Record<'_>, body: &RowCommitted) {
+    let payload = &body.payload;
+    let kind = payload.confirm_kind.as_ref().or(payload.what_is_missing.as_ref());
+    let user = (&body.user_id, body.session_id.as_ref());
+    thread.state.follow_row(payload.directive, kind, user);
+    thread.session_id.clone_from(&body.session_id);
+    thread.last_directive = payload.directive;
+    thread.last_reason_code = body.reason_code;
+    counted(thread, record, body.turn_id);
+}
+
+fn begun_by_row(record: Record<'_>, body: &RowCommitted) -> Thread {
+    let (directive, reason) = (body.payload.directive, body.reason_code);
+    new_thread(record, &body.tenant_id, &body.correlation_id, directive, reason)
+}
+
+fn judge_row(
+    context: Context<'_>,
     record: Record<'_>,
     body: &RowCommitted,
     judgement: &mut Judgement<'_>,
@@ -153,60 +260,36 @@ fn row_committed(
     if !may_speak(context, &Spoken::row(body), judgement) {
         return;
     }
-    context.threads.begin(&body.tenant_id, &body.correlation_id, || {
-        let (directive, reason) = (body.payload.directive, body.reason_code);
-        new_thread(record, &body.tenant_id, &body.correlation_id, directive, reason)
-    });
-    context.threads.change(&body.tenant_id, &body.correlation_id, |thread| match body.decided_by {
-        DecidedBy::BranchTable => row_of_turn(thread, record, body, judgement),
-        DecidedBy::Caller => row_of_caller(thread, record, body, judgement),
-    });
+    let live = context.threads.live(&body.tenant_id, &body.correlation_id);
+    let thread = live.map_or_else(|| Cow::Owned(begun_by_row(record, body)), Cow::Borrowed);
+    match body.decided_by {
+        DecidedBy::BranchTable => check_row_of_turn(&thread, body, judgement),
+        DecidedBy::Caller => check_row_of_caller(&thread, body, judgement),
+    }
 }
 
 /// The row of a turn says what the turn came to.
-fn row_of_turn(
-    thread: &mut Thread,
-    record: Record<'_>,
-    body: &RowCommitted,
-    judgement: &mut Judgement<'_>,
-) {
+fn check_row_of_turn(thread: &Thread, body: &RowCommitted, judgement: &mut Judgement<'_>) {
     let turn = (thread.awaits_row, thread.last_turn_id, thread.last_directive);
     let found = (true, body.turn_id, body.payload.directive);
     if turn != found || thread.last_reason_code != body.reason_code {
         let expected = "the row of the turn before it, once, with its directive and reason";
         judgement.forbid(Rule::ThreadRow, expected, format_args!("turn {}", body.turn_id));
     }
-    thread.awaits_row = false;
-    thread.version = record.sequence;
 }
 
-fn row_of_caller(
-    thread: &mut Thread,
-    record: Record<'_>,
-    body: &RowCommitted,
-    judgement: &mut Judgement<'_>,
-) {
+fn check_row_of_caller(thread: &Thread, body: &RowCommitted, judgement: &mut Judgement<'_>) {
     check_order(thread, body.turn_id, judgement);
     let recorded = thread.state.pending_state();
     judgement.expect(Rule::ThreadRow, recorded, body.payload.pending_state);
-    let payload = &body.payload;
-    let kind = payload.confirm_kind.as_ref().or(payload.what_is_missing.as_ref());
-    let dropped = thread.state.dropped_by_row(payload.directive);
-    if dropped != body.dropped_pending {
-        judgement.forbid(Rule::ThreadRow, "what was pending to be named", "another end of it");
-    }
-    let user = (&body.user_id, body.session_id.as_ref());
-    thread.state.follow_row(payload.directive, kind, user);
-    thread.session_id.clone_from(&body.session_id);
-    thread.last_directive = payload.directive;
-    thread.last_reason_code = body.reason_code;
-    counted(thread, record, body.turn_id);
-    thread.awaits_row = false;
+    let is_named = thread.state.dropped_by_row(body.payload.directive) == body.dropped_pending;
+    let expected = "what was pending to be named";
+    judgement.demand(is_named, Rule::ThreadRow, expected, "another end of it");
 }
 
 /// Scope and gates as they were when the row was written.
 fn check_scope(
-    context: &Context<'_>,
+    context: Context<'_>,
     record: Record<'_>,
     body: &RowCommitted,
     judgement: &mut Judgement<'_>,
@@ -240,67 +323,66 @@ fn check_scope(
     }
 }
 
-fn buffer_expired(
-    context: &mut Context<'_>,
+/// The thread that an event is about, which is open.
+fn live<'a>(
+    context: Context<'a>,
+    (tenant_id, correlation_id): (&Text, &Text),
+    judgement: &mut Judgement<'_>,
+) -> Option<&'a Thread> {
+    let found = context.threads.live(tenant_id, correlation_id);
+    judgement.demand(found.is_some(), Rule::ThreadTurn, "a thread that is open", "none");
+    found
+}
+
+fn judge_buffer(
+    context: Context<'_>,
     record: Record<'_>,
     body: &BufferExpired,
     judgement: &mut Judgement<'_>,
 ) {
-    let is_live = context.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
-        let mut kept = thread.state.resume_buffers.iter();
-        let expires_at = kept
-            .find(|buffer| {
-                buffer.captured_turn == body.captured_turn
-                    && buffer.answer_id == body.answer_id
-                    && buffer.speaker_user_id == body.speaker_user_id
-            })
-            .map(|buffer| buffer.expires_at);
-        if expires_at != Some(body.expires_at) || record.at < body.expires_at {
-            let expected = "words that are kept, and whose time is over";
-            judgement.forbid(Rule::ThreadExpiry, expected, body.expires_at);
-        }
-        thread.state.drop_buffer(body.captured_turn);
-        thread.version = record.sequence;
+    let thread = live(context, (&body.tenant_id, &body.correlation_id), judgement);
+    let Some(thread) = thread else { return };
+    let mut kept = thread.state.resume_buffers.iter();
+    let buffer = kept.find(|buffer| {
+        buffer.captured_turn == body.captured_turn
+            && buffer.answer_id == body.answer_id
+            && buffer.speaker_user_id == body.speaker_user_id
     });
-    expect_live(is_live, judgement);
+    let is_over = record.at >= body.expires_at
+        && buffer.is_some_and(|buffer| buffer.expires_at == body.expires_at);
+    let expected = "words that are kept, and whose time is over";
+    judgement.demand(is_over, Rule::ThreadExpiry, expected, body.expires_at);
 }
 
-fn return_check_expired(
-    context: &mut Context<'_>,
+fn judge_return_check(
+    context: Context<'_>,
     record: Record<'_>,
     body: &ReturnCheckExpired,
     judgement: &mut Judgement<'_>,
 ) {
-    let is_live = context.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
-        let found = (body.expires_at, body.interrupt_resume_policy);
-        if thread.state.return_check_expiry() != Some(found) || record.at < body.expires_at {
-            let expected = "a question that was asked, and whose time is over";
-            judgement.forbid(Rule::ThreadExpiry, expected, body.expires_at);
-        }
-        thread.state.drop_return_check();
-        thread.version = record.sequence;
-    });
-    expect_live(is_live, judgement);
+    let thread = live(context, (&body.tenant_id, &body.correlation_id), judgement);
+    let Some(thread) = thread else { return };
+    let found = (body.expires_at, body.interrupt_resume_policy);
+    let is_over = thread.state.return_check_expiry() == Some(found) && record.at >= body.expires_at;
+    let expected = "a question that was asked, and whose time is over";
+    judgement.demand(is_over, Rule::ThreadExpiry, expected, body.expires_at);
 }
 
-fn discarded(
-    context: &mut Context<'_>,
-    record: Record<'_>,
+/// Words are given up once, so that a turn that is named twice is not kept the second time.
+fn judge_discarded(
+    context: Context<'_>,
     body: &RemaindersDiscarded,
     judgement: &mut Judgement<'_>,
 ) {
-    let is_live = context.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
-        for remainder in body.remainders.iter() {
-            let turn = remainder.captured_turn;
-            if !thread.state.resume_buffers.iter().any(|buffer| buffer.captured_turn == turn) {
-                let found = format_args!("none of turn {turn}");
-                judgement.forbid(Rule::ThreadRemainder, "words that are kept", found);
-            }
-            thread.state.give_up(turn);
-        }
-        thread.version = record.sequence;
-    });
-    expect_live(is_live, judgement);
+    let thread = live(context, (&body.tenant_id, &body.correlation_id), judgement);
+    let Some(thread) = thread else { return };
+    let mut given_up = BTreeSet::new();
+    for turn in body.remainders.iter().map(|remainder| remainder.captured_turn) {
+        let mut kept = thread.state.resume_buffers.iter();
+        let is_kept = kept.any(|buffer| buffer.captured_turn == turn) && given_up.insert(turn);
+        let found = format_args!("none of turn {turn}");
+        judgement.demand(is_kept, Rule::ThreadRemainder, "words that are kept", found);
+    }
 }
 
 /// Applies the end of a thread. The thread that leaves the state by it is handed back.
@@ -308,29 +390,24 @@ pub(crate) fn closed(
     threads: &mut Threads,
     record: Record<'_>,
     body: &ThreadClosed,
-    judgement: &mut Judgement<'_>,
 ) -> Option<Thread> {
-    let thread = threads.find(&body.tenant_id, &body.correlation_id);
-    expect_live(thread.is_some_and(|thread| !thread.is_closed), judgement);
+    threads.close(&body.tenant_id, &body.correlation_id, record.sequence)
+}
+
+fn judge_closed(context: Context<'_>, body: &ThreadClosed, judgement: &mut Judgement<'_>) {
+    let thread = live(context, (&body.tenant_id, &body.correlation_id), judgement);
     if thread.is_some_and(|thread| !thread.state.resume_buffers.is_empty()) {
         let expected = "an event for every word left unsaid";
         judgement.forbid(Rule::ThreadRemainder, expected, "a thread closed over some");
     }
-    threads.close(&body.tenant_id, &body.correlation_id, record.sequence)
 }
 
 /// Turns and rows are only for who was granted the capability.
-fn check_caller(context: &Context<'_>, record: Record<'_>, judgement: &mut Judgement<'_>) {
+fn check_caller(context: Context<'_>, record: Record<'_>, judgement: &mut Judgement<'_>) {
     let actor = record.actor;
     if !context.registry.holds(actor, Capability::SeleneOsOnly) {
         let expected = format_args!("an actor with {}", Capability::SeleneOsOnly);
         judgement.forbid(Rule::CallerCapability, expected, &actor.id);
-    }
-}
-
-fn expect_live(is_live: bool, judgement: &mut Judgement<'_>) {
-    if !is_live {
-        judgement.forbid(Rule::ThreadTurn, "a thread that is open", "none");
     }
 }
 
@@ -363,7 +440,7 @@ impl<'a> Spoken<'a> {
 }
 
 /// A turn says of its session what is registered of it.
-fn check_status(context: &Context<'_>, body: &TurnTaken, judgement: &mut Judgement<'_>) {
+fn check_status(context: Context<'_>, body: &TurnTaken, judgement: &mut Judgement<'_>) {
     let known = match &body.session_id {
         None => Some(SessionStatus::Active),
         Some(session) => status(context, &body.tenant_id, session),
@@ -375,7 +452,7 @@ fn check_status(context: &Context<'_>, body: &TurnTaken, judgement: &mut Judgeme
 }
 
 /// Whether what is said may count.
-fn may_speak(context: &Context<'_>, spoken: &Spoken<'_>, judgement: &mut Judgement<'_>) -> bool {
+fn may_speak(context: Context<'_>, spoken: &Spoken<'_>, judgement: &mut Judgement<'_>) -> bool {
     let Some(session) = spoken.session_id else {
         return names_its_session(context, spoken, judgement);
     };
@@ -392,7 +469,7 @@ fn may_speak(context: &Context<'_>, spoken: &Spoken<'_>, judgement: &mut Judgeme
 /// A thread that is in a session is so in every turn and row. Earlier rules did not say so: only
 /// what stands behind a record that they did not make is judged by this one.
 fn names_its_session(
-    context: &Context<'_>,
+    context: Context<'_>,
     spoken: &Spoken<'_>,
     judgement: &mut Judgement<'_>,
 ) -> bool {
@@ -407,51 +484,44 @@ fn names_its_session(
 }
 
 /// Where a session is. One that was closed so long ago that only the log knows is so still.
-fn status(context: &Context<'_>, tenant_id: &Text, session_id: &Text) -> Option<SessionStatus> {
+fn status(context: Context<'_>, tenant_id: &Text, session_id: &Text) -> Option<SessionStatus> {
     let known = Registered::in_state(context.registry).session_status(tenant_id, session_id);
     let is_gone = || context.registry.may_have_forgotten(tenant_id, session_id);
     known.or_else(|| is_gone().then_some(SessionStatus::Closed))
 }
 
-fn disarmed(
-    context: &mut Context<'_>,
-    record: Record<'_>,
-    body: &PendingDisarmed,
-    judgement: &mut Judgement<'_>,
-) {
-    context.threads.follow_sessions(record.sequence);
+fn judge_disarmed(context: Context<'_>, body: &PendingDisarmed, judgement: &mut Judgement<'_>) {
     let is_closed =
         status(context, &body.tenant_id, &body.session_id) == Some(SessionStatus::Closed);
-    let is_live = context.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
-        let return_check = thread.state.marks.return_check.map(|check| check.captured_turn);
-        let waits = (thread.state.pending_state(), return_check);
-        let is_so = waits == (body.pending_state, body.return_check);
-        if !(is_closed && is_so && thread.is_in(&body.session_id)) {
-            let expected = "what the thread waits for, and its own session closed";
-            judgement.forbid(Rule::ThreadSession, expected, body.pending_state);
-        }
-        thread.state.disarm();
-        thread.version = record.sequence;
-    });
-    expect_live(is_live, judgement);
+    let thread = live(context, (&body.tenant_id, &body.correlation_id), judgement);
+    let Some(thread) = thread else { return };
+    let return_check = thread.state.marks.return_check.map(|check| check.captured_turn);
+    let waits = (thread.state.pending_state(), return_check);
+    let is_so = is_closed
+        && waits == (body.pending_state, body.return_check)
+        && thread.is_in(&body.session_id);
+    let expected = "what the thread waits for, and its own session closed";
+    judgement.demand(is_so, Rule::ThreadSession, expected, body.pending_state);
 }
 
 /// A thread moves only to where it may be spoken in.
-fn moved(
-    context: &mut Context<'_>,
-    record: Record<'_>,
-    body: &ThreadMoved,
-    judgement: &mut Judgement<'_>,
-) {
-    context.threads.follow_sessions(record.sequence);
-    if status(context, &body.tenant_id, &body.session_id) != Some(SessionStatus::Active) {
-        let expected = "a session that is ACTIVE";
-        judgement.forbid(Rule::ThreadSession, expected, &body.session_id);
-        return;
+fn may_move(context: Context<'_>, body: &ThreadMoved, judgement: &mut Judgement<'_>) -> bool {
+    let status = status(context, &body.tenant_id, &body.session_id);
+    let (rule, is_active) = (Rule::ThreadSession, status == Some(SessionStatus::Active));
+    judgement.demand(is_active, rule, "a session that is ACTIVE", &body.session_id)
+}
+
+fn judge_moved(context: Context<'_>, body: &ThreadMoved, judgement: &mut Judgement<'_>) {
+    if may_move(context, body, judgement) {
+        live(context, (&body.tenant_id, &body.correlation_id), judgement);
     }
-    let is_live = context.threads.change(&body.tenant_id, &body.correlation_id, |thread| {
-        thread.state.move_to(&body.session_id);
-        thread.version = record.sequence;
-    });
-    expect_live(is_live, judgement);
+}
+
+fn moved(threads: &mut Threads, registry: &Registry, record: Record<'_>, body: &ThreadMoved) {
+    threads.follow_sessions(record.sequence);
+    if may_move(Context { threads, registry }, body, &mut Judgement::unheard()) {
+        change(threads, record, (&body.tenant_id, &body.correlation_id), |state| {
+            state.move_to(&body.session_id);
+        });
+    }
 }

@@ -292,23 +292,32 @@ fn check_change<S: Status>(known: Option<S>, stated: S) -> Result<bool, Mismatch
     Ok(stated.is_open())
 }
 
-/// Applies a registration, whatever the rules say of it. `stated` is how the policy in force wants
-/// people to prove who they are.
+/// Applies a registration, whatever the rules say of it, but for a capability that no person
+/// grants. `stated` is how the policy in force wants people to prove who they are.
 pub(crate) fn registered(
     registry: &mut Registry,
     stated: Option<Authentication>,
     record: Record<'_>,
     event: &Event,
+) {
+    if may_grant(stated, record, event, &mut Judgement::unheard()) {
+        registry.apply(event, record.sequence);
+    }
+}
+
+/// What the rules forbid about a registration.
+pub(crate) fn judge(
+    registry: &Registry,
+    stated: Option<Authentication>,
+    record: Record<'_>,
+    event: &Event,
     judgement: &mut Judgement<'_>,
 ) {
-    let may_grant = may_grant(stated, record, event, judgement);
+    may_grant(stated, record, event, judgement);
     judge_caller(registry, record, event, judgement);
     let registered = Registered::in_state(registry);
     if let Err(refusal) = registered.check_registration(event, record.at) {
         forbid(refusal, judgement);
-    }
-    if may_grant {
-        registry.apply(event, record.sequence);
     }
 }
 

@@ -216,7 +216,7 @@ impl Requests {
     }
 
     /// The newest of settled loops with this id.
-    fn closed_with(&self, request_id: &str) -> Option<&HeldRequest> {
+    pub(crate) fn closed_with(&self, request_id: &str) -> Option<&HeldRequest> {
         self.closed.values().rev().find(|(id, _)| **id == *request_id)?.1.get()
     }
 

@@ -113,8 +113,8 @@ impl World {
 }
 
 impl Hot {
-    /// Follows the key of a record. Says whether it was used for other content before.
-    pub(crate) fn follow_key(&mut self, sequence: u64, envelope: &Envelope) -> bool {
+    /// Follows the key of a record.
+    pub(crate) fn follow_key(&mut self, sequence: u64, envelope: &Envelope) {
         let Self { loops, threads, keys, decision_points, .. } = self;
         let live_owner = || match thread_of(&envelope.event) {
             Some((tenant_id, correlation_id)) => {
@@ -128,29 +128,34 @@ impl Hot {
             }
             None => envelope.event.loop_id().filter(|id| loops.contains_key(id)).map(String::from),
         };
-        let conflicts = keys.follow(sequence, envelope, live_owner);
+        keys.follow(sequence, envelope, live_owner);
         if let Event::ThreadClosed(body) = &envelope.event {
             keys.close(&thread_owner(&body.tenant_id, &body.correlation_id));
         }
-        conflicts
     }
 }
 
 impl Keys {
-    /// Follows a record. Says whether the key was used for other content before. A key that is
-    /// new belongs to `live_owner`, for as long as that lives.
+    /// Whether a record's key was used for other content before.
+    pub(crate) fn conflicts(&self, envelope: &Envelope) -> bool {
+        envelope.idempotency.as_ref().is_some_and(|idempotency| {
+            let receipt = self.receipts.get(&KeyScope::of(&envelope.correlation, idempotency));
+            receipt.is_some_and(|receipt| receipt.content != idempotency.content)
+        })
+    }
+
+    /// Follows a record. A key that is new belongs to `live_owner`, for as long as that lives.
     fn follow(
         &mut self,
         sequence: u64,
         envelope: &Envelope,
         live_owner: impl FnOnce() -> Option<String>,
-    ) -> bool {
-        let Some(idempotency) = &envelope.idempotency else { return false };
+    ) {
+        let Some(idempotency) = &envelope.idempotency else { return };
         let scope = KeyScope::of(&envelope.correlation, idempotency);
         if let Some(receipt) = self.receipts.get_mut(&scope) {
-            let conflicts = receipt.content != idempotency.content;
             receipt.last_sequence = sequence;
-            return conflicts;
+            return;
         }
         let content = idempotency.content;
         let receipt = KeyReceipt { content, first_sequence: sequence, last_sequence: sequence };
@@ -162,7 +167,6 @@ impl Keys {
             }
             None => self.retire(Scopes::from([(sequence, scope)])),
         }
-        false
     }
 
     pub(crate) const fn forgotten(&self) -> u64 {

@@ -55,6 +55,11 @@ impl Gate {
 }
 
 impl Gates {
+    /// How the policy in force wants people to prove who they are.
+    pub(crate) fn authentication(&self) -> Option<Authentication> {
+        self.policy.as_ref().and_then(|policy| policy.authentication)
+    }
+
     /// A loop began.
     pub(crate) fn loop_began(&mut self, body: &LoopInitialized, proof: Option<Proof>) {
         let Some(Proof { user, .. }) = proof else { return };

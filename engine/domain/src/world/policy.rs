@@ -167,39 +167,41 @@ fn changed(command: &ChangePolicy, approval: Option<Text>) -> Event {
 }
 
 /// A policy that a person at a terminal set.
-pub(crate) fn policy_changed(
-    world: &mut World,
-    record: Record<'_>,
-    body: &PolicyChanged,
-    judgement: &mut Judgement<'_>,
-) {
-    match check(world, record, body) {
-        Ok(()) => {
-            world.hot.gates.policy = Some(body.policy.clone());
-            world.hot.gates.policy_record = record.sequence;
-            world.hot.gates.is_policy_lost = false;
-        }
-        Err((expected, found)) => judgement.forbid(Rule::PolicyInForce, expected, found),
+pub(crate) fn policy_changed(world: &mut World, record: Record<'_>, body: &PolicyChanged) {
+    if may_change(world, record, body, &mut Judgement::unheard()) {
+        world.hot.gates.policy = Some(body.policy.clone());
+        world.hot.gates.policy_record = record.sequence;
+        world.hot.gates.is_policy_lost = false;
     }
 }
 
-type Fault = (&'static str, alloc::string::String);
-
-fn check(world: &World, record: Record<'_>, body: &PolicyChanged) -> Result<(), Fault> {
-    let fault = |expected, found: &dyn core::fmt::Display| (expected, alloc::format!("{found}"));
+/// Whether a policy may take the place of the one before.
+pub(crate) fn may_change(
+    world: &World,
+    record: Record<'_>,
+    body: &PolicyChanged,
+    judgement: &mut Judgement<'_>,
+) -> bool {
+    let rule = Rule::PolicyInForce;
     if record.actor.kind != Actor::Human || !body.by.is(record.actor) {
-        return Err(fault("a person's own name", &record.actor.kind));
+        return forbid(judgement, rule, "a person's own name", record.actor.kind);
     }
-    let admitted = PersonTerms::AT_A_TERMINAL.admit(record.proof);
-    admitted.map_err(|reason| fault("a person at a terminal", &reason))?;
-    body.policy.check().map_err(|reason| fault("a policy that can be kept", &reason))?;
+    if let Err(reason) = PersonTerms::AT_A_TERMINAL.admit(record.proof) {
+        return forbid(judgement, rule, "a person at a terminal", reason);
+    }
+    if let Err(reason) = body.policy.check() {
+        return forbid(judgement, rule, "a policy that can be kept", reason);
+    }
     let before = world.policy();
     let Some(approval) = &body.approval else {
-        if world.is_policy_lost() {
-            return Ok(());
-        }
-        let kept = before.check_kept_by(&body.policy);
-        return kept.map_err(|loosened| fault("a policy that demands as much", &loosened));
+        let kept = match world.is_policy_lost() {
+            true => Ok(()),
+            false => before.check_kept_by(&body.policy),
+        };
+        return match kept {
+            Ok(()) => true,
+            Err(loosened) => forbid(judgement, rule, "a policy that demands as much", loosened),
+        };
     };
     let point = world.hot.decision_points.find(approval);
     let point = point.filter(|point| is_spent_before(point, record));
@@ -208,10 +210,12 @@ fn check(world: &World, record: Record<'_>, body: &PolicyChanged) -> Result<(), 
         let expected = relax_binding(&before, &body.policy);
         binding.is_some_and(|to| *to.tool == *RELAX_TOOL && to.input_sha256 == expected)
     }) else {
-        return Err(fault("an approval of exactly this change", approval));
+        return forbid(judgement, rule, "an approval of exactly this change", approval);
     };
-    let approved = check_approved_by(world, &before, point);
-    approved.map_err(|refusal: Refusal| fault("the approval of who may relax it", &refusal))
+    match check_approved_by(world, &before, point) {
+        Ok(()) => true,
+        Err(why) => forbid(judgement, rule, "the approval of who may relax it", why),
+    }
 }
 
 /// Whether a loop may begin: it keeps the policy of the log, and where a person is asked before the

@@ -50,7 +50,7 @@ fn generated_records_lead_to_states_that_can_be_carried() {
     let mut world = World::default();
     let commands = generated::<Command>();
     for (index, (envelope, command)) in generated::<Envelope>().zip(commands).enumerate() {
-        world.evolve(index as u64 + 1, Time::from_nanoseconds(index as u64), &envelope);
+        world.judge_and_evolve(index as u64 + 1, Time::from_nanoseconds(index as u64), &envelope);
         drop(decide(&world, &command, world.totals().last_at));
         if index % 100 == 0 {
             assert_eq!(World::from_carried(&world.carry()), Ok(world.clone()));

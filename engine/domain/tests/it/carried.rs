@@ -62,7 +62,7 @@ fn with_threads() -> World {
     let samples = samples().into_iter().take(SAMPLES_WITH_THREADS);
     for sample in samples.skip(SAMPLES_OF_SMALL) {
         let totals = world.totals();
-        world.evolve(totals.last_sequence + 1, totals.last_at, &sample);
+        world.judge_and_evolve(totals.last_sequence + 1, totals.last_at, &sample);
     }
     world
 }
@@ -119,14 +119,14 @@ fn carried_indexes_and_what_was_forgotten_equal_what_they_were() {
     let beginning = world.totals().last_sequence;
     let indexed = |sample: &Envelope| matches!(sample.event, Event::SegmentIndexed(_));
     for sample in samples().into_iter().filter(indexed) {
-        world.evolve(beginning + 1, world.totals().last_at, &sample);
+        world.judge_and_evolve(beginning + 1, world.totals().last_at, &sample);
     }
     assert_eq!(world.segment_indexes().iter().count(), 1);
     let mut sample = samples().remove(0);
     for number in 0..=MAX_RETIRED_KEYS as u64 {
         let key = sample.idempotency.get_or_insert_with(|| panic!("the sample has a key"));
         key.key = format!("one of many {number}");
-        world.evolve(beginning + 2 + number, world.totals().last_at, &sample);
+        world.judge_and_evolve(beginning + 2 + number, world.totals().last_at, &sample);
     }
     assert!(world.keys_forgotten() > 0);
     let bytes = world.carry();
@@ -315,7 +315,7 @@ fn assert_canonical(bytes: &[u8]) {
     let last = world.totals().last_sequence;
     let mut going_on = world;
     for (sequence, sample) in (last.saturating_add(1)..).zip(samples().iter().rev().take(9)) {
-        going_on.evolve(sequence, going_on.totals().last_at, sample);
+        going_on.judge_and_evolve(sequence, going_on.totals().last_at, sample);
     }
     drop(going_on.due(Time::from_nanoseconds(u64::MAX)));
 }

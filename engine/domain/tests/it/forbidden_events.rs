@@ -388,10 +388,10 @@ fn records_out_of_order_are_found() {
     let mut world = World::default();
     let record = envelope(ClockStepped { step_ns: 1 }.into());
     let at = Time::from_nanoseconds;
-    assert_eq!(world.evolve(7, at(10), &record), []);
-    assert_eq!(world.evolve(8, at(10), &record), []);
-    assert_found(&world.evolve(10, at(11), &record), Rule::RecordOrder);
-    assert_found(&world.evolve(11, at(10), &record), Rule::RecordOrder);
+    assert_eq!(world.judge_and_evolve(7, at(10), &record), []);
+    assert_eq!(world.judge_and_evolve(8, at(10), &record), []);
+    assert_found(&world.judge_and_evolve(10, at(11), &record), Rule::RecordOrder);
+    assert_found(&world.judge_and_evolve(11, at(10), &record), Rule::RecordOrder);
 }
 
 /// Every rule has a test that names it, here or in one of the files beside it.

@@ -38,7 +38,7 @@ fn forged(stage: &mut Stage, event: impl Into<Event>) -> Vec<ForbiddenEvent> {
         event: event.into(),
     };
     let at = stage.world.totals().last_at;
-    stage.world.evolve(stage.sequence, at, &envelope)
+    stage.world.judge_and_evolve(stage.sequence, at, &envelope)
 }
 
 #[track_caller]

@@ -532,7 +532,7 @@ fn forged(stage: &mut Stage, kind: Actor, event: Event) -> Vec<ForbiddenEvent> {
         event,
     };
     let at = stage.world.totals().last_at;
-    stage.world.evolve(stage.sequence, at, &envelope)
+    stage.world.judge_and_evolve(stage.sequence, at, &envelope)
 }
 
 #[track_caller]

@@ -101,10 +101,10 @@ impl Stage {
         assert_eq!(decoded, envelope);
         self.sequence += 1;
         let (sequence, at) = (self.sequence, self.now());
-        let found = self.world.evolve(sequence, at, &envelope);
+        let found = self.world.judge_and_evolve(sequence, at, &envelope);
         assert_eq!(found, [], "decide made what evolve forbids: {envelope:?}");
-        assert_eq!(self.rebuilt.evolve(sequence, at, &decoded), []);
-        assert_eq!(self.kept.evolve(sequence, at, &decoded), []);
+        assert_eq!(self.rebuilt.judge_and_evolve(sequence, at, &decoded), []);
+        assert_eq!(self.kept.judge_and_evolve(sequence, at, &decoded), []);
     }
 
     /// Records what is due, as whoever writes next does before anything else.
