@@ -75,6 +75,16 @@ impl History {
         black_box(world);
     }
 
+    /// The same, and judges it: the rules forbid none of it.
+    pub fn judge(&self, envelopes: &[Envelope]) {
+        let mut world = World::default();
+        for (entry, envelope) in self.entries.iter().zip(envelopes) {
+            let found = world.judge_and_evolve(entry.sequence, entry.at, envelope);
+            assert!(found.is_empty(), "{found:?}");
+        }
+        black_box(world);
+    }
+
     /// The state after all of it.
     pub fn rebuild(&self) -> World {
         let mut world = World::default();

@@ -18,15 +18,16 @@ pub(crate) fn print(history: &History, envelopes: &[Envelope]) {
 }
 
 fn print_totals(history: &History, envelopes: &[Envelope]) {
-    let mut rounds: Vec<[f64; 4]> = Vec::new();
+    let mut rounds: Vec<[f64; 5]> = Vec::new();
     for _ in 0..ROUNDS {
         let decode = cpu_time(|| history.decode_all());
         let evolve = cpu_time(|| history.evolve(envelopes));
         let both = cpu_time(|| drop(black_box(history.rebuild())));
-        rounds.push([decode, evolve, both, cpu_time(|| hash(history, envelopes))]);
+        let hashes = cpu_time(|| hash(history, envelopes));
+        rounds.push([decode, evolve, both, hashes, cpu_time(|| history.judge(envelopes))]);
     }
     let events = history.entries.len();
-    let median = |of: &dyn Fn(&[f64; 4]) -> f64| {
+    let median = |of: &dyn Fn(&[f64; 5]) -> f64| {
         let mut values: Vec<f64> = rounds.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
         values.get(ROUNDS / 2).copied().unwrap_or_default()
@@ -40,10 +41,11 @@ fn print_totals(history: &History, envelopes: &[Envelope]) {
         history.bytes.len() / events
     );
     println!("decode {:.0} ns, evolve {:.0} ns", each(0), each(1));
+    println!("judge + evolve {:.0} ns", each(4));
     println!("decode + evolve {:.0} ns: {:.2} million a second", each(2), 1e3 / each(2));
     println!("the hashes of evidence that evolving checks, alone: {:.0} ns", each(3));
-    println!("(decode + evolve) / decode: {:.2}", median(&|[decode, _, both, _]| both / decode));
-    let floor = median(&|[decode, _, both, hashes]| both / (decode + hashes));
+    println!("(decode + evolve) / decode: {:.2}", median(&|[decode, _, both, ..]| both / decode));
+    let floor = median(&|[decode, _, both, hashes, _]| both / (decode + hashes));
     println!("(decode + evolve) / (decode + hashes): {floor:.2}");
 }
 

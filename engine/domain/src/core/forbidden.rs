@@ -3,12 +3,14 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::cell::OnceCell;
 use core::fmt::Display;
 
 use serde::Serialize;
 
 use crate::core::actor::{ActorId, Proof};
 use crate::core::closed_enum;
+use crate::core::hash::Digest;
 use crate::core::time::Timestamp;
 
 /// A finding of the axis "meaning": an event that `decide` would never have made.
@@ -132,6 +134,9 @@ pub(crate) struct Record<'a> {
     pub(crate) actor: &'a ActorId,
     pub(crate) proof: Option<Proof>,
     pub(crate) correlation: &'a str,
+    /// The hashes of the evidence that it captures, once somebody needed them: of the raw bytes,
+    /// the seed's, and the injective one.
+    pub(crate) hashes: &'a OnceCell<[Digest; 3]>,
 }
 
 /// What is found about one event. Where nobody asks, nothing is kept and no text is made: a guard

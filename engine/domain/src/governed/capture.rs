@@ -192,9 +192,9 @@ pub(crate) fn captured(entity: &mut ExecutionLoop, record: Record<'_>, body: &Ev
     if chain.head.is_sealed {
         return;
     }
-    let raw_sha256 = body.raw_data.sha256();
-    let injective = injective_hash(chain, context, body, &raw_sha256);
-    chain.is_broken |= !is_linked(chain, body, injective, &mut Judgement::unheard());
+    let hashes = hashes(chain, context, record, body);
+    let [raw_sha256, _, injective] = hashes;
+    chain.is_broken |= !is_linked(chain, hashes, body, &mut Judgement::unheard());
     chain.head.advance(&body.self_hash, injective);
     chain.last_at = chain.last_at.max(Some(record.at));
     chain.records.push(chain_record(record, body, raw_sha256));
@@ -219,19 +219,22 @@ pub(crate) fn judge_captured(
     check_time(chain, record, body, judgement);
     check_point(entity.state(), chain, body, judgement);
     check_extent(body, judgement);
-    let injective = injective_hash(chain, context, body, &body.raw_data.sha256());
-    is_linked(chain, body, injective, judgement);
+    is_linked(chain, hashes(chain, context, record, body), body, judgement);
 }
 
-/// What binds the evidence to its place in the chain.
-fn injective_hash(
+/// What binds the evidence to its place in the chain: whoever judges and applies hashes once.
+fn hashes(
     chain: &Chain,
     context: &ObservationContext,
+    record: Record<'_>,
     body: &EvidenceCaptured,
-    raw_sha256: &Digest,
-) -> Digest {
-    let (index, prior) = (chain.head.length, chain.head.injective_head);
-    record_view(body).injective_hash(chain.session(context), index, &prior, raw_sha256)
+) -> [Digest; 3] {
+    *record.hashes.get_or_init(|| {
+        let (evidence, raw) = (record_view(body), body.raw_data.sha256());
+        let (index, prior) = (chain.head.length, &chain.head.injective_head);
+        let injective = evidence.injective_hash(chain.session(context), index, prior, &raw);
+        [raw, evidence.seed_hash(), injective]
+    })
 }
 
 /// Outputs and resources are shown with the attempt that they belong to.
@@ -299,13 +302,12 @@ fn check_point(
 /// Whether the evidence is linked, as the seed has it and by the injective hash.
 fn is_linked(
     chain: &Chain,
+    [_, hash, injective]: [Digest; 3],
     body: &EvidenceCaptured,
-    injective: Digest,
     judgement: &mut Judgement<'_>,
 ) -> bool {
     let rule = Rule::ChainLink;
     let prior = judgement.expect(rule, chain.head.head_hash.as_str(), &body.prior_hash);
-    let hash = record_view(body).seed_hash();
     let is_own = judgement.demand(hash.is_text(&body.self_hash), rule, hash, &body.self_hash);
     prior & is_own & judgement.expect(rule, injective, body.injective_hash)
 }

@@ -8,9 +8,11 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cell::OnceCell;
 
 use crate::core::actor::PersonTerms;
 use crate::core::forbidden::{ForbiddenEvent, Judgement, Record, Rule};
+use crate::core::hash::Digest;
 use crate::core::ids::{digits, id};
 use crate::core::time::Timestamp;
 use crate::execution_loop::event::LoopInitialized;
@@ -29,25 +31,49 @@ impl World {
     /// Applies one record: its sequence, its time, its payload. Never refuses and never panics.
     /// What would open, permit or grant something, and is forbidden, counts for nothing.
     pub fn evolve(&mut self, sequence: u64, at: Timestamp, envelope: &Envelope) {
-        let Envelope { actor, proof, correlation, event, .. } = envelope;
-        let record = Record { sequence, at, actor, proof: *proof, correlation };
-        let touched = apply(self, record, event);
-        self.forget_fingerprint();
-        self.hot.totals.count(sequence, at, event);
-        self.hot.decision_point_totals.count(event);
-        self.hot.follow_key(sequence, envelope);
-        if touched == Touched::Settled {
-            self.settle(event.loop_id().unwrap_or_default());
-        }
+        let hashes = OnceCell::new();
+        self.apply(record(sequence, at, envelope, &hashes), envelope);
     }
 
     /// What the rules forbid about a record that is to be applied to this very world: empty for
     /// every event that `decide` made of it.
     #[must_use]
     pub fn judge(&self, sequence: u64, at: Timestamp, envelope: &Envelope) -> Vec<ForbiddenEvent> {
-        let Envelope { actor, proof, correlation, event, .. } = envelope;
-        let mut judgement = Judgement::new(sequence, event.kind().kind, event.loop_id());
-        let record = Record { sequence, at, actor, proof: *proof, correlation };
+        let hashes = OnceCell::new();
+        self.findings(record(sequence, at, envelope, &hashes), envelope)
+    }
+
+    /// [`judge`](Self::judge), then [`evolve`](Self::evolve); evidence is hashed once for both.
+    /// What is found is counted.
+    pub fn judge_and_evolve(
+        &mut self,
+        sequence: u64,
+        at: Timestamp,
+        envelope: &Envelope,
+    ) -> Vec<ForbiddenEvent> {
+        let hashes = OnceCell::new();
+        let record = record(sequence, at, envelope, &hashes);
+        let findings = self.findings(record, envelope);
+        self.apply(record, envelope);
+        self.hot.totals.forbidden(findings.len());
+        findings
+    }
+
+    fn apply(&mut self, record: Record<'_>, envelope: &Envelope) {
+        let event = &envelope.event;
+        let touched = apply(self, record, event);
+        self.forget_fingerprint();
+        self.hot.totals.count(record.sequence, record.at, event);
+        self.hot.decision_point_totals.count(event);
+        self.hot.follow_key(record.sequence, envelope);
+        if touched == Touched::Settled {
+            self.settle(event.loop_id().unwrap_or_default());
+        }
+    }
+
+    fn findings(&self, record: Record<'_>, envelope: &Envelope) -> Vec<ForbiddenEvent> {
+        let event = &envelope.event;
+        let mut judgement = Judgement::new(record.sequence, event.kind().kind, event.loop_id());
         check_order(self, record, &mut judgement);
         judge(self, record, event, &mut judgement);
         if self.hot.keys.conflicts(envelope) {
@@ -56,19 +82,16 @@ impl World {
         }
         judgement.findings()
     }
+}
 
-    /// [`judge`](Self::judge), then [`evolve`](Self::evolve). What is found is counted.
-    pub fn judge_and_evolve(
-        &mut self,
-        sequence: u64,
-        at: Timestamp,
-        envelope: &Envelope,
-    ) -> Vec<ForbiddenEvent> {
-        let findings = self.judge(sequence, at, envelope);
-        self.evolve(sequence, at, envelope);
-        self.hot.totals.forbidden(findings.len());
-        findings
-    }
+fn record<'a>(
+    sequence: u64,
+    at: Timestamp,
+    envelope: &'a Envelope,
+    hashes: &'a OnceCell<[Digest; 3]>,
+) -> Record<'a> {
+    let Envelope { actor, proof, correlation, .. } = envelope;
+    Record { sequence, at, actor, proof: *proof, correlation, hashes }
 }
 
 /// What became of the loop that an event is about.
@@ -149,8 +172,10 @@ fn apply_to_loops(hot: &mut Hot, record: Record<'_>, event: &Event) -> Touched {
         Event::DecisionRequested(body) if is_taken(hot, &body.request.request_id) => {}
         _ => {
             let person = hot.gates.of_loop(loop_id);
-            let Some(entity) = hot.loops.get_mut(loop_id) else { return Touched::Lives };
+            let Hot { loops, requests, .. } = hot;
+            let Some(entity) = loops.get_mut(loop_id) else { return Touched::Lives };
             apply_to_loop(entity, person, record, event);
+            return touch(entity, requests, record.sequence);
         }
     }
     let Hot { loops, requests, .. } = hot;
