@@ -162,7 +162,7 @@ impl State {
         } else if !self.is_whole {
             return;
         }
-        self.world.judge_and_evolve(*sequence, *at, envelope);
+        self.world.evolve(*sequence, *at, envelope);
     }
 }
 

@@ -223,7 +223,7 @@ fn state_behind<S: Storage>(
 ) -> Result<World, MoveError> {
     let (mut place, mut world) = (start.place, start.world);
     follow(engine, &mut place, last, &mut |event| {
-        world.judge_and_evolve(event.sequence, event.at, &event.envelope);
+        world.evolve(event.sequence, event.at, &event.envelope);
     })?;
     if is_salvaged(engine)? {
         check_rest(engine, place, world.clone())?;

@@ -126,7 +126,7 @@ impl Trip {
         for record in batch {
             let Some(envelope) = record.envelope() else { continue };
             // What the rules forbid is for `verify` to tell.
-            self.moment.world.judge_and_evolve(record.header.sequence, record.time(), envelope);
+            self.moment.world.evolve(record.header.sequence, record.time(), envelope);
         }
         let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
         self.moment.records_applied = self.moment.records_applied.saturating_add(count);

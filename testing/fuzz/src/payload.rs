@@ -180,8 +180,9 @@ impl Worlds {
         self.sequence += 1;
         let (sequence, now) = (self.sequence, self.now());
         let forbidden = self.live.judge_and_evolve(sequence, now, envelope);
-        let again = self.retaining.judge_and_evolve(sequence, now, envelope);
+        let again = self.retaining.judge(sequence, now, envelope);
         assert_eq!(forbidden, again, "the judgement is a function of the log");
+        self.retaining.evolve(sequence, now, envelope);
         forbidden.len()
     }
 

@@ -78,7 +78,7 @@ impl HandMade {
             envelopes.iter().map(|envelope| envelope::encode(envelope).unwrap()).collect();
         let first = self.chain.sequence + 1;
         for (sequence, envelope) in (first..).zip(&envelopes) {
-            self.world.judge_and_evolve(sequence, self.now, envelope);
+            self.world.evolve(sequence, self.now, envelope);
         }
         self.batch(&encoded);
     }

@@ -386,7 +386,7 @@ pub fn rebuilt(records: &[Recorded], mut world: World) -> World {
     for record in records {
         let Encoded { kind, version, payload } = &record.encoded;
         let envelope = envelope::decode(*kind, *version, payload).expect("a record decodes");
-        world.judge_and_evolve(record.sequence, record.at, &envelope);
+        world.evolve(record.sequence, record.at, &envelope);
     }
     world
 }

@@ -215,7 +215,7 @@ impl Stage {
         let found = self.world.judge_and_evolve(self.sequence, at, envelope);
         assert_eq!(found, [], "decide made what evolve forbids: {envelope:?}");
         let decoded = envelope::decode(encoded.kind, encoded.version, &encoded.payload).unwrap();
-        self.rebuilt.judge_and_evolve(self.sequence, at, &decoded);
+        self.rebuilt.evolve(self.sequence, at, &decoded);
     }
 
     /// Live equals rebuilt, whole and by fingerprint.

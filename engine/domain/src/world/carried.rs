@@ -7,6 +7,7 @@
 //! not carried but made again.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
@@ -18,7 +19,9 @@ use thiserror::Error;
 use crate::core::codec::{borrow_first, configuration, read_first};
 use crate::core::hash::Digest;
 use crate::core::text::{bounded, visible};
+use crate::core::time::Timestamp;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
+use crate::execution_loop::types::HaltReason;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::human_decision::state::HeldRequest;
 use crate::interruption_thread::state::Threads;
@@ -84,10 +87,13 @@ const ROOMS: [Room; 13] = [
     },
     Room {
         name: "totals",
-        version: 1,
+        version: 2,
         write: |hot| encoded(&hot.totals),
         read: |bytes, hot| decoded(bytes).map(|totals| hot.totals = totals),
-        older: &[],
+        older: &[|bytes, hot| {
+            let (newest, _, counts): (Newest, u64, Counts) = decoded(bytes)?;
+            decoded(&encoded(&(newest, counts))).map(|totals| hot.totals = totals)
+        }],
     },
     Room {
         name: "configuration",
@@ -184,6 +190,11 @@ const ROOMS: [Room; 13] = [
 
 /// Decision points as they were carried before those that ended were decoded one by one.
 type Spelled = ((Vec<DecisionPoint>, Vec<(u64, DecisionPoint)>), DecisionPointTotals);
+
+/// Totals as they were carried with a count of what the rules forbid: what stood before it, and
+/// behind it.
+type Newest = (u64, u64, Timestamp);
+type Counts = ([u64; 9], BTreeMap<HaltReason, u64>);
 
 impl World {
     /// The hot state as bytes; what settled is left out. Equal states give equal bytes, and the
@@ -400,7 +411,7 @@ fn alone<T>(bytes: &[u8], read: Result<(T, usize), impl Display>) -> Result<T, F
 
 /// The version of the state's encoding. It rises whenever the same events give other bytes, and
 /// a fingerprint recorded under another version is then "not checked" instead of wrong.
-pub const STATE_SCHEMA_VERSION: u32 = 6;
+pub const STATE_SCHEMA_VERSION: u32 = 7;
 
 impl World {
     /// BLAKE3 over a tag, the schema version and the hot state as [`World::carry`] gives it: from

@@ -44,7 +44,6 @@ impl World {
     }
 
     /// [`judge`](Self::judge), then [`evolve`](Self::evolve); evidence is hashed once for both.
-    /// What is found is counted.
     pub fn judge_and_evolve(
         &mut self,
         sequence: u64,
@@ -55,7 +54,6 @@ impl World {
         let record = record(sequence, at, envelope, &hashes);
         let findings = self.findings(record, envelope);
         self.apply(record, envelope);
-        self.hot.totals.forbidden(findings.len());
         findings
     }
 

@@ -18,8 +18,6 @@ pub struct Totals {
     pub last_sequence: u64,
     /// The time of the last one.
     pub last_at: Timestamp,
-    /// Events that the rules forbid.
-    pub forbidden_events: u64,
     /// Loops that were initialized.
     pub loops_initialized: u64,
     /// Attempts that were dispatched.
@@ -61,11 +59,6 @@ impl Totals {
             }
             _ => {}
         }
-    }
-
-    pub(crate) fn forbidden(&mut self, count: usize) {
-        let count = u64::try_from(count).unwrap_or(u64::MAX);
-        self.forbidden_events = self.forbidden_events.saturating_add(count);
     }
 
     pub(crate) fn settled(&mut self, done: &ExecutionLoop) {

@@ -213,6 +213,6 @@ fn replay_fingerprint_of_a_fixed_story_is_pinned_with_its_schema_version() {
     story.given(Command::InitializeLoop(initialize));
     story.given(story.dispatch());
     let found = Digest::from_bytes(story.world.fingerprint());
-    let pinned = (6, "fc31d2144b11e9e2c11480d7bebb5680fa1c4ce05c7fd947ec5c0361b088efc6");
+    let pinned = (7, "cb2d9d72847184097cdb9663d40be301adb5e48b82bfe10ce7cb5c31c5407995");
     assert_eq!((STATE_SCHEMA_VERSION, found.to_string().as_str()), pinned);
 }
