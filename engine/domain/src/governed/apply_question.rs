@@ -196,10 +196,11 @@ pub(crate) fn timed_out(entity: &mut ExecutionLoop, record: Record<'_>, body: &D
     }
 }
 
-/// What a timeout decides.
+/// What a timeout decides. How the reason is worded is no rule: it is ABORT whatever that says.
 fn timeout(held: &HeldRequest, record: Record<'_>, body: &DecisionTimedOut) -> DecisionRecord {
     let (timestamp, entropy) = (record.at.to_text(), digits(&body.record.decision_id));
-    create_timeout_decision(&held.request, timestamp.as_str(), &entropy)
+    let expected = create_timeout_decision(&held.request, timestamp.as_str(), &entropy);
+    DecisionRecord { reason: body.record.reason.clone(), ..expected }
 }
 
 pub(crate) fn judge_timed_out(

@@ -14,8 +14,8 @@ use holdpoint_domain::execution_loop::{
 };
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
-    DecisionAnswered, DecisionRequested, DecisionTimedOut, HoldPolicy, HoldTerms, HumanDecision,
-    OverrideField, RequestWithdrawn, injective_request_hash,
+    DecisionAnswered, DecisionBinding, DecisionRequested, DecisionTimedOut, HoldPolicy, HoldTerms,
+    HumanDecision, OverrideField, RequestWithdrawn, injective_request_hash,
 };
 use holdpoint_domain::{ActorId, Command, Event, ForbiddenEvent, Idempotency, Time, decide};
 use holdpoint_testing::story::held::{TIMEOUT_MS, terms};
@@ -283,6 +283,30 @@ fn forged_timeout(change: impl Fn(&mut DecisionTimedOut)) -> Vec<ForbiddenEvent>
             change(body);
         }
     })
+}
+
+/// The words of a timeout are no rule: what binds them is the audit trail.
+#[test]
+fn a_timeout_that_words_its_reason_otherwise_is_allowed_and_bound_by_its_audit() {
+    let reword = |body: &mut DecisionTimedOut| body.record.reason = Some("nobody came".into());
+    assert_found(&forged_timeout(reword), Rule::DecisionAudit);
+    let mut story = Story::asked();
+    story.wait(TIMEOUT_MS);
+    let head = story.entity().decisions.audit.clone().unwrap();
+    let binding = DecisionBinding { shown: story.held().shown_hash(), means: None };
+    let expire = story.expire(story.held().request_id());
+    let findings = forged(&mut story, expire, |event| {
+        if let Event::DecisionTimedOut(body) = event {
+            reword(body);
+            let next = head.after(&body.record, &binding);
+            body.audit.self_hash = next.head_hash.into();
+            body.audit.injective_hash = next.injective_head;
+        }
+    });
+    assert_eq!(findings, []);
+    let decided = story.held().decided().unwrap();
+    assert_eq!(decided.record.decision, HumanDecision::Abort);
+    assert_eq!(decided.record.reason.as_deref(), Some("nobody came"));
 }
 
 #[test]
