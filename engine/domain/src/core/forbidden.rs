@@ -141,13 +141,13 @@ pub(crate) struct Record<'a> {
 
 /// What is found about one event. Where nobody asks, nothing is kept and no text is made: a guard
 /// that stands once says to `judge` why, and to `evolve` only whether.
-pub(crate) struct Judgement<'a> {
+pub(crate) struct RuleChecks<'a> {
     /// The record's sequence and kind, and its loop where it is about one; `None`: nobody asks.
     about: Option<(u64, u16, Option<&'a str>)>,
     findings: Vec<ForbiddenEvent>,
 }
 
-impl<'a> Judgement<'a> {
+impl<'a> RuleChecks<'a> {
     /// For whoever only wants to know whether an event counts.
     pub(crate) const fn unheard() -> Self {
         Self { about: None, findings: Vec::new() }

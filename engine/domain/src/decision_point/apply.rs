@@ -7,7 +7,7 @@ use alloc::string::String;
 use core::fmt::{self, Display, Formatter};
 
 use crate::core::actor::Principal;
-use crate::core::forbidden::{Judgement, Record, Rule};
+use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::ids::{digits, id};
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
@@ -78,19 +78,14 @@ pub(crate) fn applied(world: &mut World, record: Record<'_>, event: &Event) {
 }
 
 /// What the rules forbid about an event of this system.
-pub(crate) fn judge(
-    world: &World,
-    record: Record<'_>,
-    event: &Event,
-    judgement: &mut Judgement<'_>,
-) {
+pub(crate) fn judge(world: &World, record: Record<'_>, event: &Event, checks: &mut RuleChecks) {
     let checked = match event {
         Event::DecisionPointCreated(body) => created(world, record, body).map(drop),
         Event::RoundOpened(body) => opened(world, record, body).map(drop),
         other => remembered(world, other).and_then(|point| check(world, point, record, other)),
     };
     if let Err(Fault { expected, found }) = checked {
-        judgement.forbid(rule_of(event), expected, found);
+        checks.forbid(rule_of(event), expected, found);
     }
 }
 

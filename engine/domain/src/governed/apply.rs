@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::core::confidence::Confidence;
-use crate::core::forbidden::{Judgement, Record, Rule};
+use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
 use crate::evidence_capture::integration::{LoopStep, capture_place};
 use crate::evidence_capture::types::{EvidenceContent, StopCondition};
@@ -36,26 +36,18 @@ use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted};
 const ID_PREFIX: &str = "LOOP-";
 
 /// Whether a loop may begin; `is_taken` says whether a live one has its id.
-pub(crate) fn may_begin(
-    is_taken: bool,
-    body: &LoopInitialized,
-    judgement: &mut Judgement<'_>,
-) -> bool {
+pub(crate) fn may_begin(is_taken: bool, body: &LoopInitialized, checks: &mut RuleChecks) -> bool {
     let (rule, id) = (Rule::Initialization, &body.loop_id);
     let is_loop = id.starts_with(ID_PREFIX);
-    judgement.demand(is_loop, rule, "an id that begins with LOOP-", id)
-        && judgement.demand(!is_taken, rule, "a new id", "the id of a live loop")
+    checks.demand(is_loop, rule, "an id that begins with LOOP-", id)
+        && checks.demand(!is_taken, rule, "a new id", "the id of a live loop")
 }
 
 /// The same, and within how many attempts.
-pub(crate) fn judge_initialized(
-    is_taken: bool,
-    body: &LoopInitialized,
-    judgement: &mut Judgement<'_>,
-) {
+pub(crate) fn judge_initialized(is_taken: bool, body: &LoopInitialized, checks: &mut RuleChecks) {
     let is_bounded = (1..=DEFAULT_MAX_RETRIES).contains(&i64::from(body.max_attempts));
-    if may_begin(is_taken, body, judgement) {
-        judgement.demand(is_bounded, Rule::Initialization, "1 to 3 attempts", body.max_attempts);
+    if may_begin(is_taken, body, checks) {
+        checks.demand(is_bounded, Rule::Initialization, "1 to 3 attempts", body.max_attempts);
     }
 }
 
@@ -106,41 +98,41 @@ pub(crate) fn dispatched(entity: &mut ExecutionLoop, record: Record<'_>, body: &
 pub(crate) fn judge_dispatched(
     entity: &ExecutionLoop,
     body: &LoopDispatched,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
     let next = entity.attempt_count().saturating_add(1);
-    judgement.expect(Rule::AttemptNumber, next, body.attempt);
+    checks.expect(Rule::AttemptNumber, next, body.attempt);
     if body.attempt > entity.max_attempts {
         let expected = format!("at most {}", entity.max_attempts);
-        judgement.forbid(Rule::AttemptNumber, expected, body.attempt);
+        checks.forbid(Rule::AttemptNumber, expected, body.attempt);
     }
     if entity.state() == Evaluated {
-        check_decision_evidence(entity, judgement);
-        check_evidence(entity, LoopStep::Continued, judgement);
+        check_decision_evidence(entity, checks);
+        check_evidence(entity, LoopStep::Continued, checks);
     } else {
-        check_evidence(entity, LoopStep::Initialized, judgement);
+        check_evidence(entity, LoopStep::Initialized, checks);
     }
     if entity.state() == Evaluated {
-        check_retry(entity, judgement);
+        check_retry(entity, checks);
     }
     let permission = entity.dispatch_permission();
     let mut named = |expected: Option<&str>, found: Option<&Text>| {
         let found = found.map_or("none", Text::as_str);
-        judgement.expect(Rule::RetryPermission, expected.unwrap_or("none"), found);
+        checks.expect(Rule::RetryPermission, expected.unwrap_or("none"), found);
     };
     named(permission.fault, body.permitted_by_fault.as_ref());
     named(permission.decision, body.permitted_by_decision.as_ref());
-    judge_transition(entity, Dispatched, judgement);
+    judge_transition(entity, Dispatched, checks);
 }
 
 /// Phase-21 or a person permits every attempt but the first; where a hold applies, a person.
-fn check_retry(entity: &ExecutionLoop, judgement: &mut Judgement<'_>) {
+fn check_retry(entity: &ExecutionLoop, checks: &mut RuleChecks) {
     match entity.retry_permitted() {
         Ok(_) => {}
         Err(Barrier::NotPermitted) => {
-            judgement.forbid(Rule::RetryPermission, "a permission", "none");
+            checks.forbid(Rule::RetryPermission, "a permission", "none");
         }
-        Err(_) => judgement.forbid(Rule::HoldPoint, "a person's RETRY", "none"),
+        Err(_) => checks.forbid(Rule::HoldPoint, "a person's RETRY", "none"),
     }
 }
 
@@ -155,25 +147,25 @@ pub(crate) fn awaited(entity: &mut ExecutionLoop) {
 pub(crate) fn judge_awaited(
     entity: &ExecutionLoop,
     body: &ResponseAwaited,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
-    judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
-    check_evidence(entity, LoopStep::Dispatched, judgement);
-    judge_transition(entity, AwaitingResponse, judgement);
+    checks.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
+    check_evidence(entity, LoopStep::Dispatched, checks);
+    judge_transition(entity, AwaitingResponse, checks);
 }
 
 pub(crate) fn judge_evaluated(
     entity: &ExecutionLoop,
     body: &ResponseEvaluated,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
-    judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
-    check_response(body, judgement);
-    check_evidence(entity, LoopStep::Evaluated, judgement);
-    if judge_transition(entity, Evaluated, judgement)
+    checks.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
+    check_response(body, checks);
+    check_evidence(entity, LoopStep::Evaluated, checks);
+    if judge_transition(entity, Evaluated, checks)
         && entity.attempts.last().is_some_and(|attempt| attempt.outputs.is_empty())
     {
-        judgement.forbid(Rule::RawOutputFirst, "raw output of this attempt", "none");
+        checks.forbid(Rule::RawOutputFirst, "raw output of this attempt", "none");
     }
 }
 
@@ -195,18 +187,18 @@ pub(crate) fn evaluated(entity: &mut ExecutionLoop, record: Record<'_>, body: &R
 }
 
 /// Either the table's row, or the rejection of a response that is not this loop's.
-fn check_response(body: &ResponseEvaluated, judgement: &mut Judgement<'_>) {
+fn check_response(body: &ResponseEvaluated, checks: &mut RuleChecks) {
     let found = (body.response_decision, body.confidence);
     let row =
         (decide_response_outcome(body.response_type), evaluate_response_trust(body.response_type));
     if found != row && found != (ResponseDecision::Reject, Confidence::ZERO) {
         let text = |(worth, trust): (ResponseDecision, Confidence)| format!("{worth} {trust}");
-        judgement.forbid(Rule::ResponseTable, text(row), text(found));
+        checks.forbid(Rule::ResponseTable, text(row), text(found));
     }
     if body.execution_decision == ExecutionDecision::Continue
         && body.response_decision != ResponseDecision::Accept
     {
-        judgement.forbid(Rule::ResponseTable, "CONTINUE only with ACCEPT", body.response_decision);
+        checks.forbid(Rule::ResponseTable, "CONTINUE only with ACCEPT", body.response_decision);
     }
 }
 
@@ -226,37 +218,33 @@ pub(crate) fn halted(entity: &mut ExecutionLoop, record: Record<'_>, body: &Loop
     });
 }
 
-pub(crate) fn judge_halted(
-    entity: &ExecutionLoop,
-    body: &LoopHalted,
-    judgement: &mut Judgement<'_>,
-) {
+pub(crate) fn judge_halted(entity: &ExecutionLoop, body: &LoopHalted, checks: &mut RuleChecks) {
     if entity.halt.is_some() {
-        judgement.forbid(Rule::HaltedIsFinal, "nothing after HALTED", "HALTED again");
+        checks.forbid(Rule::HaltedIsFinal, "nothing after HALTED", "HALTED again");
         return;
     }
-    judgement.expect(Rule::Transition, entity.state(), body.from);
+    checks.expect(Rule::Transition, entity.state(), body.from);
     let is_illegal = body.reason == HaltReason::IllegalTransition;
     if is_illegal == is_transition_allowed(body.from, body.requested) {
         let found = format!("{} for {} -> {}", body.reason, body.from, body.requested);
-        judgement.forbid(Rule::HaltReason, "ILLEGAL_TRANSITION exactly where it is one", found);
+        checks.forbid(Rule::HaltReason, "ILLEGAL_TRANSITION exactly where it is one", found);
     }
     let found = (body.stop_condition, body.fault_type);
     if expected_halt(entity, body.reason) != Some(found) {
         let expected = "a reason that the loop's own history gives";
-        judgement.forbid(Rule::HaltReason, expected, body.reason);
+        checks.forbid(Rule::HaltReason, expected, body.reason);
     }
     if entity.state() == Evaluated {
-        check_decision_evidence(entity, judgement);
+        check_decision_evidence(entity, checks);
     }
     if let Some(held) = entity.open_request() {
-        judgement.forbid(Rule::DecisionRequest, "no open request", held.request_id());
+        checks.forbid(Rule::DecisionRequest, "no open request", held.request_id());
     }
     if is_ending(body.reason) && entity.completion_barrier().is_some() {
-        judgement.forbid(Rule::HoldPoint, "a person's CONTINUE", "none");
+        checks.forbid(Rule::HoldPoint, "a person's CONTINUE", "none");
     }
     if entity.chain.is_some() {
-        check_evidence(entity, body.reason.step(), judgement);
+        check_evidence(entity, body.reason.step(), checks);
     }
 }
 
@@ -300,7 +288,7 @@ fn expected_halt(entity: &ExecutionLoop, reason: HaltReason) -> Option<Named> {
 type Named = (Option<StopCondition>, Option<ExecutionFaultType>);
 
 /// The evidence of a step is the newest record of the chain.
-fn check_evidence(entity: &ExecutionLoop, step: LoopStep, judgement: &mut Judgement<'_>) {
+fn check_evidence(entity: &ExecutionLoop, step: LoopStep, checks: &mut RuleChecks) {
     let newest = entity.chain.as_ref().and_then(|chain| chain.records.last());
     let found = newest.map(|record| (record.observation_point, record.evidence_type));
     let Some(expected) = capture_place(step) else { return };
@@ -310,7 +298,7 @@ fn check_evidence(entity: &ExecutionLoop, step: LoopStep, judgement: &mut Judgem
     let text = |(point, kind): (_, _)| format!("{point} {kind}");
     let expected = format!("{} evidence: {}", step, text(expected));
     let found = found.map_or_else(|| String::from("none"), text);
-    judgement.forbid(Rule::TransitionEvidence, expected, found);
+    checks.forbid(Rule::TransitionEvidence, expected, found);
 }
 
 /// The decision about a response lies where a continuation lies, but is not one.
@@ -319,12 +307,12 @@ const fn is_decision(content: &EvidenceContent, step: LoopStep) -> bool {
 }
 
 /// Before an evaluated loop moves on, what its response is worth was captured.
-fn check_decision_evidence(entity: &ExecutionLoop, judgement: &mut Judgement<'_>) {
+fn check_decision_evidence(entity: &ExecutionLoop, checks: &mut RuleChecks) {
     let since = entity.current_attempt().map_or(0, |attempt| attempt.dispatched_sequence);
     let mut records = entity.chain.iter().flat_map(|chain| chain.records.iter().rev());
     if !records.any(|r| r.sequence > since && matches!(r.content, EvidenceContent::Decision(_))) {
         let expected = "ACCEPT, REJECT or ESCALATE evidence of this attempt";
-        judgement.forbid(Rule::TransitionEvidence, expected, "none");
+        checks.forbid(Rule::TransitionEvidence, expected, "none");
     }
 }
 
@@ -332,14 +320,14 @@ fn check_decision_evidence(entity: &ExecutionLoop, judgement: &mut Judgement<'_>
 fn judge_transition(
     entity: &ExecutionLoop,
     to: ExecutionLoopState,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) -> bool {
     let from = entity.state();
     let allowed = is_transition_allowed(from, to);
     if from == Halted {
-        judgement.forbid(Rule::HaltedIsFinal, "nothing after HALTED", to);
+        checks.forbid(Rule::HaltedIsFinal, "nothing after HALTED", to);
     } else if !allowed {
-        judgement.forbid(Rule::Transition, "a transition of the table", format!("{from} -> {to}"));
+        checks.forbid(Rule::Transition, "a transition of the table", format!("{from} -> {to}"));
     }
     allowed
 }
@@ -347,12 +335,12 @@ fn judge_transition(
 pub(crate) fn judge_reported(
     entity: &ExecutionLoop,
     body: &FaultReported,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
-    judgement.expect(Rule::FaultTable, ExecutionLoopState::AwaitingResponse, entity.state());
-    judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
+    checks.expect(Rule::FaultTable, ExecutionLoopState::AwaitingResponse, entity.state());
+    checks.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
     if entity.attempts.last().is_some_and(|attempt| attempt.fault.is_some()) {
-        judgement.forbid(Rule::FaultTable, "one fault of an attempt", &body.fault_id);
+        checks.forbid(Rule::FaultTable, "one fault of an attempt", &body.fault_id);
     }
 }
 
@@ -389,15 +377,15 @@ fn outcome(entity: &ExecutionLoop) -> Option<(FaultReport, SandboxDecisionResult
 pub(crate) fn judge_decided(
     entity: &ExecutionLoop,
     body: &SandboxDecided,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
-    judgement.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
+    checks.expect(Rule::AttemptNumber, entity.attempt_count(), body.attempt);
     let Some((fault, outcome)) = outcome(entity) else {
-        judgement.forbid(Rule::FaultTable, "a fault of this attempt", "none");
+        checks.forbid(Rule::FaultTable, "a fault of this attempt", "none");
         return;
     };
-    judgement.expect(Rule::FaultTable, fault.fault_id.as_str(), &body.fault_id);
-    judgement.expect(Rule::FaultTable, outcome.decision, body.sandbox_decision);
-    judgement.expect(Rule::FaultTable, outcome.retry_policy, body.retry_policy);
-    judgement.expect(Rule::FaultTable, outcome.reason_code.as_str(), &body.reason_code);
+    checks.expect(Rule::FaultTable, fault.fault_id.as_str(), &body.fault_id);
+    checks.expect(Rule::FaultTable, outcome.decision, body.sandbox_decision);
+    checks.expect(Rule::FaultTable, outcome.retry_policy, body.retry_policy);
+    checks.expect(Rule::FaultTable, outcome.reason_code.as_str(), &body.reason_code);
 }

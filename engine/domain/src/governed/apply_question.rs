@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::fmt::{Debug, Display};
 
 use crate::core::actor::{Actor, PersonTerms};
-use crate::core::forbidden::{Judgement, Record, Rule};
+use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::ids::digits;
 use crate::core::time::Timestamp;
 use crate::execution_loop::types::ExecutionLoopState;
@@ -29,7 +29,7 @@ use crate::human_decision::types::{AuditEntry, DecisionOutcome, DecisionRecord, 
 
 /// Asked about an evaluated loop, or passed on. What the loop's own evidence gives counts.
 pub(crate) fn requested(entity: &mut ExecutionLoop, record: Record<'_>, body: &DecisionRequested) {
-    let expected = expected_request(entity, record, body, &mut Judgement::unheard());
+    let expected = expected_request(entity, record, body, &mut RuleChecks::unheard());
     let Some(expected) = expected else { return };
     let session_id = &expected.request.session_id;
     let genesis = || AuditHead::genesis(&expected.audit_id, session_id);
@@ -50,12 +50,12 @@ pub(crate) fn judge_requested(
     entity: &ExecutionLoop,
     record: Record<'_>,
     body: &DecisionRequested,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
-    let Some(expected) = expected_request(entity, record, body, judgement) else { return };
-    compare_requests(&expected, body, judgement);
+    let Some(expected) = expected_request(entity, record, body, checks) else { return };
+    compare_requests(&expected, body, checks);
     let hash = injective_request_hash(&body.context, &body.request);
-    judgement.expect(Rule::DecisionRequest, hash, body.request_hash);
+    checks.expect(Rule::DecisionRequest, hash, body.request_hash);
 }
 
 /// The request that the rules would make here. A request out of place is none.
@@ -63,7 +63,7 @@ fn expected_request(
     entity: &ExecutionLoop,
     record: Record<'_>,
     body: &DecisionRequested,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) -> Option<DecisionRequested> {
     let before = entity.attempt_request().map(|held| held.decided().map(|d| &d.record));
     let target = match before {
@@ -74,15 +74,15 @@ fn expected_request(
         }
         Some(_) => {
             let found = body.request.request_id.as_str();
-            judgement.forbid(Rule::DecisionRequest, "one question about an attempt", found);
+            checks.forbid(Rule::DecisionRequest, "one question about an attempt", found);
             return None;
         }
     };
-    judgement.expect(Rule::DecisionRequest, ExecutionLoopState::Evaluated, entity.state());
+    checks.expect(Rule::DecisionRequest, ExecutionLoopState::Evaluated, entity.state());
     match entity.next_request(target, record.at, &digits(&body.request.request_id)) {
         Ok(expected) => Some(expected),
         Err(why) => {
-            judgement.forbid(Rule::DecisionRequest, why, body.request.request_id.as_str());
+            checks.forbid(Rule::DecisionRequest, why, body.request.request_id.as_str());
             None
         }
     }
@@ -92,37 +92,31 @@ fn expected_request(
 fn compare_requests(
     expected: &DecisionRequested,
     body: &DecisionRequested,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
     let (request, found) = (&expected.request, &body.request);
     let (shown, saw) = (&request.evidence_summary, &found.evidence_summary);
     let rule = Rule::DecisionRequest;
-    same(judgement, rule, "audit_id", &expected.audit_id, &body.audit_id);
-    same(judgement, rule, "request_id", &request.request_id, &found.request_id);
-    same(judgement, rule, "session_id", &request.session_id, &found.session_id);
-    same(judgement, rule, "observation_point", &shown.observation_point, &saw.observation_point);
-    same(judgement, rule, "evidence_type", &shown.evidence_type, &saw.evidence_type);
-    same(judgement, rule, "timestamp", &shown.timestamp, &saw.timestamp);
-    same(judgement, rule, "chain_length", &shown.chain_length, &saw.chain_length);
-    same(judgement, rule, "execution_state", &shown.execution_state, &saw.execution_state);
-    same(judgement, rule, "confidence_score", &shown.confidence_score, &saw.confidence_score);
-    same(judgement, rule, "chain_hash", &shown.chain_hash, &saw.chain_hash);
-    same(
-        judgement,
-        rule,
-        "allowed_decisions",
-        &request.allowed_decisions,
-        &found.allowed_decisions,
-    );
-    same(judgement, rule, "created_at", &request.created_at, &found.created_at);
-    same(judgement, rule, "timeout_at", &request.timeout_at, &found.timeout_at);
-    same(judgement, rule, "timeout_decision", &request.timeout_decision, &found.timeout_decision);
-    same(judgement, rule, "warning_at", &expected.warning_at, &body.warning_at);
-    same(judgement, rule, "context", &expected.context, &body.context);
+    same(checks, rule, "audit_id", &expected.audit_id, &body.audit_id);
+    same(checks, rule, "request_id", &request.request_id, &found.request_id);
+    same(checks, rule, "session_id", &request.session_id, &found.session_id);
+    same(checks, rule, "observation_point", &shown.observation_point, &saw.observation_point);
+    same(checks, rule, "evidence_type", &shown.evidence_type, &saw.evidence_type);
+    same(checks, rule, "timestamp", &shown.timestamp, &saw.timestamp);
+    same(checks, rule, "chain_length", &shown.chain_length, &saw.chain_length);
+    same(checks, rule, "execution_state", &shown.execution_state, &saw.execution_state);
+    same(checks, rule, "confidence_score", &shown.confidence_score, &saw.confidence_score);
+    same(checks, rule, "chain_hash", &shown.chain_hash, &saw.chain_hash);
+    same(checks, rule, "allowed_decisions", &request.allowed_decisions, &found.allowed_decisions);
+    same(checks, rule, "created_at", &request.created_at, &found.created_at);
+    same(checks, rule, "timeout_at", &request.timeout_at, &found.timeout_at);
+    same(checks, rule, "timeout_decision", &request.timeout_decision, &found.timeout_decision);
+    same(checks, rule, "warning_at", &expected.warning_at, &body.warning_at);
+    same(checks, rule, "context", &expected.context, &body.context);
 }
 
 fn same<T: PartialEq + Debug>(
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
     rule: Rule,
     name: &str,
     expected: &T,
@@ -131,7 +125,7 @@ fn same<T: PartialEq + Debug>(
     if expected != found {
         let (expected, found) =
             (format_args!("{name} {expected:?}"), format_args!("{name} {found:?}"));
-        judgement.forbid(rule, expected, found);
+        checks.forbid(rule, expected, found);
     }
 }
 
@@ -140,10 +134,10 @@ fn open<'a>(
     entity: &'a ExecutionLoop,
     request_id: &str,
     rule: Rule,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) -> Option<&'a HeldRequest> {
     let found = entity.decisions.requests.last().filter(|held| is_open(held, request_id));
-    judgement.demand(found.is_some(), rule, "an open request of this loop", request_id);
+    checks.demand(found.is_some(), rule, "an open request of this loop", request_id);
     found
 }
 
@@ -168,24 +162,19 @@ pub(crate) fn judge_warned(
     entity: &ExecutionLoop,
     record: Record<'_>,
     body: &DecisionWarned,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
     let rule = Rule::DecisionExpiry;
-    let Some(held) = open(entity, &body.request_id, rule, judgement) else { return };
-    check_due(record, held.warning_at(), body.due_at, judgement);
-    judgement.demand(held.warning.is_none(), rule, "one warning", "another");
+    let Some(held) = open(entity, &body.request_id, rule, checks) else { return };
+    check_due(record, held.warning_at(), body.due_at, checks);
+    checks.demand(held.warning.is_none(), rule, "one warning", "another");
 }
 
 /// What is due is recorded when it is, or later.
-fn check_due(
-    record: Record<'_>,
-    due_at: Timestamp,
-    stated: Timestamp,
-    judgement: &mut Judgement<'_>,
-) {
+fn check_due(record: Record<'_>, due_at: Timestamp, stated: Timestamp, checks: &mut RuleChecks) {
     let rule = Rule::DecisionExpiry;
-    judgement.expect(rule, due_at, stated);
-    judgement.demand(record.at >= due_at, rule, format_args!("{due_at} or later"), record.at);
+    checks.expect(rule, due_at, stated);
+    checks.demand(record.at >= due_at, rule, format_args!("{due_at} or later"), record.at);
 }
 
 /// A timeout counts even where it is wrong: it is ABORT.
@@ -207,15 +196,15 @@ pub(crate) fn judge_timed_out(
     entity: &ExecutionLoop,
     record: Record<'_>,
     body: &DecisionTimedOut,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
     let rule = Rule::DecisionExpiry;
-    let Some(held) = open(entity, &body.record.request_id, rule, judgement) else { return };
-    check_due(record, held.request.timeout_at, body.due_at, judgement);
-    judgement.demand(held.warning.is_some(), rule, "a warning before the timeout", "none");
+    let Some(held) = open(entity, &body.record.request_id, rule, checks) else { return };
+    check_due(record, held.request.timeout_at, body.due_at, checks);
+    checks.demand(held.warning.is_some(), rule, "a warning before the timeout", "none");
     let expected = timeout(held, record, body);
-    same(judgement, rule, "record", &expected, &body.record);
-    check_audit(entity, held, &expected, None, &body.audit, judgement);
+    same(checks, rule, "record", &expected, &body.record);
+    check_audit(entity, held, &expected, None, &body.audit, checks);
 }
 
 /// Exactly one answer of a person who may give it, in time. Anything else counts for nothing.
@@ -225,7 +214,7 @@ pub(crate) fn answered(
     record: Record<'_>,
     body: &DecisionAnswered,
 ) {
-    let outcome = outcome(entity, person, record, body, &mut Judgement::unheard());
+    let outcome = outcome(entity, person, record, body, &mut RuleChecks::unheard());
     if let Some(outcome) = outcome {
         conclude(entity, record, &body.record, Some(body), outcome);
     }
@@ -237,37 +226,33 @@ pub(crate) fn outcome(
     person: Option<PersonTerms>,
     record: Record<'_>,
     body: &DecisionAnswered,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) -> Option<DecisionOutcome> {
     let rule = Rule::DecisionAnswer;
-    let held = open(entity, &body.record.request_id, rule, judgement)?;
-    let is_human = check_human(record, &body.record.human_id, judgement)
-        && check_person(person, record, judgement);
-    let stands = check_answer(entity, record, held, body, judgement);
+    let held = open(entity, &body.record.request_id, rule, checks)?;
+    let is_human =
+        check_human(record, &body.record.human_id, checks) && check_person(person, record, checks);
+    let stands = check_answer(entity, record, held, body, checks);
     let outcome = entity.outcome_of(&body.record);
-    let applies = judgement.expect(rule, outcome, body.outcome)
+    let applies = checks.expect(rule, outcome, body.outcome)
         && matches!(outcome, DecisionOutcome::Applied | DecisionOutcome::Pending);
     let means = Some(&body.means);
-    let linked = check_audit(entity, held, &body.record, means, &body.audit, judgement);
+    let linked = check_audit(entity, held, &body.record, means, &body.audit, checks);
     (is_human && stands && applies && linked).then_some(outcome)
 }
 
 /// The envelope says that the person did it.
-fn check_human(record: Record<'_>, human_id: &str, judgement: &mut Judgement<'_>) -> bool {
+fn check_human(record: Record<'_>, human_id: &str, checks: &mut RuleChecks) -> bool {
     let actor = record.actor;
-    let is_human = judgement.expect(Rule::HumanAuthority, Actor::Human, actor.kind);
-    is_human & judgement.expect(Rule::HumanAuthority, human_id, actor.id.as_str())
+    let is_human = checks.expect(Rule::HumanAuthority, Actor::Human, actor.kind);
+    is_human & checks.expect(Rule::HumanAuthority, human_id, actor.id.as_str())
 }
 
 /// The person is one who counts as that.
-fn check_person(
-    person: Option<PersonTerms>,
-    record: Record<'_>,
-    judgement: &mut Judgement<'_>,
-) -> bool {
+fn check_person(person: Option<PersonTerms>, record: Record<'_>, checks: &mut RuleChecks) -> bool {
     let admitted = person.map_or(Ok(()), |terms| terms.admit(record.proof));
     if let Err(reason) = &admitted {
-        judgement.forbid(Rule::HumanAuthority, "a person who counts", reason);
+        checks.forbid(Rule::HumanAuthority, "a person who counts", reason);
     }
     admitted.is_ok()
 }
@@ -277,12 +262,12 @@ fn check_answer(
     record: Record<'_>,
     held: &HeldRequest,
     body: &DecisionAnswered,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) -> bool {
     let (rule, found) = (Rule::DecisionAnswer, &body.record);
     let is_abort = found.decision == HumanDecision::Abort;
     if !is_abort && !entity.hold.may_answer(&found.human_id, held.context.asked_of.as_deref()) {
-        judgement.forbid(rule, "somebody who is asked", found.human_id.as_str());
+        checks.forbid(rule, "somebody who is asked", found.human_id.as_str());
         return false;
     }
     let target = found.escalation_target.as_deref();
@@ -290,7 +275,7 @@ fn check_answer(
         |target: &str| entity.escalation_path().iter().any(|entry| entry.target.as_str() == target);
     let is_escalation = found.decision == HumanDecision::Escalate;
     if target.is_some() != is_escalation || !target.is_none_or(known) {
-        judgement.forbid(rule, "a target that can be asked", target.unwrap_or("none"));
+        checks.forbid(rule, "a target that can be asked", target.unwrap_or("none"));
         return false;
     }
     let entropy = digits(&found.decision_id);
@@ -305,11 +290,11 @@ fn check_answer(
     );
     match accepted {
         Ok(expected) => {
-            same(judgement, rule, "record", &expected, found);
+            same(checks, rule, "record", &expected, found);
             expected == *found
         }
         Err(why) => {
-            judgement.forbid(rule, why, found.decision);
+            checks.forbid(rule, why, found.decision);
             false
         }
     }
@@ -322,29 +307,24 @@ fn check_audit(
     record: &DecisionRecord,
     means: Option<&crate::human_decision::types::AnswerMeans>,
     found: &AuditEntry,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) -> bool {
     let Some(head) = &entity.decisions.audit else { return false };
     let expected = entry_after(head, held, record, means);
-    stated(judgement, "audit_id", &expected.audit_id, &found.audit_id);
-    stated(judgement, "index", &expected.index, &found.index);
-    stated(judgement, "shown_hash", &expected.shown_hash, &found.shown_hash);
-    stated(judgement, "prior_hash", &expected.prior_hash, &found.prior_hash);
-    stated(judgement, "self_hash", &expected.self_hash, &found.self_hash);
-    stated(judgement, "injective_hash", &expected.injective_hash, &found.injective_hash);
+    stated(checks, "audit_id", &expected.audit_id, &found.audit_id);
+    stated(checks, "index", &expected.index, &found.index);
+    stated(checks, "shown_hash", &expected.shown_hash, &found.shown_hash);
+    stated(checks, "prior_hash", &expected.prior_hash, &found.prior_hash);
+    stated(checks, "self_hash", &expected.self_hash, &found.self_hash);
+    stated(checks, "injective_hash", &expected.injective_hash, &found.injective_hash);
     expected == *found
 }
 
 /// One field of an audit entry.
-fn stated<T: PartialEq + Display>(
-    judgement: &mut Judgement<'_>,
-    name: &str,
-    expected: &T,
-    found: &T,
-) {
+fn stated<T: PartialEq + Display>(checks: &mut RuleChecks, name: &str, expected: &T, found: &T) {
     if expected != found {
         let (expected, found) = (format_args!("{name} {expected}"), format_args!("{name} {found}"));
-        judgement.forbid(Rule::DecisionAudit, expected, found);
+        checks.forbid(Rule::DecisionAudit, expected, found);
     }
 }
 
@@ -380,7 +360,7 @@ pub(crate) fn overridden(
     record: Record<'_>,
     body: &VisibilityOverridden,
 ) {
-    if !may_override(entity, person, record, body, &mut Judgement::unheard()) {
+    if !may_override(entity, person, record, body, &mut RuleChecks::unheard()) {
         return;
     }
     if let Some(held) = open_mut(entity, &body.request_id) {
@@ -401,22 +381,22 @@ pub(crate) fn may_override(
     person: Option<PersonTerms>,
     record: Record<'_>,
     body: &VisibilityOverridden,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) -> bool {
     let rule = Rule::VisibilityOverride;
-    let Some(held) = open(entity, &body.request_id, rule, judgement) else { return false };
+    let Some(held) = open(entity, &body.request_id, rule, checks) else { return false };
     let is_human =
-        check_human(record, &body.human_id, judgement) && check_person(person, record, judgement);
+        check_human(record, &body.human_id, checks) && check_person(person, record, checks);
     let allowed = entity.hold.may_override(&body.human_id);
-    judgement.demand(allowed, rule, "somebody who may override", &body.human_id);
+    checks.demand(allowed, rule, "somebody who may override", &body.human_id);
     let value = entity.disclosure(entity.attempt_count(), body.field);
     let is_value = match value.map(|value| disclosure_hash(body.field, &value)) {
-        Some(expected) => judgement.expect(rule, expected, body.disclosed),
-        None => judgement.demand(false, rule, "no value", body.disclosed),
+        Some(expected) => checks.expect(rule, expected, body.disclosed),
+        None => checks.demand(false, rule, "no value", body.disclosed),
     };
     let is_first = held.overrides.iter().all(|entry| entry.field != body.field)
         && !held.request.is_expired(record.at);
-    judgement.demand(is_first, rule, "one override of a field, in time", body.field);
+    checks.demand(is_first, rule, "one override of a field, in time", body.field);
     is_human && allowed && is_value && is_first
 }
 
@@ -430,9 +410,9 @@ pub(crate) fn withdrawn(entity: &mut ExecutionLoop, record: Record<'_>, body: &R
 pub(crate) fn judge_withdrawn(
     entity: &ExecutionLoop,
     body: &RequestWithdrawn,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
-    open(entity, &body.request_id, Rule::DecisionRequest, judgement);
+    open(entity, &body.request_id, Rule::DecisionRequest, checks);
 }
 
 /// The request, where it is known, may be of a loop that settled.
@@ -451,15 +431,15 @@ pub(crate) fn judge_late_answer(
     held: Option<&HeldRequest>,
     record: Record<'_>,
     body: &LateAnswerRecorded,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
     let rule = Rule::DecisionAnswer;
-    check_human(record, &body.human_id, judgement);
+    check_human(record, &body.human_id, checks);
     let Some(held) = held else {
-        judgement.forbid(rule, "a known request", &body.request_id);
+        checks.forbid(rule, "a known request", &body.request_id);
         return;
     };
-    if judgement.demand(is_late(held, record), rule, "a request that timed out", &body.request_id) {
-        judgement.expect(rule, held.request.timeout_at, body.timeout_at);
+    if checks.demand(is_late(held, record), rule, "a request that timed out", &body.request_id) {
+        checks.expect(rule, held.request.timeout_at, body.timeout_at);
     }
 }

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::core::forbidden::{Judgement, Record, Rule};
+use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::hash::Digest;
 use crate::core::limits::{
     MAX_CHAIN_RECORDS, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES, RESERVED_CHAIN_RECORDS,
@@ -178,11 +178,11 @@ pub(crate) fn judge_observer_attached(
     entity: &ExecutionLoop,
     record: Record<'_>,
     body: &ObserverAttached,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
-    if judgement.demand(entity.observer.is_none(), Rule::Observer, "one observer", "another") {
-        judgement.expect(Rule::Observer, attached(entity, body).is_halted, body.is_halted);
-        judgement.expect(Rule::EvidenceTime, record.at.to_text().as_str(), &body.created_at);
+    if checks.demand(entity.observer.is_none(), Rule::Observer, "one observer", "another") {
+        checks.expect(Rule::Observer, attached(entity, body).is_halted, body.is_halted);
+        checks.expect(Rule::EvidenceTime, record.at.to_text().as_str(), &body.created_at);
     }
 }
 
@@ -194,7 +194,7 @@ pub(crate) fn captured(entity: &mut ExecutionLoop, record: Record<'_>, body: &Ev
     }
     let hashes = hashes(chain, context, record, body);
     let [raw_sha256, _, injective] = hashes;
-    chain.is_broken |= !is_linked(chain, hashes, body, &mut Judgement::unheard());
+    chain.is_broken |= !is_linked(chain, hashes, body, &mut RuleChecks::unheard());
     chain.head.advance(&body.self_hash, injective);
     chain.last_at = chain.last_at.max(Some(record.at));
     chain.records.push(chain_record(record, body, raw_sha256));
@@ -205,21 +205,21 @@ pub(crate) fn judge_captured(
     entity: &ExecutionLoop,
     record: Record<'_>,
     body: &EvidenceCaptured,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
     let (Some(context), Some(chain)) = (&entity.observer, &entity.chain) else {
-        judgement.forbid(Rule::ChainPlace, "a chain with an observer", "none");
+        checks.forbid(Rule::ChainPlace, "a chain with an observer", "none");
         return;
     };
     if chain.head.is_sealed {
-        judgement.forbid(Rule::Seal, "no evidence after the seal", &body.record_id);
+        checks.forbid(Rule::Seal, "no evidence after the seal", &body.record_id);
         return;
     }
-    check_place(chain, body, judgement);
-    check_time(chain, record, body, judgement);
-    check_point(entity.state(), chain, body, judgement);
-    check_extent(body, judgement);
-    is_linked(chain, hashes(chain, context, record, body), body, judgement);
+    check_place(chain, body, checks);
+    check_time(chain, record, body, checks);
+    check_point(entity.state(), chain, body, checks);
+    check_extent(body, checks);
+    is_linked(chain, hashes(chain, context, record, body), body, checks);
 }
 
 /// What binds the evidence to its place in the chain: whoever judges and applies hashes once.
@@ -247,33 +247,28 @@ fn note_content(entity: &mut ExecutionLoop, body: &EvidenceCaptured) {
 }
 
 /// Beginning, end and what is missing between them are the whole.
-fn check_extent(body: &EvidenceCaptured, judgement: &mut Judgement<'_>) {
+fn check_extent(body: &EvidenceCaptured, checks: &mut RuleChecks) {
     let EvidenceContent::OutputCut(cut) = &body.content else { return };
     if let Err(fault) = check_cut(cut, body.raw_data.length()) {
         let ExtentFault { field, expected, found } = fault;
-        judgement.forbid(Rule::OutputExtent, format!("{field}: {expected}"), found);
+        checks.forbid(Rule::OutputExtent, format!("{field}: {expected}"), found);
     }
 }
 
-fn check_place(chain: &Chain, body: &EvidenceCaptured, judgement: &mut Judgement<'_>) {
-    judgement.expect(Rule::ChainPlace, chain.head.chain_id.as_str(), &body.chain_id);
-    judgement.expect(Rule::ChainPlace, chain.head.length, body.index);
+fn check_place(chain: &Chain, body: &EvidenceCaptured, checks: &mut RuleChecks) {
+    checks.expect(Rule::ChainPlace, chain.head.chain_id.as_str(), &body.chain_id);
+    checks.expect(Rule::ChainPlace, chain.head.length, body.index);
     if chain.contains(&body.record_id) {
-        judgement.forbid(Rule::RecordId, "an id that is new in this chain", &body.record_id);
+        checks.forbid(Rule::RecordId, "an id that is new in this chain", &body.record_id);
     }
 }
 
 /// Only the evidence that time went backwards may itself lie before the evidence before it.
-fn check_time(
-    chain: &Chain,
-    record: Record<'_>,
-    body: &EvidenceCaptured,
-    judgement: &mut Judgement<'_>,
-) {
-    judgement.expect(Rule::EvidenceTime, record.at.to_text().as_str(), &body.timestamp);
+fn check_time(chain: &Chain, record: Record<'_>, body: &EvidenceCaptured, checks: &mut RuleChecks) {
+    checks.expect(Rule::EvidenceTime, record.at.to_text().as_str(), &body.timestamp);
     let excused = body.content == EvidenceContent::Stop(StopCondition::TimestampInvalid);
     if let Some(last) = chain.last_at.filter(|last| *last > record.at && !excused) {
-        judgement.forbid(Rule::EvidenceTime, format!("{last} or later"), record.at);
+        checks.forbid(Rule::EvidenceTime, format!("{last} or later"), record.at);
     }
 }
 
@@ -282,7 +277,7 @@ fn check_point(
     state: ExecutionLoopState,
     chain: &Chain,
     body: &EvidenceCaptured,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
     let (point, kind) = (body.observation_point, body.evidence_type);
     let newest = chain.records.last().map(|record| record.observation_point);
@@ -295,7 +290,7 @@ fn check_point(
         || !may_capture(state_then, point, kind)
     {
         let expected = format!("a row of the integration table for {state}");
-        judgement.forbid(Rule::EvidencePlace, expected, format!("{point} {kind}"));
+        checks.forbid(Rule::EvidencePlace, expected, format!("{point} {kind}"));
     }
 }
 
@@ -304,12 +299,12 @@ fn is_linked(
     chain: &Chain,
     [_, hash, injective]: [Digest; 3],
     body: &EvidenceCaptured,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) -> bool {
     let rule = Rule::ChainLink;
-    let prior = judgement.expect(rule, chain.head.head_hash.as_str(), &body.prior_hash);
-    let is_own = judgement.demand(hash.is_text(&body.self_hash), rule, hash, &body.self_hash);
-    prior & is_own & judgement.expect(rule, injective, body.injective_hash)
+    let prior = checks.expect(rule, chain.head.head_hash.as_str(), &body.prior_hash);
+    let is_own = checks.demand(hash.is_text(&body.self_hash), rule, hash, &body.self_hash);
+    prior & is_own & checks.expect(rule, injective, body.injective_hash)
 }
 
 /// What Phase-31's hashes are made of.
@@ -354,10 +349,10 @@ pub(crate) fn stop_detected(entity: &mut ExecutionLoop, body: &StopConditionDete
 pub(crate) fn judge_stop_detected(
     entity: &ExecutionLoop,
     body: &StopConditionDetected,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
     let (rule, lives) = (Rule::HaltedIsFinal, entity.state() != ExecutionLoopState::Halted);
-    judgement.demand(lives, rule, "nothing after HALTED", body.condition);
+    checks.demand(lives, rule, "nothing after HALTED", body.condition);
 }
 
 pub(crate) fn sealed(entity: &mut ExecutionLoop) {
@@ -366,21 +361,17 @@ pub(crate) fn sealed(entity: &mut ExecutionLoop) {
     }
 }
 
-pub(crate) fn judge_sealed(
-    entity: &ExecutionLoop,
-    body: &ChainSealed,
-    judgement: &mut Judgement<'_>,
-) {
-    judgement.expect(Rule::Seal, ExecutionLoopState::Halted, entity.state());
+pub(crate) fn judge_sealed(entity: &ExecutionLoop, body: &ChainSealed, checks: &mut RuleChecks) {
+    checks.expect(Rule::Seal, ExecutionLoopState::Halted, entity.state());
     let Some(chain) = &entity.chain else {
-        judgement.forbid(Rule::Seal, "a chain", "none");
+        checks.forbid(Rule::Seal, "a chain", "none");
         return;
     };
-    judgement.demand(!chain.head.is_sealed, Rule::Seal, "one seal", "another");
+    checks.demand(!chain.head.is_sealed, Rule::Seal, "one seal", "another");
     let (_, seal) = chain.head.sealed();
-    judgement.expect(Rule::Seal, seal.chain_id.as_str(), &body.chain_id);
-    judgement.expect(Rule::Seal, seal.length, body.length);
-    judgement.expect(Rule::Seal, chain.head.head_hash.as_str(), &body.head_hash);
-    judgement.expect(Rule::Seal, seal.injective_head, body.injective_head);
-    judgement.expect(Rule::Seal, seal.seal_hash, body.seal_hash);
+    checks.expect(Rule::Seal, seal.chain_id.as_str(), &body.chain_id);
+    checks.expect(Rule::Seal, seal.length, body.length);
+    checks.expect(Rule::Seal, chain.head.head_hash.as_str(), &body.head_hash);
+    checks.expect(Rule::Seal, seal.injective_head, body.injective_head);
+    checks.expect(Rule::Seal, seal.seal_hash, body.seal_hash);
 }

@@ -1,5 +1,5 @@
-//! Interruption threads as events change them. Whoever judges decides again what a turn came to, and
-//! compares.
+//! Interruption threads as events change them. Whoever judges decides again what a turn came to,
+//! and compares.
 //!
 //! Sessions of threads, as events respect them. A turn or a row that speaks where nothing may be
 //! said counts for nothing: what it would arm is not armed.
@@ -7,7 +7,7 @@
 use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
 
-use crate::core::forbidden::{Judgement, Record, Rule};
+use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
 use crate::interruption_thread::command::TurnScope;
 use crate::interruption_thread::decision::ThreadState;
@@ -72,17 +72,17 @@ pub(crate) fn judge(
     context: Context<'_>,
     record: Record<'_>,
     event: &Event,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
     match event {
-        Event::TurnTaken(body) => judge_turn(context, record, body, judgement),
-        Event::RowCommitted(body) => judge_row(context, record, body, judgement),
-        Event::BufferExpired(body) => judge_buffer(context, record, body, judgement),
-        Event::ReturnCheckExpired(body) => judge_return_check(context, record, body, judgement),
-        Event::RemaindersDiscarded(body) => judge_discarded(context, body, judgement),
-        Event::PendingDisarmed(body) => judge_disarmed(context, body, judgement),
-        Event::ThreadMoved(body) => judge_moved(context, body, judgement),
-        Event::ThreadClosed(body) => judge_closed(context, body, judgement),
+        Event::TurnTaken(body) => judge_turn(context, record, body, checks),
+        Event::RowCommitted(body) => judge_row(context, record, body, checks),
+        Event::BufferExpired(body) => judge_buffer(context, record, body, checks),
+        Event::ReturnCheckExpired(body) => judge_return_check(context, record, body, checks),
+        Event::RemaindersDiscarded(body) => judge_discarded(context, body, checks),
+        Event::PendingDisarmed(body) => judge_disarmed(context, body, checks),
+        Event::ThreadMoved(body) => judge_moved(context, body, checks),
+        Event::ThreadClosed(body) => judge_closed(context, body, checks),
         // A read says nothing, and neither does what was refused.
         _ => {}
     }
@@ -103,7 +103,7 @@ fn change(
 
 fn turn_taken(threads: &mut Threads, registry: &Registry, record: Record<'_>, body: &TurnTaken) {
     let context = Context { threads, registry };
-    if !may_speak(context, &Spoken::turn(body), &mut Judgement::unheard()) {
+    if !may_speak(context, &Spoken::turn(body), &mut RuleChecks::unheard()) {
         return;
     }
     let turn = turn_of(record, body);
@@ -118,22 +118,17 @@ fn turn_taken(threads: &mut Threads, registry: &Registry, record: Record<'_>, bo
     });
 }
 
-fn judge_turn(
-    context: Context<'_>,
-    record: Record<'_>,
-    body: &TurnTaken,
-    judgement: &mut Judgement<'_>,
-) {
-    check_status(context, body, judgement);
-    if !may_speak(context, &Spoken::turn(body), judgement) {
+fn judge_turn(context: Context<'_>, record: Record<'_>, body: &TurnTaken, checks: &mut RuleChecks) {
+    check_status(context, body, checks);
+    if !may_speak(context, &Spoken::turn(body), checks) {
         return;
     }
     let turn = turn_of(record, body);
     let live = context.threads.live(&body.tenant_id, &body.correlation_id);
     let thread = live.map_or_else(|| Cow::Owned(begun(record, body)), Cow::Borrowed);
-    check_turn(&thread, body, &turn, judgement);
+    check_turn(&thread, body, &turn, checks);
     let after = thread.state.after_turn(&turn, &body.decision);
-    judgement.expect(Rule::ThreadTurn, after.digest(), body.state_after);
+    checks.expect(Rule::ThreadTurn, after.digest(), body.state_after);
 }
 
 fn turn_of<'a>(record: Record<'_>, body: &'a TurnTaken) -> Turn<'a> {
@@ -148,11 +143,11 @@ fn turn_of<'a>(record: Record<'_>, body: &'a TurnTaken) -> Turn<'a> {
 
 /// A turn is newer than every other, begins where the last one ended with nothing expired in
 /// silence, and comes to what the branch table says.
-fn check_turn(thread: &Thread, body: &TurnTaken, turn: &Turn<'_>, judgement: &mut Judgement<'_>) {
-    check_order(thread, body.turn_id, judgement);
-    judgement.expect(Rule::ThreadTurn, thread.state.digest(), body.state_before);
+fn check_turn(thread: &Thread, body: &TurnTaken, turn: &Turn<'_>, checks: &mut RuleChecks) {
+    check_order(thread, body.turn_id, checks);
+    checks.expect(Rule::ThreadTurn, thread.state.digest(), body.state_before);
     if thread.state.next_expiry().is_some_and(|expires_at| expires_at <= turn.at) {
-        judgement.forbid(Rule::ThreadExpiry, "an event for what expired", "a turn without one");
+        checks.forbid(Rule::ThreadExpiry, "an event for what expired", "a turn without one");
     }
     match decide_turn(&thread.state, turn) {
         Ok(decision) if decision == *body.decision => {}
@@ -160,20 +155,20 @@ fn check_turn(thread: &Thread, body: &TurnTaken, turn: &Turn<'_>, judgement: &mu
             let (found, reason) = (body.decision.directive, body.decision.reason_code);
             let expected = format_args!("{} {}", decision.directive, decision.reason_code);
             let found = format_args!("{found} {reason}, or another end of a remainder or mark");
-            judgement.forbid(Rule::ThreadTurn, expected, found);
+            checks.forbid(Rule::ThreadTurn, expected, found);
         }
-        Err(refusal) => judgement.forbid(Rule::ThreadTurn, "a request by the contract", refusal),
+        Err(refusal) => checks.forbid(Rule::ThreadTurn, "a request by the contract", refusal),
     }
 }
 
-fn check_order(thread: &Thread, turn_id: u64, judgement: &mut Judgement<'_>) {
+fn check_order(thread: &Thread, turn_id: u64, checks: &mut RuleChecks) {
     if turn_id <= thread.last_turn_id {
         let expected = format_args!("a turn above {}", thread.last_turn_id);
-        judgement.forbid(Rule::ThreadTurn, expected, turn_id);
+        checks.forbid(Rule::ThreadTurn, expected, turn_id);
     }
     if thread.awaits_row {
         let found = format_args!("none for turn {}", thread.last_turn_id);
-        judgement.forbid(Rule::ThreadRow, "a row for every turn", found);
+        checks.forbid(Rule::ThreadRow, "a row for every turn", found);
     }
 }
 
@@ -220,7 +215,7 @@ fn row_committed(
     body: &RowCommitted,
 ) {
     let context = Context { threads, registry };
-    if !may_speak(context, &Spoken::row(body), &mut Judgement::unheard()) {
+    if !may_speak(context, &Spoken::row(body), &mut RuleChecks::unheard()) {
         return;
     }
     threads.begin(&body.tenant_id, &body.correlation_id, || begun_by_row(record, body));
@@ -253,38 +248,38 @@ fn judge_row(
     context: Context<'_>,
     record: Record<'_>,
     body: &RowCommitted,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
-    check_caller(context, record, judgement);
-    check_scope(context, record, body, judgement);
-    if !may_speak(context, &Spoken::row(body), judgement) {
+    check_caller(context, record, checks);
+    check_scope(context, record, body, checks);
+    if !may_speak(context, &Spoken::row(body), checks) {
         return;
     }
     let live = context.threads.live(&body.tenant_id, &body.correlation_id);
     let thread = live.map_or_else(|| Cow::Owned(begun_by_row(record, body)), Cow::Borrowed);
     match body.decided_by {
-        DecidedBy::BranchTable => check_row_of_turn(&thread, body, judgement),
-        DecidedBy::Caller => check_row_of_caller(&thread, body, judgement),
+        DecidedBy::BranchTable => check_row_of_turn(&thread, body, checks),
+        DecidedBy::Caller => check_row_of_caller(&thread, body, checks),
     }
 }
 
 /// The row of a turn says what the turn came to.
-fn check_row_of_turn(thread: &Thread, body: &RowCommitted, judgement: &mut Judgement<'_>) {
+fn check_row_of_turn(thread: &Thread, body: &RowCommitted, checks: &mut RuleChecks) {
     let turn = (thread.awaits_row, thread.last_turn_id, thread.last_directive);
     let found = (true, body.turn_id, body.payload.directive);
     if turn != found || thread.last_reason_code != body.reason_code {
         let expected = "the row of the turn before it, once, with its directive and reason";
-        judgement.forbid(Rule::ThreadRow, expected, format_args!("turn {}", body.turn_id));
+        checks.forbid(Rule::ThreadRow, expected, format_args!("turn {}", body.turn_id));
     }
 }
 
-fn check_row_of_caller(thread: &Thread, body: &RowCommitted, judgement: &mut Judgement<'_>) {
-    check_order(thread, body.turn_id, judgement);
+fn check_row_of_caller(thread: &Thread, body: &RowCommitted, checks: &mut RuleChecks) {
+    check_order(thread, body.turn_id, checks);
     let recorded = thread.state.pending_state();
-    judgement.expect(Rule::ThreadRow, recorded, body.payload.pending_state);
+    checks.expect(Rule::ThreadRow, recorded, body.payload.pending_state);
     let is_named = thread.state.dropped_by_row(body.payload.directive) == body.dropped_pending;
     let expected = "what was pending to be named";
-    judgement.demand(is_named, Rule::ThreadRow, expected, "another end of it");
+    checks.demand(is_named, Rule::ThreadRow, expected, "another end of it");
 }
 
 /// Scope and gates as they were when the row was written.
@@ -292,7 +287,7 @@ fn check_scope(
     context: Context<'_>,
     record: Record<'_>,
     body: &RowCommitted,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
     // A session that was closed long ago has left the state. Nothing but a WAIT comes of one.
     let may_be_gone = |session: &str| {
@@ -319,7 +314,7 @@ fn check_scope(
         check = check.and_then(|()| registered.check_lease(&scope, lease, record.at));
     }
     if let Err(refusal) = check {
-        judgement.forbid(Rule::ThreadRow, "a row within its scope and gates", refusal);
+        checks.forbid(Rule::ThreadRow, "a row within its scope and gates", refusal);
     }
 }
 
@@ -327,10 +322,10 @@ fn check_scope(
 fn live<'a>(
     context: Context<'a>,
     (tenant_id, correlation_id): (&Text, &Text),
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) -> Option<&'a Thread> {
     let found = context.threads.live(tenant_id, correlation_id);
-    judgement.demand(found.is_some(), Rule::ThreadTurn, "a thread that is open", "none");
+    checks.demand(found.is_some(), Rule::ThreadTurn, "a thread that is open", "none");
     found
 }
 
@@ -338,9 +333,9 @@ fn judge_buffer(
     context: Context<'_>,
     record: Record<'_>,
     body: &BufferExpired,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
-    let thread = live(context, (&body.tenant_id, &body.correlation_id), judgement);
+    let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
     let Some(thread) = thread else { return };
     let mut kept = thread.state.resume_buffers.iter();
     let buffer = kept.find(|buffer| {
@@ -351,37 +346,33 @@ fn judge_buffer(
     let is_over = record.at >= body.expires_at
         && buffer.is_some_and(|buffer| buffer.expires_at == body.expires_at);
     let expected = "words that are kept, and whose time is over";
-    judgement.demand(is_over, Rule::ThreadExpiry, expected, body.expires_at);
+    checks.demand(is_over, Rule::ThreadExpiry, expected, body.expires_at);
 }
 
 fn judge_return_check(
     context: Context<'_>,
     record: Record<'_>,
     body: &ReturnCheckExpired,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
-    let thread = live(context, (&body.tenant_id, &body.correlation_id), judgement);
+    let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
     let Some(thread) = thread else { return };
     let found = (body.expires_at, body.interrupt_resume_policy);
     let is_over = thread.state.return_check_expiry() == Some(found) && record.at >= body.expires_at;
     let expected = "a question that was asked, and whose time is over";
-    judgement.demand(is_over, Rule::ThreadExpiry, expected, body.expires_at);
+    checks.demand(is_over, Rule::ThreadExpiry, expected, body.expires_at);
 }
 
 /// Words are given up once, so that a turn that is named twice is not kept the second time.
-fn judge_discarded(
-    context: Context<'_>,
-    body: &RemaindersDiscarded,
-    judgement: &mut Judgement<'_>,
-) {
-    let thread = live(context, (&body.tenant_id, &body.correlation_id), judgement);
+fn judge_discarded(context: Context<'_>, body: &RemaindersDiscarded, checks: &mut RuleChecks) {
+    let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
     let Some(thread) = thread else { return };
     let mut given_up = BTreeSet::new();
     for turn in body.remainders.iter().map(|remainder| remainder.captured_turn) {
         let mut kept = thread.state.resume_buffers.iter();
         let is_kept = kept.any(|buffer| buffer.captured_turn == turn) && given_up.insert(turn);
         let found = format_args!("none of turn {turn}");
-        judgement.demand(is_kept, Rule::ThreadRemainder, "words that are kept", found);
+        checks.demand(is_kept, Rule::ThreadRemainder, "words that are kept", found);
     }
 }
 
@@ -394,20 +385,20 @@ pub(crate) fn closed(
     threads.close(&body.tenant_id, &body.correlation_id, record.sequence)
 }
 
-fn judge_closed(context: Context<'_>, body: &ThreadClosed, judgement: &mut Judgement<'_>) {
-    let thread = live(context, (&body.tenant_id, &body.correlation_id), judgement);
+fn judge_closed(context: Context<'_>, body: &ThreadClosed, checks: &mut RuleChecks) {
+    let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
     if thread.is_some_and(|thread| !thread.state.resume_buffers.is_empty()) {
         let expected = "an event for every word left unsaid";
-        judgement.forbid(Rule::ThreadRemainder, expected, "a thread closed over some");
+        checks.forbid(Rule::ThreadRemainder, expected, "a thread closed over some");
     }
 }
 
 /// Turns and rows are only for who was granted the capability.
-fn check_caller(context: Context<'_>, record: Record<'_>, judgement: &mut Judgement<'_>) {
+fn check_caller(context: Context<'_>, record: Record<'_>, checks: &mut RuleChecks) {
     let actor = record.actor;
     if !context.registry.holds(actor, Capability::SeleneOsOnly) {
         let expected = format_args!("an actor with {}", Capability::SeleneOsOnly);
-        judgement.forbid(Rule::CallerCapability, expected, &actor.id);
+        checks.forbid(Rule::CallerCapability, expected, &actor.id);
     }
 }
 
@@ -440,26 +431,26 @@ impl<'a> Spoken<'a> {
 }
 
 /// A turn says of its session what is registered of it.
-fn check_status(context: Context<'_>, body: &TurnTaken, judgement: &mut Judgement<'_>) {
+fn check_status(context: Context<'_>, body: &TurnTaken, checks: &mut RuleChecks) {
     let known = match &body.session_id {
         None => Some(SessionStatus::Active),
         Some(session) => status(context, &body.tenant_id, session),
     };
     // Of a session that nobody ever registered the turn's row is found to be out of its scope.
     if let Some(known) = known {
-        judgement.expect(Rule::ThreadSession, known, body.session_status);
+        checks.expect(Rule::ThreadSession, known, body.session_status);
     }
 }
 
 /// Whether what is said may count.
-fn may_speak(context: Context<'_>, spoken: &Spoken<'_>, judgement: &mut Judgement<'_>) -> bool {
+fn may_speak(context: Context<'_>, spoken: &Spoken<'_>, checks: &mut RuleChecks) -> bool {
     let Some(session) = spoken.session_id else {
-        return names_its_session(context, spoken, judgement);
+        return names_its_session(context, spoken, checks);
     };
     match status(context, spoken.tenant_id, session) {
         Some(known) if known != SessionStatus::Active && spoken.directive != Directive::Wait => {
             let expected = format_args!("a WAIT in a session that is {known}");
-            judgement.forbid(Rule::ThreadSession, expected, spoken.directive);
+            checks.forbid(Rule::ThreadSession, expected, spoken.directive);
             false
         }
         _ => true,
@@ -468,15 +459,11 @@ fn may_speak(context: Context<'_>, spoken: &Spoken<'_>, judgement: &mut Judgemen
 
 /// A thread that is in a session is so in every turn and row. Earlier rules did not say so: only
 /// what stands behind a record that they did not make is judged by this one.
-fn names_its_session(
-    context: Context<'_>,
-    spoken: &Spoken<'_>,
-    judgement: &mut Judgement<'_>,
-) -> bool {
+fn names_its_session(context: Context<'_>, spoken: &Spoken<'_>, checks: &mut RuleChecks) -> bool {
     let thread = context.threads.live(spoken.tenant_id, spoken.correlation_id);
     match thread.and_then(Thread::own_session) {
         Some(own) if context.threads.sessions_since() > 0 => {
-            judgement.forbid(Rule::ThreadSession, own, "no session");
+            checks.forbid(Rule::ThreadSession, own, "no session");
             false
         }
         _ => true,
@@ -490,10 +477,10 @@ fn status(context: Context<'_>, tenant_id: &Text, session_id: &Text) -> Option<S
     known.or_else(|| is_gone().then_some(SessionStatus::Closed))
 }
 
-fn judge_disarmed(context: Context<'_>, body: &PendingDisarmed, judgement: &mut Judgement<'_>) {
+fn judge_disarmed(context: Context<'_>, body: &PendingDisarmed, checks: &mut RuleChecks) {
     let is_closed =
         status(context, &body.tenant_id, &body.session_id) == Some(SessionStatus::Closed);
-    let thread = live(context, (&body.tenant_id, &body.correlation_id), judgement);
+    let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
     let Some(thread) = thread else { return };
     let return_check = thread.state.marks.return_check.map(|check| check.captured_turn);
     let waits = (thread.state.pending_state(), return_check);
@@ -501,25 +488,25 @@ fn judge_disarmed(context: Context<'_>, body: &PendingDisarmed, judgement: &mut 
         && waits == (body.pending_state, body.return_check)
         && thread.is_in(&body.session_id);
     let expected = "what the thread waits for, and its own session closed";
-    judgement.demand(is_so, Rule::ThreadSession, expected, body.pending_state);
+    checks.demand(is_so, Rule::ThreadSession, expected, body.pending_state);
 }
 
 /// A thread moves only to where it may be spoken in.
-fn may_move(context: Context<'_>, body: &ThreadMoved, judgement: &mut Judgement<'_>) -> bool {
+fn may_move(context: Context<'_>, body: &ThreadMoved, checks: &mut RuleChecks) -> bool {
     let status = status(context, &body.tenant_id, &body.session_id);
     let (rule, is_active) = (Rule::ThreadSession, status == Some(SessionStatus::Active));
-    judgement.demand(is_active, rule, "a session that is ACTIVE", &body.session_id)
+    checks.demand(is_active, rule, "a session that is ACTIVE", &body.session_id)
 }
 
-fn judge_moved(context: Context<'_>, body: &ThreadMoved, judgement: &mut Judgement<'_>) {
-    if may_move(context, body, judgement) {
-        live(context, (&body.tenant_id, &body.correlation_id), judgement);
+fn judge_moved(context: Context<'_>, body: &ThreadMoved, checks: &mut RuleChecks) {
+    if may_move(context, body, checks) {
+        live(context, (&body.tenant_id, &body.correlation_id), checks);
     }
 }
 
 fn moved(threads: &mut Threads, registry: &Registry, record: Record<'_>, body: &ThreadMoved) {
     threads.follow_sessions(record.sequence);
-    if may_move(Context { threads, registry }, body, &mut Judgement::unheard()) {
+    if may_move(Context { threads, registry }, body, &mut RuleChecks::unheard()) {
         change(threads, record, (&body.tenant_id, &body.correlation_id), |state| {
             state.move_to(&body.session_id);
         });

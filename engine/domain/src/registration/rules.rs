@@ -8,7 +8,7 @@ use alloc::format;
 use core::fmt::Display;
 
 use crate::core::actor::{Actor, Authentication, PersonTerms};
-use crate::core::forbidden::{Judgement, Record, Rule};
+use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::limits::MAX_ID_BYTES;
 use crate::core::payload::Text;
 use crate::core::text::shown;
@@ -300,7 +300,7 @@ pub(crate) fn registered(
     record: Record<'_>,
     event: &Event,
 ) {
-    if may_grant(stated, record, event, &mut Judgement::unheard()) {
+    if may_grant(stated, record, event, &mut RuleChecks::unheard()) {
         registry.apply(event, record.sequence);
     }
 }
@@ -311,13 +311,13 @@ pub(crate) fn judge(
     stated: Option<Authentication>,
     record: Record<'_>,
     event: &Event,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
-    may_grant(stated, record, event, judgement);
-    judge_caller(registry, record, event, judgement);
+    may_grant(stated, record, event, checks);
+    judge_caller(registry, record, event, checks);
     let registered = Registered::in_state(registry);
     if let Err(refusal) = registered.check_registration(event, record.at) {
-        forbid(refusal, judgement);
+        forbid(refusal, checks);
     }
 }
 
@@ -326,12 +326,12 @@ fn may_grant(
     stated: Option<Authentication>,
     record: Record<'_>,
     event: &Event,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) -> bool {
     let Event::CapabilityChanged(body) = event else { return true };
     let admitted = PersonTerms::for_grants(stated).admit(record.proof);
     if let Err(reason) = &admitted {
-        judgement.forbid(Rule::CallerCapability, "a person who counts", reason);
+        checks.forbid(Rule::CallerCapability, "a person who counts", reason);
     }
     // What was recorded before there were proofs counts as it did then.
     let is_human = record.actor.kind == Actor::Human;
@@ -340,27 +340,22 @@ fn may_grant(
 }
 
 /// Only a person grants capabilities; everything else is registered by who was granted one.
-fn judge_caller(
-    registry: &Registry,
-    record: Record<'_>,
-    event: &Event,
-    judgement: &mut Judgement<'_>,
-) {
+fn judge_caller(registry: &Registry, record: Record<'_>, event: &Event, checks: &mut RuleChecks) {
     let actor = record.actor;
     if matches!(event, Event::CapabilityChanged(_)) {
-        judgement.expect(Rule::CallerCapability, Actor::Human, actor.kind);
+        checks.expect(Rule::CallerCapability, Actor::Human, actor.kind);
     } else if !registry.holds(actor, Capability::SeleneOsOnly) {
         let expected = format!("an actor with {}", Capability::SeleneOsOnly);
         let found = format!("{} {}", actor.kind, shown(&actor.id));
-        judgement.forbid(Rule::CallerCapability, expected, found);
+        checks.forbid(Rule::CallerCapability, expected, found);
     }
 }
 
-fn forbid(refusal: ThreadRefusal, judgement: &mut Judgement<'_>) {
+fn forbid(refusal: ThreadRefusal, checks: &mut RuleChecks) {
     let (field, expected, found) = match refusal {
         ThreadRefusal::Registration { field, expected, found } => (field, expected, found),
         ThreadRefusal::Malformed { field, expected, found } => (field, expected.into(), found),
         _ => return,
     };
-    judgement.forbid(Rule::Registration, format!("{field}: {expected}"), found);
+    checks.forbid(Rule::Registration, format!("{field}: {expected}"), found);
 }

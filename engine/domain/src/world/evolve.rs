@@ -2,8 +2,8 @@
 //! what is on the log has happened. An event that the rules forbid is applied as far as that cannot
 //! do harm.
 //!
-//! A guard stands once. [`World::evolve`] asks it whether an event counts, and [`World::judge`] what
-//! it finds.
+//! A guard stands once. [`World::evolve`] asks it whether an event counts, and [`World::judge`]
+//! what it finds.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::cell::OnceCell;
 
 use crate::core::actor::PersonTerms;
-use crate::core::forbidden::{ForbiddenEvent, Judgement, Record, Rule};
+use crate::core::forbidden::{ForbiddenEvent, Record, Rule, RuleChecks};
 use crate::core::hash::Digest;
 use crate::core::ids::{digits, id};
 use crate::core::time::Timestamp;
@@ -71,14 +71,14 @@ impl World {
 
     fn findings(&self, record: Record<'_>, envelope: &Envelope) -> Vec<ForbiddenEvent> {
         let event = &envelope.event;
-        let mut judgement = Judgement::new(record.sequence, event.kind().kind, event.loop_id());
-        check_order(self, record, &mut judgement);
-        judge(self, record, event, &mut judgement);
+        let mut checks = RuleChecks::new(record.sequence, event.kind().kind, event.loop_id());
+        check_order(self, record, &mut checks);
+        judge(self, record, event, &mut checks);
         if self.hot.keys.conflicts(envelope) {
             let key = envelope.idempotency.as_ref().map_or("", |i| i.key.as_str());
-            judgement.forbid(Rule::Idempotency, "one content under a key", key);
+            checks.forbid(Rule::Idempotency, "one content under a key", key);
         }
-        judgement.findings()
+        checks.findings()
     }
 }
 
@@ -129,29 +129,29 @@ fn apply(world: &mut World, record: Record<'_>, event: &Event) -> Touched {
     Touched::Lives
 }
 
-fn judge(world: &World, record: Record<'_>, event: &Event, judgement: &mut Judgement<'_>) {
+fn judge(world: &World, record: Record<'_>, event: &Event, checks: &mut RuleChecks) {
     match event {
         event if event.decision_point().is_some() => {
-            decision_point::apply::judge(world, record, event, judgement);
+            decision_point::apply::judge(world, record, event, checks);
         }
-        event if event.is_of_threads() => judge_thread_event(&world.hot, record, event, judgement),
+        event if event.is_of_threads() => judge_thread_event(&world.hot, record, event, checks),
         Event::RecoveryPerformed(_) | Event::HeadMissingAccepted(_) | Event::ClockStepped(_) => {}
         Event::CommandRefused(_) | Event::ConfigurationChanged(_) | Event::PolicyUnknown(_) => {}
         Event::Salvaged(_) | Event::RecordsLost(_) | Event::HistoryArchived(_) => {}
         Event::RecordsUnproven(body) => {
             let (first, last) = (body.first_sequence, body.last_sequence);
-            check_before(Rule::UnprovenRecords, first, last, record, judgement);
+            check_before(Rule::UnprovenRecords, first, last, record, checks);
         }
-        Event::FingerprintRecorded(body) => judge_fingerprint(world, body, judgement),
+        Event::FingerprintRecorded(body) => judge_fingerprint(world, body, checks),
         Event::PolicyChanged(body) => {
-            policy::may_change(world, record, body, judgement);
+            policy::may_change(world, record, body, checks);
         }
         // What else an index says is checked by whoever reads it.
         Event::SegmentIndexed(body) => {
             let (first, last) = (body.first_sequence, body.last_sequence);
-            check_before(Rule::SegmentIndex, first, last, record, judgement);
+            check_before(Rule::SegmentIndex, first, last, record, checks);
         }
-        event => judge_loops(&world.hot, record, event, judgement),
+        event => judge_loops(&world.hot, record, event, checks),
     }
 }
 
@@ -181,40 +181,36 @@ fn apply_to_loops(hot: &mut Hot, record: Record<'_>, event: &Event) -> Touched {
     entity.map_or(Touched::Lives, |entity| touch(entity, requests, record.sequence))
 }
 
-fn judge_loops(hot: &Hot, record: Record<'_>, event: &Event, judgement: &mut Judgement<'_>) {
+fn judge_loops(hot: &Hot, record: Record<'_>, event: &Event, checks: &mut RuleChecks) {
     let loop_id = event.loop_id().unwrap_or_default();
     match event {
         Event::LoopInitialized(body) => {
-            if policy::may_begin(hot, record, body, judgement) {
-                governed::apply::judge_initialized(
-                    hot.loops.contains_key(loop_id),
-                    body,
-                    judgement,
-                );
+            if policy::may_begin(hot, record, body, checks) {
+                governed::apply::judge_initialized(hot.loops.contains_key(loop_id), body, checks);
             }
         }
         Event::LateAnswerRecorded(body) => {
             let live = hot.loops.get(loop_id);
             let live = live.and_then(|entity| entity.request(&body.request_id));
             let held = live.or_else(|| hot.requests.closed_with(&body.request_id));
-            apply_question::judge_late_answer(held, record, body, judgement);
+            apply_question::judge_late_answer(held, record, body, checks);
         }
         Event::DecisionRequested(body) if is_taken(hot, &body.request.request_id) => {
             let found = body.request.request_id.as_str();
-            judgement.forbid(Rule::DecisionRequest, "a request id that is new", found);
+            checks.forbid(Rule::DecisionRequest, "a request id that is new", found);
         }
         _ => match hot.loops.get(loop_id) {
             Some(entity) => {
-                judge_loop(entity, hot.gates.of_loop(loop_id), record, event, judgement);
+                judge_loop(entity, hot.gates.of_loop(loop_id), record, event, checks);
             }
-            None => judgement.forbid(Rule::LoopIsLive, "a live loop", "none with this id"),
+            None => checks.forbid(Rule::LoopIsLive, "a live loop", "none with this id"),
         },
     }
 }
 
 /// A new loop, if its id is new and it keeps the policy.
 fn begin(hot: &mut Hot, record: Record<'_>, body: &LoopInitialized) {
-    let unheard = &mut Judgement::unheard();
+    let unheard = &mut RuleChecks::unheard();
     let is_taken = hot.loops.contains_key(body.loop_id.as_str());
     if policy::may_begin(hot, record, body, unheard)
         && governed::apply::may_begin(is_taken, body, unheard)
@@ -271,37 +267,35 @@ fn judge_loop(
     person: Option<PersonTerms>,
     record: Record<'_>,
     event: &Event,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) {
     match event {
-        Event::LoopDispatched(body) => governed::apply::judge_dispatched(entity, body, judgement),
-        Event::ResponseAwaited(body) => governed::apply::judge_awaited(entity, body, judgement),
-        Event::ResponseEvaluated(body) => governed::apply::judge_evaluated(entity, body, judgement),
-        Event::LoopHalted(body) => governed::apply::judge_halted(entity, body, judgement),
+        Event::LoopDispatched(body) => governed::apply::judge_dispatched(entity, body, checks),
+        Event::ResponseAwaited(body) => governed::apply::judge_awaited(entity, body, checks),
+        Event::ResponseEvaluated(body) => governed::apply::judge_evaluated(entity, body, checks),
+        Event::LoopHalted(body) => governed::apply::judge_halted(entity, body, checks),
         Event::ObserverAttached(body) => {
-            capture::judge_observer_attached(entity, record, body, judgement);
+            capture::judge_observer_attached(entity, record, body, checks);
         }
-        Event::EvidenceCaptured(body) => capture::judge_captured(entity, record, body, judgement),
-        Event::StopConditionDetected(body) => capture::judge_stop_detected(entity, body, judgement),
-        Event::ChainSealed(body) => capture::judge_sealed(entity, body, judgement),
-        Event::FaultReported(body) => governed::apply::judge_reported(entity, body, judgement),
-        Event::SandboxDecided(body) => governed::apply::judge_decided(entity, body, judgement),
+        Event::EvidenceCaptured(body) => capture::judge_captured(entity, record, body, checks),
+        Event::StopConditionDetected(body) => capture::judge_stop_detected(entity, body, checks),
+        Event::ChainSealed(body) => capture::judge_sealed(entity, body, checks),
+        Event::FaultReported(body) => governed::apply::judge_reported(entity, body, checks),
+        Event::SandboxDecided(body) => governed::apply::judge_decided(entity, body, checks),
         Event::DecisionRequested(body) => {
-            apply_question::judge_requested(entity, record, body, judgement);
+            apply_question::judge_requested(entity, record, body, checks);
         }
         Event::VisibilityOverridden(body) => {
-            apply_question::may_override(entity, person, record, body, judgement);
+            apply_question::may_override(entity, person, record, body, checks);
         }
-        Event::DecisionWarned(body) => {
-            apply_question::judge_warned(entity, record, body, judgement)
-        }
+        Event::DecisionWarned(body) => apply_question::judge_warned(entity, record, body, checks),
         Event::DecisionAnswered(body) => {
-            apply_question::outcome(entity, person, record, body, judgement);
+            apply_question::outcome(entity, person, record, body, checks);
         }
         Event::DecisionTimedOut(body) => {
-            apply_question::judge_timed_out(entity, record, body, judgement);
+            apply_question::judge_timed_out(entity, record, body, checks);
         }
-        Event::RequestWithdrawn(body) => apply_question::judge_withdrawn(entity, body, judgement),
+        Event::RequestWithdrawn(body) => apply_question::judge_withdrawn(entity, body, checks),
         _ => {}
     }
 }
@@ -325,39 +319,39 @@ fn apply_thread_event(world: &mut World, record: Record<'_>, event: &Event) {
     }
 }
 
-fn judge_thread_event(hot: &Hot, record: Record<'_>, event: &Event, judgement: &mut Judgement<'_>) {
+fn judge_thread_event(hot: &Hot, record: Record<'_>, event: &Event, checks: &mut RuleChecks) {
     let Hot { threads, registry, gates, .. } = hot;
     if is_registration(event) {
         let stated = gates.authentication();
-        return registration::rules::judge(registry, stated, record, event, judgement);
+        return registration::rules::judge(registry, stated, record, event, checks);
     }
     let context = Context { threads, registry };
-    interruption_thread::apply::judge(context, record, event, judgement);
+    interruption_thread::apply::judge(context, record, event, checks);
 }
 
 /// Sequences count up by one and times never go back. A world may begin at any sequence.
-fn check_order(world: &World, record: Record<'_>, judgement: &mut Judgement) {
+fn check_order(world: &World, record: Record<'_>, checks: &mut RuleChecks) {
     let totals = world.totals();
     if totals.events > 0 {
         let expected = totals.last_sequence.saturating_add(1);
-        judgement.expect(Rule::RecordOrder, expected, record.sequence);
+        checks.expect(Rule::RecordOrder, expected, record.sequence);
     }
     if record.at < totals.last_at {
         let expected = format_args!("{} or later", totals.last_at);
-        judgement.forbid(Rule::RecordOrder, expected, record.at);
+        checks.forbid(Rule::RecordOrder, expected, record.at);
     }
 }
 
 /// A fingerprint of another schema version is not checked.
-fn judge_fingerprint(world: &World, body: &FingerprintRecorded, judgement: &mut Judgement) {
+fn judge_fingerprint(world: &World, body: &FingerprintRecorded, checks: &mut RuleChecks) {
     if body.schema == STATE_SCHEMA_VERSION {
-        judgement.expect(Rule::Fingerprint, world.known_fingerprint(), body.fingerprint);
+        checks.expect(Rule::Fingerprint, world.known_fingerprint(), body.fingerprint);
     }
 }
 
 /// What is said of records is said of some before the one that says it.
-fn check_before(rule: Rule, first: u64, last: u64, record: Record<'_>, judgement: &mut Judgement) {
+fn check_before(rule: Rule, first: u64, last: u64, record: Record<'_>, checks: &mut RuleChecks) {
     let (expected, found) =
         ("records before this one, in their order", format_args!("{first} to {last}"));
-    judgement.demand(are_records_before(first, last, record.sequence), rule, expected, found);
+    checks.demand(are_records_before(first, last, record.sequence), rule, expected, found);
 }

@@ -10,7 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::core::actor::{Actor, Authentication, PersonTerms};
-use crate::core::forbidden::{Judgement, Record, Rule};
+use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::decision_point::refusal::DecisionPointRefusal as No;
@@ -168,7 +168,7 @@ fn changed(command: &ChangePolicy, approval: Option<Text>) -> Event {
 
 /// A policy that a person at a terminal set.
 pub(crate) fn policy_changed(world: &mut World, record: Record<'_>, body: &PolicyChanged) {
-    if may_change(world, record, body, &mut Judgement::unheard()) {
+    if may_change(world, record, body, &mut RuleChecks::unheard()) {
         world.hot.gates.policy = Some(body.policy.clone());
         world.hot.gates.policy_record = record.sequence;
         world.hot.gates.is_policy_lost = false;
@@ -180,17 +180,17 @@ pub(crate) fn may_change(
     world: &World,
     record: Record<'_>,
     body: &PolicyChanged,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) -> bool {
     let rule = Rule::PolicyInForce;
     if record.actor.kind != Actor::Human || !body.by.is(record.actor) {
-        return forbid(judgement, rule, "a person's own name", record.actor.kind);
+        return forbid(checks, rule, "a person's own name", record.actor.kind);
     }
     if let Err(reason) = PersonTerms::AT_A_TERMINAL.admit(record.proof) {
-        return forbid(judgement, rule, "a person at a terminal", reason);
+        return forbid(checks, rule, "a person at a terminal", reason);
     }
     if let Err(reason) = body.policy.check() {
-        return forbid(judgement, rule, "a policy that can be kept", reason);
+        return forbid(checks, rule, "a policy that can be kept", reason);
     }
     let before = world.policy();
     let Some(approval) = &body.approval else {
@@ -200,7 +200,7 @@ pub(crate) fn may_change(
         };
         return match kept {
             Ok(()) => true,
-            Err(loosened) => forbid(judgement, rule, "a policy that demands as much", loosened),
+            Err(loosened) => forbid(checks, rule, "a policy that demands as much", loosened),
         };
     };
     let point = world.hot.decision_points.find(approval);
@@ -210,11 +210,11 @@ pub(crate) fn may_change(
         let expected = relax_binding(&before, &body.policy);
         binding.is_some_and(|to| *to.tool == *RELAX_TOOL && to.input_sha256 == expected)
     }) else {
-        return forbid(judgement, rule, "an approval of exactly this change", approval);
+        return forbid(checks, rule, "an approval of exactly this change", approval);
     };
     match check_approved_by(world, &before, point) {
         Ok(()) => true,
-        Err(why) => forbid(judgement, rule, "the approval of who may relax it", why),
+        Err(why) => forbid(checks, rule, "the approval of who may relax it", why),
     }
 }
 
@@ -225,20 +225,19 @@ pub(crate) fn may_begin(
     hot: &Hot,
     record: Record<'_>,
     body: &LoopInitialized,
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
 ) -> bool {
     let rule = Rule::PolicyInForce;
     let Some(gate) = &body.gate else {
-        return hot.gates.policy.is_none()
-            || forbid(judgement, rule, "a gate under a policy", "none");
+        return hot.gates.policy.is_none() || forbid(checks, rule, "a gate under a policy", "none");
     };
     if let Some(policy) = &hot.gates.policy
         && let Err(loosened) = policy.check_run(&body.hold, gate)
     {
-        return forbid(judgement, rule, "terms that keep the policy", loosened);
+        return forbid(checks, rule, "terms that keep the policy", loosened);
     }
     let Some(approval) = &body.approval else {
-        return !gate.before || forbid(judgement, rule, "an approval before the start", "none");
+        return !gate.before || forbid(checks, rule, "an approval before the start", "none");
     };
     let point = hot.decision_points.find(approval);
     let is_it = |point: &&DecisionPoint| {
@@ -246,7 +245,7 @@ pub(crate) fn may_begin(
         is_run && is_spent_before(point, record)
     };
     point.filter(is_it).is_some()
-        || forbid(judgement, rule, "an approval that is spent for this start", approval)
+        || forbid(checks, rule, "an approval that is spent for this start", approval)
 }
 
 /// Whether the approval was spent with the record right before.
@@ -256,11 +255,11 @@ fn is_spent_before(point: &DecisionPoint, record: Record<'_>) -> bool {
 }
 
 fn forbid(
-    judgement: &mut Judgement<'_>,
+    checks: &mut RuleChecks,
     rule: Rule,
     expected: &str,
     found: impl core::fmt::Display,
 ) -> bool {
-    judgement.forbid(rule, expected, found);
+    checks.forbid(rule, expected, found);
     false
 }
