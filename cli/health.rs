@@ -11,6 +11,7 @@ use crate::progress::Bar;
 use crate::reach;
 use crate::text::{aligned, counted, moment};
 use crate::verify::{exit_of, warn};
+use holdpoint_domain::Event;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{HealthReport, HealthRow};
@@ -107,9 +108,11 @@ impl Fold {
         let (Some((tenant, _)), Some(envelope)) = (record.thread(), record.envelope()) else {
             return;
         };
-        if self.tenant.as_deref().is_none_or(|wanted| wanted == tenant) {
+        if let Event::InterruptionThread(event) = &envelope.event
+            && self.tenant.as_deref().is_none_or(|wanted| wanted == tenant)
+        {
             self.tenants.insert(tenant.to_string());
-            self.report.apply(record.header.sequence, record.time(), &envelope.event);
+            self.report.apply(record.header.sequence, record.time(), event);
         }
     }
 

@@ -4,6 +4,8 @@ use super::fault::Fault;
 use super::turn::TurnOutcome;
 use crate::exit::Exit;
 use crate::text::visible_once;
+use holdpoint_domain::human_decision::HumanDecisionEvent;
+use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
 use holdpoint_domain::{Event, Time};
 use holdpoint_engine::shell::{Receipt, Submitted};
 use schemars::JsonSchema;
@@ -128,25 +130,37 @@ impl Carried {
 
 fn request_id(event: &Event) -> Option<&str> {
     match event {
-        Event::DecisionRequested(body) => Some(&body.request.request_id),
+        Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) => {
+            Some(&body.request.request_id)
+        }
         _ => None,
     }
 }
 
 fn decision_id(event: &Event) -> Option<&str> {
     match event {
-        Event::DecisionAnswered(body) => Some(&body.record.decision_id),
-        Event::DecisionTimedOut(body) => Some(&body.record.decision_id),
+        Event::HumanDecision(HumanDecisionEvent::DecisionAnswered(body)) => {
+            Some(&body.record.decision_id)
+        }
+        Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(body)) => {
+            Some(&body.record.decision_id)
+        }
         _ => None,
     }
 }
 
 fn audit_event_id(receipt: &Receipt) -> Option<u64> {
     let mut numbered = (receipt.first_sequence..).zip(&receipt.events);
-    numbered.find(|(_, event)| matches!(event, Event::RowCommitted(_))).map(|(id, _)| id)
+    numbered
+        .find(|(_, event)| {
+            matches!(event, Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(_)))
+        })
+        .map(|(id, _)| id)
 }
 
 fn turn(event: &Event) -> Option<TurnOutcome> {
-    let Event::TurnTaken(body) = event else { return None };
+    let Event::InterruptionThread(InterruptionThreadEvent::TurnTaken(body)) = event else {
+        return None;
+    };
     Some(TurnOutcome::of(&body.decision))
 }

@@ -13,7 +13,7 @@ use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::core::actor::{Actor, Authentication, NotAPerson, Principal};
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::text::check_identifier;
-use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointRefusal};
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent, DecisionPointRefusal};
 use holdpoint_domain::{Command, Event, Refusal, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, Receipt, Submitted};
@@ -214,7 +214,9 @@ impl<'g> Desk<'g> {
 
 /// Whether an answer came too late: it is on record, and does not count.
 pub(crate) fn is_late(receipt: &Receipt) -> bool {
-    receipt.events.iter().any(|event| matches!(event, Event::LateResponseRecorded(_)))
+    receipt.events.iter().any(|event| {
+        matches!(event, Event::DecisionPoint(DecisionPointEvent::LateResponseRecorded(_)))
+    })
 }
 
 /// The failure of a refusal, of no decision as it stands.

@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::text::{doer, moment};
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::decision_point::DecisionPoint;
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
 use holdpoint_domain::{ActorId, Event, Proof, Time, World};
 use holdpoint_engine::shell::Delivered;
 use serde::Serialize;
@@ -132,10 +132,12 @@ impl Wanted {
     fn note_new(&mut self, event: &Event, decision_id: &str) {
         let Some(ids) = &mut self.ids else { return };
         let is_wanted = match event {
-            Event::DecisionPointCreated(created) => {
+            Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(created)) => {
                 self.issue.is_some() && created.terms.issue_id.as_deref() == self.issue.as_deref()
             }
-            Event::RoundOpened(opened) => ids.contains(opened.prior_id.as_str()),
+            Event::DecisionPoint(DecisionPointEvent::RoundOpened(opened)) => {
+                ids.contains(opened.prior_id.as_str())
+            }
             _ => false,
         };
         if is_wanted {

@@ -11,7 +11,8 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerDecision, AnswerMeans, DecisionRefusal, HeldRequest, RequestOutcome,
+    AnswerChannel, AnswerDecision, AnswerMeans, DecisionRefusal, HeldRequest, HumanDecisionEvent,
+    RequestOutcome,
 };
 use holdpoint_domain::{ActorId, Command, Event, Refusal, Time, World};
 use holdpoint_engine::Engine;
@@ -268,7 +269,9 @@ fn is_conflict(refusal: &Refusal) -> bool {
 }
 
 fn is_late(receipt: &Receipt) -> bool {
-    receipt.events.iter().any(|event| matches!(event, Event::LateAnswerRecorded(_)))
+    receipt.events.iter().any(|event| {
+        matches!(event, Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(_)))
+    })
 }
 
 fn refused(refusal: &Refusal) -> Failure {

@@ -6,7 +6,10 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::text::moment;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::execution_loop::HaltReason;
+use holdpoint_domain::decision_point::DecisionPointEvent;
+use holdpoint_domain::execution_loop::{ExecutionLoopEvent, HaltReason};
+use holdpoint_domain::human_decision::HumanDecisionEvent;
+use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
 use holdpoint_domain::{Event, Time};
 use holdpoint_engine::shell::Receipt;
 use serde::Serialize;
@@ -104,7 +107,9 @@ fn expired_of(receipt: &Receipt) -> Vec<Expired> {
 /// A loop whose recorder is gone was due for its end when that was found out.
 fn lost(event: &Event, at: Time) -> Option<(Subject, Time)> {
     match event {
-        Event::LoopHalted(body) if body.reason == HaltReason::RecorderLost => {
+        Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(body))
+            if body.reason == HaltReason::RecorderLost =>
+        {
             Some((Subject::Loop { loop_id: body.loop_id.to_string() }, at))
         }
         _ => None,
@@ -115,17 +120,27 @@ fn due_of(event: &Event) -> Option<(Subject, Time)> {
     let request = |request_id: &str| Subject::Request { request_id: request_id.into() };
     let decision = |decision_id: &str| Subject::Decision { decision_id: decision_id.into() };
     Some(match event {
-        Event::DecisionWarned(body) => (request(&body.request_id), body.due_at),
-        Event::DecisionTimedOut(body) => (request(&body.record.request_id), body.due_at),
-        Event::BufferExpired(body) => {
+        Event::HumanDecision(HumanDecisionEvent::DecisionWarned(body)) => {
+            (request(&body.request_id), body.due_at)
+        }
+        Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(body)) => {
+            (request(&body.record.request_id), body.due_at)
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(body)) => {
             (Subject::thread(&body.tenant_id, &body.correlation_id), body.expires_at)
         }
-        Event::ReturnCheckExpired(body) => {
+        Event::InterruptionThread(InterruptionThreadEvent::ReturnCheckExpired(body)) => {
             (Subject::thread(&body.tenant_id, &body.correlation_id), body.expires_at)
         }
-        Event::DefaultTaken(body) => (decision(&body.decision_id), body.expires_at),
-        Event::DecisionPointAborted(body) => (decision(&body.decision_id), body.expires_at),
-        Event::ApprovalLapsed(body) => (decision(&body.decision_id), body.valid_until),
+        Event::DecisionPoint(DecisionPointEvent::DefaultTaken(body)) => {
+            (decision(&body.decision_id), body.expires_at)
+        }
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointAborted(body)) => {
+            (decision(&body.decision_id), body.expires_at)
+        }
+        Event::DecisionPoint(DecisionPointEvent::ApprovalLapsed(body)) => {
+            (decision(&body.decision_id), body.valid_until)
+        }
         _ => return None,
     })
 }

@@ -16,8 +16,8 @@ use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{
-    DecidedBy, Directive, PendingState, ReasonCode, Remainder, ResumePolicy, RowCommitted,
-    RowEventType, RowPayload, RowRefused, Severity, ThreadCommand,
+    DecidedBy, Directive, InterruptionThreadEvent, PendingState, ReasonCode, Remainder,
+    ResumePolicy, RowCommitted, RowEventType, RowPayload, RowRefused, Severity, ThreadCommand,
 };
 use holdpoint_domain::registration::WorkOrderStatus;
 use holdpoint_domain::{ActorId, Command, Event, Time};
@@ -191,8 +191,12 @@ struct Payload<'a> {
 impl<'a> Row<'a> {
     fn of(record: &'a Committed) -> Option<Self> {
         match &record.envelope()?.event {
-            Event::RowCommitted(row) => Some(Self::committed(record, row)),
-            Event::RowRefused(row) => Some(Self::refused(record, row)),
+            Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(row)) => {
+                Some(Self::committed(record, row))
+            }
+            Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row)) => {
+                Some(Self::refused(record, row))
+            }
             _ => None,
         }
     }

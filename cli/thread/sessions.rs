@@ -1,7 +1,8 @@
 //! What became of the sessions in which a thread was talked in.
 
 use holdpoint_domain::Event;
-use holdpoint_domain::registration::{SessionRegistered, SessionStatus};
+use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
+use holdpoint_domain::registration::{RegistrationEvent, SessionRegistered, SessionStatus};
 use holdpoint_replay::Committed;
 use std::collections::BTreeSet;
 
@@ -51,7 +52,7 @@ fn changes(away: &mut BTreeSet<String>, body: &SessionRegistered) -> bool {
 
 fn registration(record: &Committed) -> Option<&SessionRegistered> {
     match &record.envelope()?.event {
-        Event::SessionRegistered(body) => Some(body),
+        Event::Registration(RegistrationEvent::SessionRegistered(body)) => Some(body),
         _ => None,
     }
 }
@@ -59,11 +60,21 @@ fn registration(record: &Committed) -> Option<&SessionRegistered> {
 /// The session that a record of a thread names.
 pub(super) fn session_of(record: &Committed) -> Option<&str> {
     match &record.envelope()?.event {
-        Event::TurnTaken(body) => body.session_id.as_deref(),
-        Event::RowCommitted(body) => body.session_id.as_deref(),
-        Event::RemaindersDiscarded(body) => body.session_id.as_deref(),
-        Event::PendingDisarmed(body) => Some(&*body.session_id),
-        Event::ThreadMoved(body) => Some(&*body.session_id),
+        Event::InterruptionThread(InterruptionThreadEvent::TurnTaken(body)) => {
+            body.session_id.as_deref()
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(body)) => {
+            body.session_id.as_deref()
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::RemaindersDiscarded(body)) => {
+            body.session_id.as_deref()
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(body)) => {
+            Some(&*body.session_id)
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::ThreadMoved(body)) => {
+            Some(&*body.session_id)
+        }
         _ => None,
     }
 }

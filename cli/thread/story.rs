@@ -12,11 +12,11 @@ use crate::text::{doer, moment, visible_once};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{
-    BufferExpired, DecidedBy, Interruption, PendingDisarmed, PendingState, ReasonCode,
-    RemaindersDiscarded, ResumePolicy, RowCommitted, RowRefused, TtsResumeSnapshot, TurnDecision,
-    TurnInput, TurnRequest, TurnTaken,
+    BufferExpired, DecidedBy, Interruption, InterruptionThreadEvent, PendingDisarmed, PendingState,
+    ReasonCode, RemaindersDiscarded, ResumePolicy, RowCommitted, RowRefused, TtsResumeSnapshot,
+    TurnDecision, TurnInput, TurnRequest, TurnTaken,
 };
-use holdpoint_domain::registration::{SessionRegistered, SessionStatus};
+use holdpoint_domain::registration::{RegistrationEvent, SessionRegistered, SessionStatus};
 use holdpoint_domain::{Envelope, Event, Time};
 use holdpoint_replay::records::Line;
 use holdpoint_replay::{Committed, Until};
@@ -69,28 +69,40 @@ fn told(record: &Committed) -> Vec<String> {
 
 fn event(envelope: &Envelope, record: &Committed) -> (String, Vec<String>) {
     match &envelope.event {
-        Event::TurnTaken(body) => (turn_head(body), turn(body)),
-        Event::RowCommitted(body) => {
+        Event::InterruptionThread(InterruptionThreadEvent::TurnTaken(body)) => {
+            (turn_head(body), turn(body))
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(body)) => {
             (row(body), body.dropped_pending.map(gives_up).into_iter().collect())
         }
-        Event::RowRefused(body) => refused(body, envelope),
-        Event::BufferExpired(body) => buffer_expired(body, record.time()),
-        Event::ReturnCheckExpired(body) => {
+        Event::InterruptionThread(InterruptionThreadEvent::RowRefused(body)) => {
+            refused(body, envelope)
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(body)) => {
+            buffer_expired(body, record.time())
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::ReturnCheckExpired(body)) => {
             let when = expiry(body.expires_at, record.time());
             let why = because(body.reason_code, body.interrupt_resume_policy);
             (format!("return check expired {when}"), vec![why])
         }
-        Event::RemaindersDiscarded(body) => discarded(body),
-        Event::PendingDisarmed(body) => disarmed(body),
-        Event::ThreadMoved(body) => {
+        Event::InterruptionThread(InterruptionThreadEvent::RemaindersDiscarded(body)) => {
+            discarded(body)
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(body)) => disarmed(body),
+        Event::InterruptionThread(InterruptionThreadEvent::ThreadMoved(body)) => {
             (format!("goes on in session {}", visible(&body.session_id)), Vec::new())
         }
-        Event::RowsRead(body) => {
+        Event::InterruptionThread(InterruptionThreadEvent::RowsRead(body)) => {
             let (reader, last) = (doer(&envelope.actor, envelope.proof), body.last_sequence);
             (format!("{reader} read the rows up to record {last}"), Vec::new())
         }
-        Event::ThreadClosed(_) => ("thread ended".into(), Vec::new()),
-        Event::SessionRegistered(body) => (session(body), Vec::new()),
+        Event::InterruptionThread(InterruptionThreadEvent::ThreadClosed(_)) => {
+            ("thread ended".into(), Vec::new())
+        }
+        Event::Registration(RegistrationEvent::SessionRegistered(body)) => {
+            (session(body), Vec::new())
+        }
         other => (other.kind().name.into(), Vec::new()),
     }
 }

@@ -5,7 +5,7 @@ use crate::finding::{Finding, Problem};
 use crate::meaning::place_of;
 use crate::read::Committed;
 use holdpoint_domain::core::hash::Digest;
-use holdpoint_domain::log::HistoryArchived;
+use holdpoint_domain::log::{HistoryArchived, LogEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_domain::{Event, World, kind_name};
@@ -197,7 +197,7 @@ pub(crate) fn statement_in(batch: &[Committed], anchor: &ChainPosition) -> Optio
 }
 
 fn stated_in<'e>(event: &'e Event, anchor: &ChainPosition) -> Option<&'e HistoryArchived> {
-    let Event::HistoryArchived(event) = event else { return None };
+    let Event::Log(LogEvent::HistoryArchived(event)) = event else { return None };
     let is_ours =
         event.anchor_sequence == anchor.sequence && *event.anchor_link.as_bytes() == anchor.link.0;
     is_ours.then_some(event)

@@ -8,7 +8,10 @@ use crate::report::Head;
 use crate::state::{ROOMS, began, entities_of, registration_id, state_of};
 use crate::summary::summary;
 use crate::timeline::{Moment, Timeline};
-use holdpoint_domain::registration::RegistrationName;
+use holdpoint_domain::decision_point::DecisionPointEvent;
+use holdpoint_domain::execution_loop::ExecutionLoopEvent;
+use holdpoint_domain::human_decision::HumanDecisionEvent;
+use holdpoint_domain::registration::{RegistrationEvent, RegistrationName};
 use holdpoint_domain::world::request_of;
 use holdpoint_domain::{Event, World};
 use holdpoint_log_files::ReadStorage;
@@ -267,7 +270,7 @@ fn subjects_of(event: &Event) -> [Option<Subject>; 2] {
     let request = request_of(event).map(|id| Subject {
         room: "human_decisions",
         id: id.to_string(),
-        begins: matches!(event, Event::DecisionRequested(_)),
+        begins: matches!(event, Event::HumanDecision(HumanDecisionEvent::DecisionRequested(_))),
     });
     let subject = subject_of(event);
     let subject = subject.map(|(room, id)| Subject { room, id, begins: is_beginning(event) });
@@ -282,8 +285,8 @@ fn subject_of(event: &Event) -> Option<(&'static str, String)> {
     if let Some(id) = event.decision_point() {
         return Some(("decision_points", id.to_string()));
     }
-    if let Some(name) = RegistrationName::of(event) {
-        return Some(("registrations", registration_id(&name)));
+    if let Event::Registration(event) = event {
+        return Some(("registrations", registration_id(&RegistrationName::of(event))));
     }
     let (tenant, correlation) = event.thread()?;
     Some(("interruption_threads", format!("{tenant}/{correlation}")))
@@ -291,8 +294,11 @@ fn subject_of(event: &Event) -> Option<(&'static str, String)> {
 
 fn is_beginning(event: &Event) -> bool {
     match event {
-        Event::LoopInitialized(_) | Event::DecisionPointCreated(_) | Event::RoundOpened(_) => true,
-        Event::CapabilityChanged(body) => body.is_granted,
-        other => other.thread().is_some() || RegistrationName::of(other).is_some(),
+        Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(_))
+        | Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(_))
+        | Event::DecisionPoint(DecisionPointEvent::RoundOpened(_)) => true,
+        Event::Registration(RegistrationEvent::CapabilityChanged(body)) => body.is_granted,
+        Event::Registration(_) | Event::InterruptionThread(_) => true,
+        _ => false,
     }
 }

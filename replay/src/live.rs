@@ -13,6 +13,7 @@ use crate::report::Head;
 use crate::timeline::Moment;
 use crate::timeline::snapshot::stated_by;
 use crate::timeline::trip::{Trip, unfollowed};
+use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Event, World};
 use holdpoint_log_files::snapshot::{Snapshot, newest_stated};
@@ -75,7 +76,7 @@ pub fn is_salvaged<S: ReadStorage>(storage: &S) -> Result<bool, ReadError> {
         let first = beginning.walk(storage, &mut |_, at, record| {
             let first = Committed::of(at, record);
             let event = first.envelope().map(|envelope| &envelope.event);
-            is_salvaged = matches!(event, Some(Event::Salvaged(_)));
+            is_salvaged = matches!(event, Some(Event::Log(LogEvent::Salvaged(_))));
             Onward::Stop
         });
         first.map_err(unfollowed)?;

@@ -8,7 +8,7 @@ use crate::rebuild::Until;
 use crate::report::MEANING_FINDINGS_MAX;
 use crate::statements::{Statements, of_untied};
 use holdpoint_domain::core::forbidden::{ForbiddenEvent, Rule};
-use holdpoint_domain::log::{RecordsUnproven, UnprovenReason};
+use holdpoint_domain::log::{LogEvent, RecordsUnproven, UnprovenReason};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Envelope, Event, World};
 use holdpoint_log_files::survey::segment_path;
@@ -178,8 +178,10 @@ impl Meaning {
         // Segments of the log that was salvaged are not those of this one.
         let is_own = self.copies.is_none_or(|left| left == 0);
         match event {
-            Event::SegmentIndexed(body) if is_own => self.statements.take(record, body),
-            Event::HistoryArchived(body) if is_own => self.moves.take(record, body),
+            Event::Log(LogEvent::SegmentIndexed(body)) if is_own => {
+                self.statements.take(record, body)
+            }
+            Event::Log(LogEvent::HistoryArchived(body)) if is_own => self.moves.take(record, body),
             _ => {}
         }
     }
@@ -189,15 +191,15 @@ impl Meaning {
     fn follow_salvage(&mut self, sequence: u64, event: &Event) {
         let first = self.anchor.position.sequence.saturating_add(1);
         match (event, &mut self.copies) {
-            (Event::Salvaged(body), None) if sequence == first => {
+            (Event::Log(LogEvent::Salvaged(body)), None) if sequence == first => {
                 self.copies = Some(body.records_kept.saturating_add(1));
             }
-            (Event::RecordsLost(body), Some(_)) => {
+            (Event::Log(LogEvent::RecordsLost(body)), Some(_)) => {
                 if body.source_first_sequence > 0 {
                     self.hole.get_or_insert(sequence);
                 }
             }
-            (Event::RecordsUnproven(body), Some(_)) => self.follow_unproven(body),
+            (Event::Log(LogEvent::RecordsUnproven(body)), Some(_)) => self.follow_unproven(body),
             (_, Some(left)) => *left = left.saturating_sub(1),
             (_, None) => {}
         }
@@ -231,7 +233,7 @@ impl Meaning {
     }
 
     fn count_fingerprint(&mut self, event: &Event, forbidden: &[ForbiddenEvent]) {
-        let Event::FingerprintRecorded(body) = event else { return };
+        let Event::Log(LogEvent::FingerprintRecorded(body)) = event else { return };
         if body.schema != STATE_SCHEMA_VERSION {
             self.fingerprints_not_checked = self.fingerprints_not_checked.saturating_add(1);
         } else if !forbidden.iter().any(|event| event.rule == Rule::Fingerprint) {

@@ -9,7 +9,7 @@ use crate::progress::{Meter, Progress};
 use crate::report::{MEANING_FINDINGS_MAX, Unproven};
 use holdpoint_domain::core::codec::DecodeError;
 use holdpoint_domain::core::time::Timestamp;
-use holdpoint_domain::log::{RECORDS_UNPROVEN, UnprovenRecords};
+use holdpoint_domain::log::{LogEvent, RECORDS_UNPROVEN, UnprovenRecords};
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_domain::{Envelope, Event};
 use holdpoint_log_files::reader::read_header;
@@ -145,7 +145,9 @@ impl Committed {
 pub(crate) fn unproven_by(header: &RecordHeader, event: Option<&Event>) -> Option<(u64, u64)> {
     let sequence = header.sequence;
     match event {
-        Some(Event::RecordsUnproven(body)) if body.is_of_records_before(sequence) => {
+        Some(Event::Log(LogEvent::RecordsUnproven(body)))
+            if body.is_of_records_before(sequence) =>
+        {
             Some((body.first_sequence, body.last_sequence))
         }
         None if header.kind == RECORDS_UNPROVEN && sequence > 1 => Some((1, sequence - 1)),

@@ -12,13 +12,13 @@ use holdpoint_domain::Event;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::evidence_capture::{
-    ChainSealed, EvidenceCaptured, EvidenceContent, ObserverAttached, OutputCut, OutputExtent,
-    ResourceUsage, StopConditionDetected,
+    ChainSealed, EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, ObserverAttached,
+    OutputCut, OutputExtent, ResourceUsage, StopConditionDetected,
 };
 use holdpoint_domain::execution_loop::{
-    Exit, LoopDispatched, LoopHalted, LoopInitialized, ResponseEvaluated,
+    ExecutionLoopEvent, Exit, LoopDispatched, LoopHalted, LoopInitialized, ResponseEvaluated,
 };
-use holdpoint_domain::sandbox_fault::{FaultReported, SandboxDecided};
+use holdpoint_domain::sandbox_fault::{FaultReported, SandboxDecided, SandboxFaultEvent};
 use log::of_the_log;
 pub use log::records_named;
 use threads::of_thread;
@@ -29,19 +29,27 @@ const TEXT_BYTES_MAX: usize = 240;
 /// What happened, in one line.
 pub(crate) fn summary(event: &Event) -> String {
     match event {
-        Event::LoopInitialized(body) => loop_initialized(body),
-        Event::LoopDispatched(body) => loop_dispatched(body),
-        Event::ResponseAwaited(body) => {
+        Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => loop_initialized(body),
+        Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(body)) => loop_dispatched(body),
+        Event::ExecutionLoop(ExecutionLoopEvent::ResponseAwaited(body)) => {
             format!("attempt {}: its response is awaited", body.attempt)
         }
-        Event::ResponseEvaluated(body) => response_evaluated(body),
-        Event::LoopHalted(body) => loop_halted(body),
-        Event::ObserverAttached(body) => observer_attached(body),
-        Event::EvidenceCaptured(body) => evidence_captured(body),
-        Event::StopConditionDetected(body) => stop_condition_detected(body),
-        Event::ChainSealed(body) => chain_sealed(body),
-        Event::FaultReported(body) => fault_reported(body),
-        Event::SandboxDecided(body) => sandbox_decided(body),
+        Event::ExecutionLoop(ExecutionLoopEvent::ResponseEvaluated(body)) => {
+            response_evaluated(body)
+        }
+        Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(body)) => loop_halted(body),
+        Event::EvidenceCapture(EvidenceCaptureEvent::ObserverAttached(body)) => {
+            observer_attached(body)
+        }
+        Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
+            evidence_captured(body)
+        }
+        Event::EvidenceCapture(EvidenceCaptureEvent::StopConditionDetected(body)) => {
+            stop_condition_detected(body)
+        }
+        Event::EvidenceCapture(EvidenceCaptureEvent::ChainSealed(body)) => chain_sealed(body),
+        Event::SandboxFault(SandboxFaultEvent::FaultReported(body)) => fault_reported(body),
+        Event::SandboxFault(SandboxFaultEvent::SandboxDecided(body)) => sandbox_decided(body),
         other => of_the_log(other)
             .or_else(|| decision(other))
             .or_else(|| of_thread(other))

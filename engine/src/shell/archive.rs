@@ -8,7 +8,7 @@ use super::writers_own::record;
 use crate::log::{ArchiveError, SealedSegment, Storage};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::payload::{Raw, RawData, Text};
-use holdpoint_domain::log::HistoryArchived;
+use holdpoint_domain::log::{HistoryArchived, LogEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Event, Time, World, WriterCommand, decide_for_writer};
 use holdpoint_log_files::{Follower, Onward};
@@ -252,7 +252,7 @@ fn check_rest<S: Storage>(
 fn is_salvaged<S: Storage>(engine: &Engine<S>) -> Result<bool, MoveError> {
     let mut is_salvaged = false;
     read_events(engine.core(), first_kept(engine.core())?, &mut |event| {
-        is_salvaged = matches!(event.envelope.event, Event::Salvaged(_));
+        is_salvaged = matches!(event.envelope.event, Event::Log(LogEvent::Salvaged(_)));
         Onward::Stop
     })?;
     Ok(is_salvaged)

@@ -8,7 +8,7 @@ use super::snapshot::Snapshot;
 use super::submit::{By, Origin, append, changes_nothing, time_of_next};
 use crate::log::{Storage, Turn};
 use holdpoint_domain::Event;
-use holdpoint_domain::log::FingerprintRecorded;
+use holdpoint_domain::log::{FingerprintRecorded, LogEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 
 /// How far apart fingerprints of the state are recorded. Behind each there is a snapshot, from
@@ -62,7 +62,8 @@ impl Since {
     /// Counts a record. A fingerprint that an engine recorded of its own accord has a snapshot;
     /// one that a command asked for has none.
     pub(super) fn count(&mut self, event: &Recorded) {
-        let is_fingerprint = matches!(event.envelope.event, Event::FingerprintRecorded(_));
+        let is_fingerprint =
+            matches!(event.envelope.event, Event::Log(LogEvent::FingerprintRecorded(_)));
         if self.has_snapshot && is_fingerprint && event.envelope.actor == system_actor() {
             *self = Self::snapshot();
             return;

@@ -24,12 +24,14 @@ use crate::log::{AppendError, Storage};
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::evidence_capture::{CaptureEvidence, EvidenceItem, StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{
-    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutorResponseType, Exit,
-    LoopHalted, ReportResponse, StopLoop,
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopEvent,
+    ExecutorResponseType, Exit, LoopHalted, ReportResponse, StopLoop,
 };
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::{Decided, DecisionRecord, HoldPolicy, HoldTerms};
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, ReportFault, SandboxDecision};
+use holdpoint_domain::sandbox_fault::{
+    ExecutionFaultType, ReportFault, SandboxDecision, SandboxFaultEvent,
+};
 use holdpoint_domain::{ActorId, Command, Event, Proof};
 use std::time::Duration;
 
@@ -397,7 +399,7 @@ impl<'a, S: Storage> Runner<'a, S> {
     fn sandbox_permits(&mut self, fault_type: ExecutionFaultType, receipt: &Receipt) -> bool {
         let mut permits = false;
         for event in &receipt.events {
-            if let Event::SandboxDecided(decided) = event {
+            if let Event::SandboxFault(SandboxFaultEvent::SandboxDecided(decided)) = event {
                 permits = decided.sandbox_decision == SandboxDecision::Retry;
                 self.exit_status = self.status_after(decided.sandbox_decision);
                 self.fault = Some(FaultOutcome {
@@ -497,8 +499,12 @@ impl<'a, S: Storage> Runner<'a, S> {
         }
         for event in &receipt.events {
             match event {
-                Event::LoopHalted(halted) => self.halted = Some(halted.clone()),
-                Event::LoopDispatched(dispatched) => self.attempts = dispatched.attempt,
+                Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(halted)) => {
+                    self.halted = Some(halted.clone())
+                }
+                Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(dispatched)) => {
+                    self.attempts = dispatched.attempt
+                }
                 _ => {}
             }
         }

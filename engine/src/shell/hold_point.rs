@@ -13,11 +13,13 @@ use crate::executor::SignalSource;
 use crate::log::Storage;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::evidence_capture::StopCondition;
-use holdpoint_domain::execution_loop::{ExecutionLoopState, HaltReason, LoopHalted};
+use holdpoint_domain::execution_loop::{
+    ExecutionLoopEvent, ExecutionLoopState, HaltReason, LoopHalted,
+};
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::{
     AnswerDecision, Decided, DecisionOutcome, DecisionRefusal, HoldPolicy, HumanDecision,
-    RequestDecision, RequestOutcome,
+    HumanDecisionEvent, RequestDecision, RequestOutcome,
 };
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{ActorId, Command, Event, Refusal};
@@ -278,7 +280,9 @@ impl<S: Storage> Runner<'_, S> {
     fn find_halt_from(&self, from: u64) -> Result<Option<(u64, LoopHalted)>, SubmitError> {
         let mut found = None;
         read_events(self.engine.core(), from, &mut |event| match event.envelope.event {
-            Event::LoopHalted(halted) if *halted.loop_id == *self.loop_id => {
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(halted))
+                if *halted.loop_id == *self.loop_id =>
+            {
                 found = Some((event.sequence, halted));
                 Onward::Stop
             }
@@ -336,7 +340,9 @@ impl<S: Storage> Runner<'_, S> {
 /// The question that a receipt is of.
 fn request_of(receipt: &Receipt) -> String {
     let asked = receipt.events.iter().find_map(|event| match event {
-        Event::DecisionRequested(body) => Some(body.request.request_id.to_string()),
+        Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) => {
+            Some(body.request.request_id.to_string())
+        }
         _ => None,
     });
     asked.unwrap_or_default()

@@ -5,7 +5,7 @@ use super::error::SubmitError;
 use super::indexer::{Indexer, is_gone_on_from};
 use super::rebuild::{Recorded, recorded};
 use crate::log::Storage;
-use holdpoint_domain::log::{SegmentIndex, SegmentIndexes};
+use holdpoint_domain::log::{LogEvent, SegmentIndex, SegmentIndexes};
 use holdpoint_domain::world::{TERMS_VERSION, Term, terms_of};
 use holdpoint_domain::{Envelope, Event};
 use holdpoint_log_files::reader::{OpenSegment, firsts, list};
@@ -80,13 +80,13 @@ impl Lookup {
 
     /// Follows a record that was appended or read.
     pub(super) fn follow(&mut self, event: &Recorded) {
-        if matches!(event.envelope.event, Event::HistoryArchived(_)) {
+        if matches!(event.envelope.event, Event::Log(LogEvent::HistoryArchived(_))) {
             // Segments leave, sooner or later: they are listed again and again from then on.
             self.has_archived = true;
         }
         let Some(recent) = &mut self.recent else { return };
         recent.follow(event.sequence, &event.envelope);
-        if let Event::SegmentIndexed(body) = &event.envelope.event {
+        if let Event::Log(LogEvent::SegmentIndexed(body)) = &event.envelope.event {
             recent.forget(body.first_sequence, body.last_sequence);
         }
     }

@@ -6,7 +6,7 @@ use super::fingerprint::Since;
 use super::lookup::Lookup;
 use super::recall::each_from;
 use crate::log::{Log, Storage, Turn};
-use holdpoint_domain::log::HistoryArchived;
+use holdpoint_domain::log::{HistoryArchived, LogEvent};
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, envelope};
 use holdpoint_domain::{Envelope, Event, Time, World, kind_name};
 use holdpoint_log_files::survey::Visit;
@@ -135,7 +135,9 @@ pub(super) fn statement_of(record: &Record<'_>, anchor: &ChainPosition) -> Optio
     if kind_name(record.header.kind) != Some(STATEMENT) {
         return None;
     }
-    let Event::HistoryArchived(event) = recorded(record).ok()?.envelope.event else { return None };
+    let Event::Log(LogEvent::HistoryArchived(event)) = recorded(record).ok()?.envelope.event else {
+        return None;
+    };
     let names_anchor =
         event.anchor_sequence == anchor.sequence && *event.anchor_link.as_bytes() == anchor.link.0;
     names_anchor.then_some(event)

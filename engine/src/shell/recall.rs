@@ -9,7 +9,8 @@ use super::rebuild::{Hot, Recorded, recorded};
 use super::submit::Origin;
 use crate::log::{Storage, Turn};
 use holdpoint_domain::core::hash::Digest;
-use holdpoint_domain::decision_point::DecisionPoint;
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
+use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
 use holdpoint_domain::world::{KeyReceipt, Recalled, Term, term_of_new};
 use holdpoint_domain::{Command, Envelope, Event, Idempotency, Refusal, Time, World, decide};
 use holdpoint_log_files::Onward;
@@ -53,7 +54,7 @@ pub(super) fn recall<S: Storage>(
     let own = command.thread().zip(own.as_deref());
     let own = own.map(|((tenant, _), session)| Term::Session { tenant, session });
     for name in command.registered_names().chain(own) {
-        if let Some(event) = past.registration(&name)? {
+        if let Some(Event::Registration(event)) = past.registration(&name)? {
             recalled.was_registered(&event);
         }
     }
@@ -171,7 +172,12 @@ impl<S: Storage> Past<'_, '_, S> {
             return Ok(None);
         }
         let records = self.look(&Term::Thread { tenant, correlation }, forgotten)?;
-        let closed = |event: &&Recorded| matches!(event.envelope.event, Event::ThreadClosed(_));
+        let closed = |event: &&Recorded| {
+            matches!(
+                event.envelope.event,
+                Event::InterruptionThread(InterruptionThreadEvent::ThreadClosed(_))
+            )
+        };
         Ok(records.iter().rev().find(closed).map(|event| event.sequence))
     }
 
@@ -234,7 +240,8 @@ impl<S: Storage> Past<'_, '_, S> {
         let until = self.hot.place.run.chain.sequence;
         while let Some(round) = rounds.pop() {
             for event in self.look(&Term::DecisionPoint(&round), until)? {
-                if let Event::RoundOpened(body) = &event.envelope.event
+                if let Event::DecisionPoint(DecisionPointEvent::RoundOpened(body)) =
+                    &event.envelope.event
                     && !records.contains_key(&event.sequence)
                 {
                     rounds.push(body.prior_id.to_string());

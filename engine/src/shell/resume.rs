@@ -11,8 +11,8 @@ use crate::executor::{CommandSpec, InstructionEnvelope, OutputSink, ShownValue, 
 use crate::executor::{command_line, visible as shown};
 use crate::log::Storage;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::evidence_capture::EvidenceContent;
-use holdpoint_domain::execution_loop::ExecutionLoopState;
+use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceContent};
+use holdpoint_domain::execution_loop::{ExecutionLoopEvent, ExecutionLoopState};
 use holdpoint_domain::governed::{ExecutionLoop, RequestPlace};
 use holdpoint_domain::human_decision::{Decided, DecisionRefusal, HumanDecision, RequestOutcome};
 use holdpoint_domain::{Event, World};
@@ -181,7 +181,11 @@ impl<S: Storage> Engine<S> {
     /// The approval that was spent for the start of a loop.
     fn approval_of(&self, entity: &ExecutionLoop) -> Result<Option<String>, SubmitError> {
         let begun = find_event(self.core(), entity.started_sequence, |event| {
-            let Event::LoopInitialized(begun) = event.envelope.event else { return None };
+            let Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(begun)) =
+                event.envelope.event
+            else {
+                return None;
+            };
             (*begun.loop_id == *entity.loop_id()).then_some(begun)
         })?;
         Ok(begun.and_then(|begun| begun.approval).map(|id| id.to_string()))
@@ -195,7 +199,11 @@ impl<S: Storage> Engine<S> {
     ) -> Result<Option<InstructionEnvelope>, SubmitError> {
         let begun = entity.started_sequence;
         let found = find_event(self.core(), begun, |event| {
-            let Event::EvidenceCaptured(captured) = event.envelope.event else { return None };
+            let Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(captured)) =
+                event.envelope.event
+            else {
+                return None;
+            };
             let is_it = captured.content == EvidenceContent::Instruction
                 && *captured.loop_id == *entity.loop_id();
             is_it.then(|| InstructionEnvelope::decode(captured.raw_data.as_bytes()))

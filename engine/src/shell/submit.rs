@@ -17,6 +17,7 @@ use super::writers_own::{note_clock_step, note_recovery, record_in_turn};
 use crate::floors::Floors;
 use crate::log::{Acknowledgement, Appended, Level, NewRecord, Storage, Turn};
 use holdpoint_domain::core::text::check_identifier;
+use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
 use holdpoint_domain::world::{Recalled, Term, envelope};
 use holdpoint_domain::{
     ActorId, Command, Envelope, Event, Idempotency, Proof, Refusal, Time, World, WriterCommand,
@@ -519,10 +520,18 @@ fn envelope(by: By<'_>, idempotency: Option<&Idempotency>, event: Event) -> Enve
 /// something else, as the closing of a session is.
 fn story_of<'a>(origin: &'a Origin, event: &'a Event) -> &'a str {
     match event {
-        Event::RemaindersDiscarded(body) => &body.correlation_id,
-        Event::PendingDisarmed(body) => &body.correlation_id,
-        Event::BufferExpired(body) => &body.correlation_id,
-        Event::ReturnCheckExpired(body) => &body.correlation_id,
+        Event::InterruptionThread(InterruptionThreadEvent::RemaindersDiscarded(body)) => {
+            &body.correlation_id
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(body)) => {
+            &body.correlation_id
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(body)) => {
+            &body.correlation_id
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::ReturnCheckExpired(body)) => {
+            &body.correlation_id
+        }
         _ => &origin.correlation,
     }
 }

@@ -7,7 +7,9 @@ use super::rebuild::{first_kept, read_events};
 use super::submit::{Origin, Submitted, permitted};
 use crate::log::Storage;
 use holdpoint_domain::core::text::check_identifier;
-use holdpoint_domain::interruption_thread::{RowCommitted, RowRefused, Thread, ThreadCommand};
+use holdpoint_domain::interruption_thread::{
+    InterruptionThreadEvent, RowCommitted, RowRefused, Thread, ThreadCommand,
+};
 use holdpoint_domain::{ActorId, Command, Event, Refusal, Time};
 use holdpoint_log_files::Onward;
 use thiserror::Error;
@@ -151,10 +153,10 @@ impl Reading {
 /// The row that a record holds, if it is one of this tenant and correlation.
 fn row_of(record: Recorded, tenant_id: &str, correlation_id: &str) -> Option<AuditRow> {
     let (tenant, correlation, content) = match record.envelope.event {
-        Event::RowCommitted(row) => {
+        Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(row)) => {
             (row.tenant_id.clone(), row.correlation_id.clone(), RowContent::Committed(row))
         }
-        Event::RowRefused(row) => {
+        Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row)) => {
             (row.tenant_id.clone(), row.correlation_id.clone(), RowContent::Refused(Box::new(row)))
         }
         _ => return None,

@@ -6,12 +6,13 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::decision_point::{ApprovalPolicy, DecisionPoint};
 use holdpoint_domain::evidence_capture::{
-    EvidenceCaptured, EvidenceContent, EvidenceType, ObservationPoint, OutputStream, StopCondition,
+    EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, EvidenceType, ObservationPoint,
+    OutputStream, StopCondition,
 };
-use holdpoint_domain::execution_loop::HaltReason;
+use holdpoint_domain::execution_loop::{ExecutionLoopEvent, HaltReason};
 use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy, HoldTerms};
 use holdpoint_domain::log::GatePolicy;
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxFaultEvent};
 use holdpoint_domain::{ActorId, Event, Refusal};
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{
@@ -108,7 +109,7 @@ fn check(place: &Place, report: &RunReport) {
 
 fn evidence(place: &Place) -> Vec<EvidenceCaptured> {
     let captured = place.events().into_iter().filter_map(|event| match event {
-        Event::EvidenceCaptured(captured) => Some(captured),
+        Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(captured)) => Some(captured),
         _ => None,
     });
     captured.collect()
@@ -158,11 +159,13 @@ fn raw_output_is_on_the_log_before_the_response_is_evaluated() {
     let events = place.events();
     let position = |wanted: &dyn Fn(&Event) -> bool| events.iter().position(wanted);
     let is_output = |event: &Event| {
-        matches!(event, Event::EvidenceCaptured(captured)
+        matches!(event, Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(captured))
         if captured.evidence_type == EvidenceType::ExecutorOutput)
     };
     let captured = position(&is_output).expect("output is captured");
-    let evaluated = position(&|event| matches!(event, Event::ResponseEvaluated(_)));
+    let evaluated = position(&|event| {
+        matches!(event, Event::ExecutionLoop(ExecutionLoopEvent::ResponseEvaluated(_)))
+    });
     assert!(captured < evaluated.expect("the response is evaluated"));
     let points =
         evidence(&place).into_iter().filter(|c| c.evidence_type == EvidenceType::ExecutorOutput);
@@ -374,7 +377,7 @@ fn a_crash_is_tried_again_up_to_the_attempts_that_were_asked_for() {
 
 fn decisions(place: &Place) -> Vec<(u8, String, String)> {
     let decided = place.events().into_iter().filter_map(|event| match event {
-        Event::SandboxDecided(decided) => Some((
+        Event::SandboxFault(SandboxFaultEvent::SandboxDecided(decided)) => Some((
             decided.attempt,
             decided.sandbox_decision.name().to_string(),
             decided.reason_code.to_string(),

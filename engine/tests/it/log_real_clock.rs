@@ -5,7 +5,7 @@
 use crate::writers::{ENDLESS, Load, Writers, assert_goes_on};
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy, HoldTerms, RequestDecision};
-use holdpoint_domain::log::ClockStepped;
+use holdpoint_domain::log::{ClockStepped, LogEvent};
 use holdpoint_domain::{Command, Event};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Clock, EngineOptions, Submitted};
@@ -39,7 +39,7 @@ fn touch_with(engine: &Engine, entropy: Entropy) {
 
 fn steps(place: &Place) -> Vec<i64> {
     let step = |event: &Event| match event {
-        Event::ClockStepped(ClockStepped { step_ns }) => Some(*step_ns),
+        Event::Log(LogEvent::ClockStepped(ClockStepped { step_ns })) => Some(*step_ns),
         _ => None,
     };
     place.events().iter().filter_map(step).collect()

@@ -3,7 +3,7 @@
 
 use crate::damaged::{CAPACITY, FIRST_RECORD, Forge, KIND, Salvaged, event_of, path_of};
 use holdpoint_domain::core::actor::Actor;
-use holdpoint_domain::log::{ClockStepped, UnprovenReason};
+use holdpoint_domain::log::{ClockStepped, LogEvent, UnprovenReason};
 use holdpoint_domain::world::envelope;
 use holdpoint_domain::{ActorId, Envelope, Event};
 use holdpoint_engine::log::{Level, NewRecord};
@@ -175,7 +175,7 @@ fn a_withheld_record_is_told_as_lost_by_its_digest() {
     assert_eq!((made.report.withheld, made.report.salvaged.records_lost), (1, 1));
     let told = &made.records[2];
     let envelope = envelope::decode(told.header.kind, 1, &told.payload).unwrap();
-    let Event::RecordsLost(lost) = envelope.event else { panic!("{envelope:?}") };
+    let Event::Log(LogEvent::RecordsLost(lost)) = envelope.event else { panic!("{envelope:?}") };
     assert!(lost.problem.contains("withheld"), "{lost:?}");
     assert_eq!((lost.source_first_sequence, lost.source_last_sequence), (2, 2));
 }

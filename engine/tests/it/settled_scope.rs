@@ -7,6 +7,7 @@ use holdpoint_domain::interruption_thread::{
     ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow, MAX_ENDED_THREADS, PendingState,
     ReasonCode, RespondCommitRow, TakeTurn, ThreadCommand, WaitCommitRow,
 };
+use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::registration::{
     LeaseStatus, MAX_ENDED_REGISTRATIONS, RegisterLease, RegisterSession, RegisterWorkOrder,
     SessionStatus, WorkOrderStatus,
@@ -234,8 +235,12 @@ fn answers(place: &Place, engine: &Engine) -> (Vec<Answer>, Vec<Event>) {
     let commands = questions();
     answers.extend(commands.iter().map(|command| answer(submit(engine, THREAD, command))));
     let written = place.events().into_iter().skip(before);
-    let is_told =
-        |event: &Event| !matches!(event, Event::FingerprintRecorded(_) | Event::SegmentIndexed(_));
+    let is_told = |event: &Event| {
+        !matches!(
+            event,
+            Event::Log(LogEvent::FingerprintRecorded(_)) | Event::Log(LogEvent::SegmentIndexed(_))
+        )
+    };
     (answers, written.filter(is_told).collect())
 }
 

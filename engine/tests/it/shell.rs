@@ -1,7 +1,7 @@
 //! The shell: what a receipt promises, what a refusal leaves untouched, what the clock may do, and
 //! what becomes of a state whose log failed.
 
-use holdpoint_domain::log::ClockStepped;
+use holdpoint_domain::log::{ClockStepped, LogEvent};
 use holdpoint_domain::{Command, Event};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{AppendError, OpenError, Options, PoisonCause};
@@ -155,7 +155,7 @@ fn a_step_of_the_wall_clock_by_a_second_is_on_record_and_a_smaller_one_is_not() 
 
 fn steps(place: &Place) -> Vec<i64> {
     let step = |event: &Event| match event {
-        Event::ClockStepped(ClockStepped { step_ns }) => Some(*step_ns),
+        Event::Log(LogEvent::ClockStepped(ClockStepped { step_ns })) => Some(*step_ns),
         _ => None,
     };
     place.events().iter().filter_map(step).collect()
@@ -186,7 +186,7 @@ fn recovery_is_on_record_with_what_it_cut_and_where_the_copy_is() {
     let engine = place.engine();
     let recovered = engine.report().recovered.clone();
     assert_eq!(recovered.cut_bytes, torn.len() as u64);
-    let Some(Event::RecoveryPerformed(event)) = place.events().pop() else {
+    let Some(Event::Log(LogEvent::RecoveryPerformed(event))) = place.events().pop() else {
         unreachable!("recovery is the newest event")
     };
     assert_eq!(event.last_kept_sequence, receipt.last_sequence);
@@ -210,7 +210,7 @@ fn what_a_live_engine_cuts_on_taking_over_is_on_record_too() {
     engine.expire().expect("the log works");
     let torn = tear(&place);
     assert_eq!(engine.query(|world| world.live_loops().count()).expect("the log works"), 1);
-    let Some(Event::RecoveryPerformed(event)) = place.events().pop() else {
+    let Some(Event::Log(LogEvent::RecoveryPerformed(event))) = place.events().pop() else {
         unreachable!("recovery is the newest event")
     };
     assert_eq!(event.cut_bytes, torn.len() as u64);
@@ -264,7 +264,7 @@ fn a_log_without_head_is_refused_untouched_unless_told_to_go_on_and_that_is_on_r
     let log = Options { without_head: true, ..Options::default() };
     let options = EngineOptions { log, ..EngineOptions::simulated() };
     let engine = Engine::open_with(place.storage(), options).expect("it goes on");
-    let Some(Event::HeadMissingAccepted(event)) = place.events().pop() else {
+    let Some(Event::Log(LogEvent::HeadMissingAccepted(event))) = place.events().pop() else {
         unreachable!("it is the newest event")
     };
     assert_eq!((event.first_sequence, event.last_sequence), (1, receipt.last_sequence));

@@ -5,8 +5,9 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms,
-    HumanDecision, RequestDecision,
+    HumanDecision, HumanDecisionEvent, RequestDecision,
 };
+use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::{ActorId, Command, Event};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Level, Storage};
@@ -89,7 +90,7 @@ fn the_same_key_is_answered_with_the_first_receipt_also_after_a_restart() {
     let engine = place.engine();
     assert_eq!(submit(&engine, &again), Submitted::Repeated(first.clone()));
     assert_eq!(refused(submit(&engine, &dispatch(&loop_id))), "IDEMPOTENCY_CONFLICT");
-    let Some(Event::CommandRefused(refusal)) = place.events().pop() else {
+    let Some(Event::Log(LogEvent::CommandRefused(refusal))) = place.events().pop() else {
         unreachable!("the conflict is a fact")
     };
     assert_eq!(refusal.class, RefusalClass::Idempotency);
@@ -113,7 +114,9 @@ fn a_stale_version_conflicts_and_the_version_that_was_seen_does_not() {
     };
     let stale = submit(first.first_sequence, &dispatch(&loop_id));
     assert_eq!(refused(stale), "STALE_VERSION");
-    let Some(Event::CommandRefused(refusal)) = place.events().pop() else { unreachable!() };
+    let Some(Event::Log(LogEvent::CommandRefused(refusal))) = place.events().pop() else {
+        unreachable!()
+    };
     assert_eq!(refusal.class, RefusalClass::Continuity);
     let current = submit(first.last_sequence, &dispatch(&loop_id));
     assert!(matches!(current, Submitted::Accepted(_)));
@@ -144,7 +147,9 @@ fn nobody_answers_in_anothers_name() {
     for (speaker, code) in [(origin(), "NOT_A_HUMAN"), (bob, "NOT_AN_APPROVER")] {
         let spoken = engine.submit(&speaker, &answer(&request_id, HumanDecision::Continue));
         assert_eq!(refused(spoken.expect("the log works")), code);
-        let Some(Event::CommandRefused(refusal)) = place.events().pop() else { unreachable!() };
+        let Some(Event::Log(LogEvent::CommandRefused(refusal))) = place.events().pop() else {
+            unreachable!()
+        };
         assert_eq!(refusal.class, RefusalClass::Scope);
     }
     place.rebuilt();
@@ -171,7 +176,7 @@ fn every_writer_first_records_what_is_due() {
     assert_eq!(names(&late.events), ["late_answer_recorded"]);
     let events = place.events();
     let timed_out = events.iter().find_map(|event| match event {
-        Event::DecisionTimedOut(body) => Some(body.due_at),
+        Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(body)) => Some(body.due_at),
         _ => None,
     });
     assert_eq!(timed_out.map(|at| at.nanoseconds()), late.at.map(|at| at.nanoseconds()));

@@ -1,6 +1,7 @@
 //! Opening goes on from a snapshot that the chain vouches for (properties E1 and E9), and whatever
 //! else lies in its place changes nothing.
 
+use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Command, Event};
 use holdpoint_engine::Engine;
@@ -71,7 +72,8 @@ fn with_snapshots() -> Place {
 fn fingerprints_are_recorded_at_their_distance_and_replay_finds_them_right() {
     let place = with_snapshots();
     let lines = place.lines();
-    let is_fingerprint = |event: &Event| matches!(event, Event::FingerprintRecorded(_));
+    let is_fingerprint =
+        |event: &Event| matches!(event, Event::Log(LogEvent::FingerprintRecorded(_)));
     let places: Vec<u64> = lines
         .iter()
         .filter(|line| is_fingerprint(&line.envelope.event))

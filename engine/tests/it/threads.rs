@@ -7,7 +7,8 @@ use crate::conversation::{
     stranger, switching, thread, turn, turn_of,
 };
 use holdpoint_domain::core::forbidden::RefusalClass;
-use holdpoint_domain::interruption_thread::{Directive, ReasonCode};
+use holdpoint_domain::interruption_thread::{Directive, InterruptionThreadEvent, ReasonCode};
+use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::registration::RegistrationStatus;
 use holdpoint_domain::{Command, Event, Refusal, World};
 use holdpoint_engine::Engine;
@@ -38,7 +39,9 @@ fn interrupted_place() -> (Place, SetClock, Engine) {
 
 fn reasons(events: &[Event]) -> Vec<ReasonCode> {
     let rows = events.iter().filter_map(|event| match event {
-        Event::RowCommitted(row) => Some(row.reason_code),
+        Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(row)) => {
+            Some(row.reason_code)
+        }
         _ => None,
     });
     rows.collect()
@@ -82,7 +85,9 @@ fn a_conversation_is_what_its_records_say_after_every_turn() {
         ReasonCode::InterruptResumeNow,
     ];
     assert_eq!(said, expected);
-    let Some(Event::TurnTaken(last)) = place.events().into_iter().rev().nth(1) else {
+    let Some(Event::InterruptionThread(InterruptionThreadEvent::TurnTaken(last))) =
+        place.events().into_iter().rev().nth(1)
+    else {
         unreachable!("a turn and its row")
     };
     let words = last.decision.response_text.expect("it is said");
@@ -129,7 +134,11 @@ fn what_expired_is_recorded_by_the_next_writer_in_the_threads_own_story() {
     engine.submit(&elsewhere, &small(1)).expect("the log works");
     let lines = place.lines();
     let [.., expired, _] = lines.as_slice() else { unreachable!("two records at least") };
-    let Event::BufferExpired(body) = &expired.envelope.event else { unreachable!("{expired:?}") };
+    let Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(body)) =
+        &expired.envelope.event
+    else {
+        unreachable!("{expired:?}")
+    };
     assert_eq!((body.captured_turn, body.reason_code), (2, ReasonCode::BufferExpired));
     assert_eq!(expired.envelope.correlation, THREAD);
     assert_eq!(expired.envelope.causation, Some(version));
@@ -180,7 +189,11 @@ fn another_turn_under_the_same_key_conflicts_and_that_is_a_row() {
     let before = thread(&engine);
     let other = turn(1, chat("order", "It does not ship."));
     assert_eq!(refused(give(&engine, &other)), "IDEMPOTENCY_CONFLICT");
-    let Some(Event::RowRefused(row)) = place.events().pop() else { unreachable!("it is a row") };
+    let Some(Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row))) =
+        place.events().pop()
+    else {
+        unreachable!("it is a row")
+    };
     assert_eq!(row.reason_code, ReasonCode::FailIdempotencyConflict);
     assert_eq!((row.class, row.directive), (RefusalClass::Idempotency, None));
     assert_eq!(row.idempotency_key.as_str(), "turn 1");
@@ -275,7 +288,11 @@ fn a_turn_on_a_version_that_is_stale_conflicts() {
     };
     let first = turn(1, chat("order", "It ships on Monday."));
     assert_eq!(refused(submit(7, &first)), "STALE_VERSION");
-    let Some(Event::RowRefused(row)) = place.events().pop() else { unreachable!("it is a row") };
+    let Some(Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row))) =
+        place.events().pop()
+    else {
+        unreachable!("it is a row")
+    };
     assert_eq!(row.reason_code, ReasonCode::FailStaleVersion);
     assert!(matches!(submit(0, &first), Submitted::Accepted(_)), "no thread is version 0");
     let version = thread(&engine).expect("it is live").version;
@@ -295,11 +312,17 @@ fn who_lacks_the_capability_is_refused_and_that_is_on_record() {
         refused(engine.submit(&origin_of(stranger()), command).expect("the log works"))
     };
     assert_eq!(asks(&turn(1, chat("order", "Hello."))), "X_FAIL_CALLER_NOT_ALLOWED");
-    let Some(Event::RowRefused(row)) = place.events().pop() else { unreachable!("it is a row") };
+    let Some(Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row))) =
+        place.events().pop()
+    else {
+        unreachable!("it is a row")
+    };
     assert_eq!(row.class, RefusalClass::Scope);
     for command in [register_user(TENANT, RegistrationStatus::Suspended), close_thread()] {
         assert_eq!(asks(&command), "X_FAIL_CALLER_NOT_ALLOWED");
-        let Some(Event::CommandRefused(refusal)) = place.events().pop() else { unreachable!() };
+        let Some(Event::Log(LogEvent::CommandRefused(refusal))) = place.events().pop() else {
+            unreachable!()
+        };
         assert_eq!(refusal.code.as_str(), "X_FAIL_CALLER_NOT_ALLOWED");
     }
     // What has no legal name is malformed whoever gives it, and nothing is written of it.
@@ -323,7 +346,7 @@ fn who_lacks_the_capability_sees_nothing_and_that_is_on_record() {
     for (one, line) in shown.into_iter().zip(recorded) {
         let Err(ThreadReadError::Refused(refusal)) = one else { unreachable!("{one:?}") };
         assert_eq!(refusal.code(), "X_FAIL_CALLER_NOT_ALLOWED");
-        assert!(matches!(line.envelope.event, Event::CommandRefused(_)), "{line:?}");
+        assert!(matches!(line.envelope.event, Event::Log(LogEvent::CommandRefused(_))), "{line:?}");
         assert_eq!(line.envelope.actor, stranger());
     }
     let nameless = engine.thread(&caller(), "", THREAD);
@@ -372,7 +395,11 @@ fn a_diagnostic_read_is_on_record_before_rows_are_shown() {
     let rows = engine.audit_rows(&caller(), TENANT, THREAD, ReadMode::Diagnostic);
     assert_eq!(rows.expect("the caller may look"), plain.expect("the caller may look"));
     assert_eq!((place.lines().len(), thread(&engine)), (before.0 + 1, before.1));
-    let Some(Event::RowsRead(read)) = place.events().pop() else { unreachable!("it is recorded") };
+    let Some(Event::InterruptionThread(InterruptionThreadEvent::RowsRead(read))) =
+        place.events().pop()
+    else {
+        unreachable!("it is recorded")
+    };
     assert_eq!((read.tenant_id.as_str(), read.correlation_id.as_str()), (TENANT, THREAD));
     place.rebuilt();
 }
@@ -383,7 +410,9 @@ fn a_closed_session_gives_up_the_words_left_in_it_in_the_threads_own_story() {
     accepted(&engine, &close_session());
     let lines = place.lines();
     let gone = lines.iter().rev().find_map(|line| match &line.envelope.event {
-        Event::RemaindersDiscarded(body) => Some((&line.envelope, body)),
+        Event::InterruptionThread(InterruptionThreadEvent::RemaindersDiscarded(body)) => {
+            Some((&line.envelope, body))
+        }
         _ => None,
     });
     let Some((envelope, body)) = gone else { unreachable!("the words are given up by event") };
@@ -532,13 +561,29 @@ mod on_a_simulated_disk {
             ];
             for image in images {
                 let engine = open(&image, &clock);
-                let turns = counted(&image, |event| matches!(event, Event::TurnTaken(_)));
-                let rows = counted(&image, |event| matches!(event, Event::RowCommitted(_)));
+                let turns = counted(&image, |event| {
+                    matches!(
+                        event,
+                        Event::InterruptionThread(InterruptionThreadEvent::TurnTaken(_))
+                    )
+                });
+                let rows = counted(&image, |event| {
+                    matches!(
+                        event,
+                        Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(_))
+                    )
+                });
                 assert_eq!(turns, rows, "before call {}", moment.calls);
                 give(&engine, second);
                 let found = thread(&engine).map(|thread| thread.state);
                 assert_eq!(found, expected.clone().map(|thread| thread.state));
-                assert_eq!(counted(&image, |event| matches!(event, Event::TurnTaken(_))), 2);
+                assert_eq!(
+                    counted(&image, |event| matches!(
+                        event,
+                        Event::InterruptionThread(InterruptionThreadEvent::TurnTaken(_))
+                    )),
+                    2
+                );
                 rebuilt(&image);
             }
         }

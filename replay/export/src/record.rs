@@ -5,6 +5,7 @@ use crate::stream::ExportError;
 use holdpoint_domain::Event;
 use holdpoint_domain::core::ids::Idempotency;
 use holdpoint_domain::core::payload::Raw;
+use holdpoint_domain::evidence_capture::EvidenceCaptureEvent;
 use holdpoint_replay::records::Line;
 use holdpoint_replay::{Committed, Content, Reach};
 use serde::Serialize;
@@ -45,7 +46,10 @@ impl Record {
     /// that is asked for.
     pub(crate) fn event(&self, include_evidence: bool) -> Result<Value, ExportError> {
         let mut value = self.form(serde_json::to_value(&self.line.event))?;
-        if include_evidence && let Some(Event::EvidenceCaptured(body)) = &self.line.event {
+        if include_evidence
+            && let Some(Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body))) =
+                &self.line.event
+        {
             disclose(&mut value, "/raw_data", &body.raw_data);
             if let Some(offered) = &body.offered {
                 disclose(&mut value, "/offered/raw_data", &offered.raw_data);

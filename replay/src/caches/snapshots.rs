@@ -3,6 +3,7 @@
 use super::CacheState;
 use holdpoint_domain::Event;
 use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, fingerprint_of};
 use holdpoint_log_files::reader::OpenSegment;
@@ -145,8 +146,10 @@ fn is_there<S: ReadStorage>(storage: &S, place: &Follower) -> Result<bool, Wrong
 fn judge(record: &Record<'_>, expected: &Digest) -> Result<(), String> {
     let RecordHeader { sequence, kind, version, .. } = record.header;
     match decode(kind, version, record.payload).map(|envelope| envelope.event) {
-        Ok(Event::FingerprintRecorded(body)) if body.fingerprint == *expected => Ok(()),
-        Ok(Event::FingerprintRecorded(body)) => Err(format!(
+        Ok(Event::Log(LogEvent::FingerprintRecorded(body))) if body.fingerprint == *expected => {
+            Ok(())
+        }
+        Ok(Event::Log(LogEvent::FingerprintRecorded(body))) => Err(format!(
             "its state has the fingerprint {expected}, and record {sequence} states {}",
             body.fingerprint
         )),

@@ -10,7 +10,7 @@ use crate::read::{ReadError, unproven_by};
 use holdpoint_domain::Event;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::log::{
-    RECORDS_UNPROVEN, SEGMENT_INDEXED, SegmentIndexed, SegmentIndexes, UnprovenRecords,
+    LogEvent, RECORDS_UNPROVEN, SEGMENT_INDEXED, SegmentIndexed, SegmentIndexes, UnprovenRecords,
 };
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_domain::world::{REGISTRY, TERMS_VERSION, Term};
@@ -391,7 +391,7 @@ pub(crate) fn statement_of(record: &Record<'_>) -> Option<Stated> {
     let read = || decode(header.kind, header.version, record.payload).ok().map(|it| it.event);
     let event = if is_withheld { None } else { read() };
     match event {
-        Some(Event::SegmentIndexed(body)) => Some(Stated::Index(body)),
+        Some(Event::Log(LogEvent::SegmentIndexed(body))) => Some(Stated::Index(body)),
         event => {
             let (first, last) = unproven_by(header, event.as_ref())?;
             Some(Stated::Unproven { first, last })

@@ -4,7 +4,8 @@ use holdpoint_domain::Event;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{
     ApprovalConsumed, DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated,
-    DecisionPointRefined, DefaultTaken, DependentsReleased, GuidanceGiven, Response, RoundOpened,
+    DecisionPointEvent, DecisionPointRefined, DefaultTaken, DependentsReleased, GuidanceGiven,
+    Response, RoundOpened,
 };
 
 use super::{short, shown};
@@ -12,17 +13,17 @@ use super::{short, shown};
 /// What happened, in one line; `None` for events of other systems.
 pub(super) fn of_decision_point(event: &Event) -> Option<String> {
     let happened = match event {
-        Event::DecisionPointCreated(body) => created(body),
-        Event::DecisionPointRefined(body) => refined(body),
-        Event::GuidanceGiven(body) => guidance_given(body),
-        Event::RoundOpened(body) => round_opened(body),
-        Event::VoteCast(body) => {
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) => created(body),
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointRefined(body)) => refined(body),
+        Event::DecisionPoint(DecisionPointEvent::GuidanceGiven(body)) => guidance_given(body),
+        Event::DecisionPoint(DecisionPointEvent::RoundOpened(body)) => round_opened(body),
+        Event::DecisionPoint(DecisionPointEvent::VoteCast(body)) => {
             format!("vote of {}", answer(&body.by, &body.response, body.comment.as_deref()))
         }
-        Event::DecisionPointResolved(body) => {
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointResolved(body)) => {
             format!("answered by {}", answer(&body.by, &body.response, body.comment.as_deref()))
         }
-        Event::LateResponseRecorded(body) => {
+        Event::DecisionPoint(DecisionPointEvent::LateResponseRecorded(body)) => {
             let late = answer(&body.by, &body.response, body.comment.as_deref());
             format!("too late, does not count: {late}")
         }
@@ -34,21 +35,23 @@ pub(super) fn of_decision_point(event: &Event) -> Option<String> {
 /// What is no answer.
 fn ended(event: &Event) -> Option<String> {
     Some(match event {
-        Event::DefaultTaken(body) => default_taken(body),
-        Event::DecisionPointAborted(body) => {
+        Event::DecisionPoint(DecisionPointEvent::DefaultTaken(body)) => default_taken(body),
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointAborted(body)) => {
             format!("nobody answered until {}: aborted, nothing is decided", body.expires_at)
         }
-        Event::DecisionPointCancelled(body) => cancelled(body),
-        Event::DecisionPointSuperseded(body) => {
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointCancelled(body)) => cancelled(body),
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointSuperseded(body)) => {
             format!("superseded by {}, {}", shown(&body.superseded_by), name(&body.by))
         }
-        Event::DecisionPointReminded(body) => format!("reminded by {}", name(&body.by)),
-        Event::DecisionPointEscalated(body) => escalated(body),
-        Event::ApprovalConsumed(body) => consumed(body),
-        Event::ApprovalLapsed(body) => {
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointReminded(body)) => {
+            format!("reminded by {}", name(&body.by))
+        }
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointEscalated(body)) => escalated(body),
+        Event::DecisionPoint(DecisionPointEvent::ApprovalConsumed(body)) => consumed(body),
+        Event::DecisionPoint(DecisionPointEvent::ApprovalLapsed(body)) => {
             format!("the approval was not spent until {}: it lapsed", body.valid_until)
         }
-        Event::DependentsReleased(body) => released(body),
+        Event::DecisionPoint(DecisionPointEvent::DependentsReleased(body)) => released(body),
         _ => return None,
     })
 }

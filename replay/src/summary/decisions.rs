@@ -2,25 +2,28 @@
 
 use holdpoint_domain::Event;
 use holdpoint_domain::human_decision::{
-    DecisionAnswered, DecisionRequested, DecisionTimedOut, LateAnswerRecorded, VisibilityOverridden,
+    DecisionAnswered, DecisionRequested, DecisionTimedOut, HumanDecisionEvent, LateAnswerRecorded,
+    VisibilityOverridden,
 };
-use holdpoint_domain::log::CommandRefused;
+use holdpoint_domain::log::{CommandRefused, LogEvent};
 
 use super::{short, shown};
 
 /// What happened, in one line; `None` for events of other systems.
 pub(super) fn decision(event: &Event) -> Option<String> {
     Some(match event {
-        Event::CommandRefused(body) => command_refused(body),
-        Event::DecisionRequested(body) => requested(body),
-        Event::VisibilityOverridden(body) => visibility_overridden(body),
-        Event::DecisionWarned(body) => {
+        Event::Log(LogEvent::CommandRefused(body)) => command_refused(body),
+        Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) => requested(body),
+        Event::HumanDecision(HumanDecisionEvent::VisibilityOverridden(body)) => {
+            visibility_overridden(body)
+        }
+        Event::HumanDecision(HumanDecisionEvent::DecisionWarned(body)) => {
             format!("{}: warning at 80 %, due {}", shown(&body.request_id), body.due_at)
         }
-        Event::DecisionAnswered(body) => answered(body),
-        Event::DecisionTimedOut(body) => timed_out(body),
-        Event::LateAnswerRecorded(body) => late_answer(body),
-        Event::RequestWithdrawn(body) => {
+        Event::HumanDecision(HumanDecisionEvent::DecisionAnswered(body)) => answered(body),
+        Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(body)) => timed_out(body),
+        Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(body)) => late_answer(body),
+        Event::HumanDecision(HumanDecisionEvent::RequestWithdrawn(body)) => {
             format!("{} withdrawn: the loop halts", shown(&body.request_id))
         }
         _ => return None,

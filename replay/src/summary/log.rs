@@ -3,8 +3,8 @@
 use holdpoint_domain::Event;
 use holdpoint_domain::log::{
     ClockStepped, ConfigurationChanged, FingerprintRecorded, HeadMissingAccepted, HistoryArchived,
-    PolicyChanged, PolicyUnknown, RecordsLost, RecordsUnproven, RecoveryPerformed, Salvaged,
-    SegmentIndexed, UnprovenReason,
+    LogEvent, PolicyChanged, PolicyUnknown, RecordsLost, RecordsUnproven, RecoveryPerformed,
+    Salvaged, SegmentIndexed, UnprovenReason,
 };
 
 use super::{short, shown};
@@ -12,18 +12,18 @@ use super::{short, shown};
 /// What happened, in one line; `None` for events of other systems.
 pub(super) fn of_the_log(event: &Event) -> Option<String> {
     Some(match event {
-        Event::RecoveryPerformed(body) => recovery_performed(body),
-        Event::HeadMissingAccepted(body) => head_missing_accepted(body),
-        Event::ClockStepped(body) => clock_stepped(body),
-        Event::ConfigurationChanged(body) => configuration_changed(body),
-        Event::FingerprintRecorded(body) => fingerprint_recorded(body),
-        Event::Salvaged(body) => salvaged(body),
-        Event::RecordsLost(body) => records_lost(body),
-        Event::HistoryArchived(body) => history_archived(body),
-        Event::SegmentIndexed(body) => segment_indexed(body),
-        Event::PolicyChanged(body) => policy_changed(body),
-        Event::PolicyUnknown(body) => policy_unknown(body),
-        Event::RecordsUnproven(body) => records_unproven(body),
+        Event::Log(LogEvent::RecoveryPerformed(body)) => recovery_performed(body),
+        Event::Log(LogEvent::HeadMissingAccepted(body)) => head_missing_accepted(body),
+        Event::Log(LogEvent::ClockStepped(body)) => clock_stepped(body),
+        Event::Log(LogEvent::ConfigurationChanged(body)) => configuration_changed(body),
+        Event::Log(LogEvent::FingerprintRecorded(body)) => fingerprint_recorded(body),
+        Event::Log(LogEvent::Salvaged(body)) => salvaged(body),
+        Event::Log(LogEvent::RecordsLost(body)) => records_lost(body),
+        Event::Log(LogEvent::HistoryArchived(body)) => history_archived(body),
+        Event::Log(LogEvent::SegmentIndexed(body)) => segment_indexed(body),
+        Event::Log(LogEvent::PolicyChanged(body)) => policy_changed(body),
+        Event::Log(LogEvent::PolicyUnknown(body)) => policy_unknown(body),
+        Event::Log(LogEvent::RecordsUnproven(body)) => records_unproven(body),
         _ => return None,
     })
 }
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn an_archive_is_named_and_the_state_is_not_shown() {
-        let event = Event::HistoryArchived(HistoryArchived {
+        let event = Event::Log(LogEvent::HistoryArchived(HistoryArchived {
             first_sequence: 1,
             anchor_sequence: 9,
             anchor_link: Digest::from_bytes([0xab; 32]),
@@ -238,7 +238,7 @@ mod tests {
             state_schema: 2,
             state_fingerprint: Digest::from_bytes([1; 32]),
             state: Default::default(),
-        });
+        }));
         let text = "records 1 to 9 were moved to the archive old\\u{a}; the last one's link is \
                     abababababababab..";
         assert_eq!(of_the_log(&event).as_deref(), Some(text));

@@ -2,11 +2,12 @@
 
 use holdpoint_domain::Event;
 use holdpoint_domain::interruption_thread::{
-    BufferExpired, PendingDisarmed, Remainder, RemaindersDiscarded, ReturnCheckExpired,
-    RowCommitted, RowRefused, RowsRead, TurnTaken,
+    BufferExpired, InterruptionThreadEvent, PendingDisarmed, Remainder, RemaindersDiscarded,
+    ReturnCheckExpired, RowCommitted, RowRefused, RowsRead, TurnTaken,
 };
 use holdpoint_domain::registration::{
-    CapabilityChanged, DeviceRegistered, LeaseRegistered, SessionRegistered, WorkOrderRegistered,
+    CapabilityChanged, DeviceRegistered, LeaseRegistered, RegistrationEvent, SessionRegistered,
+    WorkOrderRegistered,
 };
 
 use super::{short, shown};
@@ -14,19 +15,29 @@ use super::{short, shown};
 /// What happened, in one line; `None` for events of other systems.
 pub(super) fn of_thread(event: &Event) -> Option<String> {
     Some(match event {
-        Event::TurnTaken(body) => turn_taken(body),
-        Event::RowCommitted(body) => row_committed(body),
-        Event::RowRefused(body) => row_refused(body),
-        Event::BufferExpired(body) => buffer_expired(body),
-        Event::ReturnCheckExpired(body) => return_check_expired(body),
-        Event::RemaindersDiscarded(body) => remainders_discarded(body),
-        Event::PendingDisarmed(body) => pending_disarmed(body),
-        Event::ThreadMoved(body) => {
+        Event::InterruptionThread(InterruptionThreadEvent::TurnTaken(body)) => turn_taken(body),
+        Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(body)) => {
+            row_committed(body)
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::RowRefused(body)) => row_refused(body),
+        Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(body)) => {
+            buffer_expired(body)
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::ReturnCheckExpired(body)) => {
+            return_check_expired(body)
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::RemaindersDiscarded(body)) => {
+            remainders_discarded(body)
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(body)) => {
+            pending_disarmed(body)
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::ThreadMoved(body)) => {
             let thread = named(&body.tenant_id, &body.correlation_id);
             format!("thread {thread} goes on in session {}", shown(&body.session_id))
         }
-        Event::RowsRead(body) => rows_read(body),
-        Event::ThreadClosed(body) => {
+        Event::InterruptionThread(InterruptionThreadEvent::RowsRead(body)) => rows_read(body),
+        Event::InterruptionThread(InterruptionThreadEvent::ThreadClosed(body)) => {
             format!("thread {} ended", named(&body.tenant_id, &body.correlation_id))
         }
         other => return registration(other),
@@ -35,17 +46,19 @@ pub(super) fn of_thread(event: &Event) -> Option<String> {
 
 fn registration(event: &Event) -> Option<String> {
     Some(match event {
-        Event::CapabilityChanged(body) => capability_changed(body),
-        Event::TenantRegistered(body) => {
+        Event::Registration(RegistrationEvent::CapabilityChanged(body)) => capability_changed(body),
+        Event::Registration(RegistrationEvent::TenantRegistered(body)) => {
             format!("tenant {}: {}", shown(&body.tenant_id), body.status)
         }
-        Event::UserRegistered(body) => {
+        Event::Registration(RegistrationEvent::UserRegistered(body)) => {
             format!("user {}: {}", named(&body.tenant_id, &body.user_id), body.status)
         }
-        Event::DeviceRegistered(body) => device_registered(body),
-        Event::SessionRegistered(body) => session_registered(body),
-        Event::WorkOrderRegistered(body) => work_order_registered(body),
-        Event::LeaseRegistered(body) => lease_registered(body),
+        Event::Registration(RegistrationEvent::DeviceRegistered(body)) => device_registered(body),
+        Event::Registration(RegistrationEvent::SessionRegistered(body)) => session_registered(body),
+        Event::Registration(RegistrationEvent::WorkOrderRegistered(body)) => {
+            work_order_registered(body)
+        }
+        Event::Registration(RegistrationEvent::LeaseRegistered(body)) => lease_registered(body),
         _ => return None,
     })
 }

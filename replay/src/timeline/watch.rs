@@ -2,6 +2,7 @@
 
 use crate::entity::{Entity, find_entities};
 use crate::read::Committed;
+use holdpoint_domain::human_decision::HumanDecisionEvent;
 use holdpoint_domain::{Event, World};
 
 /// An entity that is asked for by its id.
@@ -44,7 +45,7 @@ impl Watch {
     }
 
     fn is_about(&mut self, event: &Event) -> bool {
-        if let Event::DecisionRequested(body) = event
+        if let Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) = event
             && *body.request.request_id == *self.id
         {
             self.loop_id = Some(body.context.loop_id.to_string());

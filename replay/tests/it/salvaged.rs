@@ -7,7 +7,7 @@ use holdpoint_domain::core::payload::List;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::LoopDispatched;
 use holdpoint_domain::log::{
-    FingerprintRecorded, RecordsLost, RecordsUnproven, Salvaged, UnprovenReason,
+    FingerprintRecorded, LogEvent, RecordsLost, RecordsUnproven, Salvaged, UnprovenReason,
 };
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_log_files::DirectoryStorage;
@@ -25,7 +25,7 @@ fn report_of(log: &HandMade) -> Report {
 
 /// The report that a salvage of `records_kept` records writes first.
 fn salvaged(records_kept: u64) -> Event {
-    Event::Salvaged(Salvaged {
+    Event::Log(LogEvent::Salvaged(Salvaged {
         source_log: "00".into(),
         source_first_sequence: 1,
         source_last_sequence: records_kept,
@@ -37,12 +37,12 @@ fn salvaged(records_kept: u64) -> Event {
         runs_total: 0,
         findings: List::default(),
         findings_total: 0,
-    })
+    }))
 }
 
 /// A place where the records from `first` on are missing; 0: bytes alone.
 fn lost(first: u64) -> Event {
-    Event::RecordsLost(RecordsLost {
+    Event::Log(LogEvent::RecordsLost(RecordsLost {
         source_first_sequence: first,
         source_last_sequence: first,
         file: "segments/1.seg".into(),
@@ -50,7 +50,7 @@ fn lost(first: u64) -> Event {
         length: 8,
         copied_to: None,
         problem: "damaged".into(),
-    })
+    }))
 }
 
 /// An event of a loop that nothing began.
@@ -140,7 +140,9 @@ fn lost_records_at_the_end_leave_everything_judged() {
 #[test]
 fn a_fingerprint_of_the_old_log_is_not_checked_and_one_of_the_new_log_is() {
     let fingerprint = Digest::from_bytes([9; 32]);
-    let of = |schema| Event::FingerprintRecorded(FingerprintRecorded { schema, fingerprint });
+    let of = |schema| {
+        Event::Log(LogEvent::FingerprintRecorded(FingerprintRecorded { schema, fingerprint }))
+    };
     let copied = log_of(vec![salvaged(1), of(0)]);
     assert_eq!(copied.verdict, Verdict::Intact, "{copied:#?}");
     assert!(copied.axes.meaning.reason.contains("or log were not checked"), "{copied:#?}");

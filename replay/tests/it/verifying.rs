@@ -4,7 +4,7 @@
 use holdpoint_domain::Event;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::execution_loop::LoopDispatched;
-use holdpoint_domain::log::{ClockStepped, FingerprintRecorded};
+use holdpoint_domain::log::{ClockStepped, FingerprintRecorded, LogEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::world::envelope::Encoded;
 use holdpoint_log_files::DirectoryStorage;
@@ -38,7 +38,7 @@ fn report_of(log: &HandMade) -> Report {
 }
 
 fn clock_stepped(step_ns: i64) -> Event {
-    Event::ClockStepped(ClockStepped { step_ns })
+    Event::Log(LogEvent::ClockStepped(ClockStepped { step_ns }))
 }
 
 /// Two runs over two segments, the first one sealed.
@@ -290,7 +290,7 @@ fn a_recorded_fingerprint_is_compared_with_the_state_before_it() {
     log.run();
     let fingerprint = Digest::from_bytes(log.world.fingerprint());
     let of = |schema, fingerprint| {
-        Event::FingerprintRecorded(FingerprintRecorded { schema, fingerprint })
+        Event::Log(LogEvent::FingerprintRecorded(FingerprintRecorded { schema, fingerprint }))
     };
     log.events(vec![of(STATE_SCHEMA_VERSION, fingerprint)]);
     log.events(vec![of(STATE_SCHEMA_VERSION + 1, Digest::from_bytes([0; 32]))]);

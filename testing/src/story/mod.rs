@@ -14,12 +14,13 @@ use holdpoint_domain::evidence_capture::{
     CaptureEvidence, EvidenceItem, OutputStream, StopCondition, StopFacts,
 };
 use holdpoint_domain::execution_loop::{
-    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopState,
-    ExecutorIdentityStatus, ExecutorResponseType, Exit, HaltReason, Handshake, InitializeLoop,
-    InterruptLoop, LoopHalted, ObserverExpectation, ReportResponse, StopLoop,
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopEvent,
+    ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType, Exit, HaltReason, Handshake,
+    InitializeLoop, InterruptLoop, LoopHalted, ObserverExpectation, ReportResponse, StopLoop,
 };
 use holdpoint_domain::governed::ExecutionLoop;
-use holdpoint_domain::human_decision::HoldTerms;
+use holdpoint_domain::human_decision::{HoldTerms, HumanDecisionEvent};
+use holdpoint_domain::registration::RegistrationEvent;
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, ReportFault, RetryPolicy};
 use holdpoint_domain::world::envelope;
 use holdpoint_domain::world::envelope::Encoded;
@@ -344,10 +345,14 @@ pub fn cut_item(raw: &[u8], head_length: u64, true_length: u64) -> EvidenceItem 
 pub fn envelope(event: Event) -> Envelope {
     let operator = Text::from("operator");
     let human = match &event {
-        Event::DecisionAnswered(body) => Some(&body.record.human_id),
-        Event::VisibilityOverridden(body) => Some(&body.human_id),
-        Event::LateAnswerRecorded(body) => Some(&body.human_id),
-        Event::CapabilityChanged(_) => Some(&operator),
+        Event::HumanDecision(HumanDecisionEvent::DecisionAnswered(body)) => {
+            Some(&body.record.human_id)
+        }
+        Event::HumanDecision(HumanDecisionEvent::VisibilityOverridden(body)) => {
+            Some(&body.human_id)
+        }
+        Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(body)) => Some(&body.human_id),
+        Event::Registration(RegistrationEvent::CapabilityChanged(_)) => Some(&operator),
         _ => None,
     };
     let person = |id: &str| ActorId { kind: Actor::Human, id: id.to_owned() };
@@ -366,7 +371,7 @@ pub fn envelope(event: Event) -> Envelope {
 /// The halt among some events.
 pub fn halt(events: &[Event]) -> Option<&LoopHalted> {
     events.iter().find_map(|event| match event {
-        Event::LoopHalted(body) => Some(body),
+        Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(body)) => Some(body),
         _ => None,
     })
 }

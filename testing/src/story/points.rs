@@ -5,9 +5,10 @@ use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint,
-    DecisionOption, DecisionPoint, EscalateDecisionPoint, ExpireDecisionPoint, RefineDecisionPoint,
-    RemindDecisionPoint, RespondToDecisionPoint, Response,
+    DecisionOption, DecisionPoint, DecisionPointEvent, EscalateDecisionPoint, ExpireDecisionPoint,
+    RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint, Response,
 };
+use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::{Command, Event, decide};
 
 use super::Story;
@@ -97,7 +98,7 @@ impl Story {
         let command = Command::CreateDecisionPoint(command.into());
         let mut events = decide(&self.world, &command, self.now).unwrap();
         for event in &mut events {
-            if let Event::DecisionPointCreated(body) = event {
+            if let Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) = event {
                 body.terms.policy.as_mut().unwrap().default_approves = true;
             }
         }
@@ -166,18 +167,18 @@ impl Story {
 /// Who caused an event of a decision point, by its own words.
 pub(super) fn speaker(event: &Event) -> Option<&Principal> {
     Some(match event {
-        Event::DecisionPointCreated(body) => &body.by,
-        Event::DecisionPointRefined(body) => &body.by,
-        Event::GuidanceGiven(body) => &body.by,
-        Event::VoteCast(body) => &body.by,
-        Event::DecisionPointResolved(body) => &body.by,
-        Event::DecisionPointCancelled(body) => &body.by,
-        Event::DecisionPointSuperseded(body) => &body.by,
-        Event::DecisionPointReminded(body) => &body.by,
-        Event::DecisionPointEscalated(body) => &body.by,
-        Event::LateResponseRecorded(body) => &body.by,
-        Event::ApprovalConsumed(body) => &body.by,
-        Event::PolicyChanged(body) => &body.by,
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) => &body.by,
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointRefined(body)) => &body.by,
+        Event::DecisionPoint(DecisionPointEvent::GuidanceGiven(body)) => &body.by,
+        Event::DecisionPoint(DecisionPointEvent::VoteCast(body)) => &body.by,
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointResolved(body)) => &body.by,
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointCancelled(body)) => &body.by,
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointSuperseded(body)) => &body.by,
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointReminded(body)) => &body.by,
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointEscalated(body)) => &body.by,
+        Event::DecisionPoint(DecisionPointEvent::LateResponseRecorded(body)) => &body.by,
+        Event::DecisionPoint(DecisionPointEvent::ApprovalConsumed(body)) => &body.by,
+        Event::Log(LogEvent::PolicyChanged(body)) => &body.by,
         _ => return None,
     })
 }

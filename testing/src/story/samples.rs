@@ -17,8 +17,8 @@ use holdpoint_domain::evidence_capture::{
     StopConditionDetected,
 };
 use holdpoint_domain::execution_loop::{
-    ExecutionDecision, ExecutionLoopState, ExecutorResponseType, Exit, HaltReason,
-    HandshakeDecision, LoopDispatched, LoopHalted, LoopInitialized, ResponseAwaited,
+    ExecutionDecision, ExecutionLoopEvent, ExecutionLoopState, ExecutorResponseType, Exit,
+    HaltReason, HandshakeDecision, LoopDispatched, LoopHalted, LoopInitialized, ResponseAwaited,
     ResponseDecision, ResponseEvaluated,
 };
 use holdpoint_domain::human_decision::{
@@ -97,7 +97,7 @@ fn proven_samples() -> Vec<Envelope> {
         sources: ["flags".into()].into_iter().collect(),
     };
     let began = match loop_events(0).remove(0) {
-        Event::LoopInitialized(body) => {
+        Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => {
             LoopInitialized { gate: Some(gate), approval: Some("DP-1".into()), ..body }.into()
         }
         other => other,

@@ -7,8 +7,8 @@ pub mod requests;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::interruption_thread::{
-    ENGINE_ID, PendingState, RowCommitted, TakeTurn, ThreadCommand, ThreadState, TurnRequest,
-    TurnTaken,
+    ENGINE_ID, InterruptionThreadEvent, PendingState, RowCommitted, TakeTurn, ThreadCommand,
+    ThreadState, TurnRequest, TurnTaken,
 };
 use holdpoint_domain::registration::{
     Capability, ChangeCapability, LeaseStatus, RegisterDevice, RegisterLease, RegisterSession,
@@ -282,7 +282,7 @@ pub fn thread_command(tenant_id: &str, correlation_id: &str) -> ThreadCommand {
 pub fn turns(events: &[Event]) -> Vec<&TurnTaken> {
     let mut turns = Vec::new();
     for event in events {
-        if let Event::TurnTaken(body) = event {
+        if let Event::InterruptionThread(InterruptionThreadEvent::TurnTaken(body)) = event {
             turns.push(body);
         }
     }
@@ -293,7 +293,7 @@ pub fn turns(events: &[Event]) -> Vec<&TurnTaken> {
 pub fn rows(events: &[Event]) -> Vec<&RowCommitted> {
     let mut rows = Vec::new();
     for event in events {
-        if let Event::RowCommitted(body) = event {
+        if let Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(body)) = event {
             rows.push(&**body);
         }
     }

@@ -12,7 +12,9 @@ use acts::{Known, Try, any_policy};
 use cast::{CAST, Process, SetClock, engines};
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::payload::Text;
-use holdpoint_domain::human_decision::HoldPolicy;
+use holdpoint_domain::decision_point::DecisionPointEvent;
+use holdpoint_domain::execution_loop::ExecutionLoopEvent;
+use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionEvent};
 use holdpoint_domain::log::GatePolicy;
 use holdpoint_domain::world::envelope;
 use holdpoint_domain::{ActorId, Command, Event};
@@ -146,10 +148,16 @@ fn one_command(
 fn learn(known: &mut Known, receipt: &Receipt) {
     for event in &receipt.events {
         match event {
-            Event::DecisionPointCreated(body) => known.questions.push(body.decision_id.to_string()),
-            Event::RoundOpened(body) => known.questions.push(body.decision_id.to_string()),
-            Event::LoopInitialized(body) => known.runs.push(body.loop_id.to_string()),
-            Event::DecisionRequested(body) => {
+            Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) => {
+                known.questions.push(body.decision_id.to_string())
+            }
+            Event::DecisionPoint(DecisionPointEvent::RoundOpened(body)) => {
+                known.questions.push(body.decision_id.to_string())
+            }
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => {
+                known.runs.push(body.loop_id.to_string())
+            }
+            Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) => {
                 known.requests.push(body.request.request_id.to_string());
             }
             _ => {}

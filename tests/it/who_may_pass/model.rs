@@ -5,14 +5,18 @@ use holdpoint_domain::Event;
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, DecisionPointCreated, Response,
+    ActionBinding, ApprovalPolicy, DecisionPointCreated, DecisionPointEvent, Response,
 };
 use holdpoint_domain::evidence_capture::StopCondition;
-use holdpoint_domain::execution_loop::{ExecutorResponseType, HaltReason, LoopInitialized};
-use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms, HumanDecision};
-use holdpoint_domain::log::{
-    GatePolicy, PolicyChanged, RELAX_TOOL, RUN_TOOL, relax_binding, run_binding,
+use holdpoint_domain::execution_loop::{
+    ExecutionLoopEvent, ExecutorResponseType, HaltReason, LoopInitialized,
 };
+use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms, HumanDecision, HumanDecisionEvent};
+use holdpoint_domain::log::{
+    GatePolicy, LogEvent, PolicyChanged, RELAX_TOOL, RUN_TOOL, relax_binding, run_binding,
+};
+use holdpoint_domain::registration::RegistrationEvent;
+use holdpoint_domain::sandbox_fault::SandboxFaultEvent;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What proves a name.
@@ -159,21 +163,31 @@ impl Model {
         let spent = self.just_spent.take();
         let by = || doer.ok_or_else(|| "nobody did it".to_string());
         match event {
-            Event::PolicyChanged(body) => self.policy_changed(by()?, body, spent.as_deref()),
-            Event::DecisionPointCreated(body) => self.asked(by()?, body),
-            Event::RoundOpened(body) => self.next_round(&body.prior_id, &body.decision_id),
-            Event::DecisionPointRefined(body) => {
+            Event::Log(LogEvent::PolicyChanged(body)) => {
+                self.policy_changed(by()?, body, spent.as_deref())
+            }
+            Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) => {
+                self.asked(by()?, body)
+            }
+            Event::DecisionPoint(DecisionPointEvent::RoundOpened(body)) => {
+                self.next_round(&body.prior_id, &body.decision_id)
+            }
+            Event::DecisionPoint(DecisionPointEvent::DecisionPointRefined(body)) => {
                 let question = self.questions.get_mut(&*body.decision_id).unwrap();
                 let rejecting = body.proposal.options.iter().filter(|option| option.reject);
                 question.rejecting.extend(rejecting.map(|option| option.id.to_string()));
                 Ok(())
             }
-            Event::VoteCast(body) => self.voted(by()?, &body.decision_id, &body.response),
-            Event::GuidanceGiven(body) => self.may_answer(by()?, &body.decision_id),
-            Event::DecisionPointResolved(body) => {
+            Event::DecisionPoint(DecisionPointEvent::VoteCast(body)) => {
+                self.voted(by()?, &body.decision_id, &body.response)
+            }
+            Event::DecisionPoint(DecisionPointEvent::GuidanceGiven(body)) => {
+                self.may_answer(by()?, &body.decision_id)
+            }
+            Event::DecisionPoint(DecisionPointEvent::DecisionPointResolved(body)) => {
                 self.resolved(by()?, &body.decision_id, &body.response)
             }
-            Event::DependentsReleased(body) => {
+            Event::DecisionPoint(DecisionPointEvent::DependentsReleased(body)) => {
                 let question = &self.questions[&*body.decision_id];
                 let in_words = question.answered_in_words
                     && question.policy.is_none()
@@ -181,39 +195,49 @@ impl Model {
                 self.passes.add("released");
                 check(question.is_approved || in_words, "released and not approved")
             }
-            Event::ApprovalConsumed(body) => self.spent(&body.decision_id, &body.binding),
-            Event::LoopInitialized(body) => self.began(by()?, body, spent, details),
-            Event::LoopDispatched(body) => self.dispatched(&body.loop_id, body.attempt),
-            Event::ResponseEvaluated(body) => {
+            Event::DecisionPoint(DecisionPointEvent::ApprovalConsumed(body)) => {
+                self.spent(&body.decision_id, &body.binding)
+            }
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => {
+                self.began(by()?, body, spent, details)
+            }
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(body)) => {
+                self.dispatched(&body.loop_id, body.attempt)
+            }
+            Event::ExecutionLoop(ExecutionLoopEvent::ResponseEvaluated(body)) => {
                 let is_well = body.response_type == ExecutorResponseType::Success;
                 self.evaluated(&body.loop_id, is_well)
             }
-            Event::FaultReported(body) => self.evaluated(&body.loop_id, false),
-            Event::DecisionRequested(body) => {
+            Event::SandboxFault(SandboxFaultEvent::FaultReported(body)) => {
+                self.evaluated(&body.loop_id, false)
+            }
+            Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) => {
                 let asked_of = body.context.asked_of.as_ref().map(ToString::to_string);
                 let run = body.context.loop_id.to_string();
                 self.requests.insert(body.request.request_id.to_string(), (run, asked_of));
                 Ok(())
             }
-            Event::DecisionAnswered(body) => {
+            Event::HumanDecision(HumanDecisionEvent::DecisionAnswered(body)) => {
                 let record = &body.record;
                 self.answered(by()?, &record.request_id, &record.human_id, record.decision)
             }
-            Event::VisibilityOverridden(body) => {
+            Event::HumanDecision(HumanDecisionEvent::VisibilityOverridden(body)) => {
                 let (doer, run) = (by()?, &self.runs[&*body.loop_id]);
                 let is_named = run.hold.override_approvers.iter().any(|name| **name == *doer.name);
                 let is_person = doer.kind == Actor::Human && run.wanted.is_met_by(doer);
                 self.passes.add("overridden");
                 check(is_named && is_person, "overridden by somebody who may not")
             }
-            Event::CapabilityChanged(_) => {
+            Event::Registration(RegistrationEvent::CapabilityChanged(_)) => {
                 let doer = by()?;
                 let means = self.of_log.authentication.map_or(Means::Terminal, means_of);
                 self.passes.add("granted");
                 let is_person = doer.kind == Actor::Human && doer.means >= means;
                 check(is_person, "a capability was granted by somebody who may not")
             }
-            Event::LoopHalted(body) => self.halted(doer, &body.loop_id, body),
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(body)) => {
+                self.halted(doer, &body.loop_id, body)
+            }
             _ => Ok(()),
         }
     }

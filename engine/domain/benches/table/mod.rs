@@ -1,6 +1,7 @@
 //! Where the time of a rebuild goes, kind by kind, and how its parts compare.
 
 use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::evidence_capture::EvidenceCaptureEvent;
 use holdpoint_domain::{Envelope, Event, World, kind_name};
 use holdpoint_testing::history::History;
 use rustix::time::{ClockId, clock_gettime};
@@ -55,7 +56,10 @@ fn hash(history: &History, envelopes: &[Envelope]) {
     const SEED_FIELDS_BYTES: usize = 190;
     const INJECTIVE_FIELDS_BYTES: usize = 420;
     for envelope in envelopes {
-        let Event::EvidenceCaptured(body) = &envelope.event else { continue };
+        let Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = &envelope.event
+        else {
+            continue;
+        };
         let raw = body.raw_data.as_bytes().len();
         for length in [raw, raw + SEED_FIELDS_BYTES, INJECTIVE_FIELDS_BYTES] {
             black_box(sha256(history.bytes.get(..length).unwrap_or_default()));

@@ -87,3 +87,197 @@ macro_rules! bodies {
 }
 
 pub(crate) use bodies;
+
+/// One line of the registry of kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    /// The number in the record's header.
+    pub kind: u16,
+    /// The version of the payload that is written today.
+    pub version: u8,
+    /// The system that the event belongs to.
+    pub system: &'static str,
+    /// The name, `system.what_happened`.
+    pub name: &'static str,
+}
+
+/// What is an event of one system: the event, or its body.
+pub trait OfSystem {
+    /// That system's events.
+    type Event;
+
+    /// The event.
+    fn into_event(self) -> Self::Event;
+}
+
+/// What holds the events of several systems.
+pub trait Union<SystemEvent> {
+    /// An event of one of them.
+    fn of(event: SystemEvent) -> Self;
+}
+
+/// A system's table of events: of each its kind, the version of its payload that is written today,
+/// its name, its body, whether the body is held apart because it is much larger than the others,
+/// and what its payload was before. Behind it, what every event of the system is about.
+macro_rules! events {
+    (
+        $(#[$doc:meta])* $Event:ident of $system:literal kinds $kinds:pat_param, $lines:tt
+        $($(#[$about_doc:meta])* pub fn $about:ident($body:ident) -> $About:ty { $subject:expr })*
+    ) => {
+        crate::core::events! { @union [$(#[$doc])*] $Event $system [$kinds] $lines }
+        $(crate::core::events! {
+            @about [$(#[$about_doc])*] $Event $about $body [$About] [$subject] $lines
+        })*
+    };
+    (@about [$(#[$doc:meta])*] $Event:ident $about:ident $body:ident [$About:ty] [$subject:expr] {
+        $($(#[$line_doc:meta])* $kind:literal v $version:literal $name:literal
+            => $Body:ident $(in $Box:ident)? $(, before $old:literal => $Before:ident)?;)+
+    }) => {
+        impl $Event {
+            $(#[$doc])*
+            #[must_use]
+            pub fn $about(&self) -> $About {
+                match self { $(Self::$Body($body) => $subject,)+ }
+            }
+        }
+    };
+    (@union [$(#[$doc:meta])*] $Event:ident $system:literal [$kinds:pat_param] {
+        $($(#[$line_doc:meta])* $kind:literal v $version:literal $name:literal
+            => $Body:ident $(in $Box:ident)? $(, before $old:literal => $Before:ident)?;)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(tag = "kind")]
+        pub enum $Event {
+            $($(#[$line_doc])* #[serde(rename = $name)] $Body(crate::core::held!($Body $($Box)?)),)+
+        }
+
+        impl $Event {
+            /// The system's lines of the registry, in ascending order.
+            pub const KINDS: &[crate::core::Kind] = &[$(crate::core::Kind {
+                kind: $kind, version: $version, system: $system, name: $name,
+            },)+];
+
+            /// The event's line in the registry.
+            #[must_use]
+            pub const fn kind(&self) -> crate::core::Kind {
+                match self {
+                    $(Self::$Body(_) => crate::core::Kind {
+                        kind: $kind, version: $version, system: $system, name: $name,
+                    },)+
+                }
+            }
+
+            /// Whether this kind is among those that the system may use.
+            pub(crate) const fn has(kind: u16) -> bool {
+                matches!(kind, $kinds)
+            }
+
+            /// Whether payloads of this kind and version can be read.
+            pub(crate) const fn is_registered(kind: u16, version: u8) -> bool {
+                matches!((kind, version), $(($kind, $version) $(| ($kind, $old))?)|+)
+            }
+
+            pub(crate) fn write_body(
+                &self,
+                to: crate::core::codec::BodyWriter,
+            ) -> Result<crate::core::codec::BodyWriter, crate::core::codec::EncodeError> {
+                match self { $(Self::$Body(body) => to.write(body),)+ }
+            }
+
+            #[inline(always)]
+            pub(crate) fn read_body(
+                from: crate::core::codec::BodyReader<'_, '_>,
+            ) -> Result<Self, crate::core::codec::DecodeError> {
+                match (from.kind, from.version) {
+                    $(($kind, $version) => from.read().map(Self::$Body),
+                    $(($kind, $old) => {
+                        from.read::<$Before>().map(|before| $Body::from(before).into())
+                    })?)+
+                    (kind, version) => {
+                        Err(crate::core::codec::DecodeError::unknown(kind, version))
+                    }
+                }
+            }
+        }
+
+        #[cfg(feature = "arbitrary")]
+        crate::core::arbitrary::one_of! {
+            $Event: $(|input| input.arbitrary().map($Event::$Body),)+
+        }
+
+        impl crate::core::OfSystem for $Event {
+            type Event = Self;
+
+            fn into_event(self) -> Self {
+                self
+            }
+        }
+
+        $(crate::core::body_of! { $Event $Body $Body }
+        $(crate::core::body_of! { $Event $Body crate::core::held!($Body $Box) })?)+
+    };
+}
+
+pub(crate) use events;
+
+/// How a body is held: in its place, or apart, where it is much larger than the others.
+macro_rules! held {
+    ($Body:ident) => { $Body };
+    ($Body:ident Box) => { alloc::boxed::Box<$Body> };
+}
+
+pub(crate) use held;
+
+/// Makes an event of its body.
+macro_rules! body_of {
+    ($Event:ident $Variant:ident $Body:ty) => {
+        impl From<$Body> for $Event {
+            fn from(body: $Body) -> Self {
+                Self::$Variant(body.into())
+            }
+        }
+
+        impl crate::core::OfSystem for $Body {
+            type Event = $Event;
+
+            fn into_event(self) -> $Event {
+                self.into()
+            }
+        }
+    };
+}
+
+pub(crate) use body_of;
+
+/// The events of several systems as one: each is written as its own system writes it.
+macro_rules! union_of {
+    ($(#[$doc:meta])* $Union:ident {
+        $($(#[$system_doc:meta])* $System:ident($Event:ident),)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+        #[serde(untagged)]
+        pub enum $Union {
+            $($(#[$system_doc])* $System($Event),)+
+        }
+
+        $(impl crate::core::Union<$Event> for $Union {
+            fn of(event: $Event) -> Self {
+                Self::$System(event)
+            }
+        })+
+
+        impl<T: crate::core::OfSystem> From<T> for $Union
+        where
+            Self: crate::core::Union<T::Event>,
+        {
+            fn from(event: T) -> Self {
+                crate::core::Union::of(event.into_event())
+            }
+        }
+    };
+}
+
+pub(crate) use union_of;

@@ -2,6 +2,7 @@
 
 use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
@@ -76,3 +77,28 @@ impl<T: JsonSchema, const MAX: usize> JsonSchema for List<T, MAX> {
         })
     }
 }
+
+/// What any one of these unions describes.
+pub(crate) fn one_of(description: &str, unions: &[Schema]) -> Schema {
+    let ways = unions.iter().filter_map(|union| union.get("oneOf")?.as_array());
+    let ways: Vec<_> = ways.flatten().cloned().collect();
+    json_schema!({ "description": description.trim(), "oneOf": ways })
+}
+
+/// The schema of a union whose systems write their own events: one flat list.
+macro_rules! flat_union {
+    ($description:literal $Union:ident: $($Part:ident),+) => {
+        impl schemars::JsonSchema for $Union {
+            fn schema_name() -> alloc::borrow::Cow<'static, str> {
+                alloc::borrow::Cow::Borrowed(stringify!($Union))
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let parts = [$($Part::json_schema(generator)),+];
+                crate::core::schema::one_of($description, &parts)
+            }
+        }
+    };
+}
+
+pub(crate) use flat_union;

@@ -12,6 +12,7 @@ use crate::core::ids::{digits, id};
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::decision_point::check::{check_response_form, check_terms, shown};
+use crate::decision_point::event::DecisionPointEvent as Event;
 use crate::decision_point::event::{
     ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCreated,
     DecisionPointRefined, DecisionPointResolved, DecisionPointSuperseded, DefaultTaken,
@@ -21,7 +22,6 @@ use crate::decision_point::state::DecisionPoint;
 use crate::decision_point::types::Response;
 use crate::log::policy::Loosened;
 use crate::world::World;
-use crate::world::event::Event;
 use crate::world::refusal::Refusal;
 
 /// What the rules expect and what they found. It becomes text where somebody asks for it.
@@ -132,7 +132,7 @@ fn check_new(world: &World, decision_id: &str) -> Checked {
 
 /// Every other event is about a round that is remembered.
 fn remembered<'a>(world: &'a World, event: &Event) -> Result<&'a DecisionPoint, Fault> {
-    let decision_id = event.decision_point().unwrap_or_default();
+    let decision_id = event.decision_id();
     let found = world.hot.decision_points.find(decision_id);
     found.ok_or_else(|| {
         fault("a decision point that is remembered", Found::Input(decision_id.into()))
@@ -144,7 +144,7 @@ fn change(world: &mut World, record: Record<'_>, event: &Event) {
     if checked.is_err() {
         return;
     }
-    let decision_id = event.decision_point().unwrap_or_default();
+    let decision_id = event.decision_id();
     let older = world.hot.decision_points.change(decision_id, |point| {
         apply(point, record, event);
         point.version = record.sequence;

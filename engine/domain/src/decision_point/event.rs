@@ -5,9 +5,51 @@ use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::Principal;
+use crate::core::events;
 use crate::core::payload::{List, Text};
 use crate::core::time::Timestamp;
 use crate::decision_point::types::{ActionBinding, Proposal, Response, Terms};
+
+events! {
+    /// What happened to a decision point.
+    DecisionPointEvent of "decision_point" kinds 192..=223, {
+        /// A question was asked.
+        192 v 2 "decision_point.created"
+            => DecisionPointCreated, before 1 => DecisionPointCreatedV1;
+        /// The requester proposed anew.
+        193 v 1 "decision_point.refined" => DecisionPointRefined;
+        /// Guidance ended a round.
+        194 v 1 "decision_point.guidance_given" => GuidanceGiven;
+        /// Another round of a question.
+        195 v 1 "decision_point.round_opened" => RoundOpened;
+        /// Somebody voted.
+        196 v 1 "decision_point.vote" => VoteCast;
+        /// A round was answered.
+        197 v 1 "decision_point.resolved" => DecisionPointResolved;
+        /// Nobody answered in time: the default.
+        198 v 1 "decision_point.default_taken" => DefaultTaken;
+        /// Nobody answered in time: nothing.
+        199 v 1 "decision_point.aborted" => DecisionPointAborted;
+        /// A question was taken back.
+        200 v 1 "decision_point.cancelled" => DecisionPointCancelled;
+        /// Another question took its place.
+        201 v 1 "decision_point.superseded" => DecisionPointSuperseded;
+        /// Whoever is asked was reminded.
+        202 v 1 "decision_point.reminded" => DecisionPointReminded;
+        /// Somebody else was told.
+        203 v 1 "decision_point.escalated" => DecisionPointEscalated;
+        /// An answer came when the round was over.
+        204 v 1 "decision_point.late_response" => LateResponseRecorded;
+        /// An approval was spent.
+        205 v 1 "decision_point.consumed" => ApprovalConsumed;
+        /// An approval was not spent in time.
+        206 v 1 "decision_point.approval_lapsed" => ApprovalLapsed;
+        /// What waited may go on.
+        207 v 1 "decision_point.released" => DependentsReleased;
+    }
+    /// The decision point that the event is about.
+    pub fn decision_id(body) -> &str { &body.decision_id }
+}
 
 /// A question was asked: the first round of a chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,6 +16,7 @@ use crate::decision_point::command::{
     CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint, EscalateDecisionPoint,
     RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint, decision_id,
 };
+use crate::decision_point::event::DecisionPointEvent as Event;
 use crate::decision_point::event::{
     ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCancelled,
     DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined, DecisionPointReminded,
@@ -32,7 +33,6 @@ use crate::decision_point::types::{
 use crate::log::policy::{GatePolicy, Loosened, RELAX_TOOL, RUN_TOOL};
 use crate::world::World;
 use crate::world::command::Command;
-use crate::world::event::Event;
 use crate::world::refusal::Refusal;
 
 /// Every command on a decision point.

@@ -2,11 +2,32 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::events;
 use crate::core::hash::Digest;
 use crate::core::payload::{Raw, Text};
 use crate::evidence_capture::types::{
     EvidenceContent, EvidenceType, ObservationPoint, Offered, StopCondition,
 };
+
+events! {
+    /// What happened to a loop's evidence.
+    #[expect(
+        clippy::large_enum_variant,
+        reason = "events lie in the union of all systems, which is as large as the largest"
+    )]
+    EvidenceCaptureEvent of "evidence_capture" kinds 64..=95, {
+        /// An observer was attached.
+        64 v 1 "evidence_capture.observer_attached" => ObserverAttached;
+        /// Evidence was captured.
+        65 v 1 "evidence_capture.evidence_captured" => EvidenceCaptured;
+        /// A stop condition was found.
+        66 v 1 "evidence_capture.stop_condition_detected" => StopConditionDetected;
+        /// A chain was sealed.
+        67 v 1 "evidence_capture.chain_sealed" => ChainSealed;
+    }
+    /// The loop that the event is about.
+    pub fn loop_id(body) -> &str { &body.loop_id }
+}
 
 /// An observer was attached to a loop in INIT, and its empty chain began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

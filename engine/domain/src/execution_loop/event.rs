@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::confidence::Confidence;
+use crate::core::events;
 use crate::core::payload::Text;
 use crate::evidence_capture::types::StopCondition;
 use crate::execution_loop::types::{
@@ -12,6 +13,28 @@ use crate::execution_loop::types::{
 use crate::human_decision::terms::HoldTerms;
 use crate::log::policy::GateTerms;
 use crate::sandbox_fault::types::{ExecutionFaultType, RetryPolicy};
+
+events! {
+    /// What happened to a loop.
+    #[expect(
+        clippy::large_enum_variant,
+        reason = "events lie in the union of all systems, which is as large as the largest"
+    )]
+    ExecutionLoopEvent of "execution_loop" kinds 32..=63, {
+        /// A loop exists.
+        32 v 2 "execution_loop.initialized" => LoopInitialized, before 1 => LoopInitializedV1;
+        /// An attempt was dispatched.
+        33 v 1 "execution_loop.dispatched" => LoopDispatched;
+        /// An attempt's response is awaited.
+        34 v 1 "execution_loop.response_awaited" => ResponseAwaited;
+        /// An attempt's response was evaluated.
+        35 v 1 "execution_loop.response_evaluated" => ResponseEvaluated;
+        /// A loop halted.
+        36 v 1 "execution_loop.halted" => LoopHalted;
+    }
+    /// The loop that the event is about.
+    pub fn loop_id(body) -> &str { &body.loop_id }
+}
 
 /// A loop exists, in INIT. Attempts are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

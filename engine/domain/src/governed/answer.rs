@@ -12,10 +12,10 @@ use crate::evidence_capture::types::StopCondition;
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
 use crate::governed::batch::{Batch, Ending, on_loop};
-use crate::governed::request;
 use crate::governed::request::{
     audit_entry, check_human_actor, check_reason_length, ended, find, shown_means, told,
 };
+use crate::governed::{GovernedEvent, request};
 use crate::human_decision::command::AnswerDecision;
 use crate::human_decision::event::{DecisionAnswered, LateAnswerRecorded};
 use crate::human_decision::refusal::DecisionRefusal;
@@ -23,7 +23,6 @@ use crate::human_decision::rules::{accept_decision_in_time, apply_decision, visi
 use crate::human_decision::state::{HeldRequest, RequestOutcome};
 use crate::human_decision::terms::EscalationTarget;
 use crate::human_decision::types::{DecisionOutcome, DecisionRecord, HumanDecision};
-use crate::world::event::Event;
 use crate::world::refusal::Refusal;
 
 use ExecutionLoopState::{Evaluated, Halted};
@@ -39,7 +38,7 @@ pub(crate) fn answer(
     place: Option<RequestPlace<'_>>,
     command: &AnswerDecision,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<GovernedEvent>, Refusal> {
     check_names(command)?;
     let place = find(place, &command.request_id)?;
     check_loop(command, place.held())?;
@@ -88,7 +87,7 @@ fn repeated(
     command: &AnswerDecision,
     held: &HeldRequest,
     outcome: &RequestOutcome,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<GovernedEvent>, Refusal> {
     match outcome {
         RequestOutcome::Decided(decided) if decided.outcome == DecisionOutcome::Timeout => {
             Ok(vec![late(command, held).into()])

@@ -22,12 +22,12 @@ use crate::evidence_capture::types::{
 use crate::execution_loop::command::{InterruptLoop, StopLoop};
 use crate::execution_loop::event::LoopHalted;
 use crate::execution_loop::types::{ExecutionLoopState, HaltReason};
+use crate::governed::GovernedEvent;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::attempt::wrong_state;
 use crate::governed::request::held_back;
 use crate::human_decision::event::RequestWithdrawn;
 use crate::sandbox_fault::types::ExecutionFaultType;
-use crate::world::event::Event;
 use crate::world::refusal::Refusal;
 
 use ExecutionLoopState::{Evaluated, Halted};
@@ -39,7 +39,7 @@ pub(crate) fn on_loop(
     entropy: Entropy,
     at: Timestamp,
     act: impl FnOnce(&ExecutionLoop, &mut Batch<'_>) -> Result<(), Refusal>,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<GovernedEvent>, Refusal> {
     let live = live.filter(|l| l.state() != ExecutionLoopState::Halted);
     let Some(entity) = live else {
         return Err(Refusal::LoopNotLive { loop_id: shown(loop_id) });
@@ -67,7 +67,7 @@ pub(crate) struct Batch<'a> {
     captured: u64,
     /// The request that waits for an answer, if one does.
     open_request: Option<Text>,
-    events: Vec<Event>,
+    events: Vec<GovernedEvent>,
 }
 
 /// Why a loop halts, and what is captured about it.
@@ -129,11 +129,11 @@ impl<'a> Batch<'a> {
         &self.timestamp
     }
 
-    pub(crate) fn push(&mut self, event: impl Into<Event>) {
+    pub(crate) fn push(&mut self, event: impl Into<GovernedEvent>) {
         self.events.push(event.into());
     }
 
-    pub(crate) fn into_events(self) -> Vec<Event> {
+    pub(crate) fn into_events(self) -> Vec<GovernedEvent> {
         self.events
     }
 

@@ -19,26 +19,22 @@ use crate::execution_loop::types::{
     ExecutionLoopContext, ExecutionLoopState, ExecutorIdentity, HaltReason, HandshakeContext,
     HandshakeDecision, HandshakeResult,
 };
+use crate::governed::GovernedEvent;
 use crate::governed::batch::{Batch, Ending};
 use crate::sandbox_fault::types::DEFAULT_MAX_RETRIES;
-use crate::world::event::Event;
 use crate::world::refusal::Refusal;
 
 /// The loop exists from here on, and with it its observer and its chain; whatever is wrong with
-/// it halts it, on the record. Where an approval permits the start, it is spent with it.
+/// it halts it, on the record.
 pub(crate) fn initialize(
     command: &InitializeLoop,
-    spent: Option<Event>,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<GovernedEvent>, Refusal> {
     let entropy = command.entropy.to_string();
     let hash = &command.instruction_envelope_hash;
     let context = initialize_execution_loop(hash, &command.executor_id, &entropy);
     let handshake = shake_hands(&context, command, at);
     let mut batch = Batch::new(context.loop_id(), command.entropy, at);
-    if let Some(spent) = spent {
-        batch.push(spent);
-    }
     batch.push(initialized(&context, command, &handshake));
     let mismatch = attach(&mut batch, &context, command);
     if mismatch.is_none() {

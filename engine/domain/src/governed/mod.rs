@@ -12,5 +12,25 @@ pub(crate) mod initialization;
 pub(crate) mod request;
 pub(crate) mod view;
 
+use crate::core::union_of;
+use crate::evidence_capture::event::EvidenceCaptureEvent;
+use crate::execution_loop::event::ExecutionLoopEvent;
+use crate::human_decision::event::HumanDecisionEvent;
+use crate::sandbox_fault::event::SandboxFaultEvent;
+
 pub use aggregate::*;
 pub use view::*;
+
+union_of! {
+    /// What happened to a loop.
+    GovernedEvent {
+        /// The loop itself.
+        ExecutionLoop(ExecutionLoopEvent),
+        /// Its evidence.
+        EvidenceCapture(EvidenceCaptureEvent),
+        /// Its attempts that failed.
+        SandboxFault(SandboxFaultEvent),
+        /// Questions about it to a person.
+        HumanDecision(HumanDecisionEvent),
+    }
+}

@@ -11,6 +11,7 @@ use crate::core::limits::MAX_REASON_BYTES;
 use crate::core::text::{check_identifier, shown, shown_name};
 use crate::core::time::Timestamp;
 use crate::execution_loop::types::{ExecutionLoopState, HaltReason};
+use crate::governed::GovernedEvent;
 use crate::governed::aggregate::{Barrier, ExecutionLoop, RequestPlace};
 use crate::governed::attempt::wrong_state;
 use crate::governed::batch::{Batch, Ending, on_loop};
@@ -21,7 +22,6 @@ use crate::human_decision::refusal::DecisionRefusal;
 use crate::human_decision::rules::{AnswerRefusal, create_timeout_decision, visible_or_none};
 use crate::human_decision::state::{HeldRequest, RequestOutcome};
 use crate::human_decision::types::{AnswerMeans, AuditEntry, DecisionRecord};
-use crate::world::event::Event;
 use crate::world::refusal::Refusal;
 
 use ExecutionLoopState::{Evaluated, Halted};
@@ -174,7 +174,7 @@ pub(crate) fn expire(
     place: Option<RequestPlace<'_>>,
     command: &ExpireDue,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<GovernedEvent>, Refusal> {
     let place = find(place, &command.request_id)?;
     if let Some(outcome) = &place.held().outcome {
         return Err(ended(place.held(), outcome));
@@ -239,7 +239,7 @@ pub(crate) fn override_visibility(
     place: Option<RequestPlace<'_>>,
     command: &OverrideVisibility,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<GovernedEvent>, Refusal> {
     check_identifier("human id", &command.human_id)?;
     check_reason_length(Some(&command.reason))?;
     let place = find(place, &command.request_id)?;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::events;
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
@@ -9,6 +10,56 @@ use crate::human_decision::types::{
     AnswerMeans, AuditEntry, DecisionOutcome, DecisionRecord, DecisionRequest, HumanDecision,
     OverrideField, RequestContext,
 };
+
+events! {
+    /// What happened to a question to a person.
+    HumanDecisionEvent of "human_decision" kinds 128..=159, {
+        /// A person is asked.
+        128 v 1 "human_decision.requested" => DecisionRequested in Box;
+        /// A field was allowed to be shown.
+        129 v 1 "human_decision.visibility_overridden" => VisibilityOverridden;
+        /// 80 % of the time are over.
+        130 v 1 "human_decision.warned" => DecisionWarned;
+        /// A person answered.
+        131 v 1 "human_decision.answered" => DecisionAnswered in Box;
+        /// Nobody answered: ABORT.
+        132 v 1 "human_decision.timed_out" => DecisionTimedOut in Box;
+        /// An answer came too late.
+        133 v 1 "human_decision.late_answer_recorded" => LateAnswerRecorded;
+        /// Nobody needs to answer any more.
+        134 v 1 "human_decision.request_withdrawn" => RequestWithdrawn;
+    }
+}
+
+impl HumanDecisionEvent {
+    /// The loop that the event is about.
+    #[must_use]
+    pub fn loop_id(&self) -> &str {
+        match self {
+            Self::DecisionRequested(body) => &body.context.loop_id,
+            Self::VisibilityOverridden(body) => &body.loop_id,
+            Self::DecisionWarned(body) => &body.loop_id,
+            Self::DecisionAnswered(body) => &body.loop_id,
+            Self::DecisionTimedOut(body) => &body.loop_id,
+            Self::LateAnswerRecorded(body) => &body.loop_id,
+            Self::RequestWithdrawn(body) => &body.loop_id,
+        }
+    }
+
+    /// The request that the event is about.
+    #[must_use]
+    pub fn request_id(&self) -> &str {
+        match self {
+            Self::DecisionRequested(body) => &body.request.request_id,
+            Self::VisibilityOverridden(body) => &body.request_id,
+            Self::DecisionWarned(body) => &body.request_id,
+            Self::DecisionAnswered(body) => &body.record.request_id,
+            Self::DecisionTimedOut(body) => &body.record.request_id,
+            Self::LateAnswerRecorded(body) => &body.request_id,
+            Self::RequestWithdrawn(body) => &body.request_id,
+        }
+    }
+}
 
 /// A person is asked. From here on the question times out by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
 use crate::interruption_thread::command::TurnScope;
 use crate::interruption_thread::decision::ThreadState;
+use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{
     BufferExpired, PendingDisarmed, RemaindersDiscarded, ReturnCheckExpired, RowCommitted,
     ThreadClosed, ThreadMoved, TurnTaken,
@@ -20,7 +21,6 @@ use crate::interruption_thread::turn::{Turn, decide_turn};
 use crate::interruption_thread::types::{DecidedBy, Directive, ReasonCode};
 use crate::registration::state::{Registered, Registry};
 use crate::registration::types::{Capability, SessionStatus};
-use crate::world::event::Event;
 
 /// The threads, and what is registered around them.
 #[derive(Clone, Copy)]

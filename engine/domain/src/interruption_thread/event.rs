@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::events;
 use crate::core::forbidden::RefusalClass;
 use crate::core::hash::Digest;
 use crate::core::payload::{List, Text};
@@ -14,6 +15,38 @@ use crate::interruption_thread::types::{
     DecidedBy, Directive, PendingState, ReasonCode, ResumePolicy, RowEventType, Severity,
 };
 use crate::registration::types::SessionStatus;
+
+events! {
+    /// What happened to an interruption thread.
+    #[expect(
+        clippy::large_enum_variant,
+        reason = "events lie in the union of all systems, which is as large as the largest"
+    )]
+    InterruptionThreadEvent of "interruption_thread" kinds 167..=191, {
+        /// A turn was taken.
+        167 v 1 "interruption_thread.turn_taken" => TurnTaken;
+        /// An audit row was committed.
+        168 v 1 "interruption_thread.row_committed" => RowCommitted in Box;
+        /// A turn or a row was refused.
+        169 v 1 "interruption_thread.row_refused" => RowRefused;
+        /// Words that were left unsaid expired.
+        170 v 1 "interruption_thread.buffer_expired" => BufferExpired;
+        /// The question whether to go back expired.
+        171 v 1 "interruption_thread.return_check_expired" => ReturnCheckExpired;
+        /// Words that were left unsaid were given up with their session or thread.
+        172 v 1 "interruption_thread.remainders_discarded" => RemaindersDiscarded;
+        /// Audit rows were read in the diagnostic mode.
+        173 v 1 "interruption_thread.rows_read" => RowsRead;
+        /// A thread ended.
+        174 v 1 "interruption_thread.thread_closed" => ThreadClosed;
+        /// What a thread waited for ended with the session in which it was asked.
+        175 v 1 "interruption_thread.pending_disarmed" => PendingDisarmed;
+        /// A thread goes on in another session.
+        176 v 1 "interruption_thread.thread_moved" => ThreadMoved;
+    }
+    /// Tenant and correlation of the thread that the event is about.
+    pub fn thread(body) -> (&str, &str) { (&body.tenant_id, &body.correlation_id) }
+}
 
 /// A turn was taken: its input, what it came to, and the hashes that bind the state before and
 /// after it.

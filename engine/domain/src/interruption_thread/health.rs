@@ -13,9 +13,9 @@ use crate::core::payload::Text;
 use crate::core::text::is_blank;
 use crate::core::time::Timestamp;
 use crate::interruption_thread::decision::ENGINE_ID;
+use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::RowCommitted;
 use crate::interruption_thread::types::{ReasonCode, ResumePolicy};
-use crate::world::event::Event;
 
 /// The longest fingerprint, in bytes, its marker included.
 pub const MAX_FINGERPRINT_BYTES: usize = 128;

@@ -13,6 +13,7 @@ use crate::interruption_thread::command::{CallerRow, TakeTurn, ThreadCommand, Tu
 use crate::interruption_thread::decision::{
     Remainder, ResumeBuffer, RowPayload, ThreadState, TurnDecision,
 };
+use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{
     BufferExpired, RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowsRead, ThreadClosed,
     TurnTaken,
@@ -32,7 +33,6 @@ use crate::interruption_thread::validate::{check_name, check_request, malformed}
 use crate::registration::state::Registered;
 use crate::registration::types::SessionStatus;
 use crate::world::command::Command;
-use crate::world::event::Event;
 
 /// The thread that a command is about, as far as it is known, and what is registered around it.
 #[derive(Clone, Copy)]

@@ -11,6 +11,7 @@ use crate::core::text::shown;
 use crate::core::time::Timestamp;
 use crate::interruption_thread::command::{CallerRow, TurnScope};
 use crate::interruption_thread::decision::{Pending, ThreadState, TurnDecision};
+use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{PendingDisarmed, RemaindersDiscarded, ThreadMoved};
 use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::request::{TurnInput, TurnRequest};
@@ -19,7 +20,6 @@ use crate::interruption_thread::state::Thread;
 use crate::interruption_thread::types::{Directive, Fate, FateReason, ReasonCode};
 use crate::registration::state::{Mismatch, Registered, pair};
 use crate::registration::types::{LeaseStatus, SessionStatus};
-use crate::world::event::Event;
 
 /// The scope as it counts: a turn or a row that names no session is in the thread's own.
 pub(crate) fn in_own_session<'a>(

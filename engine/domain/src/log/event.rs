@@ -3,12 +3,44 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::Principal;
-use crate::core::closed_enum;
 use crate::core::forbidden::RefusalClass;
 use crate::core::hash::Digest;
 use crate::core::payload::{List, Raw, Text};
 use crate::core::time::Timestamp;
+use crate::core::{closed_enum, events};
 use crate::log::policy::GatePolicy;
+
+events! {
+    /// What happened to the log itself.
+    LogEvent of "log" kinds 1..=31, {
+        /// The log's end was put in order.
+        1 v 1 "log.recovery_performed" => RecoveryPerformed;
+        /// HEAD was missing and its absence accepted.
+        2 v 1 "log.head_missing_accepted" => HeadMissingAccepted;
+        /// The clock stepped.
+        3 v 1 "log.clock_stepped" => ClockStepped;
+        /// The state's fingerprint was recorded.
+        4 v 1 "log.fingerprint_recorded" => FingerprintRecorded;
+        /// A command was refused by a rule whose refusals are facts.
+        5 v 1 "log.command_refused" => CommandRefused;
+        /// Another configuration is in force.
+        6 v 1 "log.configuration_changed" => ConfigurationChanged;
+        /// The log was made of what could be kept of another one.
+        7 v 1 "log.salvaged" => Salvaged;
+        /// A stretch of the salvaged log did not verify.
+        8 v 1 "log.records_lost" => RecordsLost;
+        /// Records were moved to an archive.
+        9 v 1 "log.history_archived" => HistoryArchived;
+        /// A sealed segment has an index.
+        10 v 1 "log.segment_indexed" => SegmentIndexed;
+        /// A person set the policy of the log.
+        11 v 1 "log.policy_changed" => PolicyChanged in Box;
+        /// The policy of the log may be lost.
+        12 v 1 "log.policy_unknown" => PolicyUnknown;
+        /// Records were taken over from a damaged log without proof.
+        13 v 1 "log.records_unproven" => RecordsUnproven;
+    }
+}
 
 /// A writer opened the log and put its end in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,12 +3,33 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::Actor;
+use crate::core::events;
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::registration::types::{
     Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
 };
+
+events! {
+    /// What happened to a registration.
+    RegistrationEvent of "interruption_thread" kinds 160..=166, {
+        /// An actor may call the capabilities of PH1.X, or may no longer.
+        160 v 1 "interruption_thread.capability_changed" => CapabilityChanged;
+        /// A tenant was registered, or its status changed.
+        161 v 1 "interruption_thread.tenant_registered" => TenantRegistered;
+        /// A user was registered, or the status changed.
+        162 v 1 "interruption_thread.user_registered" => UserRegistered;
+        /// A device was registered for a user, or the status changed.
+        163 v 1 "interruption_thread.device_registered" => DeviceRegistered;
+        /// A session was registered, or its status changed.
+        164 v 1 "interruption_thread.session_registered" => SessionRegistered;
+        /// A work order was registered, or its status changed.
+        165 v 1 "interruption_thread.work_order_registered" => WorkOrderRegistered;
+        /// A lease was registered, or its status changed.
+        166 v 1 "interruption_thread.lease_registered" => LeaseRegistered;
+    }
+}
 
 /// Who may call the capabilities of PH1.X.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,6 +16,7 @@ use crate::core::time::Timestamp;
 use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::validate::check_name;
 use crate::registration::command::{ChangeCapability, RegisterSession};
+use crate::registration::event::RegistrationEvent as Event;
 use crate::registration::event::{
     CapabilityChanged, DeviceRegistered, LeaseRegistered, SessionRegistered, TenantRegistered,
     UserRegistered, WorkOrderRegistered,
@@ -25,7 +26,6 @@ use crate::registration::types::{
     Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
 };
 use crate::world::command::Command;
-use crate::world::event::Event;
 
 /// The registration that a command asks for; `None` for commands that register nothing.
 pub(crate) fn register(
@@ -98,8 +98,7 @@ fn session(command: &RegisterSession) -> SessionRegistered {
 }
 
 impl Registered<'_> {
-    /// Whether what the event registers may be registered at this time. Events that register
-    /// nothing may happen as far as the registry is concerned.
+    /// Whether what the event registers may be registered at this time.
     fn check_registration(&self, event: &Event, at: Timestamp) -> Result<(), ThreadRefusal> {
         match event {
             Event::CapabilityChanged(body) => self.check_capability(body),
@@ -109,7 +108,6 @@ impl Registered<'_> {
             Event::SessionRegistered(body) => self.check_session(body),
             Event::WorkOrderRegistered(body) => self.check_new_work_order(body),
             Event::LeaseRegistered(body) => self.check_new_lease(body, at),
-            _ => Ok(()),
         }
     }
 

@@ -19,13 +19,13 @@ use crate::core::text::shown;
 use crate::core::time::Timestamp;
 use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::types::ReasonCode;
+use crate::registration::event::RegistrationEvent as Event;
 use crate::registration::event::{
     CapabilityChanged, LeaseRegistered, SessionRegistered, WorkOrderRegistered,
 };
 use crate::registration::types::{
     Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
 };
-use crate::world::event::Event;
 
 /// Everything that is registered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -184,7 +184,7 @@ impl<'a> Registered<'a> {
 }
 
 impl Registry {
-    /// Applies what the event of a record registers. Other events leave the registry as it is.
+    /// Applies what the event of a record registers.
     pub(crate) fn apply(&mut self, event: &Event, sequence: u64) {
         self.follow_ending(event, sequence);
         match event {
@@ -203,7 +203,6 @@ impl Registry {
             Event::SessionRegistered(body) => self.register_session(body),
             Event::WorkOrderRegistered(body) => self.register_work_order(body),
             Event::LeaseRegistered(body) => self.register_lease(body),
-            _ => {}
         }
     }
 
@@ -360,10 +359,10 @@ impl RegistrationName {
         Self { kind, parts: parts.iter().map(ToString::to_string).collect() }
     }
 
-    /// What an event registers, or takes away; `None` for events that register nothing.
+    /// What an event registers, or takes away.
     #[must_use]
-    pub fn of(event: &Event) -> Option<Self> {
-        Some(match event {
+    pub fn of(event: &Event) -> Self {
+        match event {
             Event::CapabilityChanged(body) => {
                 Self::new("capability", &[&body.actor_kind, &body.actor_id, &body.capability])
             }
@@ -381,8 +380,7 @@ impl RegistrationName {
             Event::LeaseRegistered(body) => {
                 Self::new("lease", &[&body.tenant_id, &body.work_order_id, &body.lease_token_hash])
             }
-            _ => return None,
-        })
+        }
     }
 }
 

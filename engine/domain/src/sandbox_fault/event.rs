@@ -2,9 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::events;
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::sandbox_fault::types::{ExecutionFaultType, RetryPolicy, SandboxDecision};
+
+events! {
+    /// What happened to an attempt that failed.
+    SandboxFaultEvent of "sandbox_fault" kinds 96..=127, {
+        /// An attempt failed.
+        96 v 1 "sandbox_fault.fault_reported" => FaultReported;
+        /// It was decided what becomes of a failed attempt.
+        97 v 1 "sandbox_fault.sandbox_decided" => SandboxDecided;
+    }
+    /// The loop that the event is about.
+    pub fn loop_id(body) -> &str { &body.loop_id }
+}
 
 /// An attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

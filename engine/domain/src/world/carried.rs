@@ -25,6 +25,7 @@ use crate::execution_loop::types::HaltReason;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::human_decision::state::HeldRequest;
 use crate::interruption_thread::state::Threads;
+use crate::log::event::LogEvent;
 use crate::log::state::UnprovenRecords;
 use crate::world::due::Requests;
 use crate::world::event::Event;
@@ -251,7 +252,7 @@ impl World {
     /// fingerprint, of this program's schema.
     #[must_use]
     pub fn stated_by(bytes: &[u8], event: &Event) -> Option<Self> {
-        let Event::FingerprintRecorded(stated) = event else { return None };
+        let Event::Log(LogEvent::FingerprintRecorded(stated)) = event else { return None };
         let is_ours = stated.schema == STATE_SCHEMA_VERSION;
         is_ours.then(|| Self::from_snapshot(bytes, stated.fingerprint).ok()).flatten()
     }

@@ -21,6 +21,7 @@ use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::aggregate::RequestPlace;
 use crate::governed::batch::Batch;
 use crate::governed::{answer, attempt, batch, capture, initialization, request};
+use crate::human_decision::event::HumanDecisionEvent;
 use crate::human_decision::refusal::DecisionRefusal;
 use crate::interruption_thread::rules::ThreadView;
 use crate::interruption_thread::session::ended_with_session;
@@ -74,7 +75,9 @@ fn check_proven(world: &World, command: &Command) -> Result<(), Refusal> {
 /// An id names one question for ever, whichever command asks it.
 fn check_new_requests(world: &World, events: &[Event]) -> Result<(), Refusal> {
     let asked = events.iter().filter_map(|event| match event {
-        Event::DecisionRequested(body) => Some(&body.request.request_id),
+        Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) => {
+            Some(&body.request.request_id)
+        }
         _ => None,
     });
     for request_id in asked {
@@ -119,9 +122,11 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
             policy::check_asked(&world.policy(), l).map_err(Refusal::loosened)?;
             request::request(l, b, c)
         }),
-        Command::AnswerDecision(c) => answer::answer(place(&c.request_id), c, at),
-        Command::ExpireDue(c) => request::expire(place(&c.request_id), c, at),
-        Command::OverrideVisibility(c) => request::override_visibility(place(&c.request_id), c, at),
+        Command::AnswerDecision(c) => all(answer::answer(place(&c.request_id), c, at)?),
+        Command::ExpireDue(c) => all(request::expire(place(&c.request_id), c, at)?),
+        Command::OverrideVisibility(c) => {
+            all(request::override_visibility(place(&c.request_id), c, at)?)
+        }
         Command::ChangeCapability(_)
         | Command::RegisterTenant(_)
         | Command::RegisterUser(_)
@@ -146,13 +151,18 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
         | Command::RemindDecisionPoint(_)
         | Command::ConsumeApproval(_)
         | Command::ExpireDecisionPoint(_) => {
-            decision_point::rules::on_decision_point(world, command, at)
+            all(decision_point::rules::on_decision_point(world, command, at)?)
         }
         Command::SetPolicy(c) => policy::set(world, c),
         Command::RelaxPolicy(c) => policy::relax(world, c, at),
         Command::RecordConfiguration(body) => Ok(vec![body.clone().into()]),
         Command::RecordFingerprint => Ok(vec![fingerprint(world)]),
     }
+}
+
+/// A system's events as what the log stores.
+fn all<E: Into<Event>>(events: Vec<E>) -> Result<Vec<Event>, Refusal> {
+    Ok(events.into_iter().map(E::into).collect())
 }
 
 /// A new loop, under an id that nothing had, and as the policy of the log permits.
@@ -166,8 +176,10 @@ fn initialize(
     if world.live_loop(&loop_id).is_some() || world.was_used(&loop_id) {
         return Err(Refusal::LoopExists { loop_id });
     }
+    // The approval that permits the start is spent with it.
     let spent = policy::approve_start(world, command, at)?;
-    initialization::initialize(command, spent, at)
+    let begun = initialization::initialize(command, at)?;
+    Ok(spent.into_iter().map(Event::from).chain(begun.into_iter().map(Event::from)).collect())
 }
 
 fn on_loop(
@@ -177,19 +189,20 @@ fn on_loop(
     at: Timestamp,
     act: impl FnOnce(&ExecutionLoop, &mut Batch<'_>) -> Result<(), Refusal>,
 ) -> Result<Vec<Event>, Refusal> {
-    batch::on_loop(world.live_loop(loop_id), loop_id, entropy, at, act)
+    all(batch::on_loop(world.live_loop(loop_id), loop_id, entropy, at, act)?)
 }
 
 /// A registration, and what becomes of everything that a session which is closed leaves behind,
 /// said thread by thread.
 fn register(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
     let registration = registration::rules::register(world.registered(), command, at)?;
-    let mut events = Vec::from_iter(registration);
+    let mut events = Vec::from_iter(registration.map(Event::from));
     if let Command::RegisterSession(c) = command
         && c.status == SessionStatus::Closed
     {
         let threads = world.hot.threads.of_session(&c.tenant_id, &c.session_id);
-        events.extend(threads.flat_map(|thread| ended_with_session(thread, &c.session_id, at)));
+        let ended = threads.flat_map(|thread| ended_with_session(thread, &c.session_id, at));
+        events.extend(ended.map(Event::from));
     }
     Ok(events)
 }
@@ -202,7 +215,7 @@ fn on_thread(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
         closed_with: world.closed_with(tenant_id, correlation_id),
         registered: world.registered(),
     };
-    Ok(interruption_thread::rules::on_thread(view, command, at)?)
+    all(interruption_thread::rules::on_thread(view, command, at)?)
 }
 
 fn fingerprint(world: &World) -> Event {

@@ -20,7 +20,7 @@ use crate::core::ids::Idempotency;
 use crate::core::limits::MAX_PAYLOAD_BYTES;
 use crate::core::payload::List;
 use crate::core::text::{IdentifierFault, check_identifier};
-use crate::log::event::SalvagedRun;
+use crate::log::event::{LogEvent, SalvagedRun};
 use crate::world::event::{Event, is_registered, kind_name};
 
 /// One record's payload.
@@ -222,23 +222,23 @@ impl Envelope {
         };
         self.causation.iter_mut().for_each(&mut replace);
         match &mut self.event {
-            Event::RecoveryPerformed(body) => {
+            Event::Log(LogEvent::RecoveryPerformed(body)) => {
                 replace(&mut body.last_proven_sequence);
                 replace(&mut body.last_kept_sequence);
             }
-            Event::HeadMissingAccepted(body) => {
+            Event::Log(LogEvent::HeadMissingAccepted(body)) => {
                 replace(&mut body.first_sequence);
                 replace(&mut body.last_sequence);
             }
-            Event::SegmentIndexed(body) => {
+            Event::Log(LogEvent::SegmentIndexed(body)) => {
                 replace(&mut body.first_sequence);
                 replace(&mut body.last_sequence);
             }
-            Event::RecordsUnproven(body) => {
+            Event::Log(LogEvent::RecordsUnproven(body)) => {
                 replace(&mut body.first_sequence);
                 replace(&mut body.last_sequence);
             }
-            Event::Salvaged(body) => body.runs = replaced(&body.runs, replace),
+            Event::Log(LogEvent::Salvaged(body)) => body.runs = replaced(&body.runs, replace),
             _ => {}
         }
     }

@@ -15,11 +15,15 @@ use crate::core::forbidden::{ForbiddenEvent, Record, Rule, RuleChecks};
 use crate::core::hash::Digest;
 use crate::core::ids::{digits, id};
 use crate::core::time::Timestamp;
-use crate::execution_loop::event::LoopInitialized;
+use crate::evidence_capture::event::EvidenceCaptureEvent;
+use crate::execution_loop::event::{ExecutionLoopEvent, LoopInitialized};
 use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::{apply_question, capture};
+use crate::human_decision::event::HumanDecisionEvent;
 use crate::interruption_thread::apply::Context;
-use crate::log::event::{FingerprintRecorded, are_records_before};
+use crate::interruption_thread::event::InterruptionThreadEvent;
+use crate::log::event::{FingerprintRecorded, LogEvent, are_records_before};
+use crate::sandbox_fault::event::SandboxFaultEvent;
 use crate::world::carried::STATE_SCHEMA_VERSION;
 use crate::world::due::Requests;
 use crate::world::envelope::Envelope;
@@ -103,55 +107,91 @@ enum Touched {
 
 fn apply(world: &mut World, record: Record<'_>, event: &Event) -> Touched {
     match event {
-        event if event.decision_point().is_some() => {
-            decision_point::apply::applied(world, record, event);
+        Event::Log(event) => apply_to_log(world, record, event),
+        Event::Registration(event) => {
+            let Hot { registry, gates, .. } = &mut world.hot;
+            registration::rules::registered(registry, gates.authentication(), record, event);
         }
-        event if event.is_of_threads() => apply_thread_event(world, record, event),
-        Event::RecoveryPerformed(_) | Event::HeadMissingAccepted(_) | Event::ClockStepped(_) => {}
-        Event::CommandRefused(_) | Event::FingerprintRecorded(_) => {}
-        Event::Salvaged(_) | Event::RecordsLost(_) => {}
-        Event::RecordsUnproven(body) => {
-            if are_records_before(body.first_sequence, body.last_sequence, record.sequence) {
-                world.take_unproven(body.first_sequence, body.last_sequence);
-            }
-        }
-        Event::PolicyUnknown(_) => world.hot.gates.is_policy_lost = true,
-        Event::HistoryArchived(body) => world.hot.indexes.archived(body.anchor_sequence),
-        Event::ConfigurationChanged(body) => world.hot.configuration = body.digest,
-        Event::PolicyChanged(body) => policy::policy_changed(world, record, body),
-        Event::SegmentIndexed(body) => {
-            if are_records_before(body.first_sequence, body.last_sequence, record.sequence) {
-                world.hot.indexes.follow(body);
-            }
-        }
-        event => return apply_to_loops(&mut world.hot, record, event),
+        Event::InterruptionThread(event) => apply_to_thread(world, record, event),
+        Event::DecisionPoint(event) => decision_point::apply::applied(world, record, event),
+        Event::ExecutionLoop(_)
+        | Event::EvidenceCapture(_)
+        | Event::SandboxFault(_)
+        | Event::HumanDecision(_) => return apply_to_loops(&mut world.hot, record, event),
     }
     Touched::Lives
 }
 
 fn judge(world: &World, record: Record<'_>, event: &Event, checks: &mut RuleChecks) {
+    let Hot { threads, registry, gates, .. } = &world.hot;
     match event {
-        event if event.decision_point().is_some() => {
-            decision_point::apply::judge(world, record, event, checks);
+        Event::Log(event) => judge_log(world, record, event, checks),
+        Event::Registration(event) => {
+            registration::rules::judge(registry, gates.authentication(), record, event, checks);
         }
-        event if event.is_of_threads() => judge_thread_event(&world.hot, record, event, checks),
-        Event::RecoveryPerformed(_) | Event::HeadMissingAccepted(_) | Event::ClockStepped(_) => {}
-        Event::CommandRefused(_) | Event::ConfigurationChanged(_) | Event::PolicyUnknown(_) => {}
-        Event::Salvaged(_) | Event::RecordsLost(_) | Event::HistoryArchived(_) => {}
-        Event::RecordsUnproven(body) => {
+        Event::InterruptionThread(event) => {
+            let context = Context { threads, registry };
+            interruption_thread::apply::judge(context, record, event, checks);
+        }
+        Event::DecisionPoint(event) => decision_point::apply::judge(world, record, event, checks),
+        Event::ExecutionLoop(_)
+        | Event::EvidenceCapture(_)
+        | Event::SandboxFault(_)
+        | Event::HumanDecision(_) => judge_loops(&world.hot, record, event, checks),
+    }
+}
+
+/// What the log says of itself.
+fn apply_to_log(world: &mut World, record: Record<'_>, event: &LogEvent) {
+    match event {
+        LogEvent::RecoveryPerformed(_)
+        | LogEvent::HeadMissingAccepted(_)
+        | LogEvent::ClockStepped(_)
+        | LogEvent::CommandRefused(_)
+        | LogEvent::FingerprintRecorded(_)
+        | LogEvent::Salvaged(_)
+        | LogEvent::RecordsLost(_) => {}
+        LogEvent::RecordsUnproven(body) => {
+            if are_records_before(body.first_sequence, body.last_sequence, record.sequence) {
+                world.take_unproven(body.first_sequence, body.last_sequence);
+            }
+        }
+        LogEvent::PolicyUnknown(_) => world.hot.gates.is_policy_lost = true,
+        LogEvent::HistoryArchived(body) => world.hot.indexes.archived(body.anchor_sequence),
+        LogEvent::ConfigurationChanged(body) => world.hot.configuration = body.digest,
+        LogEvent::PolicyChanged(body) => policy::policy_changed(world, record, body),
+        LogEvent::SegmentIndexed(body) => {
+            if are_records_before(body.first_sequence, body.last_sequence, record.sequence) {
+                world.hot.indexes.follow(body);
+            }
+        }
+    }
+}
+
+fn judge_log(world: &World, record: Record<'_>, event: &LogEvent, checks: &mut RuleChecks) {
+    match event {
+        LogEvent::RecoveryPerformed(_)
+        | LogEvent::HeadMissingAccepted(_)
+        | LogEvent::ClockStepped(_)
+        | LogEvent::CommandRefused(_)
+        | LogEvent::ConfigurationChanged(_)
+        | LogEvent::PolicyUnknown(_)
+        | LogEvent::Salvaged(_)
+        | LogEvent::RecordsLost(_)
+        | LogEvent::HistoryArchived(_) => {}
+        LogEvent::RecordsUnproven(body) => {
             let (first, last) = (body.first_sequence, body.last_sequence);
             check_before(Rule::UnprovenRecords, first, last, record, checks);
         }
-        Event::FingerprintRecorded(body) => judge_fingerprint(world, body, checks),
-        Event::PolicyChanged(body) => {
+        LogEvent::FingerprintRecorded(body) => judge_fingerprint(world, body, checks),
+        LogEvent::PolicyChanged(body) => {
             policy::may_change(world, record, body, checks);
         }
         // What else an index says is checked by whoever reads it.
-        Event::SegmentIndexed(body) => {
+        LogEvent::SegmentIndexed(body) => {
             let (first, last) = (body.first_sequence, body.last_sequence);
             check_before(Rule::SegmentIndex, first, last, record, checks);
         }
-        event => judge_loops(&world.hot, record, event, checks),
     }
 }
 
@@ -159,15 +199,16 @@ fn judge(world: &World, record: Record<'_>, event: &Event, checks: &mut RuleChec
 fn apply_to_loops(hot: &mut Hot, record: Record<'_>, event: &Event) -> Touched {
     let loop_id = event.loop_id().unwrap_or_default();
     match event {
-        Event::LoopInitialized(body) => begin(hot, record, body),
-        Event::LateAnswerRecorded(body) => {
+        Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => begin(hot, record, body),
+        Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(body)) => {
             let Hot { loops, requests, .. } = hot;
             let live = loops.get_mut(loop_id);
             let live = live.and_then(|entity| entity.request_mut(&body.request_id));
             let held = live.or_else(|| requests.closed_mut(&body.request_id));
             held.into_iter().for_each(|held| apply_question::late_answer(held, record));
         }
-        Event::DecisionRequested(body) if is_taken(hot, &body.request.request_id) => {}
+        Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body))
+            if is_taken(hot, &body.request.request_id) => {}
         _ => {
             let person = hot.gates.of_loop(loop_id);
             let Hot { loops, requests, .. } = hot;
@@ -184,18 +225,20 @@ fn apply_to_loops(hot: &mut Hot, record: Record<'_>, event: &Event) -> Touched {
 fn judge_loops(hot: &Hot, record: Record<'_>, event: &Event, checks: &mut RuleChecks) {
     let loop_id = event.loop_id().unwrap_or_default();
     match event {
-        Event::LoopInitialized(body) => {
+        Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => {
             if policy::may_begin(hot, record, body, checks) {
                 governed::apply::judge_initialized(hot.loops.contains_key(loop_id), body, checks);
             }
         }
-        Event::LateAnswerRecorded(body) => {
+        Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(body)) => {
             let live = hot.loops.get(loop_id);
             let live = live.and_then(|entity| entity.request(&body.request_id));
             let held = live.or_else(|| hot.requests.closed_with(&body.request_id));
             apply_question::judge_late_answer(held, record, body, checks);
         }
-        Event::DecisionRequested(body) if is_taken(hot, &body.request.request_id) => {
+        Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body))
+            if is_taken(hot, &body.request.request_id) =>
+        {
             let found = body.request.request_id.as_str();
             checks.forbid(Rule::DecisionRequest, "a request id that is new", found);
         }
@@ -240,25 +283,19 @@ fn apply_to_loop(
     event: &Event,
 ) {
     match event {
-        Event::LoopDispatched(body) => governed::apply::dispatched(entity, record, body),
-        Event::ResponseAwaited(_) => governed::apply::awaited(entity),
-        Event::ResponseEvaluated(body) => governed::apply::evaluated(entity, record, body),
-        Event::LoopHalted(body) => governed::apply::halted(entity, record, body),
-        Event::ObserverAttached(body) => capture::observer_attached(entity, body),
-        Event::EvidenceCaptured(body) => capture::captured(entity, record, body),
-        Event::StopConditionDetected(body) => capture::stop_detected(entity, body),
-        Event::ChainSealed(_) => capture::sealed(entity),
-        Event::FaultReported(body) => governed::apply::reported(entity, body),
-        Event::SandboxDecided(_) => governed::apply::decided(entity),
-        Event::DecisionRequested(body) => apply_question::requested(entity, record, body),
-        Event::VisibilityOverridden(body) => {
-            apply_question::overridden(entity, person, record, body);
+        Event::ExecutionLoop(event) => apply_loop_event(entity, record, event),
+        Event::EvidenceCapture(event) => apply_evidence_event(entity, record, event),
+        Event::SandboxFault(SandboxFaultEvent::FaultReported(body)) => {
+            governed::apply::reported(entity, body);
         }
-        Event::DecisionWarned(body) => apply_question::warned(entity, record, body),
-        Event::DecisionAnswered(body) => apply_question::answered(entity, person, record, body),
-        Event::DecisionTimedOut(body) => apply_question::timed_out(entity, record, body),
-        Event::RequestWithdrawn(body) => apply_question::withdrawn(entity, record, body),
-        _ => {}
+        Event::SandboxFault(SandboxFaultEvent::SandboxDecided(_)) => {
+            governed::apply::decided(entity);
+        }
+        Event::HumanDecision(event) => apply_decision_event(entity, person, record, event),
+        Event::Log(_)
+        | Event::Registration(_)
+        | Event::InterruptionThread(_)
+        | Event::DecisionPoint(_) => {}
     }
 }
 
@@ -270,63 +307,155 @@ fn judge_loop(
     checks: &mut RuleChecks,
 ) {
     match event {
-        Event::LoopDispatched(body) => governed::apply::judge_dispatched(entity, body, checks),
-        Event::ResponseAwaited(body) => governed::apply::judge_awaited(entity, body, checks),
-        Event::ResponseEvaluated(body) => governed::apply::judge_evaluated(entity, body, checks),
-        Event::LoopHalted(body) => governed::apply::judge_halted(entity, body, checks),
-        Event::ObserverAttached(body) => {
+        Event::ExecutionLoop(event) => judge_loop_event(entity, event, checks),
+        Event::EvidenceCapture(event) => judge_evidence_event(entity, record, event, checks),
+        Event::SandboxFault(SandboxFaultEvent::FaultReported(body)) => {
+            governed::apply::judge_reported(entity, body, checks);
+        }
+        Event::SandboxFault(SandboxFaultEvent::SandboxDecided(body)) => {
+            governed::apply::judge_decided(entity, body, checks);
+        }
+        Event::HumanDecision(event) => judge_decision_event(entity, person, record, event, checks),
+        Event::Log(_)
+        | Event::Registration(_)
+        | Event::InterruptionThread(_)
+        | Event::DecisionPoint(_) => {}
+    }
+}
+
+fn apply_loop_event(entity: &mut ExecutionLoop, record: Record<'_>, event: &ExecutionLoopEvent) {
+    match event {
+        // It began the loop.
+        ExecutionLoopEvent::LoopInitialized(_) => {}
+        ExecutionLoopEvent::LoopDispatched(body) => {
+            governed::apply::dispatched(entity, record, body);
+        }
+        ExecutionLoopEvent::ResponseAwaited(_) => governed::apply::awaited(entity),
+        ExecutionLoopEvent::ResponseEvaluated(body) => {
+            governed::apply::evaluated(entity, record, body);
+        }
+        ExecutionLoopEvent::LoopHalted(body) => governed::apply::halted(entity, record, body),
+    }
+}
+
+fn judge_loop_event(entity: &ExecutionLoop, event: &ExecutionLoopEvent, checks: &mut RuleChecks) {
+    match event {
+        ExecutionLoopEvent::LoopInitialized(_) => {}
+        ExecutionLoopEvent::LoopDispatched(body) => {
+            governed::apply::judge_dispatched(entity, body, checks);
+        }
+        ExecutionLoopEvent::ResponseAwaited(body) => {
+            governed::apply::judge_awaited(entity, body, checks);
+        }
+        ExecutionLoopEvent::ResponseEvaluated(body) => {
+            governed::apply::judge_evaluated(entity, body, checks);
+        }
+        ExecutionLoopEvent::LoopHalted(body) => {
+            governed::apply::judge_halted(entity, body, checks);
+        }
+    }
+}
+
+fn apply_evidence_event(
+    entity: &mut ExecutionLoop,
+    record: Record<'_>,
+    event: &EvidenceCaptureEvent,
+) {
+    match event {
+        EvidenceCaptureEvent::ObserverAttached(body) => capture::observer_attached(entity, body),
+        EvidenceCaptureEvent::EvidenceCaptured(body) => capture::captured(entity, record, body),
+        EvidenceCaptureEvent::StopConditionDetected(body) => capture::stop_detected(entity, body),
+        EvidenceCaptureEvent::ChainSealed(_) => capture::sealed(entity),
+    }
+}
+
+fn judge_evidence_event(
+    entity: &ExecutionLoop,
+    record: Record<'_>,
+    event: &EvidenceCaptureEvent,
+    checks: &mut RuleChecks,
+) {
+    match event {
+        EvidenceCaptureEvent::ObserverAttached(body) => {
             capture::judge_observer_attached(entity, record, body, checks);
         }
-        Event::EvidenceCaptured(body) => capture::judge_captured(entity, record, body, checks),
-        Event::StopConditionDetected(body) => capture::judge_stop_detected(entity, body, checks),
-        Event::ChainSealed(body) => capture::judge_sealed(entity, body, checks),
-        Event::FaultReported(body) => governed::apply::judge_reported(entity, body, checks),
-        Event::SandboxDecided(body) => governed::apply::judge_decided(entity, body, checks),
-        Event::DecisionRequested(body) => {
+        EvidenceCaptureEvent::EvidenceCaptured(body) => {
+            capture::judge_captured(entity, record, body, checks);
+        }
+        EvidenceCaptureEvent::StopConditionDetected(body) => {
+            capture::judge_stop_detected(entity, body, checks);
+        }
+        EvidenceCaptureEvent::ChainSealed(body) => capture::judge_sealed(entity, body, checks),
+    }
+}
+
+/// Questions to a person.
+fn apply_decision_event(
+    entity: &mut ExecutionLoop,
+    person: Option<PersonTerms>,
+    record: Record<'_>,
+    event: &HumanDecisionEvent,
+) {
+    match event {
+        HumanDecisionEvent::DecisionRequested(body) => {
+            apply_question::requested(entity, record, body);
+        }
+        HumanDecisionEvent::VisibilityOverridden(body) => {
+            apply_question::overridden(entity, person, record, body);
+        }
+        HumanDecisionEvent::DecisionWarned(body) => apply_question::warned(entity, record, body),
+        HumanDecisionEvent::DecisionAnswered(body) => {
+            apply_question::answered(entity, person, record, body);
+        }
+        HumanDecisionEvent::DecisionTimedOut(body) => {
+            apply_question::timed_out(entity, record, body);
+        }
+        HumanDecisionEvent::RequestWithdrawn(body) => {
+            apply_question::withdrawn(entity, record, body);
+        }
+        // It changes no loop, and may come when there is none any more.
+        HumanDecisionEvent::LateAnswerRecorded(_) => {}
+    }
+}
+
+fn judge_decision_event(
+    entity: &ExecutionLoop,
+    person: Option<PersonTerms>,
+    record: Record<'_>,
+    event: &HumanDecisionEvent,
+    checks: &mut RuleChecks,
+) {
+    match event {
+        HumanDecisionEvent::DecisionRequested(body) => {
             apply_question::judge_requested(entity, record, body, checks);
         }
-        Event::VisibilityOverridden(body) => {
+        HumanDecisionEvent::VisibilityOverridden(body) => {
             apply_question::may_override(entity, person, record, body, checks);
         }
-        Event::DecisionWarned(body) => apply_question::judge_warned(entity, record, body, checks),
-        Event::DecisionAnswered(body) => {
+        HumanDecisionEvent::DecisionWarned(body) => {
+            apply_question::judge_warned(entity, record, body, checks);
+        }
+        HumanDecisionEvent::DecisionAnswered(body) => {
             apply_question::outcome(entity, person, record, body, checks);
         }
-        Event::DecisionTimedOut(body) => {
+        HumanDecisionEvent::DecisionTimedOut(body) => {
             apply_question::judge_timed_out(entity, record, body, checks);
         }
-        Event::RequestWithdrawn(body) => apply_question::judge_withdrawn(entity, body, checks),
-        _ => {}
-    }
-}
-
-const fn is_registration(event: &Event) -> bool {
-    matches!(event.kind().kind, 160..=166)
-}
-
-/// Interruption threads, and what is registered for them.
-fn apply_thread_event(world: &mut World, record: Record<'_>, event: &Event) {
-    let Hot { threads, registry, gates, .. } = &mut world.hot;
-    match event {
-        Event::ThreadClosed(body) => {
-            let older = interruption_thread::apply::closed(threads, record, body);
-            older.into_iter().for_each(|thread| world.keep_settled_thread(thread));
+        HumanDecisionEvent::RequestWithdrawn(body) => {
+            apply_question::judge_withdrawn(entity, body, checks);
         }
-        event if is_registration(event) => {
-            registration::rules::registered(registry, gates.authentication(), record, event);
-        }
-        other => interruption_thread::apply::applied(threads, registry, record, other),
+        HumanDecisionEvent::LateAnswerRecorded(_) => {}
     }
 }
 
-fn judge_thread_event(hot: &Hot, record: Record<'_>, event: &Event, checks: &mut RuleChecks) {
-    let Hot { threads, registry, gates, .. } = hot;
-    if is_registration(event) {
-        let stated = gates.authentication();
-        return registration::rules::judge(registry, stated, record, event, checks);
+fn apply_to_thread(world: &mut World, record: Record<'_>, event: &InterruptionThreadEvent) {
+    let Hot { threads, registry, .. } = &mut world.hot;
+    if let InterruptionThreadEvent::ThreadClosed(body) = event {
+        let older = interruption_thread::apply::closed(threads, record, body);
+        older.into_iter().for_each(|thread| world.keep_settled_thread(thread));
+    } else {
+        interruption_thread::apply::applied(threads, registry, record, event);
     }
-    let context = Context { threads, registry };
-    interruption_thread::apply::judge(context, record, event, checks);
 }
 
 /// Sequences count up by one and times never go back. A world may begin at any sequence.

@@ -8,6 +8,11 @@
 use alloc::vec::Vec;
 
 use crate::core::actor::Actor;
+use crate::decision_point::event::DecisionPointEvent;
+use crate::execution_loop::event::ExecutionLoopEvent;
+use crate::human_decision::event::HumanDecisionEvent;
+use crate::log::event::LogEvent;
+use crate::registration::event::RegistrationEvent;
 use crate::world::envelope::{Envelope, decode};
 use crate::world::event::Event;
 
@@ -169,7 +174,7 @@ fn entities_of(event: &Event, each: &mut dyn FnMut(Term<'_>)) {
     if let Some(term) = term_of_registration(event) {
         each(term);
     }
-    if let Event::CommandRefused(body) = event
+    if let Event::Log(LogEvent::CommandRefused(body)) = event
         && let Some(subject) = &body.subject
     {
         each(Term::Refused(subject));
@@ -179,16 +184,8 @@ fn entities_of(event: &Event, each: &mut dyn FnMut(Term<'_>)) {
 /// The request to a person that an event is about.
 #[must_use]
 pub fn request_of(event: &Event) -> Option<&str> {
-    Some(match event {
-        Event::DecisionRequested(body) => &body.request.request_id,
-        Event::VisibilityOverridden(body) => &body.request_id,
-        Event::DecisionWarned(body) => &body.request_id,
-        Event::DecisionAnswered(body) => &body.record.request_id,
-        Event::DecisionTimedOut(body) => &body.record.request_id,
-        Event::LateAnswerRecorded(body) => &body.request_id,
-        Event::RequestWithdrawn(body) => &body.request_id,
-        _ => return None,
-    })
+    let Event::HumanDecision(event) = event else { return None };
+    Some(event.request_id())
 }
 
 /// The term of the loop, request or decision point that begins with an event, under an id that
@@ -196,10 +193,18 @@ pub fn request_of(event: &Event) -> Option<&str> {
 #[must_use]
 pub fn term_of_new(event: &Event) -> Option<Term<'_>> {
     Some(match event {
-        Event::LoopInitialized(body) => Term::Loop(&body.loop_id),
-        Event::DecisionRequested(body) => Term::Request(&body.request.request_id),
-        Event::DecisionPointCreated(body) => Term::DecisionPoint(&body.decision_id),
-        Event::RoundOpened(body) => Term::DecisionPoint(&body.decision_id),
+        Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => {
+            Term::Loop(&body.loop_id)
+        }
+        Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) => {
+            Term::Request(&body.request.request_id)
+        }
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) => {
+            Term::DecisionPoint(&body.decision_id)
+        }
+        Event::DecisionPoint(DecisionPointEvent::RoundOpened(body)) => {
+            Term::DecisionPoint(&body.decision_id)
+        }
         _ => return None,
     })
 }
@@ -207,10 +212,10 @@ pub fn term_of_new(event: &Event) -> Option<Term<'_>> {
 /// The term of the session or the work order that an event registers.
 fn term_of_registration(event: &Event) -> Option<Term<'_>> {
     match event {
-        Event::SessionRegistered(body) => {
+        Event::Registration(RegistrationEvent::SessionRegistered(body)) => {
             Some(Term::Session { tenant: &body.tenant_id, session: &body.session_id })
         }
-        Event::WorkOrderRegistered(body) => {
+        Event::Registration(RegistrationEvent::WorkOrderRegistered(body)) => {
             let (tenant, work_order) = (&body.tenant_id, &body.work_order_id);
             Some(Term::WorkOrder { tenant, work_order })
         }
@@ -221,12 +226,12 @@ fn term_of_registration(event: &Event) -> Option<Term<'_>> {
 /// The tenant in which an event registers something.
 fn registered_tenant(event: &Event) -> Option<&str> {
     Some(match event {
-        Event::TenantRegistered(body) => &body.tenant_id,
-        Event::UserRegistered(body) => &body.tenant_id,
-        Event::DeviceRegistered(body) => &body.tenant_id,
-        Event::SessionRegistered(body) => &body.tenant_id,
-        Event::WorkOrderRegistered(body) => &body.tenant_id,
-        Event::LeaseRegistered(body) => &body.tenant_id,
+        Event::Registration(RegistrationEvent::TenantRegistered(body)) => &body.tenant_id,
+        Event::Registration(RegistrationEvent::UserRegistered(body)) => &body.tenant_id,
+        Event::Registration(RegistrationEvent::DeviceRegistered(body)) => &body.tenant_id,
+        Event::Registration(RegistrationEvent::SessionRegistered(body)) => &body.tenant_id,
+        Event::Registration(RegistrationEvent::WorkOrderRegistered(body)) => &body.tenant_id,
+        Event::Registration(RegistrationEvent::LeaseRegistered(body)) => &body.tenant_id,
         _ => return None,
     })
 }

@@ -20,9 +20,9 @@ use crate::decision_point::state::DecisionPoint;
 use crate::decision_point::types::MAX_CLOSED_DECISION_POINTS;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::interruption_thread::state::{ClosedThread, MAX_CLOSED_THREADS};
+use crate::registration::event::RegistrationEvent;
 use crate::registration::state::Registry;
 use crate::world::World;
-use crate::world::event::Event;
 
 /// A value, or the bytes in which it is carried, or both. What is not asked for stays bytes, and is
 /// carried on as they are; what does not change is encoded once.
@@ -193,7 +193,7 @@ impl Recalled {
     }
 
     /// A session or a work order was registered like this, last.
-    pub fn was_registered(&mut self, event: &Event) {
+    pub fn was_registered(&mut self, event: &RegistrationEvent) {
         self.registrations.apply(event, 0);
     }
 

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::hash::{Digest, HashBuilder};
 use crate::core::ids::Idempotency;
 use crate::core::limits::MAX_RETIRED_KEYS;
+use crate::interruption_thread::event::InterruptionThreadEvent;
 use crate::world::command::Command;
 use crate::world::envelope::Envelope;
 use crate::world::event::Event;
@@ -129,7 +130,9 @@ impl Hot {
             None => envelope.event.loop_id().filter(|id| loops.contains_key(id)).map(String::from),
         };
         keys.follow(sequence, envelope, live_owner);
-        if let Event::ThreadClosed(body) = &envelope.event {
+        if let Event::InterruptionThread(InterruptionThreadEvent::ThreadClosed(body)) =
+            &envelope.event
+        {
             keys.close(&thread_owner(&body.tenant_id, &body.correlation_id));
         }
     }
@@ -207,7 +210,9 @@ fn thread_owner(tenant_id: &str, correlation_id: &str) -> String {
 
 /// The thread that an event's key belongs to. One of a refusal is nobody's: it takes no key.
 fn thread_of(event: &Event) -> Option<(&str, &str)> {
-    event.thread().filter(|_| !matches!(event, Event::RowRefused(_)))
+    event.thread().filter(|_| {
+        !matches!(event, Event::InterruptionThread(InterruptionThreadEvent::RowRefused(_)))
+    })
 }
 
 /// A key, and what was recorded under it.

@@ -13,6 +13,7 @@ use crate::core::actor::{Actor, Authentication, PersonTerms};
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
+use crate::decision_point::event::DecisionPointEvent;
 use crate::decision_point::refusal::DecisionPointRefusal as No;
 use crate::decision_point::rules::{check_principal, check_question, spend};
 use crate::decision_point::state::DecisionPoint;
@@ -89,7 +90,7 @@ pub(crate) fn approve_start(
     world: &World,
     command: &InitializeLoop,
     at: Timestamp,
-) -> Result<Option<Event>, Refusal> {
+) -> Result<Option<DecisionPointEvent>, Refusal> {
     if world.is_policy_lost() {
         return Err(Refusal::PolicyLost);
     }
@@ -140,7 +141,7 @@ pub(crate) fn relax(
         return Err(No::ShowsOtherwise { decision_id, tool: RELAX_TOOL }.into());
     }
     check_approved_by(world, &before, point)?;
-    Ok(vec![spent, changed(command, Some(point.decision_id.clone()))])
+    Ok(vec![spent.into(), changed(command, Some(point.decision_id.clone()))])
 }
 
 /// Those whom the policy before names approve; where it names nobody, whoever sits at a terminal.

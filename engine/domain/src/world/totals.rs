@@ -5,8 +5,15 @@ use alloc::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::core::time::Timestamp;
+use crate::decision_point::event::DecisionPointEvent;
+use crate::evidence_capture::event::EvidenceCaptureEvent;
+use crate::execution_loop::event::ExecutionLoopEvent;
 use crate::execution_loop::types::HaltReason;
 use crate::governed::aggregate::ExecutionLoop;
+use crate::human_decision::event::HumanDecisionEvent;
+use crate::interruption_thread::event::InterruptionThreadEvent;
+use crate::log::event::LogEvent;
+use crate::sandbox_fault::event::SandboxFaultEvent;
 use crate::world::event::Event;
 
 /// Counts over all events.
@@ -46,15 +53,32 @@ impl Totals {
         self.last_at = at;
         increment(&mut self.events);
         match event {
-            Event::LoopInitialized(_) => increment(&mut self.loops_initialized),
-            Event::LoopDispatched(_) => increment(&mut self.attempts_dispatched),
-            Event::EvidenceCaptured(_) => increment(&mut self.evidence_records),
-            Event::FaultReported(_) => increment(&mut self.faults_reported),
-            Event::DecisionRequested(_) => increment(&mut self.decisions_requested),
-            Event::DecisionAnswered(_) => increment(&mut self.decisions_answered),
-            Event::DecisionTimedOut(_) => increment(&mut self.decisions_timed_out),
-            Event::LateAnswerRecorded(_) => increment(&mut self.late_answers),
-            Event::CommandRefused(_) | Event::RowRefused(_) => {
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(_)) => {
+                increment(&mut self.loops_initialized)
+            }
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(_)) => {
+                increment(&mut self.attempts_dispatched)
+            }
+            Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(_)) => {
+                increment(&mut self.evidence_records)
+            }
+            Event::SandboxFault(SandboxFaultEvent::FaultReported(_)) => {
+                increment(&mut self.faults_reported)
+            }
+            Event::HumanDecision(HumanDecisionEvent::DecisionRequested(_)) => {
+                increment(&mut self.decisions_requested)
+            }
+            Event::HumanDecision(HumanDecisionEvent::DecisionAnswered(_)) => {
+                increment(&mut self.decisions_answered)
+            }
+            Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(_)) => {
+                increment(&mut self.decisions_timed_out)
+            }
+            Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(_)) => {
+                increment(&mut self.late_answers)
+            }
+            Event::Log(LogEvent::CommandRefused(_))
+            | Event::InterruptionThread(InterruptionThreadEvent::RowRefused(_)) => {
                 increment(&mut self.commands_refused);
             }
             _ => {}
@@ -85,12 +109,19 @@ pub struct DecisionPointTotals {
 impl DecisionPointTotals {
     pub(crate) fn count(&mut self, event: &Event) {
         match event {
-            Event::DecisionPointCreated(_) => increment(&mut self.decision_points_created),
-            Event::DecisionPointResolved(_) => increment(&mut self.decision_points_resolved),
-            Event::DefaultTaken(_) | Event::DecisionPointAborted(_) => {
+            Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(_)) => {
+                increment(&mut self.decision_points_created)
+            }
+            Event::DecisionPoint(DecisionPointEvent::DecisionPointResolved(_)) => {
+                increment(&mut self.decision_points_resolved)
+            }
+            Event::DecisionPoint(DecisionPointEvent::DefaultTaken(_))
+            | Event::DecisionPoint(DecisionPointEvent::DecisionPointAborted(_)) => {
                 increment(&mut self.decision_points_timed_out);
             }
-            Event::LateResponseRecorded(_) => increment(&mut self.late_responses),
+            Event::DecisionPoint(DecisionPointEvent::LateResponseRecorded(_)) => {
+                increment(&mut self.late_responses)
+            }
             _ => {}
         }
     }

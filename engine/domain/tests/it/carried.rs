@@ -7,6 +7,7 @@ use holdpoint_domain::core::limits::MAX_RETIRED_KEYS;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};
 use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecision};
+use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::world::envelope::Encoded;
 use holdpoint_domain::world::{CarriedError, envelope};
 use holdpoint_domain::{Command, Envelope, Event, Time, World};
@@ -120,7 +121,8 @@ fn golden_states_are_read_for_ever() {
 fn carried_indexes_and_what_was_forgotten_equal_what_they_were() {
     let mut world = small();
     let beginning = world.totals().last_sequence;
-    let indexed = |sample: &Envelope| matches!(sample.event, Event::SegmentIndexed(_));
+    let indexed =
+        |sample: &Envelope| matches!(sample.event, Event::Log(LogEvent::SegmentIndexed(_)));
     for sample in samples().into_iter().filter(indexed) {
         world.judge_and_evolve(beginning + 1, world.totals().last_at, &sample);
     }

@@ -1,5 +1,11 @@
 //! What a record's payload is, byte for byte, and what is not one (properties L8 and E10).
 
+use holdpoint_domain::decision_point::DecisionPointEvent;
+use holdpoint_domain::execution_loop::ExecutionLoopEvent;
+use holdpoint_domain::human_decision::HumanDecisionEvent;
+use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
+use holdpoint_domain::registration::RegistrationEvent;
+use holdpoint_domain::sandbox_fault::SandboxFaultEvent;
 use holdpoint_domain::{Envelope, Event, Idempotency, kind_name};
 use std::collections::BTreeSet;
 
@@ -7,8 +13,8 @@ use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::core::codec::DecodeError;
 use holdpoint_domain::core::limits::MAX_PAYLOAD_BYTES;
 use holdpoint_domain::core::payload::RawData;
-use holdpoint_domain::evidence_capture::EvidenceCaptured;
-use holdpoint_domain::log::{ClockStepped, HeadMissingAccepted, RecoveryPerformed};
+use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceCaptured};
+use holdpoint_domain::log::{ClockStepped, HeadMissingAccepted, LogEvent, RecoveryPerformed};
 use holdpoint_domain::world::REGISTRY;
 use holdpoint_domain::world::envelope::{Encoded, decode, encode};
 use holdpoint_testing::story::samples::samples;
@@ -301,12 +307,15 @@ fn claimed_lengths_are_not_believed() {
 
 #[test]
 fn payloads_beyond_the_limit_are_refused_both_ways() {
-    let Some(sample) =
-        samples().into_iter().find(|s| matches!(s.event, Event::EvidenceCaptured(_)))
-    else {
+    let Some(sample) = samples().into_iter().find(|s| {
+        matches!(s.event, Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(_)))
+    }) else {
         panic!("there is a sample with evidence");
     };
-    let Event::EvidenceCaptured(body) = sample.event.clone() else { unreachable!() };
+    let Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = sample.event.clone()
+    else {
+        unreachable!()
+    };
     let raw_data = RawData::from(vec![0; MAX_PAYLOAD_BYTES]).into();
     let event = EvidenceCaptured { raw_data, ..body }.into();
     assert!(encode(&Envelope { event, ..sample }).is_err());
@@ -316,9 +325,9 @@ fn payloads_beyond_the_limit_are_refused_both_ways() {
 
 #[test]
 fn confidence_of_one_does_not_decode() {
-    let Some(sample) =
-        samples().into_iter().find(|s| matches!(s.event, Event::ResponseEvaluated(_)))
-    else {
+    let Some(sample) = samples().into_iter().find(|s| {
+        matches!(s.event, Event::ExecutionLoop(ExecutionLoopEvent::ResponseEvaluated(_)))
+    }) else {
         panic!("there is a sample with a response");
     };
     let Encoded { kind, version, payload } = encode(&sample).unwrap();
@@ -387,25 +396,47 @@ fn read_heading(payload: &[u8]) -> (Heading, &[u8]) {
 /// The body once more, decoded and encoded by the maintained crate.
 fn reread(event: &Event, rest: &[u8]) -> Event {
     macro_rules! by_kind {
-        ($($Body:ident)+) => {
-            match event { $(Event::$Body(_) => Event::$Body(round_trip(rest)),)+ }
+        ($($System:ident $Event:ident { $($Body:ident)+ })+) => {
+            match event {
+                $($(Event::$System($Event::$Body(_)) => {
+                    Event::$System($Event::$Body(round_trip(rest)))
+                })+)+
+            }
         };
     }
     by_kind! {
-        PolicyChanged PolicyUnknown RecoveryPerformed HeadMissingAccepted ClockStepped
-        FingerprintRecorded LoopInitialized
-        LoopDispatched ResponseAwaited ResponseEvaluated LoopHalted ObserverAttached
-        EvidenceCaptured StopConditionDetected ChainSealed FaultReported SandboxDecided
-        CommandRefused ConfigurationChanged DecisionRequested VisibilityOverridden DecisionWarned
-        DecisionAnswered DecisionTimedOut LateAnswerRecorded RequestWithdrawn Salvaged RecordsLost
-        HistoryArchived CapabilityChanged TenantRegistered UserRegistered DeviceRegistered
-        SessionRegistered WorkOrderRegistered LeaseRegistered TurnTaken RowCommitted RowRefused
-        BufferExpired ReturnCheckExpired RemaindersDiscarded RowsRead ThreadClosed
-        DecisionPointCreated DecisionPointRefined GuidanceGiven RoundOpened VoteCast
-        DecisionPointResolved DefaultTaken DecisionPointAborted DecisionPointCancelled
-        DecisionPointSuperseded DecisionPointReminded DecisionPointEscalated LateResponseRecorded
-        ApprovalConsumed ApprovalLapsed DependentsReleased SegmentIndexed PendingDisarmed
-        ThreadMoved RecordsUnproven
+        Log LogEvent {
+            RecoveryPerformed HeadMissingAccepted ClockStepped FingerprintRecorded CommandRefused
+            ConfigurationChanged Salvaged RecordsLost HistoryArchived SegmentIndexed PolicyChanged
+            PolicyUnknown RecordsUnproven
+        }
+        ExecutionLoop ExecutionLoopEvent {
+            LoopInitialized LoopDispatched ResponseAwaited ResponseEvaluated LoopHalted
+        }
+        EvidenceCapture EvidenceCaptureEvent {
+            ObserverAttached EvidenceCaptured StopConditionDetected ChainSealed
+        }
+        SandboxFault SandboxFaultEvent {
+            FaultReported SandboxDecided
+        }
+        HumanDecision HumanDecisionEvent {
+            DecisionRequested VisibilityOverridden DecisionWarned DecisionAnswered DecisionTimedOut
+            LateAnswerRecorded RequestWithdrawn
+        }
+        Registration RegistrationEvent {
+            CapabilityChanged TenantRegistered UserRegistered DeviceRegistered SessionRegistered
+            WorkOrderRegistered LeaseRegistered
+        }
+        InterruptionThread InterruptionThreadEvent {
+            TurnTaken RowCommitted RowRefused BufferExpired ReturnCheckExpired RemaindersDiscarded
+            RowsRead ThreadClosed PendingDisarmed ThreadMoved
+        }
+        DecisionPoint DecisionPointEvent {
+            DecisionPointCreated DecisionPointRefined GuidanceGiven RoundOpened VoteCast
+            DecisionPointResolved DefaultTaken DecisionPointAborted DecisionPointCancelled
+            DecisionPointSuperseded DecisionPointReminded DecisionPointEscalated
+            LateResponseRecorded ApprovalConsumed ApprovalLapsed DependentsReleased
+        }
     }
 }
 

@@ -8,7 +8,8 @@ use crate::points::{
 use holdpoint_domain::Event;
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::decision_point::{
-    CreateDecisionPoint, DecisionOption, DecisionPointState as State, OnTimeout, Response,
+    CreateDecisionPoint, DecisionOption, DecisionPointEvent, DecisionPointState as State,
+    OnTimeout, Response,
 };
 
 /// What the rules do not decide: which tests prove it, or why it cannot exist here.
@@ -96,7 +97,11 @@ fn bug_06_guidance_and_the_round_that_it_opens_are_one_batch() {
     let mut stage = Stage::new();
     let id = stage.ask(question());
     let batch = stage.respond(&id, &person(APPROVER), guidance("Smaller.")).unwrap();
-    let [Event::GuidanceGiven(given), Event::RoundOpened(opened)] = &*batch else {
+    let [
+        Event::DecisionPoint(DecisionPointEvent::GuidanceGiven(given)),
+        Event::DecisionPoint(DecisionPointEvent::RoundOpened(opened)),
+    ] = &*batch
+    else {
         panic!("one batch of both: {batch:?}");
     };
     assert_eq!((&given.next_id, &*opened.prior_id), (&opened.decision_id, &*id));
@@ -108,7 +113,8 @@ fn bug_07_what_waits_is_released_in_the_batch_of_the_answer() {
     let mut stage = Stage::new();
     let id = stage.ask(question());
     let batch = stage.respond(&id, &person(APPROVER), choice("yes")).unwrap();
-    let Some(Event::DependentsReleased(released)) = batch.last() else {
+    let Some(Event::DecisionPoint(DecisionPointEvent::DependentsReleased(released))) = batch.last()
+    else {
         panic!("released with the answer: {batch:?}");
     };
     assert_eq!(&*released.blocks[0], "work-1");
@@ -248,7 +254,9 @@ fn bug_23_there_is_one_deadline_and_it_is_on_the_record() {
     let mut stage = Stage::new();
     let deadline = stage.in_ms(HOUR_MS);
     let (id, batch) = stage.try_ask(timed(OnTimeout::Abort)).unwrap();
-    let [Event::DecisionPointCreated(created)] = &*batch else { panic!("{batch:?}") };
+    let [Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(created))] = &*batch else {
+        panic!("{batch:?}")
+    };
     assert_eq!(created.terms.expires_at, Some(deadline));
     assert_eq!(view(&stage, &id)["expires_at"], deadline.to_string());
     assert_eq!(stage.world.next_due(), Some(deadline));

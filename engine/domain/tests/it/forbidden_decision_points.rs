@@ -10,9 +10,9 @@ use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
-    ActionBinding, DecisionPointCancelled, DecisionPointRefined, DecisionPointReminded,
-    DecisionPointResolved, DecisionPointState, DecisionPointSuperseded, GuidanceGiven,
-    LateResponseRecorded, OnTimeout, Proposal, Response, RoundOpened, Terms,
+    ActionBinding, DecisionPointCancelled, DecisionPointEvent, DecisionPointRefined,
+    DecisionPointReminded, DecisionPointResolved, DecisionPointState, DecisionPointSuperseded,
+    GuidanceGiven, LateResponseRecorded, OnTimeout, Proposal, Response, RoundOpened, Terms,
 };
 use holdpoint_domain::{ActorId, Command, Envelope, Event, Time};
 use holdpoint_testing::story::points::{
@@ -74,10 +74,10 @@ fn a_second_terminal_event_is_found_whatever_the_first_was() {
         for (_, event, rule) in genuine() {
             let follows_an_end = matches!(
                 event,
-                Event::LateResponseRecorded(_)
-                    | Event::ApprovalConsumed(_)
-                    | Event::ApprovalLapsed(_)
-                    | Event::DependentsReleased(_)
+                Event::DecisionPoint(DecisionPointEvent::LateResponseRecorded(_))
+                    | Event::DecisionPoint(DecisionPointEvent::ApprovalConsumed(_))
+                    | Event::DecisionPoint(DecisionPointEvent::ApprovalLapsed(_))
+                    | Event::DecisionPoint(DecisionPointEvent::DependentsReleased(_))
             );
             if !is_beginning(&event) && !follows_an_end {
                 assert_forbidden(&corners, about(&event, &ended), rule);
@@ -154,7 +154,9 @@ fn terms_that_nobody_may_agree_on_are_found() {
 #[test]
 fn rounds_that_no_guidance_led_to_are_found() {
     let (story, event, rule) = beginnings().remove(2);
-    let Event::RoundOpened(opened) = event else { panic!("a round") };
+    let Event::DecisionPoint(DecisionPointEvent::RoundOpened(opened)) = event else {
+        panic!("a round")
+    };
     let (asked, first) = asked();
     assert_forbidden(&asked, RoundOpened { prior_id: first.into(), ..opened.clone() }, rule);
     let other = Text::from("DP-00000000000000000000000000000001");
@@ -364,7 +366,9 @@ fn a_successor_that_does_not_say_so_is_found() {
     let (story, event) = genuine()
         .into_iter()
         .find_map(|(story, event, _)| match event {
-            Event::DecisionPointSuperseded(body) => Some((story, body)),
+            Event::DecisionPoint(DecisionPointEvent::DecisionPointSuperseded(body)) => {
+                Some((story, body))
+            }
             _ => None,
         })
         .unwrap();

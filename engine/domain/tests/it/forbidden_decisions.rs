@@ -9,13 +9,13 @@ use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
 use holdpoint_domain::execution_loop::{
-    CompleteLoop, ExecutionLoopState, ExecutorResponseType, HaltReason, InitializeLoop,
-    LoopDispatched,
+    CompleteLoop, ExecutionLoopEvent, ExecutionLoopState, ExecutorResponseType, HaltReason,
+    InitializeLoop, LoopDispatched,
 };
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
     DecisionAnswered, DecisionBinding, DecisionRequested, DecisionTimedOut, HoldPolicy, HoldTerms,
-    HumanDecision, OverrideField, RequestWithdrawn, injective_request_hash,
+    HumanDecision, HumanDecisionEvent, OverrideField, RequestWithdrawn, injective_request_hash,
 };
 use holdpoint_domain::{ActorId, Command, Event, ForbiddenEvent, Idempotency, Time, decide};
 use holdpoint_testing::story::held::{TIMEOUT_MS, terms};
@@ -43,7 +43,7 @@ fn forged_request(change: impl Fn(&mut DecisionRequested)) -> Vec<ForbiddenEvent
     let mut story = about_to_ask();
     let ask = story.ask();
     forged(&mut story, ask, |event| {
-        if let Event::DecisionRequested(body) = event {
+        if let Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) = event {
             change(body);
         }
     })
@@ -54,7 +54,7 @@ fn forged_answer(change: impl Fn(&mut DecisionAnswered)) -> Vec<ForbiddenEvent> 
     let mut story = Story::asked();
     let answer = story.decides(HumanDecision::Retry);
     let findings = forged(&mut story, answer, |event| {
-        if let Event::DecisionAnswered(body) = event {
+        if let Event::HumanDecision(HumanDecisionEvent::DecisionAnswered(body)) = event {
             change(body);
         }
     });
@@ -117,7 +117,7 @@ fn a_request_cannot_take_the_id_of_another_loops_request() {
     for stated in [taken.clone(), format!("X-{digits}"), digits.to_owned()] {
         let ask = story.ask();
         let findings = forged(&mut story, ask, |event| {
-            if let Event::DecisionRequested(body) = event {
+            if let Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) = event {
                 body.request.request_id = stated.as_str().into();
             }
         });
@@ -140,12 +140,14 @@ fn a_decision_does_not_fit_a_summary_that_was_changed_after_the_fact() {
     let mut rewritten = about_to_ask();
     let ask = rewritten.ask();
     forged(&mut rewritten, ask, |event| {
-        if let Event::DecisionRequested(body) = event {
+        if let Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) = event {
             body.context.command_line = "true".into();
             body.request_hash = injective_request_hash(&body.context, &body.request);
         }
     });
-    let Event::DecisionAnswered(body) = &answer else { panic!("an answer comes first") };
+    let Event::HumanDecision(HumanDecisionEvent::DecisionAnswered(body)) = &answer else {
+        panic!("an answer comes first")
+    };
     let mut other = body.clone();
     other.audit.shown_hash = sha256(b"what the person did not see");
     rewritten.now = story.now;
@@ -159,7 +161,10 @@ fn a_decision_does_not_fit_a_summary_that_was_changed_after_the_fact() {
 fn a_request_in_the_wrong_place_is_found() {
     let mut story = about_to_ask();
     let mut events = decide(&story.world, &story.ask(), story.now).unwrap();
-    let Some(Event::DecisionRequested(body)) = events.pop() else { panic!("a request") };
+    let Some(Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body))) = events.pop()
+    else {
+        panic!("a request")
+    };
     assert_eq!(story.record(body.clone().into()), []);
     assert_found(&story.record(body.clone().into()), Rule::DecisionRequest);
     let mut second = body;
@@ -238,7 +243,7 @@ fn a_loop_that_passes_its_hold_without_a_person_is_found() {
     let events = decide(&free.world, &complete, story.now).unwrap();
     let mut findings = Vec::new();
     for event in events {
-        if let Event::LoopHalted(mut body) = event {
+        if let Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(mut body)) = event {
             body.loop_id = loop_id.as_str().into();
             findings.extend(story.record(body.into()));
         }
@@ -279,7 +284,7 @@ fn forged_timeout(change: impl Fn(&mut DecisionTimedOut)) -> Vec<ForbiddenEvent>
     story.wait(TIMEOUT_MS);
     let expire = story.expire(story.held().request_id());
     forged(&mut story, expire, |event| {
-        if let Event::DecisionTimedOut(body) = event {
+        if let Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(body)) = event {
             change(body);
         }
     })
@@ -296,7 +301,7 @@ fn a_timeout_that_words_its_reason_otherwise_is_allowed_and_bound_by_its_audit()
     let binding = DecisionBinding { shown: story.held().shown_hash(), means: None };
     let expire = story.expire(story.held().request_id());
     let findings = forged(&mut story, expire, |event| {
-        if let Event::DecisionTimedOut(body) = event {
+        if let Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(body)) = event {
             reword(body);
             let next = head.after(&body.record, &binding);
             body.audit.self_hash = next.head_hash.into();
@@ -315,7 +320,7 @@ fn a_loop_that_halts_as_timed_out_while_nobody_timed_out_is_found() {
     let stop = story
         .stop(holdpoint_domain::evidence_capture::StopCondition::HumanAbort, Default::default());
     let findings = forged(&mut story, stop, |event| {
-        if let Event::LoopHalted(body) = event {
+        if let Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(body)) = event {
             body.reason = HaltReason::DecisionTimedOut;
             body.stop_condition = None;
         }
@@ -327,7 +332,7 @@ fn a_loop_that_halts_as_timed_out_while_nobody_timed_out_is_found() {
 fn a_field_that_nobody_may_show_stays_hidden_and_is_found() {
     let mut story = Story::asked();
     let allowed = Command::OverrideVisibility(story.overrides(OverrideField::AttemptExit));
-    let Event::VisibilityOverridden(honest) =
+    let Event::HumanDecision(HumanDecisionEvent::VisibilityOverridden(honest)) =
         decide(&story.world, &allowed, story.now).unwrap().remove(0)
     else {
         panic!("an override")

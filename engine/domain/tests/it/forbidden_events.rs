@@ -7,16 +7,17 @@ use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::evidence_capture::{
-    EvidenceCaptured, EvidenceContent, EvidenceType, ObservationPoint, OutputCut, StopCondition,
-    StopConditionDetected,
+    EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, EvidenceType, ObservationPoint,
+    OutputCut, StopCondition, StopConditionDetected,
 };
 use holdpoint_domain::execution_loop::{
-    ExecutionDecision, ExecutionLoopState, HaltReason, LoopDispatched, ResponseAwaited,
+    ExecutionDecision, ExecutionLoopEvent, ExecutionLoopState, HaltReason, LoopDispatched,
+    ResponseAwaited,
 };
 use holdpoint_domain::log::{
     ClockStepped, FingerprintRecorded, RecordsUnproven, SegmentIndexed, UnprovenReason,
 };
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision, SandboxFaultEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::world::envelope::{decode, encode};
 use holdpoint_domain::{Command, Event, ForbiddenEvent, Time, World, decide};
@@ -44,7 +45,7 @@ fn forged_evidence(change: impl Fn(&mut EvidenceCaptured)) -> Vec<ForbiddenEvent
     let mut story = Story::in_state(AwaitingResponse);
     let output = story.output(SECRET);
     forged(&mut story, output, |event| {
-        if let Event::EvidenceCaptured(body) = event {
+        if let Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = event {
             change(body);
         }
     })
@@ -96,7 +97,8 @@ fn what_happens_after_halted_is_found() {
 fn a_second_or_malformed_initialization_is_found() {
     let mut story = Story::initialized();
     let initialize = Command::InitializeLoop(story.initialize());
-    let Some(Event::LoopInitialized(mut body)) = would(&story, initialize).into_iter().next()
+    let Some(Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(mut body))) =
+        would(&story, initialize).into_iter().next()
     else {
         panic!("an initialization comes first");
     };
@@ -116,8 +118,10 @@ fn a_transition_without_its_evidence_is_found() {
     let mut story = Story::in_state(AwaitingResponse);
     let report = story.report(holdpoint_domain::execution_loop::ExecutorResponseType::Success);
     let events = would(&story, report);
-    let bare: Vec<Event> =
-        events.into_iter().filter(|e| !matches!(e, Event::EvidenceCaptured(_))).collect();
+    let bare: Vec<Event> = events
+        .into_iter()
+        .filter(|e| !matches!(e, Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(_))))
+        .collect();
     let findings: Vec<_> = bare.into_iter().flat_map(|event| story.record(event)).collect();
     assert_found(&findings, Rule::TransitionEvidence);
     let complete = story.complete();
@@ -129,7 +133,7 @@ fn attempts_out_of_order_and_beyond_the_maximum_are_found() {
     let mut story = Story::initialized();
     let dispatch = story.dispatch();
     let findings = forged(&mut story, dispatch, |event| {
-        if let Event::LoopDispatched(body) = event {
+        if let Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(body)) = event {
             body.attempt = 4;
         }
     });
@@ -166,7 +170,7 @@ fn a_response_worth_more_than_the_table_says_is_found() {
     let status = holdpoint_domain::execution_loop::ExecutorResponseType::Failure;
     let report = story.report(status);
     let findings = forged(&mut story, report, |event| {
-        if let Event::ResponseEvaluated(body) = event {
+        if let Event::ExecutionLoop(ExecutionLoopEvent::ResponseEvaluated(body)) = event {
             body.execution_decision = ExecutionDecision::Continue;
         }
     });
@@ -174,7 +178,7 @@ fn a_response_worth_more_than_the_table_says_is_found() {
     let mut story = Story::in_state(AwaitingResponse);
     let report = story.report(status);
     let findings = forged(&mut story, report, |event| {
-        if let Event::ResponseEvaluated(body) = event {
+        if let Event::ExecutionLoop(ExecutionLoopEvent::ResponseEvaluated(body)) = event {
             body.confidence = holdpoint_domain::core::confidence::Confidence::MAX;
         }
     });
@@ -187,7 +191,7 @@ fn a_forged_retry_permission_is_found_and_not_granted() {
     let mut story = Story::in_state(AwaitingResponse);
     let fault = story.fault(ExecutionFaultType::ResourceExhausted);
     let findings = forged(&mut story, fault, |event| {
-        if let Event::SandboxDecided(body) = event {
+        if let Event::SandboxFault(SandboxFaultEvent::SandboxDecided(body)) = event {
             body.sandbox_decision = SandboxDecision::Retry;
             body.reason_code = "SBX-OK".into();
         }
@@ -203,7 +207,7 @@ fn a_halt_for_a_reason_that_is_none_is_found() {
     story.given(story.report(status));
     let complete = story.complete();
     let findings = forged(&mut story, complete, |event| {
-        if let Event::LoopHalted(body) = event {
+        if let Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(body)) = event {
             body.reason = HaltReason::Completed;
         }
     });
@@ -216,7 +220,7 @@ fn an_observer_that_should_be_halted_is_found() {
     let mut command = story.initialize();
     command.observer.executor_id = "evil".into();
     let findings = forged(&mut story, Command::InitializeLoop(command), |event| {
-        if let Event::ObserverAttached(body) = event {
+        if let Event::EvidenceCapture(EvidenceCaptureEvent::ObserverAttached(body)) = event {
             body.is_halted = false;
         }
     });
@@ -247,7 +251,7 @@ fn an_output_whose_parts_do_not_make_up_the_whole_is_found() {
         let mut story = Story::in_state(AwaitingResponse);
         let captured = story.capture(vec![cut_item(b"abj", 2, 10)]);
         forged(&mut story, captured, |event| {
-            if let Event::EvidenceCaptured(body) = event
+            if let Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = event
                 && let EvidenceContent::OutputCut(cut) = &mut body.content
             {
                 change(cut);
@@ -268,7 +272,7 @@ fn a_repeated_record_id_is_found() {
     let record_id = story.entity().chain.as_ref().unwrap().records[0].record_id.clone();
     let output = story.output(SECRET);
     let findings = forged(&mut story, output, |event| {
-        if let Event::EvidenceCaptured(body) = event {
+        if let Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = event {
             body.record_id = record_id.as_str().into();
         }
     });
@@ -281,7 +285,7 @@ fn a_loop_with_a_broken_chain_stops_at_its_next_command() {
     let mut story = Story::in_state(AwaitingResponse);
     let output = story.output(SECRET);
     let findings = forged(&mut story, output, |event| {
-        if let Event::EvidenceCaptured(body) = event {
+        if let Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = event {
             body.prior_hash = "".into();
         }
     });
@@ -297,7 +301,7 @@ fn a_forged_seal_and_what_follows_a_seal_are_found() {
     let mut story = Story::in_state(Evaluated);
     let complete = story.complete();
     let findings = forged(&mut story, complete, |event| {
-        if let Event::ChainSealed(body) = event {
+        if let Event::EvidenceCapture(EvidenceCaptureEvent::ChainSealed(body)) = event {
             body.length = 3;
         }
     });
@@ -479,9 +483,13 @@ fn forged_payloads_decode_as_what_they_are() {
     let stop = story.stop(StopCondition::HumanAbort, Default::default());
     let evidence = would(&story, stop)
         .into_iter()
-        .find(|event| matches!(event, Event::EvidenceCaptured(_)))
+        .find(|event| {
+            matches!(event, Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(_)))
+        })
         .unwrap();
-    let Event::EvidenceCaptured(body) = &evidence else { panic!("evidence") };
+    let Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = &evidence else {
+        panic!("evidence")
+    };
     assert_eq!(body.content, EvidenceContent::Stop(StopCondition::HumanAbort));
     let encoded = encode(&envelope(evidence.clone())).unwrap();
     let decoded = decode(encoded.kind, encoded.version, &encoded.payload).unwrap();

@@ -4,9 +4,9 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::interruption_thread::{
     BufferExpired, ConfirmAnswer, DecidedBy, Directive, Fate, FateReason, IntentClass,
-    PendingDisarmed, PendingState, ReasonCode, Remainder, RemaindersDiscarded, ResumePolicy,
-    ReturnCheckExpired, RowCommitted, RowEventType, RowPayload, Severity, ThreadMoved, Turn,
-    TurnInput, TurnTaken, decide_turn,
+    InterruptionThreadEvent, PendingDisarmed, PendingState, ReasonCode, Remainder,
+    RemaindersDiscarded, ResumePolicy, ReturnCheckExpired, RowCommitted, RowEventType, RowPayload,
+    Severity, ThreadMoved, Turn, TurnInput, TurnTaken, decide_turn,
 };
 use holdpoint_domain::registration::{SessionRegistered, SessionStatus};
 use holdpoint_domain::{ActorId, Command, Envelope, Event, ForbiddenEvent, Time};
@@ -205,7 +205,13 @@ fn a_turn_without_a_session_is_judged_by_the_rules_of_its_time() {
             asking.session_id = Some("s-2".into());
             stage.give(&Command::TakeTurn(asking), 1).events();
             let events = stage.session(OTHERS, SessionStatus::Closed, 1).events();
-            assert!(matches!(&events[..], [_, Event::PendingDisarmed(_)]), "{events:?}");
+            assert!(
+                matches!(
+                    &events[..],
+                    [_, Event::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(_))]
+                ),
+                "{events:?}"
+            );
         }
         let before = stage.world.thread("acme", "t").cloned();
         let (turn, its_row) = yes(&stage, (&taken, &row), None, SessionStatus::Active);

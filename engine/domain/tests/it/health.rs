@@ -1,14 +1,15 @@
 //! HEALTH says what interruption continuity came to, from the audit rows alone.
 
+use holdpoint_domain::Time;
 use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::interruption_thread::{
-    DecidedBy, Directive, HealthReport, MAX_FINGERPRINT_BYTES, PendingState, ReasonCode,
-    RowCommitted, RowEventType, RowPayload, RowRefused, Severity, ThreadClosed, issue_fingerprint,
+    DecidedBy, Directive, HealthReport, InterruptionThreadEvent, MAX_FINGERPRINT_BYTES,
+    PendingState, ReasonCode, RowCommitted, RowEventType, RowPayload, RowRefused, Severity,
+    ThreadClosed, issue_fingerprint,
 };
 use holdpoint_domain::registration::WorkOrderStatus;
-use holdpoint_domain::{Event, Time};
 
 fn at(sequence: u64) -> Time {
     Time::from_nanoseconds(sequence * 1_000)
@@ -50,8 +51,8 @@ fn row(tenant: &str, correlation: &str, topic: Option<&str>, reason: ReasonCode)
     }
 }
 
-fn refused(tenant: &str) -> Event {
-    Event::RowRefused(RowRefused {
+fn refused(tenant: &str) -> InterruptionThreadEvent {
+    InterruptionThreadEvent::RowRefused(RowRefused {
         command: "take_turn".into(),
         tenant_id: tenant.into(),
         correlation_id: "C-1".into(),
@@ -67,7 +68,7 @@ fn refused(tenant: &str) -> Event {
     })
 }
 
-fn report(events: &[Event]) -> HealthReport {
+fn report(events: &[InterruptionThreadEvent]) -> HealthReport {
     let mut report = HealthReport::default();
     for (sequence, event) in (1..).zip(events) {
         report.apply(sequence, at(sequence), event);
@@ -81,7 +82,7 @@ fn a_row_shows_owner_newest_outcome_and_topic() {
         row("T", "C-1", Some("project_status"), ReasonCode::InterruptReturnCheckAsked),
         row("T", "C-2", Some("project_status"), ReasonCode::InterruptDiscard),
     ]
-    .map(Event::from);
+    .map(InterruptionThreadEvent::from);
     let report = report(&events);
     let [row] = report.rows()[..] else { panic!("one issue, one row: {report:?}") };
     assert_eq!(row.owner_engine_id, "PH1.X");
@@ -98,7 +99,7 @@ fn table_only_outcomes_of_interruption_continuity_are_reported() {
         assert_eq!(report.rows().len(), usize::from(reason.is_branch_outcome()), "{reason}");
     }
     let closed = ThreadClosed { tenant_id: "T".into(), correlation_id: "C".into() };
-    assert_eq!(report(&[Event::ThreadClosed(closed)]), HealthReport::default());
+    assert_eq!(report(&[InterruptionThreadEvent::ThreadClosed(closed)]), HealthReport::default());
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn rows_without_a_topic_are_one_issue_per_thread_and_never_a_topics() {
         row("T", "topic:a", None, reason),
         row("T", "C-2", None, reason),
     ]
-    .map(Event::from);
+    .map(InterruptionThreadEvent::from);
     let report = report(&events);
     let rows = report.rows();
     let seen: Vec<_> =

@@ -11,7 +11,7 @@ use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::core::limits;
 use holdpoint_domain::core::payload::{Raw, RawData};
 use holdpoint_domain::log::{
-    ClockStepped, FingerprintRecorded, HistoryArchived, RecordsUnproven, SegmentIndexed,
+    ClockStepped, FingerprintRecorded, HistoryArchived, LogEvent, RecordsUnproven, SegmentIndexed,
     UnprovenReason,
 };
 use holdpoint_domain::world::REGISTRY;
@@ -120,7 +120,8 @@ fn the_examples_are_taken_apart_as_both_decoders_read_them() {
 
 #[test]
 fn the_state_in_the_example_has_the_fingerprint_of_the_document() {
-    let Event::HistoryArchived(event) = decode(9, 1, &example(9).0).unwrap().event else {
+    let Event::Log(LogEvent::HistoryArchived(event)) = decode(9, 1, &example(9).0).unwrap().event
+    else {
         panic!("no event of kind 9");
     };
     assert!(DOCUMENT.contains(
@@ -404,11 +405,13 @@ fn of_codec(kind: u16, payload: &[u8]) -> Option<Vec<Value>> {
         key.unwrap_or(Value::Nothing),
     ];
     values.extend(match event {
-        Event::ClockStepped(ClockStepped { step_ns }) => vec![Value::Signed(step_ns)],
-        Event::FingerprintRecorded(FingerprintRecorded { schema, fingerprint }) => {
+        Event::Log(LogEvent::ClockStepped(ClockStepped { step_ns })) => {
+            vec![Value::Signed(step_ns)]
+        }
+        Event::Log(LogEvent::FingerprintRecorded(FingerprintRecorded { schema, fingerprint })) => {
             vec![Value::Number(schema.into()), digest(&fingerprint)]
         }
-        Event::HistoryArchived(body) => vec![
+        Event::Log(LogEvent::HistoryArchived(body)) => vec![
             Value::Number(body.first_sequence),
             Value::Number(body.anchor_sequence),
             digest(&body.anchor_link),
@@ -417,13 +420,13 @@ fn of_codec(kind: u16, payload: &[u8]) -> Option<Vec<Value>> {
             digest(&body.state_fingerprint),
             Value::Bytes(body.state.as_bytes().to_vec()),
         ],
-        Event::SegmentIndexed(body) => vec![
+        Event::Log(LogEvent::SegmentIndexed(body)) => vec![
             Value::Number(body.first_sequence),
             Value::Number(body.last_sequence),
             Value::Number(body.format.into()),
             digest(&body.digest),
         ],
-        Event::RecordsUnproven(body) => vec![
+        Event::Log(LogEvent::RecordsUnproven(body)) => vec![
             Value::Number(body.first_sequence),
             Value::Number(body.last_sequence),
             name(body.reason.name()),

@@ -376,7 +376,8 @@ mod forbidden_patterns {
         ALLOWED_TRANSITIONS, ExecutionLoopState, ExecutorResponseType, HaltReason,
     };
     use holdpoint_domain::human_decision::{
-        DecisionTimeout, EvidenceSummary, HoldPolicy, HumanDecision, request_from_summary,
+        DecisionTimeout, EvidenceSummary, HoldPolicy, HumanDecision, HumanDecisionEvent,
+        request_from_summary,
     };
     use holdpoint_domain::sandbox_fault::ExecutionFaultType;
     use holdpoint_domain::{Command, Event};
@@ -460,8 +461,10 @@ mod forbidden_patterns {
         let due: Vec<_> = events
             .iter()
             .filter_map(|event| match event {
-                Event::DecisionWarned(body) => Some(body.due_at),
-                Event::DecisionTimedOut(body) => Some(body.due_at),
+                Event::HumanDecision(HumanDecisionEvent::DecisionWarned(body)) => Some(body.due_at),
+                Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(body)) => {
+                    Some(body.due_at)
+                }
                 _ => None,
             })
             .collect();

@@ -6,9 +6,9 @@ use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalConsumed, ApprovalPolicy, CreateDecisionPoint,
+    ActionBinding, ApprovalConsumed, ApprovalPolicy, CreateDecisionPoint, DecisionPointEvent,
 };
-use holdpoint_domain::execution_loop::{InitializeLoop, SpentApproval};
+use holdpoint_domain::execution_loop::{ExecutionLoopEvent, InitializeLoop, SpentApproval};
 use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms};
 use holdpoint_domain::log::{
     ChangePolicy, GatePolicy, GateTerms, PolicyChanged, PolicyUnknown, RELAX_TOOL, RUN_TOOL,
@@ -195,8 +195,15 @@ fn nothing_starts_without_the_approval_of_exactly_this_start() {
     assert_eq!(refused(&mut story, command), "BINDING_MISMATCH");
     let command = begin(&story, spent(&id, details));
     let events = story.given(command.clone());
-    assert!(matches!(&events[..2], [Event::ApprovalConsumed(_), Event::LoopInitialized(body)]
-        if body.approval.as_deref() == Some(&*id)));
+    let [
+        Event::DecisionPoint(DecisionPointEvent::ApprovalConsumed(_)),
+        Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)),
+        ..,
+    ] = &events[..]
+    else {
+        panic!("{events:?}");
+    };
+    assert_eq!(body.approval.as_deref(), Some(&*id));
     let again = begin(&story, spent(&id, details));
     assert_eq!(refused(&mut story, again), "ALREADY_CONSUMED");
 }
@@ -244,7 +251,7 @@ fn a_loop_that_was_recorded_against_the_policy_does_not_exist() {
         let events =
             holdpoint_domain::decide(&story.world, &Command::InitializeLoop(command), story.now);
         let began = events.unwrap().into_iter().find_map(|event| match event {
-            Event::LoopInitialized(body) => Some(body),
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => Some(body),
             _ => None,
         });
         let mut body = began.unwrap();

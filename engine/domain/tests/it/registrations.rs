@@ -5,7 +5,7 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::core::text::BLANK_CODE_POINTS;
-use holdpoint_domain::interruption_thread::{FateReason, TurnInput};
+use holdpoint_domain::interruption_thread::{FateReason, InterruptionThreadEvent, TurnInput};
 use holdpoint_domain::log::{RecordsUnproven, UnprovenReason};
 use holdpoint_domain::registration::{
     Capability, ChangeCapability, LeaseRegistered, LeaseStatus, RegistrationStatus, SessionStatus,
@@ -491,7 +491,11 @@ fn a_closed_session_says_what_became_of_the_words_left_unsaid() {
     let scope = ["acme", "s", "alice", "phone"];
     assert_eq!(stage.session(scope, SessionStatus::Suspended, at).events().len(), 1);
     let events = stage.session(scope, SessionStatus::Closed, at).events();
-    let [_, Event::PendingDisarmed(disarmed), Event::RemaindersDiscarded(body)] = &events[..]
+    let [
+        _,
+        Event::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(disarmed)),
+        Event::InterruptionThread(InterruptionThreadEvent::RemaindersDiscarded(body)),
+    ] = &events[..]
     else {
         panic!("{events:?}");
     };
@@ -512,7 +516,12 @@ fn a_session_closed_after_its_words_expired_gives_nothing_up() {
     let mut stage = interrupted(at);
     let scope = ["acme", "s", "alice", "phone"];
     let events = stage.session(scope, SessionStatus::Closed, at + 61 * SECOND).events();
-    let [_, Event::BufferExpired(body), Event::PendingDisarmed(_)] = &events[..] else {
+    let [
+        _,
+        Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(body)),
+        Event::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(_)),
+    ] = &events[..]
+    else {
         panic!("{events:?}");
     };
     assert_eq!(body.reason_code.name(), "X_BUFFER_EXPIRED");

@@ -1,8 +1,10 @@
 //! Sessions and work orders that ended leave the state (property E8).
 
-use holdpoint_domain::registration::{MAX_ENDED_REGISTRATIONS, SessionRegistered};
+use holdpoint_domain::registration::{
+    MAX_ENDED_REGISTRATIONS, RegistrationEvent, SessionRegistered,
+};
 use holdpoint_domain::world::Recalled;
-use holdpoint_domain::{Command, Event, Time, World, decide};
+use holdpoint_domain::{Command, Time, World, decide};
 use holdpoint_testing::threads::Stage;
 use holdpoint_testing::threads::registering::{register, with};
 
@@ -41,9 +43,9 @@ fn sessions_and_work_orders_that_ended_leave_the_state_but_for_the_newest() {
 }
 
 /// What the record says that closed the session.
-fn closed_session(command: &Command) -> Event {
+fn closed_session(command: &Command) -> RegistrationEvent {
     let Command::RegisterSession(c) = command else { unreachable!("{command:?}") };
-    Event::from(SessionRegistered {
+    RegistrationEvent::from(SessionRegistered {
         tenant_id: (&c.tenant_id).into(),
         session_id: (&c.session_id).into(),
         user_id: (&c.user_id).into(),

@@ -3,7 +3,8 @@
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::limits::{MAX_CHAIN_RECORDS, MAX_RAW_BYTES, RESERVED_CHAIN_RECORDS};
 use holdpoint_domain::evidence_capture::{
-    EvidenceCaptured, EvidenceItem, OutputStream, ResourceUsage, StopCondition, StopFacts,
+    EvidenceCaptureEvent, EvidenceCaptured, EvidenceItem, OutputStream, ResourceUsage,
+    StopCondition, StopFacts,
 };
 use holdpoint_domain::execution_loop::{
     DispatchFacts, ExecutionLoopState, ExecutorResponseType, HaltReason, InitializeLoop,
@@ -22,7 +23,7 @@ const LIVE: [ExecutionLoopState; 4] = [Init, Dispatched, AwaitingResponse, Evalu
 fn evidence(events: &[Event]) -> Vec<&EvidenceCaptured> {
     let mut found = Vec::new();
     for event in events {
-        if let Event::EvidenceCaptured(body) = event {
+        if let Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = event {
             found.push(body);
         }
     }

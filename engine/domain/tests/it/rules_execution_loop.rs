@@ -1,6 +1,8 @@
 //! Given, when, then: what `decide` makes of commands on execution loops (Phase-29, Phase-30).
 
-use holdpoint_domain::evidence_capture::{LoopStep, OutputStream, capture_place};
+use holdpoint_domain::evidence_capture::{
+    EvidenceCaptureEvent, LoopStep, OutputStream, capture_place,
+};
 use holdpoint_domain::execution_loop::{
     ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType, Exit, HaltReason,
     InitializeLoop, is_transition_allowed,
@@ -121,7 +123,11 @@ fn a_signal_and_a_lost_recorder_halt_a_loop_in_every_state_without_a_stop_condit
             let body = halt(&events).unwrap();
             assert_eq!((body.from, body.reason), (from, reason));
             assert_eq!((body.stop_condition, body.fault_type), (None, None));
-            let Some(Event::EvidenceCaptured(evidence)) = events.first() else { panic!() };
+            let Some(Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(evidence))) =
+                events.first()
+            else {
+                panic!()
+            };
             let told = String::from_utf8_lossy(evidence.raw_data.as_bytes()).into_owned();
             assert!(told.starts_with(details), "{told}");
             let place = (evidence.observation_point, evidence.evidence_type);

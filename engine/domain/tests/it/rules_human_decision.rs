@@ -8,9 +8,9 @@ use holdpoint_domain::execution_loop::{
 };
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
-    DecisionOutcome, HoldPolicy, HoldTerms, HumanDecision, OverrideField,
+    DecisionOutcome, HoldPolicy, HoldTerms, HumanDecision, HumanDecisionEvent, OverrideField,
 };
-use holdpoint_domain::log::{RecordsUnproven, UnprovenReason};
+use holdpoint_domain::log::{LogEvent, RecordsUnproven, UnprovenReason};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{Command, Event, Refusal, Time, World};
 use holdpoint_testing::story::held::{TIMEOUT_MS, terms};
@@ -430,7 +430,11 @@ fn whoever_looks_late_records_both_with_their_due_times() {
     let held = story.held().clone();
     story.wait(50 * TIMEOUT_MS);
     let events = story.given(story.expire(held.request_id()));
-    let [Event::DecisionWarned(warned), Event::DecisionTimedOut(timed_out), ..] = &events[..]
+    let [
+        Event::HumanDecision(HumanDecisionEvent::DecisionWarned(warned)),
+        Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(timed_out)),
+        ..,
+    ] = &events[..]
     else {
         panic!("{events:?}");
     };
@@ -593,7 +597,9 @@ fn refusals_on_scope_idempotency_and_gating_are_facts() {
     let other = answer_but(&story, Continue, |_| {});
     let refusal = story.submit(other.clone()).unwrap_err();
     assert_eq!(refusal.class(), Some(RefusalClass::Idempotency));
-    let Some(Event::CommandRefused(body)) = refusal.audit(&other) else { panic!("a fact") };
+    let Some(Event::Log(LogEvent::CommandRefused(body))) = refusal.audit(&other) else {
+        panic!("a fact")
+    };
     assert_eq!(body.command.as_str(), "human_decision.answer");
     assert_eq!(body.code.as_str(), "ALREADY_ANSWERED");
     assert_eq!(body.subject.as_deref(), Some(story.held().request_id()));

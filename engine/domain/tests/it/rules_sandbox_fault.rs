@@ -1,7 +1,9 @@
 //! Given, when, then: faults and retries (Phase-21).
 
 use holdpoint_domain::execution_loop::{ExecutionLoopState, HaltReason, InitializeLoop};
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxDecided};
+use holdpoint_domain::sandbox_fault::{
+    ExecutionFaultType, RetryPolicy, SandboxDecided, SandboxFaultEvent,
+};
 use holdpoint_domain::{Command, Event};
 use holdpoint_testing::story::{SECRET, Story, halt, halt_reason, names};
 
@@ -32,7 +34,7 @@ fn retry(story: &mut Story) {
 
 fn decided(events: &[Event]) -> &SandboxDecided {
     let found = events.iter().find_map(|event| match event {
-        Event::SandboxDecided(body) => Some(body),
+        Event::SandboxFault(SandboxFaultEvent::SandboxDecided(body)) => Some(body),
         _ => None,
     });
     found.unwrap()

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::world::envelope::{Encoded, encode};
 use holdpoint_domain::world::{REGISTRY, TERMS_VERSION, Term, terms_of, terms_of_record};
 use holdpoint_domain::{ActorId, Envelope, Event, Idempotency};
@@ -181,7 +182,9 @@ fn canonical_bytes_are_pinned_for_as_long_as_their_version_is() {
 #[test]
 fn a_refused_command_is_found_by_what_it_named() {
     let found = samples().into_iter().find_map(|sample| match &sample.event {
-        Event::CommandRefused(body) => body.subject.clone().map(|subject| (sample, subject)),
+        Event::Log(LogEvent::CommandRefused(body)) => {
+            body.subject.clone().map(|subject| (sample, subject))
+        }
         _ => None,
     });
     let (sample, subject) = found.unwrap();

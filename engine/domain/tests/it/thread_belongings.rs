@@ -1,8 +1,9 @@
 //! Whose words are left unsaid, what a yes or no is about, and what ends with a session or thread.
 
 use holdpoint_domain::interruption_thread::{
-    ConfirmAnswer, Directive, FateReason, IntentClass, MAX_CLOSED_THREADS, PendingState,
-    ReasonCode, RespondCommitRow, SubjectRelation, ToolStatus, TurnInput, TurnRequest, TurnTaken,
+    ConfirmAnswer, Directive, FateReason, IntentClass, InterruptionThreadEvent, MAX_CLOSED_THREADS,
+    PendingState, ReasonCode, RespondCommitRow, SubjectRelation, ToolStatus, TurnInput,
+    TurnRequest, TurnTaken,
 };
 use holdpoint_domain::registration::{SessionStatus, WorkOrderStatus};
 use holdpoint_domain::{Command, Event};
@@ -119,7 +120,9 @@ fn a_closed_session_gives_up_its_own_words_only() {
     };
     let gone = |events: &[Event]| {
         let bodies = events.iter().filter_map(|event| match event {
-            Event::RemaindersDiscarded(body) => Some(body.clone()),
+            Event::InterruptionThread(InterruptionThreadEvent::RemaindersDiscarded(body)) => {
+                Some(body.clone())
+            }
             _ => None,
         });
         bodies.collect::<Vec<_>>()

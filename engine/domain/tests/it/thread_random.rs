@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdpoint_domain::interruption_thread::{
-    DecidedBy, Directive, Fate, ReasonCode, TakeTurn, ThreadState, TurnInput, TurnRequest,
-    TurnTaken,
+    DecidedBy, Directive, Fate, InterruptionThreadEvent, ReasonCode, TakeTurn, ThreadState,
+    TurnInput, TurnRequest, TurnTaken,
 };
-use holdpoint_domain::registration::SessionStatus;
+use holdpoint_domain::registration::{RegistrationEvent, SessionStatus};
 use holdpoint_domain::{Command, Event};
 use holdpoint_testing::part::times;
 use holdpoint_testing::threads::drawn::{Moment, drawn_request, drawn_row};
@@ -70,20 +70,22 @@ struct Sessions {
 impl Sessions {
     fn follow(&mut self, event: &Event) {
         match event {
-            Event::SessionRegistered(body) if body.status == SessionStatus::Active => {
+            Event::Registration(RegistrationEvent::SessionRegistered(body))
+                if body.status == SessionStatus::Active =>
+            {
                 self.active.insert(body.session_id.to_string());
             }
-            Event::SessionRegistered(body) => {
+            Event::Registration(RegistrationEvent::SessionRegistered(body)) => {
                 self.active.remove(body.session_id.as_str());
             }
-            Event::PendingDisarmed(body) => {
+            Event::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(body)) => {
                 // What was asked in no session ends with the one in which somebody waits.
                 let asked_in = self.spoken_in.get(body.correlation_id.as_str());
                 assert!(asked_in.is_none_or(|asked_in| *asked_in == *body.session_id), "{body:?}");
                 assert!(!self.active.contains(body.session_id.as_str()));
                 self.disarmed += 1;
             }
-            Event::TurnTaken(body) => {
+            Event::InterruptionThread(InterruptionThreadEvent::TurnTaken(body)) => {
                 let (session, decision) = (body.session_id.as_deref(), &body.decision);
                 let before = self.spoken_in.get(body.correlation_id.as_str());
                 if answers_what_was_asked(decision.reason_code) {
@@ -95,7 +97,9 @@ impl Sessions {
                     || decision.reason_code == ReasonCode::InterruptCancel;
                 self.spoken(&body.correlation_id, session, speaks);
             }
-            Event::RowCommitted(body) if body.decided_by == DecidedBy::Caller => {
+            Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(body))
+                if body.decided_by == DecidedBy::Caller =>
+            {
                 let speaks = body.payload.directive != Directive::Wait;
                 self.spoken(&body.correlation_id, body.session_id.as_deref(), speaks);
             }
@@ -132,11 +136,13 @@ impl Accountant {
     fn follow(&mut self, event: &Event, words: &str) {
         self.sessions.follow(event);
         match event {
-            Event::TurnTaken(turn) => self.turn(turn, words),
-            Event::BufferExpired(gone) => {
+            Event::InterruptionThread(InterruptionThreadEvent::TurnTaken(turn)) => {
+                self.turn(turn, words)
+            }
+            Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(gone)) => {
                 self.end(&gone.correlation_id, gone.captured_turn, "expired");
             }
-            Event::RemaindersDiscarded(gone) => {
+            Event::InterruptionThread(InterruptionThreadEvent::RemaindersDiscarded(gone)) => {
                 for remainder in gone.remainders.iter() {
                     assert_eq!(remainder.fate, Fate::Discarded);
                     self.end(&gone.correlation_id, remainder.captured_turn, "discarded at an end");
@@ -372,7 +378,12 @@ impl Play {
         let outcome = self.give(place, &Command::TakeTurn(command), &words);
         let Outcome::Done(events) = outcome else { return };
         let after = self.stage.state(TENANT, &told.name);
-        let [.., Event::TurnTaken(taken), Event::RowCommitted(row)] = &events[..] else {
+        let [
+            ..,
+            Event::InterruptionThread(InterruptionThreadEvent::TurnTaken(taken)),
+            Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(row)),
+        ] = &events[..]
+        else {
             panic!("a turn ends with itself and its row: {events:?}");
         };
         assert_eq!(taken.state_after, after.digest());
@@ -442,7 +453,11 @@ fn session_name(user: &str, number: u64) -> String {
 }
 
 fn is_expiry(event: &Event) -> bool {
-    matches!(event, Event::BufferExpired(_) | Event::ReturnCheckExpired(_))
+    matches!(
+        event,
+        Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(_))
+            | Event::InterruptionThread(InterruptionThreadEvent::ReturnCheckExpired(_))
+    )
 }
 
 /// Whether turns come to this reason: not those that are for callers' rows, and no refusal.

@@ -3,8 +3,8 @@
 
 use holdpoint_domain::interruption_thread::{
     ClarifyCommitRow, ConfirmCommitRow, Directive, DispatchCommitRow, Fate, FateReason,
-    IntentClass, PendingState, ReasonCode, RespondCommitRow, RowRefused, SubjectRelation,
-    TurnInput, TurnRequest, WaitCommitRow,
+    IntentClass, InterruptionThreadEvent, PendingState, ReasonCode, RespondCommitRow, RowRefused,
+    SubjectRelation, TurnInput, TurnRequest, WaitCommitRow,
 };
 use holdpoint_domain::registration::{SessionStatus, WorkOrderStatus};
 use holdpoint_domain::{Command, Event, Refusal};
@@ -239,7 +239,12 @@ fn a_refused_turn_says_which_words_it_did_not_keep() {
     let command = Command::TakeTurn(command);
     let outcome = stage.give(&command, AT);
     let event = outcome.refusal().unwrap().audit(&command).unwrap();
-    let Event::RowRefused(RowRefused { reason_code, remainders, .. }) = event else {
+    let Event::InterruptionThread(InterruptionThreadEvent::RowRefused(RowRefused {
+        reason_code,
+        remainders,
+        ..
+    })) = event
+    else {
         panic!("{event:?}")
     };
     assert_eq!(reason_code, ReasonCode::FailTurnOrder);

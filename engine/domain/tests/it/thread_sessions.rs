@@ -3,10 +3,10 @@
 
 use holdpoint_domain::interruption_thread::{
     ClarifyCommitRow, ConfirmAnswer, ConfirmCommitRow, Directive, DispatchCommitRow, IntentClass,
-    PendingDisarmed, PendingState, ReasonCode, RespondCommitRow, SubjectRelation, TakeTurn,
-    ToolStatus, TurnInput, TurnRequest, WaitCommitRow,
+    InterruptionThreadEvent, PendingDisarmed, PendingState, ReasonCode, RespondCommitRow,
+    SubjectRelation, TakeTurn, ToolStatus, TurnInput, TurnRequest, WaitCommitRow,
 };
-use holdpoint_domain::registration::SessionStatus;
+use holdpoint_domain::registration::{RegistrationEvent, SessionStatus};
 use holdpoint_domain::{Command, Event};
 use holdpoint_testing::threads::requests::{
     answering, chat, failure, intent, interrupting, nlp_clarify, relating, request, tool,
@@ -359,7 +359,11 @@ fn closing_a_session_disarms_what_was_pending_in_it_by_an_event() {
             }
             let before = stage.state("acme", THREAD);
             let events = own_session(&mut stage, SessionStatus::Closed);
-            let [Event::SessionRegistered(_), Event::PendingDisarmed(body), ..] = &events[..]
+            let [
+                Event::Registration(RegistrationEvent::SessionRegistered(_)),
+                Event::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(body)),
+                ..,
+            ] = &events[..]
             else {
                 panic!("{waits:?}: {events:?}")
             };
@@ -441,14 +445,29 @@ fn a_callers_question_in_another_session_ends_with_that_session() {
         from(row_like(of, directive), "ada", "phone")
     };
     let events = stage.give(&in_other(&stage, Directive::Confirm), AT).events();
-    assert!(matches!(&events[..], [Event::ThreadMoved(_), Event::RowCommitted(_)]), "{events:?}");
+    assert!(
+        matches!(
+            &events[..],
+            [
+                Event::InterruptionThread(InterruptionThreadEvent::ThreadMoved(_)),
+                Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(_))
+            ]
+        ),
+        "{events:?}"
+    );
     let waits = row_like(next(&stage, Some(OWN), by_ada(TurnInput::None)), Directive::Wait);
     assert_eq!(stage.give(&waits, AT).events().len(), 1);
     let own = stage.world.thread("acme", THREAD).unwrap().own_session().unwrap();
     assert_eq!(own.as_str(), OTHER);
     let scope = ["acme", OTHER, "ada", "phone"];
     let closed = stage.clone().session(scope, SessionStatus::Closed, AT).events();
-    assert!(matches!(&closed[1], Event::PendingDisarmed(_)), "{closed:?}");
+    assert!(
+        matches!(
+            &closed[1],
+            Event::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(_))
+        ),
+        "{closed:?}"
+    );
     assert_eq!(own_session(&mut stage, SessionStatus::Closed).len(), 1);
     assert_eq!(stage.pending("acme", THREAD), PendingState::Confirm);
     stage.assert_rebuilt();

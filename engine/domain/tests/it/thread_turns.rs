@@ -3,9 +3,9 @@
 
 use holdpoint_domain::core::text::BLANK_CODE_POINTS;
 use holdpoint_domain::interruption_thread::{
-    ConfidenceBand, ConfirmAnswer, IntentClass, Interruption, ReasonCode, RiskContextClass,
-    SubjectRelation, TakeTurn, ThreadRefusal, ToolStatus, TtsResumeSnapshot, TurnInput,
-    TurnRequest, ValidationStatus,
+    ConfidenceBand, ConfirmAnswer, IntentClass, Interruption, InterruptionThreadEvent, ReasonCode,
+    RiskContextClass, SubjectRelation, TakeTurn, ThreadRefusal, ToolStatus, TtsResumeSnapshot,
+    TurnInput, TurnRequest, ValidationStatus,
 };
 use holdpoint_domain::{Command, Event, Refusal, Time, decide};
 use holdpoint_testing::threads as threads_support;
@@ -384,7 +384,11 @@ fn barred(stage: &mut Stage, command: TakeTurn) -> (ReasonCode, &'static str) {
     let Outcome::Refused(refusal) = stage.give(&command, AT) else { panic!("{command:?}") };
     assert_eq!(stage.world.thread("tenant_a", "thread-1").cloned(), thread);
     assert_eq!(stage.sequence, sequence + 1);
-    let Some(Event::RowRefused(row)) = refusal.audit(&command) else { panic!("{refusal:?}") };
+    let Some(Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row))) =
+        refusal.audit(&command)
+    else {
+        panic!("{refusal:?}")
+    };
     match refusal {
         Refusal::InterruptionThread(ThreadRefusal::Barred { reason_code, field, .. }) => {
             assert_eq!(row.reason_code, reason_code);

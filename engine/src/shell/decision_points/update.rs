@@ -9,8 +9,8 @@ use crate::log::Storage;
 use holdpoint_domain::core::actor::{Actor, Principal};
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::decision_point::{
-    DecisionPoint, DecisionPointRefusal, DecisionPointState, RefineDecisionPoint,
-    RespondToDecisionPoint, Response,
+    DecisionPoint, DecisionPointEvent, DecisionPointRefusal, DecisionPointState,
+    RefineDecisionPoint, RespondToDecisionPoint, Response,
 };
 use holdpoint_domain::{Command, Event, Refusal, World};
 use thiserror::Error;
@@ -332,9 +332,9 @@ fn ids(options: &[holdpoint_domain::decision_point::DecisionOption]) -> String {
 /// Whether an answer came when the round was over.
 fn is_too_late(submitted: &Submitted) -> bool {
     match submitted {
-        Submitted::Accepted(receipt) => {
-            receipt.events.iter().any(|event| matches!(event, Event::LateResponseRecorded(_)))
-        }
+        Submitted::Accepted(receipt) => receipt.events.iter().any(|event| {
+            matches!(event, Event::DecisionPoint(DecisionPointEvent::LateResponseRecorded(_)))
+        }),
         Submitted::Repeated(_) => false,
         Submitted::Refused(Refusal::DecisionPoint(refusal)) => matches!(
             refusal,

@@ -6,7 +6,7 @@ use super::super::subscription::{Delivered, Subscription, SubscriptionError};
 use crate::log::Storage;
 use holdpoint_domain::Event;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent, DecisionPointState};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -173,12 +173,12 @@ fn ends(delivered: &Delivered, decision_id: &str) -> bool {
     let event = &delivered.envelope.event;
     let is_ending = matches!(
         event,
-        Event::GuidanceGiven(_)
-            | Event::DecisionPointResolved(_)
-            | Event::DefaultTaken(_)
-            | Event::DecisionPointAborted(_)
-            | Event::DecisionPointCancelled(_)
-            | Event::DecisionPointSuperseded(_)
+        Event::DecisionPoint(DecisionPointEvent::GuidanceGiven(_))
+            | Event::DecisionPoint(DecisionPointEvent::DecisionPointResolved(_))
+            | Event::DecisionPoint(DecisionPointEvent::DefaultTaken(_))
+            | Event::DecisionPoint(DecisionPointEvent::DecisionPointAborted(_))
+            | Event::DecisionPoint(DecisionPointEvent::DecisionPointCancelled(_))
+            | Event::DecisionPoint(DecisionPointEvent::DecisionPointSuperseded(_))
     );
     is_ending && event.decision_point() == Some(decision_id)
 }

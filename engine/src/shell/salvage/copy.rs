@@ -8,7 +8,7 @@ use crate::log::{AppendError, Level, Log, NewRecord};
 use crate::shell::engine::system_actor;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::log::{
-    POLICY_CHANGED, PolicyUnknown, RecordsLost, RecordsUnproven, UnprovenReason,
+    LogEvent, POLICY_CHANGED, PolicyUnknown, RecordsLost, RecordsUnproven, UnprovenReason,
 };
 use holdpoint_domain::world::envelope;
 use holdpoint_domain::{Envelope, Event};
@@ -245,7 +245,7 @@ impl<S: ReadStorage> Copier<'_, S> {
                 self.has_proofs |= envelope.proof.is_some();
                 envelope.map_sequences(|sequence| self.sequences.new_of(sequence));
                 // A state holds sequences, so that no state of the new log has this fingerprint.
-                if let Event::FingerprintRecorded(body) = &mut envelope.event {
+                if let Event::Log(LogEvent::FingerprintRecorded(body)) = &mut envelope.event {
                     body.schema = OF_NO_STATE;
                 }
                 envelope::encode(&envelope).ok()

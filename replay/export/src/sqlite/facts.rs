@@ -4,8 +4,10 @@ use super::row::{Row, cell, insert, integer};
 use crate::record::Record;
 use crate::stream::ExportError;
 use holdpoint_domain::Event;
-use holdpoint_domain::evidence_capture::EvidenceCaptured;
-use holdpoint_domain::interruption_thread::{RowCommitted, RowPayload, RowRefused};
+use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceCaptured};
+use holdpoint_domain::interruption_thread::{
+    InterruptionThreadEvent, RowCommitted, RowPayload, RowRefused,
+};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
@@ -48,13 +50,13 @@ pub(super) fn of_event(
     include_evidence: bool,
 ) -> Result<(), ExportError> {
     match &record.line.event {
-        Some(Event::EvidenceCaptured(body)) => {
+        Some(Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body))) => {
             insert(connection, "evidence", evidence(record.line.sequence, body, include_evidence))
         }
-        Some(Event::RowCommitted(body)) => {
+        Some(Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(body))) => {
             insert(connection, "interruption_rows", committed(record, body))
         }
-        Some(Event::RowRefused(body)) => {
+        Some(Event::InterruptionThread(InterruptionThreadEvent::RowRefused(body))) => {
             insert(connection, "interruption_rows", refused(record, body))
         }
         _ => Ok(()),

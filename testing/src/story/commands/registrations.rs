@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
 use holdpoint_domain::registration::{
     Capability, ChangeCapability, LeaseStatus, RegisterDevice, RegisterLease, RegisterSession,
-    RegisterTenant, RegisterUser, RegisterWorkOrder, RegistrationStatus, SessionStatus,
-    WorkOrderStatus,
+    RegisterTenant, RegisterUser, RegisterWorkOrder, RegistrationEvent, RegistrationStatus,
+    SessionStatus, WorkOrderStatus,
 };
 use holdpoint_domain::{Command, Event, Time};
 use quickcheck::Gen;
@@ -63,53 +64,63 @@ impl Registered {
     /// Keeps up with what was recorded.
     pub(super) fn follow(&mut self, event: &Event) {
         match event {
-            Event::CapabilityChanged(body) if body.is_granted => {
+            Event::Registration(RegistrationEvent::CapabilityChanged(body)) if body.is_granted => {
                 self.callers.insert(body.actor_id.clone());
             }
-            Event::CapabilityChanged(body) => {
+            Event::Registration(RegistrationEvent::CapabilityChanged(body)) => {
                 self.callers.remove(&body.actor_id);
             }
-            Event::TenantRegistered(body) => {
+            Event::Registration(RegistrationEvent::TenantRegistered(body)) => {
                 self.tenants.insert(body.tenant_id.clone(), body.status);
             }
-            Event::UserRegistered(body) => {
+            Event::Registration(RegistrationEvent::UserRegistered(body)) => {
                 let key = (body.tenant_id.clone(), body.user_id.clone());
                 self.users.insert(key, body.status);
             }
-            Event::DeviceRegistered(body) => {
+            Event::Registration(RegistrationEvent::DeviceRegistered(body)) => {
                 let key = (body.tenant_id.clone(), body.device_id.clone(), body.user_id.clone());
                 self.devices.insert(key, body.status);
             }
-            Event::ThreadClosed(body) => self.closed(&body.correlation_id),
+            Event::InterruptionThread(InterruptionThreadEvent::ThreadClosed(body)) => {
+                self.closed(&body.correlation_id)
+            }
             other => self.follow_what_ends(other),
         }
     }
 
     fn follow_what_ends(&mut self, event: &Event) {
         match event {
-            Event::SessionRegistered(body) if body.status == SessionStatus::Closed => {
+            Event::Registration(RegistrationEvent::SessionRegistered(body))
+                if body.status == SessionStatus::Closed =>
+            {
                 self.sessions.remove(&body.session_id);
             }
-            Event::SessionRegistered(body) => {
+            Event::Registration(RegistrationEvent::SessionRegistered(body)) => {
                 let session = Session { user_id: body.user_id.clone(), status: body.status };
                 self.sessions.insert(body.session_id.clone(), session);
             }
-            Event::WorkOrderRegistered(body) if body.status.is_final() => {
+            Event::Registration(RegistrationEvent::WorkOrderRegistered(body))
+                if body.status.is_final() =>
+            {
                 self.work_orders.remove(&body.work_order_id);
                 self.leases.retain(|_, lease| lease.work_order_id != body.work_order_id);
             }
-            Event::WorkOrderRegistered(body) => {
+            Event::Registration(RegistrationEvent::WorkOrderRegistered(body)) => {
                 let (work_order_id, status) = (body.work_order_id.clone(), body.status);
                 let correlation_id = body.correlation_id.clone();
                 let order =
                     WorkOrder { work_order_id: work_order_id.clone(), correlation_id, status };
                 self.work_orders.insert(work_order_id, order);
             }
-            Event::LeaseRegistered(body) if body.status == LeaseStatus::Active => {
+            Event::Registration(RegistrationEvent::LeaseRegistered(body))
+                if body.status == LeaseStatus::Active =>
+            {
                 let (work_order_id, expires_at) = (body.work_order_id.clone(), body.expires_at);
                 self.leases.insert(body.lease_token_hash, Lease { work_order_id, expires_at });
             }
-            Event::LeaseRegistered(body) => drop(self.leases.remove(&body.lease_token_hash)),
+            Event::Registration(RegistrationEvent::LeaseRegistered(body)) => {
+                drop(self.leases.remove(&body.lease_token_hash))
+            }
             _ => {}
         }
     }

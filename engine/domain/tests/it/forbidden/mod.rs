@@ -5,10 +5,10 @@ use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalConsumed, ApprovalLapsed, DecisionPoint, DecisionPointAborted,
-    DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined,
-    DecisionPointReminded, DecisionPointResolved, DecisionPointSuperseded, DefaultTaken,
-    DependentsReleased, GuidanceGiven, LateResponseRecorded, OnTimeout, Response, RoundOpened,
-    VoteCast,
+    DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated, DecisionPointEvent,
+    DecisionPointRefined, DecisionPointReminded, DecisionPointResolved, DecisionPointSuperseded,
+    DefaultTaken, DependentsReleased, GuidanceGiven, LateResponseRecorded, OnTimeout, Response,
+    RoundOpened, VoteCast,
 };
 use holdpoint_domain::world::Due;
 use holdpoint_domain::{Command, Envelope, Event, ForbiddenEvent, Time, World};
@@ -20,7 +20,9 @@ macro_rules! would {
     ($story:expr, $command:expr => $Body:ident) => {{
         let events = holdpoint_domain::decide(&$story.world, &$command, $story.now).unwrap();
         let mut bodies = events.into_iter().filter_map(|event| match event {
-            Event::$Body(body) => Some(body),
+            Event::DecisionPoint(holdpoint_domain::decision_point::DecisionPointEvent::$Body(
+                body,
+            )) => Some(body),
             _ => None,
         });
         bodies.next().unwrap()
@@ -239,7 +241,9 @@ pub(crate) fn about(event: &Event, decision_id: &str) -> Event {
     macro_rules! renamed {
         ($($Body:ident)+) => {
             match event.clone() {
-                $(Event::$Body(body) => $Body { decision_id: decision_id.into(), ..body }.into(),)+
+                $(Event::DecisionPoint(DecisionPointEvent::$Body(body)) => {
+                    $Body { decision_id: decision_id.into(), ..body }.into()
+                })+
                 other => panic!("{other:?}"),
             }
         };
@@ -253,5 +257,9 @@ pub(crate) fn about(event: &Event, decision_id: &str) -> Event {
 }
 
 pub(crate) fn is_beginning(event: &Event) -> bool {
-    matches!(event, Event::DecisionPointCreated(_) | Event::RoundOpened(_))
+    matches!(
+        event,
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(_))
+            | Event::DecisionPoint(DecisionPointEvent::RoundOpened(_))
+    )
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalConsumed, DecisionPointResolved, DependentsReleased, OnTimeout,
-    Proposal, Response, RoundOpened, Terms, VoteCast,
+    ActionBinding, ApprovalConsumed, DecisionPointEvent, DecisionPointResolved, DependentsReleased,
+    OnTimeout, Proposal, Response, RoundOpened, Terms, VoteCast,
 };
 use holdpoint_domain::{Event, Time};
 
@@ -120,11 +120,11 @@ impl Accountant {
         for event in events {
             self.kinds.insert(event.kind().kind);
             match event {
-                Event::DecisionPointCreated(body) => {
+                Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) => {
                     let round = Round::begun((*body.terms).clone(), body.by.id.clone());
                     self.insert(&body.decision_id, round);
                 }
-                Event::RoundOpened(body) => self.open(body),
+                Event::DecisionPoint(DecisionPointEvent::RoundOpened(body)) => self.open(body),
                 other => self.change(other, at),
             }
         }
@@ -153,22 +153,28 @@ impl Accountant {
         let round = self.rounds.get_mut(&id).expect("a round that began");
         let was_over = round.is_over();
         match event {
-            Event::VoteCast(body) => vote(round, body, event),
-            Event::ApprovalConsumed(body) => spend(round, body, at),
-            Event::DependentsReleased(body) => release(round, body),
-            Event::ApprovalLapsed(body) => {
+            Event::DecisionPoint(DecisionPointEvent::VoteCast(body)) => vote(round, body, event),
+            Event::DecisionPoint(DecisionPointEvent::ApprovalConsumed(body)) => {
+                spend(round, body, at)
+            }
+            Event::DecisionPoint(DecisionPointEvent::DependentsReleased(body)) => {
+                release(round, body)
+            }
+            Event::DecisionPoint(DecisionPointEvent::ApprovalLapsed(body)) => {
                 assert!(round.end == Some(End::Approved) && !round.is_spent);
                 assert_eq!(body.valid_until, round.ended_at.plus_ms(round.terms.valid_for_ms));
                 round.is_spent = true;
             }
-            Event::LateResponseRecorded(_) => assert!(round.end.is_some(), "late, yet open"),
-            Event::DecisionPointRefined(body) => {
+            Event::DecisionPoint(DecisionPointEvent::LateResponseRecorded(_)) => {
+                assert!(round.end.is_some(), "late, yet open")
+            }
+            Event::DecisionPoint(DecisionPointEvent::DecisionPointRefined(body)) => {
                 round.assert_open(event);
                 assert!(std::mem::take(&mut round.is_refining), "refined without guidance");
                 round.terms.proposal = (*body.proposal).clone();
                 round.votes.clear();
             }
-            Event::GuidanceGiven(body) => {
+            Event::DecisionPoint(DecisionPointEvent::GuidanceGiven(body)) => {
                 round.assert_counts(&body.by);
                 end(round, event, at, End::Other);
                 self.promised.insert(body.next_id.clone(), body.decision_id.clone());
@@ -183,12 +189,12 @@ impl Accountant {
 
 fn end_otherwise(round: &mut Round, event: &Event, at: Time) {
     match event {
-        Event::DecisionPointResolved(body) => {
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointResolved(body)) => {
             round.assert_counts(&body.by);
             round.assert_suffices(body);
             end(round, event, at, round.end_by(&body.response));
         }
-        Event::DefaultTaken(body) => {
+        Event::DecisionPoint(DecisionPointEvent::DefaultTaken(body)) => {
             assert_eq!(round.terms.on_timeout, OnTimeout::Default);
             assert!(!round.is_refining, "a default that was guided away from");
             assert!(round.terms.expires_at.is_some_and(|end| end <= at));
@@ -201,12 +207,13 @@ fn end_otherwise(round: &mut Round, event: &Event, at: Time) {
             };
             end(round, event, body.expires_at, ending);
         }
-        Event::DecisionPointAborted(_) => {
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointAborted(_)) => {
             assert_ne!(round.terms.on_timeout, OnTimeout::Hold);
             assert!(round.terms.expires_at.is_some_and(|end| end <= at));
             end(round, event, at, End::Other);
         }
-        Event::DecisionPointCancelled(_) | Event::DecisionPointSuperseded(_) => {
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointCancelled(_))
+        | Event::DecisionPoint(DecisionPointEvent::DecisionPointSuperseded(_)) => {
             end(round, event, at, End::Other);
         }
         _ => round.assert_open(event),

@@ -8,8 +8,9 @@ use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint,
-    DecisionOption, DecisionPoint, DecisionPointState, EscalateDecisionPoint, ExpireDecisionPoint,
-    OnTimeout, RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint, Response,
+    DecisionOption, DecisionPoint, DecisionPointEvent, DecisionPointState, EscalateDecisionPoint,
+    ExpireDecisionPoint, OnTimeout, RefineDecisionPoint, RemindDecisionPoint,
+    RespondToDecisionPoint, Response,
 };
 use holdpoint_domain::log::{RecordsUnproven, UnprovenReason};
 use holdpoint_domain::world::envelope;
@@ -147,7 +148,8 @@ impl Stage {
         let (id, actor) = (question.decision_id(), question.by.actor());
         let command = Command::CreateDecisionPoint(Box::new(question));
         for mut event in decide(&self.world, &command, self.now()).expect("it may be asked") {
-            if let Event::DecisionPointCreated(body) = &mut event {
+            if let Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) = &mut event
+            {
                 body.terms.policy.as_mut().expect("a policy").default_approves = true;
             }
             self.record(&actor, event);
