@@ -70,19 +70,29 @@ macro_rules! closed_enum {
 
 pub(crate) use closed_enum;
 
-/// Bodies whose fields are all given by name.
-macro_rules! bodies {
+/// Bodies of events, and what they hold.
+macro_rules! recorded {
     ($($(#[$doc:meta])* $Body:ident { $($(#[$field_doc:meta])* $field:ident: $Type:ty,)+ })+) => {
         $(
-            $(#[$doc])*
-            #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+            #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
             #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-            #[serde(deny_unknown_fields)]
+            $(#[$doc])*
             pub struct $Body { $($(#[$field_doc])* pub $field: $Type,)+ }
 
             #[cfg(feature = "arbitrary")]
             crate::core::arbitrary::made_of! { $Body { $($field),+ } }
         )+
+    };
+}
+
+pub(crate) use recorded;
+
+/// Bodies of commands, whose fields are all given by name.
+macro_rules! bodies {
+    ($($(#[$doc:meta])* $Body:ident $fields:tt)+) => {
+        $(crate::core::recorded! {
+            $(#[$doc])* #[serde(deny_unknown_fields)] $Body $fields
+        })+
     };
 }
 

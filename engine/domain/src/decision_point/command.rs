@@ -3,8 +3,6 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
-
 use crate::core::actor::Principal;
 use crate::core::bodies;
 use crate::core::ids::Entropy;

@@ -2,12 +2,12 @@
 
 use alloc::boxed::Box;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::core::actor::Principal;
-use crate::core::events;
 use crate::core::payload::{List, Text};
 use crate::core::time::Timestamp;
+use crate::core::{events, recorded};
 use crate::decision_point::types::{ActionBinding, Proposal, Response, Terms};
 
 events! {
@@ -51,18 +51,18 @@ events! {
     pub fn decision_id(body) -> &str { &body.decision_id }
 }
 
-/// A question was asked: the first round of a chain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DecisionPointCreated {
-    /// `DP-` and 32 digits.
-    pub decision_id: Text,
-    /// Who asks.
-    pub by: Principal,
-    /// What, and under which terms.
-    pub terms: Box<Terms>,
-    /// Whether only another user than the one who asks may answer.
-    pub separation: bool,
+recorded! {
+    /// A question was asked: the first round of a chain.
+    DecisionPointCreated {
+        /// `DP-` and 32 digits.
+        decision_id: Text,
+        /// Who asks.
+        by: Principal,
+        /// What, and under which terms.
+        terms: Box<Terms>,
+        /// Whether only another user than the one who asks may answer.
+        separation: bool,
+    }
 }
 
 /// [`DecisionPointCreated`] as it was recorded before there was separation.
@@ -80,208 +80,160 @@ impl From<DecisionPointCreatedV1> for DecisionPointCreated {
     }
 }
 
-/// After guidance, the requester proposed anew: the round may be answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DecisionPointRefined {
-    /// The round.
-    pub decision_id: Text,
-    /// Who.
-    pub by: Principal,
-    /// What is asked now.
-    pub proposal: Box<Proposal>,
-}
+recorded! {
+    /// After guidance, the requester proposed anew: the round may be answered.
+    DecisionPointRefined {
+        /// The round.
+        decision_id: Text,
+        /// Who.
+        by: Principal,
+        /// What is asked now.
+        proposal: Box<Proposal>,
+    }
 
-/// Guidance ended a round. The next one is opened in the same batch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct GuidanceGiven {
-    /// The round that ended.
-    pub decision_id: Text,
-    /// Who.
-    pub by: Principal,
-    /// The guidance, 1 to 32,768 bytes.
-    pub guidance: Text,
-    /// What was said beside it.
-    pub comment: Option<Text>,
-    /// The round that follows.
-    pub next_id: Text,
-}
+    /// Guidance ended a round. The next one is opened in the same batch.
+    GuidanceGiven {
+        /// The round that ended.
+        decision_id: Text,
+        /// Who.
+        by: Principal,
+        /// The guidance, 1 to 32,768 bytes.
+        guidance: Text,
+        /// What was said beside it.
+        comment: Option<Text>,
+        /// The round that follows.
+        next_id: Text,
+    }
 
-/// Another round of a question: it has the terms and the proposal of the one before.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RoundOpened {
-    /// `DP-` and 32 digits.
-    pub decision_id: Text,
-    /// The round before.
-    pub prior_id: Text,
-    /// Which round, from 2 on.
-    pub iteration: u8,
-    /// When its time is over.
-    pub expires_at: Option<Timestamp>,
-}
+    /// Another round of a question: it has the terms and the proposal of the one before.
+    RoundOpened {
+        /// `DP-` and 32 digits.
+        decision_id: Text,
+        /// The round before.
+        prior_id: Text,
+        /// Which round, from 2 on.
+        iteration: u8,
+        /// When its time is over.
+        expires_at: Option<Timestamp>,
+    }
 
-/// Somebody voted, where a policy asks for votes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct VoteCast {
-    /// The round.
-    pub decision_id: Text,
-    /// Who.
-    pub by: Principal,
-    /// For what.
-    pub response: Response,
-    /// What was said beside it.
-    pub comment: Option<Text>,
-}
+    /// Somebody voted, where a policy asks for votes.
+    VoteCast {
+        /// The round.
+        decision_id: Text,
+        /// Who.
+        by: Principal,
+        /// For what.
+        response: Response,
+        /// What was said beside it.
+        comment: Option<Text>,
+    }
 
-/// A round was answered: by the one answer, or by the vote that made the quorum or rejected.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DecisionPointResolved {
-    /// The round.
-    pub decision_id: Text,
-    /// Who.
-    pub by: Principal,
-    /// How.
-    pub response: Response,
-    /// What was said beside it.
-    pub comment: Option<Text>,
-}
+    /// A round was answered: by the one answer, or by the vote that made the quorum or rejected.
+    DecisionPointResolved {
+        /// The round.
+        decision_id: Text,
+        /// Who.
+        by: Principal,
+        /// How.
+        response: Response,
+        /// What was said beside it.
+        comment: Option<Text>,
+    }
 
-/// Nobody answered in time: the default was taken, as the creator asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DefaultTaken {
-    /// The round.
-    pub decision_id: Text,
-    /// The default.
-    pub option_id: Text,
-    /// When the time was over.
-    pub expires_at: Timestamp,
-}
+    /// Nobody answered in time: the default was taken, as the creator asked.
+    DefaultTaken {
+        /// The round.
+        decision_id: Text,
+        /// The default.
+        option_id: Text,
+        /// When the time was over.
+        expires_at: Timestamp,
+    }
 
-/// Nobody answered in time: nothing was decided.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DecisionPointAborted {
-    /// The round.
-    pub decision_id: Text,
-    /// When the time was over.
-    pub expires_at: Timestamp,
-}
+    /// Nobody answered in time: nothing was decided.
+    DecisionPointAborted {
+        /// The round.
+        decision_id: Text,
+        /// When the time was over.
+        expires_at: Timestamp,
+    }
 
-/// A question was taken back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DecisionPointCancelled {
-    /// The round.
-    pub decision_id: Text,
-    /// Who.
-    pub by: Principal,
-    /// Why, at most 4,096 bytes.
-    pub reason: Option<Text>,
-}
+    /// A question was taken back.
+    DecisionPointCancelled {
+        /// The round.
+        decision_id: Text,
+        /// Who.
+        by: Principal,
+        /// Why, at most 4,096 bytes.
+        reason: Option<Text>,
+    }
 
-/// Another question took the place of this one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DecisionPointSuperseded {
-    /// The round.
-    pub decision_id: Text,
-    /// Who.
-    pub by: Principal,
-    /// The question that took its place.
-    pub superseded_by: Text,
-}
+    /// Another question took the place of this one.
+    DecisionPointSuperseded {
+        /// The round.
+        decision_id: Text,
+        /// Who.
+        by: Principal,
+        /// The question that took its place.
+        superseded_by: Text,
+    }
 
-/// Whoever is asked was reminded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DecisionPointReminded {
-    /// The round.
-    pub decision_id: Text,
-    /// Who.
-    pub by: Principal,
-}
+    /// Whoever is asked was reminded.
+    DecisionPointReminded {
+        /// The round.
+        decision_id: Text,
+        /// Who.
+        by: Principal,
+    }
 
-/// Somebody else was told of the question. Who may answer it stays as it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DecisionPointEscalated {
-    /// The round.
-    pub decision_id: Text,
-    /// Who.
-    pub by: Principal,
-    /// To whom, 1 to 256 bytes.
-    pub to: Text,
-    /// Why, at most 4,096 bytes.
-    pub reason: Option<Text>,
-}
+    /// Somebody else was told of the question. Who may answer it stays as it was.
+    DecisionPointEscalated {
+        /// The round.
+        decision_id: Text,
+        /// Who.
+        by: Principal,
+        /// To whom, 1 to 256 bytes.
+        to: Text,
+        /// Why, at most 4,096 bytes.
+        reason: Option<Text>,
+    }
 
-/// An answer came when the round was over. It is kept, and never counts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LateResponseRecorded {
-    /// The round.
-    pub decision_id: Text,
-    /// Who.
-    pub by: Principal,
-    /// What.
-    pub response: Response,
-    /// What was said beside it.
-    pub comment: Option<Text>,
-}
+    /// An answer came when the round was over. It is kept, and never counts.
+    LateResponseRecorded {
+        /// The round.
+        decision_id: Text,
+        /// Who.
+        by: Principal,
+        /// What.
+        response: Response,
+        /// What was said beside it.
+        comment: Option<Text>,
+    }
 
-/// An approval was spent for the action that it was given for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ApprovalConsumed {
-    /// The round.
-    pub decision_id: Text,
-    /// Who.
-    pub by: Principal,
-    /// For what.
-    pub binding: ActionBinding,
-}
+    /// An approval was spent for the action that it was given for.
+    ApprovalConsumed {
+        /// The round.
+        decision_id: Text,
+        /// Who.
+        by: Principal,
+        /// For what.
+        binding: ActionBinding,
+    }
 
-/// An approval was not spent in time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ApprovalLapsed {
-    /// The round.
-    pub decision_id: Text,
-    /// When its time was over.
-    pub valid_until: Timestamp,
-}
+    /// An approval was not spent in time.
+    ApprovalLapsed {
+        /// The round.
+        decision_id: Text,
+        /// When its time was over.
+        valid_until: Timestamp,
+    }
 
-/// What waited for the answer may go on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DependentsReleased {
-    /// The round.
-    pub decision_id: Text,
-    /// What waited.
-    pub blocks: List<Text>,
-}
-
-#[cfg(feature = "arbitrary")]
-crate::core::arbitrary::made_of! {
-    DecisionPointCreated { decision_id, by, terms, separation }
-    DecisionPointRefined { decision_id, by, proposal }
-    GuidanceGiven { decision_id, by, guidance, comment, next_id }
-    RoundOpened { decision_id, prior_id, iteration, expires_at }
-    VoteCast { decision_id, by, response, comment }
-    DecisionPointResolved { decision_id, by, response, comment }
-    DefaultTaken { decision_id, option_id, expires_at }
-    DecisionPointAborted { decision_id, expires_at }
-    DecisionPointCancelled { decision_id, by, reason }
-    DecisionPointSuperseded { decision_id, by, superseded_by }
-    DecisionPointReminded { decision_id, by }
-    DecisionPointEscalated { decision_id, by, to, reason }
-    LateResponseRecorded { decision_id, by, response, comment }
-    ApprovalConsumed { decision_id, by, binding }
-    ApprovalLapsed { decision_id, valid_until }
-    DependentsReleased { decision_id, blocks }
+    /// What waited for the answer may go on.
+    DependentsReleased {
+        /// The round.
+        decision_id: Text,
+        /// What waited.
+        blocks: List<Text>,
+    }
 }

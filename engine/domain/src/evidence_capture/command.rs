@@ -5,23 +5,23 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::bodies;
 use crate::core::hash::Digest;
 use crate::core::ids::{Entropy, hex};
 use crate::evidence_capture::types::{OutputStream, ResourceUsage};
 
-/// See [`Command::CaptureEvidence`](crate::Command::CaptureEvidence). All items are captured, in
-/// order, or none.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct CaptureEvidence {
-    /// Which loop.
-    pub loop_id: String,
-    /// Fresh random bits.
-    #[serde(default)]
-    pub entropy: Entropy,
-    /// One to eight items.
-    pub items: Vec<EvidenceItem>,
+bodies! {
+    /// See [`Command::CaptureEvidence`](crate::Command::CaptureEvidence). All items are captured,
+    /// in order, or none.
+    CaptureEvidence {
+        /// Which loop.
+        loop_id: String,
+        /// Fresh random bits.
+        #[serde(default)]
+        entropy: Entropy,
+        /// One to eight items.
+        items: Vec<EvidenceItem>,
+    }
 }
 
 /// Evidence that is offered.
@@ -67,11 +67,6 @@ pub enum EvidenceItem {
         /// SHA-256 of the whole stream.
         whole_sha256: Digest,
     },
-}
-
-#[cfg(feature = "arbitrary")]
-crate::core::arbitrary::made_of! {
-    CaptureEvidence { loop_id, entropy, items }
 }
 
 #[cfg(feature = "arbitrary")]

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::Principal;
+use crate::core::bodies;
 use crate::core::hash::Digest;
 use crate::core::ids::{Entropy, hex};
 use crate::evidence_capture::types::{StopCondition, StopFacts};
@@ -14,44 +15,44 @@ use crate::human_decision::terms::HoldTerms;
 use crate::log::policy::GateTerms;
 use crate::sandbox_fault::types::RetryPolicy;
 
-/// See [`Command::InitializeLoop`](crate::Command::InitializeLoop). The new loop's id is `LOOP-`
-/// and the entropy, its observer's
-/// `OBS-` and its chain's `CHAIN-` with the same digits; see [`InitializeLoop::loop_id`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct InitializeLoop {
-    /// Fresh random bits.
-    #[serde(default)]
-    pub entropy: Entropy,
-    /// Who will execute.
-    pub executor_id: String,
-    /// The instruction envelope, canonically encoded: captured as PRE_DISPATCH evidence.
-    #[serde(with = "hex")]
-    #[cfg_attr(feature = "schema", schemars(with = "crate::core::schema::Hex"))]
-    pub envelope: Vec<u8>,
-    /// SHA-256 of the envelope, lower-case hex. Checked against the bytes.
-    pub instruction_envelope_hash: String,
-    /// The instruction as a person may read it, already redacted.
-    pub command_line: String,
-    /// How many attempts there may be, 1 to 3.
-    pub max_attempts: u8,
-    /// What a caller allows at most after a fault; it can only narrow what the fault allows.
-    pub retry_ceiling: RetryPolicy,
-    /// How long one attempt may take, in milliseconds. `None`: as long as it wants.
-    pub timeout_ms: Option<u64>,
-    /// When and how a person is asked. Agreed before anything runs: nobody changes it afterwards.
-    pub hold: HoldTerms,
-    /// Who counts as a person, and where the policy in force comes from.
-    #[serde(default)]
-    pub gate: GateTerms,
-    /// The approval that is spent for the start, where a person is asked before it.
-    #[serde(default)]
-    pub approval: Option<SpentApproval>,
-    /// How the executor presents itself (Phase-28).
-    pub handshake: Handshake,
-    /// What the observer expects to see (Phase-31).
-    pub observer: ObserverExpectation,
+bodies! {
+    /// See [`Command::InitializeLoop`](crate::Command::InitializeLoop). The new loop's id is
+    /// `LOOP-` and the entropy, its observer's `OBS-` and its chain's `CHAIN-` with the same
+    /// digits; see [`InitializeLoop::loop_id`].
+    InitializeLoop {
+        /// Fresh random bits.
+        #[serde(default)]
+        entropy: Entropy,
+        /// Who will execute.
+        executor_id: String,
+        /// The instruction envelope, canonically encoded: captured as PRE_DISPATCH evidence.
+        #[serde(with = "hex")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::core::schema::Hex"))]
+        envelope: Vec<u8>,
+        /// SHA-256 of the envelope, lower-case hex. Checked against the bytes.
+        instruction_envelope_hash: String,
+        /// The instruction as a person may read it, already redacted.
+        command_line: String,
+        /// How many attempts there may be, 1 to 3.
+        max_attempts: u8,
+        /// What a caller allows at most after a fault; it can only narrow what the fault allows.
+        retry_ceiling: RetryPolicy,
+        /// How long one attempt may take, in milliseconds. `None`: as long as it wants.
+        timeout_ms: Option<u64>,
+        /// When and how a person is asked. Agreed before anything runs: nobody changes it
+        /// afterwards.
+        hold: HoldTerms,
+        /// Who counts as a person, and where the policy in force comes from.
+        #[serde(default)]
+        gate: GateTerms,
+        /// The approval that is spent for the start, where a person is asked before it.
+        #[serde(default)]
+        approval: Option<SpentApproval>,
+        /// How the executor presents itself (Phase-28).
+        handshake: Handshake,
+        /// What the observer expects to see (Phase-31).
+        observer: ObserverExpectation,
+    }
 }
 
 impl InitializeLoop {
@@ -62,59 +63,49 @@ impl InitializeLoop {
     }
 }
 
-/// The approval of a run's start.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct SpentApproval {
-    /// The decision point, bound to [`RUN_TOOL`](crate::log::RUN_TOOL).
-    pub decision_id: String,
-    /// Who spends it.
-    pub by: Principal,
-    /// The digest of all that the approval is bound to besides the instruction envelope; see
-    /// [`run_binding`](crate::log::run_binding).
-    pub details: Digest,
-}
+bodies! {
+    /// The approval of a run's start.
+    SpentApproval {
+        /// The decision point, bound to [`RUN_TOOL`](crate::log::RUN_TOOL).
+        decision_id: String,
+        /// Who spends it.
+        by: Principal,
+        /// The digest of all that the approval is bound to besides the instruction envelope; see
+        /// [`run_binding`](crate::log::run_binding).
+        details: Digest,
+    }
 
-/// How an executor presents itself before it is given an instruction.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Handshake {
-    /// Its id.
-    pub executor_id: String,
-    /// What is known about it.
-    pub trust_status: ExecutorIdentityStatus,
-    /// The hash of the envelope that it holds.
-    pub instruction_envelope_hash: String,
-}
+    /// How an executor presents itself before it is given an instruction.
+    Handshake {
+        /// Its id.
+        executor_id: String,
+        /// What is known about it.
+        trust_status: ExecutorIdentityStatus,
+        /// The hash of the envelope that it holds.
+        instruction_envelope_hash: String,
+    }
 
-/// What an observer expects of the loop that it is attached to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ObserverExpectation {
-    /// The executor that it expects.
-    pub executor_id: String,
-    /// The instruction that it expects.
-    pub envelope_hash: String,
-}
+    /// What an observer expects of the loop that it is attached to.
+    ObserverExpectation {
+        /// The executor that it expects.
+        executor_id: String,
+        /// The instruction that it expects.
+        envelope_hash: String,
+    }
 
-/// See [`Command::DispatchLoop`](crate::Command::DispatchLoop) and
-/// [`Command::RetryLoop`](crate::Command::RetryLoop).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct DispatchLoop {
-    /// Which loop.
-    pub loop_id: String,
-    /// Fresh random bits.
-    #[serde(default)]
-    pub entropy: Entropy,
-    /// The hash of what is about to be executed.
-    pub envelope_hash: String,
-    /// What only the caller can know.
-    pub facts: DispatchFacts,
+    /// See [`Command::DispatchLoop`](crate::Command::DispatchLoop) and
+    /// [`Command::RetryLoop`](crate::Command::RetryLoop).
+    DispatchLoop {
+        /// Which loop.
+        loop_id: String,
+        /// Fresh random bits.
+        #[serde(default)]
+        entropy: Entropy,
+        /// The hash of what is about to be executed.
+        envelope_hash: String,
+        /// What only the caller can know.
+        facts: DispatchFacts,
+    }
 }
 
 /// Facts about the world outside at dispatch. `None` is "not stated", and what is not stated
@@ -136,109 +127,81 @@ pub struct DispatchFacts {
     pub human_abort_signaled: Option<bool>,
 }
 
-/// See [`Command::AwaitResponse`](crate::Command::AwaitResponse).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct AwaitResponse {
-    /// Which loop.
-    pub loop_id: String,
-    /// Fresh random bits.
-    #[serde(default)]
-    pub entropy: Entropy,
-}
+bodies! {
+    /// See [`Command::AwaitResponse`](crate::Command::AwaitResponse).
+    AwaitResponse {
+        /// Which loop.
+        loop_id: String,
+        /// Fresh random bits.
+        #[serde(default)]
+        entropy: Entropy,
+    }
 
-/// See [`Command::ReportResponse`](crate::Command::ReportResponse). The attempt's raw output must
-/// have been captured before.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ReportResponse {
-    /// Which loop.
-    pub loop_id: String,
-    /// Fresh random bits.
-    #[serde(default)]
-    pub entropy: Entropy,
-    /// Who answers. Anyone but the loop's executor is rejected.
-    pub executor_id: String,
-    /// The hash of the instruction that is answered.
-    pub instruction_hash: String,
-    /// What the executor reports.
-    pub reported_status: ExecutorResponseType,
-    /// The error that it reports, in words.
-    pub error: Option<String>,
-    /// How its process ended.
-    pub exit: Exit,
-}
+    /// See [`Command::ReportResponse`](crate::Command::ReportResponse). The attempt's raw output
+    /// must have been captured before.
+    ReportResponse {
+        /// Which loop.
+        loop_id: String,
+        /// Fresh random bits.
+        #[serde(default)]
+        entropy: Entropy,
+        /// Who answers. Anyone but the loop's executor is rejected.
+        executor_id: String,
+        /// The hash of the instruction that is answered.
+        instruction_hash: String,
+        /// What the executor reports.
+        reported_status: ExecutorResponseType,
+        /// The error that it reports, in words.
+        error: Option<String>,
+        /// How its process ended.
+        exit: Exit,
+    }
 
-/// See [`Command::CompleteLoop`](crate::Command::CompleteLoop).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct CompleteLoop {
-    /// Which loop.
-    pub loop_id: String,
-    /// Fresh random bits.
-    #[serde(default)]
-    pub entropy: Entropy,
-}
+    /// See [`Command::CompleteLoop`](crate::Command::CompleteLoop).
+    CompleteLoop {
+        /// Which loop.
+        loop_id: String,
+        /// Fresh random bits.
+        #[serde(default)]
+        entropy: Entropy,
+    }
 
-/// See [`Command::StopLoop`](crate::Command::StopLoop).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct StopLoop {
-    /// Which loop.
-    pub loop_id: String,
-    /// Fresh random bits.
-    #[serde(default)]
-    pub entropy: Entropy,
-    /// Which of the ten.
-    pub condition: StopCondition,
-    /// What is known. Only the fact of this condition is looked at; not known stops, and known
-    /// to be well is refused.
-    pub facts: StopFacts,
-    /// The details, in words.
-    pub details: String,
-}
+    /// See [`Command::StopLoop`](crate::Command::StopLoop).
+    StopLoop {
+        /// Which loop.
+        loop_id: String,
+        /// Fresh random bits.
+        #[serde(default)]
+        entropy: Entropy,
+        /// Which of the ten.
+        condition: StopCondition,
+        /// What is known. Only the fact of this condition is looked at; not known stops, and known
+        /// to be well is refused.
+        facts: StopFacts,
+        /// The details, in words.
+        details: String,
+    }
 
-/// See [`Command::InterruptLoop`](crate::Command::InterruptLoop).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct InterruptLoop {
-    /// Which loop.
-    pub loop_id: String,
-    /// Fresh random bits.
-    #[serde(default)]
-    pub entropy: Entropy,
-    /// The signal's number.
-    pub signal: i32,
-    /// The process that sent it, where the kernel tells.
-    pub sender_pid: Option<u32>,
-    /// The user number of that process, where the kernel tells.
-    pub sender_uid: Option<u32>,
+    /// See [`Command::InterruptLoop`](crate::Command::InterruptLoop).
+    InterruptLoop {
+        /// Which loop.
+        loop_id: String,
+        /// Fresh random bits.
+        #[serde(default)]
+        entropy: Entropy,
+        /// The signal's number.
+        signal: i32,
+        /// The process that sent it, where the kernel tells.
+        sender_pid: Option<u32>,
+        /// The user number of that process, where the kernel tells.
+        sender_uid: Option<u32>,
+    }
 }
 
 #[cfg(feature = "arbitrary")]
 crate::core::arbitrary::made_of! {
-    InitializeLoop {
-        entropy, executor_id, envelope, instruction_envelope_hash, command_line, max_attempts,
-        retry_ceiling, timeout_ms, hold, gate, approval, handshake, observer,
-    }
-    SpentApproval { decision_id, by, details }
-    Handshake { executor_id, trust_status, instruction_envelope_hash }
-    ObserverExpectation { executor_id, envelope_hash }
-    DispatchLoop { loop_id, entropy, envelope_hash, facts }
     DispatchFacts {
         authorization_present, executor_registered, resources_available, intent_clear,
         human_abort_signaled,
     }
-    AwaitResponse { loop_id, entropy }
-    ReportResponse {
-        loop_id, entropy, executor_id, instruction_hash, reported_status, error, exit,
-    }
-    CompleteLoop { loop_id, entropy }
-    StopLoop { loop_id, entropy, condition, facts, details }
-    InterruptLoop { loop_id, entropy, signal, sender_pid, sender_uid }
 }

@@ -1,10 +1,10 @@
 //! What happened to execution loops (seeds Phase-29 and Phase-30). Kinds 32 to 63.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::core::confidence::Confidence;
-use crate::core::events;
 use crate::core::payload::Text;
+use crate::core::{events, recorded};
 use crate::evidence_capture::types::StopCondition;
 use crate::execution_loop::types::{
     ExecutionDecision, ExecutionLoopState, ExecutorResponseType, Exit, HaltReason,
@@ -36,35 +36,35 @@ events! {
     pub fn loop_id(body) -> &str { &body.loop_id }
 }
 
-/// A loop exists, in INIT. Attempts are counted from 1.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LoopInitialized {
-    /// `LOOP-` and 128 random bits.
-    pub loop_id: Text,
-    /// Who will execute.
-    pub executor_id: Text,
-    /// SHA-256 over the exact instruction, lower-case hex.
-    pub instruction_envelope_hash: Text,
-    /// The instruction as a person may read it: redacted, control characters visible.
-    pub command_line: Text,
-    /// How many attempts Phase-21 may permit, 1 to 3.
-    pub max_attempts: u8,
-    /// What the caller allows at most after a fault.
-    pub retry_ceiling: RetryPolicy,
-    /// How long one attempt may take, in milliseconds. `None`: as long as it wants.
-    pub timeout_ms: Option<u64>,
-    /// When and how a person is asked, agreed before anything runs.
-    pub hold: HoldTerms,
-    /// Whether the executor is eligible (Phase-28). REJECT: a halt follows in the same batch.
-    pub handshake_decision: HandshakeDecision,
-    /// Why, in words.
-    pub handshake_reason: Text,
-    /// The policy in force and where it comes from. `None` in records that were made before it was
-    /// recorded.
-    pub gate: Option<GateTerms>,
-    /// The decision point whose approval was spent for the start, in the same batch.
-    pub approval: Option<Text>,
+recorded! {
+    /// A loop exists, in INIT. Attempts are counted from 1.
+    LoopInitialized {
+        /// `LOOP-` and 128 random bits.
+        loop_id: Text,
+        /// Who will execute.
+        executor_id: Text,
+        /// SHA-256 over the exact instruction, lower-case hex.
+        instruction_envelope_hash: Text,
+        /// The instruction as a person may read it: redacted, control characters visible.
+        command_line: Text,
+        /// How many attempts Phase-21 may permit, 1 to 3.
+        max_attempts: u8,
+        /// What the caller allows at most after a fault.
+        retry_ceiling: RetryPolicy,
+        /// How long one attempt may take, in milliseconds. `None`: as long as it wants.
+        timeout_ms: Option<u64>,
+        /// When and how a person is asked, agreed before anything runs.
+        hold: HoldTerms,
+        /// Whether the executor is eligible (Phase-28). REJECT: a halt follows in the same batch.
+        handshake_decision: HandshakeDecision,
+        /// Why, in words.
+        handshake_reason: Text,
+        /// The policy in force and where it comes from. `None` in records that were made before it
+        /// was recorded.
+        gate: Option<GateTerms>,
+        /// The decision point whose approval was spent for the start, in the same batch.
+        approval: Option<Text>,
+    }
 }
 
 /// [`LoopInitialized`] as it was recorded before the policy in force was.
@@ -101,86 +101,64 @@ impl From<LoopInitializedV1> for LoopInitialized {
     }
 }
 
-/// INIT or EVALUATED became DISPATCHED.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LoopDispatched {
-    /// Which loop.
-    pub loop_id: Text,
-    /// The number of this attempt, from 1.
-    pub attempt: u8,
-    /// The fault whose Phase-21 decision permits this attempt. `None` for the first attempt.
-    pub permitted_by_fault: Option<Text>,
-    /// The person's RETRY that decides this attempt. `None` for the first attempt, and where no
-    /// hold applies.
-    pub permitted_by_decision: Option<Text>,
-}
-
-/// DISPATCHED became AWAITING_RESPONSE.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ResponseAwaited {
-    /// Which loop.
-    pub loop_id: Text,
-    /// Which attempt.
-    pub attempt: u8,
-}
-
-/// AWAITING_RESPONSE became EVALUATED: the response was normalized (Phase-30) and evaluated
-/// (Phase-29). Its raw output is evidence captured before.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ResponseEvaluated {
-    /// Which loop.
-    pub loop_id: Text,
-    /// Which attempt.
-    pub attempt: u8,
-    /// What the executor reported.
-    pub response_type: ExecutorResponseType,
-    /// What the response is worth.
-    pub response_decision: ResponseDecision,
-    /// How far it is trusted.
-    pub confidence: Confidence,
-    /// Why, in words.
-    pub reason: Text,
-    /// What Phase-29 makes of it.
-    pub execution_decision: ExecutionDecision,
-    /// Why, in words.
-    pub execution_reason: Text,
-    /// How the executor's process ended.
-    pub exit: Exit,
-}
-
-/// Any state became HALTED. Final.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LoopHalted {
-    /// Which loop.
-    pub loop_id: Text,
-    /// The state before.
-    pub from: ExecutionLoopState,
-    /// The state that was asked for; not HALTED only where the transition is illegal.
-    pub requested: ExecutionLoopState,
-    /// Why.
-    pub reason: HaltReason,
-    /// The stop condition, exactly where the reason is STOP_CONDITION.
-    pub stop_condition: Option<StopCondition>,
-    /// The fault, exactly where the reason is one of the FAULT ones.
-    pub fault_type: Option<ExecutionFaultType>,
-}
-
-#[cfg(feature = "arbitrary")]
-crate::core::arbitrary::made_of! {
-    LoopInitialized {
-        loop_id, executor_id, instruction_envelope_hash, command_line, max_attempts,
-        retry_ceiling, timeout_ms, hold, handshake_decision, handshake_reason, gate,
-        approval,
+recorded! {
+    /// INIT or EVALUATED became DISPATCHED.
+    LoopDispatched {
+        /// Which loop.
+        loop_id: Text,
+        /// The number of this attempt, from 1.
+        attempt: u8,
+        /// The fault whose Phase-21 decision permits this attempt. `None` for the first attempt.
+        permitted_by_fault: Option<Text>,
+        /// The person's RETRY that decides this attempt. `None` for the first attempt, and where no
+        /// hold applies.
+        permitted_by_decision: Option<Text>,
     }
-    LoopDispatched { loop_id, attempt, permitted_by_fault, permitted_by_decision }
-    ResponseAwaited { loop_id, attempt }
+
+    /// DISPATCHED became AWAITING_RESPONSE.
+    ResponseAwaited {
+        /// Which loop.
+        loop_id: Text,
+        /// Which attempt.
+        attempt: u8,
+    }
+
+    /// AWAITING_RESPONSE became EVALUATED: the response was normalized (Phase-30) and evaluated
+    /// (Phase-29). Its raw output is evidence captured before.
     ResponseEvaluated {
-        loop_id, attempt, response_type, response_decision, confidence, reason,
-        execution_decision, execution_reason, exit,
+        /// Which loop.
+        loop_id: Text,
+        /// Which attempt.
+        attempt: u8,
+        /// What the executor reported.
+        response_type: ExecutorResponseType,
+        /// What the response is worth.
+        response_decision: ResponseDecision,
+        /// How far it is trusted.
+        confidence: Confidence,
+        /// Why, in words.
+        reason: Text,
+        /// What Phase-29 makes of it.
+        execution_decision: ExecutionDecision,
+        /// Why, in words.
+        execution_reason: Text,
+        /// How the executor's process ended.
+        exit: Exit,
     }
-    LoopHalted { loop_id, from, requested, reason, stop_condition, fault_type }
+
+    /// Any state became HALTED. Final.
+    LoopHalted {
+        /// Which loop.
+        loop_id: Text,
+        /// The state before.
+        from: ExecutionLoopState,
+        /// The state that was asked for; not HALTED only where the transition is illegal.
+        requested: ExecutionLoopState,
+        /// Why.
+        reason: HaltReason,
+        /// The stop condition, exactly where the reason is STOP_CONDITION.
+        stop_condition: Option<StopCondition>,
+        /// The fault, exactly where the reason is one of the FAULT ones.
+        fault_type: Option<ExecutionFaultType>,
+    }
 }

@@ -1,11 +1,9 @@
 //! What happened to questions put to a person (seed Phase-32). Kinds 128 to 159.
 
-use serde::{Deserialize, Serialize};
-
-use crate::core::events;
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
+use crate::core::{events, recorded};
 use crate::human_decision::types::{
     AnswerMeans, AuditEntry, DecisionOutcome, DecisionRecord, DecisionRequest, HumanDecision,
     OverrideField, RequestContext,
@@ -61,125 +59,100 @@ impl HumanDecisionEvent {
     }
 }
 
-/// A person is asked. From here on the question times out by itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DecisionRequested {
-    /// The audit trail that the decision will be appended to: `AUDIT-` and 128 random bits.
-    pub audit_id: Text,
-    /// The request, with the whole summary that the person sees.
-    pub request: DecisionRequest,
-    /// What the person sees besides.
-    pub context: RequestContext,
-    /// When the person is warned: at exactly 80 % of the time.
-    pub warning_at: Timestamp,
-    /// The injective hash of everything above that the person sees.
-    pub request_hash: Digest,
-}
-
-/// A higher authority allowed a field to be shown to the person who decides.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct VisibilityOverridden {
-    /// The loop.
-    pub loop_id: Text,
-    /// The request in whose view the field is shown.
-    pub request_id: Text,
-    /// The field.
-    pub field: OverrideField,
-    /// Who allowed it.
-    pub human_id: Text,
-    /// Why.
-    pub reason: Text,
-    /// By what means.
-    pub means: AnswerMeans,
-    /// The hash of the field's name and value: what was disclosed.
-    pub disclosed: Digest,
-}
-
-/// 80 % of the time are over. Whoever waits shows it to the person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DecisionWarned {
-    /// The loop.
-    pub loop_id: Text,
-    /// The request.
-    pub request_id: Text,
-    /// When the warning was due; the record's own time is when somebody looked.
-    pub due_at: Timestamp,
-}
-
-/// A person answered in time. What follows from it is in the same batch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DecisionAnswered {
-    /// The loop.
-    pub loop_id: Text,
-    /// The decision, as the seed records it.
-    pub record: DecisionRecord,
-    /// By what means it was given.
-    pub means: AnswerMeans,
-    /// What became of it: APPLIED, or PENDING for one that was passed on.
-    pub outcome: DecisionOutcome,
-    /// Its place in the audit trail.
-    pub audit: AuditEntry,
-}
-
-/// Nobody answered in time: ABORT, reason TIMEOUT. The halt is in the same batch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DecisionTimedOut {
-    /// The loop.
-    pub loop_id: Text,
-    /// When the deadline was; the record's own time is when somebody looked.
-    pub due_at: Timestamp,
-    /// The decision, as the seed records it.
-    pub record: DecisionRecord,
-    /// Its place in the audit trail.
-    pub audit: AuditEntry,
-}
-
-/// An answer that came at the deadline or later. It is kept and never counts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LateAnswerRecorded {
-    /// The loop.
-    pub loop_id: Text,
-    /// The request.
-    pub request_id: Text,
-    /// Who answered.
-    pub human_id: Text,
-    /// What.
-    pub decision: HumanDecision,
-    /// Why.
-    pub reason: Option<Text>,
-    /// To whom.
-    pub escalation_target: Option<Text>,
-    /// By what means.
-    pub means: AnswerMeans,
-    /// The deadline that was missed.
-    pub timeout_at: Timestamp,
-}
-
-/// The loop halted for another reason, so nobody needs to answer any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RequestWithdrawn {
-    /// The loop.
-    pub loop_id: Text,
-    /// The request.
-    pub request_id: Text,
-}
-
-#[cfg(feature = "arbitrary")]
-crate::core::arbitrary::made_of! {
-    DecisionRequested { audit_id, request, context, warning_at, request_hash }
-    VisibilityOverridden { loop_id, request_id, field, human_id, reason, means, disclosed }
-    DecisionWarned { loop_id, request_id, due_at }
-    DecisionAnswered { loop_id, record, means, outcome, audit }
-    DecisionTimedOut { loop_id, due_at, record, audit }
-    LateAnswerRecorded {
-        loop_id, request_id, human_id, decision, reason, escalation_target, means, timeout_at,
+recorded! {
+    /// A person is asked. From here on the question times out by itself.
+    DecisionRequested {
+        /// The audit trail that the decision will be appended to: `AUDIT-` and 128 random bits.
+        audit_id: Text,
+        /// The request, with the whole summary that the person sees.
+        request: DecisionRequest,
+        /// What the person sees besides.
+        context: RequestContext,
+        /// When the person is warned: at exactly 80 % of the time.
+        warning_at: Timestamp,
+        /// The injective hash of everything above that the person sees.
+        request_hash: Digest,
     }
-    RequestWithdrawn { loop_id, request_id }
+
+    /// A higher authority allowed a field to be shown to the person who decides.
+    VisibilityOverridden {
+        /// The loop.
+        loop_id: Text,
+        /// The request in whose view the field is shown.
+        request_id: Text,
+        /// The field.
+        field: OverrideField,
+        /// Who allowed it.
+        human_id: Text,
+        /// Why.
+        reason: Text,
+        /// By what means.
+        means: AnswerMeans,
+        /// The hash of the field's name and value: what was disclosed.
+        disclosed: Digest,
+    }
+
+    /// 80 % of the time are over. Whoever waits shows it to the person.
+    DecisionWarned {
+        /// The loop.
+        loop_id: Text,
+        /// The request.
+        request_id: Text,
+        /// When the warning was due; the record's own time is when somebody looked.
+        due_at: Timestamp,
+    }
+
+    /// A person answered in time. What follows from it is in the same batch.
+    DecisionAnswered {
+        /// The loop.
+        loop_id: Text,
+        /// The decision, as the seed records it.
+        record: DecisionRecord,
+        /// By what means it was given.
+        means: AnswerMeans,
+        /// What became of it: APPLIED, or PENDING for one that was passed on.
+        outcome: DecisionOutcome,
+        /// Its place in the audit trail.
+        audit: AuditEntry,
+    }
+
+    /// Nobody answered in time: ABORT, reason TIMEOUT. The halt is in the same batch.
+    DecisionTimedOut {
+        /// The loop.
+        loop_id: Text,
+        /// When the deadline was; the record's own time is when somebody looked.
+        due_at: Timestamp,
+        /// The decision, as the seed records it.
+        record: DecisionRecord,
+        /// Its place in the audit trail.
+        audit: AuditEntry,
+    }
+
+    /// An answer that came at the deadline or later. It is kept and never counts.
+    LateAnswerRecorded {
+        /// The loop.
+        loop_id: Text,
+        /// The request.
+        request_id: Text,
+        /// Who answered.
+        human_id: Text,
+        /// What.
+        decision: HumanDecision,
+        /// Why.
+        reason: Option<Text>,
+        /// To whom.
+        escalation_target: Option<Text>,
+        /// By what means.
+        means: AnswerMeans,
+        /// The deadline that was missed.
+        timeout_at: Timestamp,
+    }
+
+    /// The loop halted for another reason, so nobody needs to answer any more.
+    RequestWithdrawn {
+        /// The loop.
+        loop_id: Text,
+        /// The request.
+        request_id: Text,
+    }
 }

@@ -4,8 +4,6 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
-use serde::{Deserialize, Serialize};
-
 use crate::core::bodies;
 use crate::core::hash::Digest;
 use crate::interruption_thread::request::TurnRequest;

@@ -4,9 +4,8 @@
 
 use alloc::string::String;
 
-use serde::{Deserialize, Serialize};
-
 use crate::core::actor::Principal;
+use crate::core::bodies;
 use crate::core::ids::Entropy;
 use crate::log::event::{
     ClockStepped, HeadMissingAccepted, HistoryArchived, RecoveryPerformed, SegmentIndexed,
@@ -49,23 +48,17 @@ crate::core::arbitrary::one_of! {
     },
 }
 
-/// See [`Command::SetPolicy`](crate::Command::SetPolicy) and
-/// [`Command::RelaxPolicy`](crate::Command::RelaxPolicy).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ChangePolicy {
-    /// Who: a person at a terminal.
-    pub by: Principal,
-    /// The whole policy from here on.
-    pub policy: GatePolicy,
-    /// The decision point that approved it, bound to the policy before and this one. For
-    /// `policy.relax`, and for no other.
-    #[serde(default)]
-    pub approval: Option<String>,
-}
-
-#[cfg(feature = "arbitrary")]
-crate::core::arbitrary::made_of! {
-    ChangePolicy { by, policy, approval }
+bodies! {
+    /// See [`Command::SetPolicy`](crate::Command::SetPolicy) and
+    /// [`Command::RelaxPolicy`](crate::Command::RelaxPolicy).
+    ChangePolicy {
+        /// Who: a person at a terminal.
+        by: Principal,
+        /// The whole policy from here on.
+        policy: GatePolicy,
+        /// The decision point that approved it, bound to the policy before and this one. For
+        /// `policy.relax`, and for no other.
+        #[serde(default)]
+        approval: Option<String>,
+    }
 }

@@ -7,7 +7,7 @@ use crate::core::forbidden::RefusalClass;
 use crate::core::hash::Digest;
 use crate::core::payload::{List, Raw, Text};
 use crate::core::time::Timestamp;
-use crate::core::{closed_enum, events};
+use crate::core::{closed_enum, events, recorded};
 use crate::log::policy::GatePolicy;
 
 events! {
@@ -42,36 +42,33 @@ events! {
     }
 }
 
-/// A writer opened the log and put its end in order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RecoveryPerformed {
-    /// The newest record that some durable mark proves. 0: none.
-    pub last_proven_sequence: u64,
-    /// The newest record that was kept, proven or not. 0: none.
-    pub last_kept_sequence: u64,
-    /// How many bytes after it were cut, zeros excluded.
-    pub cut_bytes: u64,
-    /// The file, relative to the log's directory, to which the cut bytes were copied first.
-    pub copied_to: Option<Text>,
-}
+recorded! {
+    /// A writer opened the log and put its end in order.
+    RecoveryPerformed {
+        /// The newest record that some durable mark proves. 0: none.
+        last_proven_sequence: u64,
+        /// The newest record that was kept, proven or not. 0: none.
+        last_kept_sequence: u64,
+        /// How many bytes after it were cut, zeros excluded.
+        cut_bytes: u64,
+        /// The file, relative to the log's directory, to which the cut bytes were copied first.
+        copied_to: Option<Text>,
+    }
 
-/// A writer was told to go on although HEAD, the witness of how far the log reached, is missing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HeadMissingAccepted {
-    /// The first record that was found.
-    pub first_sequence: u64,
-    /// The last record that was found.
-    pub last_sequence: u64,
-}
+    /// A writer was told to go on although HEAD, the witness of how far the log reached, is
+    /// missing.
+    HeadMissingAccepted {
+        /// The first record that was found.
+        first_sequence: u64,
+        /// The last record that was found.
+        last_sequence: u64,
+    }
 
-/// The clock moved by more than a second against the time since boot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ClockStepped {
-    /// By how many nanoseconds; negative: back.
-    pub step_ns: i64,
+    /// The clock moved by more than a second against the time since boot.
+    ClockStepped {
+        /// By how many nanoseconds; negative: back.
+        step_ns: i64,
+    }
 }
 
 /// A writer works under another configuration than the one before it did.
@@ -83,68 +80,60 @@ pub struct ConfigurationChanged {
     pub digest: Option<Digest>,
 }
 
-/// The fingerprint of the state before this record, for every replay to check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FingerprintRecorded {
-    /// The version of the state's encoding; a fingerprint of another version is not checked.
-    pub schema: u32,
-    /// BLAKE3 of the encoded state.
-    pub fingerprint: Digest,
-}
+recorded! {
+    /// The fingerprint of the state before this record, for every replay to check.
+    FingerprintRecorded {
+        /// The version of the state's encoding; a fingerprint of another version is not checked.
+        schema: u32,
+        /// BLAKE3 of the encoded state.
+        fingerprint: Digest,
+    }
 
-/// A person set the policy of this log: what every hold point in it demands from here on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PolicyChanged {
-    /// Who.
-    pub by: Principal,
-    /// The policy from here on.
-    pub policy: GatePolicy,
-    /// The decision point whose approval allowed a looser policy. `None`: it demands at least what
-    /// the one before did.
-    pub approval: Option<Text>,
-}
+    /// A person set the policy of this log: what every hold point in it demands from here on.
+    PolicyChanged {
+        /// Who.
+        by: Principal,
+        /// The policy from here on.
+        policy: GatePolicy,
+        /// The decision point whose approval allowed a looser policy. `None`: it demands at least
+        /// what the one before did.
+        approval: Option<Text>,
+    }
 
-/// Records were lost of the log that this one was made of, and its policy may have been among them:
-/// what a policy could hold does not begin until a person sets one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PolicyUnknown {
-    /// How many records were lost.
-    pub records_lost: u64,
-}
+    /// Records were lost of the log that this one was made of, and its policy may have been among
+    /// them: what a policy could hold does not begin until a person sets one.
+    PolicyUnknown {
+        /// How many records were lost.
+        records_lost: u64,
+    }
 
-/// A command was refused by a rule on scope, idempotency, gating or continuity. Nothing else came
-/// of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CommandRefused {
-    /// The command's name, as in its readable form.
-    pub command: Text,
-    /// The kind of rule.
-    pub class: RefusalClass,
-    /// The stable reason code.
-    pub code: Text,
-    /// The loop or request that the command is about.
-    pub subject: Option<Text>,
-    /// Why, in words: at most 4096 bytes, nothing hidden.
-    pub message: Text,
-}
+    /// A command was refused by a rule on scope, idempotency, gating or continuity. Nothing else
+    /// came of it.
+    CommandRefused {
+        /// The command's name, as in its readable form.
+        command: Text,
+        /// The kind of rule.
+        class: RefusalClass,
+        /// The stable reason code.
+        code: Text,
+        /// The loop or request that the command is about.
+        subject: Option<Text>,
+        /// Why, in words: at most 4096 bytes, nothing hidden.
+        message: Text,
+    }
 
-/// A sealed segment has an index: a derived file that is believed only where this event, which is
-/// in the chain, says what it holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SegmentIndexed {
-    /// The first record of the segment.
-    pub first_sequence: u64,
-    /// The last record of the segment.
-    pub last_sequence: u64,
-    /// The version of the index's form; an index of another version is not believed.
-    pub format: u32,
-    /// BLAKE3 of the index's header, which holds the digests of all its parts.
-    pub digest: Digest,
+    /// A sealed segment has an index: a derived file that is believed only where this event, which
+    /// is in the chain, says what it holds.
+    SegmentIndexed {
+        /// The first record of the segment.
+        first_sequence: u64,
+        /// The last record of the segment.
+        last_sequence: u64,
+        /// The version of the index's form; an index of another version is not believed.
+        format: u32,
+        /// BLAKE3 of the index's header, which holds the digests of all its parts.
+        digest: Digest,
+    }
 }
 
 /// Whether these are records, in their order, that all lie before this one.
@@ -152,33 +141,34 @@ pub(crate) const fn are_records_before(first: u64, last: u64, sequence: u64) -> 
     1 <= first && first <= last && last < sequence
 }
 
-/// This log was made of what could be kept of another one. It is the first event of such a log
-/// and the report of the damage: its lists are cut to their first items, its totals are whole.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Salvaged {
-    /// The identity of the other log, as 32 hexadecimal digits.
-    pub source_log: Text,
-    /// The first record of the other log that is known of. 0: none.
-    pub source_first_sequence: u64,
-    /// The last record of the other log that is known of. 0: none.
-    pub source_last_sequence: u64,
-    /// How many records were kept.
-    pub records_kept: u64,
-    /// How many records are known to be missing.
-    pub records_lost: u64,
-    /// How many bytes, zeros excluded, were found and not kept as records.
-    pub bytes_not_kept: u64,
-    /// When it was done. The record's own time is that of the records kept, so that theirs stay.
-    pub salvaged_at: Timestamp,
-    /// Which records of the other log became which of this one, in order.
-    pub runs: List<SalvagedRun>,
-    /// How many such runs there are, `runs` being the first of them.
-    pub runs_total: u64,
-    /// What was found wrong with the other log, in words: at most 4096 bytes each.
-    pub findings: List<Text>,
-    /// How many findings there are, `findings` being the first of them.
-    pub findings_total: u64,
+recorded! {
+    /// This log was made of what could be kept of another one. It is the first event of such a log
+    /// and the report of the damage: its lists are cut to their first items, its totals are whole.
+    Salvaged {
+        /// The identity of the other log, as 32 hexadecimal digits.
+        source_log: Text,
+        /// The first record of the other log that is known of. 0: none.
+        source_first_sequence: u64,
+        /// The last record of the other log that is known of. 0: none.
+        source_last_sequence: u64,
+        /// How many records were kept.
+        records_kept: u64,
+        /// How many records are known to be missing.
+        records_lost: u64,
+        /// How many bytes, zeros excluded, were found and not kept as records.
+        bytes_not_kept: u64,
+        /// When it was done. The record's own time is that of the records kept, so that theirs
+        /// stay.
+        salvaged_at: Timestamp,
+        /// Which records of the other log became which of this one, in order.
+        runs: List<SalvagedRun>,
+        /// How many such runs there are, `runs` being the first of them.
+        runs_total: u64,
+        /// What was found wrong with the other log, in words: at most 4096 bytes each.
+        findings: List<Text>,
+        /// How many findings there are, `findings` being the first of them.
+        findings_total: u64,
+    }
 }
 
 /// Consecutive records of another log that follow each other in this one as well.
@@ -193,27 +183,27 @@ pub struct SalvagedRun {
     pub first_sequence: u64,
 }
 
-/// Here a stretch of the salvaged log did not verify. This event stands in its place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RecordsLost {
-    /// The first record that is lost, by its sequence in the other log. 0: no record is known to
-    /// be missing here, only bytes are.
-    pub source_first_sequence: u64,
-    /// The last record that is lost, by its sequence in the other log. 0: not known, or no record
-    /// is.
-    pub source_last_sequence: u64,
-    /// The file of the other log that holds the stretch, relative to that log's directory; of
-    /// records that no file holds, `segments`.
-    pub file: Text,
-    /// Where in the file it begins, in bytes.
-    pub offset: u64,
-    /// How many bytes it has.
-    pub length: u64,
-    /// The file, relative to this log's directory, to which those bytes were copied.
-    pub copied_to: Option<Text>,
-    /// What is wrong with it, in words: at most 4096 bytes.
-    pub problem: Text,
+recorded! {
+    /// Here a stretch of the salvaged log did not verify. This event stands in its place.
+    RecordsLost {
+        /// The first record that is lost, by its sequence in the other log. 0: no record is known
+        /// to be missing here, only bytes are.
+        source_first_sequence: u64,
+        /// The last record that is lost, by its sequence in the other log. 0: not known, or no
+        /// record is.
+        source_last_sequence: u64,
+        /// The file of the other log that holds the stretch, relative to that log's directory; of
+        /// records that no file holds, `segments`.
+        file: Text,
+        /// Where in the file it begins, in bytes.
+        offset: u64,
+        /// How many bytes it has.
+        length: u64,
+        /// The file, relative to this log's directory, to which those bytes were copied.
+        copied_to: Option<Text>,
+        /// What is wrong with it, in words: at most 4096 bytes.
+        problem: Text,
+    }
 }
 
 closed_enum! {
@@ -226,17 +216,17 @@ closed_enum! {
     }
 }
 
-/// Records were taken over from a damaged log in which nothing tied them to its newest witness:
-/// they may have been made up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RecordsUnproven {
-    /// The first of them, by its sequence in this log.
-    pub first_sequence: u64,
-    /// The last of them, by its sequence in this log.
-    pub last_sequence: u64,
-    /// Why.
-    pub reason: UnprovenReason,
+recorded! {
+    /// Records were taken over from a damaged log in which nothing tied them to its newest witness:
+    /// they may have been made up.
+    RecordsUnproven {
+        /// The first of them, by its sequence in this log.
+        first_sequence: u64,
+        /// The last of them, by its sequence in this log.
+        last_sequence: u64,
+        /// Why.
+        reason: UnprovenReason,
+    }
 }
 
 impl RecordsUnproven {
@@ -247,25 +237,25 @@ impl RecordsUnproven {
     }
 }
 
-/// Records were moved to an archive. The log now begins behind the last of them, the anchor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HistoryArchived {
-    /// The first record that was moved.
-    pub first_sequence: u64,
-    /// The last record that was moved: the anchor.
-    pub anchor_sequence: u64,
-    /// The anchor's link.
-    pub anchor_link: Digest,
-    /// The archive's directory, as it was given.
-    pub archived_to: Text,
-    /// The version of the state's encoding.
-    pub state_schema: u32,
-    /// The fingerprint of the state right after the anchor.
-    pub state_fingerprint: Digest,
-    /// That state, carried ([`World::carry`](crate::World::carry)): what the records that follow
-    /// are applied to.
-    pub state: Raw,
+recorded! {
+    /// Records were moved to an archive. The log now begins behind the last of them, the anchor.
+    HistoryArchived {
+        /// The first record that was moved.
+        first_sequence: u64,
+        /// The last record that was moved: the anchor.
+        anchor_sequence: u64,
+        /// The anchor's link.
+        anchor_link: Digest,
+        /// The archive's directory, as it was given.
+        archived_to: Text,
+        /// The version of the state's encoding.
+        state_schema: u32,
+        /// The fingerprint of the state right after the anchor.
+        state_fingerprint: Digest,
+        /// That state, carried ([`World::carry`](crate::World::carry)): what the records that
+        /// follow are applied to.
+        state: Raw,
+    }
 }
 
 /// The kind of [`Salvaged`].
@@ -282,26 +272,6 @@ pub const RECORDS_UNPROVEN: u16 = 13;
 
 #[cfg(feature = "arbitrary")]
 crate::core::arbitrary::made_of! {
-    RecoveryPerformed { last_proven_sequence, last_kept_sequence, cut_bytes, copied_to }
-    HeadMissingAccepted { first_sequence, last_sequence }
-    ClockStepped { step_ns }
     ConfigurationChanged { digest }
-    FingerprintRecorded { schema, fingerprint }
-    CommandRefused { command, class, code, subject, message }
-    Salvaged {
-        source_log, source_first_sequence, source_last_sequence, records_kept, records_lost,
-        bytes_not_kept, salvaged_at, runs, runs_total, findings, findings_total,
-    }
     SalvagedRun { source_first_sequence, source_last_sequence, first_sequence }
-    RecordsLost {
-        source_first_sequence, source_last_sequence, file, offset, length, copied_to, problem,
-    }
-    HistoryArchived {
-        first_sequence, anchor_sequence, anchor_link, archived_to, state_schema,
-        state_fingerprint, state,
-    }
-    SegmentIndexed { first_sequence, last_sequence, format, digest }
-    PolicyChanged { by, policy, approval }
-    PolicyUnknown { records_lost }
-    RecordsUnproven { first_sequence, last_sequence, reason }
 }

@@ -2,8 +2,6 @@
 
 use alloc::string::String;
 
-use serde::{Deserialize, Serialize};
-
 use crate::core::actor::Actor;
 use crate::core::bodies;
 use crate::core::hash::Digest;

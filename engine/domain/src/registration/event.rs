@@ -1,12 +1,10 @@
 //! What happened to registrations. Kinds 160 to 166, among those of interruption threads.
 
-use serde::{Deserialize, Serialize};
-
 use crate::core::actor::Actor;
-use crate::core::events;
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
+use crate::core::{events, recorded};
 use crate::registration::types::{
     Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
 };
@@ -31,110 +29,87 @@ events! {
     }
 }
 
-/// Who may call the capabilities of PH1.X.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CapabilityChanged {
-    /// What kind of actor.
-    pub actor_kind: Actor,
-    /// Its name.
-    pub actor_id: Text,
-    /// Which capability.
-    pub capability: Capability,
-    /// Whether the actor has it from now on.
-    pub is_granted: bool,
-}
+recorded! {
+    /// Who may call the capabilities of PH1.X.
+    CapabilityChanged {
+        /// What kind of actor.
+        actor_kind: Actor,
+        /// Its name.
+        actor_id: Text,
+        /// Which capability.
+        capability: Capability,
+        /// Whether the actor has it from now on.
+        is_granted: bool,
+    }
 
-/// A tenant exists, or its status changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TenantRegistered {
-    /// Its name, 1 to 64 bytes.
-    pub tenant_id: Text,
-    /// Its status.
-    pub status: RegistrationStatus,
-}
+    /// A tenant exists, or its status changed.
+    TenantRegistered {
+        /// Its name, 1 to 64 bytes.
+        tenant_id: Text,
+        /// Its status.
+        status: RegistrationStatus,
+    }
 
-/// A user exists in a tenant, or the user's status changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct UserRegistered {
-    /// The tenant.
-    pub tenant_id: Text,
-    /// The user's name, 1 to 128 bytes.
-    pub user_id: Text,
-    /// The status.
-    pub status: RegistrationStatus,
-}
+    /// A user exists in a tenant, or the user's status changed.
+    UserRegistered {
+        /// The tenant.
+        tenant_id: Text,
+        /// The user's name, 1 to 128 bytes.
+        user_id: Text,
+        /// The status.
+        status: RegistrationStatus,
+    }
 
-/// A user uses a device, or the status of that changed. A device that several users share is
-/// registered for each; it is never bound to whoever writes first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DeviceRegistered {
-    /// The tenant.
-    pub tenant_id: Text,
-    /// The device's name, 1 to 128 bytes.
-    pub device_id: Text,
-    /// The user.
-    pub user_id: Text,
-    /// The status.
-    pub status: RegistrationStatus,
-}
+    /// A user uses a device, or the status of that changed. A device that several users share is
+    /// registered for each; it is never bound to whoever writes first.
+    DeviceRegistered {
+        /// The tenant.
+        tenant_id: Text,
+        /// The device's name, 1 to 128 bytes.
+        device_id: Text,
+        /// The user.
+        user_id: Text,
+        /// The status.
+        status: RegistrationStatus,
+    }
 
-/// A session began, or its status changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SessionRegistered {
-    /// The tenant.
-    pub tenant_id: Text,
-    /// The session's name, 1 to 128 bytes.
-    pub session_id: Text,
-    /// Whose it is.
-    pub user_id: Text,
-    /// On which device.
-    pub device_id: Text,
-    /// The status.
-    pub status: SessionStatus,
-}
+    /// A session began, or its status changed.
+    SessionRegistered {
+        /// The tenant.
+        tenant_id: Text,
+        /// The session's name, 1 to 128 bytes.
+        session_id: Text,
+        /// Whose it is.
+        user_id: Text,
+        /// On which device.
+        device_id: Text,
+        /// The status.
+        status: SessionStatus,
+    }
 
-/// A work order exists, or its status changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WorkOrderRegistered {
-    /// The tenant.
-    pub tenant_id: Text,
-    /// The work order's name, 1 to 128 bytes.
-    pub work_order_id: Text,
-    /// The only correlation under which it is used.
-    pub correlation_id: Text,
-    /// The status.
-    pub status: WorkOrderStatus,
-}
+    /// A work order exists, or its status changed.
+    WorkOrderRegistered {
+        /// The tenant.
+        tenant_id: Text,
+        /// The work order's name, 1 to 128 bytes.
+        work_order_id: Text,
+        /// The only correlation under which it is used.
+        correlation_id: Text,
+        /// The status.
+        status: WorkOrderStatus,
+    }
 
-/// A lease on a work order was taken, or ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LeaseRegistered {
-    /// The tenant.
-    pub tenant_id: Text,
-    /// The work order.
-    pub work_order_id: Text,
-    /// SHA-256 of the lease's token. The token itself never enters.
-    pub lease_token_hash: Digest,
-    /// From when on the lease allows nothing any more.
-    pub expires_at: Timestamp,
-    /// The status.
-    pub status: LeaseStatus,
-}
-
-#[cfg(feature = "arbitrary")]
-crate::core::arbitrary::made_of! {
-    CapabilityChanged { actor_kind, actor_id, capability, is_granted }
-    TenantRegistered { tenant_id, status }
-    UserRegistered { tenant_id, user_id, status }
-    DeviceRegistered { tenant_id, device_id, user_id, status }
-    SessionRegistered { tenant_id, session_id, user_id, device_id, status }
-    WorkOrderRegistered { tenant_id, work_order_id, correlation_id, status }
-    LeaseRegistered { tenant_id, work_order_id, lease_token_hash, expires_at, status }
+    /// A lease on a work order was taken, or ended.
+    LeaseRegistered {
+        /// The tenant.
+        tenant_id: Text,
+        /// The work order.
+        work_order_id: Text,
+        /// SHA-256 of the lease's token. The token itself never enters.
+        lease_token_hash: Digest,
+        /// From when on the lease allows nothing any more.
+        expires_at: Timestamp,
+        /// The status.
+        status: LeaseStatus,
+    }
 }
